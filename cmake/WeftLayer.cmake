@@ -1,0 +1,30 @@
+# What every target of Weft shares, and `weft_add_layer`, by which a folder of sim/ states its library.
+include(GNUInstallDirs)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Warnings are linked privately, so that users of the installed package keep their own. The floating-point flag is public
+# policy: results must not depend on whether a compiler fuses a multiply and an add (determinism rule 3).
+add_library(weft_warnings INTERFACE)
+add_library(weft::warnings ALIAS weft_warnings)
+target_compile_options(weft_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
+if(WEFT_DEVELOPER_MODE)
+  target_compile_options(weft_warnings INTERFACE -Werror)
+endif()
+
+# weft_add_layer(core HEADERS a.h SOURCES a.cpp DEPENDS weft::x PRIVATE_DEPENDS fmt::fmt)
+# makes the library weft_core (alias weft::core) with its public headers as a file set based at the project root.
+function(weft_add_layer name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(target weft_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(weft::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:weft::warnings>)
+  foreach(dependency IN LISTS ARG_PRIVATE_DEPENDS)
+    target_link_libraries(${target} PRIVATE ${dependency})
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY WEFT_LAYERS ${target})
+endfunction()
