@@ -1,0 +1,88 @@
+# Installation: libraries, their public headers, the program, the shipped configurations, and two ways to be found:
+# find_package(Weft) and `pkg-config weft`. Included last, when all layers are known.
+#
+#   <prefix>/bin/weft
+#   <prefix>/include/weft/sim/core/units.h     included as "sim/core/units.h", as inside the project
+#   <prefix>/lib/libweft_core.a ...            static, one per layer
+#   <prefix>/lib/cmake/Weft, <prefix>/lib/pkgconfig/weft.pc
+#   <prefix>/share/weft/configs
+include(CMakePackageConfigHelpers)
+get_property(weft_layers GLOBAL PROPERTY WEFT_LAYERS)  # core first
+
+# Static libraries pass on what they link privately. Each row: the target a layer names; the package that find_package asks
+# for; the pkg-config module, or "-" for headers only.
+set(weft_external
+  "fmt::fmt|fmt|fmt"
+  "yaml-cpp|yaml-cpp|yaml-cpp"
+  "spdlog::spdlog|spdlog|spdlog"
+  "Boost::headers|Boost|-"
+  "pugixml|pugixml|pugixml"
+  "pugixml::pugixml|pugixml|pugixml"
+  "nlohmann_json::nlohmann_json|nlohmann_json|nlohmann_json"
+  "NLopt::nlopt|NLopt|nlopt"
+  "NLopt::nlopt_cxx|NLopt|nlopt_cxx"
+  "Threads::Threads|Threads|-")
+
+set(weft_find_dependencies "")
+set(weft_pkg_config_requires "")
+set(weft_pkg_config_libs "")
+foreach(layer IN LISTS weft_layers)
+  list(PREPEND weft_pkg_config_libs -l${layer})  # a library stands before those it needs
+  get_target_property(links ${layer} LINK_LIBRARIES)
+  foreach(link IN LISTS links)
+    if(link MATCHES "^weft::|BUILD_INTERFACE")
+      continue()
+    endif()
+    set(known FALSE)
+    foreach(row IN LISTS weft_external)
+      string(REPLACE "|" ";" row "${row}")
+      list(GET row 0 target)
+      if(link STREQUAL target)
+        set(known TRUE)
+        list(GET row 1 package)
+        list(GET row 2 module)
+        list(APPEND weft_find_dependencies "find_dependency(${package})")
+        if(NOT module STREQUAL "-")
+          list(APPEND weft_pkg_config_requires ${module})
+        endif()
+      endif()
+    endforeach()
+    if(NOT known)
+      message(FATAL_ERROR "${layer} links ${link}: add it to weft_external in cmake/WeftInstall.cmake, "
+                          "so that the installed package can find it")
+    endif()
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES weft_find_dependencies)
+list(REMOVE_DUPLICATES weft_pkg_config_requires)
+list(JOIN weft_find_dependencies "\n" weft_find_dependencies)
+list(JOIN weft_pkg_config_requires " " weft_pkg_config_requires)
+list(JOIN weft_pkg_config_libs " " weft_pkg_config_libs)
+list(TRANSFORM weft_layers REPLACE "^weft_" "weft::" OUTPUT_VARIABLE weft_exported_layers)
+list(REVERSE weft_exported_layers)
+
+set(weft_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Weft)
+install(TARGETS ${weft_layers} EXPORT WeftTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
+install(EXPORT WeftTargets NAMESPACE weft:: DESTINATION ${weft_package_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
+  INSTALL_DESTINATION ${weft_package_dir} PATH_VARS CMAKE_INSTALL_DATADIR)
+# Before 1.0 a minor version may break what was promised by the one before.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/weft-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
+  DESTINATION ${weft_package_dir})
+
+# pkg-config finds its own prefix from where weft.pc lies, so that a moved or staged installation works.
+file(RELATIVE_PATH weft_pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" weft_pc_to_prefix "${weft_pc_to_prefix}")
+configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+if(TARGET weft)
+  set_target_properties(weft PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

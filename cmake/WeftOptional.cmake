@@ -1,7 +1,24 @@
 # Parts that need what a machine may not have. Absent, the rest builds, and one line says what is missing.
+#
+# CUDA serves `weft measure` (validate/measure, a CMake project of its own, which .ci/run builds where nvcc is); MPI serves
+# `mpirun weft sweep`; Python serves the lint and README tests.
 find_program(WEFT_NVCC nvcc HINTS /usr/local/cuda/bin)
 if(WEFT_NVCC)
   message(STATUS "CUDA: found ${WEFT_NVCC}")
 else()
   message(STATUS "CUDA: not built (no nvcc)")
+endif()
+
+find_program(WEFT_MPICXX mpicxx)
+if(WEFT_MPICXX)
+  message(STATUS "MPI: found ${WEFT_MPICXX}")
+else()
+  message(STATUS "MPI: not built (no mpicxx)")
+endif()
+
+find_package(Python3 3.9 QUIET COMPONENTS Interpreter)
+if(Python3_Interpreter_FOUND)
+  message(STATUS "Python: found ${Python3_EXECUTABLE}")
+else()
+  message(STATUS "Python: lint and README tests are left out (no python3)")
 endif()

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that Weft is built from. Asks apt-get only if something is missing.
+#
+#   tools/install_deps.sh             what building, running and testing take
+#   tools/install_deps.sh --run-only  what building and running the program take, without the tests
+#   tools/install_deps.sh --dev       all of it and what the other presets and the plots take
+set -euo pipefail
+
+build=(g++ cmake ninja-build git pkg-config libyaml-cpp-dev libfmt-dev libspdlog-dev libcli11-dev libboost-dev
+  nlohmann-json3-dev libpugixml-dev libnlopt-dev libnlopt-cxx-dev)
+test=(libgtest-dev libgmock-dev libbenchmark-dev python3)
+develop=(clang-19 clang-tidy-19 clang-format libclang-rt-19-dev gcovr python3-matplotlib valgrind)
+
+case "${1:-}" in
+  "") packages=("${build[@]}" "${test[@]}") ;;
+  --run-only) packages=("${build[@]}") ;;
+  --dev) packages=("${build[@]}" "${test[@]}" "${develop[@]}") ;;
+  *)
+    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "install_deps: no apt-get here; what is needed are the counterparts of: ${packages[*]}" >&2
+  exit 0  # configuring will name what is really missing
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ $status == installed* ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  echo "install_deps: all ${#packages[@]} packages are here"
+  exit 0
+fi
+
+root=()
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "install_deps: not root and no sudo; as root: apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  root=(sudo)
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "install_deps: installing ${missing[*]}"
+apt() {
+  if ! "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@" </dev/null >"$log" 2>&1; then
+    cat "$log" >&2
+    echo "install_deps: apt-get $1 failed" >&2
+    return 1
+  fi
+}
+# A source of packages that does not answer need not be one that holds ours: whether it matters, installing tells.
+apt update || echo "install_deps: going on with the lists there are" >&2
+apt install -y --no-install-recommends "${missing[@]}"
