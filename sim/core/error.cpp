@@ -36,7 +36,8 @@ ConfigError::ConfigError(std::vector<Diagnostic> diagnostics)
     : std::runtime_error(join(diagnostics)), diagnostics_(std::move(diagnostics)) {}
 
 ConfigError::ConfigError(const std::string& message)
-    : ConfigError(std::vector<Diagnostic>{Diagnostic{.where = {}, .message = message, .source_line = {}, .length = 1, .note = {}}}) {}
+    : ConfigError(
+          std::vector<Diagnostic>{Diagnostic{.where = {}, .message = message, .source_line = {}, .length = 1, .note = {}}}) {}
 
 void detail::check_failed(const char* condition, const char* file, int line) {
   throw InternalError(fmt::format("{}:{}: check failed: {}", file, line, condition));

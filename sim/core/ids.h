@@ -1,4 +1,5 @@
-// Typed indices: an Id<Tag> is a 32-bit index into the vector that owns the things of that tag. Ids of different tags do not mix.
+// Typed indices: an Id<Tag> is a 32-bit index into the vector that owns the things of that tag. Ids of different tags do not
+// mix.
 #pragma once
 
 #include <compare>

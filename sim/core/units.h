@@ -4,8 +4,8 @@
 //   Time end = start + transmission_time(64_KiB, 400_Gbps);
 //   Duration taken = end - start;              // Time - Time is a Duration; Time + Time does not compile
 //
-// All are 64-bit signed integers, trivially copyable and passed by value. Picoseconds cover 106 days; Duration::max() means "never".
-// A double never holds simulated time: `seconds()` and its like are for reports and real-valued control laws only.
+// All are 64-bit signed integers, trivially copyable and passed by value. Picoseconds cover 106 days; Duration::max() means
+// "never". A double never holds simulated time: `seconds()` and its like are for reports and real-valued control laws only.
 #pragma once
 
 #include <compare>
@@ -15,6 +15,7 @@
 namespace weft {
 
 __extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
 
 class Duration {
  public:
@@ -30,8 +31,14 @@ class Duration {
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) / 1e12; }
 
   constexpr auto operator<=>(const Duration&) const = default;
-  constexpr Duration& operator+=(Duration d) { ps_ += d.ps_; return *this; }
-  constexpr Duration& operator-=(Duration d) { ps_ -= d.ps_; return *this; }
+  constexpr Duration& operator+=(Duration d) {
+    ps_ += d.ps_;
+    return *this;
+  }
+  constexpr Duration& operator-=(Duration d) {
+    ps_ -= d.ps_;
+    return *this;
+  }
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration{a.ps_ + b.ps_}; }
   friend constexpr Duration operator-(Duration a, Duration b) { return Duration{a.ps_ - b.ps_}; }
   friend constexpr Duration operator*(std::int64_t n, Duration d) { return Duration{n * d.ps_}; }
@@ -53,7 +60,10 @@ class Time {
   [[nodiscard]] constexpr Duration since_start() const { return Duration::from_ps(ps_); }
 
   constexpr auto operator<=>(const Time&) const = default;
-  constexpr Time& operator+=(Duration d) { ps_ += d.ps(); return *this; }
+  constexpr Time& operator+=(Duration d) {
+    ps_ += d.ps();
+    return *this;
+  }
   friend constexpr Time operator+(Time t, Duration d) { return Time{t.ps_ + d.ps()}; }
   friend constexpr Time operator+(Duration d, Time t) { return t + d; }
   friend constexpr Time operator-(Time t, Duration d) { return Time{t.ps_ - d.ps()}; }
@@ -73,8 +83,14 @@ class Bytes {
   [[nodiscard]] constexpr std::int64_t count() const { return count_; }
 
   constexpr auto operator<=>(const Bytes&) const = default;
-  constexpr Bytes& operator+=(Bytes b) { count_ += b.count_; return *this; }
-  constexpr Bytes& operator-=(Bytes b) { count_ -= b.count_; return *this; }
+  constexpr Bytes& operator+=(Bytes b) {
+    count_ += b.count_;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes b) {
+    count_ -= b.count_;
+    return *this;
+  }
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{a.count_ + b.count_}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{a.count_ - b.count_}; }
   friend constexpr Bytes operator*(std::int64_t n, Bytes b) { return Bytes{n * b.count_}; }
@@ -131,8 +147,12 @@ constexpr Bytes operator""_GiB(unsigned long long v) { return Bytes{static_cast<
 constexpr Bytes operator""_KB(unsigned long long v) { return Bytes{static_cast<std::int64_t>(v) * 1'000}; }
 constexpr Bytes operator""_MB(unsigned long long v) { return Bytes{static_cast<std::int64_t>(v) * 1'000'000}; }
 constexpr Bytes operator""_GB(unsigned long long v) { return Bytes{static_cast<std::int64_t>(v) * 1'000'000'000}; }
-constexpr Bandwidth operator""_Gbps(unsigned long long v) { return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(v) * 1'000'000'000); }
-constexpr Bandwidth operator""_GBps(unsigned long long v) { return Bandwidth::from_bytes_per_second(static_cast<std::int64_t>(v) * 1'000'000'000); }
+constexpr Bandwidth operator""_Gbps(unsigned long long v) {
+  return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(v) * 1'000'000'000);
+}
+constexpr Bandwidth operator""_GBps(unsigned long long v) {
+  return Bandwidth::from_bytes_per_second(static_cast<std::int64_t>(v) * 1'000'000'000);
+}
 }  // namespace literals
 
 }  // namespace weft

@@ -21,7 +21,9 @@ TEST(TransmissionTimeTest, DoesNotOverflowAboveOneMegabyte) {
 TEST(UnitsTest, BitsAndBytesPerSecondDifferByEight) { EXPECT_EQ(50_GBps, 400_Gbps); }
 
 template <class T>
-concept Addable = requires(T a, T b) { a + b; };
+concept Addable = requires(T a, T b) {
+  a + b;
+};
 TEST(UnitsTest, TwoInstantsDoNotAdd) {
   static_assert(!Addable<Time>);
   static_assert(Addable<Duration>);

@@ -1,0 +1,191 @@
+// Files: reading them, laying one over another (`extends`), and following a value that names one.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/node.h"
+#include "sim/core/config/tree.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using detail::Mark;
+using detail::SourceFile;
+using detail::Tree;
+using detail::TreeEntry;
+using detail::TreeValue;
+using Kind = ConfigNode::Kind;
+
+enum class Names { kYaml, kAny };
+
+std::string shown(const fs::path& path) { return path.lexically_normal().generic_string(); }
+
+std::string identity_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path result = fs::canonical(path, error);
+  return error ? std::string{} : result.generic_string();
+}
+
+// The value that names a file; none for a file named on the command line.
+struct Referrer {
+  const ConfigNode* node = nullptr;
+
+  [[noreturn]] void fail(const fs::path& path, const std::string& problem, std::string note) const {
+    if (node != nullptr) {
+      const std::string prefix = node->path().empty() ? std::string{} : node->path() + ": ";
+      node->fail(prefix + "cannot read '" + shown(path) + "': " + problem, std::move(note));
+    }
+    Diagnostic diagnostic;
+    diagnostic.where.file = shown(path);
+    diagnostic.message = "cannot read this file: " + problem;
+    diagnostic.note = std::move(note);
+    throw ConfigError({std::move(diagnostic)});
+  }
+
+  [[nodiscard]] std::shared_ptr<const SourceFile> source() const {
+    return node != nullptr ? NodeAccess::value_mark(*node).source : nullptr;
+  }
+};
+
+// What stands beside a file that is missing.
+std::string neighbours(const fs::path& path, Names names) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path{"."};
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return "there is no folder '" + shown(folder) + "'";
+  std::vector<std::string> files;
+  for (fs::directory_iterator entry{folder, error}, end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const std::string extension = entry->path().extension().string();
+    if (names == Names::kYaml && extension != ".yaml" && extension != ".yml") continue;
+    if (entry->is_regular_file(ignored)) files.push_back(entry->path().filename().string());
+  }
+  return did_you_mean(path.filename().string(), files, "files in '" + shown(folder) + "'");
+}
+
+void check_file(const fs::path& path, const Referrer& referrer, Names names) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) referrer.fail(path, "no such file", neighbours(path, names));
+  if (status.type() == fs::file_type::directory) referrer.fail(path, "it is a folder", {});
+  // A device or pipe may never end.
+  if (!fs::is_regular_file(status)) referrer.fail(path, error ? error.message() : "it is not a regular file", {});
+}
+
+std::string read_text(const fs::path& path, const Referrer& referrer) {
+  check_file(path, referrer, Names::kYaml);
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (!error && size > detail::kMaxFileBytes) {
+    referrer.fail(path, "it has " + std::to_string(size) + " bytes, more than 64 MiB",
+                  "large data belong into files of their own kind");
+  }
+  std::ifstream stream{path, std::ios::binary};
+  if (!stream) referrer.fail(path, "it cannot be opened", {});
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (stream.bad()) referrer.fail(path, "reading failed", {});
+  return std::move(text).str();
+}
+
+void check_cycle(const fs::path& path, const std::string& identity, const Referrer& referrer) {
+  std::vector<std::string> chain;  // innermost first
+  bool cycle = false;
+  for (const SourceFile* file = referrer.source().get(); file != nullptr && !cycle; file = file->named_by.get()) {
+    chain.push_back(file->name);
+    cycle = !identity.empty() && file->canonical == identity;
+  }
+  if (cycle) {
+    std::string text;
+    for (auto name = chain.rbegin(); name != chain.rend(); ++name) text += *name + " -> ";
+    referrer.fail(path, "it is part of a cycle", "the chain is " + text + shown(path));
+  }
+  if (chain.size() >= static_cast<std::size_t>(detail::kMaxDepth))
+    referrer.fail(path, "files name each other over more than 100 levels", {});
+}
+
+Tree load_tree(const fs::path& path, const Referrer& referrer);
+
+// The path a scalar names: relative to the folder of the file it stands in.
+fs::path named_path(const ConfigNode& node) {
+  const auto& source = NodeAccess::value_mark(node).source;
+  const fs::path named{node.scalar()};
+  return source ? source->path.parent_path() / named : named;
+}
+
+// A map with `extends` laid over its base; any other value as it is. `path` is the key path of the value.
+Tree resolve_extends(const Tree& tree, const std::string& path) {
+  if (tree.value->kind != Kind::kMap || tree.value->find("extends") == nullptr) return tree;
+  const ConfigNode base_name = *NodeAccess::make(tree.value, tree.mark, tree.mark, path).find("extends");
+  if (!base_name.is_scalar() || base_name.scalar().empty()) {
+    base_name.fail(base_name.path() + ": expected the path of a file, got " + found_text(base_name));
+  }
+  const Tree base = load_tree(named_path(base_name), Referrer{&base_name});
+  if (base.value->kind != Kind::kMap) {
+    base_name.fail(base_name.path() + ": expected a file that holds a map, '" + shown(named_path(base_name)) +
+                   "' holds something else");
+  }
+  auto over = std::make_shared<TreeValue>();
+  over->kind = Kind::kMap;
+  for (const TreeEntry& entry : tree.value->entries) {
+    if (entry.key != "extends") over->entries.push_back(entry);
+  }
+  over->close();
+  Tree result{detail::merged(base.value, over), tree.mark};
+  detail::check_size(*result.value, result.mark);
+  return result;
+}
+
+Tree load_tree(const fs::path& path, const Referrer& referrer) {
+  const std::string identity = identity_of(path);
+  check_cycle(path, identity, referrer);
+  SourceFile source;
+  source.name = shown(path);
+  source.path = path;
+  source.canonical = identity;
+  source.named_by = referrer.source();
+  const std::string text = read_text(path, referrer);
+  return resolve_extends(detail::read_yaml(detail::make_source(std::move(source), text)), {});
+}
+
+}  // namespace
+
+ConfigNode ConfigNode::load_file(const fs::path& file, std::string root) {
+  Tree tree = load_tree(file, Referrer{});
+  return NodeAccess::make(std::move(tree.value), tree.mark, tree.mark, std::move(root));
+}
+
+ConfigNode ConfigNode::parse(std::string_view text, const std::string& file_name, std::string root) {
+  SourceFile source;
+  source.name = file_name;
+  source.path = file_name;
+  source.canonical = identity_of(file_name);
+  Tree tree = resolve_extends(detail::read_yaml(detail::make_source(std::move(source), text)), {});
+  return NodeAccess::make(std::move(tree.value), tree.mark, tree.mark, std::move(root));
+}
+
+ConfigNode load_reference(const ConfigNode& node) {
+  if (node.is_map()) {
+    Tree tree = resolve_extends(Tree{NodeAccess::value(node), NodeAccess::value_mark(node)}, node.path());
+    return NodeAccess::make(std::move(tree.value), NodeAccess::value_mark(node), NodeAccess::key_mark(node), node.path());
+  }
+  if (!node.is_scalar() || node.scalar().empty()) {
+    node.fail(node.path() + ": expected a map or the path of a file that holds one, got " + found_text(node));
+  }
+  Tree tree = load_tree(named_path(node), Referrer{&node});
+  return NodeAccess::make(std::move(tree.value), tree.mark, tree.mark, node.path());
+}
+
+fs::path referenced_file(const ConfigNode& node) {
+  if (!node.is_scalar() || node.scalar().empty()) {
+    node.fail(node.path() + ": expected the path of a file, got " + found_text(node));
+  }
+  const fs::path path = named_path(node);
+  check_file(path, Referrer{&node}, Names::kAny);
+  return path;
+}
+
+}  // namespace weft

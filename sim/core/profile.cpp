@@ -1,0 +1,410 @@
+#include "sim/core/profile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/params.h"
+#include "sim/core/config/quantity.h"
+
+namespace weft {
+namespace {
+
+const std::vector<std::string>& source_names() {
+  static const std::vector<std::string> names = {"datasheet", "literature", "measured", "assumed"};
+  return names;
+}
+
+bool is_ratio(const ParamInfo& info) { return info.unit == "ratio"; }
+
+std::string expected_text(const ParamInfo& info) {
+  struct Visitor {
+    const ParamInfo& info;
+    std::string operator()(Duration) const { return "a duration such as '500 ns'"; }
+    std::string operator()(Bytes) const { return "a size such as '64 KiB'"; }
+    std::string operator()(Bandwidth) const { return "a bandwidth such as '400 Gb/s'"; }
+    std::string operator()(double) const {
+      return is_ratio(info) ? "a ratio such as '0.05' or '5 %'" : "a number such as '0.5'";
+    }
+    std::string operator()(std::int64_t) const { return "an integer such as '8'"; }
+  };
+  return std::visit(Visitor{info}, info.default_value);
+}
+
+template <class T>
+std::optional<ParamValue> as_value(const std::optional<T>& value) {
+  return value ? std::optional<ParamValue>{*value} : std::nullopt;
+}
+
+std::optional<ParamValue> parse_value(const ParamInfo& info, std::string_view text) {
+  struct Visitor {
+    const ParamInfo& info;
+    std::string_view text;
+    std::optional<ParamValue> operator()(Duration) const { return as_value(parse_duration(text)); }
+    std::optional<ParamValue> operator()(Bytes) const { return as_value(parse_bytes(text)); }
+    std::optional<ParamValue> operator()(Bandwidth) const { return as_value(parse_bandwidth(text)); }
+    std::optional<ParamValue> operator()(double) const {
+      return as_value(is_ratio(info) ? parse_ratio(text) : parse_number(text));
+    }
+    std::optional<ParamValue> operator()(std::int64_t) const { return as_value(parse_integer(text)); }
+  };
+  return std::visit(Visitor{info, text}, info.default_value);
+}
+
+// What is wrong with a value's place in its declared range; empty: nothing.
+std::string range_problem(const ParamInfo& info, const ParamValue& value) {
+  const bool low = info.min && value < *info.min;
+  const bool high = info.max && value > *info.max;
+  if (!low && !high) return {};
+  if (info.min && info.max) return "expected between " + to_string(*info.min) + " and " + to_string(*info.max);
+  return low ? "expected at least " + to_string(*info.min) : "expected at most " + to_string(*info.max);
+}
+
+[[noreturn]] void fail_at(const std::string& origin, std::string message, std::string note) {
+  Diagnostic diagnostic;
+  diagnostic.where.file = origin;
+  diagnostic.message = std::move(message);
+  diagnostic.note = std::move(note);
+  throw ConfigError({std::move(diagnostic)});
+}
+
+}  // namespace
+
+std::string_view to_string(ParamSource source) { return source_names()[static_cast<std::size_t>(source)]; }
+
+std::string to_string(const ParamValue& value) {
+  struct Visitor {
+    std::string operator()(Duration v) const { return to_string(v); }
+    std::string operator()(Bytes v) const { return to_string(v); }
+    std::string operator()(Bandwidth v) const { return to_string(v); }
+    std::string operator()(double v) const { return number_text(v); }
+    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+void ParamGroupBase::add(ParamInfo info) {
+  info.key = path_ + '.' + info.key;
+  WEFT_CHECK(std::none_of(infos_.begin(), infos_.end(), [&info](const ParamInfo& other) { return other.key == info.key; }));
+  WEFT_CHECK(range_problem(info, info.default_value).empty());
+  infos_.push_back(std::move(info));
+}
+
+// Reads a profile's file; every error is collected before anything is thrown.
+struct Profile::Loader {
+  Profile& profile;
+  Diagnostics& diagnostics;
+
+  void read(const ConfigNode& file) {
+    ParamReader top{file, diagnostics};
+    top.choice("kind", {"profile"});
+    profile.name_ = top.required<std::string>("name");
+    profile.description_ = top.optional<std::string>("description", "");
+    if (const auto calibrations = map_node(top, "calibrations")) {
+      const std::vector<std::string> ids = calibrations->keys();
+      for (std::size_t i = 0; i < ids.size(); ++i) read_calibration(ids[i], (*calibrations)[i]);
+    }
+    for (ParamReader& validation : top.maps("validation")) read_validation(validation);
+    if (const auto parameters = map_node(top, "parameters")) {
+      const std::vector<std::string> keys = parameters->keys();
+      for (std::size_t i = 0; i < keys.size(); ++i) read_parameter(keys[i], (*parameters)[i]);
+    }
+    top.finish();
+  }
+
+ private:
+  std::optional<ConfigNode> map_node(ParamReader& top, const char* key) {
+    auto node = top.optional_raw(key);
+    if (!node || node->is_map()) return node;
+    top.error(key, "expected a map, got " + found_text(*node));
+    return std::nullopt;
+  }
+
+  void read_parameter(const std::string& key, const ConfigNode& node) {
+    const auto entry = profile.entries_.find(key);
+    if (entry == profile.entries_.end()) {
+      diagnostics.error(node.key_diagnostic("unknown parameter '" + key + "'", profile.suggestion(key)));
+      return;
+    }
+    ParamReader reader{node, diagnostics};
+    if (!node.is_map()) return;
+    const ConfigNode value = reader.raw("value");
+    const std::string source = reader.choice("source", source_names());
+    Provenance provenance;
+    provenance.where = node.find("source") ? node.find("source")->location() : node.location();
+    // A file laid over its base replaces a value together with where it came from, or not at all.
+    const auto from_base = [&](const char* name) {
+      const auto found = node.find(name);
+      return found && found->file() != provenance.where.file;
+    };
+    const auto reference = reader.optional<std::string>("reference");
+    const auto calibration = reader.optional<std::string>("calibration");
+    if (reference && !from_base("reference")) provenance.reference = *reference;
+    if (calibration && !from_base("calibration")) provenance.calibration = *calibration;
+    reader.finish();
+    if (node.find("value")) read_value(entry->second, value);
+    if (node.find("value") && node.find("source") && from_base("value")) {
+      reader.error("source", "the value comes from another file: " + value.file(), "a value and its source are given together");
+    }
+    const auto name = std::find(source_names().begin(), source_names().end(), source);
+    provenance.source = static_cast<ParamSource>(name - source_names().begin());
+    if (node.find("source")) check_provenance(reader, provenance);
+    entry->second.provenance = std::move(provenance);
+  }
+
+  void read_value(Entry& entry, const ConfigNode& value) {
+    const auto refuse = [&](const std::string& problem) {
+      diagnostics.error(value.diagnostic(value.path() + ": " + problem + ", got " + found_text(value)));
+    };
+    const auto parsed = value.is_scalar() ? parse_value(*entry.info, value.scalar()) : std::nullopt;
+    if (!parsed) return refuse("expected " + expected_text(*entry.info));
+    if (const std::string problem = range_problem(*entry.info, *parsed); !problem.empty()) return refuse(problem);
+    entry.value = *parsed;
+  }
+
+  void check_provenance(ParamReader& reader, const Provenance& provenance) {
+    switch (provenance.source) {
+      case ParamSource::kLiterature:
+        if (provenance.reference.empty()) reader.error("source", "literature needs a 'reference'");
+        break;
+      case ParamSource::kMeasured: {
+        if (provenance.calibration.empty()) {
+          reader.error("source", "measured needs a 'calibration'", "the entry of 'calibrations' that holds the fit");
+          break;
+        }
+        std::vector<std::string> ids;
+        for (const Calibration& calibration : profile.calibrations_) ids.push_back(calibration.id);
+        if (std::find(ids.begin(), ids.end(), provenance.calibration) == ids.end()) {
+          reader.error("calibration", "unknown calibration '" + provenance.calibration + "'",
+                       did_you_mean(provenance.calibration, ids, "calibrations here"));
+        }
+        break;
+      }
+      case ParamSource::kDatasheet:
+      case ParamSource::kAssumed:
+        break;
+    }
+  }
+
+  void read_calibration(const std::string& id, const ConfigNode& node) {
+    ParamReader reader{node, diagnostics};
+    Calibration calibration;
+    calibration.id = id;
+    calibration.date = reader.required<std::string>("date");
+    calibration.tool = reader.required<std::string>("tool");
+    calibration.machine = reader.required<std::string>("machine");
+    calibration.samples = reader.required<std::int64_t>("samples", at_least(1));
+    calibration.fit_error = reader.required<Ratio>("fit_error").value;
+    for (ParamReader& training : reader.required_maps("training")) {
+      Calibration::Training entry;
+      entry.file = training.required<std::string>("file");
+      entry.digest = training.required<std::string>("digest");
+      if (entry.digest.empty() || entry.digest.find_first_not_of("0123456789abcdef") != std::string::npos) {
+        training.error("digest", "expected lower-case hexadecimal digits");
+      }
+      entry.collective = training.optional<std::string>("collective", "");
+      entry.ranks = training.optional<std::int64_t>("ranks", 0, at_least(0));
+      entry.bytes = training.list<Bytes>("bytes");
+      training.finish();
+      calibration.training.push_back(std::move(entry));
+    }
+    reader.finish();
+    profile.calibrations_.push_back(std::move(calibration));
+  }
+
+  void read_validation(ParamReader& reader) {
+    Validation validation;
+    validation.data = reader.required<std::string>("data");
+    validation.points = reader.required<std::int64_t>("points", at_least(1));
+    validation.median_error = reader.required<Ratio>("median_error").value;
+    validation.max_error = reader.required<Ratio>("max_error").value;
+    reader.finish();
+    profile.validations_.push_back(std::move(validation));
+  }
+};
+
+Profile::Profile(const ParamGroups& groups) : groups_{groups} {
+  for (const ParamGroupBase* group : groups_) {
+    for (const ParamInfo& info : group->infos()) {
+      Provenance provenance;
+      provenance.source = info.source;
+      provenance.reference = info.reference;
+      provenance.is_default = true;
+      const bool is_new = entries_.try_emplace(info.key, Entry{&info, info.default_value, std::move(provenance)}).second;
+      WEFT_CHECK(is_new);
+    }
+  }
+}
+
+Profile Profile::load(const std::filesystem::path& file, const ParamGroups& groups) {
+  return from_node(ConfigNode::load_file(file), groups);
+}
+
+Profile Profile::from_node(const ConfigNode& node, const ParamGroups& groups) {
+  Profile profile{groups};
+  Diagnostics diagnostics;
+  Loader{profile, diagnostics}.read(node);
+  diagnostics.throw_if_any();
+  return profile;
+}
+
+Profile Profile::defaults(const ParamGroups& groups) {
+  Profile profile{groups};
+  profile.name_ = "defaults";
+  return profile;
+}
+
+const Profile::Entry& Profile::entry(std::string_view key) const {
+  const auto found = entries_.find(key);
+  WEFT_CHECK(found != entries_.end());
+  return found->second;
+}
+
+bool Profile::knows(std::string_view key) const { return entries_.find(key) != entries_.end(); }
+const ParamInfo& Profile::info(std::string_view key) const { return *entry(key).info; }
+const ParamValue& Profile::value(std::string_view key) const { return entry(key).value; }
+const Provenance& Profile::provenance(std::string_view key) const { return entry(key).provenance; }
+
+std::vector<std::string> Profile::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, entry] : entries_) keys.push_back(key);
+  return keys;
+}
+
+std::string Profile::suggestion(std::string_view key) const {
+  const std::vector<std::string> all = keys();
+  if (const std::string best = nearest(key, all); !best.empty()) return "did you mean '" + best + "'?";
+  // Hundreds of keys help nobody: the group that was meant, if it can be told, otherwise the groups.
+  std::vector<std::string> names;
+  for (const ParamGroupBase* group : groups_) {
+    if (key.starts_with(group->path() + '.')) {
+      for (const ParamInfo& info : group->infos()) names.push_back(info.key);
+      return did_you_mean(key, names, "parameters of " + group->path());
+    }
+  }
+  for (const ParamGroupBase* group : groups_) names.push_back(group->path());
+  return did_you_mean(key.substr(0, key.rfind('.')), names, "groups of parameters");
+}
+
+bool Profile::trained_on(std::string_view digest, std::string_view collective, std::int64_t ranks, Bytes bytes) const {
+  const auto covers = [&](const Calibration::Training& training) {
+    if (training.digest != digest) return false;
+    if (!training.collective.empty() && training.collective != collective) return false;
+    if (training.ranks != 0 && training.ranks != ranks) return false;
+    return training.bytes.empty() || std::find(training.bytes.begin(), training.bytes.end(), bytes) != training.bytes.end();
+  };
+  return std::any_of(calibrations_.begin(), calibrations_.end(), [&covers](const Calibration& calibration) {
+    return std::any_of(calibration.training.begin(), calibration.training.end(), covers);
+  });
+}
+
+std::string Profile::stated_error() const {
+  std::string text;
+  for (const Validation& validation : validations_) {
+    if (!text.empty()) text += "; ";
+    text += "median " + to_string(Ratio{validation.median_error}) + ", max " + to_string(Ratio{validation.max_error}) +
+            " over " + std::to_string(validation.points) + (validation.points == 1 ? " point of " : " points of ") +
+            validation.data;
+  }
+  return text.empty() ? "not validated" : text;
+}
+
+Profile Profile::with_value(std::string_view key, const ParamValue& value, Provenance provenance) const {
+  const Entry& known = entry(key);
+  WEFT_CHECK(value.index() == known.value.index());
+  if (const std::string problem = range_problem(*known.info, value); !problem.empty()) {
+    fail_at({}, std::string{key} + ": " + problem + ", got '" + to_string(value) + "'", {});
+  }
+  Profile changed = *this;
+  Entry& target = changed.entries_.find(key)->second;
+  target.value = value;
+  target.provenance = std::move(provenance);
+  target.provenance.is_default = false;
+  return changed;
+}
+
+Profile Profile::with_value(std::string_view key, std::string_view value_text, const std::string& origin) const {
+  if (!knows(key)) fail_at(origin, "unknown parameter '" + std::string{key} + "'", suggestion(key));
+  const ParamInfo& known = info(key);
+  const auto refuse = [&](const std::string& problem) {
+    fail_at(origin, std::string{key} + ": " + problem + ", got '" + std::string{value_text} + "'", {});
+  };
+  const auto value = parse_value(known, value_text);
+  if (!value) refuse("expected " + expected_text(known));
+  if (const std::string problem = range_problem(known, *value); !problem.empty()) refuse(problem);
+  Provenance provenance;
+  provenance.source = ParamSource::kAssumed;
+  provenance.reference = origin;
+  return with_value(key, *value, std::move(provenance));
+}
+
+Profile Profile::with_calibration(Calibration calibration) const {
+  Profile changed = *this;
+  const auto same = std::find_if(changed.calibrations_.begin(), changed.calibrations_.end(),
+                                 [&](const Calibration& c) { return c.id == calibration.id; });
+  if (same != changed.calibrations_.end()) {
+    *same = std::move(calibration);
+  } else {
+    changed.calibrations_.push_back(std::move(calibration));
+  }
+  return changed;
+}
+
+Profile Profile::with_validations(std::vector<Validation> validations) const {
+  Profile changed = *this;
+  changed.validations_ = std::move(validations);
+  return changed;
+}
+
+Profile Profile::with_name(std::string name, std::string description) const {
+  Profile changed = *this;
+  changed.name_ = std::move(name);
+  changed.description_ = std::move(description);
+  return changed;
+}
+
+std::string Profile::to_yaml() const {
+  const auto ratio = [](double value) { return yaml_scalar(to_string(Ratio{value})); };
+  std::string text = "kind: profile\nname: " + yaml_scalar(name_) + '\n';
+  if (!description_.empty()) text += "description: " + yaml_scalar(description_) + '\n';
+  std::string parameters;
+  for (const auto& [key, entry] : entries_) {
+    const Provenance& provenance = entry.provenance;
+    if (provenance.is_default) continue;
+    parameters += "  " + yaml_scalar(key) + ": {value: " + yaml_scalar(to_string(entry.value)) + ", source: ";
+    parameters += to_string(provenance.source);
+    if (!provenance.reference.empty()) parameters += ", reference: " + yaml_scalar(provenance.reference);
+    if (!provenance.calibration.empty()) parameters += ", calibration: " + yaml_scalar(provenance.calibration);
+    parameters += "}\n";
+  }
+  text += parameters.empty() ? "parameters: {}\n" : "parameters:\n" + parameters;
+  if (!calibrations_.empty()) text += "calibrations:\n";
+  for (const Calibration& calibration : calibrations_) {
+    text += "  " + yaml_scalar(calibration.id) + ":\n";
+    text += "    date: " + yaml_scalar(calibration.date) + '\n';
+    text += "    tool: " + yaml_scalar(calibration.tool) + '\n';
+    text += "    machine: " + yaml_scalar(calibration.machine) + '\n';
+    text += "    samples: " + std::to_string(calibration.samples) + '\n';
+    text += "    fit_error: " + ratio(calibration.fit_error) + '\n';
+    text += calibration.training.empty() ? "    training: []\n" : "    training:\n";
+    for (const Calibration::Training& training : calibration.training) {
+      text += "      - {file: " + yaml_scalar(training.file) + ", digest: " + yaml_scalar(training.digest);
+      if (!training.collective.empty()) text += ", collective: " + yaml_scalar(training.collective);
+      if (training.ranks != 0) text += ", ranks: " + std::to_string(training.ranks);
+      if (!training.bytes.empty()) {
+        text += ", bytes: [";
+        for (std::size_t i = 0; i < training.bytes.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(training.bytes[i]);
+        text += ']';
+      }
+      text += "}\n";
+    }
+  }
+  if (!validations_.empty()) text += "validation:\n";
+  for (const Validation& validation : validations_) {
+    text += "  - {data: " + yaml_scalar(validation.data) + ", points: " + std::to_string(validation.points);
+    text += ", median_error: " + ratio(validation.median_error) + ", max_error: " + ratio(validation.max_error) + "}\n";
+  }
+  return text;
+}
+
+}  // namespace weft

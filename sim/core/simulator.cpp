@@ -1,0 +1,91 @@
+#include "sim/core/simulator.h"
+
+#include <utility>
+
+#include "sim/core/event_record.h"
+#include "sim/core/random.h"
+
+namespace weft {
+
+Simulator::Simulator() = default;
+Simulator::~Simulator() = default;
+
+ComponentId Simulator::add_component(std::string name) {
+  WEFT_CHECK(component_names_.size() < (std::size_t{1} << kSourceBits));
+  component_names_.push_back(std::move(name));
+  next_sequence_.push_back(0);
+  return ComponentId::from_index(component_names_.size() - 1);
+}
+
+const std::string& Simulator::component_name(ComponentId id) const {
+  WEFT_CHECK(id.index() < component_names_.size());
+  return component_names_[id.index()];
+}
+
+void Simulator::run_until(Time end) {
+  WEFT_CHECK(end >= now_);
+  run_events(end);
+  if (!stopped()) now_ = end;
+}
+
+void Simulator::run_events(Time end) {
+  WEFT_CHECK(!running_);  // an event must not run the simulator
+  running_ = true;
+  next_poll_ = events_;  // a stop requested before the run is seen at once
+  while (!queue_.empty() && queue_.next_time() <= end) {
+    if (events_ >= next_poll_) {
+      poll();
+      if (stopped()) break;
+    }
+    const Event event = queue_.pop();
+    if (recorder_ != nullptr) recorder_->pop();
+    now_ = event.time;
+    ++events_;
+    event.target->on_event(event.payload);
+  }
+  running_ = false;
+}
+
+// Everything that need not happen at every event.
+void Simulator::poll() {
+  if (progress_hook_ != nullptr && events_ >= next_progress_) {
+    progress_hook_(progress_context_, *this);
+    next_progress_ = events_ + progress_interval_;
+  }
+  next_poll_ = events_ + kPollInterval;
+  if (progress_hook_ != nullptr && next_progress_ < next_poll_) next_poll_ = next_progress_;
+}
+
+void Simulator::set_progress_hook(ProgressHook hook, void* context, std::uint64_t interval) {
+  WEFT_CHECK(hook == nullptr || interval > 0);
+  progress_hook_ = hook;
+  progress_context_ = context;
+  progress_interval_ = interval;
+  next_progress_ = events_ + interval;
+  next_poll_ = events_;
+}
+
+void Simulator::set_shuffle_ties(std::uint64_t seed) {
+  WEFT_CHECK(events_ == 0 && queue_.empty());
+  shuffle_seed_ = seed;
+}
+
+// A permutation of all values that the bits below the phase can take, chosen by the seed: each step can be undone (adding or
+// multiplying by an odd number modulo 2^60, xor with the value's own higher bits), so two events still never compare equal.
+std::uint64_t Simulator::shuffled(std::uint64_t order) const {
+  constexpr int kBits = kSourceBits + kSequenceBits;
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+  std::uint64_t state = shuffle_seed_;
+  std::uint64_t bits = order & kMask;
+  for (int round = 0; round < 3; ++round) {
+    bits = (bits + split_mix_64(state)) & kMask;
+    bits = (bits * (split_mix_64(state) | 1)) & kMask;
+    bits ^= bits >> (kBits / 2);
+  }
+  return (order & ~kMask) | bits;
+}
+
+void Simulator::record_to(const std::string& path) { recorder_ = std::make_unique<EventRecorder>(path); }
+void Simulator::record_push(const Event& event) { recorder_->push(event); }
+
+}  // namespace weft

@@ -1,0 +1,123 @@
+// The clock and the run loop: components schedule events, the simulator calls their targets in one total order.
+//
+//   Simulator simulator;
+//   const ComponentId wire = simulator.add_component("leaf0/port3");
+//   simulator.schedule(simulator.now() + 500_ns, Phase::kDelivery, wire, receiver, packet_index);
+//   simulator.run();
+//
+// Events are ordered by (time, phase, source, sequence). An event is never cancelled: its target ignores it (see timer.h).
+// A Simulator and all it owns belong to one thread; only request_stop() may be called from elsewhere.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "sim/core/event_queue.h"
+#include "sim/core/ids.h"
+#include "sim/core/units.h"
+
+namespace weft {
+
+class EventRecorder;
+
+// What happens first at one instant. Each phase sees all that the earlier ones did at this instant, unless a later one makes
+// them run again.
+enum class Phase : std::uint8_t {
+  kCompletion,  // what ends frees its capacity, before anything new is fitted into it
+  kDelivery,    // what arrives is taken in, so that actions of this instant see all arrivals
+  kAction,      // models act: ranks start operations, ports pick packets, transfers are posted
+  kSolve,       // shares are solved once, after all posts of the instant, not once per post
+  kSample,      // samples and series read the settled state and change nothing
+};
+
+// What an event concerns: a long-lived object. It must outlive the events scheduled on it, or the simulator's last run.
+class EventTarget {
+ public:
+  virtual void on_event(std::uint64_t payload) = 0;
+
+ protected:
+  ~EventTarget() = default;  // never owned through this interface
+};
+
+class Simulator {
+ public:
+  using ProgressHook = void (*)(void* context, const Simulator& simulator);
+
+  Simulator();
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  [[nodiscard]] Time now() const { return now_; }
+
+  // Names a source of events. Ids count up from 0 in the order of calls, which must not depend on chance.
+  ComponentId add_component(std::string name);
+  [[nodiscard]] const std::string& component_name(ComponentId id) const;
+
+  // Calls target.on_event(payload) at `at`, which must not lie in the past. At the current instant any phase may be named, an
+  // earlier one than that of the running event too: the new event then takes its place among those still pending.
+  // Cost: O(1) amortised, no allocation once as many events, and as many of one instant, have been pending before.
+  void schedule(Time at, Phase phase, ComponentId source, EventTarget& target, std::uint64_t payload) {
+    WEFT_CHECK(at >= now_);
+    const Event event{at, next_order(phase, source), &target, payload};
+    queue_.push(event);
+    if (recorder_ != nullptr) record_push(event);
+  }
+
+  // Runs until no event is pending or stop was requested. now() is then the time of the last event.
+  void run() { run_events(Time::max()); }
+  // Runs all events up to and including `end`; now() is then `end`, unless stop was requested.
+  void run_until(Time end);
+
+  // Events run so far, those that their target ignored included. A property of the implementation, no part of any result.
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] std::size_t pending() const { return queue_.size(); }
+
+  // Ends the run at the next poll, every kPollInterval events; the simulator then stays stopped. Async-signal-safe.
+  void request_stop() { stop_requested_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool stopped() const { return stop_requested_.load(std::memory_order_relaxed); }
+  static constexpr std::uint64_t kPollInterval = 4096;
+
+  // Permutes events of equal time and phase by a hash of source, sequence and `seed`; 0 is the normal order. To be called
+  // before anything is scheduled. A model whose means change under it needs a lucky order, which is a bug.
+  void set_shuffle_ties(std::uint64_t seed);
+
+  // Calls `hook` every `interval` events, for progress display; nullptr removes it. The hook must not schedule.
+  void set_progress_hook(ProgressHook hook, void* context, std::uint64_t interval);
+
+  // Writes every push and pop from now on to a file (event_record.h), which the queue benchmark replays.
+  void record_to(const std::string& path);
+
+ private:
+  std::uint64_t next_order(Phase phase, ComponentId source) {
+    WEFT_CHECK(source.index() < next_sequence_.size());
+    const std::uint64_t order = make_order(static_cast<std::uint8_t>(phase), source, next_sequence_[source.index()]++);
+    return shuffle_seed_ == 0 ? order : shuffled(order);
+  }
+  [[nodiscard]] std::uint64_t shuffled(std::uint64_t order) const;
+  void run_events(Time end);
+  void poll();
+  void record_push(const Event& event);
+
+  EventQueue queue_;
+  Time now_;
+  std::uint64_t events_ = 0;
+  std::uint64_t next_poll_ = 0;               // value of events_ at which poll() is due
+  std::vector<std::uint64_t> next_sequence_;  // by component
+  std::unique_ptr<EventRecorder> recorder_;
+  std::uint64_t shuffle_seed_ = 0;
+  std::atomic<bool> stop_requested_ = false;
+  bool running_ = false;
+  ProgressHook progress_hook_ = nullptr;
+  void* progress_context_ = nullptr;
+  std::uint64_t progress_interval_ = 0;
+  std::uint64_t next_progress_ = 0;
+  std::vector<std::string> component_names_;
+};
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+// Small topologies for tests, so that a test shows only what matters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/network/topology.h"
+
+namespace weft::testing {
+
+inline net::LinkSpec plain_link(Bandwidth rate, Duration latency, Bytes packet = Bytes{0}) {
+  net::LinkSpec spec;
+  spec.type = "test";
+  spec.rate = rate;
+  spec.latency = latency;
+  spec.packet = packet;
+  return spec;
+}
+
+inline net::TemplateDevice plain_switch(std::string name, bool store_and_forward = false, Bytes header = Bytes{0},
+                                        Duration latency = {}) {
+  net::TemplateDevice device;
+  device.name = std::move(name);
+  device.kind = net::DeviceKind::kSwitch;
+  device.forwarding = {latency, store_and_forward, header};
+  return device;
+}
+
+// `count` bare hosts "h0", "h1", ... of one template.
+inline void add_bare_hosts(net::TopologyBuilder& builder, int count) {
+  net::HostTemplate host;
+  host.name = "host";
+  net::TemplateDevice device;
+  device.name = "h";
+  device.kind = net::DeviceKind::kHost;
+  host.devices.push_back(device);
+  const std::uint32_t id = builder.add_template(host);
+  for (int i = 0; i < count; ++i) builder.add_host(id);
+}
+
+// Adds both directions of a cable to a template.
+inline void add_template_cable(net::HostTemplate& host, std::uint32_t a, std::uint32_t b, std::uint32_t spec) {
+  const auto there = static_cast<std::uint32_t>(host.links.size());
+  host.links.push_back({a, b, spec, there + 1, {}});
+  host.links.push_back({b, a, spec, there, {}});
+}
+
+// `count` bare hosts on one cut-through switch.
+inline net::Topology star(int count, Bandwidth rate, Duration latency) {
+  net::TopologyBuilder builder;
+  add_bare_hosts(builder, count);
+  const std::uint32_t spec = builder.add_spec(plain_link(rate, latency));
+  const DeviceId hub = builder.add_switch(plain_switch("s0"));
+  for (int i = 0; i < count; ++i) builder.add_cable(builder.device_of(static_cast<std::uint32_t>(i), 0), hub, spec);
+  return std::move(builder).freeze();
+}
+
+}  // namespace weft::testing
