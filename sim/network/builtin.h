@@ -1,0 +1,29 @@
+// The models of the network layer that can be chosen by name, from builtin.def.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "sim/core/profile.h"
+#include "sim/core/registry.h"
+#include "sim/network/link_type.h"
+#include "sim/network/router.h"
+#include "sim/network/topology_shape.h"
+
+namespace weft::net {
+
+#define WEFT_LINK_TYPE(name) extern const Registration<LinkType> name;
+#define WEFT_TOPOLOGY(name) extern const Registration<TopologyShape> name;
+#define WEFT_ROUTING(name) extern const Registration<RoutingPolicy> name;
+#include "sim/network/builtin.def"
+
+[[nodiscard]] const Registry<LinkType>& link_types();
+[[nodiscard]] const Registry<TopologyShape>& topology_shapes();
+[[nodiscard]] const Registry<RoutingPolicy>& routing_policies();
+// A policy that needs no parameters, by name; ConfigError with the choices where there is none.
+[[nodiscard]] std::unique_ptr<RoutingPolicy> make_routing_policy(std::string_view name);
+
+// Everything of this layer that a profile may say something about: link types by name, then the rest.
+[[nodiscard]] ParamGroups network_param_groups();
+
+}  // namespace weft::net

@@ -1,0 +1,317 @@
+#include "sim/network/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/quantity.h"
+#include "sim/network/builtin.h"
+#include "sim/network/find_config.h"
+#include "sim/network/link_type.h"
+#include "sim/network/node_template.h"
+#include "sim/network/topology_shape.h"
+
+namespace weft::net {
+namespace {
+
+// What a device and a directed link of a frozen topology take, with their rows in the graph.
+constexpr double kDeviceBytes = 24;
+constexpr double kLinkBytes = 40;
+
+std::string size_text(double bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1000;
+  return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
+}
+
+void report(Diagnostics& diagnostics, const ConfigNode& node, std::string_view message, std::string note = {}) {
+  diagnostics.error(node.diagnostic(fmt::format("{}: {}", node.path(), message), std::move(note)));
+}
+
+struct LoadedProfile {
+  Profile profile;
+  ConfigNode node;  // null: there is none
+};
+
+LoadedProfile load_profile(ParamReader& params, const LoadOptions& options, const ParamGroups& groups) {
+  const std::optional<ConfigNode> named = params.optional_raw("profile");
+  try {
+    if (options.profile) {
+      ConfigNode node = ConfigNode::load_file(*options.profile, "profile");
+      return {Profile::from_node(node, groups), node};
+    }
+    if (named) {
+      ConfigNode node = load_reference(*named);
+      return {Profile::from_node(node, groups), node};
+    }
+  } catch (const ConfigError& error) {
+    params.diagnostics().absorb(error);
+  }
+  return {Profile::defaults(groups), {}};
+}
+
+struct NamedTemplate {
+  ConfigNode node;  // the map with devices and links; null after an error
+  std::string name;
+};
+
+// A template named in `type`.
+NamedTemplate find_template(const ConfigNode& type, Diagnostics& diagnostics) {
+  const std::string& name = type.scalar();
+  if (!type.is_scalar() || name.empty()) {
+    report(diagnostics, type, fmt::format("expected the name of a node template, got {}", found_text(type)));
+    return {};
+  }
+  try {
+    if (name.ends_with(".yaml") || name.ends_with(".yml") || name.find('/') != std::string::npos) {
+      return {load_reference(type), std::filesystem::path{name}.stem().string()};
+    }
+    const std::filesystem::path beside = std::filesystem::path{type.file()}.parent_path() / ".." / "nodes";
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(beside / (name + ".yaml"), ignored)) {
+      return {ConfigNode::load_file((beside / (name + ".yaml")).lexically_normal(), "node"), name};
+    }
+    if (const auto shipped = find_config(std::filesystem::path{"nodes"} / (name + ".yaml"))) {
+      return {ConfigNode::load_file(*shipped, "node"), name};
+    }
+    std::vector<std::filesystem::path> folders{beside};
+    for (const std::filesystem::path& folder : config_folders()) folders.push_back(folder / "nodes");
+    report(diagnostics, type, fmt::format("unknown node template '{}'", name),
+           did_you_mean(name, yaml_stems(folders), "templates here"));
+  } catch (const ConfigError& error) {
+    diagnostics.absorb(error);
+  }
+  return {};
+}
+
+NamedTemplate resolve_template(ParamReader& params) {
+  const ConfigNode written = params.raw("node");
+  if (written.is_null()) return {};
+  if (written.is_scalar()) return find_template(written, params.diagnostics());
+  if (const auto type = written.find("type"); written.is_map() && type) {
+    ParamReader named{written, params.diagnostics()};
+    static_cast<void>(named.raw("type"));
+    named.finish();
+    return find_template(*type, params.diagnostics());
+  }
+  return {written, "node"};
+}
+
+struct FabricSpec {
+  std::unique_ptr<TopologyShape> shape;
+  std::string type;
+  LinkSpec link;
+  LinkSpec uplink;
+  Forwarding forwarding;
+  std::string routing = "ecmp";
+};
+
+FabricSpec read_fabric(ParamReader& fabric, const Profile& profile) {
+  FabricSpec read;
+  read.type = fabric.required<std::string>("type");
+  const Registration<TopologyShape>* entry = topology_shapes().find(read.type);
+  if (entry == nullptr) {
+    // The type decides which keys there are, so the others are let pass.
+    if (!read.type.empty()) fabric.error("type", topology_shapes().unknown(read.type), topology_shapes().note(read.type));
+    for (const std::string& key : fabric.node().keys()) static_cast<void>(fabric.optional_raw(key));
+    fabric.finish();
+    return read;
+  }
+  read.shape = entry->make(fabric);
+
+  const auto read_link = [&](ParamReader link) {
+    LinkSpec spec = read_link_spec(link, profile);
+    link.finish();
+    return spec;
+  };
+  std::string link_type;
+  if (!read.shape->states_links() || fabric.has("link")) {
+    read.link = read_link(fabric.map("link"));
+    link_type = read.link.type;
+  } else if (const auto links = fabric.node().find("links"); links && links->is_list() && links->size() > 0) {
+    if (const auto type = (*links)[0].find("type")) link_type = type->scalar();
+  }
+  read.uplink = fabric.has("uplink") ? read_link(fabric.map("uplink")) : read.link;
+  const auto policies = routing_policies().names();
+  read.routing = fabric.choice("routing", {policies.begin(), policies.end()}, "ecmp");
+
+  const LinkType* type = find_link_type(link_type);
+  ParamReader forwarding = fabric.map_or_empty("switch");
+  read.forwarding.latency =
+      forwarding.optional<Duration>("latency", type == nullptr ? Duration{} : type->switch_latency(profile));
+  read.forwarding.store_and_forward =
+      forwarding.choice<bool>("forwarding", {{"cut_through", false}, {"store_and_forward", true}}, false);
+  read.forwarding.header = forwarding.optional<Bytes>("header", Bytes{64}, at_least(Bytes{1}));
+  forwarding.finish();
+  fabric.finish();
+  return read;
+}
+
+// Refuses what is too large, by counts alone.
+void check_size(ParamReader& params, std::int64_t nodes, const HostTemplate& host, const FabricSize& fabric) {
+  const auto gpus = static_cast<std::int64_t>(host.of_kind(DeviceKind::kGpu).size());
+  // In double: the product of what a file may say does not fit 64 bits.
+  const double count = static_cast<double>(nodes);
+  const double devices = count * static_cast<double>(host.devices.size()) + static_cast<double>(fabric.switches);
+  const double links = count * static_cast<double>(host.links.size()) + 2 * static_cast<double>(fabric.cables);
+  const std::string memory = size_text(devices * kDeviceBytes + links * kLinkBytes);
+  if (nodes > kMaxNodes) {
+    params.error("nodes", fmt::format("{} nodes are over the limit of {}; their topology would take about {} of memory", nodes,
+                                      kMaxNodes, memory));
+  } else if (gpus > 0 && nodes > kMaxGpus / gpus) {
+    params.error("nodes",
+                 fmt::format("{} nodes of {} GPUs are over the limit of {} GPUs; their topology would take about {} of "
+                             "memory",
+                             nodes, gpus, kMaxGpus, memory));
+  } else if (fabric.switches > kMaxFabricSwitches) {
+    params.error("fabric", fmt::format("{} switches are over the limit of {}; the topology would take about {} of memory",
+                                       fabric.switches, kMaxFabricSwitches, memory));
+  } else if (links > static_cast<double>(kMaxLinks)) {
+    params.error("nodes", fmt::format("{:.0f} links are over the limit of {}; the topology would take about {} of memory",
+                                      links, kMaxLinks, memory));
+  }
+}
+
+// A NIC that is slower than the cable it is given would send faster than it can.
+void warn_about_nic_speed(ParamReader& params, const HostTemplate& host, const LinkSpec& link) {
+  for (const std::uint32_t index : host.of_kind(DeviceKind::kNic)) {
+    const TemplateDevice& nic = host.devices[index];
+    for (const auto& [key, value] : nic.labels) {
+      const auto speed = key == "speed" ? parse_bandwidth(value) : std::nullopt;
+      if (!speed || *speed >= link.rate) continue;
+      params.warning("fabric", fmt::format("links of {} join '{}' of {}; the links' rate counts", to_string(link.rate),
+                                           nic.name, to_string(*speed)));
+      return;
+    }
+  }
+}
+
+void check_reachable(const Topology& topology, const ConfigNode& node, Diagnostics& diagnostics) {
+  const std::vector<DeviceId>& endpoints = topology.endpoints();
+  if (endpoints.size() < 2) return;
+  const std::vector<bool> reached = topology.reachable_from(endpoints.front());
+  std::string names;
+  std::size_t count = 0;
+  std::optional<DeviceId> first;
+  for (const DeviceId endpoint : endpoints) {
+    if (reached[endpoint.index()]) continue;
+    if (!first) first = endpoint;
+    if (++count <= 8) names += (names.empty() ? "" : ", ") + topology.name(endpoint);
+  }
+  if (!first) return;
+  if (count > 8) names += fmt::format(" and {} more", count - 8);
+  const std::string path = node.path().empty() ? "cluster" : node.path();
+  const std::string message =
+      fmt::format("{}: disconnected GPUs: no path from {} to {}", path, topology.name(endpoints.front()), names);
+  // In the inside of a host where one host falls apart, otherwise in the fabric.
+  const bool inside = topology.host_of(*first) == topology.host_of(endpoints.front());
+  const std::optional<ConfigNode> cause = node.find(inside ? "node" : "fabric");
+  diagnostics.error(cause ? cause->key_diagnostic(message) : node.diagnostic(message));
+}
+
+std::map<std::string, std::string> read_nccl(ParamReader& params) {
+  std::map<std::string, std::string> settings;
+  const std::optional<ConfigNode> written = params.optional_raw("nccl");
+  if (!written) return settings;
+  if (!written->is_map()) {
+    report(params.diagnostics(), *written, fmt::format("expected a map of NCCL settings, got {}", found_text(*written)));
+    return settings;
+  }
+  const std::vector<std::string> keys = written->keys();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const ConfigNode value = (*written)[i];
+    if (!value.is_scalar()) {
+      report(params.diagnostics(), value, fmt::format("expected a single value, got {}", found_text(value)));
+      continue;
+    }
+    const std::string key = keys[i].starts_with("NCCL_") ? keys[i].substr(5) : keys[i];
+    if (!settings.emplace(key, value.scalar()).second) {
+      params.diagnostics().error(value.key_diagnostic(fmt::format("{}: NCCL_{} is set twice", value.path(), key)));
+    }
+  }
+  return settings;
+}
+
+}  // namespace
+
+Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics) {
+  ParamReader params{node, diagnostics};
+  static_cast<void>(params.choice("kind", {"cluster"}, "cluster"));
+  static_cast<void>(params.choice("ci", {"run", "check_only"}, "run"));
+  std::string name = params.optional<std::string>("name", std::filesystem::path{node.file()}.stem().string());
+  std::string description = params.optional<std::string>("description", "");
+  const ParamGroups groups = options.groups.empty() ? network_param_groups() : options.groups;
+  const LoadedProfile loaded = load_profile(params, options, groups);
+  const Profile& profile = loaded.profile;
+  const std::int64_t nodes = params.optional<std::int64_t>("nodes", 1, at_least(1));
+  std::map<std::string, std::string> nccl = read_nccl(params);
+
+  TopologyBuilder builder;
+  const NamedTemplate named = resolve_template(params);
+  HostTemplate host;
+  if (!named.node.is_null()) host = read_node_template(named.node, named.name, profile, builder, diagnostics);
+
+  FabricSpec fabric;
+  if (std::optional<ParamReader> reader = params.optional_map_or_file("fabric")) {
+    fabric = read_fabric(*reader, profile);
+  } else if (nodes > 1) {
+    params.error("nodes", fmt::format("{} nodes need a fabric to join them", nodes));
+  }
+  params.finish();
+  diagnostics.throw_if_any();
+
+  check_size(params, nodes, host, {});
+  diagnostics.throw_if_any();
+  const FabricDemand demand{
+      .nodes = nodes, .rails = static_cast<std::int64_t>(fabric_ports(host).size()), .host = &host, .profile = &profile};
+  if (fabric.shape != nullptr) {
+    if (demand.rails == 0 && (nodes > 1 || fabric.shape->states_links())) {
+      params.error("fabric", fmt::format("node template '{}' has no NIC to join a fabric with", host.name));
+      diagnostics.throw_if_any();
+    }
+    if (demand.rails > 0) {
+      const FabricSize size = fabric.shape->plan(demand, diagnostics);
+      check_size(params, nodes, host, size);
+      if (!fabric.link.type.empty()) warn_about_nic_speed(params, host, fabric.link);
+    }
+    diagnostics.throw_if_any();
+  }
+
+  const std::uint32_t host_template = builder.add_template(host);
+  for (std::int64_t i = 0; i < nodes; ++i) builder.add_host(host_template);
+  if (fabric.shape != nullptr && demand.rails > 0 && (nodes > 1 || fabric.shape->states_links())) {
+    const bool stated = fabric.link.type.empty();
+    const std::uint32_t link = stated ? 0 : builder.add_spec(fabric.link);
+    const std::uint32_t uplink = stated ? 0 : builder.add_spec(fabric.uplink);
+    FabricSite site{builder, demand, link, uplink, fabric.forwarding};
+    fabric.shape->build(site);
+  }
+  Topology topology = std::move(builder).freeze();
+  check_reachable(topology, node, diagnostics);
+  diagnostics.throw_if_any();
+
+  // A map laid over a map merges, so {type: ...} goes first.
+  ConfigNode resolved = node.with_override("node", "null", "resolved").with_value("node", named.node);
+  if (!loaded.node.is_null()) {
+    resolved = resolved.with_override("profile", "null", "resolved").with_value("profile", loaded.node);
+  }
+  return Cluster{.name = std::move(name),
+                 .description = std::move(description),
+                 .topology = std::move(topology),
+                 .profile = profile,
+                 .routing = std::move(fabric.routing),
+                 .nccl = std::move(nccl),
+                 .resolved = std::move(resolved)};
+}
+
+Cluster load_cluster(const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics) {
+  return load_cluster(ConfigNode::load_file(file, "cluster"), options, diagnostics);
+}
+
+}  // namespace weft::net

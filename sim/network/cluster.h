@@ -1,0 +1,60 @@
+// A cluster: hosts of one node template, the fabric between them, and the profile of their hardware, loaded from YAML.
+//
+//   name: DGX H100 SuperPOD
+//   description: ...
+//   profile: ../profiles/h100_sxm.yaml        # or the profile itself; absent: every parameter at its declared default
+//   nodes: 32
+//   node: {type: dgx_h100}                    # a template by name, a file, or {devices, links} themselves (node_template.h)
+//   fabric:                                   # may be absent where there is one node
+//     type: rail_optimized_fat_tree           # topology_shapes(); its own keys stand here too
+//     link: {type: infiniband, rate: 400 Gb/s, latency: 150 ns}
+//     uplink: {...}                           # between switches; absent: as `link`
+//     routing: adaptive                       # ecmp (default), adaptive, spray, static, d_mod_k
+//     switch: {latency: 200 ns, forwarding: cut_through, header: 64 B}
+//   nccl: {ALGO: Ring}                        # environment of NCCL, with or without NCCL_
+//
+// A template is looked for as ../nodes/NAME.yaml beside the cluster's folder, then among the shipped ones (find_config.h).
+//
+// Model: the fabric of a single node is read and checked, but not built, as nothing would cross it; a custom one is built
+// always.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sim/core/config/node.h"
+#include "sim/core/config/params.h"
+#include "sim/core/profile.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+struct Cluster {
+  std::string name;
+  std::string description;
+  Topology topology;
+  Profile profile;
+  std::string routing;                      // "ecmp", "adaptive", "spray", "static" or "d_mod_k"
+  std::map<std::string, std::string> nccl;  // without NCCL_
+  ConfigNode resolved;                      // the file with profile and template in place: enough to load it again
+};
+
+struct LoadOptions {
+  std::optional<std::filesystem::path> profile = {};  // in place of the one the cluster names
+  ParamGroups groups = {};                            // of all layers; empty: of this layer only
+};
+
+// Larger clusters are refused before anything is allocated.
+inline constexpr std::int64_t kMaxNodes = 200'000;
+inline constexpr std::int64_t kMaxGpus = 2'000'000;
+inline constexpr std::int64_t kMaxFabricSwitches = 2'000'000;
+inline constexpr std::int64_t kMaxLinks = 400'000'000;
+
+// Throws ConfigError with every error found; warnings stay in `diagnostics`.
+[[nodiscard]] Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics);
+[[nodiscard]] Cluster load_cluster(const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics);
+
+}  // namespace weft::net

@@ -1,0 +1,69 @@
+// The fabric moves transfers. Flow and packet fidelity stand behind this interface, so that a partition of the topology can run
+// one and the rest the other.
+//
+// A transfer's life: post -> (bytes flow) -> on_source_free: the sender's buffer may be used again -> on_delivered: the last
+// byte is at the receiver. One that a failure kills gets on_aborted instead of what is still to come. Listeners may post from
+// inside a callback. Not thread-safe: a fabric belongs to its simulator's thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/core/ids.h"
+#include "sim/core/units.h"
+#include "sim/network/transfer.h"
+
+namespace weft::net {
+
+class TransferListener {
+ public:
+  virtual void on_source_free(TransferId transfer, std::uint64_t tag) = 0;
+  virtual void on_delivered(TransferId transfer, std::uint64_t tag) = 0;
+  virtual void on_aborted(TransferId transfer, std::uint64_t tag) = 0;
+
+ protected:
+  ~TransferListener() = default;
+};
+
+// What a resource carried so far.
+struct ResourceCounters {
+  double bytes = 0;             // usage x bytes of what has passed
+  Duration busy;                // time with at least one transfer on it
+  std::uint64_t transfers = 0;  // that were posted over it
+};
+
+struct FabricTotals {
+  std::uint64_t posted = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t aborted = 0;
+  std::uint64_t solves = 0;        // of the rate solver
+  std::uint64_t solved_flows = 0;  // flows those solves touched, summed
+  std::uint64_t peak_live = 0;     // transfers at once
+};
+
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+
+  // Link i of the topology is resource i. More are added for engines, memories and reduction units. `capacity`: bytes per
+  // picosecond.
+  virtual ResourceId add_resource(std::string name, double capacity) = 0;
+  [[nodiscard]] virtual std::string resource_name(ResourceId resource) const = 0;
+  [[nodiscard]] virtual double capacity(ResourceId resource) const = 0;
+
+  // Footprints are kept for the fabric's life: a path used a million times is stored once.
+  virtual FootprintId add_footprint(Footprint footprint) = 0;
+  [[nodiscard]] virtual const Footprint& footprint(FootprintId footprint) const = 0;
+
+  // Starts a transfer now. The id is valid until its last callback. A transfer of 0 bytes takes its latency only.
+  virtual TransferId post(const Transfer& transfer, TransferListener& listener) = 0;
+  // Ends every transfer that uses `resource` with on_aborted, and lets none pass it from now on.
+  virtual void fail(ResourceId resource) = 0;
+
+  [[nodiscard]] virtual ResourceCounters counters(ResourceId resource) const = 0;
+  [[nodiscard]] virtual const FabricTotals& totals() const = 0;
+  // Nothing in flight, and posted = delivered + aborted; else InternalError naming what is left. At the end of every run.
+  virtual void check_conservation() const = 0;
+};
+
+}  // namespace weft::net

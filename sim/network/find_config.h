@@ -1,0 +1,20 @@
+// Where shipped configurations lie: the folder named by the environment variable WEFT_CONFIG_DIR, then `configs/` of the source
+// tree that this library was built from, then `share/weft/configs` of the installation.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft::net {
+
+[[nodiscard]] std::vector<std::filesystem::path> config_folders();
+
+// "nodes/dgx_h100.yaml" in the first folder that has it.
+[[nodiscard]] std::optional<std::filesystem::path> find_config(const std::filesystem::path& relative);
+
+// Stems of the .yaml files in these folders, in byte order, each once.
+[[nodiscard]] std::vector<std::string> yaml_stems(const std::vector<std::filesystem::path>& folders);
+
+}  // namespace weft::net

@@ -1,0 +1,346 @@
+#include "sim/network/flow_level/flow_fabric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/core/error.h"
+
+namespace weft::net {
+namespace {
+
+// A flow whose remainder is below this many bytes has ended: the rounding of rate x time, far below what any result shows.
+constexpr double kNothing = 1e-6;
+
+}  // namespace
+
+FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
+    : simulator_{simulator},
+      topology_{topology},
+      component_{simulator.add_component("flow fabric")},
+      completion_{simulator, component_, Phase::kCompletion, [this] { complete(); }},
+      solve_{simulator, component_, Phase::kSolve, [this] { solve(); }} {
+  resources_.resize(topology.link_count());
+  for (std::size_t i = 0; i < topology.link_count(); ++i) solver_.add_resource(topology.spec(LinkId::from_index(i)).capacity());
+}
+
+ResourceId FlowFabric::add_resource(std::string name, double capacity) {
+  resources_.emplace_back();
+  extra_names_.push_back(std::move(name));
+  return solver_.add_resource(capacity);
+}
+
+std::string FlowFabric::resource_name(ResourceId resource) const {
+  if (resource.index() < topology_.link_count()) return topology_.name(LinkId{resource.value()});
+  return extra_names_[resource.index() - topology_.link_count()];
+}
+
+FootprintId FlowFabric::add_footprint(Footprint footprint) {
+  footprints_.push_back(std::move(footprint));
+  return FootprintId::from_index(footprints_.size() - 1);
+}
+
+TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) {
+  const Footprint& path = footprints_[transfer.footprint.index()];
+  std::uint32_t index = first_free_;
+  if (index == kNowhere) {
+    index = static_cast<std::uint32_t>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    first_free_ = flows_[index].next_free;
+  }
+  Flow& flow = flows_[index];
+  const std::uint64_t visited = flow.visited;
+  flow = Flow{};
+  flow.visited = visited;
+  flow.listener = &listener;
+  flow.tag = transfer.tag;
+  flow.weight = transfer.weight;
+  if (transfer.rate_cap > Bandwidth{}) flow.cap = transfer.rate_cap.bytes_per_ps();
+  flow.bytes = transfer.bytes.count();
+  flow.remaining = static_cast<double>(flow.bytes);
+  flow.footprint = transfer.footprint.value();
+  flow.latency = path.latency_of(transfer.bytes) + transfer.extra_latency;
+  flow.priority = transfer.priority;
+  flow.updated = simulator_.now();
+  flow.state = State::kMoving;
+  ++totals_.posted;
+  totals_.peak_live = std::max<std::uint64_t>(totals_.peak_live, ++live_);
+
+  const bool limited = !path.usages.empty() || flow.cap < FairShareSolver::kNoCap;
+  if (flow.bytes == 0 || !limited) {
+    // Nothing to share: it has left at once. By way of the heap, so that callbacks never come from inside post().
+    flow.remaining = 0;
+    flow.finish = simulator_.now();
+    heap_update(index);
+    arm();
+    return TransferId{index};
+  }
+  for (const Usage& usage : path.usages) {
+    ResourceState& resource = resources_[usage.resource.index()];
+    WEFT_CHECK(!resource.failed);
+    resource.flows.push_back(index);
+    ++resource.transfers;
+    if (resource.live++ == 0) resource.busy_since = simulator_.now();
+  }
+  if (path.usages.empty()) {
+    set_rate(index, flow.cap);
+    arm();
+  } else {
+    mark_dirty(flow);
+  }
+  return TransferId{index};
+}
+
+void FlowFabric::mark_dirty(const Flow& flow) {
+  for (const Usage& usage : footprints_[flow.footprint].usages) {
+    ResourceState& resource = resources_[usage.resource.index()];
+    if (resource.dirty) continue;
+    resource.dirty = true;
+    dirty_.push_back(usage.resource.value());
+  }
+  if (!solve_.armed()) solve_.arm(simulator_.now());
+}
+
+void FlowFabric::complete() {
+  const Time now = simulator_.now();
+  while (!heap_.empty() && flows_[heap_.front()].finish <= now) {
+    const std::uint32_t index = heap_.front();
+    heap_remove(index);
+    leave(index, static_cast<double>(flows_[index].bytes));
+    flows_[index].state = State::kInFlight;
+    // The listener may post, which may move flows_: nothing of this flow is held across the call.
+    TransferListener& listener = *flows_[index].listener;
+    const Duration latency = flows_[index].latency;
+    const std::uint64_t tag = flows_[index].tag;
+    deliver_later(index, latency);
+    listener.on_source_free(TransferId{index}, tag);
+  }
+  arm();
+}
+
+void FlowFabric::leave(std::uint32_t index, double moved) {
+  const Flow& flow = flows_[index];
+  const std::vector<Usage>& usages = footprints_[flow.footprint].usages;
+  if (flow.bytes == 0) return;
+  for (const Usage& usage : usages) {
+    ResourceState& resource = resources_[usage.resource.index()];
+    resource.bytes += usage.usage * moved;
+    if (--resource.live == 0) resource.busy += simulator_.now() - resource.busy_since;
+  }
+  if (!usages.empty()) mark_dirty(flow);
+}
+
+void FlowFabric::deliver_later(std::uint32_t index, Duration latency) {
+  simulator_.schedule(simulator_.now() + latency, Phase::kDelivery, component_, *this, index);
+}
+
+void FlowFabric::on_event(std::uint64_t payload) {
+  const auto index = static_cast<std::uint32_t>(payload);
+  TransferListener& listener = *flows_[index].listener;
+  const std::uint64_t tag = flows_[index].tag;
+  ++totals_.delivered;
+  release(index);
+  listener.on_delivered(TransferId{index}, tag);
+}
+
+void FlowFabric::release(std::uint32_t index) {
+  // Resources name a flow that ended until the instant's solve drops it from their lists; its slot is not reused before that.
+  flows_[index].state = State::kFree;
+  --live_;
+  if (solve_.armed()) {
+    retired_.push_back(index);
+  } else {
+    flows_[index].next_free = first_free_;
+    first_free_ = index;
+  }
+}
+
+void FlowFabric::solve() {
+  // Flood from every dirty resource; each component is solved by itself, with its flows in ascending order of id so that the
+  // order of every sum is fixed. Flows that ended are dropped from the resources met on the way.
+  ++round_;
+  const Time now = simulator_.now();
+  for (std::size_t d = 0; d < dirty_.size(); ++d) {
+    ResourceState& seed = resources_[dirty_[d]];
+    seed.dirty = false;
+    if (seed.visited == round_) continue;
+    seed.visited = round_;
+    component_resources_.assign(1, dirty_[d]);
+    component_flows_.clear();
+    for (std::size_t r = 0; r < component_resources_.size(); ++r) {
+      std::vector<std::uint32_t>& over = resources_[component_resources_[r]].flows;
+      const std::uint32_t here = component_resources_[r];
+      std::size_t kept = 0;
+      for (const std::uint32_t f : over) {
+        Flow& flow = flows_[f];
+        if (flow.state != State::kMoving) continue;
+        if (flow.visited != round_) {
+          flow.visited = round_;
+          component_flows_.push_back(f);
+          for (const Usage& usage : footprints_[flow.footprint].usages) {
+            ResourceState& next = resources_[usage.resource.index()];
+            if (next.visited == round_) continue;
+            next.visited = round_;
+            component_resources_.push_back(usage.resource.value());
+          }
+        }
+        over[kept++] = f;
+      }
+      over.resize(kept);
+      WEFT_CHECK(kept == resources_[here].live);
+    }
+    if (component_flows_.empty()) continue;
+    if (component_flows_.size() > 1) std::ranges::sort(component_flows_);
+    problem_.clear();
+    for (const std::uint32_t f : component_flows_) {
+      const Flow& flow = flows_[f];
+      problem_.push_back({footprints_[flow.footprint].usages, flow.weight, flow.cap, flow.priority, 0.0});
+    }
+    solver_.solve(problem_);
+    ++totals_.solves;
+    totals_.solved_flows += problem_.size();
+    for (std::size_t i = 0; i < problem_.size(); ++i) {
+      Flow& flow = flows_[component_flows_[i]];
+      if (problem_[i].rate == flow.rate && flow.finish != Time::max()) continue;
+      flow.remaining = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((now - flow.updated).ps()));
+      flow.updated = now;
+      set_rate(component_flows_[i], problem_[i].rate);
+    }
+  }
+  dirty_.clear();
+  for (const std::uint32_t index : retired_) {
+    flows_[index].next_free = first_free_;
+    first_free_ = index;
+  }
+  retired_.clear();
+  arm();
+}
+
+void FlowFabric::set_rate(std::uint32_t index, double rate) {
+  Flow& flow = flows_[index];
+  flow.rate = rate;
+  if (rate <= 0) {
+    flow.finish = Time::max();  // starved by a higher priority until shares change
+  } else if (flow.remaining <= kNothing) {
+    flow.finish = simulator_.now();
+  } else {
+    const double left = std::ceil(flow.remaining / rate);
+    // A flow that would take longer than the clock's range is as good as starved; the run ends by its own limits.
+    constexpr double kRange = 9e18;
+    flow.finish = left < kRange - static_cast<double>(simulator_.now().ps())
+                      ? simulator_.now() + Duration::from_ps(static_cast<std::int64_t>(left))
+                      : Time::max();
+  }
+  heap_update(index);
+}
+
+void FlowFabric::arm() {
+  if (heap_.empty() || flows_[heap_.front()].finish == Time::max()) {
+    completion_.disarm();
+  } else {
+    completion_.arm(flows_[heap_.front()].finish);
+  }
+}
+
+void FlowFabric::fail(ResourceId resource) {
+  ResourceState& failed = resources_[resource.index()];
+  failed.failed = true;
+  const std::vector<std::uint32_t> over = failed.flows;
+  for (const std::uint32_t index : over) {
+    Flow& flow = flows_[index];
+    if (flow.state != State::kMoving) continue;
+    const double left = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((simulator_.now() - flow.updated).ps()));
+    heap_remove(index);
+    leave(index, static_cast<double>(flow.bytes) - left);
+    TransferListener& listener = *flow.listener;
+    const std::uint64_t tag = flow.tag;
+    ++totals_.aborted;
+    release(index);
+    listener.on_aborted(TransferId{index}, tag);
+  }
+  arm();
+}
+
+ResourceCounters FlowFabric::counters(ResourceId resource) const {
+  const ResourceState& state = resources_[resource.index()];
+  ResourceCounters counters{state.bytes, state.busy, state.transfers};
+  if (state.live > 0) counters.busy += simulator_.now() - state.busy_since;
+  for (const std::uint32_t index : state.flows) {
+    const Flow& flow = flows_[index];
+    if (flow.state != State::kMoving) continue;
+    const double left = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((simulator_.now() - flow.updated).ps()));
+    for (const Usage& usage : footprints_[flow.footprint].usages) {
+      if (usage.resource == resource) counters.bytes += usage.usage * (static_cast<double>(flow.bytes) - left);
+    }
+  }
+  return counters;
+}
+
+void FlowFabric::check_conservation() const {
+  if (live_ == 0 && totals_.posted == totals_.delivered + totals_.aborted) return;
+  throw InternalError(fmt::format("transfers not conserved: {} posted, {} delivered, {} aborted, {} live", totals_.posted,
+                                  totals_.delivered, totals_.aborted, live_));
+}
+
+bool FlowFabric::finishes_before(std::uint32_t a, std::uint32_t b) const {
+  return flows_[a].finish != flows_[b].finish ? flows_[a].finish < flows_[b].finish : a < b;
+}
+
+void FlowFabric::heap_update(std::uint32_t index) {
+  if (flows_[index].heap_position == kNowhere) {
+    flows_[index].heap_position = static_cast<std::uint32_t>(heap_.size());
+    heap_.push_back(index);
+  }
+  sift_up(flows_[index].heap_position);
+  sift_down(flows_[index].heap_position);
+}
+
+void FlowFabric::heap_remove(std::uint32_t index) {
+  const std::uint32_t position = flows_[index].heap_position;
+  if (position == kNowhere) return;
+  flows_[index].heap_position = kNowhere;
+  const std::uint32_t last = heap_.back();
+  heap_.pop_back();
+  if (last == index) return;
+  heap_[position] = last;
+  flows_[last].heap_position = position;
+  sift_up(position);
+  sift_down(flows_[last].heap_position);
+}
+
+void FlowFabric::sift_up(std::uint32_t position) {
+  const std::uint32_t index = heap_[position];
+  while (position > 0) {
+    const std::uint32_t parent = (position - 1) / 4;
+    if (!finishes_before(index, heap_[parent])) break;
+    heap_[position] = heap_[parent];
+    flows_[heap_[position]].heap_position = position;
+    position = parent;
+  }
+  heap_[position] = index;
+  flows_[index].heap_position = position;
+}
+
+void FlowFabric::sift_down(std::uint32_t position) {
+  const std::uint32_t index = heap_[position];
+  const auto size = static_cast<std::uint32_t>(heap_.size());
+  while (true) {
+    const std::uint32_t first = 4 * position + 1;
+    if (first >= size) break;
+    std::uint32_t best = first;
+    for (std::uint32_t child = first + 1; child < std::min(first + 4, size); ++child) {
+      if (finishes_before(heap_[child], heap_[best])) best = child;
+    }
+    if (!finishes_before(heap_[best], index)) break;
+    heap_[position] = heap_[best];
+    flows_[heap_[position]].heap_position = position;
+    position = best;
+  }
+  heap_[position] = index;
+  flows_[index].heap_position = position;
+}
+
+}  // namespace weft::net

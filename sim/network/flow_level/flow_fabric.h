@@ -1,0 +1,114 @@
+// Flow fidelity: transfers share resources max-min fairly, and each drains at its share until shares change.
+//
+// Model: rates follow every arrival and departure at once (no congestion-control transients), queues are empty, and no port
+// pauses another; latency is charged after the last byte has left and takes no capacity (network-models §6.3; what this misses:
+// §6.5). Only the connected component of transfers and resources that an arrival or departure touches is solved again, once per
+// instant. A completion is rounded once, up to the next picosecond.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/core/fair_share.h"
+#include "sim/core/simulator.h"
+#include "sim/core/timer.h"
+#include "sim/network/fabric.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+class FlowFabric final : public Fabric, private EventTarget {
+ public:
+  // One resource per link of the topology, with its capacity. Both must outlive the fabric.
+  FlowFabric(Simulator& simulator, const Topology& topology);
+
+  ResourceId add_resource(std::string name, double capacity) override;
+  [[nodiscard]] std::string resource_name(ResourceId resource) const override;
+  [[nodiscard]] double capacity(ResourceId resource) const override { return solver_.capacity(resource); }
+  FootprintId add_footprint(Footprint footprint) override;
+  [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return footprints_[footprint.index()]; }
+  TransferId post(const Transfer& transfer, TransferListener& listener) override;
+  void fail(ResourceId resource) override;
+  [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
+  [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
+  void check_conservation() const override;
+
+  // Present rate of a transfer in flight, bytes per picosecond; settled once the instant's solve has run.
+  [[nodiscard]] double rate(TransferId transfer) const { return flows_[transfer.index()].rate; }
+
+ private:
+  enum class State : std::uint8_t { kFree, kMoving, kInFlight };
+  static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
+
+  struct Flow {
+    double remaining = 0;  // bytes at `updated`
+    double rate = 0;       // bytes per picosecond
+    Time updated;
+    Time finish = Time::max();
+    TransferListener* listener = nullptr;
+    std::uint64_t tag = 0;
+    double weight = 1;
+    double cap = FairShareSolver::kNoCap;
+    std::int64_t bytes = 0;
+    std::uint32_t footprint = 0;
+    std::uint32_t heap_position = kNowhere;
+    Duration latency;
+    std::uint64_t visited = 0;  // round of the flood that met it
+    std::uint32_t next_free = kNowhere;
+    State state = State::kFree;
+    std::uint8_t priority = 0;
+  };
+  struct ResourceState {
+    std::vector<std::uint32_t> flows;  // moving over it; those that ended are dropped when it is next visited
+    double bytes = 0;                  // of transfers that ended
+    Time busy_since;
+    Duration busy;
+    std::uint64_t transfers = 0;
+    std::uint64_t visited = 0;
+    std::uint32_t live = 0;  // flows moving over it
+    bool dirty = false;
+    bool failed = false;
+  };
+
+  void on_event(std::uint64_t payload) override;  // a delivery: payload is the flow
+  void complete();                                // the earliest completions
+  void solve();                                   // of the dirty components
+  void mark_dirty(const Flow& flow);
+  void leave(std::uint32_t index, double moved);  // takes a moving flow off its resources
+  void release(std::uint32_t index);
+  void deliver_later(std::uint32_t index, Duration latency);
+  void set_rate(std::uint32_t index, double rate);
+  void arm();
+
+  // Indexed 4-ary heap of moving flows by (finish, index).
+  [[nodiscard]] bool finishes_before(std::uint32_t a, std::uint32_t b) const;
+  void heap_update(std::uint32_t index);
+  void heap_remove(std::uint32_t index);
+  void sift_up(std::uint32_t position);
+  void sift_down(std::uint32_t position);
+
+  Simulator& simulator_;
+  const Topology& topology_;
+  ComponentId component_;
+  Timer completion_;
+  Timer solve_;
+  FairShareSolver solver_;
+  std::vector<ResourceState> resources_;
+  std::vector<std::string> extra_names_;
+  std::vector<Footprint> footprints_;
+  std::vector<Flow> flows_;
+  std::uint32_t first_free_ = kNowhere;
+  std::vector<std::uint32_t> retired_;  // ended since the last solve
+  std::uint32_t live_ = 0;
+  std::vector<std::uint32_t> heap_;
+  std::vector<std::uint32_t> dirty_;  // resources
+  std::uint64_t round_ = 0;
+  std::vector<std::uint32_t> component_resources_;
+  std::vector<std::uint32_t> component_flows_;
+  std::vector<FairShareFlow> problem_;
+  FabricTotals totals_;
+};
+
+}  // namespace weft::net

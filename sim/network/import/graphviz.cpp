@@ -1,0 +1,82 @@
+#include "sim/network/import/graphviz.h"
+
+#include <fmt/format.h>
+
+#include "sim/core/config/quantity.h"
+
+namespace weft::net {
+namespace {
+
+std::string_view style_of(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kGpu:
+      return "shape=box, fillcolor=\"#76b900\"";
+    case DeviceKind::kNvSwitch:
+      return "shape=hexagon, fillcolor=\"#c5e89b\"";
+    case DeviceKind::kPcieSwitch:
+      return "shape=ellipse, fillcolor=\"#ffe08a\"";
+    case DeviceKind::kCpu:
+      return "shape=component, fillcolor=\"#9ecae1\"";
+    case DeviceKind::kNic:
+      return "shape=cds, fillcolor=\"#fdae6b\"";
+    case DeviceKind::kSwitch:
+      return "shape=octagon, fillcolor=\"#d9d9d9\"";
+    case DeviceKind::kHost:
+      return "shape=box3d, fillcolor=\"#bcbddc\"";
+    case DeviceKind::kStorage:
+      return "shape=cylinder, fillcolor=\"#e7cba9\"";
+  }
+  return "shape=plain";
+}
+
+// A quoted identifier: only quotes and backslashes need care.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+// To a tenth of a gigabit, which tells links apart without the tail of a PCIe coding.
+std::string rate_text(Bandwidth rate) {
+  constexpr std::int64_t kTenth = 100'000'000;
+  const std::int64_t tenths = (rate.bits_per_second() + kTenth / 2) / kTenth;
+  return tenths == 0 ? to_string(rate) : to_string(Bandwidth::from_bits_per_second(tenths * kTenth));
+}
+
+}  // namespace
+
+std::string export_dot(const Topology& topology) {
+  std::string out =
+      "graph weft {\n  graph [rankdir=TB, compound=true];\n  node [style=filled, fontname=\"Helvetica\"];\n  edge "
+      "[fontname=\"Helvetica\", fontsize=9];\n";
+  const auto device_line = [&](DeviceId device, std::string_view label, std::string_view indent) {
+    out += fmt::format("{}{} [label={}, {}];\n", indent, quoted(topology.name(device)), quoted(label),
+                       style_of(topology.kind(device)));
+  };
+  for (std::size_t host = 0; host < topology.host_count(); ++host) {
+    const HostTemplate& host_template = topology.template_of_host(host);
+    if (host_template.devices.size() == 1) {
+      device_line(topology.device_of(host, 0), topology.name(topology.device_of(host, 0)), "  ");
+      continue;
+    }
+    out += fmt::format("  subgraph cluster_n{} {{\n    label={};\n", host,
+                       quoted(fmt::format("n{} ({})", host, host_template.name)));
+    for (std::uint32_t i = 0; i < host_template.devices.size(); ++i)
+      device_line(topology.device_of(host, i), host_template.devices[i].name, "    ");
+    out += "  }\n";
+  }
+  for (const DeviceId device : topology.fabric_switches()) device_line(device, topology.name(device), "  ");
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId::from_index(i));
+    if (link.twin.index() < i) continue;  // one edge for both directions
+    const LinkSpec& spec = topology.spec(LinkId::from_index(i));
+    out += fmt::format("  {} -- {} [label={}];\n", quoted(topology.name(link.from)), quoted(topology.name(link.to)),
+                       quoted(fmt::format("{} x{} {}", spec.type, spec.width, rate_text(spec.rate))));
+  }
+  return out + "}\n";
+}
+
+}  // namespace weft::net

@@ -1,0 +1,29 @@
+// Writes one host of any topology as NCCL's topology file (NCCL_TOPO_FILE; nccl-model §1.1), so that NCCL would see its graph.
+//
+// A host that came from such a file is written as it was: the same elements in the same order with the same values. For any
+// other host, what NCCL wants and a topology does not say is made up, the same way every time:
+//
+//   bus ids      0000:<n>:00.0, n counting the devices (what a node template states in labels wins, here and below)
+//   rank, dev    the GPU's number in the host, and on its OS host: CPUs that no socket link joins are of different ones
+//   sm           by the generation of its NVLinks, else of its PCIe link
+//   NVSwitches   all of a host are one invisible target with the sum of the links, as NCCL has it
+//   CPU          by the link between sockets; Grace beside NVLink-C2C; one that owns what no CPU is linked to
+//   speed        of a NIC: that of its links out of the host; absent without one
+//
+// Model: links that are no part of NCCL's tree (a second PCIe path, an NVSwitch to an NVSwitch) are left out, and links between
+// GPUs of any other kind than PCIe are written as NVLinks.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "sim/network/import/nccl_xml.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+// ConfigError: the host has no GPU.
+[[nodiscard]] XmlElement nccl_xml_tree(const Topology& topology, std::size_t host = 0);
+[[nodiscard]] std::string export_nccl_xml(const Topology& topology, std::size_t host = 0);
+
+}  // namespace weft::net

@@ -1,0 +1,498 @@
+#include "sim/network/import/nvidia_smi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "sim/network/import/source_text.h"
+#include "sim/network/link_type.h"
+#include "sim/network/node_template.h"
+
+namespace weft::net {
+namespace {
+
+// How far apart two devices are by PCIe, as the matrix says it; kNvlink hides it.
+enum class Cell : std::uint8_t { kSelf, kPix, kPxb, kPhb, kNode, kSys, kNvlink };
+
+struct Token {
+  std::string_view text;
+  std::size_t offset = 0;
+};
+
+struct Row {
+  Token name;
+  std::vector<Cell> cells;
+  std::vector<int> nvlinks;
+  std::vector<Token> tokens;  // of the cells
+  std::optional<int> numa;
+  std::string cpu_affinity;
+};
+
+struct Matrix {
+  std::vector<Row> rows;  // in the order of the columns
+  std::map<std::string, std::string, std::less<>> nic_names;
+};
+
+std::vector<Token> split(std::string_view line, std::size_t offset) {
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < line.size();) {
+    if (line[i] == '\x1b') {  // colour and underline: ESC [ ... letter
+      while (i < line.size() && !(line[i] >= 'A' && line[i] <= 'Z') && !(line[i] >= 'a' && line[i] <= 'z')) ++i;
+      ++i;
+      continue;
+    }
+    if (line[i] == ' ' || line[i] == '\t' || line[i] == '\r') {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < line.size() && line[end] != ' ' && line[end] != '\t' && line[end] != '\r' && line[end] != '\x1b') ++end;
+    tokens.push_back({line.substr(i, end - i), offset + i});
+    i = end;
+  }
+  return tokens;
+}
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+bool is_gpu(std::string_view name) { return name.starts_with("GPU") && number(name.substr(3)).has_value(); }
+
+constexpr std::size_t kMostDevices = 1024;
+constexpr int kMostNvlinks = 256;
+
+class MatrixReader {
+ public:
+  explicit MatrixReader(const SourceText& source) : source_{source} {}
+
+  Matrix read() {
+    const std::string_view text = source_.text();
+    bool in_matrix = false;
+    for (std::size_t start = 0; start < text.size();) {
+      const std::size_t end = std::min(text.find('\n', start), text.size());
+      const std::vector<Token> tokens = split(text.substr(start, end - start), start);
+      if (columns_.empty()) {
+        if (!tokens.empty() && is_gpu(tokens.front().text)) read_header(tokens);
+        in_matrix = !columns_.empty();
+      } else if (in_matrix && (tokens.empty() || tokens.front().text == "Legend:")) {
+        in_matrix = false;
+      } else if (in_matrix) {
+        read_row(tokens);
+      } else if (tokens.size() == 2 && tokens.front().text.starts_with("NIC") && tokens.front().text.ends_with(":")) {
+        matrix_.nic_names.emplace(tokens.front().text.substr(0, tokens.front().text.size() - 1), tokens[1].text);
+      }
+      start = end + 1;
+    }
+    if (columns_.empty()) fail({"", 0}, "no matrix of 'nvidia-smi topo -m': expected a header line of GPU0, GPU1, ...");
+    check();
+    if (!errors_.empty()) throw ConfigError(errors_);
+    return std::move(matrix_);
+  }
+
+ private:
+  void fail(const Token& at, std::string message, std::string note = {}) {
+    errors_.push_back(
+        source_.at(at.offset, std::move(message), static_cast<int>(std::max<std::size_t>(at.text.size(), 1)), std::move(note)));
+  }
+
+  void read_header(const std::vector<Token>& tokens) {
+    for (const Token& token : tokens) {
+      if (token.text == "CPU" || token.text == "NUMA") break;
+      if (columns_.size() == kMostDevices)
+        throw ConfigError({source_.at(token.offset, fmt::format("more than {} devices", kMostDevices))});
+      if (std::ranges::find(columns_, token.text, &Token::text) != columns_.end())
+        fail(token, fmt::format("column '{}' is given twice", token.text));
+      columns_.push_back(token);
+    }
+    if (columns_.size() >= 2 && parse(columns_[1].text)) {
+      throw ConfigError(
+          {source_.at(columns_[0].offset, fmt::format("a row of '{}' without a header line above it", columns_[0].text))});
+    }
+  }
+
+  static std::optional<std::pair<Cell, int>> parse(std::string_view text) {
+    constexpr std::pair<std::string_view, Cell> kCells[] = {{"X", Cell::kSelf},  {"PIX", Cell::kPix},   {"PXB", Cell::kPxb},
+                                                            {"PHB", Cell::kPhb}, {"NODE", Cell::kNode}, {"SYS", Cell::kSys}};
+    for (const auto& [name, cell] : kCells) {
+      if (text == name) return std::pair{cell, 0};
+    }
+    if (text.starts_with("NV")) {
+      const auto count = number(text.substr(2));
+      if (count && *count > 0 && *count <= kMostNvlinks) return std::pair{Cell::kNvlink, *count};
+    }
+    return std::nullopt;
+  }
+
+  void read_row(const std::vector<Token>& tokens) {
+    Row row;
+    row.name = tokens.front();
+    if (std::ranges::find(columns_, row.name.text, &Token::text) == columns_.end()) {
+      return fail(row.name, fmt::format("row '{}' has no column of that name", row.name.text));
+    }
+    if (std::ranges::any_of(matrix_.rows, [&](const Row& r) { return r.name.text == row.name.text; })) {
+      return fail(row.name, fmt::format("row '{}' is given twice", row.name.text));
+    }
+    if (tokens.size() - 1 < columns_.size()) {
+      return fail(row.name, fmt::format("row '{}' has {} cells, the header has {} columns", row.name.text, tokens.size() - 1,
+                                        columns_.size()));
+    }
+    bool good = true;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const Token& token = tokens[i + 1];
+      const auto cell = parse(token.text);
+      if (!cell) {
+        fail(token, fmt::format("{} to {}: unknown class '{}'", row.name.text, columns_[i].text, token.text),
+             "classes: X, NV1 to NV256, PIX, PXB, PHB, NODE, SYS");
+        good = false;
+        continue;
+      }
+      row.cells.push_back(cell->first);
+      row.nvlinks.push_back(cell->second);
+      row.tokens.push_back(token);
+    }
+    // After the cells: CPU affinity, NUMA affinity, GPU NUMA id, of GPUs only.
+    const std::size_t rest = columns_.size() + 1;
+    if (tokens.size() > rest) row.cpu_affinity = std::string{tokens[rest].text};
+    if (tokens.size() > rest + 1) row.numa = number(tokens[rest + 1].text);
+    if (good) matrix_.rows.push_back(std::move(row));
+  }
+
+  void check() {
+    if (!errors_.empty()) return;
+    std::vector<Row> ordered;
+    for (const Token& column : columns_) {
+      const auto row = std::ranges::find_if(matrix_.rows, [&](const Row& r) { return r.name.text == column.text; });
+      if (row == matrix_.rows.end()) {
+        fail(column, fmt::format("column '{}' has no row", column.text));
+      } else {
+        ordered.push_back(*row);
+      }
+    }
+    if (!errors_.empty()) return;
+    for (std::size_t i = 0; i < ordered.size(); ++i) {
+      for (std::size_t j = 0; j <= i; ++j) {
+        const Token& here = ordered[i].tokens[j];
+        const Token& there = ordered[j].tokens[i];
+        if ((ordered[i].cells[j] == Cell::kSelf) != (i == j)) {
+          fail(here, fmt::format("{} to {}: {}", columns_[i].text, columns_[j].text,
+                                 i == j ? fmt::format("expected X, got '{}'", here.text) : "X between two devices"));
+        } else if (here.text != there.text) {
+          fail(here, fmt::format("{} to {} is {}, but {} back", columns_[i].text, columns_[j].text, here.text, there.text));
+        }
+      }
+    }
+    matrix_.rows = std::move(ordered);
+  }
+
+  const SourceText& source_;
+  std::vector<Token> columns_;
+  Matrix matrix_;
+  std::vector<Diagnostic> errors_;
+};
+
+// Groups of devices that are joined, directly or through others.
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), std::size_t{0}); }
+  std::size_t find(std::size_t i) {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) {
+    a = find(a);
+    b = find(b);
+    parent_[std::max(a, b)] = std::min(a, b);  // a group is named by its first member
+  }
+  std::size_t size_of(std::size_t i) {
+    std::size_t count = 0;
+    for (std::size_t k = 0; k < parent_.size(); ++k) count += find(k) == find(i) ? 1 : 0;
+    return count;
+  }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+// NVLinks of one GPU of each generation (network-models §1.1).
+constexpr std::pair<int, int> kNvlinksOf[] = {{60, 4}, {70, 6}, {80, 12}, {90, 18}, {100, 18}};
+
+class TopologyMaker {
+ public:
+  TopologyMaker(const SourceText& source, const Matrix& matrix, const Profile& profile, const NvidiaSmiOptions& options)
+      : source_{source}, m_{matrix}, profile_{profile}, sm_{options.sm.value_or(0)}, n_{matrix.rows.size()} {}
+
+  Imported make(const std::string& name) {
+    host_.name = name;
+    find_nvlink_groups();
+    guess_generation();
+    for (std::size_t i = 0; i < n_; ++i) add_device(i);
+    add_pcie_tree();
+    add_nvlinks();
+    builder_.add_host(builder_.add_template(std::move(host_)));
+    return {std::move(builder_).freeze(), std::move(warnings_)};
+  }
+
+ private:
+  void warn(std::string message) {
+    warnings_.push_back(
+        source_.at(m_.rows.front().name.offset, std::move(message), static_cast<int>(m_.rows.front().name.text.size())));
+  }
+  [[nodiscard]] bool gpu(std::size_t i) const { return is_gpu(m_.rows[i].name.text); }
+
+  // ---- NVLink
+
+  // The count that every GPU of i's group has to every other, or 0.
+  int uniform_count(std::size_t group) {
+    int count = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < n_; ++j) {
+        if (i == j || nvlink_groups_.find(i) != group || nvlink_groups_.find(j) != group) continue;
+        if (count == 0) count = m_.rows[i].nvlinks[j];
+        if (m_.rows[i].nvlinks[j] != count) return 0;
+      }
+    }
+    return count;
+  }
+
+  void find_nvlink_groups() {
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (m_.rows[i].nvlinks[j] > 0) nvlink_groups_.join(i, j);
+      }
+    }
+    for (std::size_t group = 0; group < n_; ++group) {
+      if (nvlink_groups_.find(group) != group || nvlink_groups_.size_of(group) < 2) continue;
+      const auto size = static_cast<int>(nvlink_groups_.size_of(group));
+      const int count = uniform_count(group);
+      const auto is_all_of_a_gpu = [](int links) {
+        return std::ranges::any_of(kNvlinksOf, [&](const auto& g) { return g.second == links; });
+      };
+      const bool fits_direct =
+          count * (size - 1) <= 18 && (size == 2 ? count < 12 : !is_all_of_a_gpu(count) || is_all_of_a_gpu(count * (size - 1)));
+      switched_[group] = count > 0 && !fits_direct;
+      if (count > 0 && size > 1) {
+        warn(switched_[group]
+                 ? fmt::format("NV{} between all {} GPUs of a group: taken as {} NVLinks of each into one NVSwitch", count,
+                               size, count)
+                 : fmt::format("NV{} between all {} GPUs of a group: taken as direct links", count, size));
+      }
+    }
+  }
+
+  [[nodiscard]] int nvlinks_of(std::size_t i) {
+    const auto& counts = m_.rows[i].nvlinks;
+    if (switched_[nvlink_groups_.find(i)]) return *std::ranges::max_element(counts);
+    return std::accumulate(counts.begin(), counts.end(), 0);
+  }
+
+  void guess_generation() {
+    if (sm_ != 0) return;
+    int most = 0;
+    for (std::size_t i = 0; i < n_; ++i) most = std::max(most, nvlinks_of(i));
+    sm_ = most > 12 ? 90 : most > 6 ? 80 : most > 4 ? 70 : most == 0 ? 80 : 60;
+    warn(
+        fmt::format("the matrix does not name the GPU: taken as compute capability {}.{} for its {} NVLinks; say which it is "
+                    "(h100, b200, ...)",
+                    sm_ / 10, sm_ % 10, most));
+  }
+
+  void add_nvlinks() {
+    const std::string type = fmt::format("nvlink{}", sm_ >= 100 ? 5 : sm_ >= 90 ? 4 : sm_ >= 80 ? 3 : sm_ >= 70 ? 2 : 1);
+    std::map<std::size_t, std::uint32_t> switches;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const std::size_t group = nvlink_groups_.find(i);
+      if (switched_[group]) {
+        const auto [at, is_new] = switches.try_emplace(group, static_cast<std::uint32_t>(host_.devices.size()));
+        if (is_new) add(DeviceKind::kNvSwitch, fmt::format("nvswitch{}", switches.size() - 1), {});
+        add_pair(static_cast<std::uint32_t>(i), at->second, make_link_spec(type, nvlinks_of(i), profile_));
+        continue;
+      }
+      for (std::size_t j = 0; j < i; ++j) {
+        if (m_.rows[i].nvlinks[j] > 0)
+          add_pair(static_cast<std::uint32_t>(j), static_cast<std::uint32_t>(i),
+                   make_link_spec(type, m_.rows[i].nvlinks[j], profile_));
+      }
+    }
+  }
+
+  // ---- devices and the PCIe tree
+
+  std::uint32_t add(DeviceKind kind, std::string name, Labels labels) {
+    host_.devices.push_back({.name = std::move(name), .kind = kind, .forwarding = {}, .labels = std::move(labels)});
+    return static_cast<std::uint32_t>(host_.devices.size() - 1);
+  }
+
+  void add_device(std::size_t i) {
+    const Row& row = m_.rows[i];
+    Labels labels;
+    if (gpu(i)) {
+      labels = {{"dev", std::string{row.name.text.substr(3)}}, {"sm", fmt::format("{}", sm_)}};
+      if (!row.cpu_affinity.empty() && row.cpu_affinity != "N/A") labels.emplace_back("cpu_affinity", row.cpu_affinity);
+      add(DeviceKind::kGpu, fmt::format("gpu{}", row.name.text.substr(3)), std::move(labels));
+      return;
+    }
+    const auto legend = m_.nic_names.find(row.name.text);
+    labels = {{"net_name", legend == m_.nic_names.end() ? std::string{row.name.text} : legend->second}};
+    add(DeviceKind::kNic, fmt::format("nic{}", nics_++), std::move(labels));
+  }
+
+  void add_pair(std::uint32_t a, std::uint32_t b, const LinkSpec& link) {
+    const std::uint32_t spec = builder_.add_spec(link);
+    const auto there = static_cast<std::uint32_t>(host_.links.size());
+    host_.links.push_back({.from = a, .to = b, .spec = spec, .twin = there + 1, .labels = {}});
+    host_.links.push_back({.from = b, .to = a, .spec = spec, .twin = there, .labels = {}});
+    for (const std::uint32_t end : {a, b}) {
+      TemplateDevice& device = host_.devices[end];
+      if (device.kind == DeviceKind::kCpu)
+        device.forwarding.latency = profile_.get(host_forwarding_params).root_complex_latency;
+      if (device.kind != DeviceKind::kNvSwitch && device.kind != DeviceKind::kPcieSwitch) continue;
+      device.forwarding.latency = find_link_type(link.type)->switch_latency(profile_);
+      device.forwarding.header = std::max(link.overhead, Bytes{16});
+    }
+  }
+
+  [[nodiscard]] Groups groups_up_to(Cell farthest) const {
+    Groups groups{n_};
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (m_.rows[i].cells[j] <= farthest) groups.join(i, j);
+      }
+    }
+    return groups;
+  }
+
+  void add_pcie_tree() {
+    Groups pix = groups_up_to(Cell::kPix);
+    Groups pxb = groups_up_to(Cell::kPxb);
+    Groups node = groups_up_to(Cell::kNode);
+    // NVLink hides the PCIe class; GPUs of one NUMA node are on one CPU, and without that all GPUs NVLink joins are.
+    bool guessed = false;
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (m_.rows[i].cells[j] != Cell::kNvlink) continue;
+        const bool known = m_.rows[i].numa.has_value() && m_.rows[j].numa.has_value();
+        if (known ? m_.rows[i].numa == m_.rows[j].numa : true) {
+          if (!known) guessed = true;
+          node.join(i, j);
+        }
+      }
+    }
+    if (guessed) warn("no NUMA affinity: GPUs joined by NVLink are taken to be on one CPU");
+    const char* pcie = sm_ >= 90 ? "pcie5" : sm_ >= 80 ? "pcie4" : "pcie3";
+    warn(fmt::format("PCIe speed and width are not in the matrix: taken as {} x16", pcie));
+    const LinkSpec link = make_link_spec(pcie, 16, profile_);
+
+    std::map<std::size_t, std::uint32_t> cpus;
+    std::map<std::size_t, std::uint32_t> leaves;
+    std::map<std::size_t, std::uint32_t> roots;
+    int switches = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const auto [cpu, new_cpu] = cpus.try_emplace(node.find(i), 0);
+      if (new_cpu) {
+        Labels labels;
+        if (m_.rows[i].numa) labels.emplace_back("numa", fmt::format("{}", *m_.rows[i].numa));
+        cpu->second = add(DeviceKind::kCpu, fmt::format("cpu{}", cpus.size() - 1), std::move(labels));
+      }
+      std::uint32_t above = cpu->second;
+      // A group of PXB has a switch of its own, above those of its PIX groups.
+      if (pxb.size_of(i) > pix.size_of(i)) {
+        const auto [root, is_new] = roots.try_emplace(pxb.find(i), 0);
+        if (is_new) {
+          root->second = add(DeviceKind::kPcieSwitch, fmt::format("pcie{}", switches++), {});
+          add_pair(root->second, above, link);
+        }
+        above = root->second;
+      }
+      if (pix.size_of(i) > 1 || pxb.size_of(i) > pix.size_of(i)) {
+        const auto [leaf, is_new] = leaves.try_emplace(pix.find(i), 0);
+        if (is_new) {
+          leaf->second = add(DeviceKind::kPcieSwitch, fmt::format("pcie{}", switches++), {});
+          add_pair(leaf->second, above, link);
+        }
+        above = leaf->second;
+      }
+      add_pair(static_cast<std::uint32_t>(i), above, link);
+    }
+    if (nics_ > 0) warn("the speed of NICs is not in the matrix");
+    join_cpus(cpus);
+    check_tree(pix, pxb, node);
+  }
+
+  void join_cpus(const std::map<std::size_t, std::uint32_t>& cpus) {
+    if (cpus.size() < 2) return;
+    const char* type = sm_ >= 90 ? "upi2" : "upi";
+    warn(fmt::format("the kind of CPU is not in the matrix: the link between sockets is taken as {}", type));
+    for (auto a = cpus.begin(); a != cpus.end(); ++a) {
+      for (auto b = std::next(a); b != cpus.end(); ++b) add_pair(a->second, b->second, make_link_spec(type, 1, profile_));
+    }
+  }
+
+  // A matrix need not be that of a tree: what the tree cannot show is said.
+  void check_tree(Groups& pix, Groups& pxb, Groups& node) {
+    int shown = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const Cell said = m_.rows[i].cells[j];
+        if (said == Cell::kNvlink) continue;
+        const Cell made = pix.find(i) == pix.find(j)     ? Cell::kPix
+                          : pxb.find(i) == pxb.find(j)   ? Cell::kPxb
+                          : node.find(i) == node.find(j) ? Cell::kNode
+                                                         : Cell::kSys;
+        if (said == made || (said == Cell::kPhb && made == Cell::kNode) || ++shown > 8) continue;
+        constexpr std::string_view kNames[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "NV"};
+        const Token& at = m_.rows[i].tokens[j];
+        warnings_.push_back(
+            source_.at(at.offset,
+                       fmt::format("{} to {} is {}, but other cells make it {}, which is taken", m_.rows[i].name.text,
+                                   m_.rows[j].name.text, at.text, kNames[static_cast<std::size_t>(made)]),
+                       static_cast<int>(at.text.size())));
+      }
+    }
+  }
+
+  const SourceText& source_;
+  const Matrix& m_;
+  const Profile& profile_;
+  int sm_;
+  std::size_t n_;
+  Groups nvlink_groups_{n_};
+  std::vector<bool> switched_ = std::vector<bool>(n_, false);  // by first member of a group
+  int nics_ = 0;
+  HostTemplate host_;
+  TopologyBuilder builder_;
+  std::vector<Diagnostic> warnings_;
+};
+
+}  // namespace
+
+std::optional<int> compute_capability_of(std::string_view gpu) {
+  std::string name;
+  for (const char c : gpu) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::pair<std::string_view, int> kGpus[] = {
+      {"gb300", 103}, {"gb200", 100}, {"b300", 103}, {"b200", 100}, {"b100", 100}, {"gh200", 90},
+      {"h200", 90},   {"h100", 90},   {"h800", 90},  {"h20", 90},   {"a100", 80},  {"a800", 80},
+      {"a40", 86},    {"a10", 86},    {"l40", 89},   {"l4", 89},    {"v100", 70},  {"p100", 60}};
+  for (const auto& [known, sm] : kGpus) {
+    if (name.starts_with(known)) return sm;
+  }
+  return std::nullopt;
+}
+
+Imported import_nvidia_smi(std::string_view text, const std::string& file, const Profile& profile,
+                           const NvidiaSmiOptions& options) {
+  const SourceText source{file, text};
+  const Matrix matrix = MatrixReader{source}.read();
+  const std::size_t slash = file.find_last_of('/');
+  const std::string stem = slash == std::string::npos ? file : file.substr(slash + 1);
+  return TopologyMaker{source, matrix, profile, options}.make(stem.substr(0, stem.find('.')));
+}
+
+}  // namespace weft::net

@@ -1,0 +1,35 @@
+// Reads the matrix of `nvidia-smi topo -m` as a topology of one host, as specific as the matrix allows.
+//
+//   NV#        bonded NVLinks: through one switch where every GPU of a group has the same count to all others and a GPU could
+//   not
+//              hold that many to each of them; direct links otherwise
+//   PIX, PXB   one PCIe switch; switches below a switch
+//   PHB, NODE  through a CPU (one kCpu per NUMA node: host bridges of one node are not told apart)
+//   SYS        another CPU
+//
+// Not in the matrix, so assumed, with a warning for each: the GPU's generation unless given, PCIe generation and width, the
+// kind of CPU and of the link between sockets, the speed of NICs, and the PCIe class of GPUs between which the matrix shows
+// NVLink.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/core/profile.h"
+#include "sim/network/import/imported.h"
+
+namespace weft::net {
+
+struct NvidiaSmiOptions {
+  std::optional<int> sm;  // compute capability of the GPUs x 10; absent: guessed from the number of NVLinks
+};
+
+// Compute capability of a GPU by name ("h200", "H100 SXM", "v100"); nothing if unknown.
+[[nodiscard]] std::optional<int> compute_capability_of(std::string_view gpu);
+
+// Throws ConfigError with every error found. Lines before the header and after the matrix are let pass.
+[[nodiscard]] Imported import_nvidia_smi(std::string_view text, const std::string& file, const Profile& profile,
+                                         const NvidiaSmiOptions& options = {});
+
+}  // namespace weft::net

@@ -1,0 +1,115 @@
+#include "sim/network/node_template.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/network/link_type.h"
+#include "sim/network/wiring.h"
+
+namespace weft::net {
+namespace {
+
+constexpr std::array kKinds{DeviceKind::kGpu, DeviceKind::kNvSwitch, DeviceKind::kPcieSwitch, DeviceKind::kCpu,
+                            DeviceKind::kNic, DeviceKind::kHost,     DeviceKind::kStorage};
+
+// Switches pass packets on as fast as switches of the links they join; a CPU does so through its root complex.
+void set_forwarding(std::vector<ListedDevice>& devices, const std::vector<ListedLinks>& links, const Profile& profile) {
+  const Duration root_complex = profile.get(host_forwarding_params).root_complex_latency;
+  for (ListedDevice& device : devices) {
+    if (device.device.kind == DeviceKind::kCpu && !device.states_latency) device.device.forwarding.latency = root_complex;
+  }
+  std::vector<bool> seen(devices.size(), false);
+  for (const ListedLinks& entry : links) {
+    const LinkType* type = find_link_type(entry.spec.type);
+    const auto set = [&](std::uint32_t index) {
+      ListedDevice& listed = devices[index];
+      const bool forwards = listed.device.kind == DeviceKind::kNvSwitch || listed.device.kind == DeviceKind::kPcieSwitch;
+      if (!forwards || seen[index]) return;
+      seen[index] = true;
+      // The decision needs the packet's header only.
+      listed.device.forwarding.header = std::max(entry.spec.overhead, Bytes{16});
+      if (!listed.states_latency) listed.device.forwarding.latency = type->switch_latency(profile);
+    };
+    for (const auto& [a, b] : entry.cables) {
+      set(a);
+      set(b);
+    }
+  }
+}
+
+// GPUs that no link reaches, by name.
+void check_connected(const HostTemplate& made, const ParamReader& params, Diagnostics& diagnostics) {
+  if (made.devices.size() < 2) return;
+  std::vector<bool> joined(made.devices.size(), false);
+  for (const TemplateLink& link : made.links) joined[link.from] = true;
+  std::string alone;
+  int count = 0;
+  for (std::size_t i = 0; i < made.devices.size(); ++i) {
+    if (joined[i] || made.devices[i].kind != DeviceKind::kGpu) continue;
+    if (++count <= 8) alone += (alone.empty() ? "" : ", ") + made.devices[i].name;
+  }
+  if (count == 0) return;
+  if (count > 8) alone += fmt::format(" and {} more", count - 8);
+  diagnostics.error(params.node().diagnostic(fmt::format("{}: disconnected GPUs: no link joins {}", params.path(), alone)));
+}
+
+}  // namespace
+
+const ParamGroup<HostForwarding> host_forwarding_params{
+    "network.host",
+    "forwarding inside a host",
+    {param("root_complex_latency", &HostForwarding::root_complex_latency,
+           {.max = Duration::from_us(1'000),
+            .source = ParamSource::kLiterature,
+            .reference = "network-models §1.4, 200 to 400 ns",
+            .description = "PCIe peer to peer through a CPU's root complex"})}};
+
+HostTemplate read_node_template(const ConfigNode& node, const std::string& name, const Profile& profile,
+                                TopologyBuilder& builder, Diagnostics& diagnostics) {
+  ParamReader params{node, diagnostics};
+  static_cast<void>(params.choice("kind", {"node"}, "node"));
+  HostTemplate made;
+  made.name = params.optional<std::string>("name", name);
+  static_cast<void>(params.optional<std::string>("description", ""));
+
+  const std::size_t errors_before = diagnostics.errors().size();
+  std::vector<ListedDevice> devices = read_devices(params, kKinds);
+  std::map<std::string, std::uint32_t, std::less<>> index;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    index.emplace(devices[i].device.name, static_cast<std::uint32_t>(i));
+    names.push_back(devices[i].device.name);
+  }
+  const ResolveName resolve = [&](std::string_view wanted) -> std::optional<std::uint32_t> {
+    const auto found = index.find(wanted);
+    return found == index.end() ? std::nullopt : std::optional{found->second};
+  };
+  const std::vector<ListedLinks> links = read_links(params, profile, resolve, names);
+  params.finish();
+  check_ports(devices, 0, links, diagnostics);
+  set_forwarding(devices, links, profile);
+
+  for (ListedDevice& device : devices) made.devices.push_back(std::move(device.device));
+  for (const ListedLinks& entry : links) {
+    const std::uint32_t spec = builder.add_spec(entry.spec);
+    for (const auto& [a, b] : entry.cables) {
+      const auto there = static_cast<std::uint32_t>(made.links.size());
+      made.links.push_back({.from = a, .to = b, .spec = spec, .twin = there + 1, .labels = {}});
+      made.links.push_back({.from = b, .to = a, .spec = spec, .twin = there, .labels = {}});
+    }
+  }
+  if (diagnostics.errors().size() == errors_before) {
+    if (made.of_kind(DeviceKind::kGpu).empty() && made.of_kind(DeviceKind::kHost).empty()) {
+      params.error_here("has neither GPUs nor a host: nothing could hold a rank");
+    }
+    check_connected(made, params, diagnostics);
+  }
+  return made;
+}
+
+}  // namespace weft::net

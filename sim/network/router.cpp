@@ -1,0 +1,154 @@
+#include "sim/network/router.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/network/routing/fabric_routes.h"
+#include "sim/network/routing/host_routes.h"
+
+namespace weft::net {
+
+void Footprint::couple(const Footprint& other) {
+  usages.insert(usages.end(), other.usages.begin(), other.usages.end());
+  std::ranges::stable_sort(usages, {}, &Usage::resource);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < usages.size(); ++i) {
+    if (kept > 0 && usages[kept - 1].resource == usages[i].resource) {
+      usages[kept - 1].usage += usages[i].usage;
+    } else {
+      usages[kept++] = usages[i];
+    }
+  }
+  usages.resize(kept);
+  latency = std::max(latency, other.latency);
+  fill = std::max(fill, other.fill);
+  fill_packet = std::max(fill_packet, other.fill_packet);
+}
+
+// Which NICs a pair of endpoints uses. Both invalid: the route stays inside the host.
+struct Router::Plan {
+  DeviceId nic_a;
+  DeviceId nic_b;
+};
+
+Router::Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed)
+    : topology_{&topology},
+      hosts_{std::make_unique<HostRoutes>(topology)},
+      fabric_{std::make_unique<FabricRoutes>(topology, std::move(policy), seed)} {}
+
+Router::~Router() = default;
+
+const Topology& Router::topology() const { return *topology_; }
+
+DeviceId Router::nic_of(DeviceId gpu) const {
+  if (topology_->kind(gpu) == DeviceKind::kHost || topology_->kind(gpu) == DeviceKind::kNic) return gpu;
+  const auto host = static_cast<std::size_t>(topology_->host_of(gpu));
+  if (topology_->kind(gpu) != DeviceKind::kGpu) return {};
+  const auto nic = hosts_->nic_of(topology_->host(host).host_template, topology_->local(gpu));
+  return nic ? topology_->device_of(host, *nic) : DeviceId{};
+}
+
+Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
+  if (topology_->host_of(source) == topology_->host_of(destination)) return {};
+  Plan plan{nic_of(source), nic_of(destination)};
+  const auto unreachable = [&](std::string_view why) {
+    throw ConfigError(
+        fmt::format("no route from '{}' to '{}': {}", topology_->name(source), topology_->name(destination), why));
+  };
+  if (!plan.nic_a.valid()) unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(source)));
+  if (!plan.nic_b.valid()) unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(destination)));
+  if (fabric_->joined(plan.nic_a, plan.nic_b)) return plan;
+  // Rails that no spine joins: leave by the NIC in the destination's place.
+  const auto host = static_cast<std::size_t>(topology_->host_of(source));
+  const std::uint32_t host_template = topology_->host(host).host_template;
+  for (const std::uint32_t nic : topology_->host_template(host_template).of_kind(DeviceKind::kNic)) {
+    const DeviceId candidate = topology_->device_of(host, nic);
+    if (hosts_->find(host_template, topology_->local(source), nic) != nullptr && fabric_->joined(candidate, plan.nic_b)) {
+      plan.nic_a = candidate;
+      return plan;
+    }
+  }
+  unreachable("the fabric does not join their hosts");
+  return plan;
+}
+
+PathClass Router::path_class(DeviceId source, DeviceId destination) const {
+  if (topology_->host_of(source) != topology_->host_of(destination)) return PathClass::kNet;
+  const auto host = static_cast<std::size_t>(topology_->host_of(source));
+  const RouteFragment* fragment =
+      hosts_->find(topology_->host(host).host_template, topology_->local(source), topology_->local(destination));
+  return fragment == nullptr ? PathClass::kDis : fragment->path_class;
+}
+
+Footprint Router::route(DeviceId source, DeviceId destination, FlowKey key, bool read) const {
+  Footprint footprint;
+  if (source == destination) return footprint;
+  const auto add = [&](LinkId link, double usage) {
+    footprint.usages.push_back({ResourceId{link.value()}, usage});
+    const double back = topology_->spec(link).read_overhead;
+    if (read && back > 0) footprint.usages.push_back({ResourceId{topology_->link(link).twin.value()}, usage * back});
+  };
+  const auto add_cost = [&](const RouteFragment& fragment) {
+    footprint.latency += fragment.latency;
+    footprint.fill += fragment.fill;
+    footprint.fill_packet = std::max(footprint.fill_packet, fragment.fill_packet);
+  };
+  const auto add_inside = [&](DeviceId from, DeviceId to) {
+    if (from == to) return;
+    const auto host = static_cast<std::size_t>(topology_->host_of(from));
+    const RouteFragment* fragment =
+        hosts_->find(topology_->host(host).host_template, topology_->local(from), topology_->local(to));
+    if (fragment == nullptr) {
+      throw ConfigError(
+          fmt::format("no route from '{}' to '{}' inside their host", topology_->name(from), topology_->name(to)));
+    }
+    for (const auto& [link, usage] : fragment->links) add(topology_->link_of(host, link), usage);
+    add_cost(*fragment);
+  };
+
+  const Plan plan = this->plan(source, destination);
+  if (!plan.nic_a.valid()) {
+    add_inside(source, destination);
+  } else {
+    add_inside(source, plan.nic_a);
+    const RouteFragment fragment = fabric_->route(plan.nic_a, plan.nic_b, {source, destination, key});
+    for (const auto& [link, usage] : fragment.links) add(LinkId{link}, usage);
+    add_cost(fragment);
+    add_inside(plan.nic_b, destination);
+  }
+  footprint.couple({});  // sorts, and adds up what a path uses twice
+  return footprint;
+}
+
+void Router::next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, std::vector<NextHop>& out) const {
+  if (at == destination) return;
+  const auto inside = [&](DeviceId to) {
+    const auto host = static_cast<std::size_t>(topology_->host_of(at));
+    const std::uint32_t host_template = topology_->host(host).host_template;
+    const RouteFragment* fragment = hosts_->find(host_template, topology_->local(at), topology_->local(to));
+    if (fragment == nullptr) return;
+    double total = 0;
+    const std::size_t first = out.size();
+    for (const auto& [link, usage] : fragment->links) {
+      const LinkId global = topology_->link_of(host, link);
+      if (topology_->link(global).from != at) continue;
+      out.push_back({global, usage});
+      total += usage;
+    }
+    for (std::size_t i = first; i < out.size(); ++i) out[i].weight /= total;
+  };
+  if (topology_->host_of(at) >= 0 && topology_->host_of(at) == topology_->host_of(destination)) {
+    inside(destination);
+    return;
+  }
+  const Plan plan = this->plan(source, destination);
+  if (topology_->host_of(at) >= 0 && at != plan.nic_a) {
+    inside(plan.nic_a);
+    return;
+  }
+  fabric_->next_hops(at, plan.nic_b, {source, destination, key}, out);
+}
+
+}  // namespace weft::net

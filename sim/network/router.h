@@ -1,0 +1,91 @@
+// The router: which links lead from a device towards a destination. One answer for both fidelities: packets take one of the
+// next hops, flows turn the same answer into a footprint (the hashed path under ECMP, the weights under spray and adaptive).
+//
+// Inside a host a route is the best path class of NCCL (NVLink before PCIe before the sockets' link, nccl-model §1.3), spread
+// over equal paths in proportion to their capacity, as the hardware interleaves addresses. Between hosts it leaves by the NIC
+// nearest to the source GPU, follows equal-cost shortest paths over the fabric, and enters by the NIC nearest to the
+// destination. Where the fabric does not join those two NICs (rail-only), it first goes over NVLink to the GPU on the
+// destination's rail (PXN).
+//
+// Size: one table per node template, and for the fabric one interned set of links per (switch, leaf), made when first asked:
+// O(switches x leaves), never paths by pairs of endpoints.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/registry.h"
+#include "sim/network/path_class.h"
+#include "sim/network/topology.h"
+#include "sim/network/transfer.h"
+
+namespace weft::net {
+
+class HostRoutes;
+class FabricRoutes;
+
+struct NextHop {
+  LinkId link;
+  double weight = 1.0;  // weights of one answer sum to 1
+};
+
+// What tells one flow from another where a hash decides, beside source and destination: a queue pair, a channel.
+struct FlowKey {
+  std::uint64_t entropy = 0;
+};
+
+// What a routing policy may look at when it picks among equal-cost links at a switch.
+struct RoutingChoice {
+  DeviceId at;
+  int tier = 0;              // 0: a leaf, which hosts hang on
+  std::uint32_t source = 0;  // device numbers, stable
+  std::uint32_t destination = 0;
+  std::uint64_t entropy = 0;
+  std::uint32_t destination_position =
+      0;                     // of the destination below its leaf, counting from the fabric's first leaf (D-mod-K's number)
+  std::uint32_t stride = 1;  // hosts below one switch of the tier beneath; 1 at a leaf
+  std::uint32_t candidates = 1;
+};
+
+// How equal-cost links are used. Implementations live in routing/, one file each.
+class RoutingPolicy {
+ public:
+  virtual ~RoutingPolicy() = default;
+  // True: traffic is spread over all candidates evenly. False: pick() names the one.
+  [[nodiscard]] virtual bool spreads() const = 0;
+  [[nodiscard]] virtual std::uint32_t pick(const RoutingChoice& choice) const = 0;
+};
+
+class Router {
+ public:
+  // `seed` feeds the switches' own hash seeds. The topology must outlive the router.
+  Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed);
+  ~Router();
+
+  // Links to take at `at` towards `destination`; empty: there is none, or `at` is the destination. Appends nothing else.
+  void next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, std::vector<NextHop>& out) const;
+
+  // The footprint of a transfer from one endpoint to another; empty usages where both are the same device. ConfigError where
+  // the destination cannot be reached, naming both. `read`: the receiver pulls, and requests load the opposite directions.
+  [[nodiscard]] Footprint route(DeviceId source, DeviceId destination, FlowKey key, bool read = false) const;
+
+  // Class of the path between two devices (NET between hosts).
+  [[nodiscard]] PathClass path_class(DeviceId source, DeviceId destination) const;
+  [[nodiscard]] const Topology& topology() const;
+  // The NIC a GPU uses; invalid id where its host has none.
+  [[nodiscard]] DeviceId nic_of(DeviceId gpu) const;
+
+ private:
+  struct Plan;  // which NICs a pair of endpoints uses
+  [[nodiscard]] Plan plan(DeviceId source, DeviceId destination) const;
+
+  const Topology* topology_;
+  std::unique_ptr<HostRoutes> hosts_;
+  std::unique_ptr<FabricRoutes> fabric_;
+};
+
+}  // namespace weft::net

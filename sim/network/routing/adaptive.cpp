@@ -1,0 +1,23 @@
+// Adaptive routing: the least loaded of the equal-cost links, packet by packet (network-models §4, §5.1).
+// Model: at flow fidelity an even spread over all of them, exact where the tree is symmetric (network-models §6.5).
+#include "sim/network/builtin.h"
+#include "sim/network/router.h"
+
+namespace weft::net {
+namespace {
+
+class Adaptive final : public RoutingPolicy {
+ public:
+  [[nodiscard]] bool spreads() const override { return true; }
+  [[nodiscard]] std::uint32_t pick(const RoutingChoice& /*choice*/) const override { return 0; }
+};
+
+}  // namespace
+
+const Registration<RoutingPolicy> adaptive{
+    .name = "adaptive",
+    .summary = "the least loaded equal-cost link; at flow fidelity an even spread",
+    .make = [](ParamReader&) -> std::unique_ptr<RoutingPolicy> { return std::make_unique<Adaptive>(); },
+};
+
+}  // namespace weft::net

@@ -1,0 +1,276 @@
+#include "sim/network/routing/fabric_routes.h"
+
+#include <algorithm>
+#include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <boost/range/iterator_range.hpp>
+#include <numeric>
+
+#include "sim/core/error.h"
+
+namespace weft::net {
+namespace {
+
+using Csr = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property, boost::no_property,
+                                               std::uint32_t, std::uint32_t>;
+
+// Fixed-point free mixing (splitmix64's finaliser) for hashes that both fidelities share.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E37'79B9'7F4A'7C15;
+  x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9;
+  x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EB;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+// The fabric's switches alone. Cables have both directions, so distances from a leaf are distances to it.
+struct FabricRoutes::Graph {
+  Csr csr;
+};
+
+FabricRoutes::~FabricRoutes() = default;
+
+FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed)
+    : topology_{&topology}, policy_{std::move(policy)}, seed_{seed}, graph_{std::make_unique<Graph>()} {
+  const std::span<const DeviceId> switches = topology.fabric_switches();
+  index_of_.assign(topology.device_count(), 0);
+  for (std::size_t i = 0; i < switches.size(); ++i) index_of_[switches[i].index()] = static_cast<SwitchIndex>(i);
+  tables_.resize(switches.size());
+  distances_.resize(switches.size());
+  sets_.emplace_back();  // set 0: no way
+  set_ids_.emplace(std::vector<LinkId>{}, 0);
+
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+  position_.assign(topology.device_count(), 0);
+  tier_.assign(switches.size(), -1);
+  std::vector<SwitchIndex> queue;
+  std::uint32_t next_position = 0;
+  std::uint32_t hosts_per_leaf = 0;
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    std::uint32_t hosts = 0;
+    for (const LinkId link : topology.out_links(switches[i])) {
+      const DeviceId to = topology.link(link).to;
+      if (topology.host_of(to) < 0) {
+        edges.emplace_back(static_cast<std::uint32_t>(i), index_of_[to.index()]);
+      } else {
+        position_[to.index()] = next_position++;
+        ++hosts;
+      }
+    }
+    if (hosts > 0) {
+      tier_[i] = 0;
+      queue.push_back(static_cast<SwitchIndex>(i));
+      if (hosts_per_leaf == 0) hosts_per_leaf = hosts;
+    }
+  }
+  graph_->csr = Csr(boost::edges_are_sorted, edges.begin(), edges.end(), static_cast<std::uint32_t>(switches.size()));
+
+  // Tiers: hops to the nearest leaf. Strides: hosts below one switch of the tier beneath, for D-mod-K.
+  stride_ = {1};
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const SwitchIndex at = queue[head];
+    for (const auto edge : boost::make_iterator_range(boost::out_edges(at, graph_->csr))) {
+      const SwitchIndex to = boost::target(edge, graph_->csr);
+      if (tier_[to] >= 0) continue;
+      tier_[to] = tier_[at] + 1;
+      queue.push_back(to);
+      if (stride_.size() <= static_cast<std::size_t>(tier_[to])) {
+        std::uint32_t below = 0;  // switches of the tier beneath that hang on `at`
+        if (tier_[at] > 0) {
+          for (const auto down : boost::make_iterator_range(boost::out_edges(at, graph_->csr))) {
+            const int tier = tier_[boost::target(down, graph_->csr)];
+            below += tier >= 0 && tier < tier_[at] ? 1U : 0U;
+          }
+        }
+        stride_.push_back(tier_[at] == 0 ? hosts_per_leaf : stride_.back() * std::max(below, 1U));
+      }
+    }
+  }
+}
+
+const std::vector<std::uint32_t>& FabricRoutes::table(SwitchIndex leaf) const {
+  std::vector<std::uint32_t>& table = tables_[leaf];
+  if (!table.empty()) return table;
+  const std::span<const DeviceId> switches = topology_->fabric_switches();
+  std::vector<int>& distance = distances_[leaf];
+  distance.assign(switches.size(), -1);
+  distance[leaf] = 0;
+  boost::breadth_first_search(
+      graph_->csr, leaf,
+      boost::visitor(boost::make_bfs_visitor(boost::record_distances(distance.data(), boost::on_tree_edge()))));
+  table.assign(switches.size(), 0);
+  std::vector<LinkId> hops;
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    if (i == leaf || distance[i] < 0) continue;
+    hops.clear();
+    for (const LinkId link : topology_->out_links(switches[i])) {
+      const DeviceId to = topology_->link(link).to;
+      if (topology_->host_of(to) < 0 && distance[index_of_[to.index()]] == distance[i] - 1) hops.push_back(link);
+    }
+    const auto [found, inserted] = set_ids_.emplace(hops, static_cast<std::uint32_t>(sets_.size()));
+    if (inserted) sets_.push_back(hops);
+    table[i] = found->second;
+  }
+  return table;
+}
+
+int FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
+  static_cast<void>(table(leaf));
+  return distances_[leaf][from];
+}
+
+std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b, SwitchIndex& leaf_b) const {
+  std::vector<LinkId> best;
+  int best_distance = -1;
+  for (const LinkId down : topology_->uplinks(nic_b)) {
+    const SwitchIndex leaf = index_of_[topology_->link(down).to.index()];
+    for (const LinkId up : topology_->uplinks(nic_a)) {
+      const int d = distance(index_of_[topology_->link(up).to.index()], leaf);
+      if (d < 0 || (best_distance >= 0 && d > best_distance)) continue;
+      if (d < best_distance || best_distance < 0) {
+        best.clear();
+        best_distance = d;
+        leaf_b = leaf;
+      }
+      if (leaf == leaf_b) best.push_back(up);
+    }
+  }
+  return best;
+}
+
+bool FabricRoutes::joined(DeviceId nic_a, DeviceId nic_b) const {
+  SwitchIndex leaf = 0;
+  return !usable_uplinks(nic_a, nic_b, leaf).empty();
+}
+
+void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
+                          std::vector<NextHop>& out) const {
+  if (candidates.size() == 1) {
+    out.push_back({candidates[0], 1.0});
+    return;
+  }
+  if (policy_->spreads()) {
+    for (const LinkId link : candidates) out.push_back({link, 1.0 / static_cast<double>(candidates.size())});
+    return;
+  }
+  const std::size_t stride = std::min(static_cast<std::size_t>(std::max(tier, 0)), stride_.size() - 1);
+  const std::uint32_t pick = policy_->pick({.at = at,
+                                            .tier = tier,
+                                            .source = flow.source.value(),
+                                            .destination = flow.destination.value(),
+                                            .entropy = mix(flow.key.entropy ^ mix(seed_ ^ mix(at.value()))),
+                                            .destination_position = position_[nic_b.index()],
+                                            .stride = stride_[stride],
+                                            .candidates = static_cast<std::uint32_t>(candidates.size())});
+  WEFT_CHECK(pick < candidates.size());
+  out.push_back({candidates[pick], 1.0});
+}
+
+void FabricRoutes::next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std::vector<NextHop>& out) const {
+  if (topology_->host_of(at) >= 0) {  // a NIC: its uplinks
+    SwitchIndex leaf = 0;
+    const std::vector<LinkId> uplinks = usable_uplinks(at, nic_b, leaf);
+    if (!uplinks.empty()) select(at, -1, uplinks, nic_b, flow, out);
+    return;
+  }
+  const SwitchIndex here = index_of_[at.index()];
+  int best = -1;
+  SwitchIndex leaf_b = 0;
+  for (const LinkId down : topology_->uplinks(nic_b)) {
+    const SwitchIndex leaf = index_of_[topology_->link(down).to.index()];
+    const int d = distance(here, leaf);
+    if (d >= 0 && (best < 0 || d < best)) {
+      best = d;
+      leaf_b = leaf;
+    }
+  }
+  if (best < 0) return;
+  if (best > 0) {
+    select(at, tier_[here], sets_[table(leaf_b)[here]], nic_b, flow, out);
+    return;
+  }
+  std::vector<LinkId> down;
+  for (const LinkId up : topology_->uplinks(nic_b)) {
+    if (topology_->link(up).to == at) down.push_back(topology_->link(up).twin);
+  }
+  select(at, 0, down, nic_b, flow, out);
+}
+
+RouteFragment FabricRoutes::route(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const {
+  const std::span<const LinkId> up = topology_->uplinks(nic_a);
+  const std::span<const LinkId> down = topology_->uplinks(nic_b);
+  if (!policy_->spreads() || up.size() != 1 || down.size() != 1) return walk(nic_a, nic_b, flow);
+  // Between two leaves every spread flow takes the same links: only uplink and downlink differ.
+  const Link& first = topology_->link(up[0]);
+  const Link& last = topology_->link(topology_->link(down[0]).twin);
+  const std::uint64_t key = (std::uint64_t{first.to.value()} << 32) | last.from.value();
+  auto found = spread_cache_.find(key);
+  if (found == spread_cache_.end()) {
+    RouteFragment whole = walk(nic_a, nic_b, flow);
+    std::erase_if(whole.links, [&](const auto& entry) {
+      return entry.first == up[0].value() || entry.first == topology_->link(down[0]).twin.value();
+    });
+    found = spread_cache_.emplace(key, std::move(whole)).first;
+  }
+  // Latency and fill are those of the pair that came first: links between hosts and one leaf are of one kind.
+  RouteFragment fragment = found->second;
+  fragment.links.emplace_back(up[0].value(), 1.0);
+  fragment.links.emplace_back(topology_->link(down[0]).twin.value(), 1.0);
+  return fragment;
+}
+
+RouteFragment FabricRoutes::walk(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const {
+  // Fractions of the flow move hop by hop; all hops of a shortest-path set are equally far from the destination, so one
+  // wavefront after another is settled before it moves on.
+  struct Front {
+    DeviceId device;
+    double fraction;
+    Duration latency;
+    Duration fill;
+  };
+  RouteFragment fragment;
+  fragment.path_class = PathClass::kNet;
+  std::vector<Front> wave{{nic_a, 1.0, {}, {}}};
+  std::vector<Front> next;
+  std::vector<NextHop> hops;
+  bool at_nic = true;
+  while (!wave.empty()) {
+    next.clear();
+    for (const Front& front : wave) {
+      if (front.device == nic_b) {
+        fragment.latency = std::max(fragment.latency, front.latency);
+        fragment.fill = std::max(fragment.fill, front.fill);
+        continue;
+      }
+      hops.clear();
+      next_hops(front.device, nic_b, flow, hops);
+      WEFT_CHECK(!hops.empty());
+      for (const NextHop& hop : hops) {
+        const double fraction = front.fraction * hop.weight;
+        fragment.links.emplace_back(hop.link.value(), fraction);
+        const LinkSpec& spec = topology_->spec(hop.link);
+        Front arrived{topology_->link(hop.link).to, fraction, front.latency + spec.latency, front.fill};
+        if (!at_nic) {
+          const HopCost cost = hop_cost(topology_->forwarding(front.device), spec);
+          arrived.latency += cost.latency;
+          arrived.fill += cost.fill;
+          fragment.fill_packet = std::max(fragment.fill_packet, cost.fill_packet);
+        }
+        const auto same = std::ranges::find(next, arrived.device, &Front::device);
+        if (same == next.end()) {
+          next.push_back(arrived);
+        } else {
+          same->fraction += arrived.fraction;
+          same->latency = std::max(same->latency, arrived.latency);
+          same->fill = std::max(same->fill, arrived.fill);
+        }
+      }
+    }
+    at_nic = false;
+    std::swap(wave, next);
+  }
+  return fragment;
+}
+
+}  // namespace weft::net

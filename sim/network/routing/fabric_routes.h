@@ -1,0 +1,61 @@
+// Routes over the fabric between hosts: equal-cost next hops per (switch, leaf), interned. Part of the router.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/network/router.h"
+#include "sim/network/routing/host_routes.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+class FabricRoutes {
+ public:
+  FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed);
+  ~FabricRoutes();
+
+  // What one flow is, where a hash decides.
+  struct Flow {
+    DeviceId source;  // endpoints
+    DeviceId destination;
+    FlowKey key;
+  };
+
+  [[nodiscard]] bool joined(DeviceId nic_a, DeviceId nic_b) const;
+  // From NIC to NIC, uplink and downlink included; links are global ids. Only for joined NICs.
+  [[nodiscard]] RouteFragment route(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;
+  // The same answer hop by hop: at NIC a, or at a switch of the fabric.
+  void next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std::vector<NextHop>& out) const;
+
+ private:
+  struct Graph;
+  using SwitchIndex = std::uint32_t;  // among the topology's fabric switches
+
+  [[nodiscard]] const std::vector<std::uint32_t>& table(SwitchIndex leaf) const;  // set id by switch
+  [[nodiscard]] int distance(SwitchIndex from, SwitchIndex leaf) const;           // -1: not joined
+  [[nodiscard]] std::vector<LinkId> usable_uplinks(DeviceId nic_a, DeviceId nic_b, SwitchIndex& leaf_b) const;
+  void select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
+              std::vector<NextHop>& out) const;
+  [[nodiscard]] RouteFragment walk(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;
+
+  const Topology* topology_;
+  std::unique_ptr<RoutingPolicy> policy_;
+  std::uint64_t seed_;
+  std::unique_ptr<Graph> graph_;
+  std::vector<SwitchIndex> index_of_;                       // device -> switch index
+  std::vector<int> tier_;                                   // by switch
+  std::vector<std::uint32_t> stride_;                       // by tier
+  std::vector<std::uint32_t> position_;                     // NIC device -> D-mod-K number; indexed by device id
+  mutable std::vector<std::vector<std::uint32_t>> tables_;  // by leaf; empty until asked for
+  mutable std::vector<std::vector<int>> distances_;
+  mutable std::vector<std::vector<LinkId>> sets_;
+  mutable std::map<std::vector<LinkId>, std::uint32_t> set_ids_;
+  mutable std::unordered_map<std::uint64_t, RouteFragment> spread_cache_;  // (leaf, leaf), where the policy spreads
+};
+
+}  // namespace weft::net

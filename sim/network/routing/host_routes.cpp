@@ -1,0 +1,232 @@
+#include "sim/network/routing/host_routes.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "sim/core/error.h"
+
+namespace weft::net {
+namespace {
+
+using LocalPath = std::vector<std::uint32_t>;  // local links in order
+
+// Enough for every node we know (18 switches, two tiers of 6 in a DGX-2); a stranger graph is cut here rather than explode.
+constexpr std::size_t kMaxPaths = 4096;
+
+bool is_gpu_fabric(DeviceKind kind) { return kind == DeviceKind::kGpu || kind == DeviceKind::kNvSwitch; }
+
+// NVLink and its like: a link both of whose ends are GPUs or NVSwitches.
+bool is_gpu_link(const HostTemplate& t, const TemplateLink& link) {
+  return is_gpu_fabric(t.devices[link.from].kind) && is_gpu_fabric(t.devices[link.to].kind);
+}
+
+// All shortest paths over links that `usable` admits, through devices that `transit` admits.
+std::vector<LocalPath> shortest_paths(const HostTemplate& t, const std::vector<std::vector<std::uint32_t>>& out,
+                                      std::uint32_t from, std::uint32_t to, const auto& usable, const auto& transit) {
+  // Distances from the source by breadth-first search; then walk back from the destination along decreasing distance.
+  constexpr int kFar = std::numeric_limits<int>::max();
+  std::vector<int> distance(t.devices.size(), kFar);
+  std::vector<std::uint32_t> queue{from};
+  distance[from] = 0;
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const std::uint32_t device = queue[head];
+    if (device != from && !transit(t.devices[device].kind)) continue;
+    for (const std::uint32_t l : out[device]) {
+      const TemplateLink& link = t.links[l];
+      if (!usable(link) || distance[link.to] != kFar) continue;
+      distance[link.to] = distance[device] + 1;
+      queue.push_back(link.to);
+    }
+  }
+  std::vector<LocalPath> paths;
+  if (distance[to] == kFar) return paths;
+  LocalPath path;
+  const auto extend = [&](const auto& self, std::uint32_t device) -> void {
+    if (device == to) {
+      paths.push_back(path);
+      return;
+    }
+    if (device != from && !transit(t.devices[device].kind)) return;
+    for (const std::uint32_t l : out[device]) {
+      const TemplateLink& link = t.links[l];
+      if (!usable(link) || distance[link.to] != distance[device] + 1 || distance[link.to] > distance[to] ||
+          paths.size() >= kMaxPaths) {
+        continue;
+      }
+      path.push_back(l);
+      self(self, link.to);
+      path.pop_back();
+    }
+  };
+  extend(extend, from);
+  return paths;
+}
+
+// Class of a path that leaves the GPU fabric (nccl-model §1.3).
+PathClass classify(const HostTemplate& t, const Topology& topology, const LocalPath& path) {
+  int cpus = 0;
+  int pcie_switches = 0;
+  bool c2c = false;
+  bool pcie = false;
+  const auto count = [&](std::uint32_t device) {
+    cpus += t.devices[device].kind == DeviceKind::kCpu ? 1 : 0;
+    pcie_switches += t.devices[device].kind == DeviceKind::kPcieSwitch ? 1 : 0;
+  };
+  count(t.links[path.front()].from);
+  for (const std::uint32_t l : path) {
+    count(t.links[l].to);
+    const std::string& type = topology.spec_at(t.links[l].spec).type;
+    c2c |= type == "c2c";
+    pcie |= type.starts_with("pcie");
+  }
+  if (cpus >= 2) return PathClass::kSys;
+  if (cpus == 1) {
+    if (c2c) return pcie ? PathClass::kP2c : PathClass::kC2c;
+    return PathClass::kPhb;
+  }
+  return pcie_switches >= 2 ? PathClass::kPxb : PathClass::kPix;
+}
+
+}  // namespace
+
+HopCost hop_cost(const Forwarding& forwarding, const LinkSpec& out) {
+  if (forwarding.store_and_forward) {
+    const Bytes packet = out.packet + out.overhead;
+    return {forwarding.latency, transmission_time(packet, out.rate), packet};
+  }
+  return {forwarding.latency + transmission_time(forwarding.header, out.rate), {}, Bytes{0}};
+}
+
+HostRoutes::HostRoutes(const Topology& topology) : topology_{&topology} {
+  for (std::size_t host = 0; host < topology.host_count(); ++host) {
+    const std::uint32_t index = topology.host(host).host_template;
+    if (tables_.size() <= index) tables_.resize(index + 1);
+    Table& table = tables_[index];
+    const HostTemplate& t = topology.host_template(index);
+    if (!table.out.empty()) continue;
+    table.out.resize(t.devices.size());
+    for (std::uint32_t l = 0; l < t.links.size(); ++l) table.out[t.links[l].from].push_back(l);
+  }
+}
+
+const RouteFragment* HostRoutes::find(std::uint32_t host_template, std::uint32_t from, std::uint32_t to) const {
+  Table& table = tables_[host_template];
+  const std::uint64_t key = (std::uint64_t{from} << 32) | to;
+  auto found = table.fragments.find(key);
+  if (found == table.fragments.end()) {
+    found = table.fragments.emplace(key, compute(topology_->host_template(host_template), table, from, to)).first;
+  }
+  return found->second.path_class == PathClass::kDis ? nullptr : &found->second;
+}
+
+RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std::uint32_t from, std::uint32_t to) const {
+  RouteFragment fragment;
+  if (from == to) {
+    fragment.path_class = PathClass::kLoc;
+    return fragment;
+  }
+  const auto gpu_link = [&](const TemplateLink& link) { return is_gpu_link(t, link); };
+  const auto other_link = [&](const TemplateLink& link) { return !is_gpu_link(t, link); };
+  const auto bridges = [](DeviceKind kind) { return kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kCpu; };
+
+  std::vector<LocalPath> paths;
+  if (is_gpu_fabric(t.devices[from].kind) && is_gpu_fabric(t.devices[to].kind)) {
+    paths = shortest_paths(t, table.out, from, to, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kNvSwitch; });
+    fragment.path_class = PathClass::kNvl;
+    if (paths.empty()) {
+      paths = shortest_paths(t, table.out, from, to, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kGpu; });
+      fragment.path_class = PathClass::kNvb;
+      if (!paths.empty() && paths[0].size() != 2) paths.clear();  // NCCL admits one intermediate GPU
+    }
+  }
+  if (paths.empty()) {
+    paths = shortest_paths(t, table.out, from, to, other_link, bridges);
+    fragment.path_class = paths.empty() ? PathClass::kDis : classify(t, *topology_, paths[0]);
+  }
+  // A NIC that is far over PCIe but near to an NVLink peer is reached through that peer (PXN, nccl-model §1.3).
+  if (t.devices[from].kind == DeviceKind::kGpu && t.devices[to].kind == DeviceKind::kNic &&
+      fragment.path_class > PathClass::kPxn) {
+    for (const std::uint32_t relay : t.of_kind(DeviceKind::kGpu)) {
+      if (relay == from) continue;
+      std::vector<LocalPath> last = shortest_paths(t, table.out, relay, to, other_link, bridges);
+      if (last.empty() || classify(t, *topology_, last[0]) > PathClass::kP2c) continue;
+      std::vector<LocalPath> first =
+          shortest_paths(t, table.out, from, relay, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kNvSwitch; });
+      if (first.empty()) continue;
+      for (LocalPath& path : first) path.insert(path.end(), last[0].begin(), last[0].end());
+      paths = std::move(first);
+      fragment.path_class = PathClass::kPxn;
+      break;
+    }
+  }
+
+  // Each path carries a share in proportion to its narrowest link, so that a 5/4/4/5 split over four switches loads all links
+  // alike (network-models K26), and the two relays of a hybrid cube mesh are both used to the full (K27).
+  std::vector<double> capacity;
+  double total = 0;
+  for (const LocalPath& path : paths) {
+    double narrowest = std::numeric_limits<double>::infinity();
+    for (const std::uint32_t l : path) narrowest = std::min(narrowest, topology_->spec_at(t.links[l].spec).capacity());
+    capacity.push_back(narrowest);
+    total += narrowest;
+  }
+  std::vector<double> usage(t.links.size(), 0.0);
+  for (std::size_t p = 0; p < paths.size(); ++p) {
+    Duration latency;
+    Duration fill;
+    for (std::size_t i = 0; i < paths[p].size(); ++i) {
+      const TemplateLink& link = t.links[paths[p][i]];
+      const LinkSpec& spec = topology_->spec_at(link.spec);
+      usage[paths[p][i]] += capacity[p] / total;
+      latency += spec.latency;
+      if (i == 0) continue;
+      const HopCost cost = hop_cost(t.devices[link.from].forwarding, spec);
+      latency += cost.latency;
+      fill += cost.fill;
+      fragment.fill_packet = std::max(fragment.fill_packet, cost.fill_packet);
+    }
+    fragment.latency = std::max(fragment.latency, latency);
+    fragment.fill = std::max(fragment.fill, fill);
+  }
+  for (std::uint32_t l = 0; l < usage.size(); ++l) {
+    if (usage[l] > 0) fragment.links.emplace_back(l, usage[l]);
+  }
+  return fragment;
+}
+
+std::optional<std::uint32_t> HostRoutes::nic_of(std::uint32_t host_template, std::uint32_t gpu) const {
+  Table& table = tables_[host_template];
+  const HostTemplate& t = topology_->host_template(host_template);
+  if (!table.nics_known) {
+    table.nics_known = true;
+    table.nic.assign(t.devices.size(), std::nullopt);
+    std::vector<std::vector<std::uint32_t>> groups;  // candidate sets met so far, to deal ties out
+    std::vector<std::uint32_t> dealt;
+    for (const std::uint32_t g : t.of_kind(DeviceKind::kGpu)) {
+      PathClass best = PathClass::kDis;
+      std::size_t best_hops = std::numeric_limits<std::size_t>::max();
+      std::vector<std::uint32_t> nics;
+      for (const std::uint32_t nic : t.of_kind(DeviceKind::kNic)) {
+        const RouteFragment* fragment = find(host_template, g, nic);
+        if (fragment == nullptr || fragment->path_class == PathClass::kPxn) continue;
+        if (fragment->path_class < best || (fragment->path_class == best && fragment->links.size() < best_hops)) {
+          best = fragment->path_class;
+          best_hops = fragment->links.size();
+          nics.clear();
+        }
+        if (fragment->path_class == best && fragment->links.size() == best_hops) nics.push_back(nic);
+      }
+      if (nics.empty()) continue;
+      const auto group = static_cast<std::size_t>(std::ranges::find(groups, nics) - groups.begin());
+      if (group == groups.size()) {
+        groups.push_back(nics);
+        dealt.push_back(0);
+      }
+      table.nic[g] = nics[dealt[group]++ % nics.size()];
+    }
+  }
+  return table.nic[gpu];
+}
+
+}  // namespace weft::net

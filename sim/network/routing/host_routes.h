@@ -1,0 +1,56 @@
+// Routes inside a host, per node template: the best path class, spread over its equal shortest paths. Part of the router.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sim/network/path_class.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+// A piece of a route: usage of links (local to the template here, global in the fabric) and what it adds to the latency.
+struct RouteFragment {
+  std::vector<std::pair<std::uint32_t, double>> links;  // ascending
+  Duration latency;
+  Duration fill;
+  Bytes fill_packet{0};
+  PathClass path_class = PathClass::kDis;
+};
+
+// What entering a link at a forwarding device costs: the whole packet (store-and-forward) or the header (cut-through).
+struct HopCost {
+  Duration latency;
+  Duration fill;
+  Bytes fill_packet{0};
+};
+[[nodiscard]] HopCost hop_cost(const Forwarding& forwarding, const LinkSpec& out);
+
+class HostRoutes {
+ public:
+  explicit HostRoutes(const Topology& topology);
+
+  // From one device of a host of `host_template` to another of the same host; nullptr: not connected inside the host.
+  [[nodiscard]] const RouteFragment* find(std::uint32_t host_template, std::uint32_t from, std::uint32_t to) const;
+  // Local index of the NIC a GPU uses: best path class, ties dealt out over the GPUs that share them.
+  [[nodiscard]] std::optional<std::uint32_t> nic_of(std::uint32_t host_template, std::uint32_t gpu) const;
+
+ private:
+  struct Table;
+  [[nodiscard]] RouteFragment compute(const HostTemplate& host_template, const Table& table, std::uint32_t from,
+                                      std::uint32_t to) const;
+
+  const Topology* topology_;
+  struct Table {
+    std::vector<std::vector<std::uint32_t>> out;  // device -> local links
+    std::unordered_map<std::uint64_t, RouteFragment> fragments;
+    std::vector<std::optional<std::uint32_t>> nic;  // by device
+    bool nics_known = false;
+  };
+  mutable std::vector<Table> tables_;
+};
+
+}  // namespace weft::net

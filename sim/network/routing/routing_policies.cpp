@@ -1,0 +1,29 @@
+// The registry of routing policies.
+#include <fmt/format.h>
+
+#include "sim/core/config/node.h"
+#include "sim/core/config/params.h"
+#include "sim/core/error.h"
+#include "sim/network/builtin.h"
+
+namespace weft::net {
+
+const Registry<RoutingPolicy>& routing_policies() {
+  static const Registration<RoutingPolicy>* const kBuiltin[] = {
+#define WEFT_ROUTING(name) &name,
+#include "sim/network/builtin.def"
+  };
+  static const Registry<RoutingPolicy> registry{"routing", kBuiltin};
+  return registry;
+}
+
+std::unique_ptr<RoutingPolicy> make_routing_policy(std::string_view name) {
+  const Registration<RoutingPolicy>* registration = routing_policies().find(name);
+  if (registration == nullptr)
+    throw ConfigError(fmt::format("{}: {}", routing_policies().unknown(name), routing_policies().note(name)));
+  Diagnostics diagnostics;
+  ParamReader none{ConfigNode::parse("{}", "routing"), diagnostics};
+  return registration->make(none);
+}
+
+}  // namespace weft::net

@@ -1,0 +1,22 @@
+// Packet spraying: every packet takes any of the equal-cost links, so a flow loads all of them alike (network-models §5.1).
+#include "sim/network/builtin.h"
+#include "sim/network/router.h"
+
+namespace weft::net {
+namespace {
+
+class Spray final : public RoutingPolicy {
+ public:
+  [[nodiscard]] bool spreads() const override { return true; }
+  [[nodiscard]] std::uint32_t pick(const RoutingChoice& /*choice*/) const override { return 0; }
+};
+
+}  // namespace
+
+const Registration<RoutingPolicy> spray{
+    .name = "spray",
+    .summary = "every packet takes any equal-cost path; flows load all alike",
+    .make = [](ParamReader&) -> std::unique_ptr<RoutingPolicy> { return std::make_unique<Spray>(); },
+};
+
+}  // namespace weft::net

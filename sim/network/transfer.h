@@ -1,0 +1,47 @@
+// A transfer: bytes, a traffic class and a footprint, which says what of each resource one byte takes.
+//
+// A resource is a link direction, a switch's reduction unit, a NIC or DMA engine, or a GPU's HBM. Usage is the bytes it carries
+// per byte moved: 1 on a plain path, 1/k on each of k sprayed paths, the reverse-direction overhead of a PCIe read, all edges
+// of a ring channel for a fluid collective, n on a multicast tree. Footprints come from the Router; models list no links by
+// hand.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/fair_share.h"
+#include "sim/core/ids.h"
+#include "sim/core/units.h"
+
+namespace weft::net {
+
+struct Footprint {
+  std::vector<Usage> usages;  // each resource at most once, ascending
+  Duration latency;           // propagation, switches, cut-through headers along the longest path
+  Duration fill;              // store-and-forward: time for one full packet to be taken in at each hop after the first
+  Bytes fill_packet{0};       // that packet; a shorter message fills in proportion
+
+  // What a message of `bytes` pays beyond its bytes over the bottleneck's rate (network-models §2.2, §6.3).
+  [[nodiscard]] Duration latency_of(Bytes bytes) const {
+    if (fill_packet.count() == 0 || bytes >= fill_packet) return latency + fill;
+    return latency +
+           Duration::from_ps(static_cast<std::int64_t>(static_cast<Int128>(fill.ps()) * bytes.count() / fill_packet.count()));
+  }
+  // Adds another path's usages: the paths move their bytes together. Latency and fill become the larger ones.
+  void couple(const Footprint& other);
+};
+
+enum class TransferKind : std::uint8_t { kUnicast, kMulticast, kReduce, kCoupled };
+
+struct Transfer {
+  FootprintId footprint;
+  Bytes bytes;
+  TransferKind kind = TransferKind::kUnicast;
+  std::uint8_t priority = 0;  // traffic class: higher is served first
+  double weight = 1.0;        // of the max-min share within its class
+  Bandwidth rate_cap;         // 0: none
+  Duration extra_latency;     // of the endpoints, added to the footprint's
+  std::uint64_t tag = 0;      // the poster's own, handed back to the listener
+};
+
+}  // namespace weft::net

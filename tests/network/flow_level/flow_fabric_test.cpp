@@ -1,0 +1,173 @@
+#include "sim/network/flow_level/flow_fabric.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "sim/network/builtin.h"
+#include "sim/network/router.h"
+#include "tests/support/fabric_run.h"
+#include "tests/support/topologies.h"
+
+namespace weft::net {
+namespace {
+
+using namespace literals;
+using testing::FabricRun;
+
+// network-models K1: three links, two store-and-forward switches, packets of 1000 B: 800 us of bits, two packet times of fill,
+// three latencies.
+TEST(FlowFabricTest, K1SingleFlow) {
+  TopologyBuilder builder;
+  testing::add_bare_hosts(builder, 2);
+  const std::uint32_t spec = builder.add_spec(testing::plain_link(100_Gbps, 1_us, 1000_B));
+  const DeviceId s1 = builder.add_switch(testing::plain_switch("s1", true));
+  const DeviceId s2 = builder.add_switch(testing::plain_switch("s2", true));
+  builder.add_cable(builder.device_of(0, 0), s1, spec);
+  builder.add_cable(s1, s2, spec);
+  builder.add_cable(s2, builder.device_of(1, 0), spec);
+  FabricRun run{std::move(builder).freeze()};
+  run.post("h0", "h1", 10_MB);
+  run.finish();
+  EXPECT_EQ(run.delivered(0), Time{} + 803'160_ns);
+}
+
+// network-models K2: one packet of 4178 B over five links of 400 Gb/s and 25 ns, four switches of 300 ns, header 64 B.
+TEST(FlowFabricTest, K2StoreAndForwardVersusCutThrough) {
+  for (const bool store_and_forward : {true, false}) {
+    TopologyBuilder builder;
+    testing::add_bare_hosts(builder, 2);
+    const std::uint32_t spec = builder.add_spec(testing::plain_link(400_Gbps, 25_ns, 4178_B));
+    std::vector<DeviceId> chain;
+    for (int i = 0; i < 4; ++i) {
+      chain.push_back(builder.add_switch(testing::plain_switch("s" + std::to_string(i), store_and_forward, 64_B, 300_ns)));
+    }
+    builder.add_cable(builder.device_of(0, 0), chain[0], spec);
+    for (std::size_t i = 0; i + 1 < chain.size(); ++i) builder.add_cable(chain[i], chain[i + 1], spec);
+    builder.add_cable(chain[3], builder.device_of(1, 0), spec);
+    FabricRun run{std::move(builder).freeze()};
+    run.post("h0", "h1", 4178_B);
+    run.finish();
+    EXPECT_EQ(run.delivered(0), Time{} + (store_and_forward ? 1'742'800_ps : 1'413'680_ps));
+  }
+}
+
+// network-models K3: 1 MB and 2 MB into one 100 Gb/s output. Shared until 160 us, alone until 240 us, plus two latencies.
+TEST(FlowFabricTest, K3TwoFlowsShareALink) {
+  FabricRun run{testing::star(3, 100_Gbps, 1_us)};
+  run.post("h0", "h2", 1_MB);
+  run.post("h1", "h2", 2_MB);
+  run.finish();
+  EXPECT_EQ(run.delivered(0), Time{} + 162_us);
+  EXPECT_EQ(run.delivered(1), Time{} + 242_us);
+}
+
+// network-models K31: two jobs, each 100 ms of compute, then 1.25 GB over one 100 Gb/s link. In phase under fair sharing both
+// iterations take 300 ms for ever; under strict priority job 1 takes 200 ms, job 2 300 ms once and 200 ms ever after.
+TEST(FlowFabricTest, K31PeriodicJobsAndUnfairness) {
+  for (const bool strict : {false, true}) {
+    FabricRun run{testing::star(3, 100_Gbps, 0_ns)};
+    std::map<int, std::vector<Time>> ends;
+    for (int job = 0; job < 2; ++job) {
+      run.repeat(job, 5, 100_ms, job == 0 ? "h0" : "h1", "h2", 1'250_MB, strict && job == 0 ? 1 : 0, ends[job]);
+    }
+    run.finish();
+    for (int job = 0; job < 2; ++job) {
+      Time begin{};
+      for (std::size_t i = 0; i < 5; ++i) {
+        const Duration expected = !strict ? 300_ms : (job == 1 && i == 0 ? 300_ms : 200_ms);
+        EXPECT_EQ(ends[job][i] - begin, expected) << "strict " << strict << " job " << job << " iteration " << i;
+        begin = ends[job][i];
+      }
+    }
+  }
+}
+
+TEST(FlowFabricTest, ARateCapIsKept) {
+  FabricRun run{testing::star(2, 100_Gbps, 0_ns)};
+  run.post("h0", "h1", 1_MB, 10_Gbps);
+  run.finish();
+  EXPECT_EQ(run.delivered(0), Time{} + 800_us);
+}
+
+TEST(FlowFabricTest, AnEmptyMessageTakesItsLatency) {
+  FabricRun run{testing::star(2, 100_Gbps, 1_us)};
+  run.post("h0", "h1", 0_B);
+  run.finish();
+  EXPECT_EQ(run.delivered(0), Time{} + 2_us);
+}
+
+TEST(FlowFabricTest, ACompletionIsRoundedUpOnce) {
+  // Three flows of 1 B share 100 Gb/s: 3 x 80 ps; 1/3 share has no finite binary fraction, and still all end at 240 ps.
+  FabricRun run{testing::star(4, 100_Gbps, 0_ns)};
+  for (const char* from : {"h0", "h1", "h2"}) run.post(from, "h3", 1_B);
+  run.finish();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(run.delivered(i), Time{} + 240_ps);
+}
+
+TEST(FlowFabricTest, CountersHoldBytesAndBusyTime) {
+  FabricRun run{testing::star(2, 100_Gbps, 1_us)};
+  run.post("h0", "h1", 1_MB);
+  run.finish();
+  const Topology& t = run.topology();
+  const LinkId up = t.uplinks(*t.find("h0"))[0];
+  EXPECT_EQ(run.fabric().counters(ResourceId{up.value()}).bytes, 1e6);
+  EXPECT_EQ(run.fabric().counters(ResourceId{up.value()}).busy, 80_us);
+  EXPECT_EQ(run.fabric().counters(ResourceId{t.link(up).twin.value()}).bytes, 0);
+}
+
+TEST(FlowFabricTest, AFailedLinkAbortsWhatIsOnItAndOthersTakeTheShare) {
+  FabricRun run{testing::star(3, 100_Gbps, 0_ns)};
+  run.post("h0", "h2", 1_MB);
+  run.post("h1", "h2", 1_MB);
+  run.run_until(Time{} + 80_us);  // both have moved 500 kB
+  const Topology& t = run.topology();
+  run.fabric().fail(ResourceId{t.uplinks(*t.find("h0"))[0].value()});
+  run.finish();
+  EXPECT_TRUE(run.aborted(0));
+  EXPECT_EQ(run.delivered(1), Time{} + 120_us);  // 500 kB more at the full rate: 40 us
+}
+
+TEST(FlowFabricTest, DistantFlowsAreNotSolvedAgain) {
+  // 50 pairs of hosts that share nothing: each completion touches its own component only.
+  FabricRun run{testing::star(100, 100_Gbps, 0_ns)};
+  for (int i = 0; i < 50; ++i) run.post("h" + std::to_string(2 * i), "h" + std::to_string(2 * i + 1), Bytes{1000 + i});
+  run.finish();
+  EXPECT_EQ(run.fabric().totals().solved_flows, 50U);
+}
+
+TEST(FlowFabricTest, RandomArrivalsConserveBytesAndEndNoEarlierThanTheirBounds) {
+  FabricRun run{testing::star(8, 100_Gbps, 500_ns)};
+  std::uint64_t state = 7;
+  const auto random = [&](std::uint64_t below) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 33) % below;
+  };
+  std::vector<Bytes> sizes;
+  std::vector<Time> starts;
+  std::map<std::string, std::int64_t> sent;
+  for (int i = 0; i < 400; ++i) {
+    const std::uint64_t from = random(8);
+    const std::uint64_t to = (from + 1 + random(7)) % 8;
+    sizes.emplace_back(static_cast<std::int64_t>(1 + random(1'000'000)));
+    starts.push_back(Time{} + Duration::from_ps(static_cast<std::int64_t>(random(200'000'000))));
+    sent["h" + std::to_string(from)] += sizes.back().count();
+    run.post_at(starts.back(), "h" + std::to_string(from), "h" + std::to_string(to), sizes.back());
+  }
+  run.finish();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    EXPECT_GE(run.delivered(i) - starts[i], transmission_time(sizes[i], 100_Gbps) + 1_us);
+  }
+  const Topology& t = run.topology();
+  for (const auto& [name, bytes] : sent) {
+    const ResourceCounters counters = run.fabric().counters(ResourceId{t.uplinks(*t.find(name))[0].value()});
+    EXPECT_EQ(counters.bytes, static_cast<double>(bytes));
+    EXPECT_GE(counters.busy, transmission_time(Bytes{bytes}, 100_Gbps) - 400_ps);
+  }
+}
+
+}  // namespace
+}  // namespace weft::net

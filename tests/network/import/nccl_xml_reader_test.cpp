@@ -1,0 +1,173 @@
+#include "sim/network/import/nccl_xml_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/network/import/import_support.h"
+
+namespace weft::net {
+namespace {
+
+using test::count_of;
+using test::data_path;
+using test::data_text;
+using test::default_profile;
+using test::links_between;
+using ::testing::HasSubstr;
+using namespace literals;
+
+Imported import_data(const std::string& name) { return import_nccl_xml(data_text(name), name, default_profile()); }
+
+// One CPU with two GPUs; `first` and `second` stand inside their `gpu` elements.
+std::string two_gpus(const std::string& first, const std::string& second) {
+  return R"(<system version="1"><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+<pci busid="0000:10:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="90" rank="0" gdr="1">)" +
+         first + R"(</gpu></pci>
+<pci busid="0000:11:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="1" sm="90" rank="1" gdr="1">)" +
+         second + "</gpu></pci></cpu></system>";
+}
+Imported import_text(const std::string& text) { return import_nccl_xml(text, "t.xml", default_profile()); }
+
+TEST(NcclXmlReaderTest, ReadsTheMeasuredH200Node) {
+  const Imported h200 = import_data("h200x4/topo_4gpu.xml");
+  const Topology& t = h200.topology;
+  EXPECT_EQ(t.host_count(), 1U);
+  EXPECT_EQ(count_of(t, DeviceKind::kGpu), 4U);
+  EXPECT_EQ(count_of(t, DeviceKind::kNvSwitch), 1U);
+  EXPECT_EQ(count_of(t, DeviceKind::kCpu), 1U);
+  EXPECT_EQ(count_of(t, DeviceKind::kNic), 1U);
+  for (const char* gpu : {"gpu0", "gpu1", "gpu2", "gpu3"}) {
+    const std::vector<LinkSpec> nvlink = links_between(t, gpu, "nvswitch0");
+    ASSERT_EQ(nvlink.size(), 1U);
+    EXPECT_EQ(nvlink[0].type, "nvlink4");
+    EXPECT_EQ(nvlink[0].width, 18);
+    EXPECT_EQ(nvlink[0].rate, 450_GBps);  // 18 x 25 GB/s
+    const std::vector<LinkSpec> pcie = links_between(t, gpu, "cpu0");
+    ASSERT_EQ(pcie.size(), 1U);
+    EXPECT_EQ(pcie[0].type, "pcie5");
+    EXPECT_EQ(pcie[0].width, 16);
+  }
+  EXPECT_THAT(t.labels(t.find("gpu2").value()),
+              ::testing::Contains(std::pair<std::string, std::string>{"busid", "0000:00:08.0"}));
+  EXPECT_THAT(t.labels(t.find("nic0").value()), ::testing::Contains(std::pair<std::string, std::string>{"speed", "10000"}));
+}
+
+TEST(NcclXmlReaderTest, WarnsThatAWidthOfZeroIsTakenAsSixteenLanes) {
+  const Imported h200 = import_data("h200x4/topo_4gpu.xml");
+  ASSERT_EQ(h200.warnings.size(), 4U);
+  EXPECT_EQ(h200.warnings[0].message, "pci.link_width: '0' at 0000:00:06.0 is unknown, taken as x16");
+  EXPECT_EQ(h200.warnings[0].where.line, 3);
+  EXPECT_EQ(h200.warnings[0].where.column, 160);
+}
+
+TEST(NcclXmlReaderTest, ReadsTheHybridCubeMeshAsDirectLinks) {
+  const Imported dgx1 = import_data("topologies/dgx1v.xml");
+  const Topology& t = dgx1.topology;
+  EXPECT_TRUE(dgx1.warnings.empty());
+  EXPECT_EQ(count_of(t, DeviceKind::kNvSwitch), 0U);
+  EXPECT_EQ(count_of(t, DeviceKind::kPcieSwitch), 4U);
+  // network-models §1.6: 0-3 is doubled, 0-1 single, 0-5 not adjacent; 24 links in 16 pairs.
+  EXPECT_EQ(links_between(t, "gpu0", "gpu3").at(0).width, 2);
+  EXPECT_EQ(links_between(t, "gpu0", "gpu1").at(0).width, 1);
+  EXPECT_TRUE(links_between(t, "gpu0", "gpu5").empty());
+  int links = 0;
+  for (std::size_t i = 0; i < t.link_count(); ++i) {
+    const LinkId link = LinkId::from_index(i);
+    EXPECT_EQ(t.link(t.link(link).twin).twin, link);
+    EXPECT_EQ(t.link(t.link(link).twin).from, t.link(link).to);
+    if (t.spec(link).type == "nvlink2") links += t.spec(link).width;
+  }
+  EXPECT_EQ(links, 2 * 24);
+  EXPECT_EQ(links_between(t, "cpu0", "cpu1").at(0).type, "qpi");
+}
+
+TEST(NcclXmlReaderTest, ReadsARackOfSeveralOsHostsAsOneHost) {
+  const Imported rack = import_data("topologies/gb200.xml");
+  const Topology& t = rack.topology;
+  EXPECT_EQ(t.host_count(), 1U);
+  EXPECT_EQ(count_of(t, DeviceKind::kGpu), 72U);
+  EXPECT_EQ(count_of(t, DeviceKind::kCpu), 36U);
+  EXPECT_EQ(links_between(t, "gpu71", "nvswitch0").at(0).width, 18);
+  // 10 links of 40 GB/s.
+  const std::vector<LinkSpec> to_cpu = links_between(t, "gpu71", "cpu35");
+  ASSERT_EQ(to_cpu.size(), 2U);  // PCIe and C2C
+  EXPECT_EQ(to_cpu[1].type, "c2c");
+  EXPECT_EQ(to_cpu[1].rate, 400_GBps);
+  EXPECT_EQ(links_between(t, "cpu0", "cpu1").size(), 1U);
+  EXPECT_TRUE(links_between(t, "cpu1", "cpu2").empty());
+}
+
+TEST(NcclXmlReaderTest, SumsTheLinksToSeveralNvSwitches) {
+  const std::string six =
+      R"(<nvlink target="0000:c1:00.0" count="2" tclass="0x068000"/><nvlink target="0000:c2:00.0" count="4" tclass="0x068000"/>)";
+  const Imported t = import_text(two_gpus(six, six));
+  EXPECT_EQ(count_of(t.topology, DeviceKind::kNvSwitch), 1U);
+  ASSERT_EQ(links_between(t.topology, "gpu0", "nvswitch0").size(), 1U);
+  EXPECT_EQ(links_between(t.topology, "gpu0", "nvswitch0")[0].width, 6);
+}
+
+TEST(NcclXmlReaderTest, LeavesOutAnNvlinkToAGpuOutsideTheFile) {
+  const Imported t = import_text(two_gpus(R"(<nvlink target="0000:77:00.0" count="2" tclass="0x030200"/>)", ""));
+  ASSERT_EQ(t.warnings.size(), 1U);
+  EXPECT_THAT(t.warnings[0].message, HasSubstr("nvlink.target: no GPU with a rank at 0000:77:00.0"));
+}
+
+TEST(NcclXmlReaderTest, LeavesOutAGpuWithoutRank) {
+  std::string text = two_gpus("", "");
+  text.replace(text.find(R"( rank="1")"), 9, "");
+  const Imported t = import_text(text);
+  EXPECT_EQ(count_of(t.topology, DeviceKind::kGpu), 1U);
+  ASSERT_EQ(t.warnings.size(), 1U);
+  EXPECT_THAT(t.warnings[0].message, HasSubstr("gpu.rank: the GPU at 0000:11:00.0 has none"));
+}
+
+TEST(NcclXmlReaderTest, TakesAnUnknownSpeedAsPcie3) {
+  std::string text = two_gpus("", "");
+  text.replace(text.find("32.0 GT/s PCIe"), 14, "warp");
+  const Imported t = import_text(text);
+  EXPECT_EQ(links_between(t.topology, "gpu0", "cpu0").at(0).type, "pcie3");
+  EXPECT_EQ(links_between(t.topology, "gpu1", "cpu0").at(0).type, "pcie5");
+  ASSERT_EQ(t.warnings.size(), 1U);
+  EXPECT_THAT(t.warnings[0].message, HasSubstr("pci.link_speed: 'warp' at 0000:10:00.0 is unknown, taken as PCIe 3"));
+}
+
+TEST(NcclXmlReaderTest, RefusesMoreElementsThanAnyMachineHas) {
+  std::string text = "<system version=\"1\">";
+  for (std::size_t i = 0; i < kMaxXmlElements; ++i) text += "<a/>";
+  text += "</system>";
+  try {
+    import_text(text);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("more than 100000 elements"));
+  }
+}
+
+TEST(NcclXmlReaderTest, RefusesATextLargerThanTheLimit) {
+  const std::string text(SourceText::kMaxBytes + 1, ' ');
+  EXPECT_THROW(import_text(text), ConfigError);
+}
+
+// Every broken file beside the exact message it must produce.
+TEST(NcclXmlReaderTest, ExplainsEveryBrokenFile) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(data_path("topologies/broken"))) {
+    if (entry.path().extension() != ".xml") continue;
+    ++files;
+    const std::string name = entry.path().filename().string();
+    const std::string expected = data_text("topologies/broken/" + entry.path().stem().string() + ".expected");
+    try {
+      static_cast<void>(import_nccl_xml(read_text_file(entry.path().string()), name, default_profile()));
+      ADD_FAILURE() << name << " was accepted";
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.what(), expected) << name;
+    }
+  }
+  EXPECT_GE(files, 10);
+}
+
+}  // namespace
+}  // namespace weft::net
