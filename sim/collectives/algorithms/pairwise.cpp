@@ -1,0 +1,93 @@
+// Pairwise exchange (Thakur, Rabenseifner and Gropp, 2005): an all-to-all in n-1 rounds, one after another. In round r rank i
+// sends to i+r and receives from i-r (mod n), and starts the next round when both are done.
+//
+// Model: the fluid form moves all rounds together at the rate of the slowest pair. Where rounds differ in speed (some stay
+// inside a host), it is faster than the rounds one by one.
+#include <memory>
+
+#include "sim/collectives/algorithms/parts.h"
+#include "sim/collectives/builtin.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+namespace {
+
+constexpr int kSelfLane = 0;
+constexpr int kLanes = 2;  // own block; rounds
+
+class PairwiseSchedule final : public Schedule {
+ public:
+  PairwiseSchedule(const Communicator& communicator, const CollectiveCall& call, int channels)
+      : n_{communicator.ranks()}, channels_{channels}, message_{sizes_of(call, n_).input.count() / n_} {
+    WEFT_CHECK(channels >= 1 && channels <= communicator.channels());
+  }
+
+  [[nodiscard]] int ranks() const override { return n_; }
+  [[nodiscard]] int channels() const override { return channels_; }
+  [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
+
+  [[nodiscard]] std::int64_t step_count(Rank, int channel, int lane) const override {
+    if (channel_part(message_, channels_, channel).bytes == 0) return 0;
+    return lane == kSelfLane ? 1 : 2 * (n_ - 1);
+  }
+
+  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
+    const Part part = channel_part(message_, channels_, channel);
+    const int round = static_cast<int>(index / 2) + 1;
+    const bool sends = lane != kSelfLane && index % 2 == 0;  // each round: post the send, then take in what comes
+    const bool receives = lane != kSelfLane && !sends;
+    const Rank to = sends ? (rank + round) % n_ : rank;
+    const Rank from = receives ? (rank + n_ - round) % n_ : rank;
+    Step step;
+    step.bytes = Bytes{part.bytes};
+    if (sends) step.send_to = to;
+    if (receives) step.receive_from = from;
+    step.use_source = !receives;
+    step.store = !sends;
+    if (step.use_source) step.source = {Buffer::kInput, to * message_ + part.offset};
+    if (step.store) step.destination = {Buffer::kOutput, from * message_ + part.offset};
+    return step;
+  }
+
+  [[nodiscard]] std::int64_t fluid_flow_count() const override {
+    return n_ == 1 ? 0 : std::min<std::int64_t>(channels_, ceil_div(message_, kCutUnit));
+  }
+
+  [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
+    FluidFlow flow;
+    flow.channel = static_cast<int>(index);
+    flow.edges.reserve(static_cast<std::size_t>(n_) * static_cast<std::size_t>(n_ - 1));
+    for (int round = 1; round < n_; ++round) {
+      for (Rank from = 0; from < n_; ++from) flow.edges.push_back({from, (from + round) % n_});
+    }
+    flow.bytes = Bytes{channel_part(message_, channels_, flow.channel).bytes};
+    flow.step_bytes = flow.bytes;
+    flow.serial_steps = n_ - 1;
+    return flow;
+  }
+
+ private:
+  int n_;
+  int channels_;
+  std::int64_t message_;  // bytes from one rank to another
+};
+
+class Pairwise final : public Algorithm {
+ public:
+  [[nodiscard]] bool supports(Collective collective) const override { return collective == Collective::kAllToAll; }
+  [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
+                                               const Choice& choice) const override {
+    WEFT_CHECK(supports(call.kind));
+    return std::make_unique<PairwiseSchedule>(communicator, call, choice.channels);
+  }
+};
+
+}  // namespace
+
+const Registration<Algorithm> builtin::pairwise{
+    .name = "pairwise",
+    .summary = "all-to-all in n-1 rounds of send and receive, one after another",
+    .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<Pairwise>(); },
+};
+
+}  // namespace weft::coll

@@ -1,0 +1,50 @@
+// The ring schedules that `ring` and `plain_ring` share: they differ in the chunk only. Private to algorithms/.
+//
+// Every channel passes its part of the data around its own ring in loops, each of at most n chunks (all-reduce), n blocks of a
+// chunk (all-gather, reduce-scatter) or one chunk (broadcast, reduce). Step order and chunk rules are NCCL's (nccl-model §3.1).
+// One lane a channel: under rendezvous, loop after loop costs its steps one after another.
+#pragma once
+
+#include <vector>
+
+#include "sim/collectives/algorithms/parts.h"
+#include "sim/collectives/communicator.h"
+#include "sim/collectives/schedule.h"
+
+namespace weft::coll {
+
+[[nodiscard]] bool is_ring_collective(Collective collective);
+
+class RingSchedule final : public Schedule {
+ public:
+  // `chunk` is cut down to whole units of 16 bytes, one at least. Keeps a reference to `communicator`.
+  RingSchedule(const Communicator& communicator, const CollectiveCall& call, int channels, Bytes chunk);
+
+  [[nodiscard]] int ranks() const override { return n_; }
+  [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
+  [[nodiscard]] int lanes(Rank, int) const override { return 1; }
+  [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override;
+  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override;
+  [[nodiscard]] std::int64_t fluid_flow_count() const override;
+  [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override;
+
+ private:
+  // A channel's share: of the vector, or for all-gather and reduce-scatter of each rank's block.
+  struct ChannelPart {
+    Part data;
+    std::int64_t loops = 0;
+  };
+  [[nodiscard]] std::int64_t steps_per_loop() const;
+  [[nodiscard]] std::int64_t chunk_of_loop(const ChannelPart& part, std::int64_t loop) const;
+  [[nodiscard]] Rank ring_neighbour(int channel, int position, int distance) const;
+
+  const Communicator& communicator_;
+  Collective kind_;
+  int n_;
+  Rank root_;
+  std::int64_t block_;  // bytes of one rank's block, all-gather and reduce-scatter
+  std::int64_t chunk_;
+  std::vector<ChannelPart> parts_;
+};
+
+}  // namespace weft::coll

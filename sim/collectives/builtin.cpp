@@ -1,0 +1,28 @@
+#include "sim/collectives/builtin.h"
+
+#include "sim/core/config/params.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+
+const Registry<Algorithm>& algorithms() {
+  static const Registration<Algorithm>* const kEntries[] = {
+#define WEFT_ALGORITHM(name) &builtin::name,
+#include "sim/collectives/builtin.def"
+  };
+  static const Registry<Algorithm> kRegistry{"algorithm", kEntries};
+  return kRegistry;
+}
+
+std::unique_ptr<Algorithm> make_algorithm(std::string_view name) {
+  const Registration<Algorithm>* entry = algorithms().find(name);
+  WEFT_CHECK(entry != nullptr);
+  Diagnostics diagnostics;
+  ParamReader defaults{ConfigNode::parse("{}", "defaults"), diagnostics};
+  std::unique_ptr<Algorithm> algorithm = entry->make(defaults);
+  defaults.finish();
+  diagnostics.throw_if_any();
+  return algorithm;
+}
+
+}  // namespace weft::coll

@@ -1,0 +1,97 @@
+#include "sim/collectives/call.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/core/error.h"
+
+namespace weft::coll {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Collective>, 9> kNames{{
+    {"all_reduce", Collective::kAllReduce},
+    {"all_gather", Collective::kAllGather},
+    {"reduce_scatter", Collective::kReduceScatter},
+    {"broadcast", Collective::kBroadcast},
+    {"reduce", Collective::kReduce},
+    {"alltoall", Collective::kAllToAll},
+    {"sendrecv", Collective::kSendRecv},
+    {"gather", Collective::kGather},
+    {"scatter", Collective::kScatter},
+}};
+
+}  // namespace
+
+std::string_view to_string(Collective collective) {
+  for (const auto& [name, kind] : kNames) {
+    if (kind == collective) return name;
+  }
+  WEFT_CHECK(false);  // every collective stands in the table
+  return {};
+}
+
+std::optional<Collective> collective_from(std::string_view name) {
+  for (const auto& [known, kind] : kNames) {
+    if (known == name) return kind;
+  }
+  return std::nullopt;
+}
+
+CallSizes sizes_of(const CollectiveCall& call, int ranks) {
+  const std::int64_t element = call.element_size;
+  WEFT_CHECK(ranks >= 1);
+  WEFT_CHECK(call.bytes >= Bytes{0});
+  WEFT_CHECK(element >= 1 && element <= 16 && (element & (element - 1)) == 0);
+
+  const std::int64_t elements = call.bytes.count() / element;
+  // nccl-model §8.2: where the size column is the total of all ranks, each rank's share is cut to whole units of 16 bytes.
+  const std::int64_t share = (elements / ranks) & ~(16 / element - 1);
+  const Bytes whole{elements * element};
+  const Bytes one{share * element};
+  const Bytes all = ranks * one;
+  CallSizes sizes{};
+  switch (call.kind) {
+    case Collective::kAllReduce:
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+    case Collective::kSendRecv:
+      sizes = {.input = whole, .output = whole, .reported = {}, .count = elements};
+      break;
+    case Collective::kAllGather:
+    case Collective::kGather:
+      sizes = {.input = one, .output = all, .reported = {}, .count = share};
+      break;
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+      sizes = {.input = all, .output = one, .reported = {}, .count = share};
+      break;
+    case Collective::kAllToAll:
+      sizes = {.input = all, .output = all, .reported = {}, .count = share};
+      break;
+  }
+  sizes.reported = std::max(sizes.input, sizes.output);
+  return sizes;
+}
+
+double bus_factor(Collective collective, int ranks) {
+  WEFT_CHECK(ranks >= 1);
+  const double n = ranks;
+  switch (collective) {  // nccl-model §8.2
+    case Collective::kAllReduce:
+      return 2 * (n - 1) / n;
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+    case Collective::kAllToAll:
+    case Collective::kGather:
+    case Collective::kScatter:
+      return (n - 1) / n;
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+    case Collective::kSendRecv:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace weft::coll

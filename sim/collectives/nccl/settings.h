@@ -1,0 +1,31 @@
+// NCCL's environment variables as the user gives them: `nccl: {ALGO: Ring}` in YAML, `--nccl ALGO=Ring`, or a log's own lines.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::coll::nccl {
+
+class Settings {
+ public:
+  // `key` with or without "NCCL_"; ConfigError with the nearest known name if NCCL has no such variable, or if the value of one
+  // that is modelled cannot be. Later calls replace earlier ones.
+  void set(std::string_view key, std::string_view value);
+  // The same for what a log says: unknown keys are kept and listed by ignored().
+  void set_from_log(std::string_view key, std::string_view value);
+
+  [[nodiscard]] std::optional<std::string> find(std::string_view key) const;  // without "NCCL_"
+  [[nodiscard]] std::optional<int> integer(std::string_view key) const;
+  [[nodiscard]] const std::map<std::string, std::string>& all() const { return values_; }
+
+  // Variables given that change what NCCL does and that this version does not model, with their values.
+  [[nodiscard]] std::vector<std::string> ignored() const;
+
+ private:
+  std::map<std::string, std::string> values_;  // keys without "NCCL_"
+};
+
+}  // namespace weft::coll::nccl

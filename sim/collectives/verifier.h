@@ -1,0 +1,34 @@
+// The verifier: proves that a schedule computes its collective, by running it on symbolic data.
+//
+// It shows, for every order in which ranks and lanes may run:
+//  - every rank ends with the right data, byte for byte: the right byte of the right ranks' inputs, each counted once;
+//  - nothing undefined is read, nothing is written outside the output or into the input, and no sum mixes different bytes;
+//  - the k-th message sent on a connection has the size its receiver expects, and none is left over;
+//  - lanes of a rank that no chain of messages orders do not touch the same bytes, unless both only read;
+//  - with `fifo_slots` messages in flight per connection nothing waits for ever. A step needs all its messages and all the
+//  slots
+//    it sends into at once, and gives the slots of its messages back when it is done.
+//
+// One order is enough for all: steps only wait for messages and slots of connections whose order of use is fixed, so what can
+// run stays able to run. Time and memory grow with the number of steps: for schedules of up to some 10^6 steps. Not a model of
+// time.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/collectives/call.h"
+#include "sim/collectives/schedule.h"
+
+namespace weft::coll {
+
+struct VerifyOptions {
+  // Messages a connection holds. NCCL's 8 slots hold two chunks of a ring in the Simple protocol (nccl-model §4.3).
+  int fifo_slots = 2;
+};
+
+// The first error found, with collective, rank, channel, lane, step, buffer and offset where they apply; nullopt: none.
+[[nodiscard]] std::optional<std::string> verify(const Schedule& schedule, const CollectiveCall& call,
+                                                const VerifyOptions& options = {});
+
+}  // namespace weft::coll

@@ -1,0 +1,196 @@
+#include "sim/collectives/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/builtin.h"
+#include "sim/collectives/ring_order.h"
+#include "sim/collectives/runner.h"
+#include "tests/support/topologies.h"
+
+namespace weft::coll {
+namespace {
+
+using namespace literals;
+
+// One call on a topology, with no costs but the links'.
+class OneCall final : private ExecutorListener {
+ public:
+  OneCall(net::Topology topology, const std::string& routing = "spray")
+      : topology_{std::move(topology)}, machine_{topology_, routing, 1} {}
+
+  Duration run(const CollectiveCall& call, const Choice& choice, Grain grain, const StepCosts& costs = {}) {
+    const Communicator communicator{topology_, topology_.endpoints(),
+                                    rank_order_rings(static_cast<int>(topology_.endpoints().size()), choice.channels)};
+    Executor executor{machine_.simulator, machine_.fabric, machine_.router, communicator};
+    const std::unique_ptr<Schedule> schedule = make_algorithm(choice.algorithm)->plan(communicator, call, choice);
+    const Time begin = machine_.simulator.now();
+    executor.start(*schedule, costs, grain, *this);
+    machine_.simulator.run();
+    EXPECT_FALSE(executor.running()) << executor.blocked();
+    machine_.fabric.check_conservation();
+    return done_ - begin;
+  }
+  Machine& machine() { return machine_; }
+
+ private:
+  void on_collective_done(Time at) override { done_ = at; }
+  net::Topology topology_;
+  Machine machine_;
+  Time done_;
+};
+
+// Hosts of `per_host` GPUs on one NVSwitch, one NIC per host, all NICs on one switch.
+net::Topology hosts_of_gpus(int hosts, int per_host, Bandwidth nvlink, Bandwidth nic, Duration latency) {
+  net::TopologyBuilder builder;
+  net::HostTemplate host;
+  const auto add = [&](const std::string& name, net::DeviceKind kind) {
+    net::TemplateDevice device;
+    device.name = name;
+    device.kind = kind;
+    device.forwarding.header = Bytes{0};
+    host.devices.push_back(device);
+    return static_cast<std::uint32_t>(host.devices.size() - 1);
+  };
+  const std::uint32_t fast = builder.add_spec(testing::plain_link(nvlink, latency));
+  const std::uint32_t slow = builder.add_spec(testing::plain_link(nic, latency));
+  const auto nvswitch = add("nvswitch0", net::DeviceKind::kNvSwitch);
+  const auto bridge = add("pcie0", net::DeviceKind::kPcieSwitch);
+  const auto port = add("nic0", net::DeviceKind::kNic);
+  testing::add_template_cable(host, bridge, port, fast);
+  for (int g = 0; g < per_host; ++g) {
+    const auto gpu = add("gpu" + std::to_string(g), net::DeviceKind::kGpu);
+    testing::add_template_cable(host, gpu, nvswitch, fast);
+    testing::add_template_cable(host, gpu, bridge, fast);
+  }
+  const std::uint32_t id = builder.add_template(host);
+  for (int h = 0; h < hosts; ++h) builder.add_host(id);
+  const DeviceId hub = builder.add_switch(testing::plain_switch("hub"));
+  for (int h = 0; h < hosts; ++h) builder.add_cable(builder.device_of(static_cast<std::uint32_t>(h), port), hub, slow);
+  return std::move(builder).freeze();
+}
+
+const CollectiveCall kAllReduce1GB{.kind = Collective::kAllReduce, .bytes = 1_GB};
+
+// network-models K23: 8 ranks on one switch of 450 GB/s: 2 (n-1)/n S/B = 3.8889 ms; with latency a per step, 14 a more.
+TEST(ExecutorTest, K23RingAllReduceBound) {
+  OneCall ideal{testing::star(8, 450_GBps, 0_ns)};
+  EXPECT_NEAR(ideal.run(kAllReduce1GB, {.algorithm = "plain_ring"}, Grain::kChunk).us(), 3888.9, 0.1);
+  OneCall late{testing::star(8, 450_GBps, 1_us)};
+  EXPECT_NEAR(late.run(kAllReduce1GB, {.algorithm = "plain_ring"}, Grain::kChunk).us(), 3888.9 + 14 * 2.0, 0.1);
+}
+
+// network-models K27 (d): six rings of 25 GB/s on a V100 cube mesh: 2 x 7/8 x 1 GB / 150 GB/s.
+TEST(ExecutorTest, K27SixRingsOnAHybridCubeMesh) {
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> doubled = {{0, 3}, {0, 4}, {1, 2}, {1, 5},
+                                                                        {2, 3}, {4, 7}, {5, 6}, {6, 7}};
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> single = {{0, 1}, {0, 2}, {1, 3}, {2, 6},
+                                                                       {3, 7}, {4, 5}, {4, 6}, {5, 7}};
+  net::TopologyBuilder builder;
+  net::HostTemplate host;
+  for (int g = 0; g < 8; ++g) {
+    net::TemplateDevice device;
+    device.name = "gpu" + std::to_string(g);
+    host.devices.push_back(device);
+  }
+  net::LinkSpec two = testing::plain_link(50_GBps, 0_ns);
+  two.width = 2;
+  for (const auto& [a, b] : doubled) testing::add_template_cable(host, a, b, builder.add_spec(two));
+  for (const auto& [a, b] : single)
+    testing::add_template_cable(host, a, b, builder.add_spec(testing::plain_link(25_GBps, 0_ns)));
+  builder.add_host(builder.add_template(host));
+  const net::Topology topology = std::move(builder).freeze();
+
+  Machine machine{topology, "spray", 1};
+  const Communicator communicator{topology, topology.endpoints(), make_rings(topology, topology.endpoints(), 6)};
+  Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
+  const auto schedule =
+      make_algorithm("plain_ring")->plan(communicator, kAllReduce1GB, {.algorithm = "plain_ring", .channels = 6});
+  struct Done final : ExecutorListener {
+    void on_collective_done(Time t) override { at = t; }
+    Time at;
+  } done;
+  executor.start(*schedule, {}, Grain::kChunk, done);
+  machine.simulator.run();
+  EXPECT_NEAR(done.at.since_start().us(), 2 * 7.0 / 8.0 * 1e9 / 150e9 * 1e6, 0.1);
+}
+
+struct GrainCase {
+  int hosts;
+  int per_host;
+  int channels;
+};
+class GrainTest : public ::testing::TestWithParam<GrainCase> {};
+
+TEST_P(GrainTest, ChunkAndFluidAgreeWithinOnePercentFrom16MiBUp) {
+  const GrainCase& c = GetParam();
+  const StepCosts costs{.step_latency = 1'100_ns, .channel_rate = 30_GBps};
+  for (const std::string algorithm : {"ring", "plain_ring"}) {
+    for (const Collective kind :
+         {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kBroadcast}) {
+      for (const Bytes bytes : {16_MiB, 100_MB, 1_GiB}) {
+        OneCall chunk{hosts_of_gpus(c.hosts, c.per_host, 360_GBps, 50_GBps, 200_ns)};
+        OneCall fluid{hosts_of_gpus(c.hosts, c.per_host, 360_GBps, 50_GBps, 200_ns)};
+        const CollectiveCall call{.kind = kind, .bytes = bytes};
+        const Choice choice{.algorithm = algorithm, .protocol = {}, .channels = c.channels};
+        const double by_chunk = chunk.run(call, choice, Grain::kChunk, costs).us();
+        const double by_fluid = fluid.run(call, choice, Grain::kFluid, costs).us();
+        EXPECT_NEAR(by_fluid, by_chunk, 0.01 * by_chunk) << algorithm << ' ' << to_string(kind) << ' ' << bytes.count();
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(RanksAndChannels, GrainTest,
+                         ::testing::Values(GrainCase{1, 4, 1}, GrainCase{1, 4, 24}, GrainCase{1, 8, 1}, GrainCase{1, 8, 24},
+                                           GrainCase{8, 8, 1}, GrainCase{8, 8, 16}),
+                         [](const auto& tested) {
+                           return std::to_string(tested.param.hosts * tested.param.per_host) + "ranks" +
+                                  std::to_string(tested.param.channels) + "channels";
+                         });
+
+TEST(ExecutorTest, AChannelMovesNoFasterThanItsThreadBlock) {
+  OneCall call{testing::star(4, 450_GBps, 0_ns)};
+  const StepCosts costs{.channel_rate = 30_GBps};
+  // Six messages of 250 MB at 30 GB/s, then the last of them is copied out at the same rate.
+  EXPECT_NEAR(call.run(kAllReduce1GB, {.algorithm = "plain_ring"}, Grain::kChunk, costs).us(), 7 * 250e6 / 30e9 * 1e6, 0.1);
+}
+
+TEST(ExecutorTest, EveryLinkOfAnAllToAllCarriesWhatItMust) {
+  OneCall call{testing::star(16, 50_GBps, 0_ns)};
+  // 16 ranks, 16 MB in all per rank: 1 MB to each of 15 others over one link of 50 GB/s.
+  EXPECT_NEAR(call.run({.kind = Collective::kAllToAll, .bytes = 16_MB}, {.algorithm = "direct"}, Grain::kChunk).us(),
+              15e6 / 50e9 * 1e6, 0.01);
+  for (std::size_t l = 0; l < call.machine().topology.link_count(); ++l) {
+    EXPECT_EQ(call.machine().fabric.counters(ResourceId::from_index(l)).bytes, 15e6);
+  }
+}
+
+TEST(ExecutorTest, OneRankEndsAtOnce) {
+  OneCall call{testing::star(1, 50_GBps, 1_us)};
+  EXPECT_EQ(call.run(kAllReduce1GB, {.algorithm = "ring"}, Grain::kChunk), 0_ns);
+  EXPECT_EQ(call.run(kAllReduce1GB, {.algorithm = "ring"}, Grain::kFluid), 0_ns);
+}
+
+TEST(ExecutorTest, ShuffledTiesChangeNothingOnASymmetricRing) {
+  const auto run = [](std::uint64_t shuffle) {
+    const net::Topology topology = testing::star(8, 450_GBps, 1_us);
+    Machine machine{topology, "spray", 1, shuffle};
+    const Communicator communicator{topology, topology.endpoints(), rank_order_rings(8, 4)};
+    Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
+    const auto schedule = make_algorithm("ring")->plan(communicator, kAllReduce1GB, {.algorithm = "ring", .channels = 4});
+    struct Done final : ExecutorListener {
+      void on_collective_done(Time t) override { at = t; }
+      Time at;
+    } done;
+    executor.start(*schedule, {}, Grain::kChunk, done);
+    machine.simulator.run();
+    return done.at;
+  };
+  EXPECT_EQ(run(0), run(17));
+}
+
+}  // namespace
+}  // namespace weft::coll
