@@ -1,0 +1,246 @@
+// weft calibrate: fits parameters of a profile to measured logs and writes the profile.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/apps/output.h"
+#include "sim/apps/progress.h"
+#include "sim/apps/table.h"
+#include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
+#include "sim/planning/calibrate.h"
+#include "sim/planning/json_writer.h"
+#include "sim/planning/measurements/measurement_set.h"
+#include "sim/planning/validation_output.h"
+
+namespace weft::apps {
+namespace {
+
+struct CalibrateOptions {
+  CommonOptions common;
+  std::vector<std::string> measurements;
+  std::string cluster;
+  std::string keys;
+  std::string sizes;
+  std::string output;
+  std::string validate_from;
+  std::string name;
+  std::string description;
+  std::string id;
+  std::string date;
+};
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> items;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string item = text.substr(begin, end - begin);
+    item.erase(0, item.find_first_not_of(' '));
+    item.erase(item.find_last_not_of(' ') + 1);
+    if (!item.empty()) items.push_back(std::move(item));
+    begin = end + 1;
+  }
+  return items;
+}
+
+Bytes size_of(const char* option, const std::string& text) {
+  if (const auto size = parse_nccl_size(text)) return *size;
+  if (const auto size = parse_bytes(text)) return *size;
+  throw ConfigError(fmt::format("{}: expected a size such as 64M or 4G, got '{}'", option, text));
+}
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+void check_date(const std::string& date) {
+  bool ok = date.size() == 10;
+  for (std::size_t i = 0; ok && i < date.size(); ++i) {
+    ok = i == 4 || i == 7 ? date[i] == '-' : date[i] >= '0' && date[i] <= '9';
+  }
+  const int month = ok ? (date[5] - '0') * 10 + (date[6] - '0') : 0;
+  const int day = ok ? (date[8] - '0') * 10 + (date[9] - '0') : 0;
+  if (!ok || month < 1 || month > 12 || day < 1 || day > 31) {
+    throw ConfigError(fmt::format("--date: expected a day such as 2025-11-21, got '{}'", date));
+  }
+}
+
+// A cluster may name the profile that is to be written here for the first time; the fit then starts from the declared defaults.
+bool names_output(const std::string& cluster, const std::string& output) {
+  const auto named = ConfigNode::load_file(cluster, "cluster").find("profile");
+  if (!named || !named->is_scalar()) return false;
+  std::error_code ignored;
+  const std::filesystem::path path = std::filesystem::path{named->file()}.parent_path() / named->scalar();
+  if (std::filesystem::exists(path, ignored)) return false;
+  return std::filesystem::weakly_canonical(path, ignored) == std::filesystem::weakly_canonical(output, ignored);
+}
+
+// Before the fit: a file that cannot be written is told at once.
+void check_output(const std::string& output) {
+  if (output == "-") return;
+  const std::filesystem::path folder = std::filesystem::path{output}.parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    throw ConfigError(fmt::format("cannot write '{}': there is no folder '{}'", output, folder.string()));
+  }
+  if (std::filesystem::is_directory(output, ignored))
+    throw ConfigError(fmt::format("cannot write '{}': it is a folder", output));
+}
+
+std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
+
+void print_result(const Report& report, const plan::CalibrationResult& result) {
+  Table parameters;
+  parameters.add_column("parameter", Table::Align::kLeft);
+  parameters.add_column("before");
+  parameters.add_column("after");
+  for (const plan::FittedParameter& parameter : result.parameters) {
+    parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after)});
+  }
+  report.print(parameters.text());
+  report.print(fmt::format("#\n# training: {} rows, median error {} (before {}), max {} (before {}); {} evaluations\n",
+                           result.training.size(), percent(result.training_after.median),
+                           percent(result.training_before.median), percent(result.training_after.max),
+                           percent(result.training_before.max), result.evaluations));
+  report.print(plan::points_table({result.training}));
+  for (const plan::HeldOut& log : result.held_out) {
+    report.print(fmt::format("# held out: {}: {} rows, median error {}, p95 {}, max {}\n", log.file, log.errors.points,
+                             percent(log.errors.median), percent(log.errors.p95), percent(log.errors.max)));
+  }
+  if (result.held_out.empty()) report.print("# held out: no row; the profile is not validated\n");
+}
+
+void write_result(std::ostream& out, const plan::ResultHeader& header, const plan::CalibrationResult& result) {
+  const auto errors = [](plan::JsonWriter& json, const plan::ErrorSummary& summary) {
+    json.field("points", summary.points).field("median", summary.median).field("p95", summary.p95).field("max", summary.max);
+  };
+  plan::JsonWriter json{out};
+  json.begin_object();
+  plan::write_header(json, header);
+  json.field("evaluations", result.evaluations).key("parameters").begin_array();
+  for (const plan::FittedParameter& parameter : result.parameters) {
+    json.begin_object().field("key", parameter.key).field("before", to_string(parameter.before));
+    json.field("after", to_string(parameter.after)).field("determined", parameter.determined);
+    json.field("at_min", parameter.at_min).field("at_max", parameter.at_max).end_object();
+  }
+  json.end_array().key("training").begin_object();
+  errors(json, result.training_after);
+  json.end_object().key("held_out").begin_array();
+  for (const plan::HeldOut& log : result.held_out) {
+    json.begin_object().field("file", log.file);
+    errors(json, log.errors);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  json.finish();
+}
+
+int run_calibrate(const CalibrateOptions& options) {
+  plan::Overrides overrides = to_overrides(options.common);
+  for (const auto& [key, value] : overrides.nccl) coll::nccl::Settings{}.set(key, value);  // names and values are known ones
+  if (!options.common.timeline.empty()) throw ConfigError("--timeline: a calibration has no timeline");
+  if (!options.date.empty()) check_date(options.date);
+  plan::CalibrationOptions fit{
+      .keys = split_list(options.keys),
+      .sizes = {},
+      .validate_from = options.validate_from.empty() ? Bytes{} : size_of("--validate-from", options.validate_from),
+      .name = options.name,
+      .description = options.description,
+      .id = options.id,
+      .date = options.date.empty() ? today() : options.date,
+      .predict = {.grain = overrides.grain.value_or(coll::Grain::kAuto),
+                  .seed = overrides.seed.value_or(1),
+                  .shuffle_ties = overrides.shuffle_ties.value_or(0)}};
+  for (const std::string& size : split_list(options.sizes)) fit.sizes.push_back(size_of("--sizes", size));
+  if (fit.name.empty() && options.output != "-") fit.name = std::filesystem::path{options.output}.stem().string();
+  const Outputs outputs = outputs_of(options.common, "calibrate");
+  check_output(options.output);
+  if (options.output == "-" && outputs.json == "-") throw ConfigError("-o and --json cannot both go to standard output");
+
+  const plan::MeasurementSet set =
+      plan::read_measurements(options.measurements, plan::parse_nccl_settings(options.common.nccl));
+  const bool starts_from_defaults = !overrides.profile && names_output(options.cluster, options.output);
+  if (starts_from_defaults) overrides.sets.emplace_back("profile", "{kind: profile, name: defaults}");
+  Diagnostics diagnostics;
+  const net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
+  for (const Diagnostic& warning : set.warnings) diagnostics.warning(warning);
+  print_warnings(diagnostics, options.common);
+
+  ProgressBar progress{"rows", options.common.quiet};
+  fit.predict.observer = &progress;
+  const auto result = plan::calibrate(cluster, set.measurements, fit);
+  progress.wipe();
+  if (!result) return kInterrupted;  // the profile stays as it was
+  const auto write_profile = [&](std::ostream& out) { out << result->profile.to_yaml(); };
+  if (options.output != "-") {
+    const Report report{outputs};
+    report.print(head_line("calibrate", options.cluster, fit.predict.seed, fit.predict.grain));
+    report.print(fmt::format("# starts from profile {}\n",
+                             starts_from_defaults ? "defaults: the cluster's is to be written" : cluster.profile.name()));
+    for (const std::string& note : result->notes) report.print(fmt::format("# note: {}\n", note));
+    print_result(report, *result);
+    write_file(options.output, write_profile);
+    report.print(fmt::format("# wrote {}: {}\n", options.output, result->profile.stated_error()));
+  }
+  if (!options.common.quiet) {
+    for (const std::string& warning : result->warnings) std::fputs(fmt::format("warning: {}\n", warning).c_str(), stderr);
+  }
+  if (!outputs.json.empty()) {
+    std::vector<std::string> warnings = warning_texts(diagnostics);
+    warnings.insert(warnings.end(), result->warnings.begin(), result->warnings.end());
+    warnings.insert(warnings.end(), result->notes.begin(), result->notes.end());
+    plan::ProfileStatement statement{
+        .name = result->profile.name(), .file = options.output, .stated_error = result->profile.stated_error()};
+    const plan::ResultHeader header{.command = "calibrate",
+                                    .command_line = command_line(),
+                                    .seed = fit.predict.seed,
+                                    .configuration = plan::validation_configuration(cluster, set.measurements, fit.predict),
+                                    .profiles = {std::move(statement)},
+                                    .warnings = std::move(warnings)};
+    write_file(outputs.json, [&](std::ostream& out) { write_result(out, header, *result); });
+  }
+  if (options.output == "-") write_file(options.output, write_profile);
+  return kOk;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("calibrate", "Fits parameters of a profile to measured logs");
+  const auto options = std::make_shared<CalibrateOptions>();
+  command->add_option("MEASUREMENTS", options->measurements, "Logs of nccl-tests, or a measurements.yaml that lists them")
+      ->required()
+      ->type_name("FILE");
+  const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
+    return command->add_option(name, value, help)->type_name(form);
+  };
+  text("--cluster,-c", options->cluster, "Cluster file", "FILE")->required();
+  text("--fit", options->keys, "Parameters to fit, by key ('weft list parameters')", "KEY,...")->required();
+  text("--sizes", options->sizes, "Sizes of the rows to fit to; the others are held out", "SIZE,...")->required();
+  text("-o,--output", options->output, "Profile to write; - is standard output", "FILE")->required();
+  text("--validate-from", options->validate_from, "Smallest held-out size that the profile states an error for", "SIZE");
+  text("--name", options->name, "Name of the profile; absent: that of its file", "NAME");
+  text("--description", options->description, "Description of the profile; absent: as it was", "TEXT");
+  text("--id", options->id, "Name of this calibration in the profile; absent: the collectives fitted to", "NAME");
+  text("--date", options->date, "Day of the calibration; absent: today, UTC", "YYYY-MM-DD");
+  add_common_options(*command, options->common);
+  command->callback([options, &exit_code] { exit_code = run_calibrate(*options); });
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,247 @@
+// weft collective: one collective over a range of message sizes, with the options and the columns of nccl-tests.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/apps/output.h"
+#include "sim/apps/progress.h"
+#include "sim/apps/table.h"
+#include "sim/collectives/builtin.h"
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
+#include "sim/planning/collective_sweep.h"
+#include "sim/planning/result_json.h"
+#include "sim/planning/timeline.h"
+
+namespace weft::apps {
+namespace {
+
+struct CollectiveOptions {
+  CommonOptions common;
+  std::string kind;
+  std::string cluster;
+  std::string min_bytes = "8";
+  std::string max_bytes = "4G";
+  std::string step_bytes;
+  std::int64_t factor = 2;
+  std::int64_t iterations = 1;
+  std::optional<int> nodes;
+  std::optional<int> threads;
+  std::optional<int> gpus;
+  std::string type = "float";
+  int root = 0;
+  std::string algorithm;
+  std::string protocol;
+  int channels = 0;
+};
+
+// NCCL's own names, in the spelling of NCCL_ALGO and NCCL_PROTO.
+constexpr std::array<std::string_view, 7> kNcclAlgorithms{"Ring",     "Tree", "CollNetDirect", "CollNetChain", "NVLS",
+                                                          "NVLSTree", "PAT"};
+constexpr std::array<std::string_view, 3> kNcclProtocols{"Simple", "LL", "LL128"};
+
+std::string lower(std::string_view text) {
+  std::string result{text};
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+std::optional<std::string_view> find_ignoring_case(const auto& names, std::string_view text) {
+  for (const std::string_view name : names) {
+    if (lower(name) == lower(text)) return name;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void unknown(const char* option, const std::string& text, const std::vector<std::string>& choices) {
+  throw ConfigError(std::vector<Diagnostic>{{.where = {},
+                                             .message = fmt::format("{}: unknown value '{}'", option, text),
+                                             .source_line = {},
+                                             .length = 1,
+                                             .note = did_you_mean(text, choices, "choices")}});
+}
+
+Bytes size_option(const char* option, const std::string& text) {
+  if (const auto size = parse_nccl_size(text)) return *size;
+  throw ConfigError(fmt::format("{}: expected a size such as 8, 64K or 4G, got '{}'", option, text));
+}
+
+// A registered algorithm runs as asked; a name of NCCL's that is not registered goes the way of NCCL_ALGO, which says in a note
+// what becomes of it.
+void take_algorithm(const std::string& text, coll::RunOptions& options) {
+  if (coll::algorithms().find(lower(text)) != nullptr) {
+    options.algorithm = lower(text);
+  } else if (const auto known = find_ignoring_case(kNcclAlgorithms, text)) {
+    options.settings.set("ALGO", *known);
+  } else {
+    std::vector<std::string> choices(coll::algorithms().names().begin(), coll::algorithms().names().end());
+    for (const std::string_view name : kNcclAlgorithms) {
+      if (!find_ignoring_case(choices, name)) choices.emplace_back(name);
+    }
+    unknown("--algo", text, choices);
+  }
+}
+
+void take_protocol(const std::string& text, coll::RunOptions& options) {
+  const auto known = find_ignoring_case(kNcclProtocols, text);
+  if (!known) unknown("--proto", text, {kNcclProtocols.begin(), kNcclProtocols.end()});
+  options.settings.set("PROTO", *known);
+}
+
+// A cluster with at least the nodes asked for: one whose file says fewer is loaded again with `nodes` set.
+net::Cluster load_with_nodes(const CollectiveOptions& options, plan::Overrides& overrides, Diagnostics& diagnostics) {
+  Diagnostics first;
+  net::Cluster cluster = plan::load_cluster(options.cluster, overrides, first);
+  if (!options.nodes || static_cast<std::size_t>(std::max(*options.nodes, 0)) <= cluster.topology.host_count()) {
+    diagnostics = std::move(first);
+    return cluster;
+  }
+  overrides.sets.emplace_back("nodes", std::to_string(*options.nodes));
+  return plan::load_cluster(options.cluster, overrides, diagnostics);
+}
+
+std::string ranks_line(const plan::Participants& who) {
+  return fmt::format("# ranks {} on {} node{}: {} process{} of {} thread{} with {} GPU{} each\n", who.devices.size(), who.nodes,
+                     who.nodes == 1 ? "" : "s", who.processes, who.processes == 1 ? "" : "es", who.threads,
+                     who.threads == 1 ? "" : "s", who.gpus_per_thread, who.gpus_per_thread == 1 ? "" : "s");
+}
+
+int run_collective(const CollectiveOptions& options) {
+  const coll::Collective kind = plan::collective_named(options.kind);
+  const plan::DataType type = plan::data_type(options.type);
+  const plan::SizeRange range{.min = size_option("-b", options.min_bytes),
+                              .max = size_option("-e", options.max_bytes),
+                              .factor = options.factor,
+                              .step = options.step_bytes.empty() ? Bytes{} : size_option("-i", options.step_bytes)};
+  if (!options.step_bytes.empty() && range.step == Bytes{}) throw ConfigError("-i: expected a step of 1 byte or more, got 0");
+  std::vector<Bytes> sizes = plan::sweep_sizes(range);
+  plan::Overrides overrides = to_overrides(options.common);
+  const Outputs outputs = outputs_of(options.common, fmt::format("collective_{}", coll::to_string(kind)));
+
+  Diagnostics diagnostics;
+  const net::Cluster cluster = load_with_nodes(options, overrides, diagnostics);
+  print_warnings(diagnostics, options.common);
+  plan::CollectiveSweep sweep{
+      .cluster = cluster,
+      .call = {.kind = kind, .bytes = {}, .element_size = type.bytes, .root = options.root},
+      .sizes = std::move(sizes),
+      .participants = plan::participants(cluster.topology,
+                                         {.nodes = options.nodes, .threads = options.threads, .gpus_per_thread = options.gpus}),
+      .options = {},
+      .seed = overrides.seed.value_or(1),
+      .shuffle_ties = overrides.shuffle_ties.value_or(0)};
+  const auto ranks = static_cast<int>(sweep.participants.devices.size());
+  if (options.root < 0 || options.root >= ranks) {
+    throw ConfigError(
+        fmt::format("--root: rank {} is not in a communicator of {} ranks (0 to {})", options.root, ranks, ranks - 1));
+  }
+  sweep.options.settings = plan::nccl_settings(cluster, overrides);
+  sweep.options.grain = overrides.grain.value_or(coll::Grain::kAuto);
+  sweep.options.channels = options.channels;
+  if (!options.algorithm.empty()) take_algorithm(options.algorithm, sweep.options);
+  if (!options.protocol.empty()) take_protocol(options.protocol, sweep.options);
+
+  const Report report{outputs};
+  report.print(
+      head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster), sweep.seed, sweep.options.grain));
+  report.print(cluster_line(cluster));
+  report.print(ranks_line(sweep.participants));
+  report.print("# predicted: one call in a loop of calls, out of place\n#\n");
+  report.print(sweep_columns());
+  ProgressBar progress{"sizes", options.common.quiet};
+  std::vector<std::string> told;
+  const plan::SweepResult result = plan::run_sweep(sweep, &progress, [&](const coll::CollectiveResult& point) {
+    progress.wipe();
+    for (const std::string& note : point.notes) {
+      if (std::ranges::find(told, note) != told.end()) continue;
+      report.print(fmt::format("# note: {}\n", note));
+      told.push_back(note);
+    }
+    report.print(sweep_row(point, type.name));
+  });
+  if (result.interrupted) {
+    report.print(fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
+  }
+  report.print(fmt::format("# Avg bus bandwidth    : {:.6g}\n", result.mean_bus_bandwidth_gbps()));
+  report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),
+                           cost_text(result.events, result.transfers, result.wall_seconds)));
+  if (options.common.verbose) report.print(solver_line(result.solves, result.peak_live));
+
+  if (!outputs.json.empty()) {
+    std::vector<std::string> warnings = warning_texts(diagnostics);
+    warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
+    const plan::ResultHeader header{.command = "collective",
+                                    .command_line = command_line(),
+                                    .seed = sweep.seed,
+                                    .configuration = plan::sweep_configuration(sweep),
+                                    .profiles = {plan::profile_statement(cluster)},
+                                    .warnings = std::move(warnings),
+                                    .digest = result.digest,
+                                    .interrupted = result.interrupted};
+    write_file(outputs.json, [&](std::ostream& out) { plan::write_collective_result(out, header, result, type.name); });
+  }
+  if (!outputs.timeline.empty()) {
+    write_file(outputs.timeline, [&](std::ostream& out) { plan::write_collective_timeline(out, result.points, {}); });
+  }
+  return result.interrupted ? kInterrupted : kOk;
+}
+
+}  // namespace
+
+void add_collective(CLI::App& app, int& exit_code) {
+  CLI::App* command =
+      app.add_subcommand("collective", "Predicts a collective over a range of sizes, as nccl-tests measures it");
+  const auto options = std::make_shared<CollectiveOptions>();
+  command
+      ->add_option("KIND", options->kind,
+                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv, gather, scatter")
+      ->required();
+  command->add_option("--cluster,-c", options->cluster, "Cluster file")->required()->type_name("FILE");
+  command->add_option("-b,--minbytes", options->min_bytes, "Smallest size: 8, 64K, 1M, 4G")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  command->add_option("-e,--maxbytes", options->max_bytes, "Largest size")->type_name("SIZE")->capture_default_str();
+  CLI::Option* factor = command->add_option("-f,--stepfactor", options->factor, "Factor from one size to the next")
+                            ->type_name("N")
+                            ->capture_default_str();
+  command->add_option("-i,--stepbytes", options->step_bytes, "Step from one size to the next, in place of a factor")
+      ->type_name("SIZE")
+      ->excludes(factor);
+  command
+      ->add_option("--nodes", options->nodes,
+                   "Nodes that take part, the first of the cluster; a cluster of fewer is made larger")
+      ->type_name("K");
+  command->add_option("-t,--nthreads", options->threads, "Threads per process, one process per node")->type_name("T");
+  command
+      ->add_option("-g,--ngpus", options->gpus,
+                   "GPUs per thread; without -t and -g every GPU of the nodes takes part, one process each")
+      ->type_name("N");
+  command->add_option("-d,--datatype", options->type, "Type of the elements")->type_name("TYPE")->capture_default_str();
+  command->add_option("-r,--root", options->root, "Root of broadcast, reduce, gather and scatter")
+      ->type_name("RANK")
+      ->capture_default_str();
+  command->add_option("-n,--iters", options->iterations, "Iterations; all of them take the same time, so one is simulated")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--algo", options->algorithm, "Algorithm; absent: as NCCL chooses")->type_name("NAME");
+  command->add_option("--proto", options->protocol, "Protocol of NCCL: Simple, LL, LL128")->type_name("NAME");
+  command->add_option("--channels", options->channels, "Channels; absent: as NCCL chooses")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64));
+  add_common_options(*command, options->common);
+  command->callback([options, &exit_code] { exit_code = run_collective(*options); });
+}
+
+}  // namespace weft::apps

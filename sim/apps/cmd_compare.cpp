@@ -1,0 +1,133 @@
+// weft compare: the same workloads on several clusters, side by side.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/apps/output.h"
+#include "sim/apps/progress.h"
+#include "sim/apps/table.h"
+#include "sim/core/error.h"
+#include "sim/planning/compare.h"
+#include "sim/planning/result_json.h"
+
+namespace weft::apps {
+namespace {
+
+// "A" to "Z", then "27": short enough to head a column.
+std::string letter(std::size_t cluster) {
+  return cluster < 26 ? std::string(1, static_cast<char>('A' + cluster)) : std::to_string(cluster + 1);
+}
+
+std::string choice_text(const plan::ComparedRun& run) {
+  if (run.ranks == 0) return "-";
+  return fmt::format("{}{}{} x{}", run.algorithm, run.protocol.empty() ? "" : " ", run.protocol, run.channels);
+}
+
+std::string comparison_table(const plan::Comparison& comparison, bool with_scenario) {
+  using Align = Table::Align;
+  Table table;
+  if (with_scenario) table.add_column("scenario", Align::kLeft);
+  table.add_column("collective", Align::kLeft);
+  table.add_column("ranks");
+  table.add_column("size (B)");
+  const std::size_t clusters = comparison.clusters.size();
+  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} (us)", letter(c)));
+  for (std::size_t c = 1; c < clusters; ++c) table.add_column(fmt::format("{}/A", letter(c)));
+  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} busbw (GB/s)", letter(c)));
+  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} choice", letter(c)), Align::kLeft);
+  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} busiest link", letter(c)), Align::kLeft);
+
+  for (const plan::ComparedWorkload& workload : comparison.workloads) {
+    std::vector<std::string> cells;
+    if (with_scenario) cells.push_back(workload.scenario);
+    const auto& first = workload.runs.front();
+    cells.insert(cells.end(), {workload.kind, first && first->ranks > 0 ? std::to_string(first->ranks) : "-",
+                               std::to_string(workload.bytes.count())});
+    const auto add = [&](std::size_t from, const auto& text) {
+      for (std::size_t c = from; c < clusters; ++c) cells.push_back(workload.runs[c] ? text(c, *workload.runs[c]) : "-");
+    };
+    add(0, [](std::size_t, const plan::ComparedRun& run) { return fmt::format("{:.2f}", run.time.us()); });
+    add(1, [&](std::size_t c, const plan::ComparedRun&) {
+      const auto ratio = workload.ratio(c);
+      return ratio ? fmt::format("{:.3f}", *ratio) : "-";
+    });
+    add(0, [](std::size_t, const plan::ComparedRun& run) {
+      return run.ranks > 0 ? fmt::format("{:.2f}", run.busbw_gigabytes_per_second) : "-";
+    });
+    add(0, [](std::size_t, const plan::ComparedRun& run) { return choice_text(run); });
+    add(0, [](std::size_t, const plan::ComparedRun& run) {
+      return run.busiest_link.empty() ? "-" : fmt::format("{} {:.1f} %", run.busiest_link, 100 * run.busiest_utilization);
+    });
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+struct CompareOptions {
+  CommonOptions common;
+  std::vector<std::string> scenarios;
+  std::vector<std::string> clusters;
+};
+
+int run_compare(const CompareOptions& options) {
+  const plan::Overrides overrides = to_overrides(options.common);
+  const Outputs outputs = outputs_of(options.common, "compare");
+  if (!outputs.timeline.empty() && !options.common.timeline.empty()) {
+    throw ConfigError("--timeline: a comparison has no one timeline; use 'weft run' on one cluster");
+  }
+  Diagnostics diagnostics;
+  ProgressBar progress{"runs", options.common.quiet};
+  const plan::Comparison result = plan::compare(options.scenarios, options.clusters, overrides, diagnostics, &progress);
+  progress.wipe();
+  print_warnings(diagnostics, options.common);
+
+  std::string scenarios;
+  for (const std::string& scenario : options.scenarios) scenarios += (scenarios.empty() ? "" : " ") + scenario;
+  const Report report{outputs};
+  report.print(head_line("compare", scenarios, result.seed, overrides.grain.value_or(coll::Grain::kAuto)));
+  for (std::size_t c = 0; c < result.clusters.size(); ++c) {
+    const plan::ComparedCluster& cluster = result.clusters[c];
+    report.print(fmt::format("# {}: {} ({})  {} node{}, {} endpoint{}  profile {}: {}\n", letter(c), cluster.name, cluster.file,
+                             cluster.nodes, cluster.nodes == 1 ? "" : "s", cluster.endpoints, cluster.endpoints == 1 ? "" : "s",
+                             cluster.profile.name, cluster.profile.stated_error));
+  }
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
+  if (result.interrupted) report.print("# interrupted: what has no number was not run\n");
+  report.print("#\n" + comparison_table(result, options.scenarios.size() > 1));
+  report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),
+                           cost_text(result.events, result.transfers, result.wall_seconds)));
+
+  if (!outputs.json.empty()) {
+    std::vector<std::string> warnings = warning_texts(diagnostics);
+    warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
+    plan::ResultHeader header{.command = "compare",
+                              .command_line = command_line(),
+                              .seed = result.seed,
+                              .configuration = result.configuration,
+                              .profiles = {},
+                              .warnings = std::move(warnings),
+                              .digest = result.digest,
+                              .interrupted = result.interrupted};
+    for (const plan::ComparedCluster& cluster : result.clusters) header.profiles.push_back(cluster.profile);
+    write_file(outputs.json, [&](std::ostream& out) { plan::write_compare_result(out, header, result); });
+  }
+  return result.interrupted ? kInterrupted : kOk;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("compare", "Runs the same workloads on several clusters, side by side");
+  const auto options = std::make_shared<CompareOptions>();
+  command->add_option("SCENARIO", options->scenarios, "Scenario files; the clusters they name are not used")->required();
+  command->add_option("--clusters", options->clusters, "Cluster files; ratios are to the first")->required()->type_name("FILE");
+  add_common_options(*command, options->common);
+  command->callback([options, &exit_code] { exit_code = run_compare(*options); });
+}
+
+}  // namespace weft::apps

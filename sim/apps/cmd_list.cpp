@@ -1,0 +1,63 @@
+// weft list [KIND]: what can be chosen by name.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "sim/apps/command.h"
+#include "sim/planning/catalog.h"
+
+namespace weft::apps {
+namespace {
+
+void print_kind(std::string_view kind) {
+  const std::vector<plan::CatalogEntry> entries = plan::catalog(kind);
+  std::size_t width = 0;
+  for (const plan::CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
+  for (const plan::CatalogEntry& entry : entries) fmt::print("{:<{}}  {}\n", entry.name, width, entry.summary);
+}
+
+// Each kind with its names; those of parameters by number, as there are many.
+void print_all() {
+  for (const plan::CatalogKind& kind : plan::catalog_kinds()) {
+    const std::vector<plan::CatalogEntry> entries = plan::catalog(kind.name);
+    fmt::print("{}: {}\n ", kind.name, kind.what);
+    if (kind.name == "parameters") {
+      fmt::print(" {} parameters\n", entries.size());
+      continue;
+    }
+    constexpr std::size_t kWidth = 100;
+    std::size_t column = 1;
+    for (const plan::CatalogEntry& entry : entries) {
+      if (column > 1 && column + 1 + entry.name.size() > kWidth) {
+        fmt::print("\n ");
+        column = 1;
+      }
+      fmt::print(" {}", entry.name);
+      column += 1 + entry.name.size();
+    }
+    fmt::print("\n");
+  }
+  fmt::print("\nweft list KIND says what each is; weft explain NAME what it assumes and leaves out.\n");
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, int& exit_code) {
+  auto kind = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("list", "Show what can be chosen: algorithms, link types, fabrics, clusters, parameters, ...");
+  command->add_option("kind", *kind, "One kind, with a line on each entry")->type_name("KIND");
+  command->callback([kind, &exit_code] {
+    if (kind->empty()) {
+      print_all();
+    } else {
+      print_kind(plan::catalog_kind(*kind));
+    }
+    exit_code = kOk;
+  });
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,349 @@
+// weft topo C.yaml, weft topo import FILE: shows, exports and imports topologies.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/apps/output.h"
+#include "sim/apps/table.h"
+#include "sim/collectives/nccl/system.h"
+#include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
+#include "sim/core/version.h"
+#include "sim/network/builtin.h"
+#include "sim/network/import/graphml.h"
+#include "sim/network/import/graphviz.h"
+#include "sim/network/import/nccl_xml_writer.h"
+#include "sim/planning/explain.h"
+#include "sim/planning/import_topology.h"
+#include "sim/planning/result_json.h"
+#include "sim/planning/topology_json.h"
+#include "sim/planning/topology_summary.h"
+
+namespace weft::apps {
+namespace {
+
+constexpr std::size_t kMaxDrawn = 20'000;  // devices; beyond, neither a person nor Graphviz makes use of a drawing
+constexpr std::size_t kMaxMatrix = 24;     // columns that a terminal shows
+constexpr std::size_t kMaxHopLines = 40;   // of one hop
+
+struct TopoOptions {
+  CommonOptions common;
+  std::string file;
+  std::vector<std::string> route;
+  std::string dot;
+  std::string graphml;
+  std::string nccl_xml;
+  std::string gpu;
+  bool nccl_view = false;
+  bool force = false;
+
+  // Exports to standard output stand there alone.
+  [[nodiscard]] bool table() const { return dot != "-" && graphml != "-" && nccl_xml != "-" && common.json != "-"; }
+};
+
+double gigabytes_per_second(double bytes_per_ps) { return bytes_per_ps * 1e3; }
+
+std::string width_text(const net::LinkSpec& spec) {
+  return spec.width > 1 ? fmt::format("{} x{}", spec.type, spec.width) : spec.type;
+}
+
+void print_summary(const plan::TopologySummary& summary) {
+  std::string line;
+  const auto add = [&line](const std::string& item) { line += (line.empty() ? "" : ", ") + item; };
+  for (const auto& [name, count] : summary.hosts) add(fmt::format("{} x {}", count, name));
+  fmt::print("hosts      {}\n", line);
+  line.clear();
+  for (const auto& [kind, count] : summary.devices) add(fmt::format("{} {}", count, net::to_string(kind)));
+  fmt::print("devices    {}\n", line);
+  line.clear();
+  for (const plan::SwitchCount& count : summary.switches) {
+    add(fmt::format("{} {} ({}{} ports used)", count.switches, count.name,
+                    count.tier.empty() ? "" : fmt::format("tier {}, ", count.tier), count.ports));
+  }
+  if (!line.empty()) fmt::print("switches   {}\n", line);
+  if (summary.host_ports > 0) {
+    fmt::print("uplinks    {} per host, together {} per direction\n", summary.host_ports, to_string(summary.host_bandwidth));
+  }
+  fmt::print("total      {} devices, {} cables, {} endpoints\n\n", summary.all_devices, summary.all_cables, summary.endpoints);
+
+  Table table;
+  table.add_column("link", Table::Align::kLeft);
+  table.add_column("where", Table::Align::kLeft);
+  for (const char* title : {"cables", "rate(GB/s)", "payload(GB/s)", "latency(ns)"}) table.add_column(title);
+  for (const plan::CableCount& cable : summary.cables) {
+    table.add_row({width_text(cable.spec), cable.in_hosts ? "host" : "fabric", std::to_string(cable.cables),
+                   fmt::format("{:.2f}", cable.spec.rate.gigabytes_per_second()),
+                   fmt::format("{:.2f}", gigabytes_per_second(cable.spec.capacity())),
+                   fmt::format("{:g}", cable.spec.latency.ns())});
+  }
+  fmt::print("{}", table.text());
+}
+
+std::string_view class_meaning(std::string_view cell) {
+  if (cell.starts_with("NV") && cell != "NVB") return "bonded NVLinks out of the row's GPU";
+  static const std::map<std::string_view, std::string_view> kMeanings{
+      {"XGMI", "Infinity Fabric"},
+      {"NVB", "two NVLinks through another GPU"},
+      {"C2C", "NVLink-C2C"},
+      {"PIX", "at most one PCIe switch"},
+      {"PXB", "several PCIe switches"},
+      {"P2C", "C2C, then PCIe of the CPU"},
+      {"PXN", "a NIC through another GPU over NVLink"},
+      {"PHB", "through a CPU's root complex"},
+      {"SYS", "across sockets"},
+      {"DIS", "no path"},
+  };
+  const auto found = kMeanings.find(cell);
+  return found == kMeanings.end() ? std::string_view{} : found->second;
+}
+
+void print_matrix(const net::Router& router) {
+  const net::Topology& topology = router.topology();
+  if (topology.host_count() == 0) return;
+  const plan::PathMatrix matrix = plan::path_matrix(router, 0);
+  if (matrix.names.size() < 2) return;
+  fmt::print("\n# paths inside a host ({})\n", topology.template_of_host(0).name);
+  std::map<std::string, std::size_t> classes;  // of pairs
+  for (std::size_t row = 0; row < matrix.names.size(); ++row) {
+    for (std::size_t column = row + 1; column < matrix.names.size(); ++column) ++classes[matrix.cells[row][column]];
+  }
+  if (matrix.names.size() <= kMaxMatrix) {
+    std::size_t width = 4;
+    for (const std::string& name : matrix.names) width = std::max(width, name.size());
+    fmt::print("{:<{}}", "", width);
+    for (const std::string& name : matrix.names) fmt::print("  {:>{}}", name, width);
+    fmt::print("\n");
+    for (std::size_t row = 0; row < matrix.names.size(); ++row) {
+      fmt::print("{:<{}}", matrix.names[row], width);
+      for (const std::string& cell : matrix.cells[row]) fmt::print("  {:>{}}", cell, width);
+      fmt::print("\n");
+    }
+  } else {
+    fmt::print("# {} devices: too many for a matrix\n", matrix.names.size());
+  }
+  for (const auto& [cell, pairs] : classes) {
+    if (cell != "X") fmt::print("# {:<5} {} ({} pair{})\n", cell, class_meaning(cell), pairs, pairs == 1 ? "" : "s");
+  }
+}
+
+// Parallel cables that are used alike share a line.
+struct RouteLine {
+  DeviceId from;
+  DeviceId to;
+  const net::LinkSpec* spec = nullptr;
+  double weight = 0;
+  double usage = 0;
+  int cables = 0;
+};
+
+std::vector<RouteLine> route_lines(const net::Topology& topology, const std::vector<plan::RouteLink>& hop) {
+  std::vector<RouteLine> lines;
+  for (const plan::RouteLink& entry : hop) {
+    const net::Link& link = topology.link(entry.link);
+    const RouteLine made{link.from, link.to, &topology.spec(entry.link), entry.weight, entry.usage, 1};
+    const auto same = std::ranges::find_if(lines, [&made](const RouteLine& line) {
+      return line.from == made.from && line.to == made.to && line.spec == made.spec && line.weight == made.weight &&
+             line.usage == made.usage;
+    });
+    if (same == lines.end()) {
+      lines.push_back(made);
+    } else {
+      ++same->cables;
+    }
+  }
+  return lines;
+}
+
+void print_route(const net::Topology& topology, const plan::RouteView& view, const std::string& head) {
+  fmt::print("\n{}\n", head);
+  Table table;
+  table.add_column("hop");
+  for (const char* title : {"from", "to", "link"}) table.add_column(title, Table::Align::kLeft);
+  for (const char* title : {"cables", "rate(GB/s)", "weight", "usage"}) table.add_column(title);
+  const auto share = [](double value) { return value > 0 ? fmt::format("{:.4f}", value) : std::string{"-"}; };
+  for (std::size_t hop = 0; hop < view.hops.size(); ++hop) {
+    const std::vector<RouteLine> lines = route_lines(topology, view.hops[hop]);
+    const std::string number = std::to_string(hop + 1);
+    for (std::size_t i = 0; i < std::min(lines.size(), kMaxHopLines); ++i) {
+      const RouteLine& line = lines[i];
+      table.add_row({number, topology.name(line.from), topology.name(line.to), width_text(*line.spec),
+                     std::to_string(line.cables), fmt::format("{:.2f}", line.spec->rate.gigabytes_per_second()),
+                     share(line.weight), share(line.usage)});
+    }
+    if (lines.size() > kMaxHopLines) {
+      table.add_row({number, "...", "...", fmt::format("{} more: see --json", lines.size() - kMaxHopLines), "", "", "", ""});
+    }
+  }
+  fmt::print("{}", table.text());
+  fmt::print(
+      "# each cable: weight = share among the next hops of its device, usage = bytes per byte moved; -: of equal cost, not "
+      "taken\n");
+  const Duration latency = view.footprint.latency_of(view.footprint.fill_packet);
+  fmt::print("latency {} ns", latency.ns());
+  if (view.footprint.fill > Duration{}) fmt::print(" ({} ns of it store-and-forward)", view.footprint.fill.ns());
+  if (view.bottleneck.valid()) {
+    fmt::print(", {:.2f} GB/s for one flow, limited by {}", gigabytes_per_second(view.bytes_per_ps),
+               topology.name(view.bottleneck));
+  }
+  fmt::print("\n");
+}
+
+void export_all(const net::Topology& topology, const TopoOptions& options) {
+  const auto refuse_large = [&](const char* option) {
+    if (topology.device_count() <= kMaxDrawn || options.force) return;
+    throw ConfigError(
+        fmt::format("{}: {} devices are too many to draw (over {}); --force writes them all the same, --set nodes=... makes "
+                    "the cluster smaller",
+                    option, topology.device_count(), kMaxDrawn));
+  };
+  if (!options.dot.empty()) {
+    refuse_large("--dot");
+    write_file(options.dot, [&](std::ostream& out) { out << net::export_dot(topology); });
+  }
+  if (!options.graphml.empty()) {
+    refuse_large("--graphml");
+    write_file(options.graphml, [&](std::ostream& out) { out << net::export_graphml(topology); });
+  }
+  if (!options.nccl_xml.empty())
+    write_file(options.nccl_xml, [&](std::ostream& out) { out << net::export_nccl_xml(topology, 0); });
+}
+
+struct Shown {
+  const net::Topology& topology;
+  std::string routing;
+  std::string configuration;  // JSON
+  std::vector<plan::ProfileStatement> profiles;
+  std::vector<std::string> warnings;
+  std::string head;
+};
+
+void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
+  const net::Topology& topology = shown.topology;
+  const int to_stdout = static_cast<int>(options.dot == "-") + static_cast<int>(options.graphml == "-") +
+                        static_cast<int>(options.nccl_xml == "-") + static_cast<int>(options.common.json == "-");
+  if (to_stdout > 1) throw ConfigError("only one of --dot, --graphml, --nccl-xml and --json can go to standard output");
+  const plan::TopologySummary summary = plan::summarize(topology);
+  std::optional<plan::RouteView> route;
+  std::string route_head;
+  if (!options.route.empty()) {
+    const DeviceId from = plan::find_endpoint(topology, options.route[0]);
+    const DeviceId to = plan::find_endpoint(topology, options.route[1]);
+    route = plan::view_route(topology, shown.routing, seed, from, to);
+    route_head = fmt::format("# route {} -> {}: {}, routing {}, seed {}", topology.name(from), topology.name(to),
+                             net::to_string(route->path_class), shown.routing, seed);
+  }
+  std::string nccl_view;
+  if (options.nccl_view) {
+    const coll::nccl::SystemOptions view{.several_nodes = topology.host_count() > 1};
+    nccl_view = coll::nccl::System::of_host(topology, 0, view).describe();
+  }
+  if (options.table()) {
+    fmt::print("{}", shown.head);
+    if (options.nccl_view) {
+      fmt::print("{}", nccl_view);
+    } else if (route) {
+      print_route(topology, *route, route_head);
+    } else {
+      print_summary(summary);
+      print_matrix(net::Router{topology, net::make_routing_policy(shown.routing), seed});
+    }
+  }
+  export_all(topology, options);
+  if (!options.common.json.empty()) {
+    plan::ResultHeader header;
+    header.command = "topo";
+    header.command_line = command_line();
+    header.seed = seed;
+    header.configuration = shown.configuration;
+    header.profiles = shown.profiles;
+    header.warnings = shown.warnings;
+    header.digest = plan::topology_digest(topology);
+    write_file(options.common.json,
+               [&](std::ostream& out) { plan::write_topology(out, header, topology, summary, route ? &*route : nullptr); });
+  }
+}
+
+void run_cluster(const TopoOptions& options) {
+  if (options.file.empty()) throw ConfigError("topo: expected the file of a cluster, or `import FILE`");
+  const plan::Overrides overrides = to_overrides(options.common);
+  Diagnostics diagnostics;
+  const net::Cluster cluster = plan::load_cluster(options.file, overrides, diagnostics);
+  print_warnings(diagnostics, options.common);
+  const std::string head = fmt::format("# weft {} ({})  topo  {}\n# {}  routing {}\n", version(), commit(), options.file,
+                                       cluster.name, cluster.routing);
+  show({cluster.topology,
+        cluster.routing,
+        cluster.resolved.to_json(),
+        {plan::profile_statement(cluster)},
+        warning_texts(diagnostics),
+        head},
+       options, overrides.seed.value_or(1));
+}
+
+void run_import(const TopoOptions& options) {
+  const plan::Overrides overrides = to_overrides(options.common);
+  const Profile profile =
+      overrides.profile ? plan::find_profile(overrides.profile->string()) : Profile::defaults(plan::all_param_groups());
+  const plan::ImportedFile imported = plan::import_topology(options.file, options.gpu, profile);
+  Diagnostics diagnostics;
+  for (const Diagnostic& warning : imported.imported.warnings) diagnostics.warning(warning);
+  print_warnings(diagnostics, options.common);
+  const std::string head =
+      fmt::format("# weft {} ({})  topo import  {}\n# {}\n", version(), commit(), options.file, imported.kind);
+  show({imported.imported.topology, "ecmp", "null", {}, warning_texts(diagnostics), head}, options, overrides.seed.value_or(1));
+}
+
+void add_options(CLI::App& command, TopoOptions& options) {
+  command.add_option("--route", options.route, "Show the way from one endpoint to another: every equal-cost link, hop by hop")
+      ->expected(2)
+      ->type_name("A B");
+  command.add_option("--dot", options.dot, "Write a drawing for Graphviz; - is standard output")->type_name("FILE");
+  command.add_option("--graphml", options.graphml, "Write GraphML")->type_name("FILE");
+  command.add_option("--nccl-xml", options.nccl_xml, "Write one host as NCCL's topology file")->type_name("FILE");
+  command.add_flag("--nccl-view", options.nccl_view, "Print one host as NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH does");
+  command.add_flag("--force", options.force, fmt::format("Draw more than {} devices", kMaxDrawn));
+  command.add_option("--json", options.common.json, "Write the result as JSON; - is standard output")->type_name("FILE");
+  command.add_option("--profile", options.common.profile, "Profile in place of the one the cluster names")->type_name("FILE");
+  command.add_option("--seed", options.common.seed, "Seed of the switches' hashes")->type_name("N");
+  command.add_flag("--quiet,-q", options.common.quiet, "No warnings");
+}
+
+}  // namespace
+
+void add_topo(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<TopoOptions>();
+  CLI::App* command = app.add_subcommand("topo", "Show, check, export and import topologies");
+  command->add_option("cluster", options->file, "The file of a cluster")->type_name("FILE");
+  command->add_option("--set", options->common.sets, "Replace a value of the file, by its key path")
+      ->allow_extra_args(false)
+      ->type_name("KEY.PATH=VALUE");
+  add_options(*command, *options);
+
+  auto import_options = std::make_shared<TopoOptions>();
+  CLI::App* import = command->add_subcommand("import", "Read NCCL's topology XML or the matrix of `nvidia-smi topo -m`");
+  import->add_option("file", import_options->file, "The file; which of the two it is shows in its text")
+      ->required()
+      ->type_name("FILE");
+  import->add_option("--gpu", import_options->gpu, "Which GPU the matrix is of, which it does not say: h100, b200, ...")
+      ->type_name("NAME");
+  add_options(*import, *import_options);
+
+  command->callback([options, import_options, import, &exit_code] {
+    if (import->parsed()) {
+      run_import(*import_options);
+    } else {
+      run_cluster(*options);
+    }
+    exit_code = kOk;
+  });
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,189 @@
+// weft validate: predicts every row of measured logs, and says how far off the predictions are.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/apps/output.h"
+#include "sim/apps/progress.h"
+#include "sim/core/config/quantity.h"
+#include "sim/core/digest.h"
+#include "sim/core/error.h"
+#include "sim/planning/measurements/measurement_set.h"
+#include "sim/planning/predict.h"
+#include "sim/planning/validation_output.h"
+#include "sim/planning/validation_report.h"
+
+namespace weft::apps {
+namespace {
+
+struct ValidateOptions {
+  CommonOptions common;
+  std::vector<std::string> measurements;
+  std::string cluster;
+  std::string report;
+  std::string max_median;
+  std::string max_p95;
+  std::string max_error;
+};
+
+// A bare number above 1 could be a share or a percentage, and is refused.
+std::optional<double> limit(const char* option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto ratio = parse_ratio(text);
+  if (!ratio || *ratio < 0 || (*ratio > 1 && text.find('%') == std::string::npos)) {
+    throw ConfigError(fmt::format("{}: expected a share such as 5% or 0.05, got '{}'", option, text));
+  }
+  return ratio;
+}
+
+// Before anything is simulated, so that a folder that cannot be is told at once.
+void make_report_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw ConfigError(fmt::format("--report: cannot make the folder '{}': {}", folder, error.message()));
+  if (!std::filesystem::is_directory(folder, error)) throw ConfigError(fmt::format("--report: '{}' is no folder", folder));
+}
+
+void write_report(const std::string& folder, const plan::ValidationOutput& output) {
+  const std::filesystem::path path{folder};
+  write_file((path / "points.csv").string(), [&](std::ostream& out) { plan::write_points_csv(out, output.report); });
+  write_file((path / "summary.json").string(), [&](std::ostream& out) { plan::write_validation_result(out, output, false); });
+  write_file((path / "report.html").string(), [&](std::ostream& out) { plan::write_validation_page(out, output); });
+}
+
+std::string profile_lines(const net::Cluster& cluster) {
+  const plan::ProfileStatement statement = plan::profile_statement(cluster);
+  std::string text;
+  if (!statement.file.empty()) text += fmt::format("# profile file {}\n", statement.file);
+  const std::vector<std::string> calibrations = plan::calibration_lines(cluster.profile);
+  for (const std::string& line : calibrations) text += fmt::format("# calibration {}\n", line);
+  if (calibrations.empty()) text += "# the profile was fitted on no measurement: no point is training\n";
+  return text;
+}
+
+struct Totals {
+  Digest digest;
+  std::uint64_t events = 0;
+  std::uint64_t transfers = 0;
+  bool interrupted = false;
+  std::vector<std::string> notes;
+};
+
+plan::ValidationReport predict_all(const net::Cluster& cluster, const std::vector<plan::Measurement>& measurements,
+                                   plan::PredictOptions options, Totals& totals) {
+  for (const plan::Measurement& measurement : measurements) options.rows_total += measurement.log.rows.size();
+  plan::ValidationReport report;
+  for (const plan::Measurement& measurement : measurements) {
+    plan::Predictions predictions = plan::predict(cluster, measurement, options);
+    options.rows_before += measurement.log.rows.size();
+    totals.digest.add(predictions.digest);
+    totals.events += predictions.events;
+    totals.transfers += predictions.transfers;
+    for (const std::string& note : predictions.notes) {
+      const std::string text = fmt::format("{}: {}", measurement.file, note);
+      if (std::ranges::find(totals.notes, text) == totals.notes.end()) totals.notes.push_back(text);
+    }
+    report.points.insert(report.points.end(), predictions.points.begin(), predictions.points.end());
+    totals.interrupted = predictions.interrupted;
+    if (totals.interrupted) break;
+  }
+  return report;
+}
+
+int run_validate(const ValidateOptions& options) {
+  const plan::Overrides overrides = to_overrides(options.common);
+  const plan::ErrorLimits limits{.max_median = limit("--max-median", options.max_median),
+                                 .max_p95 = limit("--max-p95", options.max_p95),
+                                 .max_error = limit("--max-error", options.max_error)};
+  for (const auto& [key, value] : overrides.nccl) coll::nccl::Settings{}.set(key, value);  // names and values are known ones
+  if (!options.common.timeline.empty()) throw ConfigError("--timeline: a validation has no timeline");
+  const Outputs outputs = outputs_of(options.common, "validate");
+  make_report_folder(options.report);
+
+  const plan::MeasurementSet set =
+      plan::read_measurements(options.measurements, plan::parse_nccl_settings(options.common.nccl));
+  Diagnostics diagnostics;
+  const net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
+  for (const Diagnostic& warning : set.warnings) diagnostics.warning(warning);
+  print_warnings(diagnostics, options.common);
+
+  const plan::PredictOptions predict{.grain = overrides.grain.value_or(coll::Grain::kAuto),
+                                     .seed = overrides.seed.value_or(1),
+                                     .shuffle_ties = overrides.shuffle_ties.value_or(0)};
+  const Report table{outputs};
+  table.print(head_line("validate", options.cluster, predict.seed, predict.grain));
+  table.print(cluster_line(cluster));
+  table.print(profile_lines(cluster));
+
+  ProgressBar progress{"rows", options.common.quiet};
+  Totals totals;
+  plan::PredictOptions watched = predict;
+  watched.observer = &progress;
+  const auto wall_begin = std::chrono::steady_clock::now();
+  const plan::ValidationReport report = predict_all(cluster, set.measurements, watched, totals);
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
+  progress.wipe();
+
+  for (const std::string& note : totals.notes) table.print(fmt::format("# note: {}\n", note));
+  table.print(fmt::format("#\n{}#\n{}", plan::points_table(report), plan::summary_table(report)));
+  if (totals.interrupted) table.print("# interrupted: the logs were not predicted to their end\n");
+  const std::vector<std::string> missed = report.missed(limits);
+  const bool has_limits = limits.max_median || limits.max_p95 || limits.max_error;
+  if (has_limits) table.print(missed.empty() ? "# within the limits\n" : "# over the limits\n");
+  table.print(fmt::format("# digest {}  {}\n", plan::digest_text(totals.digest.value()),
+                          cost_text(totals.events, totals.transfers, wall)));
+  for (const std::string& text : missed) std::fputs(fmt::format("failed: {}\n", text).c_str(), stderr);
+
+  std::vector<std::string> warnings = warning_texts(diagnostics);
+  warnings.insert(warnings.end(), totals.notes.begin(), totals.notes.end());
+  const plan::ResultHeader header{.command = "validate",
+                                  .command_line = command_line(),
+                                  .seed = predict.seed,
+                                  .configuration = plan::validation_configuration(cluster, set.measurements, predict),
+                                  .profiles = {plan::profile_statement(cluster)},
+                                  .warnings = std::move(warnings),
+                                  .digest = totals.digest.value(),
+                                  .interrupted = totals.interrupted};
+  const plan::ValidationOutput output{header, cluster, report, missed};
+  if (!outputs.json.empty()) {
+    write_file(outputs.json, [&](std::ostream& out) { plan::write_validation_result(out, output); });
+  }
+  if (!options.report.empty()) write_report(options.report, output);
+  if (totals.interrupted) return kInterrupted;
+  return missed.empty() ? kOk : kCheckFailed;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("validate", "Predicts every point of measured logs, and shows the error");
+  const auto options = std::make_shared<ValidateOptions>();
+  command->add_option("MEASUREMENTS", options->measurements, "Logs of nccl-tests, or a measurements.yaml that lists them")
+      ->required()
+      ->type_name("FILE");
+  const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
+    return command->add_option(name, value, help)->type_name(form);
+  };
+  text("--cluster,-c", options->cluster, "Cluster file", "FILE")->required();
+  text("--report", options->report, "Folder to write points.csv, summary.json and report.html to", "DIR");
+  text("--max-median", options->max_median, "Exit with 1 if the median error is above this: 5%", "SHARE");
+  text("--max-p95", options->max_p95, "Exit with 1 if the 95th percentile is above this", "SHARE");
+  text("--max-error", options->max_error, "Exit with 1 if any error is above this", "SHARE");
+  add_common_options(*command, options->common);
+  command->callback([options, &exit_code] { exit_code = run_validate(*options); });
+}
+
+}  // namespace weft::apps

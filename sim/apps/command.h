@@ -1,0 +1,58 @@
+// The commands of `weft`: each is one file cmd_<name>.cpp that declares its options and runs; main.cpp lists them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/config/params.h"
+#include "sim/planning/scenario.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::apps {
+
+// Exit statuses (sysexits-like where there is no own meaning).
+inline constexpr int kOk = 0;
+inline constexpr int kCheckFailed = 1;  // results miss a tolerance
+inline constexpr int kBadInput = 2;
+inline constexpr int kOurBug = 70;
+inline constexpr int kInterrupted = 130;
+
+// What every command that simulates understands.
+struct CommonOptions {
+  std::vector<std::string> sets;  // key.path=value
+  std::vector<std::string> nccl;  // KEY=VALUE
+  std::string profile;
+  std::string fidelity;
+  std::string grain;
+  std::string seed;
+  std::string shuffle_ties;
+  std::string json;      // file, "-" is stdout
+  std::string timeline;  // Perfetto (Chrome trace) file
+  std::string out;       // folder for files without a path of their own
+  bool quiet = false;
+  bool verbose = false;
+};
+void add_common_options(CLI::App& command, CommonOptions& options);
+// ConfigError for what is not `key=value`, no known grain, and so on.
+[[nodiscard]] plan::Overrides to_overrides(const CommonOptions& options);
+
+// Warnings of loading go to stderr, unless quiet.
+void print_warnings(const Diagnostics& diagnostics, const CommonOptions& options);
+
+// A command adds itself to `app`; its callback sets `exit_code`.
+using AddCommand = void (*)(CLI::App& app, int& exit_code);
+void add_calibrate(CLI::App& app, int& exit_code);
+void add_check(CLI::App& app, int& exit_code);
+void add_collective(CLI::App& app, int& exit_code);
+void add_compare(CLI::App& app, int& exit_code);
+void add_explain(CLI::App& app, int& exit_code);
+void add_list(CLI::App& app, int& exit_code);
+void add_run(CLI::App& app, int& exit_code);
+void add_topo(CLI::App& app, int& exit_code);
+void add_validate(CLI::App& app, int& exit_code);
+
+}  // namespace weft::apps

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "sim/apps/command.h"
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
+
+namespace weft::apps {
+namespace {
+
+std::pair<std::string, std::string> assignment(const std::string& text, const char* option, const char* form) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw ConfigError(fmt::format("{}: expected {}, got '{}'", option, form, text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::uint64_t whole_number(const std::string& text, const char* option) {
+  const auto number = parse_integer(text);
+  if (!number || *number < 0)
+    throw ConfigError(fmt::format("{}: expected a whole number of 0 or more, got '{}'", option, text));
+  return static_cast<std::uint64_t>(*number);
+}
+
+void check_choice(const std::string& text, const char* option, const std::vector<std::string>& choices) {
+  for (const std::string& choice : choices) {
+    if (choice == text) return;
+  }
+  throw ConfigError(std::vector<Diagnostic>{{.where = {},
+                                             .message = fmt::format("{}: unknown value '{}'", option, text),
+                                             .source_line = {},
+                                             .length = 1,
+                                             .note = did_you_mean(text, choices, "choices")}});
+}
+
+}  // namespace
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  const auto repeatable = [&](const char* name, std::vector<std::string>& value, const char* help, const char* form) {
+    // One value each time, so that a file behind it is not taken for another.
+    command.add_option(name, value, help)->allow_extra_args(false)->type_name(form)->group("Common options");
+  };
+  const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
+    command.add_option(name, value, help)->type_name(form)->group("Common options");
+  };
+  repeatable("--set", options.sets, "Replace a value of the file, by its key path", "KEY.PATH=VALUE");
+  repeatable("--nccl", options.nccl, "Set an environment variable of NCCL", "KEY=VALUE");
+  text("--profile", options.profile, "Profile in place of the one the cluster names", "FILE");
+  text("--fidelity", options.fidelity, "Network model: flow (packet is not built yet)", "flow|packet");
+  text("--grain", options.grain, "What a collective is simulated as", "auto|chunk|fluid|closed_form");
+  text("--seed", options.seed, "Seed of every random choice", "N");
+  text("--shuffle-ties", options.shuffle_ties, "Permute events of the same instant; 0: do not", "N");
+  text("--json", options.json, "Write results as JSON; - is standard output, which then carries no table", "FILE");
+  text("--timeline", options.timeline, "Write a timeline for Perfetto; - is standard output", "FILE");
+  text("--out", options.out, "Folder for result files that are not named or have no folder of their own", "DIR");
+  command.add_flag("--quiet,-q", options.quiet, "No progress, no warnings")->group("Common options");
+  command.add_flag("--verbose,-v", options.verbose, "Say more")->group("Common options");
+}
+
+plan::Overrides to_overrides(const CommonOptions& options) {
+  plan::Overrides overrides;
+  for (const std::string& text : options.sets) overrides.sets.push_back(assignment(text, "--set", "key.path=value"));
+  for (const std::string& text : options.nccl) overrides.nccl.push_back(assignment(text, "--nccl", "KEY=VALUE"));
+  if (!options.profile.empty()) overrides.profile = options.profile;
+  if (!options.fidelity.empty()) {
+    check_choice(options.fidelity, "--fidelity", {"flow", "packet"});
+    overrides.fidelity = options.fidelity;
+    if (options.fidelity == "packet") throw ConfigError("--fidelity: packet fidelity is not built yet; use 'flow'");
+  }
+  if (!options.grain.empty()) {
+    check_choice(options.grain, "--grain", {"auto", "chunk", "fluid", "closed_form"});
+    overrides.grain = coll::grain_from(options.grain);
+  }
+  if (!options.seed.empty()) overrides.seed = whole_number(options.seed, "--seed");
+  if (!options.shuffle_ties.empty()) overrides.shuffle_ties = whole_number(options.shuffle_ties, "--shuffle-ties");
+  return overrides;
+}
+
+void print_warnings(const Diagnostics& diagnostics, const CommonOptions& options) {
+  if (options.quiet) return;
+  for (const Diagnostic& warning : diagnostics.warnings()) std::fputs(format(warning, "warning").c_str(), stderr);
+}
+
+}  // namespace weft::apps

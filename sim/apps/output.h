@@ -1,0 +1,64 @@
+// Where results go: the table on standard output, result files whole or not at all.
+//
+//   const Outputs outputs = outputs_of(options, "collective_all_reduce");   // before the simulation: bad paths are told at
+//   once Report report{outputs}; report.print("# weft ...\n");                                           // nothing where
+//   standard output carries JSON if (!outputs.json.empty()) write_file(outputs.json, [&](std::ostream& out) {
+//   write_collective_result(out, ...); });
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/planning/result_json.h"
+
+namespace weft::apps {
+
+// How this program was called, as one could type it again; set once by main.
+void remember_command_line(int argc, const char* const* argv);
+[[nodiscard]] const std::string& command_line();
+
+struct Outputs {
+  std::string json;      // empty: none; "-": standard output
+  std::string timeline;  // the same
+  [[nodiscard]] bool table() const { return json != "-" && timeline != "-"; }
+};
+
+// Resolves --json, --timeline and --out. With --out DIR both files are written, as DIR/<stem>.json and DIR/<stem>.timeline.json
+// where no name is given, and a name without a folder goes to DIR, which is made. ConfigError for a path that cannot be
+// written.
+[[nodiscard]] Outputs outputs_of(const CommonOptions& options, std::string_view stem);
+
+// Lets `write` fill a temporary file in the same folder and moves it into place, so that nobody ever sees half a file. What is
+// no regular file ("-", /dev/null, a pipe) is written directly. ConfigError, and no file, if writing fails.
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
+
+// The table. Every line is handed on at once, so that a reader in a pipe sees each size when it is done.
+class Report {
+ public:
+  explicit Report(const Outputs& outputs);
+  void print(std::string_view text) const;
+
+ private:
+  bool on_;
+};
+
+// errno of the first print that failed; 0: none did.
+[[nodiscard]] int output_error();
+
+// "# weft 0.1.0 (1a2b3c4)  run  scenario.yaml  seed 1  fidelity flow  grain auto\n".
+[[nodiscard]] std::string head_line(std::string_view command, std::string_view subject, std::uint64_t seed, coll::Grain grain);
+// "# cluster NAME: 4 nodes, 32 GPUs  profile NAME: not validated\n".
+[[nodiscard]] std::string cluster_line(const net::Cluster& cluster);
+// "events 1.9 M (4.2 M/s)  transfers 12 k  peak memory 31 MiB  wall 0.45 s".
+[[nodiscard]] std::string cost_text(std::uint64_t events, std::uint64_t transfers, double wall_seconds);
+// "# solves 1234  peak_live_transfers 96  memory per live transfer 412 B\n", for --verbose.
+[[nodiscard]] std::string solver_line(std::uint64_t solves, std::uint64_t peak_live);
+
+// Warnings of loading as one line each: "file:line:column: message".
+[[nodiscard]] std::vector<std::string> warning_texts(const Diagnostics& diagnostics);
+
+}  // namespace weft::apps

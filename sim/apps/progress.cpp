@@ -1,0 +1,78 @@
+#include "sim/apps/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "sim/apps/interrupt.h"
+#include "sim/apps/table.h"
+
+namespace weft::apps {
+namespace {
+
+constexpr std::chrono::milliseconds kRedraw{100};
+// Short runs end before anyone has read the first line.
+constexpr std::chrono::milliseconds kFirstDraw{300};
+constexpr std::size_t kBarWidth = 24;
+
+}  // namespace
+
+std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64_t total, std::uint64_t events,
+                          Duration simulated, double wall_seconds) {
+  const double share = total == 0 ? 0.0 : static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBarWidth));
+  std::string line =
+      fmt::format("[{}{}]  {}/{} {}", std::string(filled, '#'), std::string(kBarWidth - filled, '-'), done, total, unit);
+  if (wall_seconds > 0) line += fmt::format("  {} events/s", short_count(static_cast<double>(events) / wall_seconds));
+  line += fmt::format("  simulated {}", short_time(simulated));
+  if (done > 0 && done < total) {
+    const auto left = static_cast<std::int64_t>(wall_seconds * (1 - share) / share + 0.5);
+    line += fmt::format("  ETA {}:{:02}", left / 60, left % 60);
+  }
+  return line;
+}
+
+ProgressBar::ProgressBar(std::string unit, bool quiet) : unit_{std::move(unit)}, draws_{!quiet && isatty(STDERR_FILENO) == 1} {}
+
+ProgressBar::~ProgressBar() {
+  wipe();
+  forget_simulation();
+}
+
+void ProgressBar::on_begin(Simulator& simulator) {
+  if (begin_ == Clock::time_point{}) {
+    begin_ = Clock::now();
+    next_ = begin_ + kFirstDraw;
+  }
+  stop_on_interrupt(simulator);
+}
+
+void ProgressBar::on_end() {
+  wipe();
+  forget_simulation();
+}
+
+void ProgressBar::on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) {
+  if (!draws_) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  next_ = now + kRedraw;
+  const std::string line = progress_line(unit_, done, total, simulator.events(), simulator.now() - Time{},
+                                         std::chrono::duration<double>(now - begin_).count());
+  // Back to the first column, the text, and erase what an older, longer line left behind it.
+  std::fputs(("\r" + line + "\x1b[K").c_str(), stderr);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void ProgressBar::wipe() {
+  if (!shown_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+}  // namespace weft::apps

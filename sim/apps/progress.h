@@ -1,0 +1,46 @@
+// One line on a terminal that says how far a simulation is; nothing where standard error is no terminal, or with --quiet.
+//
+//   [#########---------------]  12/32 sizes  4.2 M events/s  simulated 12.3 ms  ETA 0:12
+//
+// Redrawn at most ten times a second, and wiped at the end, so that what follows begins on a clean line. While it watches a
+// simulation, Ctrl-C stops it (interrupt.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "sim/planning/run_scenario.h"
+
+namespace weft::apps {
+
+class ProgressBar final : public plan::RunObserver {
+ public:
+  // `unit` is what is counted: "sizes", "flows". `quiet` draws nothing.
+  ProgressBar(std::string unit, bool quiet);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) override;
+  void on_begin(Simulator& simulator) override;
+  void on_end() override;
+
+  // Takes the line off the terminal before something else is written; it comes back by itself.
+  void wipe();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string unit_;
+  bool draws_;
+  bool shown_ = false;
+  Clock::time_point begin_;
+  Clock::time_point next_;
+};
+
+// The text of the line, without the terminal's control codes.
+[[nodiscard]] std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64_t total, std::uint64_t events,
+                                        Duration simulated, double wall_seconds);
+
+}  // namespace weft::apps

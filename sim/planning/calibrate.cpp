@@ -1,0 +1,377 @@
+#include "sim/planning/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
+#include "sim/core/portable_math.h"
+#include "sim/core/version.h"
+#include "sim/planning/parameter_scale.h"
+#include "sim/planning/robust_fit.h"
+#include "sim/planning/scenario.h"
+
+namespace weft::plan {
+namespace {
+
+std::string file_name(const std::string& path) { return std::filesystem::path{path}.filename().string(); }
+
+// Rows of a log that count, by whether the fit may see them.
+struct Split {
+  std::string digest;  // of the whole log
+  Measurement training;
+  Measurement held_out;
+};
+
+bool counts(const NcclTestsRow& row) { return row.out_of_place && row.bytes > Bytes{} && row.out_of_place->time_us > 0; }
+
+Split split(const Measurement& measurement, const std::vector<Bytes>& sizes) {
+  Split parts{digest_of(measurement.log), measurement, measurement};
+  parts.training.log.rows.clear();
+  parts.held_out.log.rows.clear();
+  if (measurement.log.has_debug_output || measurement.log.is_cpu_time) return parts;
+  for (NcclTestsRow row : measurement.log.rows) {
+    if (!counts(row)) continue;
+    row.in_place.reset();
+    const bool trains = std::ranges::find(sizes, row.bytes) != sizes.end();
+    (trains ? parts.training : parts.held_out).log.rows.push_back(std::move(row));
+  }
+  return parts;
+}
+
+void check_sizes(const std::vector<Split>& logs, const std::vector<Bytes>& sizes) {
+  if (sizes.empty()) throw ConfigError("--sizes: expected the sizes to fit to, such as 64M,512M,4G");
+  std::set<Bytes> trained;
+  std::set<Bytes> held_out;
+  bool set_aside = false;
+  for (const Split& log : logs) {
+    for (const NcclTestsRow& row : log.training.log.rows) trained.insert(row.bytes);
+    for (const NcclTestsRow& row : log.held_out.log.rows) held_out.insert(row.bytes);
+    set_aside = set_aside || log.training.log.has_debug_output || log.training.log.is_cpu_time;
+  }
+  std::vector<std::string> others;
+  for (const Bytes bytes : held_out) others.push_back(to_string(bytes));
+  std::string note = others.empty() ? std::string{} : fmt::format("other sizes there: {}", fmt::join(others, ", "));
+  if (set_aside)
+    note += std::string{note.empty() ? "" : "; "} + "logs taken with NCCL_DEBUG or of the host's time are not fitted to";
+  Diagnostics diagnostics;
+  for (const Bytes size : sizes) {
+    if (trained.contains(size)) continue;
+    diagnostics.error({.where = {},
+                       .message = fmt::format("--sizes: no training rows: no log has an out-of-place row of {} ({} B)",
+                                              to_string(size), size.count()),
+                       .source_line = {},
+                       .length = 1,
+                       .note = note});
+  }
+  diagnostics.throw_if_any();
+}
+
+class Fitter {
+ public:
+  Fitter(const net::Cluster& cluster, const std::vector<Measurement>& measurements, const CalibrationOptions& options)
+      : cluster_{cluster}, options_{options} {
+    for (const Measurement& measurement : measurements) logs_.push_back(split(measurement, options.sizes));
+    check_sizes(logs_, options.sizes);
+    read_keys();
+  }
+
+  std::optional<CalibrationResult> run();
+
+ private:
+  void read_keys();
+  [[nodiscard]] std::string unknown_key_note(const std::string& key) const;
+  [[nodiscard]] Profile profile_at(const std::vector<double>& numbers) const;
+  // Nothing where the user stopped it.
+  std::optional<std::vector<ValidationPoint>> predict_training(const net::Cluster& cluster);
+  [[nodiscard]] std::vector<FittedParameter> parameters_of(const RobustFit& fit) const;
+  [[nodiscard]] Calibration calibration_of(double fit_error) const;
+  [[nodiscard]] std::string calibration_id() const;
+  [[nodiscard]] std::string machine() const;
+  void check_id(const std::string& id) const;
+  void add_warnings(CalibrationResult& result, const RobustFit& fit) const;
+  bool add_held_out(const net::Cluster& fitted, CalibrationResult& result);
+  void take_notes(const std::vector<std::string>& notes);
+
+  const net::Cluster& cluster_;
+  const CalibrationOptions& options_;
+  std::vector<Split> logs_;
+  std::vector<Unknown> unknowns_;
+  std::vector<std::string> notes_;
+};
+
+ErrorSummary summary_of(const std::vector<ValidationPoint>& points) {
+  std::vector<double> errors;
+  for (const ValidationPoint& point : points) {
+    if (const auto error = relative_error(point)) errors.push_back(std::abs(*error));
+  }
+  return summarize(std::move(errors));
+}
+
+void Fitter::read_keys() {
+  if (options_.keys.empty()) throw ConfigError("--fit: expected the keys to fit, such as network.nvlink4.efficiency");
+  Diagnostics diagnostics;
+  std::set<std::string> seen;
+  for (const std::string& key : options_.keys) {
+    const auto refuse = [&](std::string message, std::string note = {}) {
+      diagnostics.error(
+          {.where = {}, .message = "--fit: " + std::move(message), .source_line = {}, .length = 1, .note = std::move(note)});
+    };
+    if (!cluster_.profile.knows(key)) {
+      refuse(fmt::format("unknown parameter '{}'", key), unknown_key_note(key));
+      continue;
+    }
+    if (!seen.insert(key).second) {
+      refuse(fmt::format("'{}' is given twice", key));
+      continue;
+    }
+    const ParamInfo& info = cluster_.profile.info(key);
+    if (std::holds_alternative<std::int64_t>(info.default_value)) {
+      refuse(fmt::format("'{}' is a whole number, which is counted and not fitted", key));
+      continue;
+    }
+    Unknown unknown;
+    unknown.start = number_of(cluster_.profile.value(key));
+    unknown.min = info.min ? number_of(*info.min) : 0;
+    if (unknown.start < 0 || unknown.min < 0 || !info.min) {
+      refuse(fmt::format("'{}' may be negative: only what is at least 0 can be fitted", key));
+      continue;
+    }
+    if (unknown.start == 0) unknown.start = typical_number(info.default_value);
+    unknown.max = info.max ? number_of(*info.max) : std::min(9e18, 1e6 * unknown.start);
+    unknown.start = std::clamp(unknown.start, unknown.min, unknown.max);
+    unknowns_.push_back(unknown);
+  }
+  diagnostics.throw_if_any();
+}
+
+std::string Fitter::unknown_key_note(const std::string& key) const {
+  try {
+    static_cast<void>(cluster_.profile.with_value(key, "0", "--fit"));
+  } catch (const ConfigError& error) {
+    return error.diagnostics().front().note;
+  }
+  return {};
+}
+
+Profile Fitter::profile_at(const std::vector<double>& numbers) const {
+  Profile profile = cluster_.profile;
+  for (std::size_t j = 0; j < numbers.size(); ++j) {
+    const std::string& key = options_.keys[j];
+    const ParamInfo& info = profile.info(key);
+    ParamValue value = value_of(info.default_value, numbers[j]);
+    if (info.min && value < *info.min) value = *info.min;
+    if (info.max && value > *info.max) value = *info.max;
+    profile = profile.with_value(
+        key, value,
+        {.source = ParamSource::kAssumed, .reference = "--fit", .calibration = {}, .is_default = false, .where = {}});
+  }
+  return profile;
+}
+
+void Fitter::take_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
+  }
+}
+
+std::optional<std::vector<ValidationPoint>> Fitter::predict_training(const net::Cluster& cluster) {
+  std::vector<ValidationPoint> points;
+  for (const Split& log : logs_) {
+    Predictions predictions = predict(cluster, log.training, options_.predict);
+    if (predictions.interrupted) return std::nullopt;
+    take_notes(predictions.notes);
+    for (ValidationPoint& point : predictions.points) {
+      if (!point.predicted_us) {
+        throw ConfigError(fmt::format("{}: {} of {} is not predicted: {}", point.file, point.collective, to_string(point.bytes),
+                                      fmt::join(predictions.notes, "; ")));
+      }
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+std::vector<FittedParameter> Fitter::parameters_of(const RobustFit& fit) const {
+  std::vector<FittedParameter> parameters;
+  for (std::size_t j = 0; j < fit.unknowns.size(); ++j) {
+    const std::string& key = options_.keys[j];
+    const ParamValue& before = cluster_.profile.value(key);
+    FittedParameter parameter{.key = key, .before = before, .after = before};
+    parameter.determined = fit.unknowns[j].determined;
+    if (parameter.determined) {
+      parameter.at_min = fit.unknowns[j].at_min;
+      parameter.at_max = fit.unknowns[j].at_max;
+      const double number = std::clamp(rounded_number(fit.unknowns[j].value), unknowns_[j].min, unknowns_[j].max);
+      parameter.after = value_of(before, number);
+    }
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+std::string Fitter::machine() const {
+  std::set<std::string> machines;
+  for (const Split& log : logs_) {
+    if (log.training.log.rows.empty()) continue;
+    std::map<std::string, int> models;
+    for (const NcclTestsDevice& device : log.training.log.devices) ++models[device.name];
+    std::string text;
+    for (const auto& [model, count] : models) text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", count, model);
+    machines.insert(text.empty() ? cluster_.name : text);
+  }
+  return fmt::format("{}", fmt::join(machines, ", "));
+}
+
+std::string Fitter::calibration_id() const {
+  if (!options_.id.empty()) return options_.id;
+  std::set<std::string> collectives;
+  for (const Split& log : logs_) {
+    if (!log.training.log.rows.empty()) collectives.insert(log.training.log.collective);
+  }
+  return fmt::format("{}", fmt::join(collectives, "_"));
+}
+
+// A calibration of the same id is replaced, so nothing else may rest on it.
+void Fitter::check_id(const std::string& id) const {
+  for (const std::string& key : cluster_.profile.keys()) {
+    if (cluster_.profile.provenance(key).calibration != id) continue;
+    if (std::ranges::find(options_.keys, key) != options_.keys.end()) continue;
+    throw ConfigError(fmt::format("--id: '{}' is what {} was fitted by, which is not fitted now; choose another", id, key));
+  }
+}
+
+Calibration Fitter::calibration_of(double fit_error) const {
+  Calibration calibration;
+  calibration.id = calibration_id();
+  calibration.date = options_.date;
+  calibration.tool = fmt::format("weft calibrate {}", version());
+  calibration.machine = machine();
+  calibration.samples = 0;
+  calibration.fit_error = std::round(fit_error * 1e6) / 1e6;
+  for (const Split& log : logs_) {
+    const NcclTestsLog& training = log.training.log;
+    if (training.rows.empty()) continue;
+    Calibration::Training entry{.file = file_name(log.training.file),
+                                .digest = log.digest,
+                                .collective = training.collective,
+                                .ranks = training.ranks,
+                                .bytes = {}};
+    std::set<Bytes> sizes;
+    for (const NcclTestsRow& row : training.rows) sizes.insert(row.bytes);
+    entry.bytes.assign(sizes.begin(), sizes.end());
+    calibration.samples += static_cast<std::int64_t>(training.rows.size());
+    calibration.training.push_back(std::move(entry));
+  }
+  return calibration;
+}
+
+void Fitter::add_warnings(CalibrationResult& result, const RobustFit& fit) const {
+  for (const FittedParameter& parameter : result.parameters) {
+    if (!parameter.determined) {
+      result.warnings.push_back(fmt::format("{} is not determined: the training rows hardly depend on it; it keeps {}",
+                                            parameter.key, to_string(parameter.before)));
+    }
+    if (parameter.at_min || parameter.at_max) {
+      result.warnings.push_back(fmt::format("{} ends at the {} of its range, {}", parameter.key,
+                                            parameter.at_min ? "lower end" : "upper end", to_string(parameter.after)));
+    }
+  }
+  for (const auto& [a, b] : fit.inseparable) {
+    result.inseparable.emplace_back(options_.keys[a], options_.keys[b]);
+    result.warnings.push_back(fmt::format("{} and {} act alike on the training rows: only a combination of them is determined",
+                                          options_.keys[a], options_.keys[b]));
+  }
+  if (!cluster_.profile.validations().empty()) {
+    result.warnings.push_back("what the profile stated about held-out rows before is dropped: it was about other values");
+  }
+  if (result.training.size() < options_.keys.size()) {
+    result.warnings.push_back(fmt::format("{} parameters are fitted to {} rows", options_.keys.size(), result.training.size()));
+  }
+}
+
+// False where the user stopped it.
+bool Fitter::add_held_out(const net::Cluster& fitted, CalibrationResult& result) {
+  std::vector<Validation> validations;
+  for (const Split& log : logs_) {
+    Measurement stated = log.held_out;
+    std::erase_if(stated.log.rows, [&](const NcclTestsRow& row) { return row.bytes < options_.validate_from; });
+    if (stated.log.rows.empty()) continue;
+    const Predictions predictions = predict(fitted, stated, options_.predict);
+    if (predictions.interrupted) return false;
+    take_notes(predictions.notes);
+    const ErrorSummary errors = summary_of(predictions.points);
+    result.held_out.push_back({log.held_out.file, errors});
+    if (errors.points == 0) continue;
+    const std::string from = options_.validate_from > Bytes{} ? fmt::format(" from {}", to_string(options_.validate_from)) : "";
+    validations.push_back({.data = file_name(log.held_out.file) + from,
+                           .points = static_cast<std::int64_t>(errors.points),
+                           .median_error = std::round(errors.median * 1e6) / 1e6,
+                           .max_error = std::round(errors.max * 1e6) / 1e6});
+  }
+  // What was stated before was about other values.
+  result.profile = result.profile.with_validations(std::move(validations));
+  return true;
+}
+
+std::optional<CalibrationResult> Fitter::run() {
+  const std::string id = calibration_id();
+  check_id(id);
+  const auto before = predict_training(cluster_);
+  if (!before) return std::nullopt;
+  const Residuals residuals = [this](const std::vector<double>& numbers, std::vector<double>& out) {
+    const auto points = predict_training(with_profile(cluster_, profile_at(numbers)));
+    if (!points) return false;
+    for (const ValidationPoint& point : *points) out.push_back(portable_log(*point.predicted_us / point.measured_us));
+    return true;
+  };
+  const RobustFit fit = fit_robustly(unknowns_, residuals);
+  if (fit.stopped) return std::nullopt;
+
+  CalibrationResult result{cluster_.profile, parameters_of(fit), {}, summary_of(*before), {}, {}, {}, {}, {}, 0};
+  result.evaluations = fit.evaluations;
+  const Provenance measured{
+      .source = ParamSource::kMeasured, .reference = {}, .calibration = id, .is_default = false, .where = {}};
+  for (const FittedParameter& parameter : result.parameters) {
+    if (parameter.determined) result.profile = result.profile.with_value(parameter.key, parameter.after, measured);
+  }
+  // A placeholder for the error, which is that of the values as they are written.
+  const net::Cluster fitted = with_profile(cluster_, result.profile.with_calibration(calibration_of(0)));
+  auto after = predict_training(fitted);
+  if (!after) return std::nullopt;
+  result.training = std::move(*after);
+  result.training_after = summary_of(result.training);
+
+  result.profile = result.profile.with_calibration(calibration_of(result.training_after.median));
+  const std::string& name = options_.name.empty() ? result.profile.name() : options_.name;
+  const std::string& description = options_.description.empty() ? result.profile.description() : options_.description;
+  result.profile = result.profile.with_name(name, description);
+  add_warnings(result, fit);
+  if (!add_held_out(fitted, result)) return std::nullopt;
+  result.notes = std::move(notes_);
+  return result;
+}
+
+}  // namespace
+
+net::Cluster with_profile(const net::Cluster& cluster, const Profile& profile) {
+  // A map laid over a map would merge, so the old one goes first.
+  const ConfigNode node = cluster.resolved.with_override("profile", "null", "calibrate")
+                              .with_value("profile", ConfigNode::parse(profile.to_yaml(), "profile", "profile"));
+  Diagnostics diagnostics;
+  return net::load_cluster(node, {.profile = {}, .groups = all_param_groups()}, diagnostics);
+}
+
+std::optional<CalibrationResult> calibrate(const net::Cluster& cluster, const std::vector<Measurement>& measurements,
+                                           const CalibrationOptions& options) {
+  return Fitter{cluster, measurements, options}.run();
+}
+
+}  // namespace weft::plan

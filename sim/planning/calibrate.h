@@ -1,0 +1,73 @@
+// Fits parameters of a profile to measured logs, and states what the fitted profile misses on the rows it was not fitted to.
+//
+//   const CalibrationResult result = calibrate(cluster, set.measurements, {.keys = {"network.nvlink4.efficiency"},
+//                                                                          .sizes = {64_MiB, 4_GiB}, ...});
+//   write_file(path, result.profile.to_yaml());
+//
+// Training rows are the out-of-place rows of the given sizes; the other rows are predicted only after the fit. The unknowns are
+// keys of the profile's declared groups, bounded by their declared ranges; how they are found is robust_fit.h's business.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/profile.h"
+#include "sim/core/units.h"
+#include "sim/network/cluster.h"
+#include "sim/planning/measurements/measurement_set.h"
+#include "sim/planning/predict.h"
+#include "sim/planning/validation_report.h"
+
+namespace weft::plan {
+
+struct CalibrationOptions {
+  std::vector<std::string> keys;
+  std::vector<Bytes> sizes;  // of the training rows, in every log that has them
+  Bytes validate_from;       // held-out rows below this are predicted, but not stated
+  std::string name;          // of the profile; empty: as it was
+  std::string description;   // the same
+  std::string id;            // of the calibration; empty: the collectives it was fitted to
+  std::string date;
+  PredictOptions predict;
+};
+
+struct FittedParameter {
+  std::string key;
+  ParamValue before;
+  ParamValue after;
+  bool at_min = false;
+  bool at_max = false;
+  bool determined = true;  // false: it kept its value, as the training rows do not depend on it
+};
+
+struct HeldOut {
+  std::string file;
+  ErrorSummary errors;  // of rows from validate_from on
+};
+
+struct CalibrationResult {
+  Profile profile;
+  std::vector<FittedParameter> parameters;
+  std::vector<ValidationPoint> training;  // predicted with the fitted profile
+  ErrorSummary training_before;
+  ErrorSummary training_after;
+  std::vector<HeldOut> held_out;
+  std::vector<std::pair<std::string, std::string>> inseparable;  // keys of which only a combination is determined
+  std::vector<std::string> warnings;
+  std::vector<std::string> notes;  // what is not modelled
+  int evaluations = 0;
+};
+
+// The cluster with another profile: its links are made anew.
+[[nodiscard]] net::Cluster with_profile(const net::Cluster& cluster, const Profile& profile);
+
+// ConfigError for an unknown key, one that cannot be fitted, a size that no log has, no training row. Nothing where the
+// user stopped it. Deterministic.
+[[nodiscard]] std::optional<CalibrationResult> calibrate(const net::Cluster& cluster,
+                                                         const std::vector<Measurement>& measurements,
+                                                         const CalibrationOptions& options);
+
+}  // namespace weft::plan

@@ -1,0 +1,123 @@
+#include "sim/planning/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+
+#include "sim/collectives/builtin.h"
+#include "sim/collectives/call.h"
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/node.h"
+#include "sim/core/error.h"
+#include "sim/core/profile.h"
+#include "sim/network/builtin.h"
+#include "sim/network/find_config.h"
+#include "sim/planning/scenario.h"
+
+namespace weft::plan {
+namespace {
+
+constexpr std::array kKinds{
+    CatalogKind{"algorithms", "how a collective runs: `algorithm:`, --algo"},
+    CatalogKind{"collectives", "what `weft collective` and `workload: collectives` run: `kind:`"},
+    CatalogKind{"fabrics", "shapes of the network between hosts: `fabric: {type: ...}`"},
+    CatalogKind{"routing", "choice among equal-cost links: `fabric: {routing: ...}`"},
+    CatalogKind{"link_types", "`type:` of a link"},
+    CatalogKind{"clusters", "shipped clusters, configs/clusters"},
+    CatalogKind{"nodes", "shipped node templates: `node: {type: ...}`"},
+    CatalogKind{"profiles", "shipped profiles, configs/profiles"},
+    CatalogKind{"parameters", "what a profile may set"},
+};
+
+template <class I>
+std::vector<CatalogEntry> registered(const Registry<I>& registry) {
+  std::vector<CatalogEntry> entries;
+  for (const Registration<I>* entry : registry.entries())
+    entries.push_back({std::string{entry->name}, std::string{entry->summary}});
+  return entries;
+}
+
+std::vector<CatalogEntry> collectives() {
+  return {{"all_gather", "every rank ends with the blocks of all"},
+          {"all_reduce", "every rank ends with the sum of all vectors"},
+          {"alltoall", "every rank sends a block of its own to every other"},
+          {"broadcast", "the root's vector goes to all"},
+          {"gather", "the root ends with the blocks of all"},
+          {"reduce", "the root ends with the sum of all vectors"},
+          {"reduce_scatter", "every rank ends with its block of the sum"},
+          {"scatter", "every rank gets its block from the root"},
+          {"sendrecv", "every rank sends to the next one and receives from the one before"}};
+}
+
+// The file's own words about itself.
+std::string summary_of(const std::filesystem::path& file) {
+  try {
+    const ConfigNode node = ConfigNode::load_file(file);
+    for (const char* key : {"description", "name"}) {
+      const auto text = node.find(key);
+      if (text && text->is_scalar() && !text->scalar().empty()) return text->scalar();
+    }
+    return {};
+  } catch (const ConfigError&) {
+    return fmt::format("cannot be read: see weft check {}", file.string());
+  }
+}
+
+std::vector<CatalogEntry> files(const std::string& folder) {
+  std::vector<std::filesystem::path> folders;
+  for (const std::filesystem::path& base : net::config_folders()) folders.push_back(base / folder);
+  std::vector<CatalogEntry> entries;
+  for (const std::string& stem : net::yaml_stems(folders)) {
+    const auto file = net::find_config(std::filesystem::path{folder} / (stem + ".yaml"));
+    entries.push_back({stem, file ? summary_of(*file) : std::string{}});
+  }
+  return entries;
+}
+
+std::vector<CatalogEntry> parameters() {
+  std::vector<CatalogEntry> entries;
+  for (const ParamGroupBase* group : all_param_groups()) {
+    for (const ParamInfo& info : group->infos()) {
+      entries.push_back({info.key, fmt::format("{}; default {} ({})", info.description, to_string(info.default_value),
+                                               to_string(info.source))});
+    }
+  }
+  std::ranges::sort(entries, {}, &CatalogEntry::name);
+  return entries;
+}
+
+}  // namespace
+
+std::span<const CatalogKind> catalog_kinds() { return kKinds; }
+
+std::string_view catalog_kind(std::string_view name) {
+  std::string wanted{name};
+  std::ranges::transform(wanted, wanted.begin(),
+                         [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(c)); });
+  std::vector<std::string> names;
+  for (const CatalogKind& kind : kKinds) {
+    if (wanted == kind.name || wanted + "s" == kind.name) return kind.name;
+    names.emplace_back(kind.name);
+  }
+  throw ConfigError({Diagnostic{.where = {},
+                                .message = fmt::format("unknown kind '{}'", name),
+                                .source_line = {},
+                                .length = 1,
+                                .note = did_you_mean(wanted, names, "kinds")}});
+}
+
+std::vector<CatalogEntry> catalog(std::string_view kind) {
+  if (kind == "algorithms") return registered(coll::algorithms());
+  if (kind == "collectives") return collectives();
+  if (kind == "fabrics") return registered(net::topology_shapes());
+  if (kind == "routing") return registered(net::routing_policies());
+  if (kind == "link_types") return registered(net::link_types());
+  if (kind == "parameters") return parameters();
+  WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles");
+  return files(std::string{kind});
+}
+
+}  // namespace weft::plan

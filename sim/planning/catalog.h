@@ -1,0 +1,32 @@
+// What can be chosen by name: the registries of all layers, the shipped configurations, and the parameters of profiles.
+// `weft list` prints it; what the entries assume is explain.h.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::plan {
+
+struct CatalogKind {
+  std::string_view name;  // "link_types"
+  std::string_view what;  // "types of links: `type` of a link"
+};
+
+struct CatalogEntry {
+  std::string name;
+  std::string summary;  // one line
+};
+
+// In the order in which they are listed.
+[[nodiscard]] std::span<const CatalogKind> catalog_kinds();
+
+// The kind's own name for "link_types", "link_type" or "Link_Types"; ConfigError with the nearest for anything else.
+[[nodiscard]] std::string_view catalog_kind(std::string_view name);
+
+// Entries in byte order of their names; `kind` as catalog_kind() gives it. Reads the shipped files where the kind is one of
+// files.
+[[nodiscard]] std::vector<CatalogEntry> catalog(std::string_view kind);
+
+}  // namespace weft::plan

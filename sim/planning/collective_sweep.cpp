@@ -1,0 +1,225 @@
+#include "sim/planning/collective_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/quantity.h"
+#include "sim/core/digest.h"
+#include "sim/core/error.h"
+#include "sim/planning/measurements/nccl_tests_log.h"
+
+namespace weft::plan {
+namespace {
+
+constexpr std::array<DataType, 12> kTypes{{{"int8", 1},
+                                           {"uint8", 1},
+                                           {"int32", 4},
+                                           {"uint32", 4},
+                                           {"int64", 8},
+                                           {"uint64", 8},
+                                           {"half", 2},
+                                           {"float", 4},
+                                           {"double", 8},
+                                           {"bfloat16", 2},
+                                           {"f8e4m3", 1},
+                                           {"f8e5m2", 1}}};
+
+constexpr std::array kKinds{coll::Collective::kAllReduce, coll::Collective::kAllGather, coll::Collective::kReduceScatter,
+                            coll::Collective::kBroadcast, coll::Collective::kReduce,    coll::Collective::kAllToAll,
+                            coll::Collective::kSendRecv,  coll::Collective::kGather,    coll::Collective::kScatter};
+
+ConfigError unknown(std::string_view what, std::string_view name, const std::vector<std::string>& choices) {
+  return ConfigError{std::vector<Diagnostic>{{.where = {},
+                                              .message = fmt::format("unknown {} '{}'", what, name),
+                                              .source_line = {},
+                                              .length = 1,
+                                              .note = did_you_mean(name, choices, "choices")}}};
+}
+
+// Endpoints of the first `count` hosts, by host. Endpoints are in host order.
+std::vector<std::vector<DeviceId>> endpoints_by_host(const net::Topology& topology, int count) {
+  std::vector<std::vector<DeviceId>> hosts(static_cast<std::size_t>(count));
+  for (const DeviceId device : topology.endpoints()) {
+    const std::int32_t host = topology.host_of(device);
+    if (host >= 0 && host < count) hosts[static_cast<std::size_t>(host)].push_back(device);
+  }
+  return hosts;
+}
+
+struct Watch {
+  RunObserver* observer = nullptr;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+};
+
+void watch_hook(void* context, const Simulator& simulator) {
+  const Watch& watch = *static_cast<const Watch*>(context);
+  watch.observer->on_progress(simulator, watch.done, watch.total);
+}
+
+}  // namespace
+
+DataType data_type(std::string_view name) {
+  std::vector<std::string> names;
+  for (const DataType& type : kTypes) {
+    if (type.name == name) return type;
+    names.emplace_back(type.name);
+  }
+  throw unknown("data type", name, names);
+}
+
+std::string_view type_name_of(std::int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return "int8";
+    case 2:
+      return "half";
+    case 4:
+      return "float";
+    case 8:
+      return "double";
+    default:
+      return "opaque";
+  }
+}
+
+std::string_view redop_of(coll::Collective kind) {
+  const bool reduces = kind == coll::Collective::kAllReduce || kind == coll::Collective::kReduceScatter ||
+                       kind == coll::Collective::kReduce || kind == coll::Collective::kSendRecv;
+  return reduces ? "sum" : "none";
+}
+
+bool has_root(coll::Collective kind) {
+  return kind == coll::Collective::kBroadcast || kind == coll::Collective::kReduce || kind == coll::Collective::kGather ||
+         kind == coll::Collective::kScatter;
+}
+
+coll::Collective collective_named(std::string_view name) {
+  if (const auto kind = coll::collective_from(nccl_tests_collective_name(name))) return *kind;
+  std::vector<std::string> names;
+  for (const coll::Collective kind : kKinds) names.emplace_back(coll::to_string(kind));
+  throw unknown("collective", name, names);
+}
+
+std::vector<Bytes> sweep_sizes(const SizeRange& range) {
+  if (range.min < Bytes{0}) throw ConfigError("sizes: expected 0 bytes or more");
+  if (range.max < range.min) {
+    throw ConfigError(
+        fmt::format("sizes: the largest ({}) is below the smallest ({})", to_string(range.max), to_string(range.min)));
+  }
+  if (range.step == Bytes{} && range.factor < 2)
+    throw ConfigError(fmt::format("sizes: expected a factor of 2 or more, got {}", range.factor));
+  if (range.step != Bytes{} && (range.max - range.min) / range.step >= kMaxSizes) {
+    throw ConfigError(fmt::format("sizes: steps of {} from {} to {} make more than {} sizes", to_string(range.step),
+                                  to_string(range.min), to_string(range.max), kMaxSizes));
+  }
+  std::vector<Bytes> sizes{range.min};
+  if (range.step == Bytes{} && range.min == Bytes{} && range.max > Bytes{}) {
+    throw ConfigError("sizes: a factor never leaves 0 bytes; begin above it, or grow by a step");
+  }
+  while (true) {
+    const Bytes last = sizes.back();
+    // Written so that the largest size a number can hold is no trap.
+    if (range.step != Bytes{}) {
+      if (range.max - last < range.step) return sizes;
+      sizes.push_back(last + range.step);
+    } else {
+      if (last == Bytes{} || range.max / last < range.factor) return sizes;
+      sizes.push_back(range.factor * last);
+    }
+  }
+}
+
+Participants participants(const net::Topology& topology, const ParticipantOptions& options) {
+  const bool is_process = options.threads || options.gpus_per_thread;
+  const auto hosts = static_cast<int>(topology.host_count());
+  const int nodes = options.nodes.value_or(is_process ? 1 : hosts);
+  if (nodes < 1) throw ConfigError(fmt::format("--nodes: expected 1 or more, got {}", nodes));
+  if (nodes > hosts) {
+    throw ConfigError(
+        fmt::format("--nodes: {} are asked for, but the cluster has {}; --set nodes={} makes it larger", nodes, hosts, nodes));
+  }
+  Participants who;
+  who.nodes = nodes;
+  const std::vector<std::vector<DeviceId>> by_host = endpoints_by_host(topology, nodes);
+  if (!is_process) {
+    for (const std::vector<DeviceId>& devices : by_host) who.devices.insert(who.devices.end(), devices.begin(), devices.end());
+    who.processes = static_cast<int>(who.devices.size());
+    if (who.devices.empty()) throw ConfigError("the cluster has nothing that could hold a rank");
+    return who;
+  }
+  who.threads = options.threads.value_or(1);
+  who.gpus_per_thread = options.gpus_per_thread.value_or(1);
+  who.processes = nodes;
+  if (who.threads < 1) throw ConfigError(fmt::format("-t: expected 1 thread or more, got {}", who.threads));
+  if (who.gpus_per_thread < 1) throw ConfigError(fmt::format("-g: expected 1 GPU or more, got {}", who.gpus_per_thread));
+  const std::int64_t wanted = std::int64_t{who.threads} * who.gpus_per_thread;
+  for (std::size_t host = 0; host < by_host.size(); ++host) {
+    const std::vector<DeviceId>& devices = by_host[host];
+    if (static_cast<std::int64_t>(devices.size()) < wanted) {
+      throw ConfigError(fmt::format("-t {} -g {}: a process of {} GPUs does not fit node {}, which has {}", who.threads,
+                                    who.gpus_per_thread, wanted, host, devices.size()));
+    }
+    who.devices.insert(who.devices.end(), devices.begin(), devices.begin() + wanted);
+  }
+  return who;
+}
+
+double SweepResult::mean_bus_bandwidth_gbps() const {
+  double sum = 0;
+  for (const coll::CollectiveResult& point : points) sum += point.bus_bandwidth_gbps();
+  return points.empty() ? 0.0 : sum / static_cast<double>(points.size());
+}
+
+SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
+                      const std::function<void(const coll::CollectiveResult&)>& on_point) {
+  SweepResult result;
+  const auto wall_begin = std::chrono::steady_clock::now();
+  coll::Machine machine{sweep.cluster.topology, sweep.cluster.routing, sweep.seed, sweep.shuffle_ties};
+  Watch watch{observer, 0, sweep.sizes.size()};
+  if (observer != nullptr) {
+    machine.simulator.set_progress_hook(watch_hook, &watch, 100'000);
+    observer->on_begin(machine.simulator);
+  }
+  coll::CollectiveRunner runner{machine, sweep.cluster.profile, sweep.participants.devices};
+  coll::RunOptions options = sweep.options;
+  options.launches_per_thread = sweep.participants.gpus_per_thread;
+
+  Digest digest;
+  for (const Bytes size : sweep.sizes) {
+    if (machine.simulator.stopped()) break;
+    coll::CollectiveCall call = sweep.call;
+    call.bytes = size;
+    coll::CollectiveResult point = runner.run(call, options);
+    // A point that a signal cut short is no result.
+    if (machine.simulator.stopped()) break;
+    digest.add(point.sizes.reported).add(point.digest).add(point.time);
+    for (const std::string& note : point.notes) {
+      if (std::ranges::find(result.notes, note) == result.notes.end()) result.notes.push_back(note);
+    }
+    on_point(point);
+    result.points.push_back(std::move(point));
+    ++watch.done;
+    if (observer != nullptr) observer->on_progress(machine.simulator, watch.done, watch.total);
+  }
+  for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
+    digest.add(static_cast<std::int64_t>(machine.fabric.counters(ResourceId::from_index(i)).bytes + 0.5));
+  }
+  result.interrupted = result.points.size() < sweep.sizes.size();
+  result.digest = digest.value();
+  result.events = machine.simulator.events();
+  result.transfers = machine.fabric.totals().posted;
+  result.solves = machine.fabric.totals().solves;
+  result.peak_live = machine.fabric.totals().peak_live;
+  result.simulated = machine.simulator.now() - Time{};
+  result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
+  if (observer != nullptr) observer->on_end();
+  return result;
+}
+
+}  // namespace weft::plan

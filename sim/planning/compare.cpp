@@ -1,0 +1,151 @@
+#include "sim/planning/compare.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/digest.h"
+
+namespace weft::plan {
+namespace {
+
+// Tells the observer how many runs of all are done; a run by itself knows only its own items.
+class OverallProgress final : public RunObserver {
+ public:
+  OverallProgress(RunObserver& observer, std::uint64_t total) : observer_{observer}, total_{total} {}
+  void on_progress(const Simulator& simulator, std::uint64_t, std::uint64_t) override {
+    observer_.on_progress(simulator, done_, total_);
+  }
+  void on_begin(Simulator& simulator) override { observer_.on_begin(simulator); }
+  void on_end() override {
+    ++done_;
+    observer_.on_end();
+  }
+
+ private:
+  RunObserver& observer_;
+  std::uint64_t done_ = 0;
+  std::uint64_t total_;
+};
+
+// Splits a workload into what is compared: each collective, and all flows together.
+std::vector<work::Workload> parts_of(work::Workload workload) {
+  std::vector<work::Workload> parts;
+  for (work::CollectiveItem& item : workload.collectives) {
+    work::Workload part;
+    part.collectives.push_back(std::move(item));
+    part.collectives.front().count = 1;
+    parts.push_back(std::move(part));
+  }
+  if (!workload.flows.empty()) {
+    work::Workload part;
+    part.flows = std::move(workload.flows);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+ComparedWorkload describe(const std::string& scenario, const work::Workload& part) {
+  ComparedWorkload row;
+  row.scenario = scenario;
+  if (part.collectives.empty()) {
+    row.kind = "flows";
+    for (const work::FlowItem& flow : part.flows) row.bytes += flow.bytes;
+  } else {
+    const work::CollectiveItem& item = part.collectives.front();
+    row.kind = coll::to_string(item.call.kind);
+    row.bytes = coll::sizes_of(item.call, static_cast<int>(item.devices.size())).reported;
+  }
+  return row;
+}
+
+ComparedRun compared_run(const RunResult& result) {
+  ComparedRun run;
+  run.time = result.makespan;
+  if (!result.collectives.empty()) {
+    const coll::CollectiveResult& call = result.collectives.front();
+    run.busbw_gigabytes_per_second = call.bus_bandwidth_gbps();
+    run.algorithm = call.choice.algorithm;
+    run.protocol = call.choice.protocol;
+    run.channels = call.choice.channels;
+    run.ranks = call.ranks;
+    run.nodes = call.nodes;
+  }
+  if (!result.hottest.empty()) {
+    run.busiest_link = result.hottest.front().name;
+    run.busiest_utilization = result.hottest.front().utilization;
+  }
+  return run;
+}
+
+}  // namespace
+
+std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
+  if (!runs.front() || !runs[i] || runs.front()->time <= Duration{}) return std::nullopt;
+  return runs[i]->time.seconds() / runs.front()->time.seconds();
+}
+
+Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
+                   const Overrides& overrides, Diagnostics& diagnostics, RunObserver* observer) {
+  Comparison comparison;
+  std::vector<Scenario> loaded;  // scenario by scenario, each on every cluster
+  loaded.reserve(scenarios.size() * clusters.size());
+  for (const std::string& scenario : scenarios) {
+    for (const std::string& cluster : clusters) {
+      Overrides one = overrides;
+      one.cluster = cluster;
+      loaded.push_back(load_scenario(scenario, one, diagnostics));
+      if (&scenario != &scenarios.front()) continue;
+      const net::Cluster& made = loaded.back().cluster;
+      comparison.clusters.push_back({.name = made.name,
+                                     .file = cluster,
+                                     .profile = profile_statement(made),
+                                     .configuration = made.resolved.to_json(),
+                                     .nodes = made.topology.host_count(),
+                                     .endpoints = made.topology.endpoints().size()});
+    }
+  }
+  if (!loaded.empty()) comparison.seed = loaded.front().simulation.seed;
+  for (std::size_t s = 0; s < scenarios.size(); ++s) {
+    comparison.configuration += (s == 0 ? "[" : ", ") + run_configuration(loaded[s * clusters.size()]);
+  }
+  comparison.configuration += "]";
+
+  // By scenario and cluster: the parts. What the clusters' parts describe is the same but for the size of rounded shares.
+  std::vector<std::vector<work::Workload>> parts;
+  std::uint64_t total = 0;
+  for (Scenario& scenario : loaded) {
+    parts.push_back(parts_of(std::move(scenario.workload)));
+    total += parts.back().size();
+  }
+  std::optional<OverallProgress> progress;
+  if (observer != nullptr) progress.emplace(*observer, total);
+
+  Digest digest;
+  for (std::size_t s = 0; s < scenarios.size(); ++s) {
+    const std::size_t first = s * clusters.size();
+    for (std::size_t part = 0; part < parts[first].size(); ++part) {
+      ComparedWorkload row = describe(loaded[first].name, parts[first][part]);
+      row.runs.resize(clusters.size());
+      for (std::size_t c = 0; c < clusters.size() && !comparison.interrupted; ++c) {
+        Scenario& scenario = loaded[first + c];
+        scenario.workload = std::move(parts[first + c][part]);
+        const RunResult result = run_scenario(scenario, progress ? &*progress : nullptr);
+        comparison.interrupted = result.interrupted;
+        comparison.events += result.events;
+        comparison.transfers += result.transfers;
+        comparison.wall_seconds += result.wall_seconds;
+        if (result.interrupted) break;
+        digest.add(result.digest);
+        for (const std::string& note : result.notes) {
+          if (std::ranges::find(comparison.notes, note) == comparison.notes.end()) comparison.notes.push_back(note);
+        }
+        row.runs[c] = compared_run(result);
+      }
+      comparison.workloads.push_back(std::move(row));
+    }
+  }
+  comparison.digest = digest.value();
+  return comparison;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,70 @@
+// The same workloads on several clusters, side by side.
+//
+// Every collective of every scenario is run by itself on each cluster, so that the busiest link that stands beside its time is
+// its own; the flows of a scenario are run together and count as one workload. Cost and power are not modelled.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/config/params.h"
+#include "sim/planning/result_json.h"
+#include "sim/planning/run_scenario.h"
+#include "sim/planning/scenario.h"
+
+namespace weft::plan {
+
+struct ComparedCluster {
+  std::string name;
+  std::string file;
+  ProfileStatement profile;
+  std::string configuration;  // JSON
+  std::size_t nodes = 0;
+  std::size_t endpoints = 0;
+};
+
+// One workload on one cluster.
+struct ComparedRun {
+  Duration time;                          // of one call; of flows, until the last ended
+  double busbw_gigabytes_per_second = 0;  // 0 for flows
+  std::string algorithm;
+  std::string protocol;
+  int channels = 0;
+  int ranks = 0;
+  int nodes = 0;
+  std::string busiest_link;  // empty: nothing crossed a link
+  double busiest_utilization = 0;
+};
+
+struct ComparedWorkload {
+  std::string scenario;
+  std::string kind;                              // nccl-tests' name of the collective, or "flows"
+  Bytes bytes;                                   // nccl-tests' size column on the first cluster, or the sum of the flows
+  std::vector<std::optional<ComparedRun>> runs;  // by cluster; empty: interrupted before
+
+  // Time on cluster `i` over time on the first; empty where one is missing or took no time.
+  [[nodiscard]] std::optional<double> ratio(std::size_t i) const;
+};
+
+struct Comparison {
+  std::vector<ComparedCluster> clusters;
+  std::vector<ComparedWorkload> workloads;
+  std::vector<std::string> notes;
+  std::string configuration;  // of each scenario as it ran on the first cluster: a JSON list
+  std::uint64_t seed = 1;     // of the first scenario
+  std::uint64_t digest = 0;
+  std::uint64_t events = 0;
+  std::uint64_t transfers = 0;
+  double wall_seconds = 0;
+  bool interrupted = false;
+};
+
+// Loads everything first, so that bad input is told before anything runs. The cluster a scenario names, if any, is not used;
+// its `overrides` apply to each cluster.
+[[nodiscard]] Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
+                                 const Overrides& overrides, Diagnostics& diagnostics, RunObserver* observer);
+
+}  // namespace weft::plan

@@ -1,0 +1,44 @@
+// What a model assumes and leaves out, and where its numbers come from: the texts of `weft explain`.
+//
+// The texts are data (explain_texts.cpp) and say what the heads of the source files say under "Model:"; a test holds both to
+// it: every registered name has a text, and every file with a "Model:" comment is named by one.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/profile.h"
+
+namespace weft::plan {
+
+struct ModelText {
+  std::vector<std::string_view> names;       // registered names and general topics that it explains
+  std::string_view title;                    // one line
+  std::string_view assumes;                  // how it is modelled
+  std::vector<std::string_view> leaves_out;  // each one line of `weft explain simplifications`
+  std::vector<std::string_view> sources;     // papers, specifications, the project's reference notes
+  std::vector<std::string_view> files;       // the code that says the same, relative to sim/
+};
+[[nodiscard]] std::span<const ModelText> model_texts();
+
+// The text on a registered name, a topic ("flow", "nccl", "simplifications", ...), a parameter's key, or the path of a group of
+// parameters, at most about 110 columns wide. `profile` adds the value there. ConfigError with the nearest name.
+[[nodiscard]] std::string explain(const std::string& thing, const Profile* profile = nullptr);
+
+// What a profile sets, from which sources, and what error it showed where.
+[[nodiscard]] std::string explain_profile(const Profile& profile);
+
+// The profile of that file, or the shipped one of that name; ConfigError with the nearest name.
+[[nodiscard]] Profile find_profile(const std::string& file_or_name);
+
+// The rings of a cluster's communicator over all its endpoints, channel by channel, as NCCL_DEBUG=INFO prints them.
+[[nodiscard]] std::string explain_channels(const std::filesystem::path& cluster);
+
+// Everything that explain() knows, in byte order.
+[[nodiscard]] std::vector<std::string> explained_names();
+
+}  // namespace weft::plan

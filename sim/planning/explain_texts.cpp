@@ -1,0 +1,318 @@
+// The texts themselves. When a model changes what it assumes, its text changes in the same commit.
+#include "sim/planning/explain.h"
+
+namespace weft::plan {
+namespace {
+
+const std::vector<ModelText>& network_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"flow", "flow_fabric"},
+       .title = "flow fidelity: transfers share links max-min fairly",
+       .assumes = "A transfer has a footprint: the bytes each link carries per byte moved. Rates are the weighted max-min fair "
+                  "shares over "
+                  "all links of all footprints, solved again for the affected part at each arrival and departure; completions "
+                  "are exact "
+                  "to the picosecond. A link's capacity is its rate times its efficiency (headers, flow control, coding).",
+       .leaves_out = {"rates follow every arrival and departure at once: no congestion-control transients",
+                      "queues are empty and no port pauses another: no buffer, ECN, PFC or credit effects",
+                      "latency is charged after the last byte has left, and takes no capacity"},
+       .sources = {"network-models §6.1 (max-min, progressive filling), §6.3 (latency), §6.5 (what this misses)"},
+       .files = {"network/flow_level/flow_fabric.h", "core/fair_share.h"}},
+      {.names = {"router", "routes"},
+       .title = "which links lead towards a destination",
+       .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread over equal "
+                  "shortest "
+                  "paths in proportion to their narrowest link. Between hosts: out by the NIC nearest to the source GPU, over "
+                  "equal-cost "
+                  "shortest paths by the routing policy, in by the NIC nearest to the destination. Where the fabric does not "
+                  "join those "
+                  "two NICs, over NVLink to the GPU on the destination's rail first (PXN).",
+       .leaves_out = {"one NIC per GPU: traffic of one GPU is not striped over several",
+                      "shortest paths only: no detours around load (Valiant, UGAL) in dragonfly and torus"},
+       .sources = {"nccl-model §1.3 (path classes)", "network-models §5.1 (policies)"},
+       .files = {"network/router.h"}},
+      {.names = {"ecmp"},
+       .title = "one equal-cost path per flow, by hash",
+       .assumes =
+           "Each switch hashes source, destination and the flow's own entropy with a seed of its own, so that tiers do not "
+           "polarise. All packets of a flow take one path; two flows may collide on a link while another is idle.",
+       .leaves_out = {"real hashes differ by vendor: collisions are as frequent, but not on the same flows"},
+       .sources = {"network-models §5.1"},
+       .files = {"network/routing/ecmp.cpp"}},
+      {.names = {"adaptive"},
+       .title = "the least loaded of the equal-cost links, packet by packet",
+       .assumes = "At flow fidelity an even spread over all equal-cost links.",
+       .leaves_out =
+           {"at flow fidelity adaptive routing equals spraying: exact where the tree is symmetric, too even where it is not"},
+       .sources = {"network-models §4, §5.1, §6.5"},
+       .files = {"network/routing/adaptive.cpp"}},
+      {.names = {"spray"},
+       .title = "every packet takes any of the equal-cost links",
+       .assumes = "A flow loads all equal-cost links alike.",
+       .leaves_out = {"at flow fidelity reordering at the receiver costs nothing"},
+       .sources = {"network-models §5.1"},
+       .files = {"network/routing/spray.cpp"}},
+      {.names = {"static"},
+       .title = "always the first of the equal-cost links",
+       .assumes = "The worst case that other policies are compared with.",
+       .leaves_out = {"no subnet manager balances routes over destinations; see d_mod_k for that"},
+       .sources = {"network-models §5.1"},
+       .files = {"network/routing/static.cpp"}},
+      {.names = {"d_mod_k"},
+       .title = "up-link by the destination's number",
+       .assumes = "At each tier the up-link is the destination's number over the hosts below one switch of the tier beneath, "
+                  "modulo the "
+                  "number of up-links. Shift permutations of a complete tree meet no contention.",
+       .leaves_out = {"d_mod_k numbers hosts in the order in which they hang on leaves, not by rank"},
+       .sources = {"Zahavi, 2010: D-Mod-K routing providing non-blocking traffic for shift permutations",
+                   "network-models §5.1"},
+       .files = {"network/routing/d_mod_k.cpp"}},
+
+      {.names = {"nvlink1", "nvlink2", "nvlink3", "nvlink4", "nvlink5", "nvlink6", "infinity_fabric"},
+       .title = "NVLink 1 to 6, and AMD's Infinity Fabric between GPUs",
+       .assumes =
+           "`width` bonded links are one fat link, as a GPU stripes its traffic over all of them. The quoted rate is the rate; "
+           "`efficiency` is the share that measurement finds for payload.",
+       .leaves_out =
+           {"NVLink: forward error correction shows in the latency only",
+            "NVLink: the measured efficiency covers headers, responses on the reverse direction and credit returns alike",
+            "NVLink 6 behaves like NVLink 5, at its own rate"},
+       .sources = {"network-models §1.1 (rates, measured efficiency, latency), §1.2 (bonding)",
+                   "AMD Instinct MI300X data sheet"},
+       .files = {"network/links/nvlink.cpp"}},
+      {.names = {"pcie3", "pcie4", "pcie5", "pcie6"},
+       .title = "PCI Express: rate from lanes and coding, efficiency from the size of TLPs",
+       .assumes =
+           "rate = GT/s x lanes x 128/130 (gen 6: 236/256, the bytes of a flit that TLPs may use); efficiency = MPS / (MPS + "
+           "24 B) "
+           "(gen 6: 16 B) x (1 - dllp_share) x what the profile says. A read sends one header per MRRS bytes the other way.",
+       .leaves_out = {"PCIe: completions (20 B of overhead) are charged as writes (24 B)",
+                      "PCIe: limits by tags and credits belong to packet fidelity"},
+       .sources = {"PCI Express Base Specification 3.0 to 6.0", "network-models §1.4"},
+       .files = {"network/links/pcie.cpp"}},
+      {.names = {"qpi", "upi", "upi2", "xgmi", "socket", "c2c", "local"},
+       .title = "links between CPU sockets, between a CPU and its own GPU (NVLink-C2C), and attachments that never limit",
+       .assumes = "Raw rates are the data sheets'; `efficiency` is the planning value of NCCL over the raw rate of one link "
+                  "(C2C: measured).",
+       .leaves_out = {"sockets: a device's traffic reaches far less than the raw rate (ordering, 64-byte splitting); one "
+                      "number stands for it",
+                      "sockets: traffic of the CPUs themselves is not simulated"},
+       .sources = {"network-models §1.1 (C2C), §1.5 (sockets)", "nccl-model §1.2 (local: 5000 GB/s)"},
+       .files = {"network/links/socket.cpp"}},
+      {.names = {"infiniband", "ethernet"},
+       .title = "links of the fabric between hosts: InfiniBand, and Ethernet with RoCEv2",
+       .assumes = "efficiency = payload / (payload + headers) x what the profile says, for packets of `mtu` bytes: 26 B of "
+                  "headers for "
+                  "InfiniBand, 82 B for RoCEv2. The rate is that of the data (InfiniBand) or of the MAC (Ethernet).",
+       .leaves_out =
+           {"fabric links: the 16 B of RETH in the first packet of a write are left out",
+            "fabric links: coding and forward error correction show in the latency only; cables do not fail or lose packets"},
+       .sources = {"network-models §1.7, §1.8 (headers, rates), §1.9 (latencies)"},
+       .files = {"network/links/fabric_links.cpp"}},
+
+      {.names = {"single_switch"},
+       .title = "one switch for all NICs",
+       .assumes = "`ports` bounds it where given; the switch itself never blocks.",
+       .leaves_out = {"switches are crossbars: only ports limit"},
+       .sources = {"network-models §5.2"},
+       .files = {"network/topologies/single_switch.cpp"}},
+      {.names = {"leaf_spine", "fat_tree", "rail_optimized_fat_tree", "rail_only"},
+       .title = "folded Clos networks: leaves, spines, cores",
+       .assumes =
+           "Sizes follow from the ports of a switch and the oversubscription at the leaves: two tiers while one tier of spines "
+           "reaches all leaves, three above. leaf_spine and fat_tree fill leaves node by node; rail_optimized_fat_tree gives "
+           "every "
+           "rail of a scalable unit a leaf of its own; rail_only has one network per rail and none between.",
+       .leaves_out = {"Clos networks are built as small as the number of nodes allows; spare switches of a real installation "
+                      "are not there",
+                      "cables of one kind have one length"},
+       .sources = {"Leiserson, 1985; Al-Fares et al., 2008 (k-ary fat tree)", "NVIDIA DGX SuperPOD reference architecture",
+                   "network-models §5.1, §5.2"},
+       .files = {"network/topologies/folded_clos.h", "network/topologies/fat_tree.cpp"}},
+      {.names = {"dragonfly"},
+       .title = "dragonfly: groups of routers joined all to all",
+       .assumes = "Groups of `a` routers with `p` host ports and `h` global links each; every pair of groups has the same "
+                  "number of links.",
+       .leaves_out = {"dragonfly routes are minimal; non-minimal adaptive routing is not modelled"},
+       .sources = {"Kim, Dally, Scott, Abts, 2008", "network-models §5.2"},
+       .files = {"network/topologies/dragonfly.cpp"}},
+      {.names = {"torus"},
+       .title = "torus of any number of dimensions",
+       .assumes = "A router at every position, joined to its two neighbours in each dimension (one, where the size is 2).",
+       .leaves_out = {"torus routes are all shortest ones, not dimension order; virtual channels are not modelled"},
+       .sources = {"network-models §5.2"},
+       .files = {"network/topologies/torus.cpp"}},
+      {.names = {"custom"},
+       .title = "a fabric written out switch by switch and link by link",
+       .assumes = "Exactly the devices and links listed.",
+       .leaves_out = {},
+       .sources = {"sim/network/wiring.h: the language of the lists"},
+       .files = {"network/topologies/custom.cpp"}},
+      {.names = {"cluster"},
+       .title = "a cluster: hosts of one node template, a fabric, a profile",
+       .assumes = "All hosts are alike. Graph and routes are checked when the file is loaded.",
+       .leaves_out = {"the fabric of a single node is read and checked, but not built (a custom one is built always)",
+                      "one node template per cluster: mixed hosts are not modelled"},
+       .sources = {"network-models §1.6 (inside of hosts)"},
+       .files = {"network/cluster.h"}},
+      {.names = {"import", "export", "nccl_xml"},
+       .title = "NCCL's topology files and the matrix of nvidia-smi topo -m",
+       .assumes = "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file back. What "
+                  "the matrix of "
+                  "nvidia-smi does not say is assumed, with a warning for each.",
+       .leaves_out = {"import: a GPU without rank, an NVSwitch's own PCI function and NVLinks out of the file are kept, but "
+                      "not simulated",
+                      "export: links that are no part of NCCL's tree are left out; links between GPUs of any kind but PCIe "
+                      "become NVLinks"},
+       .sources = {"nccl-model §1.1, §1.2"},
+       .files = {"network/import/nccl_xml_reader.h", "network/import/nccl_xml_writer.h", "network/import/nvidia_smi.h"}},
+      {.names = {"device", "gpu", "launch"},
+       .title = "what a GPU and its host own besides links: SMs, HBM, copy engines, streams, launching thread",
+       .assumes = "Communication kernels hold one SM per channel and HBM bandwidth as long as they run; compute kernels share "
+                  "the rest "
+                  "max-min fairly. A host thread launches one kernel after another at a fixed cost.",
+       .leaves_out =
+           {"the launching thread runs ahead of the GPUs without bound: no launch waits for a full stream",
+            "gaps between dependent kernels of a stream are part of what the kernels' own models say",
+            "SMs are divisible and follow every change at once: no tail waves, no waiting for a persistent kernel to drain"},
+       .sources = {"training-step-notes §2, §6", "workload-models §4.5", "nccl-model §7.1"},
+       .files = {"network/device.h"}},
+  };
+  return texts;
+}
+
+const std::vector<ModelText>& collective_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"nccl", "nccl_choice"},
+       .title = "how NCCL would run a call: algorithm, protocol, channels",
+       .assumes =
+           "Ring in the Simple protocol for all-reduce, all-gather, reduce-scatter, broadcast and reduce; direct messages for "
+           "all-to-all, send/recv, gather and scatter. Channels are those of the profile (collectives.channels.*), bounded by "
+           "NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS. A call takes the longer of launching it and running it on the device.",
+       .leaves_out = {"NCCL: protocols LL and LL128, trees, NVLS, CollNet and PAT are not modelled yet",
+                      "NCCL: channels do not shrink for small messages, so times below some tens of MiB are too long",
+                      "NCCL: other environment variables are accepted, named in a note, and change nothing"},
+       .sources = {"nccl-model §2.5 (channels), §3 (algorithms), §4.3 (chunks)", "nccl-calibration-notes"},
+       .files = {"collectives/nccl/choose.h", "collectives/nccl/settings.cpp"}},
+      {.names = {"nccl_view", "system"},
+       .title = "NCCL's own view of a host: its graph, path classes and planned bandwidths (weft topo --nccl-view)",
+       .assumes = "Made from the topology file that NCCL would read, with NCCL's own numbers. They are plans, not what the "
+                  "network gives.",
+       .leaves_out = {"NCCL's view: since 2.30 GPUs hang from DEV nodes, one hop further away; here they stand for themselves",
+                      "NCCL's view: all ranks of a host reach each other by P2P or shared memory",
+                      "NCCL's view: several ranks or partitions of one GPU, NIC fusion, GIN and RMA devices are left out"},
+       .sources = {"nccl-model §1.2, §1.3"},
+       .files = {"collectives/nccl/system.h"}},
+      {.names = {"ring", "ring_order", "channels"},
+       .title = "NCCL's ring: one ring per channel, in loops of n chunks",
+       .assumes =
+           "Every channel passes its share around its own ring: 2(n-1) steps of a chunk for all-reduce, n-1 for all-gather and "
+           "reduce-scatter, a chain for broadcast and reduce. Rings follow rank order behind NVSwitches and PCIe, "
+           "edge-disjoint "
+           "Hamiltonian cycles where GPUs are joined directly, and enter and leave hosts by one rail.",
+       .leaves_out =
+           {"rings: channels share the data evenly; NCCL cuts in cells of at least 16 KiB, which loads them unevenly at small "
+            "sizes",
+            "rings: one lane runs loop after loop; NCCL's protocols, slices and uneven split are not told apart",
+            "rings: orders are a first version, not NCCL's search; with an odd number of hosts the last hop changes rails"},
+       .sources = {"nccl-model §2 (search), §3.1 (ring), §4.6 (cells)", "Patarasuk and Yuan, 2009"},
+       .files = {"collectives/algorithms/ring.cpp", "collectives/algorithms/parts.h", "collectives/ring_order.h"}},
+      {.names = {"plain_ring"},
+       .title = "the textbook ring: one message per step, however large",
+       .assumes = "2(n-1) messages of S/n for all-reduce, in rank order; it pays for the network alone: no launch, no "
+                  "protocol, no limit of "
+                  "a thread block.",
+       .leaves_out = {"plain_ring and pairwise leave out launch, protocol and reduction costs on purpose"},
+       .sources = {"Patarasuk and Yuan, 2009", "Thakur, Rabenseifner and Gropp, 2005"},
+       .files = {"collectives/algorithms/plain_ring.cpp"}},
+      {.names = {"direct"},
+       .title = "all messages straight from owner to owner, posted at once",
+       .assumes = "Rank i posts to i+1, i+2, ... (mod n), so that no receiver is everybody's first.",
+       .leaves_out = {"direct messages are one per pair and channel: NCCL's p2p batches and channel mapping are not modelled"},
+       .sources = {"nccl-model §3.6"},
+       .files = {"collectives/algorithms/direct.cpp"}},
+      {.names = {"pairwise"},
+       .title = "pairwise exchange: an all-to-all in n-1 rounds",
+       .assumes = "In round r rank i sends to i+r and receives from i-r (mod n), and starts the next when both are done.",
+       .leaves_out = {"pairwise: the fluid grain moves all rounds together at the rate of the slowest pair, too fast where "
+                      "rounds differ"},
+       .sources = {"Thakur, Rabenseifner and Gropp, 2005"},
+       .files = {"collectives/algorithms/pairwise.cpp"}},
+      {.names = {"chunk", "executor"},
+       .title = "chunk grain: every step of a schedule is a message",
+       .assumes = "A step starts when its messages are there, the step before has ended and its connections have a free slot; "
+                  "it ends when "
+                  "what it sends has been delivered.",
+       .leaves_out = {"a step's latency is one number (synchronisation, fence, flag)",
+                      "reduction and copy cost what the channel's rate cap says; slices, flags and warps are not told apart"},
+       .sources = {"nccl-model §3, §4.3", "nccl-calibration-notes"},
+       .files = {"collectives/executor.h"}},
+      {.names = {"fluid"},
+       .title = "fluid grain: every channel is one coupled transfer along all its edges",
+       .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its longest "
+                  "chain of "
+                  "messages pays. Chosen by `auto` above 200,000 messages.",
+       .leaves_out = {"fluid grain: channels do not drift apart; a slow edge slows its whole channel at once"},
+       .sources = {"network-models §6.3"},
+       .files = {"collectives/schedule.h", "collectives/executor.h"}},
+      {.names = {"closed_form"},
+       .title = "closed-form grain: the textbook formula on an ideal network",
+       .assumes =
+           "A message of m bytes takes a + m/B, with the slowest first hop of any rank for a and B. Nothing is simulated.",
+       .leaves_out = {"closed form: no contention between channels, nodes or rails beyond each rank's own port"},
+       .sources = {"Thakur, Rabenseifner and Gropp, 2005, section 3"},
+       .files = {"collectives/closed_form.h"}},
+      {.names = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"},
+       .title = "collectives that NCCL runs on rings",
+       .assumes =
+           "`bytes` is nccl-tests' size column: the vector of a rank, or for all_gather and reduce_scatter what all ranks hold "
+           "together. "
+           "busbw = algbw x 2(n-1)/n for all_reduce, (n-1)/n for all_gather and reduce_scatter, 1 for broadcast and reduce.",
+       .leaves_out = {},
+       .sources = {"nccl-model §8.2 (sizes and bandwidths of nccl-tests)", "weft explain nccl"},
+       .files = {"collectives/call.h"}},
+      {.names = {"alltoall", "sendrecv", "gather", "scatter"},
+       .title = "collectives that NCCL runs as sends and receives",
+       .assumes =
+           "`bytes` is nccl-tests' size column: what all ranks hold together, for sendrecv the message. In sendrecv every rank "
+           "sends to the next one and receives from the one before.",
+       .leaves_out = {},
+       .sources = {"nccl-model §8.2", "weft explain direct"},
+       .files = {"collectives/call.h"}},
+      {.names = {"predict", "validate"},
+       .title = "how `weft validate` and `weft calibrate` predict a measured point",
+       .assumes =
+           "Each log is predicted under the settings it was taken with; the time of a call is that of the loop of back-to-back "
+           "calls that nccl-tests times: the longer of launching and running on the device.",
+       .leaves_out =
+           {"validate: in-place calls take as long as out-of-place ones",
+            "validate: a CUDA graph or aggregated calls cost what plain calls cost; a note says where a log is of that kind",
+            "validate: several communicators side by side are predicted as one by itself"},
+       .sources = {"nccl-calibration-notes", "nccl-model §8.2, §8.4 (nccl-tests)"},
+       .files = {"planning/predict.h", "collectives/runner.h"}},
+      {.names = {"profile", "calibration"},
+       .title = "a profile: how hardware behaves, apart from what exists",
+       .assumes =
+           "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every value "
+           "says "
+           "where it comes from: datasheet, literature (with reference), measured (with the fit and its error) or assumed. The "
+           "error stated is that on data no parameter was fitted to; where there is none, `not validated`.",
+       .leaves_out = {},
+       .sources = {"weft list parameters", "weft explain profile FILE", "weft explain KEY"},
+       .files = {"core/profile.h"}},
+  };
+  return texts;
+}
+
+}  // namespace
+
+std::span<const ModelText> model_texts() {
+  static const std::vector<ModelText> all = [] {
+    std::vector<ModelText> texts = network_texts();
+    texts.insert(texts.end(), collective_texts().begin(), collective_texts().end());
+    return texts;
+  }();
+  return all;
+}
+
+}  // namespace weft::plan

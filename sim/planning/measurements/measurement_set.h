@@ -1,0 +1,41 @@
+// The logs that a validation or a calibration reads, each with the NCCL settings it was taken under.
+//
+// A path is a log, or a `measurements.yaml` in place of logs, a list whose file patterns are relative to it:
+//
+//   - {file: "*.txt", nccl: {NVLS_ENABLE: 0}}
+//   - {file: old/ring_*.txt, nccl: {ALGO: Ring, PROTO: LL128}, collective: all_gather}   # of a log that does not name its own
+//
+// A file that several entries match is read once; of settings given twice the later entry's holds. The command line's --nccl
+// wins over the list, and the list over what the log itself says.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "sim/planning/measurements/nccl_tests_log.h"
+
+namespace weft::plan {
+
+using NcclSettings = std::map<std::string, std::string>;  // "NCCL_ALGO" -> "Ring"
+
+struct Measurement {
+  std::string file;  // as messages and reports call it
+  NcclTestsLog log;  // its collective is known
+  NcclSettings settings;
+};
+
+struct MeasurementSet {
+  std::vector<Measurement> measurements;  // in the order given; the matches of a pattern in byte order
+  std::vector<Diagnostic> warnings;
+};
+
+// Throws one ConfigError with the errors of all files.
+MeasurementSet read_measurements(const std::vector<std::string>& paths, const NcclSettings& overrides = {});
+
+// "ALGO=Ring" and "NCCL_ALGO=Ring" alike. `origin` is what errors begin with.
+NcclSettings parse_nccl_settings(const std::vector<std::string>& assignments, std::string_view origin = "--nccl");
+
+}  // namespace weft::plan

@@ -1,0 +1,231 @@
+#include "sim/planning/result_json.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <ostream>
+#include <sstream>
+
+#include "sim/core/version.h"
+#include "sim/planning/compare.h"
+#include "sim/planning/flow_summary.h"
+
+namespace weft::plan {
+namespace {
+
+void write_profile(JsonWriter& json, const ProfileStatement& profile) {
+  json.begin_object().field("name", profile.name);
+  if (profile.file.empty()) {
+    json.null_field("file");
+  } else {
+    json.field("file", profile.file);
+  }
+  json.field("stated_error", profile.stated_error).end_object();
+}
+
+// One point, as `collective` and `run` give it; the object stays open for more members.
+void begin_point(JsonWriter& json, const coll::CollectiveResult& point, std::string_view type) {
+  json.begin_object();
+  json.field("collective", coll::to_string(point.call.kind)).field("ranks", point.ranks).field("nodes", point.nodes);
+  json.field("bytes", point.sizes.reported.count()).field("count", point.sizes.count).field("type", type);
+  json.field("redop", redop_of(point.call.kind)).field("root", has_root(point.call.kind) ? point.call.root : -1);
+  json.field("algorithm", point.choice.algorithm)
+      .field("protocol", point.choice.protocol)
+      .field("channels", point.choice.channels);
+  json.key("time_us").raw(us_text(point.time));
+  json.field("algbw_GBps", point.algorithm_bandwidth_gbps()).field("busbw_GBps", point.bus_bandwidth_gbps());
+  json.key("device_us").raw(us_text(point.device));
+  json.key("launch_us").raw(us_text(point.launch));
+  json.field("grain", coll::to_string(point.grain)).field("messages", point.messages);
+}
+
+void write_flows(JsonWriter& json, const std::vector<work::FlowResult>& flows) {
+  json.key("flows").begin_array();
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const work::FlowResult& flow = flows[i];
+    json.begin_object().field("id", i).field("bytes", flow.bytes.count());
+    json.key("start_ns").raw(ns_text(flow.start - Time{}));
+    const bool ended = has_ended(flow);
+    json.key("end_ns").raw(ended ? ns_text(flow.end - Time{}) : "null");
+    json.key("fct_ns").raw(ended ? ns_text(flow.end - flow.start) : "null");
+    if (const std::optional<double> rate = rate_gbps(flow)) {
+      json.field("rate_gbps", *rate);
+    } else {
+      json.null_field("rate_gbps");
+    }
+    if (flow.aborted) json.field("aborted", true);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_settings(JsonWriter& json, const coll::nccl::Settings& settings) {
+  json.key("nccl").begin_object();
+  for (const auto& [key, value] : settings.all()) json.field(key, value);
+  json.end_object();
+}
+
+void write_links(JsonWriter& json, const std::vector<LinkUse>& links) {
+  json.key("hottest_links").begin_array();
+  for (const LinkUse& link : links) {
+    json.begin_object().field("name", link.name).field("bytes", link.bytes).field("utilization", link.utilization);
+    json.key("busy_ns").raw(ns_text(link.busy));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+ProfileStatement profile_statement(const net::Cluster& cluster) {
+  ProfileStatement statement{.name = cluster.profile.name(), .file = {}, .stated_error = cluster.profile.stated_error()};
+  if (const auto node = cluster.resolved.find("profile")) statement.file = node->file();
+  return statement;
+}
+
+std::string digest_text(std::uint64_t digest) { return fmt::format("{:016x}", digest); }
+
+std::string sweep_configuration(const CollectiveSweep& sweep) {
+  std::ostringstream text;
+  JsonWriter json{text, 0};
+  json.begin_object().key("cluster").raw(sweep.cluster.resolved.to_json());
+  json.field("collective", coll::to_string(sweep.call.kind)).field("root", sweep.call.root);
+  json.field("element_bytes", sweep.call.element_size);
+  json.key("sizes_bytes").begin_array();
+  for (const Bytes size : sweep.sizes) json.value(size.count());
+  json.end_array();
+  const Participants& who = sweep.participants;
+  json.field("ranks", who.devices.size()).field("nodes", who.nodes).field("processes", who.processes);
+  json.field("threads_per_process", who.threads).field("gpus_per_thread", who.gpus_per_thread);
+  json.field("algorithm", sweep.options.algorithm).field("channels", sweep.options.channels);
+  write_settings(json, sweep.options.settings);
+  json.field("fidelity", "flow").field("grain", coll::to_string(sweep.options.grain));
+  json.field("shuffle_ties", sweep.shuffle_ties).end_object();
+  json.finish();
+  return text.str();
+}
+
+std::string run_configuration(const Scenario& scenario) {
+  std::ostringstream text;
+  JsonWriter json{text, 0};
+  json.begin_object().key("scenario").raw(scenario.resolved.to_json());
+  json.key("cluster").raw(scenario.cluster.resolved.to_json());
+  write_settings(json, scenario.nccl);
+  json.field("fidelity", scenario.simulation.fidelity).field("grain", coll::to_string(scenario.simulation.grain));
+  json.field("shuffle_ties", scenario.simulation.shuffle_ties).end_object();
+  json.finish();
+  return text.str();
+}
+
+void write_header(JsonWriter& json, const ResultHeader& header) {
+  json.field("version", version()).field("commit", commit());
+  json.field("command", header.command).field("command_line", header.command_line);
+  json.field("seed", header.seed);
+  json.key("configuration").raw(header.configuration.empty() ? "null" : header.configuration);
+  if (header.profiles.size() == 1) {
+    json.key("profile");
+    write_profile(json, header.profiles.front());
+  } else {
+    json.key("profiles").begin_array();
+    for (const ProfileStatement& profile : header.profiles) write_profile(json, profile);
+    json.end_array();
+  }
+  json.key("warnings").begin_array();
+  for (const std::string& warning : header.warnings) json.value(warning);
+  json.end_array();
+  json.field("digest", digest_text(header.digest)).field("interrupted", header.interrupted);
+}
+
+void write_collective_result(std::ostream& out, const ResultHeader& header, const SweepResult& result, std::string_view type) {
+  JsonWriter json{out};
+  json.begin_object();
+  write_header(json, header);
+  json.field("events", result.events).field("transfers", result.transfers).field("wall_s", result.wall_seconds);
+  json.field("peak_memory_bytes", peak_memory_bytes());
+  json.field("avg_busbw_GBps", result.mean_bus_bandwidth_gbps());
+  json.key("points").begin_array();
+  for (const coll::CollectiveResult& point : result.points) {
+    begin_point(json, point, type);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  json.finish();
+}
+
+void write_run_result(std::ostream& out, const ResultHeader& header, const RunResult& result) {
+  JsonWriter json{out};
+  json.begin_object();
+  write_header(json, header);
+  json.field("events", result.events).field("transfers", result.transfers);
+  json.field("packet_hops", 0);  // flow fidelity has no packets
+  json.field("wall_s", result.wall_seconds).field("peak_memory_bytes", peak_memory_bytes());
+  json.key("makespan_ns").raw(ns_text(result.makespan));
+  json.field("solves", result.solves).field("peak_live_transfers", result.peak_live);
+  if (!result.collectives.empty()) {
+    json.key("points").begin_array();
+    for (std::size_t i = 0; i < result.collectives.size(); ++i) {
+      const coll::CollectiveResult& point = result.collectives[i];
+      begin_point(json, point, type_name_of(point.call.element_size));
+      json.field("calls", result.counts[i]).end_object();
+    }
+    json.end_array();
+  }
+  if (!result.flows.empty()) write_flows(json, result.flows);
+  write_links(json, result.hottest);
+  json.end_object();
+  json.finish();
+}
+
+void write_compare_result(std::ostream& out, const ResultHeader& header, const Comparison& comparison) {
+  JsonWriter json{out};
+  json.begin_object();
+  write_header(json, header);
+  json.field("events", comparison.events).field("transfers", comparison.transfers).field("wall_s", comparison.wall_seconds);
+  json.field("peak_memory_bytes", peak_memory_bytes());
+  json.key("clusters").begin_array();
+  for (const ComparedCluster& cluster : comparison.clusters) {
+    json.begin_object().field("name", cluster.name).field("file", cluster.file).field("nodes", cluster.nodes);
+    json.field("endpoints", cluster.endpoints).key("profile");
+    write_profile(json, cluster.profile);
+    json.key("configuration").raw(cluster.configuration).end_object();
+  }
+  json.end_array();
+  json.key("workloads").begin_array();
+  for (const ComparedWorkload& workload : comparison.workloads) {
+    json.begin_object()
+        .field("scenario", workload.scenario)
+        .field("collective", workload.kind)
+        .field("bytes", workload.bytes.count());
+    json.key("runs").begin_array();
+    for (std::size_t i = 0; i < workload.runs.size(); ++i) {
+      const std::optional<ComparedRun>& run = workload.runs[i];
+      if (!run) {
+        json.null();
+        continue;
+      }
+      json.begin_object().field("cluster", comparison.clusters[i].name).key("time_us").raw(us_text(run->time));
+      if (const auto ratio = workload.ratio(i)) {
+        json.field("ratio", *ratio);
+      } else {
+        json.null_field("ratio");
+      }
+      if (run->ranks > 0) {
+        json.field("busbw_GBps", run->busbw_gigabytes_per_second).field("algorithm", run->algorithm);
+        json.field("protocol", run->protocol).field("channels", run->channels);
+        json.field("ranks", run->ranks).field("nodes", run->nodes);
+      }
+      json.key("bottleneck");
+      if (run->busiest_link.empty()) {
+        json.null();
+      } else {
+        json.begin_object().field("link", run->busiest_link).field("utilization", run->busiest_utilization).end_object();
+      }
+      json.end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().end_object();
+  json.finish();
+}
+
+}  // namespace weft::plan

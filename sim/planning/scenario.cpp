@@ -1,0 +1,119 @@
+#include "sim/planning/scenario.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "sim/collectives/costs.h"
+#include "sim/core/error.h"
+#include "sim/network/builtin.h"
+
+namespace weft::plan {
+namespace {
+
+ConfigNode with_sets(ConfigNode node, const Overrides& overrides) {
+  for (const auto& [path, value] : overrides.sets) node = node.with_override(path, value, "--set");
+  return node;
+}
+
+net::LoadOptions load_options(const Overrides& overrides) {
+  return {.profile = overrides.profile, .groups = all_param_groups()};
+}
+
+SimulationOptions read_simulation(ParamReader& reader, const Overrides& overrides) {
+  SimulationOptions options;
+  options.fidelity = reader.choice("fidelity", {"flow", "packet"}, "flow");
+  options.grain = reader.choice<coll::Grain>("grain",
+                                             {{"auto", coll::Grain::kAuto},
+                                              {"chunk", coll::Grain::kChunk},
+                                              {"fluid", coll::Grain::kFluid},
+                                              {"closed_form", coll::Grain::kClosedForm}},
+                                             coll::Grain::kAuto);
+  options.seed = static_cast<std::uint64_t>(reader.optional<std::int64_t>("seed", 1, at_least(0)));
+  options.shuffle_ties = static_cast<std::uint64_t>(reader.optional<std::int64_t>("shuffle_ties", 0, at_least(0)));
+  if (overrides.fidelity) options.fidelity = *overrides.fidelity;
+  if (overrides.grain) options.grain = *overrides.grain;
+  if (overrides.seed) options.seed = *overrides.seed;
+  if (overrides.shuffle_ties) options.shuffle_ties = *overrides.shuffle_ties;
+  if (options.fidelity == "packet") reader.error("fidelity", "packet fidelity is not built yet; use 'flow'");
+  reader.finish();
+  return options;
+}
+
+}  // namespace
+
+const ParamGroups& all_param_groups() {
+  static const ParamGroups groups = [] {
+    ParamGroups all = net::network_param_groups();
+    for (const ParamGroupBase* group : coll::collective_param_groups()) all.push_back(group);
+    return all;
+  }();
+  return groups;
+}
+
+net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
+  return net::load_cluster(with_sets(ConfigNode::load_file(file, "cluster"), overrides), load_options(overrides), diagnostics);
+}
+
+coll::nccl::Settings nccl_settings(const net::Cluster& cluster, const Overrides& overrides) {
+  coll::nccl::Settings settings;
+  const std::optional<ConfigNode> written = cluster.resolved.find("nccl");
+  for (const auto& [key, value] : cluster.nccl) {
+    try {
+      settings.set(key, value);
+    } catch (const ConfigError& error) {
+      // Only here is it known where that stands.
+      if (!written) throw;
+      const ConfigNode at = written->find(key).value_or(written->find("NCCL_" + key).value_or(*written));
+      const Diagnostic& problem = error.diagnostics().front();
+      throw ConfigError({at.key_diagnostic(fmt::format("{}: {}", at.path(), problem.message), problem.note)});
+    }
+  }
+  for (const auto& [key, value] : overrides.nccl) settings.set(key, value);
+  return settings;
+}
+
+Scenario load_scenario(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
+  const ConfigNode root = with_sets(ConfigNode::load_file(file), overrides);
+  ParamReader reader{root, diagnostics};
+  const std::string name = reader.optional<std::string>("name", file.stem().string());
+  static_cast<void>(reader.optional<std::string>("description", ""));
+  static_cast<void>(reader.choice("kind", {"scenario"}, "scenario"));
+  static_cast<void>(reader.choice("ci", {"run", "check_only"}, "run"));
+  if (!reader.has("cluster") && !overrides.cluster) {
+    diagnostics.error(root.diagnostic("expected a cluster", "a scenario names one: cluster: ../clusters/h200x4.yaml"));
+  }
+  const bool has_cluster = reader.has("cluster");
+  ConfigNode cluster_node = has_cluster ? reader.raw("cluster") : ConfigNode{};
+  const bool has_overrides = reader.has("overrides");
+  const ConfigNode override_node = has_overrides ? reader.raw("overrides") : ConfigNode{};
+  if (!reader.has("workload"))
+    diagnostics.error(
+        root.diagnostic("expected a workload", "for example workload: {collectives: [{kind: all_reduce, bytes: 1 GiB}]}"));
+  const ConfigNode workload_node = reader.has("workload") ? reader.raw("workload") : ConfigNode{};
+  SimulationOptions simulation;
+  if (reader.has("simulation")) {
+    ParamReader section = reader.map("simulation");
+    simulation = read_simulation(section, overrides);
+  } else {
+    ConfigNode empty = ConfigNode::parse("{}", file.string(), "simulation");
+    ParamReader section{empty, diagnostics};
+    simulation = read_simulation(section, overrides);
+  }
+  reader.finish();
+  diagnostics.throw_if_any();
+
+  if (overrides.cluster) {
+    cluster_node = ConfigNode::load_file(*overrides.cluster, "cluster");
+  } else {
+    cluster_node = load_reference(cluster_node);
+  }
+  if (has_overrides) cluster_node = cluster_node.with_overrides(override_node);
+  net::Cluster cluster = net::load_cluster(cluster_node, load_options(overrides), diagnostics);
+  work::Workload workload = work::read_workload(load_reference(workload_node), cluster.topology, diagnostics);
+  diagnostics.throw_if_any();
+  coll::nccl::Settings nccl = nccl_settings(cluster, overrides);
+  return {name, std::move(cluster), std::move(workload), simulation, std::move(nccl), root};
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,64 @@
+// A scenario: a cluster, a workload and how to simulate it, as one YAML file says.
+//
+//   cluster: ../clusters/dgx_h100_superpod.yaml   # or inline
+//   overrides: {nodes: 4}                         # any key path of the cluster
+//   workload: {collectives: [{kind: all_reduce, bytes: 1 GiB}]}
+//   simulation: {fidelity: flow, grain: auto, seed: 1}
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/executor.h"
+#include "sim/collectives/nccl/settings.h"
+#include "sim/core/config/node.h"
+#include "sim/core/config/params.h"
+#include "sim/network/cluster.h"
+#include "sim/workloads/workload.h"
+
+namespace weft::plan {
+
+// All parameter groups of all layers, for profiles.
+[[nodiscard]] const ParamGroups& all_param_groups();
+
+struct SimulationOptions {
+  std::string fidelity = "flow";
+  coll::Grain grain = coll::Grain::kAuto;
+  std::uint64_t seed = 1;
+  std::uint64_t shuffle_ties = 0;
+};
+
+// What the command line says over a file.
+struct Overrides {
+  std::vector<std::pair<std::string, std::string>> sets = {};  // --set key.path=value, of the file given
+  std::optional<std::filesystem::path> profile = {};
+  std::optional<std::filesystem::path> cluster = {};  // replaces the scenario's, for comparisons
+  std::optional<std::string> fidelity = {};
+  std::optional<coll::Grain> grain = {};
+  std::optional<std::uint64_t> seed = {};
+  std::optional<std::uint64_t> shuffle_ties = {};
+  std::vector<std::pair<std::string, std::string>> nccl = {};
+};
+
+struct Scenario {
+  std::string name;
+  net::Cluster cluster;
+  work::Workload workload;
+  SimulationOptions simulation;
+  coll::nccl::Settings nccl;
+  ConfigNode resolved;
+};
+
+// Both throw ConfigError with every error found; warnings stay in `diagnostics`.
+[[nodiscard]] Scenario load_scenario(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics);
+[[nodiscard]] net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& overrides,
+                                        Diagnostics& diagnostics);
+
+// The cluster's own `nccl:` map, then the command line's.
+[[nodiscard]] coll::nccl::Settings nccl_settings(const net::Cluster& cluster, const Overrides& overrides);
+
+}  // namespace weft::plan

@@ -1,0 +1,20 @@
+// The JSON of `weft topo`: counts, links by kind, and the route that was asked for.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+
+#include "sim/network/topology.h"
+#include "sim/planning/result_json.h"
+#include "sim/planning/topology_summary.h"
+
+namespace weft::plan {
+
+// Of every device's kind and every link's ends, rate, efficiency and latency, in id order.
+[[nodiscard]] std::uint64_t topology_digest(const net::Topology& topology);
+
+// `route` may be null.
+void write_topology(std::ostream& out, const ResultHeader& header, const net::Topology& topology,
+                    const TopologySummary& summary, const RouteView* route);
+
+}  // namespace weft::plan

@@ -1,0 +1,39 @@
+// A validation as files: JSON for programs, CSV for spreadsheets, one self-contained page for people. The text for a terminal
+// is validation_report.h's.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "sim/core/profile.h"
+#include "sim/planning/measurements/measurement_set.h"
+#include "sim/planning/predict.h"
+#include "sim/planning/result_json.h"
+#include "sim/planning/validation_report.h"
+
+namespace weft::plan {
+
+// What the profile was fitted on, a line per training log; none where it was not fitted: "all_reduce: 2 parameters (...) fitted
+// 2025-11-21 by weft calibrate 0.1.0 on 4 x NVIDIA H200 to all_reduce_4gpu.txt: all_reduce, 4 ranks, 64 MiB, 4 GiB; fit error 1
+// %".
+[[nodiscard]] std::vector<std::string> calibration_lines(const Profile& profile);
+
+struct ValidationOutput {
+  const ResultHeader& header;
+  const net::Cluster& cluster;
+  const ValidationReport& report;
+  std::vector<std::string> missed;  // limits, a sentence each
+};
+
+// Resolved configuration for the header: cluster, logs with their digests and settings, grain. One line of JSON.
+[[nodiscard]] std::string validation_configuration(const net::Cluster& cluster, const std::vector<Measurement>& measurements,
+                                                   const PredictOptions& options);
+
+// Header, calibrations, missed limits, summaries; the points too, unless they are left out.
+void write_validation_result(std::ostream& out, const ValidationOutput& output, bool with_points = true);
+void write_points_csv(std::ostream& out, const ValidationReport& report);
+// No scripts, nothing from outside.
+void write_validation_page(std::ostream& out, const ValidationOutput& output);
+
+}  // namespace weft::plan

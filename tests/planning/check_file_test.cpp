@@ -1,0 +1,92 @@
+// What each kind of file is recognised by, and that shipped files pass. Messages of broken files: tests/apps/errors.
+#include "sim/planning/check_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "sim/core/error.h"
+
+namespace weft::plan {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// A file of this text in a folder of its own, which goes with the object.
+class ScratchFile {
+ public:
+  explicit ScratchFile(const std::string& text) {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path{testing::TempDir()} / (std::string{"weft_check_"} + test->name());
+    fs::create_directories(folder_);
+    std::ofstream{path()} << text;
+  }
+  ~ScratchFile() { fs::remove_all(folder_); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  [[nodiscard]] fs::path path() const { return folder_ / "file.yaml"; }
+
+ private:
+  fs::path folder_;
+};
+
+std::string message_of(const fs::path& file) {
+  try {
+    static_cast<void>(check_file(file));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CheckFileTest, EveryShippedFilePasses) {
+  for (const fs::path& file : files_to_check({(fs::path{WEFT_SOURCE_DIR} / "configs").string()})) {
+    EXPECT_EQ(message_of(file), "no error") << file;
+  }
+}
+
+TEST(CheckFileTest, KindsAreRecognisedByTheirKeys) {
+  const fs::path configs = fs::path{WEFT_SOURCE_DIR} / "configs";
+  EXPECT_EQ(check_file(configs / "clusters" / "h200x4.yaml").kind, "cluster");
+  EXPECT_EQ(check_file(configs / "nodes" / "h200x4.yaml").kind, "node");
+  EXPECT_EQ(check_file(configs / "profiles" / "h100_sxm.yaml").kind, "profile");
+  const ScratchFile scenario{"cluster: " + (configs / "clusters" / "h200x4.yaml").string() +
+                             "\nworkload: {collectives: [{kind: all_reduce, bytes: 1 MiB}]}\n"};
+  EXPECT_EQ(check_file(scenario.path()).kind, "scenario");
+}
+
+TEST(CheckFileTest, AMisspeltKeyAloneStillTellsTheKind) {
+  const ScratchFile file{"nodee: {type: h200x4}\n"};
+  EXPECT_THAT(message_of(file.path()), HasSubstr("did you mean 'node'?"));
+}
+
+TEST(CheckFileTest, AGpuThatCannotReachItsNicIsNoRoute) {
+  // The graph is connected, over the NVSwitch; but an NVSwitch does not speak PCIe.
+  const ScratchFile file{R"(
+nodes: 2
+node:
+  devices:
+    - {name: gpu0..1, kind: gpu}
+    - {name: nvswitch0, kind: nvswitch}
+    - {name: nic0, kind: nic}
+  links:
+    - {between: [gpu0..1, nvswitch0], type: nvlink4}
+    - {between: [nic0, nvswitch0], type: pcie5}
+fabric: {type: single_switch, link: {type: infiniband, rate: 400 Gb/s}}
+)"};
+  EXPECT_THAT(message_of(file.path()),
+              HasSubstr("no route from 'n0.gpu0' to 'n1.gpu0': 'n0.gpu0' has no path to a NIC of its host"));
+}
+
+TEST(CheckFileTest, AFolderWithoutFilesIsAnError) {
+  const ScratchFile file{"{}"};
+  fs::remove(file.path());
+  EXPECT_THROW(static_cast<void>(files_to_check({file.path().parent_path().string()})), ConfigError);
+}
+
+}  // namespace
+}  // namespace weft::plan

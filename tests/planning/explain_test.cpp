@@ -1,0 +1,141 @@
+#include "sim/planning/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "sim/core/error.h"
+#include "sim/planning/catalog.h"
+#include "sim/planning/scenario.h"
+
+namespace weft::plan {
+namespace {
+
+using testing::HasSubstr;
+
+std::string message_of(const std::string& thing) {
+  try {
+    static_cast<void>(explain(thing));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::set<std::string_view> all_texts() {
+  std::set<std::string_view> names;
+  for (const ModelText& text : model_texts()) names.insert(text.names.begin(), text.names.end());
+  return names;
+}
+
+TEST(ExplainTest, EveryRegisteredModelHasAText) {
+  const std::set<std::string_view> texts = all_texts();
+  for (const char* kind : {"algorithms", "collectives", "fabrics", "routing", "link_types"}) {
+    for (const CatalogEntry& entry : catalog(kind)) {
+      EXPECT_TRUE(texts.contains(entry.name)) << kind << " " << entry.name << ": nothing in explain_texts.cpp";
+    }
+  }
+}
+
+TEST(ExplainTest, NoNameIsExplainedTwice) {
+  std::set<std::string_view> seen;
+  for (const ModelText& text : model_texts()) {
+    for (const std::string_view name : text.names) EXPECT_TRUE(seen.insert(name).second) << name;
+  }
+}
+
+TEST(ExplainTest, EveryTextNamesSourcesAndFilesThatExist) {
+  for (const ModelText& text : model_texts()) {
+    EXPECT_FALSE(text.title.empty() || text.assumes.empty() || text.sources.empty()) << text.names.front();
+    for (const std::string_view file : text.files) {
+      EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::path{WEFT_SOURCE_DIR} / "sim" / file)) << file;
+    }
+  }
+}
+
+// What a source file states under "Model:" is a simplification, and `weft explain` must know of it.
+TEST(ExplainTest, EveryFileThatStatesASimplificationIsNamedByAText) {
+  std::set<std::string> named;
+  for (const ModelText& text : model_texts()) named.insert(text.files.begin(), text.files.end());
+  const std::filesystem::path root = std::filesystem::path{WEFT_SOURCE_DIR} / "sim";
+  int found = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp") continue;
+    std::ifstream file{entry.path()};
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t text = line.find_first_not_of(' ');
+      if (text == std::string::npos || !line.substr(text).starts_with("// Model:")) continue;
+      ++found;
+      const std::string name = std::filesystem::relative(entry.path(), root).generic_string();
+      EXPECT_TRUE(named.contains(name)) << name << ": \"" << line << "\" is in no text of explain_texts.cpp";
+    }
+  }
+  EXPECT_GE(found, 10);
+}
+
+TEST(ExplainTest, AModelShowsWhatItLeavesOutAndItsSources) {
+  const std::string text = explain("pcie5");
+  EXPECT_THAT(text, HasSubstr("completions (20 B of overhead) are charged as writes (24 B)"));
+  EXPECT_THAT(text, HasSubstr("network-models §1.4"));
+  EXPECT_THAT(text, HasSubstr("network.pcie5"));
+}
+
+TEST(ExplainTest, SimplificationsAreThoseOfAllModels) {
+  const std::string text = explain("simplifications");
+  for (const ModelText& model : model_texts()) {
+    for (const std::string_view line : model.leaves_out) EXPECT_THAT(text, HasSubstr(std::string{line.substr(0, 60)}));
+  }
+}
+
+TEST(ExplainTest, AParameterShowsTypeRangeDefaultAndSource) {
+  const std::string text = explain("device.launch.host_cost");
+  EXPECT_THAT(text, HasSubstr("duration"));
+  EXPECT_THAT(text, HasSubstr("default  5 us"));
+  EXPECT_THAT(explain("device.launch"), HasSubstr("device.launch.graph_kernel_cost"));
+}
+
+TEST(ExplainTest, AParameterShowsItsValueInAProfile) {
+  const Profile profile = Profile::defaults(all_param_groups()).with_value("device.launch.host_cost", "7 us", "test");
+  EXPECT_THAT(explain("device.launch.host_cost", &profile), HasSubstr("7 us (assumed"));
+  EXPECT_THAT(explain("device.launch.graph_kernel_cost", &profile), HasSubstr("(the default)"));
+}
+
+TEST(ExplainTest, AProfileShowsWhatItSetsAndThatItIsNotValidated) {
+  const Profile profile = Profile::defaults(all_param_groups()).with_value("device.launch.host_cost", "7 us", "test");
+  const std::string text = explain_profile(profile);
+  EXPECT_THAT(text, HasSubstr("not validated"));
+  EXPECT_THAT(text, HasSubstr("device.launch.host_cost"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("device.launch.graph_kernel_cost")));
+}
+
+TEST(ExplainTest, EverythingThatIsListedCanBeExplained) {
+  for (const std::string& name : explained_names()) EXPECT_FALSE(explain(name).empty()) << name;
+}
+
+TEST(ExplainTest, UnknownThingsAreAnsweredWithTheNearest) {
+  EXPECT_EQ(message_of("nvlink44"), "error: nothing is known of 'nvlink44'\nnote: did you mean 'nvlink4'?\n");
+}
+
+TEST(CatalogTest, KindsAreTakenInTheSingularAndWithHyphens) {
+  EXPECT_EQ(catalog_kind("link-type"), "link_types");
+  EXPECT_EQ(catalog_kind("Algorithms"), "algorithms");
+  EXPECT_THROW(static_cast<void>(catalog_kind("colours")), ConfigError);
+}
+
+TEST(CatalogTest, EveryEntryHasASummary) {
+  for (const CatalogKind& kind : catalog_kinds()) {
+    const std::vector<CatalogEntry> entries = catalog(kind.name);
+    EXPECT_FALSE(entries.empty()) << kind.name;
+    EXPECT_TRUE(std::ranges::is_sorted(entries, {}, &CatalogEntry::name)) << kind.name;
+    for (const CatalogEntry& entry : entries) EXPECT_FALSE(entry.summary.empty()) << kind.name << " " << entry.name;
+  }
+}
+
+}  // namespace
+}  // namespace weft::plan

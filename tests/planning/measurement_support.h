@@ -1,0 +1,70 @@
+// A node of four GPUs and logs for it, as a simulated machine would have measured them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/config/node.h"
+#include "sim/core/config/params.h"
+#include "sim/network/cluster.h"
+#include "sim/planning/predict.h"
+#include "sim/planning/scenario.h"
+
+namespace weft::plan::test {
+
+using namespace weft::literals;
+
+// The shipped node h200x4 with the parameters given ("key: {value: ..., source: assumed}, ...") and defaults for the rest.
+inline net::Cluster four_gpus(const std::string& parameters = "", const std::string& more = "") {
+  const std::string text =
+      "{name: four, profile: {kind: profile, name: test, parameters: {" + parameters + "}}, node: {type: h200x4}" + more + "}";
+  Diagnostics diagnostics;
+  return net::load_cluster(ConfigNode::parse(text, WEFT_SOURCE_DIR "/configs/clusters/of_a_test.yaml", "cluster"),
+                           {.profile = {}, .groups = all_param_groups()}, diagnostics);
+}
+
+inline NcclTestsRow row_of(Bytes bytes, double time_us) {
+  NcclTestsRow row;
+  row.bytes = bytes;
+  row.count = bytes.count() / 4;
+  row.type = "float";
+  row.redop = "sum";
+  row.out_of_place =
+      NcclTestsTiming{.time_us = time_us, .algbw_gigabytes_per_second = 0, .busbw_gigabytes_per_second = 0, .wrong = {}};
+  return row;
+}
+
+// One process with four GPUs, as bus ids 06 to 09, every size at 1 us.
+inline Measurement log_of(const std::string& collective, const std::vector<Bytes>& sizes) {
+  Measurement measurement{.file = "logs/" + collective + ".txt", .log = {}, .settings = {}};
+  NcclTestsLog& log = measurement.log;
+  log.file = measurement.file;
+  log.collective = collective;
+  log.gpus_per_thread = 4;
+  log.processes = 1;
+  log.ranks = 4;
+  log.nodes = 1;
+  for (int i = 0; i < 4; ++i) {
+    NcclTestsDevice device;
+    device.rank = Rank{i};
+    device.host = "node";
+    device.device = i;
+    device.bus_id = "0000:00:0" + std::to_string(6 + i);
+    device.name = "NVIDIA H200";
+    log.devices.push_back(device);
+  }
+  for (const Bytes size : sizes) log.rows.push_back(row_of(size, 1));
+  return measurement;
+}
+
+// The same with the times that `cluster` is predicted to take.
+inline Measurement measured_on(const net::Cluster& cluster, Measurement measurement) {
+  const Predictions predictions = predict(cluster, measurement, {});
+  for (std::size_t i = 0; i < predictions.points.size(); ++i) {
+    measurement.log.rows[i].out_of_place->time_us = predictions.points[i].predicted_us.value();
+  }
+  return measurement;
+}
+
+}  // namespace weft::plan::test
