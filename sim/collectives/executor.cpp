@@ -228,28 +228,63 @@ void Executor::on_aborted(TransferId, std::uint64_t) {
   throw InternalError("a collective's transfer was aborted");
 }
 
+std::pair<double, double> Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
+  const net::Footprint& path_of_edge = fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel));
+  double rate = std::numeric_limits<double>::infinity();
+  for (const Usage& usage : path_of_edge.usages) {
+    rate = std::min(rate, fabric_.capacity(usage.resource) / (demand.empty() ? usage.usage : demand[usage.resource.index()]));
+  }
+  if (costs_.channel_rate > Bandwidth{}) rate = std::min(rate, costs_.channel_rate.bytes_per_ps());
+  const double drain = static_cast<double>(flow.step_bytes.count()) / rate;
+  return {drain, drain + static_cast<double>((path_of_edge.latency_of(flow.step_bytes) + costs_.step_latency).ps())};
+}
+
 void Executor::start_fluid() {
   const std::int64_t count = schedule_->fluid_flow_count();
   unfinished_ = static_cast<std::uint64_t>(count);
+  // What all flows together take of each resource, so that an edge's rate is its share beside the channels that run with it. A
+  // flow of one edge has no slowest edge to find.
+  std::vector<FluidFlow> coupled_flows;
+  std::vector<double> demand(fabric_.resource_count(), 0.0);
+  std::size_t longest = 0;
+  const auto add_demand = [&](const FluidFlow& flow, std::size_t hop, std::vector<double>& of) {
+    for (const Usage& usage : fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel)).usages) {
+      of[usage.resource.index()] += usage.usage;
+    }
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    FluidFlow flow = schedule_->fluid_flow(i);
+    if (flow.edges.size() < 2) continue;
+    for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) add_demand(flow, hop, demand);
+    longest = std::max(longest, flow.edges.size());
+    coupled_flows.push_back(std::move(flow));
+  }
+  // The first messages of chains go hop by hop, all channels in step; on its way each meets the channels that have come as far.
+  std::vector<double> first_message(coupled_flows.size(), 0.0);
+  std::vector<double> front(demand.size(), 0.0);
+  for (std::size_t hop = 0; hop < longest; ++hop) {
+    const auto has_hop = [&](const FluidFlow& flow) { return flow.fill_bytes.count() > 0 && hop < flow.edges.size(); };
+    for (const FluidFlow& flow : coupled_flows) {
+      if (has_hop(flow)) add_demand(flow, hop, front);
+    }
+    for (std::size_t f = 0; f < coupled_flows.size(); ++f) {
+      if (has_hop(coupled_flows[f])) first_message[f] += edge_time(coupled_flows[f], hop, front).second;
+    }
+  }
+  std::size_t next_coupled = 0;
+  const std::vector<double> nothing;
   for (std::int64_t i = 0; i < count; ++i) {
     const FluidFlow flow = schedule_->fluid_flow(i);
+    const bool alone = flow.edges.size() < 2;
     net::Footprint coupled;
-    // A step of the chain takes the slowest edge's time; its latency is what that time exceeds the fluid's own by. Channels
-    // that run beside this one are assumed to take an equal part of every edge.
-    double slowest = 0;        // picoseconds for one message's bytes on the slowest edge
-    double slowest_step = 0;   // the same with latency, on the edge where both together are longest
-    double first_message = 0;  // sum over all edges: how long the first message takes to the end of a chain
-    for (const FluidEdge& edge : flow.edges) {
-      const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
-      double rate = std::numeric_limits<double>::infinity();
-      for (const Usage& usage : path_of_edge.usages) rate = std::min(rate, fabric_.capacity(usage.resource) / usage.usage);
-      rate /= schedule_->channels();
-      if (costs_.channel_rate > Bandwidth{}) rate = std::min(rate, costs_.channel_rate.bytes_per_ps());
-      const double drain = static_cast<double>(flow.step_bytes.count()) / rate;
-      const Duration latency = path_of_edge.latency_of(flow.step_bytes) + costs_.step_latency;
+    // A step takes the slowest edge's time; its latency is what that time exceeds the fluid's own by.
+    double slowest = 0;       // picoseconds for one message's bytes on the slowest edge
+    double slowest_step = 0;  // the same with latency, on the edge where both together are longest
+    for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) {
+      const auto [drain, step] = edge_time(flow, hop, alone ? nothing : demand);
       slowest = std::max(slowest, drain);
-      slowest_step = std::max(slowest_step, drain + static_cast<double>(latency.ps()));
-      first_message += drain + static_cast<double>(latency.ps());
+      slowest_step = std::max(slowest_step, step);
+      const net::Footprint& path_of_edge = fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel));
       coupled.usages.insert(coupled.usages.end(), path_of_edge.usages.begin(), path_of_edge.usages.end());
     }
     coupled.couple({});
@@ -257,7 +292,9 @@ void Executor::start_fluid() {
     // the others follow at the slowest edge's pace.
     const bool chain = flow.fill_bytes.count() > 0;
     const std::int64_t paced = chain ? flow.serial_steps - static_cast<std::int64_t>(flow.edges.size()) + 1 : flow.serial_steps;
-    const double latency = static_cast<double>(paced) * (slowest_step - slowest) + (chain ? first_message - slowest_step : 0.0);
+    double latency = static_cast<double>(paced) * (slowest_step - slowest);
+    if (chain) latency += first_message[next_coupled] - slowest_step;
+    if (!alone) ++next_coupled;
     // The last rank of the last edge ends the channel.
     const Rank last_rank = flow.edges.back().to;
     const std::int64_t last_index = schedule_->step_count(last_rank, flow.channel, 0) - 1;

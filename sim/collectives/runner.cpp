@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -18,25 +19,28 @@ namespace {
 
 // `auto` simulates every message up to this many, about a second's work; above, channels become coupled transfers.
 constexpr std::uint64_t kChunkMessages = 200'000;
+// Chains and rounds are less exact as coupled transfers, so more of their messages are simulated.
+constexpr std::uint64_t kChunkMessagesOfChains = 2'000'000;
 
-// The slowest first hop of any rank, for the closed form.
-IdealNetwork ideal_network(const Machine& machine, const Communicator& communicator, const StepCosts& costs) {
-  Bandwidth bandwidth;
+// For the closed form: what the rings of all channels together get on their narrowest link, and their longest latency.
+IdealNetwork ideal_network(const Machine& machine, const Communicator& communicator, const StepCosts& costs, int channels) {
+  std::vector<double> demand(machine.topology.link_count(), 0.0);
   Duration latency;
-  for (Rank rank = 0; rank < communicator.ranks(); ++rank) {
-    const int next = (communicator.position(0, rank) + 1) % communicator.ranks();
-    const Rank peer = communicator.ring(0)[static_cast<std::size_t>(next)];
-    const net::Footprint path = machine.router.route(communicator.device(rank), communicator.device(peer), {});
-    double rate = 0;
-    for (const Usage& usage : path.usages) {
-      const double alone = machine.fabric.capacity(usage.resource) / usage.usage;
-      rate = rate == 0 ? alone : std::min(rate, alone);
+  for (int channel = 0; channel < channels; ++channel) {
+    const RingOrder& ring = communicator.ring(channel);
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      const net::Footprint path =
+          machine.router.route(communicator.device(ring[i]), communicator.device(ring[(i + 1) % ring.size()]),
+                               {static_cast<std::uint64_t>(channel)});
+      for (const Usage& usage : path.usages) demand[usage.resource.index()] += usage.usage;
+      latency = std::max(latency, path.latency + costs.step_latency);
     }
-    const Bandwidth edge = Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate * 8e12));
-    if (bandwidth == Bandwidth{} || edge < bandwidth) bandwidth = edge;
-    latency = std::max(latency, path.latency + costs.step_latency);
   }
-  return {bandwidth, latency};
+  double rate = costs.channel_rate > Bandwidth{} ? costs.channel_rate.bytes_per_ps() : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < demand.size(); ++i) {
+    if (demand[i] > 0) rate = std::min(rate, machine.fabric.capacity(ResourceId::from_index(i)) / demand[i]);
+  }
+  return {Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate * channels * 8e12)), latency};
 }
 
 }  // namespace
@@ -106,16 +110,24 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const std::unique_ptr<Schedule> schedule = algorithm->plan(comm, call, result.choice);
 
   result.grain = options.grain;
+  const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
   if (result.grain == Grain::kAuto) {
-    result.grain = Executor::count_messages(*schedule, kChunkMessages) > kChunkMessages ? Grain::kFluid : Grain::kChunk;
+    const std::uint64_t most = chain || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
+    result.grain = Executor::count_messages(*schedule, most) > most ? Grain::kFluid : Grain::kChunk;
+  }
+  if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
+    result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
   }
   if (result.grain == Grain::kClosedForm) {
-    const auto time = closed_form(call, result.choice, ranks(), ideal_network(machine_, comm, costs));
+    const auto time =
+        ranks() == 1 ? std::optional{Duration{}}
+                     : closed_form(call, result.choice, ranks(), ideal_network(machine_, comm, costs, result.choice.channels));
     if (!time) {
       throw ConfigError(fmt::format("algorithm '{}' has no closed form for {}; use --grain chunk or fluid",
                                     result.choice.algorithm, to_string(call.kind)));
     }
     result.device = *time;
+    result.notes.emplace_back("closed form: every rank has the ring's narrowest link to itself; no other contention");
   } else {
     const Time begin = machine_.simulator.now();
     const std::uint64_t messages = executor.messages();

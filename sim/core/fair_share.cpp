@@ -49,7 +49,9 @@ void FairShareSolver::solve(std::span<FairShareFlow> flows) {
     solve_class(flows, order_);
     return;
   }
-  std::ranges::stable_sort(order_, [&](std::uint32_t a, std::uint32_t b) { return flows[a].priority > flows[b].priority; });
+  std::ranges::sort(order_, [&](std::uint32_t a, std::uint32_t b) {
+    return flows[a].priority != flows[b].priority ? flows[a].priority > flows[b].priority : a < b;
+  });
   for (std::size_t begin = 0; begin < order_.size();) {
     std::size_t end = begin;
     while (end < order_.size() && flows[order_[end]].priority == flows[order_[begin]].priority) ++end;

@@ -6,6 +6,7 @@
 // inside a callback. Not thread-safe: a fabric belongs to its simulator's thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -50,6 +51,7 @@ class Fabric {
   virtual ResourceId add_resource(std::string name, double capacity) = 0;
   [[nodiscard]] virtual std::string resource_name(ResourceId resource) const = 0;
   [[nodiscard]] virtual double capacity(ResourceId resource) const = 0;
+  [[nodiscard]] virtual std::size_t resource_count() const = 0;
 
   // Footprints are kept for the fabric's life: a path used a million times is stored once.
   virtual FootprintId add_footprint(Footprint footprint) = 0;

@@ -12,7 +12,7 @@ namespace weft::net {
 
 void Footprint::couple(const Footprint& other) {
   usages.insert(usages.end(), other.usages.begin(), other.usages.end());
-  std::ranges::stable_sort(usages, {}, &Usage::resource);
+  std::ranges::stable_sort(usages, {}, &Usage::resource);  // stable: sums keep one order
   std::size_t kept = 0;
   for (std::size_t i = 0; i < usages.size(); ++i) {
     if (kept > 0 && usages[kept - 1].resource == usages[i].resource) {
@@ -60,14 +60,26 @@ Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
   if (!plan.nic_a.valid()) unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(source)));
   if (!plan.nic_b.valid()) unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(destination)));
   if (fabric_->joined(plan.nic_a, plan.nic_b)) return plan;
-  // Rails that no spine joins: leave by the NIC in the destination's place.
-  const auto host = static_cast<std::size_t>(topology_->host_of(source));
-  const std::uint32_t host_template = topology_->host(host).host_template;
-  for (const std::uint32_t nic : topology_->host_template(host_template).of_kind(DeviceKind::kNic)) {
-    const DeviceId candidate = topology_->device_of(host, nic);
-    if (hosts_->find(host_template, topology_->local(source), nic) != nullptr && fabric_->joined(candidate, plan.nic_b)) {
-      plan.nic_a = candidate;
-      return plan;
+  // Rails that no spine joins: leave by the NIC on the destination's rail; failing that, enter by another of its NICs.
+  const auto nics_of = [&](DeviceId endpoint) {
+    const auto host = static_cast<std::size_t>(topology_->host_of(endpoint));
+    const std::uint32_t host_template = topology_->host(host).host_template;
+    std::vector<DeviceId> nics;
+    for (const std::uint32_t nic : topology_->host_template(host_template).of_kind(DeviceKind::kNic)) {
+      const std::uint32_t local = topology_->local(endpoint);
+      const bool sends = endpoint == source;
+      if (hosts_->find(host_template, sends ? local : nic, sends ? nic : local) != nullptr)
+        nics.push_back(topology_->device_of(host, nic));
+    }
+    return nics;
+  };
+  const std::vector<DeviceId> leaving = nics_of(source);
+  for (const DeviceId candidate : leaving) {
+    if (fabric_->joined(candidate, plan.nic_b)) return {candidate, plan.nic_b};
+  }
+  for (const DeviceId entering : nics_of(destination)) {
+    for (const DeviceId candidate : leaving) {
+      if (fabric_->joined(candidate, entering)) return {candidate, entering};
     }
   }
   unreachable("the fabric does not join their hosts");
@@ -124,14 +136,11 @@ Footprint Router::route(DeviceId source, DeviceId destination, FlowKey key, bool
 
 void Router::next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, std::vector<NextHop>& out) const {
   if (at == destination) return;
-  const auto inside = [&](DeviceId to) {
-    const auto host = static_cast<std::size_t>(topology_->host_of(at));
-    const std::uint32_t host_template = topology_->host(host).host_template;
-    const RouteFragment* fragment = hosts_->find(host_template, topology_->local(at), topology_->local(to));
-    if (fragment == nullptr) return;
+  // Links of the fragment that leave `at`, weighted by what they carry of the whole.
+  const auto out_of = [&](const RouteFragment& fragment, std::size_t host) {
     double total = 0;
     const std::size_t first = out.size();
-    for (const auto& [link, usage] : fragment->links) {
+    for (const auto& [link, usage] : fragment.links) {
       const LinkId global = topology_->link_of(host, link);
       if (topology_->link(global).from != at) continue;
       out.push_back({global, usage});
@@ -140,12 +149,19 @@ void Router::next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowK
     for (std::size_t i = first; i < out.size(); ++i) out[i].weight /= total;
   };
   if (topology_->host_of(at) >= 0 && topology_->host_of(at) == topology_->host_of(destination)) {
-    inside(destination);
+    const auto host = static_cast<std::size_t>(topology_->host_of(at));
+    const RouteFragment* fragment =
+        hosts_->find(topology_->host(host).host_template, topology_->local(at), topology_->local(destination));
+    if (fragment != nullptr) out_of(*fragment, host);
     return;
   }
   const Plan plan = this->plan(source, destination);
   if (topology_->host_of(at) >= 0 && at != plan.nic_a) {
-    inside(plan.nic_a);
+    // The source's own fragment, not a new one from here: a relay over NVLink (PXN) is part of the way from the source only.
+    const auto host = static_cast<std::size_t>(topology_->host_of(at));
+    const RouteFragment* fragment =
+        hosts_->find(topology_->host(host).host_template, topology_->local(source), topology_->local(plan.nic_a));
+    if (fragment != nullptr && topology_->host_of(at) == topology_->host_of(source)) out_of(*fragment, host);
     return;
   }
   fabric_->next_hops(at, plan.nic_b, {source, destination, key}, out);

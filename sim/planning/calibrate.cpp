@@ -307,7 +307,10 @@ bool Fitter::add_held_out(const net::Cluster& fitted, CalibrationResult& result)
     const Predictions predictions = predict(fitted, stated, options_.predict);
     if (predictions.interrupted) return false;
     take_notes(predictions.notes);
-    const ErrorSummary errors = summary_of(predictions.points);
+    // Rows that an earlier fit kept in the profile was made from are not held out.
+    std::vector<ValidationPoint> unseen = predictions.points;
+    std::erase_if(unseen, [](const ValidationPoint& point) { return point.training; });
+    const ErrorSummary errors = summary_of(unseen);
     result.held_out.push_back({log.held_out.file, errors});
     if (errors.points == 0) continue;
     const std::string from = options_.validate_from > Bytes{} ? fmt::format(" from {}", to_string(options_.validate_from)) : "";

@@ -190,13 +190,17 @@ class LogRun {
     if (!call) return nullptr;
     const auto known = std::ranges::find_if(known_, [&](const coll::CollectiveResult& k) { return same_call(k.call, *call); });
     if (known != known_.end()) return &*known;
+    if (failed_) return nullptr;
     try {
       coll::CollectiveResult result = runner_.run(*call, run_options_);
       if (machine_.simulator.stopped()) return nullptr;
       for (const std::string& note : result.notes) notes_.add(note);
       return &known_.emplace_back(std::move(result));
     } catch (const ConfigError& error) {
+      // What cannot run for one row (no route, no such algorithm) cannot run for the others, and the machine may stand
+      // mid-call.
       notes_.add(error.diagnostics().front().message);
+      failed_ = true;
       return nullptr;
     }
   }
@@ -209,6 +213,7 @@ class LogRun {
   coll::Machine machine_;
   coll::CollectiveRunner runner_;
   coll::RunOptions run_options_;
+  bool failed_ = false;
   std::deque<coll::CollectiveResult> known_;
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/core/digest.h"
+#include "sim/core/error.h"
 
 namespace weft::plan {
 namespace {
@@ -62,6 +63,7 @@ RunResult run_scenario(const Scenario& scenario, RunObserver* observer) {
   std::vector<std::unique_ptr<coll::CollectiveRunner>> runners;
   std::vector<std::vector<DeviceId>> groups;
   Duration collective_time;
+  Duration device_time;  // of one call of each, what the links' counters span
   for (const work::CollectiveItem& item : scenario.workload.collectives) {
     const auto known = std::ranges::find(groups, item.devices);
     const auto index = static_cast<std::size_t>(known - groups.begin());
@@ -78,7 +80,12 @@ RunResult run_scenario(const Scenario& scenario, RunObserver* observer) {
     // Calls on an idle machine repeat exactly, so one is simulated and counted as often as it is called.
     done = runners[index]->run(item.call, options);
     if (machine.simulator.stopped()) break;
-    collective_time += item.count * done.time;
+    const Int128 total = static_cast<Int128>(collective_time.ps()) + static_cast<Int128>(item.count) * done.time.ps();
+    if (total > Duration::max().ps())
+      throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
+    collective_time = Duration::from_ps(static_cast<std::int64_t>(total));
+    if (item.count > 1) notes.insert("bytes and busy time of links count one call of each collective");
+    device_time += done.device;
     digest.add(done.digest).add(done.time).add(item.count);
     notes.insert(done.notes.begin(), done.notes.end());
     result.collectives.push_back(std::move(done));
@@ -93,9 +100,13 @@ RunResult run_scenario(const Scenario& scenario, RunObserver* observer) {
     digest.add(run.digest());
     result.flows = run.results();
   }
-  result.makespan = scenario.workload.collectives.empty() ? machine.simulator.now() - Time{} : collective_time;
+  Time last_end;
+  for (const work::FlowResult& flow : result.flows) {
+    if (flow.end != Time::max()) last_end = std::max(last_end, flow.end);
+  }
+  result.makespan = scenario.workload.collectives.empty() ? last_end - Time{} : collective_time;
   result.interrupted = machine.simulator.stopped();
-  result.hottest = hottest_links(machine, machine.simulator.now() - Time{});
+  result.hottest = hottest_links(machine, scenario.workload.collectives.empty() ? last_end - Time{} : device_time);
   for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
     digest.add(static_cast<std::int64_t>(machine.fabric.counters(ResourceId::from_index(i)).bytes + 0.5));
   }

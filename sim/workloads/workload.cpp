@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -50,8 +51,12 @@ void read_collectives(ParamReader& workload, const net::Topology& topology, Work
     CollectiveItem made;
     made.call.kind = *coll::collective_from(item.choice("kind", kinds));
     made.call.bytes = item.required<Bytes>("bytes");
-    made.call.element_size = item.optional<std::int64_t>("element_size", 4, between(1, 16));
-    made.call.root = static_cast<Rank>(item.optional<std::int64_t>("root", 0, at_least(0)));
+    made.call.element_size = item.optional<std::int64_t>("element_size", 4);
+    if (!std::has_single_bit(static_cast<std::uint64_t>(made.call.element_size)) || made.call.element_size > 16) {
+      item.error("element_size", fmt::format("expected 1, 2, 4, 8 or 16 bytes, got {}", made.call.element_size));
+      made.call.element_size = 4;
+    }
+    made.call.root = static_cast<Rank>(item.optional<std::int64_t>("root", 0, between(0, 1'000'000)));
     made.count = item.optional<std::int64_t>("count", 1, between(1, 1'000'000));
     made.channels = static_cast<int>(item.optional<std::int64_t>("channels", 0, between(0, 64)));
     if (item.has("algorithm")) made.algorithm = item.choice("algorithm", names);
@@ -84,13 +89,18 @@ void read_flows(ParamReader& workload, const net::Topology& topology, Workload& 
       const std::string name = item.required<std::string>(key);
       const auto device = find_endpoint(name, topology);
       if (!device && !name.empty()) item.error(key, fmt::format("no device '{}'", name), endpoint_note(name, topology));
+      if (device && topology.host_of(*device) < 0) {
+        item.error(key, fmt::format("'{}' is a switch of the fabric, and flows go between hosts", name),
+                   endpoint_note(name, topology));
+        return DeviceId{0};
+      }
       return device.value_or(DeviceId{0});
     };
     made.from = endpoint("from");
     made.to = endpoint("to");
     made.bytes = item.required<Bytes>("bytes");
     made.start = Time{} + item.optional<Duration>("start", Duration{});
-    made.rate_cap = item.optional<Bandwidth>("rate_cap", Bandwidth{});
+    made.rate_cap = item.optional<Bandwidth>("rate_cap", positive).value_or(Bandwidth{});
     made.priority = static_cast<int>(item.optional<std::int64_t>("priority", 0, between(0, 7)));
     item.finish();
     out.flows.push_back(made);

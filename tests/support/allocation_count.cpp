@@ -24,8 +24,13 @@ void* allocate(std::size_t size, std::align_val_t alignment) {
 
 }  // namespace
 
-// The array and nothrow forms of the standard library call these.
+// The array forms of the standard library call these; so do the nothrow ones, but not those that a sanitizer brings.
 void* operator new(std::size_t size) { return allocate(size); }
+void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(size == 0 ? 1 : size);
+}
+void operator delete(void* memory, const std::nothrow_t& /*nothrow*/) noexcept { std::free(memory); }
 void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size, alignment); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/units.h"
@@ -53,6 +54,28 @@ inline net::Topology star(int count, Bandwidth rate, Duration latency) {
   const std::uint32_t spec = builder.add_spec(plain_link(rate, latency));
   const DeviceId hub = builder.add_switch(plain_switch("s0"));
   for (int i = 0; i < count; ++i) builder.add_cable(builder.device_of(static_cast<std::uint32_t>(i), 0), hub, spec);
+  return std::move(builder).freeze();
+}
+
+// Eight GPUs as in a DGX-1 with V100: 25 GB/s per link, eight pairs joined by two (network-models §1.6).
+inline net::Topology cube_mesh() {
+  constexpr std::pair<std::uint32_t, std::uint32_t> kDoubled[] = {{0, 3}, {0, 4}, {1, 2}, {1, 5},
+                                                                  {2, 3}, {4, 7}, {5, 6}, {6, 7}};
+  constexpr std::pair<std::uint32_t, std::uint32_t> kSingle[] = {{0, 1}, {0, 2}, {1, 3}, {2, 6},
+                                                                 {3, 7}, {4, 5}, {4, 6}, {5, 7}};
+  net::TopologyBuilder builder;
+  net::HostTemplate host;
+  for (int g = 0; g < 8; ++g) {
+    net::TemplateDevice device;
+    device.name = "gpu" + std::to_string(g);
+    host.devices.push_back(device);
+  }
+  net::LinkSpec one = plain_link(Bandwidth::from_bytes_per_second(25'000'000'000), {});
+  net::LinkSpec two = plain_link(2 * one.rate, {});
+  two.width = 2;
+  for (const auto& [a, b] : kDoubled) add_template_cable(host, a, b, builder.add_spec(two));
+  for (const auto& [a, b] : kSingle) add_template_cable(host, a, b, builder.add_spec(one));
+  builder.add_host(builder.add_template(host));
   return std::move(builder).freeze();
 }
 

@@ -118,7 +118,7 @@ void FlowFabric::complete() {
     deliver_later(index, latency);
     listener.on_source_free(TransferId{index}, tag);
   }
-  arm();
+  if (!solve_.armed()) arm();  // the solve arms by the new rates; an event by the old ones would only come too late
 }
 
 void FlowFabric::leave(std::uint32_t index, double moved) {
@@ -228,11 +228,13 @@ void FlowFabric::set_rate(std::uint32_t index, double rate) {
     flow.finish = simulator_.now();
   } else {
     const double left = std::ceil(flow.remaining / rate);
-    // A flow that would take longer than the clock's range is as good as starved; the run ends by its own limits.
     constexpr double kRange = 9e18;
-    flow.finish = left < kRange - static_cast<double>(simulator_.now().ps())
-                      ? simulator_.now() + Duration::from_ps(static_cast<std::int64_t>(left))
-                      : Time::max();
+    if (left >= kRange - static_cast<double>(simulator_.now().ps())) {
+      throw ConfigError(
+          fmt::format("a transfer of {} bytes at {:.3g} GB/s would end after more than 106 days, the range of simulated time",
+                      flow.bytes, rate * 1e3));
+    }
+    flow.finish = simulator_.now() + Duration::from_ps(static_cast<std::int64_t>(left));
   }
   heap_update(index);
 }

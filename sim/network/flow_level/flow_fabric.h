@@ -27,6 +27,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   ResourceId add_resource(std::string name, double capacity) override;
   [[nodiscard]] std::string resource_name(ResourceId resource) const override;
   [[nodiscard]] double capacity(ResourceId resource) const override { return solver_.capacity(resource); }
+  [[nodiscard]] std::size_t resource_count() const override { return solver_.resource_count(); }
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return footprints_[footprint.index()]; }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;

@@ -3,30 +3,14 @@
 #include <fmt/format.h>
 
 #include "sim/core/config/quantity.h"
+#include "sim/network/import/xml_text.h"
 
 namespace weft::net {
 namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;  // XML has no other control characters
-    }
-  }
+  append_escaped(out, text);
   return out;
 }
 

@@ -1,4 +1,5 @@
 #include "sim/network/import/nccl_xml.h"
+#include "sim/network/import/xml_text.h"
 
 #include <fmt/format.h>
 
@@ -65,36 +66,6 @@ class TreeBuilder {
  private:
   const SourceText& source_;
 };
-
-void append_escaped(std::string& out, std::string_view value) {
-  for (const char c : value) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      case '\t':
-        out += "&#9;";
-        break;
-      case '\r':
-        out += "&#13;";
-        break;
-      default:
-        out += c;
-    }
-  }
-}
 
 void append_element(std::string& out, const XmlElement& element, std::size_t indent) {
   out.append(indent, ' ');

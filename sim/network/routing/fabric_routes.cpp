@@ -120,29 +120,25 @@ int FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
   return distances_[leaf][from];
 }
 
-std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b, SwitchIndex& leaf_b) const {
+std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b) const {
+  // All uplinks that lead to the nearest of the destination's leaves, each once.
   std::vector<LinkId> best;
   int best_distance = -1;
-  for (const LinkId down : topology_->uplinks(nic_b)) {
-    const SwitchIndex leaf = index_of_[topology_->link(down).to.index()];
-    for (const LinkId up : topology_->uplinks(nic_a)) {
-      const int d = distance(index_of_[topology_->link(up).to.index()], leaf);
-      if (d < 0 || (best_distance >= 0 && d > best_distance)) continue;
-      if (d < best_distance || best_distance < 0) {
-        best.clear();
-        best_distance = d;
-        leaf_b = leaf;
-      }
-      if (leaf == leaf_b) best.push_back(up);
+  for (const LinkId up : topology_->uplinks(nic_a)) {
+    int nearest = -1;
+    for (const LinkId down : topology_->uplinks(nic_b)) {
+      const int d = distance(index_of_[topology_->link(up).to.index()], index_of_[topology_->link(down).to.index()]);
+      if (d >= 0 && (nearest < 0 || d < nearest)) nearest = d;
     }
+    if (nearest < 0 || (best_distance >= 0 && nearest > best_distance)) continue;
+    if (nearest != best_distance) best.clear();
+    best_distance = nearest;
+    best.push_back(up);
   }
   return best;
 }
 
-bool FabricRoutes::joined(DeviceId nic_a, DeviceId nic_b) const {
-  SwitchIndex leaf = 0;
-  return !usable_uplinks(nic_a, nic_b, leaf).empty();
-}
+bool FabricRoutes::joined(DeviceId nic_a, DeviceId nic_b) const { return !usable_uplinks(nic_a, nic_b).empty(); }
 
 void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
                           std::vector<NextHop>& out) const {
@@ -169,8 +165,7 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
 
 void FabricRoutes::next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std::vector<NextHop>& out) const {
   if (topology_->host_of(at) >= 0) {  // a NIC: its uplinks
-    SwitchIndex leaf = 0;
-    const std::vector<LinkId> uplinks = usable_uplinks(at, nic_b, leaf);
+    const std::vector<LinkId> uplinks = usable_uplinks(at, nic_b);
     if (!uplinks.empty()) select(at, -1, uplinks, nic_b, flow, out);
     return;
   }
@@ -204,7 +199,7 @@ RouteFragment FabricRoutes::route(DeviceId nic_a, DeviceId nic_b, const Flow& fl
   // Between two leaves every spread flow takes the same links: only uplink and downlink differ.
   const Link& first = topology_->link(up[0]);
   const Link& last = topology_->link(topology_->link(down[0]).twin);
-  const std::uint64_t key = (std::uint64_t{first.to.value()} << 32) | last.from.value();
+  const SpreadKey key{first.to.value(), last.from.value(), first.spec, last.spec};
   auto found = spread_cache_.find(key);
   if (found == spread_cache_.end()) {
     RouteFragment whole = walk(nic_a, nic_b, flow);
@@ -213,7 +208,6 @@ RouteFragment FabricRoutes::route(DeviceId nic_a, DeviceId nic_b, const Flow& fl
     });
     found = spread_cache_.emplace(key, std::move(whole)).first;
   }
-  // Latency and fill are those of the pair that came first: links between hosts and one leaf are of one kind.
   RouteFragment fragment = found->second;
   fragment.links.emplace_back(up[0].value(), 1.0);
   fragment.links.emplace_back(topology_->link(down[0]).twin.value(), 1.0);

@@ -1,6 +1,7 @@
 // Routes over the fabric between hosts: equal-cost next hops per (switch, leaf), interned. Part of the router.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,7 +39,7 @@ class FabricRoutes {
 
   [[nodiscard]] const std::vector<std::uint32_t>& table(SwitchIndex leaf) const;  // set id by switch
   [[nodiscard]] int distance(SwitchIndex from, SwitchIndex leaf) const;           // -1: not joined
-  [[nodiscard]] std::vector<LinkId> usable_uplinks(DeviceId nic_a, DeviceId nic_b, SwitchIndex& leaf_b) const;
+  [[nodiscard]] std::vector<LinkId> usable_uplinks(DeviceId nic_a, DeviceId nic_b) const;
   void select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
               std::vector<NextHop>& out) const;
   [[nodiscard]] RouteFragment walk(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;
@@ -55,7 +56,9 @@ class FabricRoutes {
   mutable std::vector<std::vector<int>> distances_;
   mutable std::vector<std::vector<LinkId>> sets_;
   mutable std::map<std::vector<LinkId>, std::uint32_t> set_ids_;
-  mutable std::unordered_map<std::uint64_t, RouteFragment> spread_cache_;  // (leaf, leaf), where the policy spreads
+  // By leaves and by the kinds of the links between them and the NICs, where the policy spreads.
+  using SpreadKey = std::array<std::uint32_t, 4>;
+  mutable std::map<SpreadKey, RouteFragment> spread_cache_;
 };
 
 }  // namespace weft::net

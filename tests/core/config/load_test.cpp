@@ -69,13 +69,6 @@ TEST_F(LoadTest, RefusesFoldersAndPipes) {
   EXPECT_EQ(load_error("pipe.yaml"), "pipe.yaml: error: cannot read this file: it is not a regular file\n");
 }
 
-TEST_F(LoadTest, RefusesUnreadableFiles) {
-  if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
-  write("secret.yaml", "a: 1\n");
-  fs::permissions("secret.yaml", fs::perms::none);
-  EXPECT_EQ(load_error("secret.yaml"), "secret.yaml: error: cannot read this file: it cannot be opened\n");
-}
-
 TEST_F(LoadTest, RefusesFilesOver64MiBWithoutReadingThem) {
   // Sparse: takes no disk. One byte less is read, and refused for what it holds.
   write("huge.yaml", "");
