@@ -8,8 +8,8 @@ add_library(weft_warnings INTERFACE)
 add_library(weft::warnings ALIAS weft_warnings)
 target_compile_options(weft_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # g++ 12 reports the inside of std::string when it optimizes (GCC bugs 105329, 105562); asan and valgrind find real cases.
-  target_compile_options(weft_warnings INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+  # g++ 12 reports the inside of std::string and std::vector when it optimizes (GCC bugs 105329, 105562); asan and valgrind find real cases.
+  target_compile_options(weft_warnings INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow)
 endif()
 if(WEFT_DEVELOPER_MODE)
   target_compile_options(weft_warnings INTERFACE -Werror)
