@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   try {
     weft::Diagnostics diagnostics;
     Recorder recorder{argv[2]};
-    const weft::plan::RunResult result = weft::plan::run_scenario(weft::plan::load_scenario(argv[1], {}, diagnostics), &recorder);
+    const weft::plan::RunResult result =
+        weft::plan::run_scenario(weft::plan::load_scenario(argv[1], {}, diagnostics), &recorder);
     std::cout << result.events << " events\n";
   } catch (const weft::ConfigError& error) {
     std::cerr << error.what();
