@@ -3,7 +3,6 @@ loops without an end in scripts, and paths of one machine.
 """
 
 import re
-import tempfile
 
 import repository
 
@@ -54,15 +53,7 @@ def self_test():
         "tests/data/log.txt": "TO" "DO /wo" "rk/log\n",
         "README.md": "network/work/topics, hackers\n",
     }
-    complaints = []
-    for name, path, content, *parts in cases:
-        with tempfile.TemporaryDirectory() as root:
-            repository.write(root, allowed | {path: content})
-            complaints += repository.expect(name, check(root), *parts)
-    with tempfile.TemporaryDirectory() as root:
-        repository.write(root, allowed)
-        complaints += [f"self-test: nothing is wrong with {complaint}" for complaint in check(root)]
-    return complaints
+    return repository.complaints_about(check, cases, allowed)
 
 
 if __name__ == "__main__":

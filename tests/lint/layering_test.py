@@ -4,7 +4,6 @@ core <- network <- collectives <- workloads <- planning <- apps: a file includes
 """
 
 import re
-import tempfile
 
 import repository
 
@@ -79,15 +78,7 @@ def self_test():
         "sim/network/packet_level/fine.cpp": 'std::string_view a; // std::function is not for here\nf("std::string");\n',
         "sim/apps/main.cpp": '#include <CLI/CLI.hpp>\n#include "sim/planning/scenario.h"\n#include "sim/apps/print.h"\n',
     }
-    complaints = []
-    for name, path, content, *parts in cases:
-        with tempfile.TemporaryDirectory() as root:
-            repository.write(root, allowed | {path: content})
-            complaints += repository.expect(name, check(root), *parts)
-    with tempfile.TemporaryDirectory() as root:
-        repository.write(root, allowed)
-        complaints += [f"self-test: nothing is wrong with {complaint}" for complaint in check(root)]
-    return complaints
+    return repository.complaints_about(check, cases, allowed)
 
 
 if __name__ == "__main__":

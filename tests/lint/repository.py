@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE for these tests
 BUILD_FOLDERS = {".git", "build", "out", "__pycache__"}
@@ -57,3 +58,17 @@ def expect(name, complaints, *parts):
     if len(complaints) == 1 and all(part in complaints[0] for part in parts):
         return []
     return [f"self-test {name}: expected one complaint with {parts}, got {complaints}"]
+
+
+def complaints_about(check, cases, allowed):
+    """For self-tests: what is wrong with `check`. It must find nothing in the tree `allowed`, and one thing in it with the file of
+    each case, (name, path, content, parts of the complaint...)."""
+    complaints = []
+    for name, path, content, *parts in cases:
+        with tempfile.TemporaryDirectory() as root:
+            write(root, allowed | {path: content})
+            complaints += expect(name, check(root), *parts)
+    with tempfile.TemporaryDirectory() as root:
+        write(root, allowed)
+        complaints += [f"self-test: nothing is wrong with {complaint}" for complaint in check(root)]
+    return complaints

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,24 @@ inline std::vector<LinkSpec> links_between(const Topology& topology, const std::
 
 inline std::size_t count_of(const Topology& topology, DeviceKind kind) {
   return topology.host_template(0).of_kind(kind).size();
+}
+
+// Every broken file of that extension beside the exact message `importer(text, name, profile)` must produce.
+inline void expect_every_broken_file_explained(const std::string& extension, int at_least, const auto& importer) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(data_path("topologies/broken"))) {
+    if (entry.path().extension() != extension) continue;
+    ++files;
+    const std::string name = entry.path().filename().string();
+    const std::string expected = data_text("topologies/broken/" + entry.path().stem().string() + ".expected");
+    try {
+      static_cast<void>(importer(read_text_file(entry.path().string()), name, default_profile()));
+      ADD_FAILURE() << name << " was accepted";
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.what(), expected) << name;
+    }
+  }
+  EXPECT_GE(files, at_least);
 }
 
 }  // namespace weft::net::test

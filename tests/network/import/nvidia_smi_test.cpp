@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "tests/network/import/import_support.h"
 
 namespace weft::net {
@@ -95,20 +93,7 @@ TEST(NvidiaSmiTest, GpusBehindOneHostBridgeAreOnOneCpu) {
 }
 
 TEST(NvidiaSmiTest, ExplainsEveryBrokenMatrix) {
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(data_path("topologies/broken"))) {
-    if (entry.path().extension() != ".txt") continue;
-    ++files;
-    const std::string name = entry.path().filename().string();
-    const std::string expected = data_text("topologies/broken/" + entry.path().stem().string() + ".expected");
-    try {
-      static_cast<void>(import_nvidia_smi(read_text_file(entry.path().string()), name, default_profile()));
-      ADD_FAILURE() << name << " was accepted";
-    } catch (const ConfigError& error) {
-      EXPECT_EQ(error.what(), expected) << name;
-    }
-  }
-  EXPECT_GE(files, 9);
+  test::expect_every_broken_file_explained(".txt", 9, [](const auto&... arguments) { return import_nvidia_smi(arguments...); });
 }
 
 }  // namespace
