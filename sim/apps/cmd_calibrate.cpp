@@ -34,6 +34,7 @@ struct CalibrateOptions {
   std::string cluster;
   std::string keys;
   std::string sizes;
+  double prior = 0;
   std::string output;
   std::string validate_from;
   std::string name;
@@ -151,6 +152,25 @@ void write_result(std::ostream& out, const plan::ResultHeader& header, const pla
   json.finish();
 }
 
+// "64M" is a size, "8-1G" every size between that a log has.
+void take_sizes(const std::string& text, const plan::MeasurementSet& set, std::vector<Bytes>& sizes) {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string::npos) {
+    sizes.push_back(size_of("--sizes", text));
+    return;
+  }
+  const Bytes first = size_of("--sizes", text.substr(0, dash));
+  const Bytes last = size_of("--sizes", text.substr(dash + 1));
+  const std::size_t before = sizes.size();
+  for (const plan::Measurement& measurement : set.measurements) {
+    for (const plan::NcclTestsRow& row : measurement.log.rows) {
+      const bool wanted = row.out_of_place && row.bytes > Bytes{} && row.bytes >= first && row.bytes <= last;
+      if (wanted && std::ranges::find(sizes, row.bytes) == sizes.end()) sizes.push_back(row.bytes);
+    }
+  }
+  if (sizes.size() == before) throw ConfigError(fmt::format("--sizes: no log has a row of a size in {}", text));
+}
+
 int run_calibrate(const CalibrateOptions& options) {
   plan::Overrides overrides = to_overrides(options.common);
   for (const auto& [key, value] : overrides.nccl) coll::nccl::Settings{}.set(key, value);  // names and values are known ones
@@ -167,7 +187,7 @@ int run_calibrate(const CalibrateOptions& options) {
       .predict = {.grain = overrides.grain.value_or(coll::Grain::kAuto),
                   .seed = overrides.seed.value_or(1),
                   .shuffle_ties = overrides.shuffle_ties.value_or(0)}};
-  for (const std::string& size : split_list(options.sizes)) fit.sizes.push_back(size_of("--sizes", size));
+  fit.prior = options.prior;
   if (fit.name.empty() && options.output != "-") fit.name = std::filesystem::path{options.output}.stem().string();
   const Outputs outputs = outputs_of(options.common, "calibrate");
   check_output(options.output);
@@ -175,6 +195,7 @@ int run_calibrate(const CalibrateOptions& options) {
 
   const plan::MeasurementSet set =
       plan::read_measurements(options.measurements, plan::parse_nccl_settings(options.common.nccl));
+  for (const std::string& sizes : split_list(options.sizes)) take_sizes(sizes, set, fit.sizes);
   const bool starts_from_defaults = !overrides.profile && names_output(options.cluster, options.output);
   if (starts_from_defaults) overrides.sets.emplace_back("profile", "{kind: profile, name: defaults}");
   Diagnostics diagnostics;
@@ -232,7 +253,13 @@ void add_calibrate(CLI::App& app, int& exit_code) {
   };
   text("--cluster,-c", options->cluster, "Cluster file", "FILE")->required();
   text("--fit", options->keys, "Parameters to fit, by key ('weft list parameters')", "KEY,...")->required();
-  text("--sizes", options->sizes, "Sizes of the rows to fit to; the others are held out", "SIZE,...")->required();
+  text("--sizes", options->sizes, "Sizes of the rows to fit to (8-1G: all between); the others are held out", "SIZE,...")
+      ->required();
+  command
+      ->add_option("--prior", options->prior,
+                   "Hold each parameter near its value so far: a factor of e^WIDTH weighs as a row 3 % off; 0: free")
+      ->type_name("WIDTH")
+      ->check(CLI::Range(0.0, 100.0));
   text("-o,--output", options->output, "Profile to write; - is standard output", "FILE")->required();
   text("--validate-from", options->validate_from, "Smallest held-out size that the profile states an error for", "SIZE");
   text("--name", options->name, "Name of the profile; absent: that of its file", "NAME");

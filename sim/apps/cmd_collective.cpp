@@ -15,6 +15,7 @@
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/collectives/builtin.h"
+#include "sim/collectives/msccl/algorithm.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
@@ -42,6 +43,8 @@ struct CollectiveOptions {
   std::string algorithm;
   std::string protocol;
   int channels = 0;
+  bool cuda_graph = false;
+  std::string msccl;
 };
 
 // NCCL's own names, in the spelling of NCCL_ALGO and NCCL_PROTO.
@@ -149,6 +152,10 @@ int run_collective(const CollectiveOptions& options) {
   sweep.options.settings = plan::nccl_settings(cluster, overrides);
   sweep.options.grain = overrides.grain.value_or(coll::Grain::kAuto);
   sweep.options.channels = options.channels;
+  sweep.options.cuda_graph = options.cuda_graph;
+  sweep.options.iterations = static_cast<int>(options.iterations);
+  const auto custom = options.msccl.empty() ? nullptr : coll::msccl_algorithm(options.msccl);
+  sweep.options.custom = custom.get();
   if (!options.algorithm.empty()) take_algorithm(options.algorithm, sweep.options);
   if (!options.protocol.empty()) take_protocol(options.protocol, sweep.options);
 
@@ -231,12 +238,14 @@ void add_collective(CLI::App& app, int& exit_code) {
   command->add_option("-r,--root", options->root, "Root of broadcast, reduce, gather and scatter")
       ->type_name("RANK")
       ->capture_default_str();
-  command->add_option("-n,--iters", options->iterations, "Iterations; all of them take the same time, so one is simulated")
+  command->add_option("-n,--iters", options->iterations, "Calls in the timed loop; nccl-tests makes 20")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  command->add_flag("-G,--cudagraph", options->cuda_graph, "The loop is one CUDA graph on each GPU");
   command->add_option("--algo", options->algorithm, "Algorithm; absent: as NCCL chooses")->type_name("NAME");
   command->add_option("--proto", options->protocol, "Protocol of NCCL: Simple, LL, LL128")->type_name("NAME");
+  command->add_option("--msccl", options->msccl, "Custom algorithm: an MSCCL XML file")->type_name("FILE");
   command->add_option("--channels", options->channels, "Channels; absent: as NCCL chooses")
       ->type_name("N")
       ->check(CLI::Range(1, 64));

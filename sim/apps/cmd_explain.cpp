@@ -1,25 +1,64 @@
-// weft explain THING: what a model assumes and leaves out, what a parameter means, what a profile says.
+// weft explain THING: what a model assumes and leaves out, what a parameter means, what a profile says, and which channels NCCL
+// makes of a cluster.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "sim/apps/command.h"
+#include "sim/apps/output.h"
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
 #include "sim/planning/explain.h"
+#include "sim/planning/explain_channels.h"
 
 namespace weft::apps {
 namespace {
 
 struct ExplainOptions {
   std::vector<std::string> words;
-  std::string profile;
   std::string cluster;
+  std::string topology_xml;
+  std::optional<int> nodes;
+  std::optional<int> gpus;
+  std::string graph_xml;
+  CommonOptions common;
+
+  [[nodiscard]] bool about_channels() const {
+    return !cluster.empty() || !topology_xml.empty() || nodes || gpus || !graph_xml.empty() || !common.nccl.empty() ||
+           !common.json.empty();
+  }
 };
+
+void explain_channels(const ExplainOptions& options) {
+  if (options.cluster.empty() == options.topology_xml.empty()) {
+    throw ConfigError("explain channels: expected either --cluster FILE or --topo-xml FILE");
+  }
+  if (options.graph_xml == "-" && options.common.json == "-") {
+    throw ConfigError("only one of --xml and --json can go to standard output");
+  }
+  if (options.gpus && *options.gpus < 1) throw ConfigError(fmt::format("-g: expected 1 GPU or more, got {}", *options.gpus));
+  const plan::ChannelQuestion question{.nodes = options.nodes, .gpus = options.gpus, .overrides = to_overrides(options.common)};
+  Diagnostics diagnostics;
+  const plan::ChannelReport report = options.cluster.empty() ? plan::explain_channels_of_xml(options.topology_xml, question)
+                                                             : plan::explain_channels(options.cluster, question, diagnostics);
+  print_warnings(diagnostics, options.common);
+  if (options.graph_xml != "-" && options.common.json != "-") fmt::print("{}", plan::channels_text(report));
+  if (!options.graph_xml.empty()) {
+    write_file(options.graph_xml, [&](std::ostream& out) { out << plan::channels_graph_xml(report); });
+  }
+  if (!options.common.json.empty()) {
+    plan::ResultHeader header;
+    header.command = "explain channels";
+    header.command_line = command_line();
+    header.warnings = warning_texts(diagnostics);
+    write_file(options.common.json, [&](std::ostream& out) { plan::write_channels(out, header, report); });
+  }
+}
 
 std::string text_for(const ExplainOptions& options) {
   const std::string& thing = options.words.front();
@@ -28,11 +67,21 @@ std::string text_for(const ExplainOptions& options) {
     throw ConfigError(fmt::format("expected one thing to explain, got {}; `weft explain profile FILE` takes two words",
                                   options.words.size()));
   }
-  if (thing == "channels" && !options.cluster.empty()) return plan::explain_channels(options.cluster);
-  if (!options.cluster.empty()) throw ConfigError("--cluster goes with `weft explain channels`");
-  if (options.profile.empty()) return plan::explain(thing);
-  const Profile profile = plan::find_profile(options.profile);
+  if (options.about_channels()) {
+    throw ConfigError("--cluster, --topo-xml, --nodes, -g, --nccl, --xml and --json go with `weft explain channels`");
+  }
+  if (options.common.profile.empty()) return plan::explain(thing);
+  const Profile profile = plan::find_profile(options.common.profile);
   return plan::explain(thing, &profile);
+}
+
+void run_explain(const ExplainOptions& options) {
+  const bool channels = options.words.size() == 1 && options.words.front() == "channels";
+  if (channels && options.about_channels()) {
+    explain_channels(options);
+  } else {
+    fmt::print("{}", text_for(options));
+  }
 }
 
 }  // namespace
@@ -47,12 +96,21 @@ void add_explain(CLI::App& app, int& exit_code) {
                    "`profile FILE`")
       ->required()
       ->type_name("THING");
-  command->add_option("--profile", options->profile, "Show a parameter's value in this profile")->type_name("FILE");
-  command
-      ->add_option("--cluster", options->cluster, "With `channels`: print the rings of this cluster as NCCL_DEBUG=INFO would")
-      ->type_name("FILE");
+  const auto text = [&](const char* name, std::string& value, const char* help) {
+    command->add_option(name, value, help)->type_name("FILE");
+  };
+  text("--profile", options->common.profile, "Show a parameter's value in this profile");
+  text("--cluster", options->cluster, "With `channels`: print this cluster's rings and trees as NCCL_DEBUG=INFO would");
+  text("--topo-xml", options->topology_xml, "With `channels`: the same of nodes like the one of this NCCL topology file");
+  command->add_option("--nodes", options->nodes, "With `channels`: so many nodes")->type_name("N");
+  command->add_option("-g,--ngpus", options->gpus, "With `channels`: the first GPUs of every node only")->type_name("N");
+  command->add_option("--nccl", options->common.nccl, "With `channels`: set an environment variable of NCCL, or version=2.30")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  text("--xml", options->graph_xml, "With `channels`: write NCCL's graph file; - is standard output");
+  text("--json", options->common.json, "With `channels`: write the result as JSON; - is standard output");
   command->callback([options, &exit_code] {
-    fmt::print("{}", text_for(*options));
+    run_explain(*options);
     exit_code = kOk;
   });
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
@@ -47,11 +48,26 @@ struct CallSizes {
 // Bus bandwidth over algorithm bandwidth (nccl-model §8.2): 2(n-1)/n for all-reduce, and so on.
 [[nodiscard]] double bus_factor(Collective collective, int ranks);
 
+// One channel's part of a call: of the vector, or of each rank's block for all-gather and reduce-scatter. Parts are contiguous,
+// in channel order.
+struct ChannelShare {
+  Bytes bytes;
+  Bytes chunk;  // largest chunk one step moves
+  bool operator==(const ChannelShare&) const = default;
+};
+
 struct Choice {
   std::string algorithm = {};  // registered name: "ring", "plain_ring", "direct", ...
   std::string protocol = {};   // "Simple"; empty for textbook algorithms
   int channels = 1;
   Bytes chunk{2 << 20};  // largest chunk one step of a channel moves
+  int warps = 0;         // of each CTA; 0: not said
+  // What NCCL's planner gave each channel (nccl-model §4.6), `channels` of them; empty: an even split in steps of `chunk`.
+  std::vector<ChannelShare> shares = {};
+  // Point-to-point transfers in NCCL's order (nccl-model §3.6): the parts each is cut into, every part on a channel of its own,
+  // and the bytes of all parts but the last; 0: even parts of whole 4 KiB.
+  int channels_per_transfer = 1;
+  Bytes transfer_part = {};
 };
 
 }  // namespace weft::coll

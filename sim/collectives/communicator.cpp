@@ -1,6 +1,7 @@
 #include "sim/collectives/communicator.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -17,14 +18,16 @@ Communicator::Communicator(const net::Topology& topology, std::vector<DeviceId> 
   WEFT_CHECK(distinct.back().index() < topology.device_count());
   WEFT_CHECK(std::adjacent_find(distinct.begin(), distinct.end()) == distinct.end());
 
-  std::vector<std::int32_t> hosts;
-  for (const DeviceId device : devices_) {
-    const std::int32_t host = topology.host_of(device);
+  // Nodes are numbered in the order in which ranks first meet them.
+  std::unordered_map<std::int32_t, int> node_of_host;  // looked up only, never walked
+  for (Rank rank = 0; rank < ranks(); ++rank) {
+    const std::int32_t host = topology.host_of(device(rank));
     WEFT_CHECK(host >= 0);  // a fabric switch holds no rank
-    hosts.push_back(host);
+    const auto [at, is_new] = node_of_host.try_emplace(host, nodes());
+    if (is_new) node_ranks_.emplace_back();
+    node_of_.push_back(at->second);
+    node_ranks_[static_cast<std::size_t>(at->second)].push_back(rank);
   }
-  std::sort(hosts.begin(), hosts.end());
-  nodes_ = static_cast<int>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 
   positions_.reserve(rings_.size());
   for (const RingOrder& order : rings_) {
@@ -38,6 +41,12 @@ Communicator::Communicator(const net::Topology& topology, std::vector<DeviceId> 
     }
     positions_.push_back(std::move(positions));
   }
+}
+
+void Communicator::set_trees(std::vector<Tree> trees) {
+  WEFT_CHECK(trees.empty() || trees.size() == rings_.size());
+  for (const Tree& tree : trees) WEFT_CHECK(tree.size() == devices_.size());
+  trees_ = std::move(trees);
 }
 
 int Communicator::position(int channel, Rank rank) const {

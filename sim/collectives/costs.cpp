@@ -1,46 +1,228 @@
 #include "sim/collectives/costs.h"
 
-namespace weft::coll {
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
-// Defaults: fits on a 4 x H200 node (nccl-calibration-notes, "Parameters").
-const ParamGroup<SimpleCosts> simple_costs{
-    "collectives.simple",
-    "NCCL's Simple protocol",
+namespace weft::coll {
+namespace {
+
+constexpr const char* kNotes = "nccl-calibration-notes, 'Parameters' (4 x H200)";
+constexpr const char* kHwLat = "nccl-model §5.1: what NCCL's own tuning plans with";
+
+Bandwidth gigabytes(double per_second) { return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(per_second * 8e9)); }
+
+// The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
+// are NCCL's own plans where nothing was measured.
+template <class S>
+std::vector<Param<S>> protocol_params() {
+  const auto latency = [](const char* name, Duration S::*member, const char* reference, const char* description) {
+    return param<S>(name, member,
+                    {.max = 1_ms, .source = ParamSource::kLiterature, .reference = reference, .description = description});
+  };
+  const auto rate = [](const char* name, Bandwidth S::*member, const char* description) {
+    return param<S>(name, member, {.source = ParamSource::kLiterature, .reference = kNotes, .description = description});
+  };
+  const auto ratio = [](const char* name, double S::*member, const char* description) {
+    return param<S>(name, member,
+                    {.unit = "ratio",
+                     .min = 0.0,
+                     .max = 2.0,
+                     .source = ParamSource::kLiterature,
+                     .reference = kNotes,
+                     .description = description});
+  };
+  return {
+      latency("base_latency", &S::base_latency, kNotes, "of a kernel, before its first step"),
+      latency("channel_latency", &S::channel_latency, kNotes, "from the start of one channel to the next one's"),
+      latency("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
+      latency("host_hop_latency", &S::host_hop_latency, kHwLat, "until a peer through PCIe or host memory does"),
+      latency("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
+      latency("slice_latency", &S::slice_latency, kNotes, "synchronisation before the bytes of a slice"),
+      latency("empty_slice_latency", &S::empty_slice_latency, kNotes, "the same of a slice without bytes"),
+      latency("step_gap", &S::step_gap, kNotes, "from the end of a slice with data to the next"),
+      latency("step_occupancy", &S::step_occupancy, kNotes, "least time from a slice with data to the next"),
+      rate("channel_rate", &S::channel_rate, "most that one channel's thread block moves"),
+      rate("copy_rate", &S::copy_rate, "the same where it only receives; 0: channel_rate"),
+      ratio("thread_exponent", &S::thread_exponent, "how much faster a pass is with fewer threads"),
+      ratio("first_pass", &S::first_pass, "cost of a slice's first pass over that of the next"),
+  };
+}
+
+void apply(StepCosts& costs, const ProtocolCosts& of) {
+  costs.start = of.base_latency;
+  costs.channel_start = of.channel_latency;
+  costs.hop = {of.hop_latency, of.host_hop_latency, of.net_hop_latency};
+  costs.slice = of.slice_latency;
+  costs.empty_slice = of.empty_slice_latency;
+  costs.after_slice = of.step_gap;
+  costs.least_slice = of.step_occupancy;
+  costs.rate = of.channel_rate;
+  costs.copy_rate = of.copy_rate;
+  costs.first_pass = of.first_pass;
+}
+
+Bandwidth scaled(Bandwidth rate, double by) {
+  return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(rate.bits_per_second()) * by));
+}
+
+}  // namespace
+
+SimpleCosts::SimpleCosts()
+    : ProtocolCosts{.base_latency = 12_us,
+                    .channel_latency = 170_ns,
+                    .hop_latency = 900_ns,
+                    .host_hop_latency = 3'500_ns,
+                    .net_hop_latency = 10_us,
+                    .slice_latency = 1'500_ns,
+                    .empty_slice_latency = 300_ns,
+                    .step_gap = {},
+                    .step_occupancy = {},
+                    .channel_rate = gigabytes(30.3),
+                    .copy_rate = {}} {}
+
+LlCosts::LlCosts()
+    : ProtocolCosts{.base_latency = 4'300_ns,
+                    .channel_latency = {},
+                    .hop_latency = 550_ns,
+                    .host_hop_latency = 1'000_ns,
+                    .net_hop_latency = 2'700_ns,
+                    .slice_latency = 50_ns,
+                    .empty_slice_latency = 50_ns,
+                    .step_gap = 700_ns,
+                    .step_occupancy = {},
+                    .channel_rate = gigabytes(8.5),
+                    .copy_rate = {},
+                    .thread_exponent = 0.5,
+                    .first_pass = 0.7} {}
+
+Ll128Costs::Ll128Costs()
+    : ProtocolCosts{.base_latency = 4'300_ns,
+                    .channel_latency = {},
+                    .hop_latency = 1'500_ns,
+                    .host_hop_latency = 2'500_ns,
+                    .net_hop_latency = 4'000_ns,
+                    .slice_latency = 50_ns,
+                    .empty_slice_latency = 50_ns,
+                    .step_gap = 2'000_ns,
+                    .step_occupancy = {},
+                    .channel_rate = gigabytes(18.8),
+                    .copy_rate = {},
+                    .thread_exponent = 0.5,
+                    .first_pass = 0.7} {}
+
+P2pCosts::P2pCosts()
+    : ProtocolCosts{.base_latency = 2'900_ns,
+                    .channel_latency = 300_ns,
+                    .hop_latency = 800_ns,
+                    .host_hop_latency = 3'500_ns,
+                    .net_hop_latency = 10_us,
+                    .slice_latency = 800_ns,
+                    .empty_slice_latency = 300_ns,
+                    .step_gap = {},
+                    .step_occupancy = {},
+                    .channel_rate = gigabytes(21.3),
+                    .copy_rate = gigabytes(41)} {}
+
+const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol", protocol_params<SimpleCosts>()};
+const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", protocol_params<LlCosts>()};
+const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol", protocol_params<Ll128Costs>()};
+const ParamGroup<P2pCosts> p2p_costs{"collectives.p2p", "NCCL's send/recv kernel", protocol_params<P2pCosts>()};
+
+const ParamGroup<InSwitchCosts> in_switch_costs{
+    "collectives.in_switch",
+    "NVLS and CollNet kernels",
     {
-        param("base_latency", &SimpleCosts::base_latency,
-              {.max = 1_ms,
-               .source = ParamSource::kLiterature,
-               .reference = "nccl-calibration-notes: Simple kernel base 12.5 us (H200)",
-               .description = "start and end of the kernel, and the fill of its pipeline"}),
-        param("step_latency", &SimpleCosts::step_latency,
-              {.max = 1_ms,
-               .source = ParamSource::kLiterature,
-               .reference = "nccl-calibration-notes: Simple hop 1.1 us (H200)",
-               .description = "synchronisation of one message with its receiver"}),
-        param("channel_rate", &SimpleCosts::channel_rate,
-              {.min = Bandwidth::from_bytes_per_second(1'000'000),
-               .source = ParamSource::kLiterature,
-               .reference = "nccl-calibration-notes: Simple rate of one CTA 30.3 GB/s (H200)",
+        param("base_latency", &InSwitchCosts::base_latency,
+              {.max = 1_ms, .description = "of a kernel, before its first step; as Simple"}),
+        param("hop_latency", &InSwitchCosts::hop_latency, {.max = 1_ms, .description = "as Simple"}),
+        param("slice_latency", &InSwitchCosts::slice_latency, {.max = 1_ms, .description = "as Simple"}),
+        param("net_hop_latency", &InSwitchCosts::net_hop_latency, {.max = 1_ms, .description = "as Simple"}),
+        param("channel_rate", &InSwitchCosts::channel_rate,
+              {.source = ParamSource::kLiterature,
+               .reference = "nccl-model §10: 270 GB/s on 8 x H100 with 16 thread blocks, 6 to 7.5 of whose 20 warps copy in",
                .description = "most that one channel's thread block moves"}),
+        param("efficiency", &InSwitchCosts::efficiency,
+              {.unit = "ratio",
+               .min = 0.1,
+               .max = 1.0,
+               .source = ParamSource::kLiterature,
+               .reference = "nccl-model §5.2: nvlsEfficiency of Hopper",
+               .description = "share of the links' rate that loads and stores through the switch reach"}),
     }};
 
-const ParamGroup<ChannelCounts> channel_counts{"collectives.channels",
-                                               "channels NCCL opens",
-                                               {
-                                                   param("one_node", &ChannelCounts::one_node,
-                                                         {.min = 1,
-                                                          .max = 64,
-                                                          .source = ParamSource::kLiterature,
-                                                          .reference = "nccl-model §2.5 (H100, H200: 24)",
-                                                          .description = "of a communicator inside one NVLink domain"}),
-                                                   param("several_nodes", &ChannelCounts::several_nodes,
-                                                         {.min = 1,
-                                                          .max = 64,
-                                                          .source = ParamSource::kLiterature,
-                                                          .reference = "nccl-model §2.5 (H100, H200: 16)",
-                                                          .description = "of a communicator over several nodes"}),
-                                               }};
+const ParamGroup<ChannelCosts> channel_costs{
+    "collectives.channels",
+    "what a communicator's channels have in common",
+    {param("service_spread", &ChannelCosts::service_spread,
+           {.unit = "ratio",
+            .min = 0.0,
+            .max = 0.9,
+            .source = ParamSource::kLiterature,
+            .reference = "nccl-calibration-notes, advice 5: channels that start in phase drift apart",
+            .description = "how unequally links serve channels, either way of the mean"})}};
 
-ParamGroups collective_param_groups() { return {&simple_costs, &channel_counts}; }
+ParamGroups collective_param_groups() {
+  return {&simple_costs, &ll_costs, &ll128_costs, &p2p_costs, &in_switch_costs, &channel_costs};
+}
+
+CollectiveCosts::CollectiveCosts(const Profile& profile)
+    : simple{profile.get(simple_costs)},
+      ll{profile.get(ll_costs)},
+      ll128{profile.get(ll128_costs)},
+      p2p{profile.get(p2p_costs)},
+      switched{profile.get(in_switch_costs)},
+      channels{profile.get(channel_costs)} {}
+
+// Constants of this function: nccl-model §4.1 (slots, lines, threads), §4.2 (slices of at least 32 KiB), §4.3 (steps of a
+// chunk).
+StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_slice, bool is_p2p) const {
+  StepCosts costs;
+  costs.rendezvous = false;
+  costs.service_spread = channels.service_spread;
+  costs.slots = 8;
+  const auto passes = [&](const ProtocolCosts& of, int most_warps, std::int64_t bytes_per_warp) {
+    const int used = warps > 0 ? std::min(warps, most_warps) : most_warps;
+    const double share = static_cast<double>(used) / most_warps;
+    // A pass of `share` of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
+    costs.pass = Bytes{used * bytes_per_warp};
+    costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
+  };
+  if (protocol == "LL") {
+    apply(costs, ll);
+    costs.cut_through = true;
+    costs.wire_bytes = 2;
+    passes(ll, 16, 32 * 8);
+  } else if (protocol == "LL128") {
+    apply(costs, ll128);
+    costs.cut_through = true;
+    costs.wire_bytes = 16;
+    costs.per_data_bytes = 15;
+    passes(ll128, 20, 1920);
+  } else {
+    apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
+    if (!one_slice && !is_p2p) {
+      costs.slices = 2;
+      costs.min_slice = 32_KiB;
+      costs.slots = 4;
+    }
+  }
+  return costs;
+}
+
+StepCosts CollectiveCosts::in_switch() const {
+  StepCosts costs;
+  costs.rendezvous = false;
+  costs.service_spread = channels.service_spread;
+  costs.slots = 8;
+  costs.start = switched.base_latency;
+  costs.hop = {switched.hop_latency, switched.hop_latency, switched.net_hop_latency};
+  costs.slice = switched.slice_latency;
+  costs.rate = switched.channel_rate;
+  constexpr std::int64_t kPerMille = 1000;
+  costs.wire_bytes = kPerMille;
+  costs.per_data_bytes = static_cast<std::int64_t>(std::lround(switched.efficiency * kPerMille));
+  return costs;
+}
 
 }  // namespace weft::coll

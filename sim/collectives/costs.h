@@ -1,8 +1,11 @@
-// What collectives cost beyond the bytes on their links: parameter groups of the profile.
+// What collectives cost beyond the bytes on their links: parameter groups of the profile, one for each of NCCL's protocols and
+// one for its send/recv kernel. step_costs.h says how the executor uses them.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
+#include "sim/collectives/step_costs.h"
 #include "sim/core/profile.h"
 #include "sim/core/units.h"
 
@@ -10,23 +13,75 @@ namespace weft::coll {
 
 using namespace literals;
 
-// NCCL's Simple protocol, as this version lumps it (executor.h): one base for kernel start and end, one latency per message,
-// one rate per channel.
-struct SimpleCosts {
-  Duration base_latency = 12'500_ns;                                          // of a kernel, whatever it moves
-  Duration step_latency = 1'100_ns;                                           // per message, beyond the links' own
-  Bandwidth channel_rate = Bandwidth::from_bytes_per_second(30'300'000'000);  // of one CTA
+// Times of one protocol on one kind of GPU. The defaults of each are those of an H200 (nccl-calibration-notes).
+struct ProtocolCosts {
+  Duration base_latency;      // of a kernel: from its turn in the stream to its first step
+  Duration channel_latency;   // channel c starts c times this later
+  Duration hop_latency;       // to a peer over NVLink
+  Duration host_hop_latency;  // to a peer through PCIe or host memory
+  Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
+  Duration slice_latency;     // before the bytes of a slice
+  Duration empty_slice_latency;
+  Duration step_gap;             // from the end of a slice with data to its lane's next one
+  Duration step_occupancy;       // a lane's warps are not free before this has passed since the start of a slice with data
+  Bandwidth channel_rate;        // data rate of one thread block with all its threads
+  Bandwidth copy_rate;           // the same where a step only receives; 0: channel_rate
+  double thread_exponent = 1.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
+  double first_pass = 1.0;       // what the first pass of a slice costs of the others
+};
+struct SimpleCosts : ProtocolCosts {
+  SimpleCosts();
+};
+struct LlCosts : ProtocolCosts {
+  LlCosts();
+};
+struct Ll128Costs : ProtocolCosts {
+  Ll128Costs();
+};
+struct P2pCosts : ProtocolCosts {  // send and recv, in the Simple protocol
+  P2pCosts();
 };
 extern const ParamGroup<SimpleCosts> simple_costs;
+extern const ParamGroup<LlCosts> ll_costs;
+extern const ParamGroup<Ll128Costs> ll128_costs;
+extern const ParamGroup<P2pCosts> p2p_costs;
 
-// How many channels NCCL opens (nccl-model §2.5).
-struct ChannelCounts {
-  std::int64_t one_node = 24;
-  std::int64_t several_nodes = 16;
+// Kernels whose data a switch adds up and copies: NVLS, CollNet.
+struct InSwitchCosts {
+  Duration base_latency = 12_us;
+  Duration hop_latency = 1_us;
+  Duration slice_latency = 1'500_ns;
+  Duration net_hop_latency = 10_us;
+  Bandwidth channel_rate = Bandwidth::from_bits_per_second(400'000'000'000);
+  double efficiency = 0.85;  // share of the links' payload rate that multimem loads and stores reach
 };
-extern const ParamGroup<ChannelCounts> channel_counts;
+extern const ParamGroup<InSwitchCosts> in_switch_costs;
+
+// What all channels of a communicator have in common.
+struct ChannelCosts {
+  double service_spread = 0.2;  // StepCosts::service_spread
+};
+extern const ParamGroup<ChannelCosts> channel_costs;
 
 // Everything of this layer that a profile may say something about.
 [[nodiscard]] ParamGroups collective_param_groups();
+
+// The costs of all protocols, as one profile has them.
+struct CollectiveCosts {
+  explicit CollectiveCosts(const Profile& profile);
+
+  // What a kernel with `warps` warps in a block costs; 0: as many as the protocol has. `protocol`: "LL", "LL128" or "Simple";
+  // `chain`: a collective whose chunk is one slice (nccl-model §4.3); `p2p`: the send/recv kernel.
+  [[nodiscard]] StepCosts of(std::string_view protocol, int warps, bool one_slice, bool p2p) const;
+
+  [[nodiscard]] StepCosts in_switch() const;
+
+  SimpleCosts simple;
+  LlCosts ll;
+  Ll128Costs ll128;
+  P2pCosts p2p;
+  InSwitchCosts switched;
+  ChannelCosts channels;
+};
 
 }  // namespace weft::coll

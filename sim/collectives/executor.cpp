@@ -3,17 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <iterator>
 
 #include "sim/core/error.h"
 
 namespace weft::coll {
 namespace {
 
-// Payload of the event that starts a call; others are a lane that ends.
-constexpr std::uint64_t kStart = ~std::uint64_t{0};
-
 constexpr std::string_view kGrainNames[] = {"auto", "chunk", "fluid", "closed_form"};
+
+// A transfer that stands for several messages: the tag names a list of connections, not one.
+constexpr std::uint32_t kManyConnections = 0x8000'0000;
+
+// A loop has settled when one call's interval differs from the next one's by no more than this share.
+constexpr double kSettled = 1e-3;
+constexpr std::size_t kFewestCalls = 4;
+
+bool has_peer(const Step& step) { return !step.receive_from.empty() || !step.send_to.empty(); }
+
+// -1 to 1 by lane: which CTA sits where on the chip is fixed, so it is no draw of the run's seed.
+double place_of(Rank rank, int channel) {
+  std::uint64_t x = (static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(channel)) + 0x9E37'79B9'7F4A'7C15;
+  x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9;  // splitmix64
+  x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EB;
+  x ^= x >> 31;
+  return static_cast<double>(x >> 11) * 0x1p-52 - 1.0;
+}
 
 }  // namespace
 
@@ -25,11 +41,13 @@ std::optional<Grain> grain_from(std::string_view name) {
   return static_cast<Grain>(found - std::begin(kGrainNames));
 }
 
-Executor::Executor(Simulator& simulator, net::Fabric& fabric, const net::Router& router, const Communicator& communicator)
+Executor::Executor(Simulator& simulator, net::Fabric& fabric, const net::Router& router, const Communicator& communicator,
+                   const ExecutorOptions& options)
     : simulator_{simulator},
       fabric_{fabric},
       router_{router},
       communicator_{communicator},
+      options_{options},
       component_{simulator.add_component("collectives")} {}
 
 std::uint64_t Executor::count_messages(const Schedule& schedule, std::uint64_t limit) {
@@ -45,148 +63,344 @@ std::uint64_t Executor::count_messages(const Schedule& schedule, std::uint64_t l
   return count;
 }
 
-void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain grain, ExecutorListener& listener) {
+void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain grain, ExecutorListener& listener,
+                     const LaunchPlan& launches) {
   WEFT_CHECK(!running());
   WEFT_CHECK(schedule.ranks() == communicator_.ranks() && schedule.channels() <= communicator_.channels());
   WEFT_CHECK(grain == Grain::kChunk || grain == Grain::kFluid);
+  WEFT_CHECK(launches.iterations >= 1);
   schedule_ = &schedule;
   listener_ = &listener;
   costs_ = costs;
+  launches_ = launches;
   grain_ = grain;
+  began_ = simulator_.now();
   finished_.assign(static_cast<std::size_t>(schedule.ranks()), simulator_.now());
-  lanes_left_.assign(static_cast<std::size_t>(schedule.ranks()), 0);
+  call_ends_.clear();
   if (grain == Grain::kChunk) {
     start_chunks();
   } else {
     start_fluid();
   }
-  // Work that ends at once (one rank, nothing to move) is reported from the run loop, never from inside start().
-  simulator_.schedule(simulator_.now(), Phase::kAction, component_, *this, kStart);
+  // Work that ends at once (nothing to move) is reported from the run loop, never from inside start().
+  schedule_event({}, EventKind::kStart, kNone);
   unfinished_ += 1;
 }
 
-void Executor::on_event(std::uint64_t payload) {
-  if (payload != kStart) {
-    end_lane(lanes_[payload]);
-  } else {
-    if (grain_ == Grain::kChunk) {
-      for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) advance(lane);
-      drain();
-    }
-    --unfinished_;
-  }
-  if (unfinished_ == 0) listener_->on_collective_done(simulator_.now());
+void Executor::schedule_event(Duration after, EventKind kind, std::uint32_t lane) {
+  simulator_.schedule(simulator_.now() + after, Phase::kAction, component_, *this,
+                      (static_cast<std::uint64_t>(kind) << 32) | lane);
 }
 
-Duration Executor::copy_out(const Step& last) const {
-  const bool receives_only = !last.receive_from.empty() && last.send_to.empty();
-  return receives_only && costs_.channel_rate > Bandwidth{} ? transmission_time(last.bytes, costs_.channel_rate) : Duration{};
+void Executor::on_event(std::uint64_t payload) {
+  const auto lane = static_cast<std::uint32_t>(payload);
+  switch (static_cast<EventKind>(payload >> 32)) {
+    case EventKind::kStart:
+      if (grain_ == Grain::kChunk) {
+        for (Rank rank = 0; rank < schedule_->ranks(); ++rank) start_call(rank);
+      }
+      --unfinished_;
+      break;
+    case EventKind::kLaneStart:
+    case EventKind::kLaneContinue:
+      lanes_[lane].state = LaneState::kWaiting;
+      advance(lane);
+      break;
+    case EventKind::kSliceWork:
+      work(lane);
+      break;
+    case EventKind::kSliceEnd:
+      end_slice(lane);
+      break;
+    case EventKind::kFirstPass:
+      ++connections_[lane].arrived;
+      wake(connections_[lane].receiver);
+      break;
+  }
+  drain();
+  finish_if_done();
+}
+
+void Executor::finish_if_done() {
+  if (unfinished_ == 0 && listener_ != nullptr) {
+    ExecutorListener& listener = *listener_;
+    listener_ = nullptr;
+    listener.on_collective_done(simulator_.now());
+  }
 }
 
 void Executor::start_chunks() {
-  lanes_.clear();
+  calls_ = launches_.iterations;
+  ranks_left_.assign(static_cast<std::size_t>(calls_), schedule_->ranks());
   for (Connection& connection : connections_) {
-    connection.arrived = connection.occupied = 0;
-    connection.receiver = connection.sender = kNone;
+    connection.arrived = connection.occupied = connection.whole = 0;
+    connection.receiver = connection.sender = connection.follower = kNone;
   }
+  lanes_.clear();
+  first_lane_.clear();
+  members_.assign(static_cast<std::size_t>(schedule_->ranks()), {});
   for (Rank rank = 0; rank < schedule_->ranks(); ++rank) {
+    Member& member = members_[static_cast<std::size_t>(rank)];
+    member.first_lane = static_cast<std::uint32_t>(lanes_.size());
+    std::int32_t block = 0;
     for (int channel = 0; channel < schedule_->channels(); ++channel) {
+      first_lane_.push_back(static_cast<std::uint32_t>(lanes_.size()));
+      bool talks = false;
+      const double weight = 1.0 + costs_.service_spread * place_of(rank, channel);
       for (int lane = 0; lane < schedule_->lanes(rank, channel); ++lane) {
-        const std::int64_t count = schedule_->step_count(rank, channel, lane);
-        if (count == 0) continue;
         Lane& made = lanes_.emplace_back();
         made.rank = rank;
         made.channel = channel;
         made.lane = lane;
-        made.count = count;
-        ++lanes_left_[static_cast<std::size_t>(rank)];
+        made.count = schedule_->step_count(rank, channel, lane);
+        made.share = schedule_->warp_share(rank, channel, lane);
+        made.weight = weight;
+        made.block = block;
+        talks = talks || (made.count > 0 && has_peer(schedule_->step(rank, channel, lane, 0)));
       }
+      if (talks) ++block;
     }
+    member.lane_count = static_cast<std::uint32_t>(lanes_.size()) - member.first_lane;
   }
-  unfinished_ = lanes_.size();
+  unfinished_ = static_cast<std::uint64_t>(schedule_->ranks());
 }
 
-void Executor::load(Lane& lane) {
-  const Peers receive_before = lane.step.receive_from;
-  const Peers send_before = lane.step.send_to;
-  const bool first = lane.next == 0;
+void Executor::start_call(Rank rank) {
+  Member& member = members_[static_cast<std::size_t>(rank)];
+  const Time issued = began_ + launches_.issued(rank, member.call);
+  const Duration wait = std::max(issued - simulator_.now(), Duration{}) + costs_.start;
+  member.lanes_left = 0;
+  for (std::uint32_t i = member.first_lane; i < member.first_lane + member.lane_count; ++i) {
+    lanes_[i].next = 0;
+    lanes_[i].slice = 0;
+    lanes_[i].loaded = false;
+    lanes_[i].state = lanes_[i].count > 0 ? LaneState::kIdle : LaneState::kDone;
+    if (lanes_[i].count == 0) continue;
+    ++member.lanes_left;
+    schedule_event(wait + lanes_[i].block * costs_.channel_start, EventKind::kLaneStart, i);
+  }
+  if (member.lanes_left == 0) end_call(rank);
+}
+
+void Executor::load(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  const Step before = lane.step;
   lane.step = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next);
   lane.loaded = true;
+  lane.slice = 0;
   // Most lanes have the same peers all along; then the connections stay.
-  if (first || !(lane.step.receive_from == receive_before)) {
-    int i = 0;
-    for (const Rank peer : lane.step.receive_from) lane.receive_connection[i++] = connection(peer, lane.rank, lane.channel);
+  bool changed = lane.next == 0;
+  if (changed || !(lane.step.receive_from == before.receive_from) ||
+      lane.step.receive_connection != before.receive_connection) {
+    changed = true;
+    lane.receives.clear();
+    for (const Rank peer : lane.step.receive_from)
+      lane.receives.add(connection(peer, lane.rank, lane.channel, lane.step.receive_connection));
   }
-  if (first || !(lane.step.send_to == send_before)) {
-    int i = 0;
-    for (const Rank peer : lane.step.send_to) lane.send_connection[i++] = connection(lane.rank, peer, lane.channel);
+  if (lane.next == 0 || !(lane.step.send_to == before.send_to) || lane.step.send_connection != before.send_connection) {
+    changed = true;
+    lane.sends.clear();
+    for (const Rank peer : lane.step.send_to)
+      lane.sends.add(connection(lane.rank, peer, lane.channel, lane.step.send_connection));
   }
+  const bool in_switch = lane.step.receive_in_switch || (lane.step.send_in_switch && lane.step.send_to.size() > 1);
+  if (in_switch && (changed || before.receive_in_switch != lane.step.receive_in_switch)) lane.switch_path = switch_path(lane);
+}
+
+std::uint32_t Executor::lane_index(Rank rank, int channel, int lane) const {
+  return first_lane_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(schedule_->channels()) +
+                     static_cast<std::size_t>(channel)] +
+         static_cast<std::uint32_t>(lane);
+}
+
+// All that the lane's next slice needs is there; if not, the lane is noted where it will be woken.
+bool Executor::can_start(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  if (lane.slice == 0 && lane.step.after.steps > 0) {
+    Lane& other = lanes_[lane_index(lane.rank, lane.step.after.channel, lane.step.after.lane)];
+    if (other.next < lane.step.after.steps) {
+      lane.next_follower = other.first_follower;
+      other.first_follower = index;
+      return false;
+    }
+  }
+  for (const std::uint32_t from : lane.receives) {
+    if (connections_[from].arrived > 0) continue;
+    connections_[from].receiver = index;
+    return false;
+  }
+  for (const std::uint32_t to : lane.sends) {
+    if (connections_[to].occupied < costs_.slots) continue;
+    connections_[to].sender = index;
+    return false;
+  }
+  return true;
 }
 
 void Executor::advance(std::uint32_t index) {
-  Lane& lane = lanes_[index];
-  while (lane.next < lane.count && !lane.sending) {
-    if (!lane.loaded) load(lane);
-    const int receives = lane.step.receive_from.size();
-    const int sends = lane.step.send_to.size();
-    for (int i = 0; i < receives; ++i) {
-      Connection& from = connections_[lane.receive_connection[i]];
-      if (from.arrived == 0) {
-        from.receiver = index;
-        return;
-      }
+  while (lanes_[index].state == LaneState::kWaiting) {
+    if (lanes_[index].next == lanes_[index].count) {
+      end_lane(index);
+      return;
     }
-    for (int i = 0; i < sends; ++i) {
-      Connection& to = connections_[lane.send_connection[i]];
-      if (to.occupied >= costs_.slots) {
-        to.sender = index;
-        return;
-      }
-    }
-    for (int i = 0; i < receives; ++i) --connections_[lane.receive_connection[i]].arrived;
-    if (sends == 0) {
-      end_step(index);
-      continue;
-    }
-    lane.sending = true;
-    lane.outstanding = sends;
-    for (int i = 0; i < sends; ++i) {
-      Connection& to = connections_[lane.send_connection[i]];
-      ++to.occupied;
-      ++messages_;
-      fabric_.post({.footprint = to.path,
-                    .bytes = lane.step.bytes,
-                    .rate_cap = costs_.channel_rate,
-                    .extra_latency = costs_.step_latency,
-                    .tag = (std::uint64_t{index} << 32) | lane.send_connection[i]},
-                   *this);
-    }
+    if (!lanes_[index].loaded) load(index);
+    if (!can_start(index)) return;
+    begin_slice(index);
   }
 }
 
-void Executor::end_step(std::uint32_t index) {
+void Executor::begin_slice(std::uint32_t index) {
   Lane& lane = lanes_[index];
-  const int receives = lane.step.receive_from.size();
-  for (int i = 0; i < receives; ++i) {
-    Connection& from = connections_[lane.receive_connection[i]];
-    --from.occupied;
-    wake(from.sender);
-  }
-  lane.sending = false;
-  lane.loaded = false;
-  if (++lane.next < lane.count) return;
-  const Duration copy = copy_out(lane.step);
-  if (copy > Duration{}) {
-    simulator_.schedule(simulator_.now() + copy, Phase::kAction, component_, *this, index);
+  for (const std::uint32_t from : lane.receives) --connections_[from].arrived;
+  for (const std::uint32_t to : lane.sends) ++connections_[to].occupied;
+  lane.state = LaneState::kBusy;
+  lane.began = simulator_.now();
+  const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
+  const Duration before = data > Bytes{} ? costs_.slice : costs_.empty_slice;
+  if (before > Duration{}) {
+    schedule_event(before, EventKind::kSliceWork, index);
   } else {
-    end_lane(lane);
+    work(index);
   }
 }
 
-void Executor::end_lane(const Lane& lane) {
-  --unfinished_;
-  if (--lanes_left_[static_cast<std::size_t>(lane.rank)] == 0)
-    finished_[static_cast<std::size_t>(lane.rank)] = simulator_.now();
+void Executor::work(std::uint32_t index) {
+  const Lane& lane = lanes_[index];
+  const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
+  const bool contributes = lane.step.send_in_switch && lane.step.send_to.size() == 1;
+  const bool moves = lane.step.receive_in_switch || (!lane.step.send_to.empty() && !contributes);
+  const Duration busy = costs_.work(data, lane.share, moves);
+  if (moves) {
+    post_slice(index, data, busy);
+    return;
+  }
+  // A contribution is there for the head as soon as its flag is.
+  if (contributes) {
+    for (const std::uint32_t to : lane.sends) arrive(to);
+    end_slice(index);
+  } else if (busy > Duration{}) {
+    schedule_event(busy, EventKind::kSliceEnd, index);
+  } else {
+    end_slice(index);
+  }
+}
+
+void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
+  Lane& lane = lanes_[index];
+  const Bytes wire = costs_.on_wire(data);
+  net::Transfer transfer{.bytes = wire, .weight = lane.weight, .tag = std::uint64_t{index} << 32};
+  if (busy > Duration{}) {
+    transfer.rate_cap =
+        Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(wire.count()) / busy.seconds() * 8.0));
+  }
+  const bool multicast = lane.step.send_in_switch && lane.step.send_to.size() > 1;
+  if (lane.step.receive_in_switch || multicast) {
+    lane.outstanding = 1;
+    ++messages_;
+    std::uint32_t list = static_cast<std::uint32_t>(deliveries_.size());
+    if (free_deliveries_.empty()) {
+      deliveries_.emplace_back();
+    } else {
+      list = free_deliveries_.back();
+      free_deliveries_.pop_back();
+    }
+    deliveries_[list].assign(lane.sends.begin(), lane.sends.end());
+    Duration hop;
+    for (const std::uint32_t to : lane.sends) hop = std::max(hop, connections_[to].hop);
+    for (const std::uint32_t from : lane.receives) hop = std::max(hop, connections_[from].hop);
+    transfer.footprint = lane.switch_path;
+    transfer.kind = multicast ? net::TransferKind::kMulticast : net::TransferKind::kReduce;
+    transfer.extra_latency = hop;
+    transfer.tag |= kManyConnections | list;
+    fabric_.post(transfer, *this);
+    return;
+  }
+  lane.outstanding = static_cast<std::int32_t>(lane.sends.size());
+  for (const std::uint32_t to : lane.sends) {
+    ++messages_;
+    transfer.footprint = connections_[to].path;
+    transfer.extra_latency = connections_[to].hop;
+    transfer.tag = std::uint64_t{index} << 32 | to;
+    fabric_.post(transfer, *this);
+    if (!costs_.cut_through) continue;
+    const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * lane.share)};
+    const Duration first = costs_.work(std::min(data, pass), lane.share, true);
+    schedule_event(first + fabric_.footprint(connections_[to].path).latency + connections_[to].hop, EventKind::kFirstPass, to);
+  }
+}
+
+// With cut-through: everything the slice receives has been delivered. If not, the lane is noted where it will be woken.
+bool Executor::has_whole_input(std::uint32_t index) {
+  for (const std::uint32_t from : lanes_[index].receives) {
+    if (connections_[from].whole > 0) continue;
+    connections_[from].follower = index;
+    return false;
+  }
+  for (const std::uint32_t from : lanes_[index].receives) --connections_[from].whole;
+  return true;
+}
+
+void Executor::end_slice(std::uint32_t index) {
+  Lane& lane = lanes_[index];
+  if (costs_.cut_through && !has_whole_input(index)) {
+    lane.state = LaneState::kEnding;
+    return;
+  }
+  for (const std::uint32_t from : lane.receives) {
+    --connections_[from].occupied;
+    wake(connections_[from].sender);
+  }
+  const bool had_data = costs_.slice_bytes(lane.step.bytes, lane.slice) > Bytes{};
+  if (++lane.slice >= costs_.slices) {
+    ++lane.next;
+    lane.loaded = false;
+    lane.slice = 0;
+    for (std::uint32_t follower = lane.first_follower; follower != kNone;) {
+      const std::uint32_t after = lanes_[follower].next_follower;
+      ready_.push_back(follower);
+      follower = after;
+    }
+    lane.first_follower = kNone;
+  }
+  // Fewer warps meet sooner.
+  const Duration after =
+      Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(costs_.after_slice.ps())));
+  const Duration gap = std::max(after, costs_.least_slice - (simulator_.now() - lane.began));
+  if (had_data && gap > Duration{} && lane.next < lane.count) {
+    schedule_event(gap, EventKind::kLaneContinue, index);
+    return;
+  }
+  lane.state = LaneState::kWaiting;
+  ready_.push_back(index);
+}
+
+void Executor::end_lane(std::uint32_t index) {
+  lanes_[index].state = LaneState::kDone;
+  const Rank rank = lanes_[index].rank;
+  if (--members_[static_cast<std::size_t>(rank)].lanes_left == 0) end_call(rank);
+}
+
+void Executor::end_call(Rank rank) {
+  Member& member = members_[static_cast<std::size_t>(rank)];
+  finished_[static_cast<std::size_t>(rank)] = simulator_.now();
+  const auto call = static_cast<std::size_t>(member.call++);
+  if (--ranks_left_[call] == 0) call_ended(call);
+  if (member.call < calls_) {
+    start_call(rank);
+  } else {
+    --unfinished_;
+  }
+}
+
+// Calls end in order: no rank starts a call before it has ended the one before.
+void Executor::call_ended(std::size_t call) {
+  call_ends_.push_back(simulator_.now());
+  if (!launches_.settle || call + 1 < kFewestCalls) return;
+  const auto interval = [&](std::size_t i) { return static_cast<double>((call_ends_[i] - call_ends_[i - 1]).ps()); };
+  if (std::abs(interval(call) - interval(call - 1)) > kSettled * interval(call)) return;
+  std::int32_t started = 0;
+  for (const Member& member : members_) started = std::max(started, member.call + 1);
+  calls_ = std::min(calls_, started);
 }
 
 void Executor::wake(std::uint32_t& lane) {
@@ -203,24 +417,49 @@ void Executor::drain() {
   }
 }
 
-void Executor::on_delivered(TransferId, std::uint64_t tag) {
-  if (grain_ == Grain::kFluid) {
-    if (--unfinished_ > 0) return;
-    std::ranges::fill(finished_, simulator_.now());
-    listener_->on_collective_done(simulator_.now());
+void Executor::arrive(std::uint32_t connection) {
+  Connection& to = connections_[connection];
+  if (!costs_.cut_through) {
+    ++to.arrived;
+    wake(to.receiver);
     return;
   }
+  ++to.whole;
+  const std::uint32_t follower = to.follower;
+  to.follower = kNone;
+  if (follower != kNone) end_slice(follower);
+}
+
+void Executor::on_source_free(TransferId, std::uint64_t tag) {
+  if (grain_ == Grain::kFluid || costs_.rendezvous) return;
   const auto index = static_cast<std::uint32_t>(tag >> 32);
-  Connection& connection = connections_[static_cast<std::uint32_t>(tag)];
-  ++connection.arrived;
-  wake(connection.receiver);
-  Lane& lane = lanes_[index];
-  if (--lane.outstanding == 0) {
-    end_step(index);
-    ready_.push_back(index);
-  }
+  if (--lanes_[index].outstanding > 0) return;
+  end_slice(index);
   drain();
-  if (unfinished_ == 0) listener_->on_collective_done(simulator_.now());
+  finish_if_done();
+}
+
+void Executor::on_delivered(TransferId, std::uint64_t tag) {
+  if (grain_ == Grain::kFluid) {
+    if (--unfinished_ == 0) {
+      std::ranges::fill(finished_, simulator_.now());
+      call_ends_.assign(1, simulator_.now());
+    }
+    finish_if_done();
+    return;
+  }
+  const auto to = static_cast<std::uint32_t>(tag);
+  if ((to & kManyConnections) != 0) {
+    const std::uint32_t list = to & ~kManyConnections;
+    for (const std::uint32_t each : deliveries_[list]) arrive(each);
+    free_deliveries_.push_back(list);
+  } else {
+    arrive(to);
+  }
+  const auto index = static_cast<std::uint32_t>(tag >> 32);
+  if (costs_.rendezvous && --lanes_[index].outstanding == 0) end_slice(index);
+  drain();
+  finish_if_done();
 }
 
 void Executor::on_aborted(TransferId, std::uint64_t) {
@@ -228,86 +467,61 @@ void Executor::on_aborted(TransferId, std::uint64_t) {
   throw InternalError("a collective's transfer was aborted");
 }
 
-std::pair<double, double> Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
-  const net::Footprint& path_of_edge = fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel));
-  double rate = std::numeric_limits<double>::infinity();
-  for (const Usage& usage : path_of_edge.usages) {
-    rate = std::min(rate, fabric_.capacity(usage.resource) / (demand.empty() ? usage.usage : demand[usage.resource.index()]));
+// What a switch adds up crosses each member's links once and the head's once; so does what it copies.
+FootprintId Executor::switch_path(const Lane& lane) {
+  net::Footprint joined;
+  const auto add = [&](Rank from, Rank to) {
+    if (from == to) return;
+    const net::Footprint& one = fabric_.footprint(path(from, to, lane.channel));
+    joined.usages.insert(joined.usages.end(), one.usages.begin(), one.usages.end());
+    joined.latency = std::max(joined.latency, one.latency);
+    joined.fill = std::max(joined.fill, one.fill);
+    joined.fill_packet = std::max(joined.fill_packet, one.fill_packet);
+  };
+  if (lane.step.receive_in_switch) {
+    for (const Rank from : lane.step.receive_from) add(from, lane.rank);
   }
-  if (costs_.channel_rate > Bandwidth{}) rate = std::min(rate, costs_.channel_rate.bytes_per_ps());
-  const double drain = static_cast<double>(flow.step_bytes.count()) / rate;
-  return {drain, drain + static_cast<double>((path_of_edge.latency_of(flow.step_bytes) + costs_.step_latency).ps())};
+  if (lane.step.send_in_switch) {
+    for (const Rank to : lane.step.send_to) add(lane.rank, to);
+  } else {
+    for (const Rank to : lane.step.send_to) add(lane.rank, to);
+  }
+  std::ranges::sort(joined.usages, {}, [](const Usage& usage) { return usage.resource; });
+  std::vector<Usage> once;
+  for (const Usage& usage : joined.usages) {
+    if (once.empty() || once.back().resource != usage.resource) {
+      once.push_back(usage);
+    } else {
+      once.back().usage = std::max(once.back().usage, usage.usage);
+    }
+  }
+  joined.usages = std::move(once);
+  return fabric_.add_footprint(std::move(joined));
 }
 
-void Executor::start_fluid() {
-  const std::int64_t count = schedule_->fluid_flow_count();
-  unfinished_ = static_cast<std::uint64_t>(count);
-  // What all flows together take of each resource, so that an edge's rate is its share beside the channels that run with it. A
-  // flow of one edge has no slowest edge to find.
-  std::vector<FluidFlow> coupled_flows;
-  std::vector<double> demand(fabric_.resource_count(), 0.0);
-  std::size_t longest = 0;
-  const auto add_demand = [&](const FluidFlow& flow, std::size_t hop, std::vector<double>& of) {
-    for (const Usage& usage : fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel)).usages) {
-      of[usage.resource.index()] += usage.usage;
-    }
-  };
-  for (std::int64_t i = 0; i < count; ++i) {
-    FluidFlow flow = schedule_->fluid_flow(i);
-    if (flow.edges.size() < 2) continue;
-    for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) add_demand(flow, hop, demand);
-    longest = std::max(longest, flow.edges.size());
-    coupled_flows.push_back(std::move(flow));
+Transport Executor::transport(Rank from, Rank to) const {
+  if (communicator_.node_of(from) != communicator_.node_of(to)) return Transport::kNet;
+  if (options_.through_host_memory) return Transport::kHost;
+  return router_.path_class(communicator_.device(from), communicator_.device(to)) <= net::PathClass::kNvb ? Transport::kNvlink
+                                                                                                          : Transport::kHost;
+}
+
+net::Footprint Executor::route(Rank from, Rank to, int channel) const {
+  const DeviceId source = communicator_.device(from);
+  const DeviceId destination = communicator_.device(to);
+  const net::FlowKey key{static_cast<std::uint64_t>(channel)};
+  if (!options_.through_host_memory || transport(from, to) != Transport::kHost) {
+    return router_.route(source, destination, key);
   }
-  // The first messages of chains go hop by hop, all channels in step; on its way each meets the channels that have come as far.
-  std::vector<double> first_message(coupled_flows.size(), 0.0);
-  std::vector<double> front(demand.size(), 0.0);
-  for (std::size_t hop = 0; hop < longest; ++hop) {
-    const auto has_hop = [&](const FluidFlow& flow) { return flow.fill_bytes.count() > 0 && hop < flow.edges.size(); };
-    for (const FluidFlow& flow : coupled_flows) {
-      if (has_hop(flow)) add_demand(flow, hop, front);
-    }
-    for (std::size_t f = 0; f < coupled_flows.size(); ++f) {
-      if (has_hop(coupled_flows[f])) first_message[f] += edge_time(coupled_flows[f], hop, front).second;
-    }
-  }
-  std::size_t next_coupled = 0;
-  const std::vector<double> nothing;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const FluidFlow flow = schedule_->fluid_flow(i);
-    const bool alone = flow.edges.size() < 2;
-    net::Footprint coupled;
-    // A step takes the slowest edge's time; its latency is what that time exceeds the fluid's own by.
-    double slowest = 0;       // picoseconds for one message's bytes on the slowest edge
-    double slowest_step = 0;  // the same with latency, on the edge where both together are longest
-    for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) {
-      const auto [drain, step] = edge_time(flow, hop, alone ? nothing : demand);
-      slowest = std::max(slowest, drain);
-      slowest_step = std::max(slowest_step, step);
-      const net::Footprint& path_of_edge = fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel));
-      coupled.usages.insert(coupled.usages.end(), path_of_edge.usages.begin(), path_of_edge.usages.end());
-    }
-    coupled.couple({});
-    // A ring's messages all pay the slowest edge. In a chain the first one passes every edge before the last edge is busy, and
-    // the others follow at the slowest edge's pace.
-    const bool chain = flow.fill_bytes.count() > 0;
-    const std::int64_t paced = chain ? flow.serial_steps - static_cast<std::int64_t>(flow.edges.size()) + 1 : flow.serial_steps;
-    double latency = static_cast<double>(paced) * (slowest_step - slowest);
-    if (chain) latency += first_message[next_coupled] - slowest_step;
-    if (!alone) ++next_coupled;
-    // The last rank of the last edge ends the channel.
-    const Rank last_rank = flow.edges.back().to;
-    const std::int64_t last_index = schedule_->step_count(last_rank, flow.channel, 0) - 1;
-    const Duration copy = last_index < 0 ? Duration{} : copy_out(schedule_->step(last_rank, flow.channel, 0, last_index));
-    ++messages_;
-    fabric_.post({.footprint = fabric_.add_footprint(std::move(coupled)),
-                  .bytes = flow.bytes,
-                  .kind = net::TransferKind::kCoupled,
-                  .rate_cap = costs_.channel_rate,
-                  .extra_latency = Duration::from_ps(static_cast<std::int64_t>(latency)) + copy,
-                  .tag = static_cast<std::uint64_t>(i)},
-                 *this);
-  }
+  // The sender writes into host memory near the receiver, which reads it from there (nccl-model §6.2).
+  const std::optional<DeviceId> memory = router_.host_memory(destination);
+  if (!memory) return router_.route(source, destination, key);
+  net::Footprint both = router_.route(source, *memory, key);
+  const net::Footprint down = router_.route(*memory, destination, key);
+  const Duration latency = both.latency + down.latency;
+  both.couple(down);
+  both.latency = latency;
+  return both;
 }
 
 FootprintId Executor::path(Rank from, Rank to, int channel) {
@@ -316,21 +530,21 @@ FootprintId Executor::path(Rank from, Rank to, int channel) {
       (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
   const auto found = paths_.find(key);
   if (found != paths_.end()) return found->second;
-  const FootprintId made = fabric_.add_footprint(
-      router_.route(communicator_.device(from), communicator_.device(to), {static_cast<std::uint64_t>(channel)}));
+  const FootprintId made = fabric_.add_footprint(route(from, to, channel));
   paths_.emplace(key, made);
   return made;
 }
 
-std::uint32_t Executor::connection(Rank from, Rank to, int channel) {
-  const std::uint64_t key =
-      (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
+std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
+  const std::uint64_t key = (static_cast<std::uint64_t>(from) << 41) | (static_cast<std::uint64_t>(to) << 17) |
+                            (static_cast<std::uint64_t>(channel) << 1) | static_cast<std::uint64_t>(index);
   const auto [found, inserted] = connection_ids_.emplace(key, static_cast<std::uint32_t>(connections_.size()));
   if (inserted) {
     Connection& made = connections_.emplace_back();
     made.from = from;
     made.to = to;
-    made.path = path(from, to, channel);
+    if (from != to) made.path = path(from, to, channel);
+    made.hop = costs_.hop[static_cast<std::size_t>(transport(from, to))];
   }
   return found->second;
 }
@@ -343,7 +557,11 @@ std::string Executor::blocked() const {
     if (++named > 16) return text + "  ...\n";
     text +=
         fmt::format("  rank {} channel {} lane {} step {} of {}:", lane.rank, lane.channel, lane.lane, lane.next, lane.count);
-    if (lane.sending) text += " sending";
+    if (lane.state == LaneState::kBusy) text += " sending";
+    if (lane.step.after.steps > 0) {
+      text += fmt::format(" waits for step {} of channel {} lane {}", lane.step.after.steps, lane.step.after.channel,
+                          lane.step.after.lane);
+    }
     for (const Rank peer : lane.step.receive_from) text += fmt::format(" waits for a message of rank {}", peer);
     for (const Rank peer : lane.step.send_to) text += fmt::format(" to send to rank {}", peer);
     text += '\n';

@@ -1,21 +1,26 @@
-// Drives schedules through a fabric. One executor serves one communicator and runs one call at a time, as NCCL serialises the
-// calls of a communicator.
+// Drives schedules through a fabric. One executor serves one communicator and runs one loop of equal calls at a time, as NCCL
+// serialises the calls of a communicator.
 //
-// Chunk grain: every step of every lane is a message. A step starts when its incoming messages have been delivered, the
-// previous step of its lane has ended and its connections have a free slot; it ends when what it sends has been delivered
-// (rendezvous). Fluid grain: every channel is one coupled transfer along all its edges, plus the latency its chain of messages
-// pays.
+// Chunk grain: every slice of every step of every lane is a message. A slice starts when its incoming messages have arrived,
+// the slice before it in its lane has ended and its connections have a free slot; the lane's warps are busy for what
+// step_costs.h says, and the bytes share the links with everything else. Fluid grain: every channel is one coupled transfer
+// along all its edges, plus the latency its chain of messages pays.
 //
-// In both, a channel that ends by receiving copies its last chunk out of the connection's buffer at the channel's rate; earlier
-// copies overlap with the steps that follow (nccl-calibration-notes, advice 4).
+// A loop starts each rank's kernel of a call when the host has launched it and the rank's kernel before has ended. So launches
+// that take longer than the calls set the pace, and calls that do not wait for every rank (broadcast) overlap.
+//
+// Where data carry their flags (LL, LL128), a slice starts as soon as the first pass of what it receives is there, and ends no
+// sooner than the last.
+//
+// Model: a lane that follows another sends at the pace of its own warps and links even where data come in more slowly; only its
+// end waits. A contribution to a reduction in a switch costs its sender nothing: the head pulls all copies in one transfer
+// (nccl-model §3.4).
 //
 // Model: in the fluid grain, chains (broadcast, reduce) of several channels that meet on some links only are up to 10 % off at
-// 16 MiB and 2 % at 1 GiB; rings are exact.
-//
-// Model: a step's latency is one number (synchronisation, fence, flag); reduction and copy cost what the channel's rate cap
-// says. The slices, flags and warps of NCCL's protocols are not told apart yet.
+// 16 MiB and 2 % at 1 GiB; rings are exact. It runs one call, not the loop.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,7 +29,9 @@
 #include <vector>
 
 #include "sim/collectives/communicator.h"
+#include "sim/collectives/launch_plan.h"
 #include "sim/collectives/schedule.h"
+#include "sim/collectives/step_costs.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/router.h"
@@ -35,102 +42,180 @@ enum class Grain : std::uint8_t { kAuto, kChunk, kFluid, kClosedForm };
 [[nodiscard]] std::string_view to_string(Grain grain);
 [[nodiscard]] std::optional<Grain> grain_from(std::string_view name);
 
-// What a protocol costs the executor.
-struct StepCosts {
-  Duration step_latency = {};   // added to each message
-  Bandwidth channel_rate = {};  // of one CTA; 0: not limited
-  int slots = 2;                // messages a connection holds that the receiver has not taken
-};
-
 class ExecutorListener {
  public:
-  // Every rank has ended.
+  // Every rank has ended its last call.
   virtual void on_collective_done(Time at) = 0;
 
  protected:
   ~ExecutorListener() = default;
 };
 
+struct ExecutorOptions {
+  // GPUs of a host talk through its memory even where NVLink joins them (NCCL_P2P_DISABLE=1).
+  bool through_host_memory = false;
+};
+
 class Executor final : private net::TransferListener, private EventTarget {
  public:
-  Executor(Simulator& simulator, net::Fabric& fabric, const net::Router& router, const Communicator& communicator);
+  Executor(Simulator& simulator, net::Fabric& fabric, const net::Router& router, const Communicator& communicator,
+           const ExecutorOptions& options = {});
 
   // Starts now; the schedule must live until the listener is called. `grain` is chunk or fluid.
-  void start(const Schedule& schedule, const StepCosts& costs, Grain grain, ExecutorListener& listener);
+  void start(const Schedule& schedule, const StepCosts& costs, Grain grain, ExecutorListener& listener,
+             const LaunchPlan& launches = {});
 
   [[nodiscard]] bool running() const { return unfinished_ > 0; }
-  // When rank r ended, of the last call.
+  // When rank r ended its last call.
   [[nodiscard]] Time finished(Rank rank) const { return finished_[static_cast<std::size_t>(rank)]; }
+  // When the last rank ended call i; fewer than planned where the loop settled.
+  [[nodiscard]] const std::vector<Time>& call_ends() const { return call_ends_; }
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   // Which ranks have not ended and what each waits for; for a run that stops with work left.
   [[nodiscard]] std::string blocked() const;
 
-  // Messages of the chunk grain, by which `auto` chooses.
+  // Steps of the chunk grain, by which `auto` chooses.
   [[nodiscard]] static std::uint64_t count_messages(const Schedule& schedule, std::uint64_t limit);
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
 
+  enum class LaneState : std::uint8_t { kIdle, kWaiting, kBusy, kEnding, kDone };
   struct Connection {
     Rank from = 0;
     Rank to = 0;
     FootprintId path;
-    std::int32_t arrived = 0;        // delivered, not yet claimed by a step
+    Duration hop;
+    std::int32_t arrived = 0;        // there, or with cut-through begun, and not yet claimed by a slice
+    std::int32_t whole = 0;          // delivered whole, and not yet consumed
+    std::uint32_t follower = kNone;  // lane that has done its slice but for the end of what it receives
     std::int32_t occupied = 0;       // slots taken: posted and not yet consumed
     std::uint32_t receiver = kNone;  // lane that waits for a message
     std::uint32_t sender = kNone;    // lane that waits for a slot
+  };
+  // The connections of a lane's step: its peers', in order.
+  class Connections {
+   public:
+    void clear() { size_ = 0, more_.clear(); }
+    void add(std::uint32_t connection) {
+      if (size_ < few_.size()) {
+        few_[size_] = connection;
+      } else {
+        if (more_.empty()) more_.assign(few_.begin(), few_.end());
+        more_.push_back(connection);
+      }
+      ++size_;
+    }
+    [[nodiscard]] const std::uint32_t* begin() const { return more_.empty() ? few_.data() : more_.data(); }
+    [[nodiscard]] const std::uint32_t* end() const { return begin() + size_; }
+    [[nodiscard]] std::size_t size() const { return size_; }
+
+   private:
+    std::array<std::uint32_t, 3> few_{};
+    std::vector<std::uint32_t> more_;
+    std::size_t size_ = 0;
   };
   struct Lane {
     Rank rank = 0;
     std::int32_t channel = 0;
     std::int32_t lane = 0;
-    std::int32_t outstanding = 0;  // sends not yet delivered
-    std::int64_t next = 0;
-    std::int64_t count = 0;
-    Step step;
-    std::uint32_t receive_connection[3] = {kNone, kNone, kNone};
-    std::uint32_t send_connection[3] = {kNone, kNone, kNone};
+    LaneState state = LaneState::kIdle;
     bool loaded = false;
-    bool sending = false;
+    std::int32_t slice = 0;
+    std::int32_t block = 0;        // among the rank's thread blocks that talk to a peer, in channel order
+    std::int32_t outstanding = 0;  // transfers that the lane waits for
+    Time began;                    // of its slice
+    std::int64_t next = 0;         // step
+    std::int64_t count = 0;
+    double share = 1.0;   // of the thread block's warps
+    double weight = 1.0;  // of its transfers
+    Step step;
+    Connections receives;
+    Connections sends;
+    FootprintId switch_path;               // of a step in a switch: all members' paths as one
+    std::uint32_t first_follower = kNone;  // lanes that wait for this one's progress
+    std::uint32_t next_follower = kNone;
   };
+  // What one rank is doing.
+  struct Member {
+    std::uint32_t first_lane = 0;
+    std::uint32_t lane_count = 0;
+    std::uint32_t lanes_left = 0;
+    std::int32_t call = 0;
+  };
+  enum class EventKind : std::uint8_t { kStart, kLaneStart, kSliceWork, kSliceEnd, kLaneContinue, kFirstPass };
 
   void on_event(std::uint64_t payload) override;
-  void on_source_free(TransferId, std::uint64_t) override {}
+  void on_source_free(TransferId transfer, std::uint64_t tag) override;
   void on_delivered(TransferId transfer, std::uint64_t tag) override;
   void on_aborted(TransferId transfer, std::uint64_t tag) override;
+  void schedule_event(Duration after, EventKind kind, std::uint32_t lane);
 
+  // Chunk grain, executor.cpp.
   void start_chunks();
-  void start_fluid();
-  // Picoseconds one message takes on an edge, without and with latency, where its resources carry `demand` (empty: itself
-  // alone).
-  std::pair<double, double> edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand);
-  void load(Lane& lane);
-  void advance(std::uint32_t lane);
-  void end_step(std::uint32_t lane);
-  void end_lane(const Lane& lane);
-  [[nodiscard]] Duration copy_out(const Step& last) const;
+  void start_call(Rank rank);
+  void load(std::uint32_t index);
+  void advance(std::uint32_t index);
+  [[nodiscard]] bool can_start(std::uint32_t index);
+  [[nodiscard]] std::uint32_t lane_index(Rank rank, int channel, int lane) const;
+  void begin_slice(std::uint32_t index);
+  void work(std::uint32_t index);
+  void post_slice(std::uint32_t index, Bytes data, Duration busy);
+  void end_slice(std::uint32_t index);
+  [[nodiscard]] bool has_whole_input(std::uint32_t index);
+  void end_lane(std::uint32_t index);
+  void end_call(Rank rank);
+  void call_ended(std::size_t call);
+  void arrive(std::uint32_t connection);
   void wake(std::uint32_t& lane);
   void drain();
-  std::uint32_t connection(Rank from, Rank to, int channel);
+  void finish_if_done();
+  FootprintId switch_path(const Lane& lane);
+  std::uint32_t connection(Rank from, Rank to, int channel, int index);
   FootprintId path(Rank from, Rank to, int channel);
+  [[nodiscard]] net::Footprint route(Rank from, Rank to, int channel) const;
+  [[nodiscard]] Transport transport(Rank from, Rank to) const;
+
+  // Fluid grain, executor_fluid.cpp.
+  struct EdgeTime {
+    double drain = 0;  // picoseconds of one message's bytes
+    double step = 0;   // with what a message costs besides
+    double pace = 0;   // from one message to the next where they follow each other down a chain
+  };
+  void start_fluid();
+  // Where the edge's resources carry `demand`; empty: the message alone.
+  EdgeTime edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand);
+  void add_demand(const FluidFlow& flow, std::size_t hop, std::vector<double>& demand);
+  // Of each flow of a chain, until its first message is at the far end.
+  std::vector<double> first_message_times(const std::vector<FluidFlow>& flows);
+  Duration latency_of(const FluidFlow& flow, const std::vector<double>& demand, double first_message);
 
   Simulator& simulator_;
   net::Fabric& fabric_;
   const net::Router& router_;
   const Communicator& communicator_;
+  ExecutorOptions options_;
   ComponentId component_;
   const Schedule* schedule_ = nullptr;
   ExecutorListener* listener_ = nullptr;
   StepCosts costs_;
+  LaunchPlan launches_;
   Grain grain_ = Grain::kChunk;
+  Time began_;
+  std::int32_t calls_ = 1;  // of each rank
   std::vector<Connection> connections_;
   std::unordered_map<std::uint64_t, std::uint32_t> connection_ids_;  // looked up only, never walked
   std::unordered_map<std::uint64_t, FootprintId> paths_;
-  std::vector<Lane> lanes_;
+  std::vector<Lane> lanes_;                // by rank, channel, lane
+  std::vector<std::uint32_t> first_lane_;  // by rank and channel
+  std::vector<Member> members_;            // by rank
   std::vector<std::uint32_t> ready_;
   std::vector<Time> finished_;
-  std::vector<std::int32_t> lanes_left_;  // by rank
-  std::uint64_t unfinished_ = 0;          // lanes, or fluid flows
+  std::vector<Time> call_ends_;
+  std::vector<std::int32_t> ranks_left_;                // by call
+  std::vector<std::vector<std::uint32_t>> deliveries_;  // connections that one multicast reaches
+  std::vector<std::uint32_t> free_deliveries_;
+  std::uint64_t unfinished_ = 0;  // ranks, or fluid flows
   std::uint64_t messages_ = 0;
 };
 

@@ -9,7 +9,6 @@
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/closed_form.h"
-#include "sim/collectives/nccl/choose.h"
 #include "sim/collectives/ring_order.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
@@ -33,15 +32,43 @@ IdealNetwork ideal_network(const Machine& machine, const Communicator& communica
           machine.router.route(communicator.device(ring[i]), communicator.device(ring[(i + 1) % ring.size()]),
                                {static_cast<std::uint64_t>(channel)});
       for (const Usage& usage : path.usages) demand[usage.resource.index()] += usage.usage;
-      latency = std::max(latency, path.latency + costs.step_latency);
+      latency = std::max(latency, path.latency + costs.message_overhead(Transport::kNvlink));
     }
   }
-  double rate = costs.channel_rate > Bandwidth{} ? costs.channel_rate.bytes_per_ps() : std::numeric_limits<double>::infinity();
+  double rate = costs.rate > Bandwidth{} ? costs.rate.bytes_per_ps() : std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < demand.size(); ++i) {
     if (demand[i] > 0) rate = std::min(rate, machine.fabric.capacity(ResourceId::from_index(i)) / demand[i]);
   }
   return {Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate * channels * 8e12)), latency};
 }
+
+// Sends and receives over a fabric share their links with most others, so that each costs more to simulate.
+constexpr std::uint64_t kChunkMessagesOfSends = 2'000;
+
+// What a custom algorithm runs a call with; without an algorithm, and with a note, where MSCCL would leave the call to NCCL.
+std::optional<nccl::Chosen> custom_choice(const CollectiveCall& call, int ranks, const MscclAlgorithm* custom) {
+  if (custom == nullptr) return std::nullopt;
+  nccl::Chosen chosen;
+  const std::string& name = custom->program().name;
+  if (!custom->supports(call.kind)) {
+    throw ConfigError(fmt::format("{}: algorithm '{}' is for {}, not for {}", custom->program().file, name,
+                                  to_string(custom->program().collective), to_string(call.kind)));
+  }
+  if (const auto refusal = custom->refusal(call, ranks)) {
+    chosen.notes.push_back(fmt::format("'{}' does not run {} B ({}): NCCL's own choice", name, call.bytes.count(), *refusal));
+    return chosen;
+  }
+  chosen.kernel = nccl::Kernel::kCollective;
+  chosen.reason = custom->program().file;
+  chosen.choice = {.algorithm = name.empty() ? "msccl" : name,
+                   .protocol = custom->program().protocol,
+                   .channels = custom->program().channels,
+                   .chunk = msccl::largest_chunk(custom->program())};
+  return chosen;
+}
+
+// A loop of calls is simulated as long as it has no more than this many steps; above, one call stands for all.
+constexpr std::uint64_t kLoopMessages = 40'000;
 
 }  // namespace
 
@@ -58,32 +85,102 @@ double CollectiveResult::algorithm_bandwidth_gbps() const {
 double CollectiveResult::bus_bandwidth_gbps() const { return algorithm_bandwidth_gbps() * bus_factor(call.kind, ranks); }
 
 CollectiveRunner::CollectiveRunner(Machine& machine, const Profile& profile, std::vector<DeviceId> devices)
-    : machine_{machine},
-      simple_{profile.get(simple_costs)},
-      counts_{profile.get(channel_counts)},
-      launch_{profile.get(net::launch_timings)},
-      devices_{std::move(devices)} {
+    : machine_{machine}, costs_{profile}, launch_{profile.get(net::launch_timings)}, devices_{std::move(devices)} {
   std::set<std::int32_t> hosts;
-  for (const DeviceId device : devices_) hosts.insert(machine.topology.host_of(device));
+  for (const DeviceId device : devices_) {
+    hosts.insert(machine.topology.host_of(device));
+    if (machine.topology.kind(device) != net::DeviceKind::kGpu) gpus_only_ = false;
+  }
   nodes_ = static_cast<int>(hosts.size());
 }
 
-Communicator& CollectiveRunner::communicator(int channels, bool textbook) {
-  const auto found =
-      std::ranges::find_if(opened_, [&](const Opened& o) { return o.channels == channels && o.textbook == textbook; });
-  if (found != opened_.end()) {
-    std::iter_swap(found, opened_.begin());
-    return *opened_.front().communicator;
+const nccl::View* CollectiveRunner::view(const nccl::Settings& settings) {
+  if (!gpus_only_) return nullptr;
+  if (view_ == nullptr || view_->settings().all() != settings.all()) {
+    std::erase_if(opened_, [](const Opened& opened) { return opened.view != nullptr; });
+    view_ = std::make_unique<nccl::View>(machine_.topology, devices_, settings);
   }
-  std::vector<RingOrder> rings =
-      textbook ? rank_order_rings(ranks(), channels) : make_rings(machine_.topology, devices_, channels);
-  Opened opened{channels, textbook, std::make_unique<Communicator>(machine_.topology, devices_, std::move(rings)), nullptr};
-  opened.executor = std::make_unique<Executor>(machine_.simulator, machine_.fabric, machine_.router, *opened.communicator);
-  opened_.insert(opened_.begin(), std::move(opened));
-  return *opened_.front().communicator;
+  return view_.get();
+}
+
+CollectiveRunner::Opened& CollectiveRunner::open(const nccl::View* view, int channels) {
+  const auto found = std::ranges::find_if(opened_, [&](const Opened& o) { return o.view == view && o.channels >= channels; });
+  if (found != opened_.end()) return *found;
+  std::vector<RingOrder> rings = view != nullptr ? view->rings() : rank_order_rings(ranks(), channels);
+  std::vector<Tree> trees = view != nullptr ? view->trees() : std::vector<Tree>{};
+  while (static_cast<int>(rings.size()) < channels) {
+    rings.push_back(rings[rings.size() % static_cast<std::size_t>(view->most_channels())]);
+    if (!trees.empty()) trees.push_back(trees[trees.size() % static_cast<std::size_t>(view->most_channels())]);
+  }
+  Opened opened{view, static_cast<int>(rings.size()), nullptr, nullptr};
+  opened.communicator = std::make_unique<Communicator>(machine_.topology, devices_, std::move(rings));
+  if (!trees.empty()) opened.communicator->set_trees(std::move(trees));
+  const bool through_host = view != nullptr && view->settings().integer("P2P_DISABLE") == 1;
+  opened.executor = std::make_unique<Executor>(machine_.simulator, machine_.fabric, machine_.router, *opened.communicator,
+                                               ExecutorOptions{.through_host_memory = through_host});
+  return opened_.emplace_back(std::move(opened));
 }
 
 void CollectiveRunner::on_collective_done(Time at) { done_ = at; }
+
+StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, Collective kind) const {
+  const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
+  switch (chosen.kernel) {
+    case nccl::Kernel::kTextbook:
+      return {};
+    case nccl::Kernel::kSendRecv:
+      return costs_.of(chosen.choice.protocol, 0, true, true);
+    case nccl::Kernel::kInSwitch:
+      return costs_.in_switch();
+    case nccl::Kernel::kCollective:
+      break;
+  }
+  return costs_.of(chosen.choice.protocol, chosen.choice.warps, chain || chosen.choice.algorithm != "ring", false);
+}
+
+LaunchPlan CollectiveRunner::launches(const nccl::Chosen& chosen, const RunOptions& options, std::uint64_t messages) const {
+  LaunchPlan plan;
+  if (chosen.kernel == nccl::Kernel::kTextbook) return plan;
+  plan.ranks_per_thread = options.launches_per_thread;
+  plan.launch = launch_.host_cost;
+  if (options.cuda_graph) plan.graph_launch = options.iterations * launch_.graph_kernel_cost;
+  const std::uint64_t affordable = kLoopMessages / std::max<std::uint64_t>(messages, 1);
+  plan.iterations = static_cast<int>(std::clamp<std::uint64_t>(affordable, 1, static_cast<std::uint64_t>(options.iterations)));
+  return plan;
+}
+
+void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,
+                                const RunOptions& options, CollectiveResult& result) {
+  Executor& executor = *opened.executor;
+  const Time begin = machine_.simulator.now();
+  const std::uint64_t messages = executor.messages();
+  done_ = Time::max();
+  executor.start(schedule, costs, result.grain, *this, plan);
+  machine_.simulator.run();
+  if (machine_.simulator.stopped()) return;
+  if (done_ == Time::max())
+    throw InternalError("deadlock in " + std::string{to_string(result.call.kind)} + ":\n" + executor.blocked());
+  machine_.fabric.check_conservation();
+  result.messages = executor.messages() - messages;
+  Digest digest;
+  for (Rank rank = 0; rank < ranks(); ++rank) digest.add(executor.finished(rank) - begin);
+  result.digest = digest.value();
+
+  const std::vector<Time>& ends = executor.call_ends();
+  result.device = ends.front() - begin;
+  const auto calls = static_cast<std::int64_t>(ends.size());
+  Duration loop = ends.back() - begin;
+  // The rest of the loop goes on at the last pace. A single simulated call stands for all.
+  const std::int64_t wanted = plan.launch > Duration{} || plan.graph_launch > Duration{} ? options.iterations : calls;
+  if (calls == 1) {
+    const Duration issue = plan.issued(plan.ranks_per_thread - 1, 0);
+    result.device = result.device - issue;
+    result.time = std::max(result.device, result.launch);
+    return;
+  }
+  loop = loop + (wanted - calls) * (ends[ends.size() - 1] - ends[ends.size() - 2]);
+  result.time = Duration::from_ps(loop.ps() / wanted);
+}
 
 CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOptions& options) {
   CollectiveResult result;
@@ -91,62 +188,64 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.ranks = ranks();
   result.nodes = nodes_;
   result.sizes = sizes_of(call, ranks());
-  nccl::Chosen chosen = nccl::choose(call, ranks(), nodes_, counts_, options.settings, options.algorithm, options.channels);
+  nccl::Settings settings = options.settings;
+  if (const std::string_view name = nccl::nccl_name_of(options.algorithm); !name.empty()) settings.set("ALGO", name);
+  if (options.channels > 0 && !nccl::nccl_name_of(options.algorithm.empty() ? "ring" : options.algorithm).empty()) {
+    settings.set("MIN_NCHANNELS", std::to_string(std::min(options.channels, 64)));
+    settings.set("MAX_NCHANNELS", std::to_string(std::min(options.channels, 64)));
+  }
+  const bool textbook =
+      !options.algorithm.empty() && options.algorithm != "nccl_p2p" && nccl::nccl_name_of(options.algorithm).empty();
+  const nccl::View* seen = textbook ? nullptr : view(settings);
+  std::optional<nccl::Chosen> custom = custom_choice(call, ranks(), options.custom);
+  const bool is_custom = custom && !custom->choice.algorithm.empty();
+  nccl::Chosen chosen = is_custom ? std::move(*custom) : nccl::choose(call, ranks(), seen, options.algorithm, options.channels);
+  if (custom && !is_custom) chosen.notes.insert(chosen.notes.end(), custom->notes.begin(), custom->notes.end());
   result.choice = chosen.choice;
+  result.reason = std::move(chosen.reason);
   result.notes = std::move(chosen.notes);
 
-  // Textbook algorithms pay for the network alone: no launch, no protocol, no limit of a thread block.
-  const bool textbook = chosen.choice.protocol.empty();
-  StepCosts costs;
-  if (!textbook) {
-    costs.step_latency = simple_.step_latency;
-    // Point-to-point transfers use as many channels as it takes to fill the link (nccl-model §3.6); they are one message here.
-    if (chosen.choice.algorithm == "ring") costs.channel_rate = simple_.channel_rate;
-    result.launch = options.launches_per_thread * launch_.host_cost;
-  }
-  const Communicator& comm = communicator(result.choice.channels, textbook);
-  Executor& executor = *opened_.front().executor;
-  const std::unique_ptr<Algorithm> algorithm = make_algorithm(result.choice.algorithm);
-  const std::unique_ptr<Schedule> schedule = algorithm->plan(comm, call, result.choice);
+  const StepCosts costs = costs_of(chosen, call.kind);
+  if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_.host_cost;
+  Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
+  const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
+  const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*options.custom) : *registered;
+  const std::unique_ptr<Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
 
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  if (result.grain == Grain::kAuto) {
-    const std::uint64_t most = chain || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
-    result.grain = Executor::count_messages(*schedule, most) > most ? Grain::kFluid : Grain::kChunk;
-  }
+  const std::uint64_t most =
+      chain || !schedule->has_fluid_flows() || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
+  const std::uint64_t messages = Executor::count_messages(*schedule, most);
+  if (result.grain == Grain::kAuto)
+    result.grain = messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
+  if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
+    throw ConfigError(fmt::format("algorithm '{}' has no fluid grain; use --grain chunk", result.choice.algorithm));
   if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
     result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
   }
   if (result.grain == Grain::kClosedForm) {
-    const auto time =
-        ranks() == 1 ? std::optional{Duration{}}
-                     : closed_form(call, result.choice, ranks(), ideal_network(machine_, comm, costs, result.choice.channels));
-    if (!time) {
-      throw ConfigError(fmt::format("algorithm '{}' has no closed form for {}; use --grain chunk or fluid",
-                                    result.choice.algorithm, to_string(call.kind)));
-    }
-    result.device = *time;
-    result.notes.emplace_back("closed form: every rank has the ring's narrowest link to itself; no other contention");
+    run_closed_form(*opened.communicator, costs, result);
   } else {
-    const Time begin = machine_.simulator.now();
-    const std::uint64_t messages = executor.messages();
-    done_ = Time::max();
-    executor.start(*schedule, costs, result.grain, *this);
-    machine_.simulator.run();
-    if (machine_.simulator.stopped()) return result;
-    if (done_ == Time::max())
-      throw InternalError("deadlock in " + std::string{to_string(call.kind)} + ":\n" + executor.blocked());
-    machine_.fabric.check_conservation();
-    result.device = done_ - begin;
-    result.messages = executor.messages() - messages;
-    Digest digest;
-    for (Rank rank = 0; rank < ranks(); ++rank) digest.add(executor.finished(rank) - begin);
-    result.digest = digest.value();
+    LaunchPlan plan = launches(chosen, options, messages);
+    if (result.grain == Grain::kFluid) plan.iterations = 1;
+    simulate(opened, *schedule, costs, plan, options, result);
   }
-  if (!textbook) result.device += simple_.base_latency;
-  result.time = std::max(result.device, result.launch);
   return result;
+}
+
+void CollectiveRunner::run_closed_form(const Communicator& communicator, const StepCosts& costs,
+                                       CollectiveResult& result) const {
+  const auto time = ranks() == 1 ? std::optional{Duration{}}
+                                 : closed_form(result.call, result.choice, ranks(),
+                                               ideal_network(machine_, communicator, costs, result.choice.channels));
+  if (!time) {
+    throw ConfigError(fmt::format("algorithm '{}' has no closed form for {}; use --grain chunk or fluid",
+                                  result.choice.algorithm, to_string(result.call.kind)));
+  }
+  result.device = *time + costs.start;
+  result.time = std::max(result.device, result.launch);
+  result.notes.emplace_back("closed form: every rank has the ring's narrowest link to itself; no other contention");
 }
 
 }  // namespace weft::coll

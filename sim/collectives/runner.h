@@ -4,7 +4,8 @@
 //   CollectiveRunner runner{machine, profile, ranks};
 //   const CollectiveResult result = runner.run({.kind = Collective::kAllReduce, .bytes = 1_GiB}, {});
 //
-// Time of a call = max(launches per thread x host cost of one launch, time on the device) (nccl-calibration-notes, advice 1).
+// The loop runs on the simulator: launches, kernels that queue behind each other, calls that overlap; once calls follow each
+// other at a steady pace, the rest of the loop is reckoned at that pace.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,10 @@
 #include "sim/collectives/communicator.h"
 #include "sim/collectives/costs.h"
 #include "sim/collectives/executor.h"
+#include "sim/collectives/msccl/algorithm.h"
+#include "sim/collectives/nccl/choose.h"
 #include "sim/collectives/nccl/settings.h"
+#include "sim/collectives/nccl/view.h"
 #include "sim/core/digest.h"
 #include "sim/core/profile.h"
 #include "sim/core/simulator.h"
@@ -41,7 +45,11 @@ struct RunOptions {
   std::string algorithm;  // empty: chosen
   int channels = 0;       // 0: chosen
   Grain grain = Grain::kAuto;
+  int iterations = 20;          // calls in the loop (nccl-tests -n)
   int launches_per_thread = 1;  // GPUs that one host thread drives (nccl-tests -g)
+  bool cuda_graph = false;      // the loop is one graph on each GPU (nccl-tests -G)
+  // A custom algorithm in place of a registered one, sizes outside its own range excepted; outlives the run.
+  const MscclAlgorithm* custom = nullptr;
   nccl::Settings settings;
 };
 
@@ -49,12 +57,13 @@ struct CollectiveResult {
   CollectiveCall call;
   CallSizes sizes;
   Choice choice;
+  std::string reason;           // why NCCL chose so; empty where the user did
   Grain grain = Grain::kChunk;  // that was used
   int ranks = 0;
   int nodes = 0;
-  Duration time;    // of one call in the loop
-  Duration device;  // of it on the device
-  Duration launch;  // floor that launching sets
+  Duration time;    // of one call: the loop's over its calls
+  Duration device;  // of the first call alone, from its launch to the end of its last rank
+  Duration launch;  // the host's floor: what launching one call costs a thread
   std::uint64_t messages = 0;
   std::uint64_t digest = 0;
   std::vector<std::string> notes;
@@ -75,21 +84,29 @@ class CollectiveRunner final : private ExecutorListener {
 
  private:
   void on_collective_done(Time at) override;
-  Communicator& communicator(int channels, bool textbook);
-
+  // NCCL's view under these settings, the last one kept; null where a rank is no GPU.
+  const nccl::View* view(const nccl::Settings& settings);
+  // With at least `channels` rings: NCCL's own, or plain ones.
   struct Opened {
+    const nccl::View* view;  // null: plain rings
     int channels;
-    bool textbook;
     std::unique_ptr<Communicator> communicator;
     std::unique_ptr<Executor> executor;
   };
+  Opened& open(const nccl::View* view, int channels);
+  [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, Collective kind) const;
+  [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, std::uint64_t messages) const;
+  void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,
+                const RunOptions& options, CollectiveResult& result);
+  void run_closed_form(const Communicator& communicator, const StepCosts& costs, CollectiveResult& result) const;
 
   Machine& machine_;
-  SimpleCosts simple_;
-  ChannelCounts counts_;
+  CollectiveCosts costs_;
   net::LaunchTimings launch_;
   std::vector<DeviceId> devices_;
+  bool gpus_only_ = true;
   int nodes_ = 0;
+  std::unique_ptr<nccl::View> view_;
   std::vector<Opened> opened_;
   Time done_;
 };

@@ -9,10 +9,14 @@
 // and, if `use_source`, with its own chunk at `source`; if `store`, it keeps the result at `destination`; and it sends the
 // result to each peer of `send_to`. So NCCL's recvReduceCopySend has all of these, and a plain send has `use_source` and
 // `send_to` only.
+//
+// Lanes wait for each other only by messages, and where a step says so by `after`: MSCCL's threadblocks of one GPU do.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/collectives/call.h"
@@ -29,21 +33,38 @@ struct Chunk {
   bool operator==(const Chunk&) const = default;
 };
 
-// Up to three peers (NCCL's largest tree arity).
+// The peers of a step: up to three (NCCL's largest tree arity) held here, or a list that the schedule owns.
 class Peers {
  public:
   constexpr Peers() = default;
   constexpr Peers(Rank only) : ranks_{only, -1, -1}, count_{1} {}  // NOLINT(google-explicit-constructor): one peer is the rule
+  // A view: `ranks` outlives every copy.
+  static constexpr Peers view(std::span<const Rank> ranks) {
+    Peers peers;
+    peers.external_ = ranks.data();
+    peers.count_ = static_cast<int>(ranks.size());
+    return peers;
+  }
+  // Up to three, and not to a view.
   constexpr void add(Rank rank) { ranks_[static_cast<std::size_t>(count_++)] = rank; }
   [[nodiscard]] constexpr bool empty() const { return count_ == 0; }
   [[nodiscard]] constexpr int size() const { return count_; }
-  [[nodiscard]] constexpr const Rank* begin() const { return ranks_.data(); }
-  [[nodiscard]] constexpr const Rank* end() const { return ranks_.data() + count_; }
-  constexpr bool operator==(const Peers&) const = default;
+  [[nodiscard]] constexpr const Rank* begin() const { return external_ != nullptr ? external_ : ranks_.data(); }
+  [[nodiscard]] constexpr const Rank* end() const { return begin() + count_; }
+  constexpr bool operator==(const Peers& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
 
  private:
   std::array<Rank, 3> ranks_{-1, -1, -1};
+  const Rank* external_ = nullptr;
   int count_ = 0;
+};
+
+// Progress of another lane of the same rank: it has done its first `steps` steps. 0: nothing to wait for.
+struct Progress {
+  int channel = 0;
+  int lane = 0;
+  std::int64_t steps = 0;
+  bool operator==(const Progress&) const = default;
 };
 
 struct Step {
@@ -52,6 +73,19 @@ struct Step {
   Bytes bytes;  // of the chunk; may be 0: an empty chunk still synchronises
   bool use_source = false;
   bool store = false;
+  // Adds up what stands at `destination` too before it writes there; with `store` only.
+  bool accumulate = false;
+  // The step starts when this is reached. A step that only waits has no bytes, no peers and no operands.
+  Progress after;
+  // A switch does it (NVLS, SHARP): it adds up what all of `receive_from` send, so that one chunk arrives; or it copies the one
+  // chunk sent to all of `send_to`. A rank whose chunk is added up in a switch sends to one peer with `send_in_switch`.
+  // There the rank itself may be a peer: the switch reads or writes its copy too. What is sent in a switch to one peer is such
+  // a contribution; only a step with `receive_in_switch` takes it.
+  bool receive_in_switch = false;
+  bool send_in_switch = false;
+  // Which connection of a pair of ranks on the channel, where a schedule needs two (NCCL's connIndex): 0 or 1.
+  std::uint8_t receive_connection = 0;
+  std::uint8_t send_connection = 0;
   Chunk source;
   Chunk destination;
 };
@@ -64,11 +98,16 @@ struct FluidEdge {
 };
 struct FluidFlow {
   std::vector<FluidEdge> edges;
-  Bytes bytes;       // per edge
-  Bytes fill_bytes;  // bytes an edge still waits for before the pipeline is full (chains); 0 for rings
+  Bytes bytes;  // per edge
+  // Bytes an edge still waits for before the pipeline is full (chains, trees); 0 for rings. The first 1 + fill_bytes /
+  // step_bytes edges are then, in order, a longest path of the first message.
+  Bytes fill_bytes;
   std::int64_t serial_steps = 1;
   Bytes step_bytes;  // of one message
   int channel = 0;
+  // Messages that the last rank of the last edge takes in a step that sends nothing, and that no later step overlaps: one at
+  // the end of each loop of a ring.
+  std::int64_t copies = 1;
 };
 
 class Schedule {
@@ -82,9 +121,17 @@ class Schedule {
   // 0 <= index < step_count. O(1), allocates nothing.
   [[nodiscard]] virtual Step step(Rank rank, int channel, int lane, std::int64_t index) const = 0;
 
-  // The same work as coupled transfers. Flows start together.
-  [[nodiscard]] virtual std::int64_t fluid_flow_count() const = 0;
-  [[nodiscard]] virtual FluidFlow fluid_flow(std::int64_t index) const = 0;
+  // The share of the channel's warps that the lane has.
+  [[nodiscard]] virtual double warp_share(Rank, int /*channel*/, int /*lane*/) const { return 1.0; }
+
+  // An in-place call: input and output are one buffer, and steps name all of it kOutput, never kInput. It holds the larger of
+  // the two; where they differ in size, the smaller one of rank r lies r times its own size into it, as NCCL has it.
+  [[nodiscard]] virtual bool in_place() const { return false; }
+
+  // The same work as coupled transfers, where the schedule can say it so. Flows start together.
+  [[nodiscard]] virtual bool has_fluid_flows() const { return false; }
+  [[nodiscard]] virtual std::int64_t fluid_flow_count() const { return 0; }
+  [[nodiscard]] virtual FluidFlow fluid_flow(std::int64_t) const { return {}; }
 };
 
 }  // namespace weft::coll

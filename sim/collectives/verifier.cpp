@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/step_order.h"
 #include "sim/collectives/symbolic_data.h"
 #include "sim/core/error.h"
 
@@ -17,10 +18,7 @@ namespace weft::coll {
 namespace {
 
 constexpr std::size_t kReportedWaits = 8;
-
-// Steps are numbered in the order they ran.
-using StepNumber = std::uint32_t;
-constexpr StepNumber kNone = 0xFFFF'FFFF;
+constexpr int kConnections = 2;  // of a pair of ranks on a channel
 
 struct Lane {
   Rank rank = 0;
@@ -28,26 +26,22 @@ struct Lane {
   int lane = 0;
   std::int64_t next = 0;
   std::int64_t count = 0;
-  StepNumber last = kNone;
-};
-
-struct Ran {
-  std::uint32_t lane = 0;
-  std::int64_t index = 0;
-  std::array<StepNumber, 4> after{kNone, kNone, kNone, kNone};  // the step before it in its lane, the senders of its messages
+  StepNumber last = kNoStep;
+  std::vector<StepNumber> done = {};  // by index
 };
 
 struct Message {
   std::int64_t bytes = 0;
   Data data;
-  StepNumber sender = kNone;
+  StepNumber sender = kNoStep;
+  bool to_be_added_up = false;  // in a switch; copies that a switch makes arrive as plain messages do
 };
 
 struct Connection {
   std::vector<Message> messages;
   std::size_t taken = 0;
-  StepNumber last_send = kNone;
-  StepNumber last_receive = kNone;
+  StepNumber last_send = kNoStep;
+  StepNumber last_receive = kNoStep;
 
   [[nodiscard]] std::size_t waiting() const { return messages.size() - taken; }
   Message take() {
@@ -60,13 +54,19 @@ struct Connection {
   }
 };
 
+// Bytes of the output buffer.
+struct Part {
+  std::int64_t begin = 0;
+  std::int64_t bytes = 0;
+};
+
 // A step's use of the output or scratch buffer. The input is never written, so that reading it cannot clash.
 struct Access {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   Buffer buffer = Buffer::kOutput;
   bool writes = false;
-  StepNumber step = kNone;
+  StepNumber step = kNoStep;
 };
 
 std::string_view to_string(Buffer buffer) {
@@ -74,30 +74,38 @@ std::string_view to_string(Buffer buffer) {
   return kNames[static_cast<std::size_t>(buffer)];
 }
 
-std::string to_string(const Chunk& chunk) { return fmt::format("{}[{}]", to_string(chunk.buffer), chunk.offset); }
+const StepNames& default_names() {
+  static const StepNames kNames;
+  return kNames;
+}
 
 class Verification {
  public:
   Verification(const Schedule& schedule, const CollectiveCall& call, const VerifyOptions& options)
-      : schedule_{schedule}, call_{call}, slots_{static_cast<std::size_t>(options.fifo_slots)}, n_{schedule.ranks()} {
+      : schedule_{schedule},
+        call_{call},
+        names_{options.names != nullptr ? *options.names : default_names()},
+        slots_{static_cast<std::size_t>(options.fifo_slots)},
+        n_{schedule.ranks()} {
     WEFT_CHECK(options.fifo_slots >= 1);
     WEFT_CHECK(call.root >= 0 && call.root < n_);
     const CallSizes sizes = sizes_of(call, n_);
     const auto ranks = static_cast<std::size_t>(n_);
     buffers_.resize(3 * ranks);
     accesses_.resize(ranks);
-    connections_.resize(ranks * ranks * static_cast<std::size_t>(schedule.channels()));
+    connections_.resize(kConnections * ranks * ranks * static_cast<std::size_t>(schedule.channels()));
+    named_by_.resize(ranks);
     for (Rank rank = 0; rank < n_; ++rank) {
       const bool only_root_reads = call.kind == Collective::kBroadcast || call.kind == Collective::kScatter;
       const bool only_root_writes = call.kind == Collective::kReduce || call.kind == Collective::kGather;
       input_bytes_.push_back(only_root_reads && rank != call.root ? 0 : sizes.input.count());
       output_bytes_.push_back(only_root_writes && rank != call.root ? 0 : sizes.output.count());
-      const std::int64_t bytes = input_bytes_.back();
-      if (bytes > 0) buffer(rank, Buffer::kInput).write(0, {{.bytes = bytes, .source = 0, .from = table_.one(rank)}});
+      place_input(rank);
       for (int channel = 0; channel < schedule.channels(); ++channel) {
+        first_lanes_.push_back(static_cast<std::uint32_t>(lanes_.size()));
         for (int lane = 0; lane < schedule.lanes(rank, channel); ++lane) {
           const std::int64_t count = schedule.step_count(rank, channel, lane);
-          lanes_.push_back({.rank = rank, .channel = channel, .lane = lane, .next = 0, .count = count, .last = kNone});
+          lanes_.push_back({.rank = rank, .channel = channel, .lane = lane, .next = 0, .count = count, .last = kNoStep});
         }
       }
     }
@@ -112,8 +120,38 @@ class Verification {
   SymbolicBuffer& buffer(Rank rank, Buffer which) {
     return buffers_[3 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(which)];
   }
-  Connection& connection(int channel, Rank from, Rank to) {
-    return connections_[static_cast<std::size_t>((static_cast<std::int64_t>(channel) * n_ + from) * n_ + to)];
+  Connection& connection(int channel, int which, Rank from, Rank to) {
+    return connections_[static_cast<std::size_t>(((std::int64_t{channel} * kConnections + which) * n_ + from) * n_ + to)];
+  }
+  Connection& incoming(const Lane& lane, const Step& step, Rank from) {
+    return connection(lane.channel, step.receive_connection, from, lane.rank);
+  }
+  Connection& outgoing(const Lane& lane, const Step& step, Rank to) {
+    return connection(lane.channel, step.send_connection, lane.rank, to);
+  }
+
+  // In place (Schedule::in_place) all is in the output buffer, and the smaller of input and output is a part of the larger.
+  void place_input(Rank rank) {
+    const std::int64_t bytes = input_bytes_[static_cast<std::size_t>(rank)];
+    std::int64_t& output_bytes = output_bytes_[static_cast<std::size_t>(rank)];
+    const bool in_place = schedule_.in_place();
+    const std::int64_t begin = in_place && bytes < output_bytes ? rank * bytes : 0;
+    results_.push_back({.begin = in_place && output_bytes < bytes ? rank * output_bytes : 0, .bytes = output_bytes});
+    if (bytes > 0) {
+      buffer(rank, in_place ? Buffer::kOutput : Buffer::kInput)
+          .write(begin, {{.bytes = bytes, .source = 0, .from = table_.one(rank)}});
+    }
+    if (!in_place) return;
+    output_bytes = std::max(output_bytes, bytes);
+    input_bytes_[static_cast<std::size_t>(rank)] = 0;
+  }
+
+  Lane& lane_at(Rank rank, const Progress& progress) {
+    return lanes_[first_lanes_[static_cast<std::size_t>(rank * schedule_.channels() + progress.channel)] +
+                  static_cast<std::uint32_t>(progress.lane)];
+  }
+  bool reached(Rank rank, const Progress& progress) {
+    return progress.steps == 0 || lane_at(rank, progress).next >= progress.steps;
   }
 
   bool fail(const std::string& message) {
@@ -121,13 +159,13 @@ class Verification {
     return false;
   }
   bool fail_at(const Lane& lane, const std::string& message) {
-    return fail(fmt::format("rank {} channel {} lane {} step {}: {}", lane.rank, lane.channel, lane.lane, lane.next, message));
+    return fail(fmt::format("{}: {}", place(lane, lane.next), message));
   }
-  [[nodiscard]] std::string place(StepNumber number) const {
-    const Ran& ran = ran_[number];
-    const Lane& lane = lanes_[ran.lane];
-    return fmt::format("rank {} channel {} lane {} step {}", lane.rank, lane.channel, lane.lane, ran.index);
+  [[nodiscard]] std::string place(StepNumber number) const { return place(lanes_[order_.lane(number)], order_.index(number)); }
+  [[nodiscard]] std::string place(const Lane& lane, std::int64_t index) const {
+    return names_.step(lane.rank, lane.channel, lane.lane, index);
   }
+  [[nodiscard]] std::string name(const Chunk& chunk) const { return names_.chunk(chunk); }
 
   bool run_steps() {
     std::vector<std::uint32_t> unfinished;
@@ -154,22 +192,49 @@ class Verification {
 
   bool well_formed(const Lane& lane, const Step& step) {
     if (step.bytes < Bytes{0}) return fail_at(lane, "a negative number of bytes");
-    for (const Peers& peers : {step.receive_from, step.send_to}) {
-      for (const Rank* peer = peers.begin(); peer != peers.end(); ++peer) {
-        if (*peer < 0 || *peer >= n_) return fail_at(lane, fmt::format("peer {} is not a rank", *peer));
-        if (*peer == lane.rank) return fail_at(lane, "a message to or from itself");
-        if (std::count(peers.begin(), peers.end(), *peer) > 1) return fail_at(lane, fmt::format("peer {} stands twice", *peer));
-      }
-    }
-    if (step.receive_from.empty() && !step.use_source) return fail_at(lane, "neither receives nor reads anything");
+    if (step.receive_connection >= kConnections || step.send_connection >= kConnections)
+      return fail_at(lane, fmt::format("a connection that is none of the {}", kConnections));
+    if (step.receive_in_switch && step.receive_from.empty()) return fail_at(lane, "a switch has nothing to add up");
+    if (step.send_in_switch && step.send_to.empty()) return fail_at(lane, "a switch has nobody to send to");
+    // From itself a rank may take what a switch has copied to it among others.
+    if (!peers_are_right(lane, step.receive_from, true)) return false;
+    if (!peers_are_right(lane, step.send_to, step.send_in_switch)) return false;
+    if (!may_wait(lane, step.after)) return false;
+    if (step.accumulate && !step.store) return fail_at(lane, "adds to its destination, but keeps nothing there");
+    const bool only_waits = step.after.steps > 0 && step.bytes == Bytes{0} && step.send_to.empty() && !step.store;
+    if (step.receive_from.empty() && !step.use_source && !only_waits)
+      return fail_at(lane, "neither receives nor reads anything");
     if (step.send_to.empty() && !step.store && step.bytes > Bytes{0})
       return fail_at(lane, "neither sends nor keeps its result");
     return (!step.use_source || in_bounds(lane, step.source, step.bytes)) &&
            (!step.store || (is_writable(lane, step.destination) && in_bounds(lane, step.destination, step.bytes)));
   }
 
+  bool peers_are_right(const Lane& lane, const Peers& peers, bool may_be_itself) {
+    ++naming_;
+    for (const Rank peer : peers) {
+      if (peer < 0 || peer >= n_) return fail_at(lane, fmt::format("peer {} is not a rank", peer));
+      if (peer == lane.rank && !may_be_itself) return fail_at(lane, "a message to or from itself");
+      if (std::exchange(named_by_[static_cast<std::size_t>(peer)], naming_) == naming_)
+        return fail_at(lane, fmt::format("peer {} stands twice", peer));
+    }
+    return true;
+  }
+
+  bool may_wait(const Lane& lane, const Progress& after) {
+    if (after.steps == 0) return true;
+    const bool exists = after.channel >= 0 && after.channel < schedule_.channels() && after.lane >= 0 &&
+                        after.lane < schedule_.lanes(lane.rank, after.channel) && after.steps > 0 &&
+                        after.steps <= lane_at(lane.rank, after).count;
+    if (!exists) {
+      return fail_at(lane, fmt::format("waits for {} steps of lane {} of channel {}, which are not there", after.steps,
+                                       after.lane, after.channel));
+    }
+    return (after.channel != lane.channel || after.lane != lane.lane) || fail_at(lane, "waits for its own lane");
+  }
+
   bool is_writable(const Lane& lane, const Chunk& chunk) {
-    return chunk.buffer != Buffer::kInput || fail_at(lane, fmt::format("writes {}", to_string(chunk)));
+    return chunk.buffer != Buffer::kInput || fail_at(lane, fmt::format("writes {}", name(chunk)));
   }
 
   bool in_bounds(const Lane& lane, const Chunk& chunk, Bytes bytes) {
@@ -177,33 +242,33 @@ class Verification {
     const std::int64_t end = chunk.offset + bytes.count();
     const bool outside = chunk.offset < 0 || (chunk.buffer == Buffer::kInput && end > input_bytes_[rank]) ||
                          (chunk.buffer == Buffer::kOutput && end > output_bytes_[rank]);
-    return !outside || fail_at(lane, fmt::format("{} bytes at {} are outside the buffer", bytes.count(), to_string(chunk)));
+    return !outside || fail_at(lane, fmt::format("{} bytes at {} are outside the buffer", bytes.count(), name(chunk)));
   }
 
   bool can_run(const Lane& lane, const Step& step) {
-    return std::all_of(step.receive_from.begin(), step.receive_from.end(),
-                       [&](Rank from) { return connection(lane.channel, from, lane.rank).waiting() > 0; }) &&
+    return reached(lane.rank, step.after) &&
+           std::all_of(step.receive_from.begin(), step.receive_from.end(),
+                       [&](Rank from) { return incoming(lane, step, from).waiting() > 0; }) &&
            std::all_of(step.send_to.begin(), step.send_to.end(),
-                       [&](Rank to) { return connection(lane.channel, lane.rank, to).waiting() < slots_; });
+                       [&](Rank to) { return outgoing(lane, step, to).waiting() < slots_; });
   }
 
   bool run_step(std::uint32_t lane_index, const Step& step) {
     Lane& lane = lanes_[lane_index];
-    const auto number = static_cast<StepNumber>(ran_.size());
-    ran_.push_back({.lane = lane_index, .index = lane.next, .after = {lane.last, kNone, kNone, kNone}});
+    const StepNumber number = order_.add(lane_index, lane.next);
+    order_.add_cause(lane.last);
     lane.last = number;
+    lane.done.push_back(number);
+    if (step.after.steps > 0)
+      order_.add_cause(lane_at(lane.rank, step.after).done[static_cast<std::size_t>(step.after.steps - 1)]);
 
     Data result;
     bool first = true;
-    std::size_t senders = 1;
     for (const Rank from : step.receive_from) {
-      Connection& line = connection(lane.channel, from, lane.rank);
+      Connection& line = incoming(lane, step, from);
       Message message = line.take();
-      ran_.back().after[senders++] = message.sender;
-      if (message.bytes != step.bytes.count()) {
-        return fail_at(lane, fmt::format("expects {} bytes from rank {}, which sent {} ({})", step.bytes.count(), from,
-                                         message.bytes, place(message.sender)));
-      }
+      order_.add_cause(message.sender);
+      if (!fits(lane, step, from, message)) return false;
       if (!in_order(lane, line.last_receive, number, "receives from", from)) return false;
       if (!merge(lane, result, std::move(message.data), first)) return false;
       first = false;
@@ -211,26 +276,47 @@ class Verification {
     if (step.use_source) {
       Data source;
       if (const auto hole = buffer(lane.rank, step.source.buffer).read(step.source.offset, step.bytes.count(), source)) {
-        return fail_at(lane, fmt::format("reads {}, which is undefined", to_string(Chunk{step.source.buffer, *hole})));
+        return fail_at(lane, fmt::format("reads {}, which is undefined", name(Chunk{step.source.buffer, *hole})));
       }
       note_access(lane.rank, step.source, step.bytes, false, number);
       if (!merge(lane, result, std::move(source), first)) return false;
+      first = false;
+    }
+    if (step.accumulate) {
+      Data before;
+      if (const auto hole =
+              buffer(lane.rank, step.destination.buffer).read(step.destination.offset, step.bytes.count(), before))
+        return fail_at(lane, fmt::format("adds to {}, which is undefined", name(Chunk{step.destination.buffer, *hole})));
+      if (!merge(lane, result, std::move(before), first)) return false;
     }
     if (step.store) {
       const bool overlap = step.use_source && step.source.buffer == step.destination.buffer &&
                            step.source.offset != step.destination.offset &&
                            step.source.offset < step.destination.offset + step.bytes.count() &&
                            step.destination.offset < step.source.offset + step.bytes.count();
-      if (overlap) return fail_at(lane, fmt::format("writes {} over its own source", to_string(step.destination)));
+      if (overlap) return fail_at(lane, fmt::format("writes {} over its own source", name(step.destination)));
       buffer(lane.rank, step.destination.buffer).write(step.destination.offset, result);
       note_access(lane.rank, step.destination, step.bytes, true, number);
     }
+    const bool to_be_added_up = step.send_in_switch && step.send_to.size() == 1;
     for (const Rank to : step.send_to) {
-      Connection& line = connection(lane.channel, lane.rank, to);
+      Connection& line = outgoing(lane, step, to);
       if (!in_order(lane, line.last_send, number, "sends to", to)) return false;
-      line.messages.push_back({.bytes = step.bytes.count(), .data = result, .sender = number});
+      line.messages.push_back(
+          {.bytes = step.bytes.count(), .data = result, .sender = number, .to_be_added_up = to_be_added_up});
     }
     return true;
+  }
+
+  bool fits(const Lane& lane, const Step& step, Rank from, const Message& message) {
+    if (message.bytes != step.bytes.count()) {
+      return fail_at(lane, fmt::format("expects {} bytes from rank {}, which sent {} ({})", step.bytes.count(), from,
+                                       message.bytes, place(message.sender)));
+    }
+    if (message.to_be_added_up == step.receive_in_switch) return true;
+    return fail_at(
+        lane, fmt::format("{} what rank {} sent {} ({})", message.to_be_added_up ? "takes by itself" : "has a switch add up",
+                          from, message.to_be_added_up ? "for a switch to add up" : "past it", place(message.sender)));
   }
 
   bool merge(const Lane& lane, Data& result, Data&& more, bool first) {
@@ -246,27 +332,8 @@ class Verification {
   // The ends of a connection are used in one order only if each use comes before the next by itself.
   bool in_order(const Lane& lane, StepNumber& last, StepNumber number, std::string_view does, Rank peer) {
     const StepNumber before = std::exchange(last, number);
-    if (before == kNone || comes_before(before, number)) return true;
+    if (before == kNoStep || order_.comes_before(before, number)) return true;
     return fail_at(lane, fmt::format("{} rank {} in no fixed order with {}", does, peer, place(before)));
-  }
-
-  // Whether lane order and messages put step `a` before step `b`; a < b.
-  bool comes_before(StepNumber a, StepNumber b) {
-    if (ran_[a].lane == ran_[b].lane) return true;
-    seen_.resize(ran_.size(), 0);
-    ++searches_;
-    std::vector<StepNumber> open{b};
-    while (!open.empty()) {
-      const StepNumber at = open.back();
-      open.pop_back();
-      for (const StepNumber before : ran_[at].after) {
-        if (before == a) return true;
-        if (before == kNone || before < a || seen_[before] == searches_) continue;
-        seen_[before] = searches_;
-        open.push_back(before);
-      }
-    }
-    return false;
   }
 
   void note_access(Rank rank, const Chunk& chunk, Bytes bytes, bool writes, StepNumber number) {
@@ -280,15 +347,18 @@ class Verification {
     for (std::size_t i = 0; i < std::min(stuck.size(), kReportedWaits); ++i) {
       const Lane& lane = lanes_[stuck[i]];
       const Step step = schedule_.step(lane.rank, lane.channel, lane.lane, lane.next);
-      waits += fmt::format("{}rank {} channel {} lane {} step {} waits for", i == 0 ? "" : "; ", lane.rank, lane.channel,
-                           lane.lane, lane.next);
+      waits += fmt::format("{}{} waits for", i == 0 ? "" : "; ", place(lane, lane.next));
       std::string_view separator = " ";
+      if (!reached(lane.rank, step.after)) {
+        waits += std::exchange(separator, " and ");
+        waits += place(lane_at(lane.rank, step.after), step.after.steps - 1);
+      }
       for (const Rank from : step.receive_from) {
-        if (connection(lane.channel, from, lane.rank).waiting() > 0) continue;
+        if (incoming(lane, step, from).waiting() > 0) continue;
         waits += fmt::format("{}a message from rank {}", std::exchange(separator, " and "), from);
       }
       for (const Rank to : step.send_to) {
-        if (connection(lane.channel, lane.rank, to).waiting() < slots_) continue;
+        if (outgoing(lane, step, to).waiting() < slots_) continue;
         waits += fmt::format("{}a free slot to rank {}", std::exchange(separator, " and "), to);
       }
     }
@@ -297,14 +367,11 @@ class Verification {
   }
 
   bool no_message_is_left() {
-    for (int channel = 0; channel < schedule_.channels(); ++channel) {
-      for (Rank from = 0; from < n_; ++from) {
-        for (Rank to = 0; to < n_; ++to) {
-          const Connection& line = connection(channel, from, to);
-          if (line.waiting() == 0) continue;
-          return fail(fmt::format("rank {} never receives what {} sent", to, place(line.messages[line.taken].sender)));
-        }
-      }
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      const Connection& line = connections_[i];
+      if (line.waiting() == 0) continue;
+      const auto to = static_cast<Rank>(i % static_cast<std::size_t>(n_));
+      return fail(fmt::format("rank {} never receives what {} sent", to, place(line.messages[line.taken].sender)));
     }
     return true;
   }
@@ -320,9 +387,9 @@ class Verification {
         for (const Access& other : open) {
           if (!access.writes && !other.writes) continue;
           const auto [first, second] = std::minmax(access.step, other.step);
-          if (first == second || comes_before(first, second)) continue;
+          if (first == second || order_.comes_before(first, second)) continue;
           return fail(fmt::format("{} and {} use {} in no fixed order", place(first), place(second),
-                                  to_string(Chunk{access.buffer, access.begin})));
+                                  name(Chunk{access.buffer, access.begin})));
         }
         open.push_back(access);
       }
@@ -332,7 +399,7 @@ class Verification {
 
   // What the collective leaves in the output of `rank`, a piece for each stretch of consecutive source bytes.
   Data expected(Rank rank) {
-    const std::int64_t bytes = output_bytes_[static_cast<std::size_t>(rank)];
+    const std::int64_t bytes = results_[static_cast<std::size_t>(rank)].bytes;
     const std::int64_t block = bytes / n_;
     Data data;
     switch (call_.kind) {
@@ -366,18 +433,20 @@ class Verification {
 
   bool check_results() {
     for (Rank rank = 0; rank < n_; ++rank) {
-      if (output_bytes_[static_cast<std::size_t>(rank)] == 0) continue;
-      std::int64_t offset = 0;
+      const Part& result = results_[static_cast<std::size_t>(rank)];
+      if (result.bytes == 0) continue;
+      std::int64_t offset = result.begin;
       for (const Piece& wanted : expected(rank)) {
         Data found;
         if (const auto hole = buffer(rank, Buffer::kOutput).read(offset, wanted.bytes, found)) {
-          return fail(fmt::format("rank {} ends with output[{}] undefined", rank, *hole));
+          return fail(fmt::format("rank {} ends with {} undefined", rank, name(Chunk{Buffer::kOutput, *hole})));
         }
         std::int64_t within = 0;
         for (const Piece& piece : found) {
           if (piece.from != wanted.from || piece.source != wanted.source + within) {
-            return fail(fmt::format("rank {} ends with output[{}] made of input[{}] of {}, not of input[{}] of {}", rank,
-                                    offset + within, piece.source, table_.text(piece.from), wanted.source + within,
+            return fail(fmt::format("rank {} ends with {} made of {} of {}, not of {} of {}", rank,
+                                    name(Chunk{Buffer::kOutput, offset + within}), name(Chunk{Buffer::kInput, piece.source}),
+                                    table_.text(piece.from), name(Chunk{Buffer::kInput, wanted.source + within}),
                                     table_.text(wanted.from)));
           }
           within += piece.bytes;
@@ -390,22 +459,31 @@ class Verification {
 
   const Schedule& schedule_;
   const CollectiveCall& call_;
+  const StepNames& names_;
   std::size_t slots_;
   int n_;
   std::optional<std::string> error_;
   ContributorTable table_;
   std::vector<std::int64_t> input_bytes_;  // by rank: what it may read, write
   std::vector<std::int64_t> output_bytes_;
+  std::vector<Part> results_;            // by rank: where in the output buffer the result lies
   std::vector<SymbolicBuffer> buffers_;  // three a rank
   std::vector<Lane> lanes_;
-  std::vector<Connection> connections_;  // by channel, sender, receiver
-  std::vector<Ran> ran_;
-  std::vector<std::uint64_t> seen_;  // by step: the last search that came by
-  std::uint64_t searches_ = 0;
+  std::vector<std::uint32_t> first_lanes_;  // by rank and channel
+  std::vector<Connection> connections_;     // by channel, connection, sender, receiver
+  StepOrder order_;
+  std::vector<std::uint64_t> named_by_;  // by rank: the last list of peers that named it
+  std::uint64_t naming_ = 0;
   std::vector<std::vector<Access>> accesses_;
 };
 
 }  // namespace
+
+std::string StepNames::step(Rank rank, int channel, int lane, std::int64_t index) const {
+  return fmt::format("rank {} channel {} lane {} step {}", rank, channel, lane, index);
+}
+
+std::string StepNames::chunk(const Chunk& chunk) const { return fmt::format("{}[{}]", to_string(chunk.buffer), chunk.offset); }
 
 std::optional<std::string> verify(const Schedule& schedule, const CollectiveCall& call, const VerifyOptions& options) {
   return Verification{schedule, call, options}.run();

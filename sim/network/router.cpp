@@ -50,6 +50,22 @@ DeviceId Router::nic_of(DeviceId gpu) const {
   return nic ? topology_->device_of(host, *nic) : DeviceId{};
 }
 
+std::optional<DeviceId> Router::host_memory(DeviceId device) const {
+  const auto host = static_cast<std::size_t>(topology_->host_of(device));
+  const std::uint32_t host_template = topology_->host(host).host_template;
+  std::optional<DeviceId> nearest;
+  std::pair<PathClass, std::size_t> best{PathClass::kDis, 0};
+  for (const std::uint32_t cpu : topology_->host_template(host_template).of_kind(DeviceKind::kCpu)) {
+    const RouteFragment* fragment = hosts_->find(host_template, topology_->local(device), cpu);
+    if (fragment == nullptr) continue;
+    const std::pair distance{fragment->path_class, fragment->links.size()};
+    if (nearest && distance >= best) continue;
+    nearest = topology_->device_of(host, cpu);
+    best = distance;
+  }
+  return nearest;
+}
+
 Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
   if (topology_->host_of(source) == topology_->host_of(destination)) return {};
   Plan plan{nic_of(source), nic_of(destination)};

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,8 @@ class Router {
   [[nodiscard]] const Topology& topology() const;
   // The NIC a GPU uses; invalid id where its host has none.
   [[nodiscard]] DeviceId nic_of(DeviceId gpu) const;
+  // The CPU of the device's host that it reaches best: where its host memory is. Nothing: the host has none.
+  [[nodiscard]] std::optional<DeviceId> host_memory(DeviceId device) const;
 
  private:
   struct Plan;  // which NICs a pair of endpoints uses

@@ -34,14 +34,14 @@ struct Footprint {
 enum class TransferKind : std::uint8_t { kUnicast, kMulticast, kReduce, kCoupled };
 
 struct Transfer {
-  FootprintId footprint;
-  Bytes bytes;
+  FootprintId footprint = {};
+  Bytes bytes = {};
   TransferKind kind = TransferKind::kUnicast;
-  std::uint8_t priority = 0;  // traffic class: higher is served first
-  double weight = 1.0;        // of the max-min share within its class
-  Bandwidth rate_cap;         // 0: none
-  Duration extra_latency;     // of the endpoints, added to the footprint's
-  std::uint64_t tag = 0;      // the poster's own, handed back to the listener
+  std::uint8_t priority = 0;    // traffic class: higher is served first
+  double weight = 1.0;          // of the max-min share within its class
+  Bandwidth rate_cap = {};      // 0: none
+  Duration extra_latency = {};  // of the endpoints, added to the footprint's
+  std::uint64_t tag = 0;        // the poster's own, handed back to the listener
 };
 
 }  // namespace weft::net

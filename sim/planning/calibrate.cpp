@@ -333,6 +333,10 @@ std::optional<CalibrationResult> Fitter::run() {
     const auto points = predict_training(with_profile(cluster_, profile_at(numbers)));
     if (!points) return false;
     for (const ValidationPoint& point : *points) out.push_back(portable_log(*point.predicted_us / point.measured_us));
+    constexpr double kNoise = 0.03;
+    for (std::size_t j = 0; j < numbers.size() && options_.prior > 0; ++j)
+      out.push_back(kNoise / options_.prior *
+                    portable_log(std::max(numbers[j], 1e-9 * unknowns_[j].start) / unknowns_[j].start));
     return true;
   };
   const RobustFit fit = fit_robustly(unknowns_, residuals);

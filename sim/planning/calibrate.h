@@ -26,10 +26,13 @@ namespace weft::plan {
 struct CalibrationOptions {
   std::vector<std::string> keys;
   std::vector<Bytes> sizes;  // of the training rows, in every log that has them
-  Bytes validate_from;       // held-out rows below this are predicted, but not stated
-  std::string name;          // of the profile; empty: as it was
-  std::string description;   // the same
-  std::string id;            // of the calibration; empty: the collectives it was fitted to
+  // 0: none. Otherwise each unknown counts as one more row, whose residual is 3 % where the unknown is off its value so far by
+  // a factor of e^prior: for parameters that the training rows do not tell apart.
+  double prior = 0;
+  Bytes validate_from;      // held-out rows below this are predicted, but not stated
+  std::string name;         // of the profile; empty: as it was
+  std::string description;  // the same
+  std::string id;           // of the calibration; empty: the collectives it was fitted to
   std::string date;
   PredictOptions predict;
 };

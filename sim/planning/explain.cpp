@@ -7,8 +7,6 @@
 #include <set>
 #include <system_error>
 
-#include "sim/collectives/costs.h"
-#include "sim/collectives/ring_order.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 #include "sim/network/find_config.h"
@@ -225,22 +223,6 @@ Profile find_profile(const std::string& file_or_name) {
                                 .source_line = {},
                                 .length = 1,
                                 .note = did_you_mean(file_or_name, profile_names(), "profiles")}});
-}
-
-std::string explain_channels(const std::filesystem::path& file) {
-  Diagnostics diagnostics;
-  const net::Cluster cluster = load_cluster(file, {}, diagnostics);
-  const std::vector<DeviceId>& devices = cluster.topology.endpoints();
-  const coll::ChannelCounts counts = cluster.profile.get(coll::channel_counts);
-  const auto channels = static_cast<int>(cluster.topology.host_count() > 1 ? counts.several_nodes : counts.one_node);
-  const std::vector<coll::RingOrder> rings = coll::make_rings(cluster.topology, devices, channels);
-  std::string text;
-  for (std::size_t i = 0; i < rings.size(); ++i) {
-    text += fmt::format("Channel {:02}/{:02} :", i, rings.size());
-    for (const Rank rank : rings[i]) text += fmt::format(" {:4}", rank);
-    text += '\n';
-  }
-  return text;
 }
 
 }  // namespace weft::plan

@@ -1,10 +1,9 @@
 // What a model assumes and leaves out, and where its numbers come from: the texts of `weft explain`.
 //
-// The texts are data (explain_texts.cpp) and say what the heads of the source files say under "Model:"; a test holds both to
+// The texts are data (explain_texts*.cpp) and say what the heads of the source files say under "Model:"; a test holds both to
 // it: every registered name has a text, and every file with a "Model:" comment is named by one.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,9 +33,6 @@ struct ModelText {
 
 // The profile of that file, or the shipped one of that name; ConfigError with the nearest name.
 [[nodiscard]] Profile find_profile(const std::string& file_or_name);
-
-// The rings of a cluster's communicator over all its endpoints, channel by channel, as NCCL_DEBUG=INFO prints them.
-[[nodiscard]] std::string explain_channels(const std::filesystem::path& cluster);
 
 // Everything that explain() knows, in byte order.
 [[nodiscard]] std::vector<std::string> explained_names();

@@ -1,4 +1,6 @@
 // The texts themselves. When a model changes what it assumes, its text changes in the same commit.
+#include "sim/planning/explain_texts.h"
+
 #include "sim/planning/explain.h"
 
 namespace weft::plan {
@@ -184,16 +186,25 @@ const std::vector<ModelText>& network_texts() {
 const std::vector<ModelText>& collective_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"nccl", "nccl_choice"},
-       .title = "how NCCL would run a call: algorithm, protocol, channels",
+       .title = "how NCCL would run a call: algorithm, protocol, channels, threads",
        .assumes =
-           "Ring in the Simple protocol for all-reduce, all-gather, reduce-scatter, broadcast and reduce; direct messages for "
-           "all-to-all, send/recv, gather and scatter. Channels are those of the profile (collectives.channels.*), bounded by "
-           "NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS. A call takes the longer of launching it and running it on the device.",
-       .leaves_out = {"NCCL: protocols LL and LL128, trees, NVLS, CollNet and PAT are not modelled yet",
-                      "NCCL: channels do not shrink for small messages, so times below some tens of MiB are too long",
+           "NCCL's topology search, channels, tuning tables, selection and split of bytes over channels are those of the "
+           "release "
+           "that `nccl: {version: ...}`, `--nccl version=...` or a log names: 2.18, 2.19, 2.21, 2.23, 2.27, 2.28 or 2.30 (the "
+           "default); others behave as the newest of these that is not newer. 2.30 reproduces what NCCL 2.30.7's own code "
+           "answers for twelve kinds of machine, 2.28 what a real 4 x H200 node printed. The choice is then timed by running "
+           "it: protocols LL, LL128 and Simple with their slots, slices, flags and warps (`weft explain executor`), launches "
+           "by "
+           "threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a textbook one: on the "
+           "network "
+           "alone.",
+       .leaves_out = {"NCCL: registered buffers, symmetric-memory and copy-engine kernels, plugins, CTA policies, communicator "
+                      "splits and grouped calls",
+                      "NCCL: data types and operators change nothing beyond the bytes (NCCL leaves NVLS for types the switch "
+                      "cannot add)",
                       "NCCL: other environment variables are accepted, named in a note, and change nothing"},
-       .sources = {"nccl-model §2.5 (channels), §3 (algorithms), §4.3 (chunks)", "nccl-calibration-notes"},
-       .files = {"collectives/nccl/choose.h", "collectives/nccl/settings.cpp"}},
+       .sources = {"nccl-model §1 to §7", "nccl-calibration-notes"},
+       .files = {"collectives/nccl/choose.h", "collectives/nccl/view.h", "collectives/nccl/settings.cpp"}},
       {.names = {"nccl_view", "system"},
        .title = "NCCL's own view of a host: its graph, path classes and planned bandwidths (weft topo --nccl-view)",
        .assumes = "Made from the topology file that NCCL would read, with NCCL's own numbers. They are plans, not what the "
@@ -203,6 +214,36 @@ const std::vector<ModelText>& collective_texts() {
                       "NCCL's view: several ranks or partitions of one GPU, NIC fusion, GIN and RMA devices are left out"},
        .sources = {"nccl-model §1.2, §1.3"},
        .files = {"collectives/nccl/system.h"}},
+      {.names = {"nccl_tuning", "selection"},
+       .title = "what NCCL believes each algorithm and protocol would take, and so chooses",
+       .assumes =
+           "NCCL's tables and formulas by release (2.18, 2.19, 2.21, 2.23, 2.27, 2.28 as 2.30), in its own floats; every "
+           "cost and choice of the golden machines is reproduced. NCCL_ALGO and NCCL_PROTO are read as NCCL reads them.",
+       .leaves_out = {"NCCL's tuning: sums of a type that every algorithm supports; NCCL leaves NVLS for types that the switch "
+                      "cannot add and slows down fp8 rings of more than eight ranks",
+                      "NCCL's tuning: buffers are not registered, and there is no tuner plugin",
+                      "NCCL's planner: CollNet kinds stride over their channels; here each channel's bytes are one part"},
+       .sources = {"nccl-model §4.4 to §4.6, §5"},
+       .files = {"collectives/nccl/tuning.h", "collectives/nccl/planner.h"}},
+      {.names = {"nccl_p2p_plan"},
+       .title = "how NCCL runs sends and receives: order of peers, channels, parts, protocol",
+       .assumes = "Every rank runs the same rounds, group by group; a transfer takes as many channels as its size is worth.",
+       .leaves_out = {"NCCL's send and receive: buffers are not registered, connections do not relay (PXN)",
+                      "NCCL's send and receive: the order of peers is that of 2.30 for every release"},
+       .sources = {"nccl-model §3.6"},
+       .files = {"collectives/nccl/p2p_plan.h"}},
+      {.names = {"nccl_search"},
+       .title = "NCCL's channel search: which GPU orders and NICs its rings and trees use (weft explain channels)",
+       .assumes = "NCCL's own search on its view of a node, step for step and by release: speeds from fast to slow, patterns, "
+                  "relaxations, budgets, duplication; then rings through all nodes, double binary trees over nodes with chains "
+                  "inside, "
+                  "and the channels for collectives, NVLS and send/recv. NCCL_GRAPH_FILE replaces the search.",
+       .leaves_out = {"NCCL's search: hosts of one template with the same GPUs in use are alike, whatever their cables",
+                      "NCCL's search: plugins for networks and tuning, CTA policies and ncclConfig_t are left out",
+                      "NCCL's search: releases before 2.23 are taken to search as 2.23, but for rings that cross NICs"},
+       .sources = {"nccl-model §2 (search and channels), §3.2 (trees), Appendix A (golden data of 2.30.7)",
+                   "NCCL's public sources of 2.23, 2.27, 2.28 and 2.30, read for facts"},
+       .files = {"collectives/nccl/comm_info.h", "collectives/nccl/search.h", "collectives/nccl/connect.h"}},
       {.names = {"ring", "ring_order", "channels"},
        .title = "NCCL's ring: one ring per channel, in loops of n chunks",
        .assumes =
@@ -211,10 +252,9 @@ const std::vector<ModelText>& collective_texts() {
            "edge-disjoint "
            "Hamiltonian cycles where GPUs are joined directly, and enter and leave hosts by one rail.",
        .leaves_out =
-           {"rings: channels share the data evenly; NCCL cuts in cells of at least 16 KiB, which loads them unevenly at small "
-            "sizes",
-            "rings: one lane runs loop after loop; NCCL's protocols, slices and uneven split are not told apart",
-            "rings: orders are a first version, not NCCL's search; with an odd number of hosts the last hop changes rails"},
+           {"rings: without a planner's shares channels share the data evenly; NCCL cuts in cells of at least 16 KiB, which "
+            "loads them unevenly at small sizes",
+            "rings: one lane runs loop after loop", "rings of textbook algorithms follow rank order, not NCCL's search"},
        .sources = {"nccl-model §2 (search), §3.1 (ring), §4.6 (cells)", "Patarasuk and Yuan, 2009"},
        .files = {"collectives/algorithms/ring.cpp", "collectives/algorithms/parts.h", "collectives/ring_order.h"}},
       {.names = {"plain_ring"},
@@ -238,21 +278,33 @@ const std::vector<ModelText>& collective_texts() {
                       "rounds differ"},
        .sources = {"Thakur, Rabenseifner and Gropp, 2005"},
        .files = {"collectives/algorithms/pairwise.cpp"}},
-      {.names = {"chunk", "executor"},
-       .title = "chunk grain: every step of a schedule is a message",
-       .assumes = "A step starts when its messages are there, the step before has ended and its connections have a free slot; "
-                  "it ends when "
-                  "what it sends has been delivered.",
-       .leaves_out = {"a step's latency is one number (synchronisation, fence, flag)",
-                      "reduction and copy cost what the channel's rate cap says; slices, flags and warps are not told apart"},
-       .sources = {"nccl-model §3, §4.3", "nccl-calibration-notes"},
-       .files = {"collectives/executor.h"}},
+      {.names = {"chunk", "executor", "protocol"},
+       .title = "chunk grain: every slice of every step of a schedule is a message",
+       .assumes =
+           "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot (8 "
+           "slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in whole passes "
+           "for "
+           "LL and LL128, and shares the links; a step that only receives costs the thread block time but no link. LL and "
+           "LL128 "
+           "are passed on as they come in, Simple slice by slice. Links serve channels unequally by a fixed draw, so that "
+           "channels which start in phase drift apart. Kernels start in the order in which host threads or a graph launch them "
+           "and queue behind the kernel before; the loop of calls is run until its pace is steady.",
+       .leaves_out =
+           {"a lane that follows another sends at the pace of its own warps and links even where data come in more "
+            "slowly; only its end waits",
+            "a contribution to a reduction in a switch costs its sender nothing: the head pulls all copies at once",
+            "kernels of a communicator hold no SM against compute kernels here; streams and overlap belong to workloads"},
+       .sources = {"nccl-model §3, §4, §7", "nccl-calibration-notes"},
+       .files = {"collectives/executor.h", "collectives/step_costs.h", "collectives/costs.h", "collectives/launch_plan.h"}},
       {.names = {"fluid"},
        .title = "fluid grain: every channel is one coupled transfer along all its edges",
        .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its longest "
                   "chain of "
                   "messages pays. Chosen by `auto` above 200,000 messages.",
-       .leaves_out = {"fluid grain: channels do not drift apart; a slow edge slows its whole channel at once"},
+       .leaves_out =
+           {"fluid grain: channels do not drift apart; a slow edge slows its whole channel at once",
+            "fluid grain: one call, not the loop of calls; chains whose channels meet on some links only are up to 10 % "
+            "off"},
        .sources = {"network-models §6.3"},
        .files = {"collectives/schedule.h", "collectives/executor.h"}},
       {.names = {"closed_form"},
@@ -283,11 +335,10 @@ const std::vector<ModelText>& collective_texts() {
        .title = "how `weft validate` and `weft calibrate` predict a measured point",
        .assumes =
            "Each log is predicted under the settings it was taken with; the time of a call is that of the loop of back-to-back "
-           "calls that nccl-tests times: the longer of launching and running on the device.",
-       .leaves_out =
-           {"validate: in-place calls take as long as out-of-place ones",
-            "validate: a CUDA graph or aggregated calls cost what plain calls cost; a note says where a log is of that kind",
-            "validate: several communicators side by side are predicted as one by itself"},
+           "calls that nccl-tests times, launches and all.",
+       .leaves_out = {"validate: in-place calls take as long as out-of-place ones",
+                      "validate: aggregated calls cost what plain calls cost; a note says where a log is of that kind",
+                      "validate: several communicators side by side are predicted as one by itself"},
        .sources = {"nccl-calibration-notes", "nccl-model §8.2, §8.4 (nccl-tests)"},
        .files = {"planning/predict.h", "collectives/runner.h"}},
       {.names = {"profile", "calibration"},
@@ -310,6 +361,8 @@ std::span<const ModelText> model_texts() {
   static const std::vector<ModelText> all = [] {
     std::vector<ModelText> texts = network_texts();
     texts.insert(texts.end(), collective_texts().begin(), collective_texts().end());
+    texts.insert(texts.end(), nccl_algorithm_texts().begin(), nccl_algorithm_texts().end());
+    texts.insert(texts.end(), library_algorithm_texts().begin(), library_algorithm_texts().end());
     return texts;
   }();
   return all;

@@ -125,15 +125,24 @@ class Notes {
 };
 
 void note_launch_mode(const NcclTestsLog& log, Notes& notes) {
-  if (log.graph_launches > 0) notes.add("launching by CUDA graph is not modelled yet: predicted as plain launches");
   if (log.aggregated_iterations > 1) notes.add("aggregated calls are not modelled yet: predicted as single ones");
   if (log.groups > 1) {
     notes.add(fmt::format("{} communicators side by side are predicted as one by itself", log.groups));
   }
 }
 
+// The NCCL that ran, "2.28.9"; empty where the log does not say, or where it is older than what is modelled.
+std::string release_of(const NcclTestsLog& log) {
+  if (log.library_version.find('.') != std::string::npos) return log.library_version;
+  int code = 0;  // major * 10000 + minor * 100 + patch, since 2.9
+  const char* end = log.library_version.data() + log.library_version.size();
+  if (std::from_chars(log.library_version.data(), end, code).ptr != end || code < 21800) return {};
+  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+}
+
 coll::nccl::Settings settings_of(const net::Cluster& cluster, const Measurement& measurement, Notes& notes) {
   coll::nccl::Settings settings;
+  if (const std::string release = release_of(measurement.log); !release.empty()) settings.set("version", release);
   for (const auto& [key, value] : cluster.nccl) settings.set(key, value);
   for (const auto& [key, value] : measurement.settings) settings.set_from_log(key, value);
   for (const char* key : {"MIN_NCHANNELS", "MAX_NCHANNELS"}) {
@@ -181,6 +190,8 @@ class LogRun {
         runner_{machine_, cluster.profile, devices_of(cluster, measurement)} {
     run_options_.grain = options.grain;
     run_options_.launches_per_thread = log_.gpus_per_thread;  // threads launch side by side
+    run_options_.iterations = std::max(log_.iterations, 1);
+    run_options_.cuda_graph = log_.graph_launches > 0;
     run_options_.settings = settings_of(cluster, measurement, notes);
   }
 

@@ -6,8 +6,8 @@
 //
 // Not here: which points count and how errors are summed up (validation_report.h), fitting (calibrate.h).
 //
-// Model: in-place calls take as long as out-of-place ones; a CUDA graph or aggregated calls cost what plain calls cost; several
-// communicators side by side are one by itself. Where a log is of that kind, a note says so.
+// Model: in-place calls take as long as out-of-place ones; aggregated calls cost what plain calls cost; several communicators
+// side by side are one by itself. Where a log is of that kind, a note says so.
 #pragma once
 
 #include <cstddef>

@@ -237,8 +237,8 @@ class Collective(Commands):
             self.assertEqual(rows_of(self.weft(*SWEEP, "--algo", name).stdout)[0][8], shown)
 
     def test_says_once_what_it_does_not_model(self):
-        done = self.weft(*SWEEP, "--nccl", "BUFFSIZE=1048576")
-        self.assertEqual(done.stdout.count("# note: NCCL_BUFFSIZE=1048576 is not modelled yet\n"), 1)
+        done = self.weft(*SWEEP, "--nccl", "CGA_CLUSTER_SIZE=2")
+        self.assertEqual(done.stdout.count("# note: NCCL_CGA_CLUSTER_SIZE=2 is not modelled yet\n"), 1)
 
     def test_counts_gpus_as_nccl_tests_does(self):
         for extra, ranks, launches in ([], 4, 1), (["-g", "4"], 4, 4), (["-t", "2"], 2, 1), (["-t", "2", "-g", "2"], 4, 2), (["-g", "2"], 2, 2):
@@ -406,6 +406,52 @@ class Terminal(Commands):
                 self.assertTrue(seen.endswith(b"\r\x1b[K"), seen[-80:])
             else:
                 self.assertEqual(seen, b"")
+
+
+class ExplainChannels(Commands):
+    def test_prints_what_nccl_would_say(self):
+        lines = self.weft("explain", "channels", "--cluster", "node4.yaml").stdout.splitlines()
+        # The row "HGX H200, 4 GPUs used" of nccl-model section 2.5: 12 x 30, 24 CTAs, 16 of NVLS, 32 / 32 for send and receive.
+        self.assertIn("Pattern 4, crossNic 0, nChannels 12, bw 30.000000/30.000000, type NVL/PIX, sameChannels 1", lines)
+        self.assertIn("Channel 23/24 : 0 1 2 3", lines)
+        self.assertTrue(any(line.startswith("Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1 ") for line in lines))
+        self.assertIn("24 coll channels, 24 collnet channels, 16 nvls channels, 32 p2p channels, 32 p2p channels per peer", lines)
+
+    def test_writes_json_and_nccls_graph_file(self):
+        command = ["explain", "channels", "--cluster", "node4.yaml", "-g", "2", "--nccl", "version=2.30"]
+        self.weft(*command, "--json", "channels.json", "--xml", "graph.xml")
+        result = json.loads((self.folder / "channels.json").read_text(encoding="utf-8"))
+        self.assertEqual(list(result)[:len(HEADER_KEYS)], HEADER_KEYS)
+        self.assertEqual((result["nccl_version"], result["ranks"], result["nodes"]), ("2.30", 2, 1))
+        self.assertEqual([graph["graph"] for graph in result["graphs"]], ["ring", "tree", "nvls"])
+        self.assertEqual(result["rings"], [[0, 1]] * result["channels"])
+        graph = (self.folder / "graph.xml").read_text(encoding="utf-8")
+        self.assertIn('<graph id="0" pattern="4" crossnic="0" nchannels="12" speedintra="30"', graph)
+        # NCCL_GRAPH_FILE reads it again.
+        self.assertEqual(self.weft(*command, "--nccl", "GRAPH_FILE=graph.xml", "--xml", "-").stdout, graph)
+
+    def test_takes_nccls_topology_file(self):
+        # With two nodes the NIC has a cable, and a speed.
+        self.weft("topo", "node4.yaml", "--set", "nodes=2", "--nccl-xml", "topo.xml")
+        from_xml = self.weft("explain", "channels", "--topo-xml", "topo.xml", "--nodes", "2").stdout
+        from_cluster = self.weft("explain", "channels", "--cluster", "node4.yaml", "--nodes", "2").stdout
+        self.assertIn("Pattern 4, ", from_xml)
+        self.assertEqual(from_xml.splitlines()[1:], from_cluster.splitlines()[1:])
+
+    def test_refuses_what_makes_no_sense(self):
+        for arguments, expected in [
+                (["channels", "--nodes", "2"], "error: explain channels: expected either --cluster FILE or --topo-xml FILE\n"),
+                (["ring", "--cluster", "node4.yaml"], "error: --cluster, --topo-xml, --nodes, -g, --nccl, --xml and --json go with"),
+                (["channels", "--cluster", "hosts.yaml"], "error: h0 is no GPU: NCCL runs on GPUs\n"),
+                (["channels", "--cluster", "node4.yaml", "-g", "5"], "GPUs"),
+                (["channels", "--cluster", "node4.yaml", "-g", "0"], "error: -g: expected 1 GPU or more, got 0\n"),
+                (["channels", "--cluster", "node4.yaml", "--nccl", "version=1.3"], "error: NCCL version: expected 2.18 or newer"),
+                (["channels", "--cluster", "node4.yaml", "--nccl", "GRAPH_FILE=none.xml"], "none.xml"),
+                (["channels", "--topo-xml", "node4.yaml"], "error: "),
+        ]:
+            done = self.weft("explain", *arguments, expect=2)
+            self.assertIn(expected, done.stderr)
+            self.assertEqual(done.stdout, "", arguments)
 
 
 def main():

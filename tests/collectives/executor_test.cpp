@@ -110,7 +110,7 @@ class GrainTest : public ::testing::TestWithParam<GrainCase> {};
 
 TEST_P(GrainTest, ChunkAndFluidAgreeWithinOnePercentFrom16MiBUp) {
   const GrainCase& c = GetParam();
-  const StepCosts costs{.step_latency = 1'100_ns, .channel_rate = 30_GBps};
+  const StepCosts costs{.hop = {1'100_ns, 1'100_ns, 1'100_ns}, .rate = 30_GBps};
   for (const std::string algorithm : {"ring", "plain_ring"}) {
     for (const Collective kind : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
                                   Collective::kBroadcast, Collective::kReduce}) {
@@ -149,7 +149,7 @@ TEST(ExecutorTest, GrainsAgreeWhereChannelsUseDifferentLinks) {
         void on_collective_done(Time t) override { at = t; }
         Time at;
       } done;
-      executor.start(*schedule, {.step_latency = 1_us}, grain, done);
+      executor.start(*schedule, {.hop = {1_us, 1_us, 1_us}}, grain, done);
       machine.simulator.run();
       return done.at.since_start().us();
     };
@@ -162,7 +162,7 @@ TEST(ExecutorTest, GrainsAgreeWhereChannelsUseDifferentLinks) {
 
 TEST(ExecutorTest, AChannelMovesNoFasterThanItsThreadBlock) {
   OneCall call{testing::star(4, 450_GBps, 0_ns)};
-  const StepCosts costs{.channel_rate = 30_GBps};
+  const StepCosts costs{.rate = 30_GBps};
   // Six messages of 250 MB at 30 GB/s, then the last of them is copied out at the same rate.
   EXPECT_NEAR(call.run(kAllReduce1GB, {.algorithm = "plain_ring"}, Grain::kChunk, costs).us(), 7 * 250e6 / 30e9 * 1e6, 0.1);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,11 @@ class Group {
   explicit Group(int ranks, int channels = 1)
       : topology_{star(ranks, Bandwidth::from_bytes_per_second(1'000'000'000), Duration::from_us(1))},
         communicator_{topology_, topology_.endpoints(), mixed_rings(ranks, channels)} {}
+  // One node for each number, with as many GPUs. `dealt_out`: ranks go to the nodes in turn, not node after node.
+  explicit Group(const std::vector<int>& ranks_of_nodes, int channels = 1, bool dealt_out = false)
+      : topology_{bare_nodes(ranks_of_nodes)},
+        communicator_{topology_, gpus(topology_, ranks_of_nodes, dealt_out),
+                      mixed_rings(std::accumulate(ranks_of_nodes.begin(), ranks_of_nodes.end(), 0), channels)} {}
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -45,6 +51,36 @@ class Group {
   }
 
  private:
+  // GPUs only: who is on which node is all that schedules ask.
+  static net::Topology bare_nodes(const std::vector<int>& ranks_of_nodes) {
+    net::TopologyBuilder builder;
+    for (const int ranks : ranks_of_nodes) {
+      net::HostTemplate host;
+      host.name = "gpus" + std::to_string(ranks);
+      for (int g = 0; g < ranks; ++g) {
+        net::TemplateDevice device;
+        device.name = "gpu" + std::to_string(g);
+        host.devices.push_back(device);
+      }
+      builder.add_host(builder.add_template(host));
+    }
+    return std::move(builder).freeze();
+  }
+
+  static std::vector<DeviceId> gpus(const net::Topology& topology, const std::vector<int>& ranks_of_nodes, bool dealt_out) {
+    std::vector<DeviceId> devices(topology.endpoints().begin(), topology.endpoints().end());
+    if (!dealt_out) return devices;
+    std::vector<DeviceId> dealt;
+    for (std::size_t round = 0; dealt.size() < devices.size(); ++round) {
+      std::size_t first = 0;
+      for (const int ranks : ranks_of_nodes) {
+        if (round < static_cast<std::size_t>(ranks)) dealt.push_back(devices[first + round]);
+        first += static_cast<std::size_t>(ranks);
+      }
+    }
+    return dealt;
+  }
+
   net::Topology topology_;
   coll::Communicator communicator_;
 };
@@ -92,8 +128,6 @@ class TableSchedule final : public coll::Schedule {
   [[nodiscard]] coll::Step step(Rank rank, int channel, int lane, std::int64_t i) const override {
     return lanes_[index(rank, channel)][count(lane)][static_cast<std::size_t>(i)];
   }
-  [[nodiscard]] std::int64_t fluid_flow_count() const override { return 0; }
-  [[nodiscard]] coll::FluidFlow fluid_flow(std::int64_t) const override { return {}; }
 
  private:
   static std::size_t count(int i) { return static_cast<std::size_t>(i); }

@@ -62,6 +62,7 @@ class DirectSchedule final : public Schedule {
   }
 
   // One flow per message and channel: messages of a channel in order of sender and round.
+  [[nodiscard]] bool has_fluid_flows() const override { return true; }
   [[nodiscard]] std::int64_t fluid_flow_count() const override {
     const std::int64_t used_channels = std::min<std::int64_t>(channels_, ceil_div(message_, kCutUnit));
     return used_channels * messages();

@@ -49,6 +49,7 @@ class PairwiseSchedule final : public Schedule {
     return step;
   }
 
+  [[nodiscard]] bool has_fluid_flows() const override { return true; }
   [[nodiscard]] std::int64_t fluid_flow_count() const override {
     return n_ == 1 ? 0 : std::min<std::int64_t>(channels_, ceil_div(message_, kCutUnit));
   }

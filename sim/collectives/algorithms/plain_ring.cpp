@@ -1,6 +1,6 @@
 // The textbook ring (Patarasuk and Yuan, 2009): one message per step, however large. On n ranks a channel with a share of S
 // bytes sends S/n in each of 2(n-1) steps of an all-reduce, its block in each of n-1 steps of an all-gather or reduce-scatter,
-// and n chunks of S/n down a chain for broadcast and reduce. `choice.chunk` is not used.
+// and n chunks of S/n down a chain for broadcast and reduce. `choice.chunk` and `choice.shares` are not used.
 #include <memory>
 
 #include "sim/collectives/algorithms/ring_schedule.h"
@@ -19,7 +19,10 @@ class PlainRing final : public Algorithm {
     const std::int64_t share = channel_part(std::min(sizes.input, sizes.output).count(), choice.channels, 0).bytes;
     const bool by_block = call.kind == Collective::kAllGather || call.kind == Collective::kReduceScatter;
     const std::int64_t message = round_up_to_unit(by_block ? share : ceil_div(share, n));
-    return std::make_unique<RingSchedule>(communicator, call, choice.channels, Bytes{message});
+    Choice even = choice;
+    even.chunk = Bytes{message};
+    even.shares.clear();
+    return std::make_unique<RingSchedule>(communicator, call, even);
   }
 };
 

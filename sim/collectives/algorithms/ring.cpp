@@ -1,7 +1,6 @@
-// NCCL's ring: every channel its own ring, the data in chunks of at most `choice.chunk` (nccl-model §3.1).
+// NCCL's ring: every channel its own ring, its part of the data in chunks (nccl-model §3.1).
 //
-// Model: channels share the data evenly (see channel_part), and one lane runs loop after loop; NCCL's protocols, slices and
-// uneven split are not here.
+// Model: one lane runs loop after loop; what NCCL's protocols do inside a step is the executor's.
 #include <memory>
 
 #include "sim/collectives/algorithms/ring_schedule.h"
@@ -15,7 +14,7 @@ class Ring final : public Algorithm {
   [[nodiscard]] bool supports(Collective collective) const override { return is_ring_collective(collective); }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
-    return std::make_unique<RingSchedule>(communicator, call, choice.channels, choice.chunk);
+    return std::make_unique<RingSchedule>(communicator, call, choice);
   }
 };
 

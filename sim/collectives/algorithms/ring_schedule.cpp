@@ -23,25 +23,22 @@ bool is_ring_collective(Collective collective) {
   return false;
 }
 
-RingSchedule::RingSchedule(const Communicator& communicator, const CollectiveCall& call, int channels, Bytes chunk)
-    : communicator_{communicator},
-      kind_{call.kind},
-      n_{communicator.ranks()},
-      root_{call.root},
-      block_{0},
-      chunk_{std::max(chunk.count() / kCutUnit, std::int64_t{1}) * kCutUnit} {
+RingSchedule::RingSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
+    : communicator_{communicator}, kind_{call.kind}, n_{communicator.ranks()}, root_{call.root}, block_{0} {
   WEFT_CHECK(is_ring_collective(kind_));
-  WEFT_CHECK(channels >= 1 && channels <= communicator.channels());
+  WEFT_CHECK(choice.channels <= communicator.channels());
   WEFT_CHECK(root_ >= 0 && root_ < n_);
   const CallSizes sizes = sizes_of(call, n_);
   block_ = std::min(sizes.input, sizes.output).count();
-  for (int channel = 0; channel < channels; ++channel) {
-    ChannelPart part{.data = channel_part(block_, channels, channel), .loops = 0};
+  const std::vector<ChannelPart> parts = channel_parts(block_, choice);
+  for (const ChannelPart& given : parts) {
+    RingPart part{.data = given.data, .chunk = given.chunk, .loops = 0};
     // A lone rank copies its part in one step.
-    const std::int64_t loop_bytes = n_ == 1 ? part.data.bytes : kind_ == Collective::kAllReduce ? n_ * chunk_ : chunk_;
+    const std::int64_t loop_bytes = n_ == 1 ? part.data.bytes : kind_ == Collective::kAllReduce ? n_ * part.chunk : part.chunk;
     if (part.data.bytes > 0) part.loops = ceil_div(part.data.bytes, loop_bytes);
     parts_.push_back(part);
   }
+  if (n_ > 1) used_ = used_channels(parts);
 }
 
 std::int64_t RingSchedule::steps_per_loop() const {
@@ -62,11 +59,11 @@ std::int64_t RingSchedule::step_count(Rank, int channel, int) const {
 }
 
 // All-reduce spreads a last, short loop over n smaller chunks (nccl-model §3.1).
-std::int64_t RingSchedule::chunk_of_loop(const ChannelPart& part, std::int64_t loop) const {
+std::int64_t RingSchedule::chunk_of_loop(const RingPart& part, std::int64_t loop) const {
   if (n_ == 1) return part.data.bytes;
-  if (kind_ != Collective::kAllReduce) return chunk_;
-  const std::int64_t left = part.data.bytes - loop * n_ * chunk_;
-  return left < n_ * chunk_ ? round_up_to_unit(ceil_div(left, n_)) : chunk_;
+  if (kind_ != Collective::kAllReduce) return part.chunk;
+  const std::int64_t left = part.data.bytes - loop * n_ * part.chunk;
+  return left < n_ * part.chunk ? round_up_to_unit(ceil_div(left, n_)) : part.chunk;
 }
 
 Rank RingSchedule::ring_neighbour(int channel, int position, int distance) const {
@@ -75,7 +72,7 @@ Rank RingSchedule::ring_neighbour(int channel, int position, int distance) const
 }
 
 Step RingSchedule::step(Rank rank, int channel, int, std::int64_t index) const {
-  const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];
+  const RingPart& part = parts_[static_cast<std::size_t>(channel)];
   const int i = communicator_.position(channel, rank);
   const std::int64_t loop = index / steps_per_loop();
   const int j = static_cast<int>(index % steps_per_loop());
@@ -83,7 +80,7 @@ Step RingSchedule::step(Rank rank, int channel, int, std::int64_t index) const {
   bool receives = false;
   bool sends = false;
   Step step;
-  std::int64_t begin = loop * chunk_;  // within the channel's part
+  std::int64_t begin = loop * part.chunk;  // within the channel's part
   std::int64_t size = chunk_of_loop(part, loop);
   std::int64_t source_block = 0;  // bytes in front of the block the chunk is in
   std::int64_t destination_block = 0;
@@ -93,7 +90,7 @@ Step RingSchedule::step(Rank rank, int channel, int, std::int64_t index) const {
   } else if (kind_ == Collective::kAllReduce) {
     // send, n-2 recvReduceSend, recvReduceCopySend, n-2 recvCopySend, recv: each one chunk further back round the ring.
     const std::int64_t k = (i - 1 - j + 2 * n_) % n_;
-    begin = loop * n_ * chunk_ + k * size;
+    begin = loop * n_ * part.chunk + k * size;
     receives = j > 0;
     sends = j < 2 * n_ - 2;
     step.use_source = j <= n_ - 1;
@@ -137,14 +134,9 @@ Step RingSchedule::step(Rank rank, int channel, int, std::int64_t index) const {
   return step;
 }
 
-std::int64_t RingSchedule::fluid_flow_count() const {
-  if (n_ == 1) return 0;
-  return std::count_if(parts_.begin(), parts_.end(), [](const ChannelPart& part) { return part.loops > 0; });
-}
-
 FluidFlow RingSchedule::fluid_flow(std::int64_t index) const {
-  const int channel = static_cast<int>(index);  // empty channels come last
-  const ChannelPart& part = parts_[static_cast<std::size_t>(index)];
+  const int channel = used_[static_cast<std::size_t>(index)];
+  const RingPart& part = parts_[static_cast<std::size_t>(channel)];
   const bool chain = kind_ == Collective::kBroadcast || kind_ == Collective::kReduce;
   const int first = !chain ? 0 : communicator_.position(channel, root_) + (kind_ == Collective::kReduce ? 1 : 0);
   FluidFlow flow;
@@ -163,18 +155,20 @@ FluidFlow RingSchedule::fluid_flow(std::int64_t index) const {
   } else if (kind_ == Collective::kAllReduce) {
     // Twice all of each loop but two neighbouring chunks. The busiest edge is spared the two smallest: the last of a short
     // loop.
-    const std::int64_t full_loops = part.data.bytes / (n_ * chunk_);
-    std::int64_t bytes = full_loops * (2 * (n_ - 1) * chunk_);
+    const std::int64_t full_loops = part.data.bytes / (n_ * part.chunk);
+    std::int64_t bytes = full_loops * (2 * (n_ - 1) * part.chunk);
     if (part.loops > full_loops) {
-      const std::int64_t left = part.data.bytes - full_loops * n_ * chunk_;
+      const std::int64_t left = part.data.bytes - full_loops * n_ * part.chunk;
       const std::int64_t size = chunk_of_loop(part, full_loops);
       bytes += 2 * left - (left - std::min(left, (n_ - 2) * size));
     }
     flow.bytes = Bytes{bytes};
     flow.serial_steps = part.loops * 2 * (n_ - 1);
+    flow.copies = part.loops;
   } else {
     flow.bytes = Bytes{(n_ - 1) * part.data.bytes};
     flow.serial_steps = part.loops * (n_ - 1);
+    flow.copies = part.loops;
   }
   return flow;
 }

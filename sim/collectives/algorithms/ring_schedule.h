@@ -17,25 +17,27 @@ namespace weft::coll {
 
 class RingSchedule final : public Schedule {
  public:
-  // `chunk` is cut down to whole units of 16 bytes, one at least. Keeps a reference to `communicator`.
-  RingSchedule(const Communicator& communicator, const CollectiveCall& call, int channels, Bytes chunk);
+  // Channels, their parts and their chunks as channel_parts() has them. Keeps a reference to `communicator`.
+  RingSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice);
 
   [[nodiscard]] int ranks() const override { return n_; }
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return 1; }
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override;
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override;
-  [[nodiscard]] std::int64_t fluid_flow_count() const override;
+  [[nodiscard]] bool has_fluid_flows() const override { return true; }
+  [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used_.size()); }
   [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override;
 
  private:
   // A channel's share: of the vector, or for all-gather and reduce-scatter of each rank's block.
-  struct ChannelPart {
+  struct RingPart {
     Part data;
+    std::int64_t chunk = 0;
     std::int64_t loops = 0;
   };
   [[nodiscard]] std::int64_t steps_per_loop() const;
-  [[nodiscard]] std::int64_t chunk_of_loop(const ChannelPart& part, std::int64_t loop) const;
+  [[nodiscard]] std::int64_t chunk_of_loop(const RingPart& part, std::int64_t loop) const;
   [[nodiscard]] Rank ring_neighbour(int channel, int position, int distance) const;
 
   const Communicator& communicator_;
@@ -43,8 +45,8 @@ class RingSchedule final : public Schedule {
   int n_;
   Rank root_;
   std::int64_t block_;  // bytes of one rank's block, all-gather and reduce-scatter
-  std::int64_t chunk_;
-  std::vector<ChannelPart> parts_;
+  std::vector<RingPart> parts_;
+  std::vector<int> used_;  // channels with data; none for a lone rank, which sends nothing
 };
 
 }  // namespace weft::coll

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
+#include <utility>
 
 #include "sim/collectives/builtin.h"
+#include "sim/collectives/nccl/choice_list.h"
+#include "sim/collectives/nccl/p2p_plan.h"
+#include "sim/collectives/nccl/planner.h"
+#include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 
 namespace weft::coll::nccl {
@@ -13,55 +18,91 @@ namespace {
 
 using namespace literals;
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNcclNames{{{"ring", "Ring"},
+                                                                                   {"tree", "Tree"},
+                                                                                   {"collnet_direct", "CollNetDirect"},
+                                                                                   {"collnet_chain", "CollNetChain"},
+                                                                                   {"nvls", "NVLS"},
+                                                                                   {"nvls_tree", "NVLSTree"},
+                                                                                   {"pat", "PAT"}}};
+
+void check_supported(const std::string& algorithm, Collective kind) {
+  if (algorithms().find(algorithm) == nullptr)
+    throw ConfigError(fmt::format("{}: {}", algorithms().unknown(algorithm), algorithms().note(algorithm)));
+  if (!make_algorithm(algorithm)->supports(kind)) {
+    throw ConfigError(fmt::format("algorithm '{}' does not run {}", algorithm, to_string(kind)));
+  }
 }
 
-bool is_point_to_point(Collective kind) {
-  return kind == Collective::kAllToAll || kind == Collective::kSendRecv || kind == Collective::kGather ||
-         kind == Collective::kScatter;
+Chosen textbook(const std::string& algorithm, const CollectiveCall& call, int ranks, int channels) {
+  check_supported(algorithm, call.kind);
+  Chosen chosen;
+  chosen.choice.algorithm = algorithm;
+  chosen.choice.channels = ranks == 1 || channels == 0 ? 1 : channels;
+  const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
+  chosen.choice.chunk = chain ? 512_KiB : 2_MiB;
+  return chosen;
+}
+
+// One transfer is what every rank sends to each of its peers.
+Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view, int channels) {
+  const CallSizes sizes = sizes_of(call, ranks);
+  const Bytes each = call.kind == Collective::kAllToAll ? Bytes{sizes.input.count() / std::max(ranks, 1)}
+                                                        : std::min(sizes.input, sizes.output);
+  const CommInfo& info = view.info();
+  // Chunks are those of the slowest connection: over the network, where there is one.
+  const P2pTransfer transfer = p2p_transfer(info, each, view.settings(), info.nodes == 1);
+  Chosen chosen;
+  chosen.kernel = Kernel::kSendRecv;
+  Choice& choice = chosen.choice;
+  choice.algorithm = "nccl_p2p";
+  choice.protocol = transfer.protocol;
+  choice.channels = channels > 0 ? channels : info.p2p_channels;
+  choice.channels_per_transfer = std::min(transfer.channels, choice.channels);
+  if (choice.channels_per_transfer == transfer.channels) choice.transfer_part = transfer.part;
+  choice.chunk = transfer.chunk;
+  chosen.reason =
+      fmt::format("{} per peer in {} part{}", weft::to_string(each), transfer.channels, transfer.channels == 1 ? "" : "s");
+  return chosen;
 }
 
 }  // namespace
 
-Chosen choose(const CollectiveCall& call, int ranks, int nodes, const ChannelCounts& counts, const Settings& settings,
-              const std::string& algorithm, int channels) {
+std::string_view nccl_name_of(std::string_view algorithm) {
+  const auto* const found = std::ranges::find(kNcclNames, algorithm, &std::pair<std::string_view, std::string_view>::first);
+  return found == kNcclNames.end() ? std::string_view{} : found->second;
+}
+
+Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels) {
+  const bool is_nccls = algorithm.empty() || algorithm == "nccl_p2p" || !nccl_name_of(algorithm).empty();
+  if (!is_nccls) return textbook(algorithm, call, ranks, channels);
+  const bool tuned = tuned_index(call.kind).has_value();
+  if (!algorithm.empty()) check_supported(algorithm, call.kind);
+  if (view == nullptr) {
+    if (!algorithm.empty() && algorithm != "ring") {
+      throw ConfigError(fmt::format("algorithm '{}' is NCCL's and needs GPUs; the cluster's hosts have none", algorithm));
+    }
+    Chosen chosen = textbook(tuned ? "ring" : "direct", call, ranks, channels);
+    chosen.notes.emplace_back("hosts without GPUs: links alone, no protocol of NCCL");
+    return chosen;
+  }
   Chosen chosen;
-  Choice& choice = chosen.choice;
-  const bool point_to_point = is_point_to_point(call.kind);
-  choice.algorithm = point_to_point ? "direct" : "ring";
-  choice.protocol = "Simple";
-  if (const auto asked = settings.find("ALGO"); asked && !point_to_point && lower(*asked) != "ring") {
-    chosen.notes.push_back(fmt::format("NCCL_ALGO={} is not modelled yet: predicted as Ring", *asked));
-  }
-  if (const auto asked = settings.find("PROTO"); asked && lower(*asked) != "simple") {
-    chosen.notes.push_back(fmt::format("NCCL_PROTO={} is not modelled yet: predicted as Simple", *asked));
-  }
-  for (const std::string& setting : settings.ignored()) chosen.notes.push_back(setting + " is not modelled yet");
-  if (!algorithm.empty()) choice.algorithm = lower(algorithm);
-
-  const Registration<Algorithm>* registration = algorithms().find(choice.algorithm);
-  if (registration == nullptr)
-    throw ConfigError(fmt::format("{}: {}", algorithms().unknown(choice.algorithm), algorithms().note(choice.algorithm)));
-  if (!make_algorithm(choice.algorithm)->supports(call.kind)) {
-    throw ConfigError(fmt::format("algorithm '{}' does not run {}", choice.algorithm, to_string(call.kind)));
-  }
-
-  // NCCL's chunk: four slots of 512 KiB for the rings that synchronise every rank, one slot for chains (nccl-model §4.3).
-  const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  choice.chunk = chain ? 512_KiB : 2_MiB;
-  if (channels > 0) {
-    choice.channels = channels;
-  } else if (point_to_point || choice.algorithm == "plain_ring") {
-    choice.channels = 1;
+  if (!tuned || algorithm == "nccl_p2p") {
+    chosen = send_and_receive(call, ranks, *view, channels);
+  } else if (ranks == 1) {
+    chosen.kernel = Kernel::kCollective;
+    chosen.choice.algorithm = "ring";
+    chosen.choice.protocol = "Simple";
+    chosen.reason = "one rank: a copy";
   } else {
-    choice.channels = static_cast<int>(nodes > 1 ? counts.several_nodes : counts.one_node);
-    if (const auto most = settings.integer("MAX_NCHANNELS")) choice.channels = std::min(choice.channels, *most);
-    if (const auto least = settings.integer("MIN_NCHANNELS")) choice.channels = std::max(choice.channels, *least);
+    const CallSizes sizes = sizes_of(call, ranks);
+    const Selection selection = view->model().select(call.kind, sizes.reported);
+    chosen.choice = plan(view->model(), call, selection);
+    chosen.reason = selection.reason;
+    const std::string& name = chosen.choice.algorithm;
+    chosen.kernel = name == "ring" || name == "tree" || name == "pat" ? Kernel::kCollective : Kernel::kInSwitch;
   }
-  if (choice.algorithm == "plain_ring" || choice.algorithm == "pairwise") choice.protocol.clear();
-  if (ranks == 1) choice.channels = 1;
+  for (const std::string& setting : view->settings().ignored()) chosen.notes.push_back(setting + " is not modelled yet");
   return chosen;
 }
 

@@ -5,100 +5,218 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 
+#include "sim/collectives/nccl/choice_list.h"
+#include "sim/collectives/nccl/version.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 
 namespace weft::coll::nccl {
 namespace {
 
-// What acts in this version.
-constexpr std::array<std::string_view, 4> kModelled = {"ALGO", "MAX_NCHANNELS", "MIN_NCHANNELS", "PROTO"};
+enum class Kind : std::uint8_t { kInteger, kIntegers, kPathLevel, kAlgorithms, kProtocols, kText };
+
+struct Variable {
+  std::string_view name;
+  Kind kind = Kind::kInteger;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t multiple_of = 1;
+  std::string_view expected;
+};
+
+// What acts in this version, with the values that NCCL takes (nccl-model §1.3, §2.4, §3.6, §4.1, §4.5, §5.6).
+constexpr std::array<Variable, 37> kModelled = {{
+    {"ALGO", Kind::kAlgorithms, 0, 0, 1, ""},
+    {"ALLOC_P2P_NET_LL_BUFFERS", Kind::kInteger, 0, 1, 1, "0 or 1"},
+    {"BUFFSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
+    {"COLLNET_ENABLE", Kind::kInteger, 0, 1, 1, "0 or 1"},
+    {"COLLNET_NODE_THRESHOLD", Kind::kInteger, 1, 2147483647, 1, "a number of nodes"},
+    {"CROSS_NIC", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
+    {"GRAPH_FILE", Kind::kText, 0, 0, 1, ""},
+    {"LL128_BUFFSIZE", Kind::kInteger, 16384, 1073741824, 1, "a number of bytes from 16384 to 1073741824"},
+    {"LL128_C2C", Kind::kInteger, 0, 1, 1, "0 or 1"},
+    {"LL128_NTHREADS", Kind::kInteger, 160, 640, 32, "a number of threads from 160 to 640, a multiple of 32"},
+    {"LL_BUFFSIZE", Kind::kInteger, 256, 1073741824, 1, "a number of bytes from 256 to 1073741824"},
+    {"MAX_CTAS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"MAX_NCHANNELS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"MAX_P2P_NCHANNELS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"MIN_CTAS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"MIN_NCHANNELS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"MIN_P2P_NCHANNELS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"NCHANNELS_PER_NET_PEER", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"NET_GDR_LEVEL", Kind::kPathLevel, 0, 0, 1, "LOC, NVL, PIX, PXB, PHB, SYS or 0 to 5"},
+    {"NET_OVERHEAD", Kind::kInteger, -2, 2147483647, 1, "a number of ns"},
+    {"NTHREADS", Kind::kInteger, 64, 512, 32, "a number of threads from 64 to 512, a multiple of 32"},
+    {"NVB_DISABLE", Kind::kInteger, 0, 1, 1, "0 or 1"},
+    {"NVLSTREE_MAX_CHUNKSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
+    {"NVLS_CHUNKSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
+    {"NVLS_ENABLE", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
+    {"NVLS_NCHANNELS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
+    {"P2P_DISABLE", Kind::kInteger, 0, 1, 1, "0 or 1"},
+    {"P2P_LEVEL", Kind::kPathLevel, 0, 0, 1, "LOC, NVL, PIX, PXB, PHB, SYS or 0 to 5"},
+    {"P2P_LL_THRESHOLD", Kind::kInteger, 0, 2147483647, 1, "a number of bytes"},
+    {"P2P_NET_CHUNKSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
+    {"P2P_NVL_CHUNKSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
+    {"P2P_PCI_CHUNKSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
+    {"P2P_SCHEDULE_GROUP_SIZE", Kind::kInteger, 1, 2147483647, 1, "a number of ranks"},
+    {"PAT_ENABLE", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
+    {"PROTO", Kind::kProtocols, 0, 0, 1, ""},
+    {"PXN_DISABLE", Kind::kInteger, 0, 1, 1, "0 or 1"},
+    {"THREAD_THRESHOLDS", Kind::kIntegers, 0, 0, 1,
+     "up to six numbers of bytes separated by blanks (tree LL, LL128, Simple; ring LL, LL128, Simple; -2 keeps one)"},
+}};
 
 // What NCCL knows beside these and this version only notes (nccl-model, throughout). The second group changes no timing.
-constexpr std::array<std::string_view, 50> kKnown = {"ALLGATHERV_ENABLE",
-                                                     "ALLOC_P2P_NET_LL_BUFFERS",
-                                                     "BUFFSIZE",
+constexpr std::array<std::string_view, 44> kKnown = {"ALLGATHERV_ENABLE",
                                                      "CGA_CLUSTER_SIZE",
-                                                     "COLLNET_ENABLE",
-                                                     "COLLNET_NODE_THRESHOLD",
-                                                     "CROSS_NIC",
                                                      "CTA_POLICY",
                                                      "CUMEM_ENABLE",
                                                      "GDRCOPY_ENABLE",
                                                      "GDR_FLUSH_DISABLE",
-                                                     "GRAPH_FILE",
                                                      "GRAPH_MIXING_SUPPORT",
                                                      "GRAPH_REGISTER",
                                                      "IB_ADAPTIVE_ROUTING",
                                                      "IB_AR_THRESHOLD",
                                                      "IB_DISABLE",
+                                                     "IB_GID_INDEX",
                                                      "IB_HCA",
                                                      "IB_MERGE_NICS",
+                                                     "IB_PCI_RELAXED_ORDERING",
                                                      "IB_QPS_PER_CONNECTION",
+                                                     "IB_RETRY_CNT",
+                                                     "IB_SL",
                                                      "IB_SPLIT_DATA_ON_QPS",
+                                                     "IB_TC",
+                                                     "IB_TIMEOUT",
+                                                     "IB_USE_INLINE",
                                                      "LAUNCH_MODE",
-                                                     "LL128_BUFFSIZE",
-                                                     "LL128_NTHREADS",
-                                                     "LL_BUFFSIZE",
-                                                     "MAX_P2P_NCHANNELS",
-                                                     "MIN_P2P_NCHANNELS",
-                                                     "NCHANNELS_PER_NET_PEER",
-                                                     "NET_GDR_LEVEL",
+                                                     "LAUNCH_ORDER_IMPLICIT",
+                                                     "NETDEVS_POLICY",
+                                                     "NET_FORCE_FLUSH",
+                                                     "NET_FORCE_MERGE",
+                                                     "NET_GDR_C2C",
                                                      "NET_GDR_READ",
-                                                     "NET_OVERHEAD",
+                                                     "NET_MERGE_LEVEL",
                                                      "NET_SHARED_BUFFERS",
-                                                     "NTHREADS",
-                                                     "NVB_DISABLE",
-                                                     "NVLSTREE_MAX_CHUNKSIZE",
-                                                     "NVLS_CHUNKSIZE",
-                                                     "NVLS_ENABLE",
-                                                     "NVLS_NCHANNELS",
-                                                     "P2P_DISABLE",
-                                                     "P2P_LEVEL",
-                                                     "P2P_LL_THRESHOLD",
-                                                     "P2P_NET_CHUNKSIZE",
-                                                     "P2P_NVL_CHUNKSIZE",
-                                                     "P2P_PCI_CHUNKSIZE",
+                                                     "NSOCKS_PERTHREAD",
+                                                     "P2P_PER_CHANNEL_NET_BW",
                                                      "P2P_PXN_LEVEL",
-                                                     "PAT_ENABLE",
-                                                     "PXN_DISABLE",
+                                                     "P2P_READ_ENABLE",
+                                                     "P2P_USE_CUDA_MEMCPY",
+                                                     "PROXY_APPEND_BATCH_SIZE",
+                                                     "PXN_C2C",
                                                      "SHM_DISABLE",
-                                                     "THREAD_THRESHOLDS",
+                                                     "SHM_LOCALITY",
+                                                     "SHM_USE_CUDA_MEMCPY",
+                                                     "SOCKET_NTHREADS",
+                                                     "SYM_CTAS",
                                                      "TOPO_FILE"};
 constexpr std::array<std::string_view, 8> kHarmless = {"DEBUG",          "DEBUG_FILE",   "DEBUG_SUBSYS",  "GRAPH_DUMP_FILE",
                                                        "TOPO_DUMP_FILE", "TUNER_PLUGIN", "SOCKET_IFNAME", "RUNTIME_CONNECT"};
+
+// Not a variable of NCCL, but the release whose behaviour is wanted.
+constexpr std::string_view kVersion = "VERSION";
 
 std::string_view bare(std::string_view key) { return key.starts_with("NCCL_") ? key.substr(5) : key; }
 
 bool contains(const auto& list, std::string_view key) { return std::ranges::find(list, key) != list.end(); }
 
-std::optional<int> parse_positive(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > 64) return std::nullopt;
+const Variable* modelled(std::string_view key) {
+  const auto found = std::ranges::find(kModelled, key, &Variable::name);
+  return found == kModelled.end() ? nullptr : &*found;
+}
+
+// Decimal, or hexadecimal after "0x", as NCCL's parameters are read.
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  if (hexadecimal) text.remove_prefix(2);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hexadecimal ? 16 : 10);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// Whole numbers at the beginning of `text`; `all` says whether that is all there is.
+std::vector<std::int64_t> parse_integers(std::string_view text, bool& all) {
+  std::vector<std::int64_t> values;
+  all = false;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    if (text.empty()) break;
+    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
+    const auto value = parse_integer(text.substr(0, end));
+    if (!value) return values;
+    values.push_back(*value);
+    text.remove_prefix(end);
+  }
+  all = true;
+  return values;
+}
+
+bool in_range(const Variable& variable, std::int64_t value) {
+  return value >= variable.low && value <= variable.high && value % variable.multiple_of == 0;
+}
+
+// ConfigError if NCCL could not take the value.
+void check_value(const Variable& variable, std::string_view value) {
+  bool good = true;
+  switch (variable.kind) {
+    case Kind::kAlgorithms:
+      static_cast<void>(parse_algorithms(value));
+      return;
+    case Kind::kProtocols:
+      static_cast<void>(parse_protocols(value));
+      return;
+    case Kind::kText:
+      return;
+    case Kind::kPathLevel: {
+      constexpr std::array<std::string_view, 12> kLevels = {"LOC", "NVL", "PIX", "PXB", "PHB", "SYS",
+                                                            "0",   "1",   "2",   "3",   "4",   "5"};
+      good = contains(kLevels, value);
+      break;
+    }
+    case Kind::kIntegers: {
+      constexpr std::size_t kMost = 6;
+      const std::size_t count = parse_integers(value, good).size();
+      good = good && count >= 1 && count <= kMost;
+      break;
+    }
+    case Kind::kInteger: {
+      const auto number = parse_integer(value);
+      good = number && in_range(variable, *number);
+      break;
+    }
+  }
+  if (!good) throw ConfigError(fmt::format("NCCL_{}: expected {}, got '{}'", variable.name, variable.expected, value));
+}
+
+[[noreturn]] void refuse_name(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Variable& known : kModelled) names.push_back(fmt::format("NCCL_{}", known.name));
+  for (const std::string_view known : kKnown) names.push_back(fmt::format("NCCL_{}", known));
+  for (const std::string_view known : kHarmless) names.push_back(fmt::format("NCCL_{}", known));
+  const std::string near = nearest(fmt::format("NCCL_{}", name), names);
+  throw ConfigError({Diagnostic{.where = {},
+                                .message = fmt::format("unknown NCCL variable 'NCCL_{}'", name),
+                                .source_line = {},
+                                .length = 1,
+                                .note = near.empty() ? std::string{} : fmt::format("did you mean '{}'?", near)}});
 }
 
 }  // namespace
 
 void Settings::set(std::string_view key, std::string_view value) {
   const std::string_view name = bare(key);
-  if (!contains(kModelled, name) && !contains(kKnown, name) && !contains(kHarmless, name)) {
-    std::vector<std::string> names;
-    for (const std::string_view known : kModelled) names.push_back(fmt::format("NCCL_{}", known));
-    for (const std::string_view known : kKnown) names.push_back(fmt::format("NCCL_{}", known));
-    for (const std::string_view known : kHarmless) names.push_back(fmt::format("NCCL_{}", known));
-    const std::string near = nearest(fmt::format("NCCL_{}", name), names);
-    throw ConfigError({Diagnostic{.where = {},
-                                  .message = fmt::format("unknown NCCL variable 'NCCL_{}'", name),
-                                  .source_line = {},
-                                  .length = 1,
-                                  .note = near.empty() ? std::string{} : fmt::format("did you mean '{}'?", near)}});
+  if (name == kVersion || name == "version") {
+    static_cast<void>(parse_version(value));
+    values_[std::string{kVersion}] = value;
+    return;
   }
-  if ((name == "MIN_NCHANNELS" || name == "MAX_NCHANNELS") && !parse_positive(value)) {
-    throw ConfigError(fmt::format("NCCL_{}: expected a number of channels from 1 to 64, got '{}'", name, value));
-  }
+  const Variable* variable = modelled(name);
+  if (variable == nullptr && !contains(kKnown, name) && !contains(kHarmless, name)) refuse_name(name);
+  if (variable != nullptr) check_value(*variable, value);
   values_[std::string{name}] = value;
 }
 
@@ -109,17 +227,39 @@ std::optional<std::string> Settings::find(std::string_view key) const {
   return found == values_.end() ? std::nullopt : std::optional{found->second};
 }
 
-std::optional<int> Settings::integer(std::string_view key) const {
+std::optional<std::int64_t> Settings::raw_integer(std::string_view key) const {
   const auto text = find(key);
-  return text ? parse_positive(*text) : std::nullopt;
+  return text ? parse_integer(*text) : std::nullopt;
+}
+
+std::optional<int> Settings::integer(std::string_view key) const {
+  const auto value = raw_integer(key);
+  const Variable* variable = modelled(key);
+  if (!value || (variable != nullptr && !in_range(*variable, *value))) return std::nullopt;
+  if (*value < std::numeric_limits<int>::min() || *value > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(*value);
+}
+
+std::optional<Bytes> Settings::bytes(std::string_view key) const {
+  const auto value = integer(key);
+  return value ? std::optional{Bytes{*value}} : std::nullopt;
+}
+
+std::vector<std::int64_t> Settings::integers(std::string_view key) const {
+  bool all = false;
+  return parse_integers(find(key).value_or(""), all);
+}
+
+NcclVersion Settings::version() const {
+  const auto text = find(kVersion);
+  return text ? parse_version(*text) : NcclVersion::k2_30;
 }
 
 std::vector<std::string> Settings::ignored() const {
   std::vector<std::string> list;
   for (const auto& [key, value] : values_) {
-    // NVLS is not modelled yet, so switching it off is what every prediction already assumes.
-    const bool as_modelled = contains(kModelled, key) || contains(kHarmless, key) || (key == "NVLS_ENABLE" && value == "0");
-    if (!as_modelled) list.push_back(fmt::format("NCCL_{}={}", key, value));
+    if (key != kVersion && modelled(key) == nullptr && !contains(kHarmless, key))
+      list.push_back(fmt::format("NCCL_{}={}", key, value));
   }
   return list;
 }

@@ -184,6 +184,10 @@ class SystemBuilder {
       node.max_channels = static_cast<int>(number_of(net, "maxconn", since(NcclVersion::k2_27) ? 64 : 32));
       node.collnet = number_of(net, "coll", 0) != 0;
       node.asic = net.find("guid") != nullptr ? hex_of(net, "guid") : static_cast<std::uint64_t>(dev);
+      if (since(NcclVersion::k2_30)) {
+        if (net.find("rail") != nullptr) node.rail = static_cast<int>(number_of(net, "rail", 0));
+        if (net.find("plane") != nullptr) node.plane = static_cast<int>(number_of(net, "plane", 0));
+      }
       connect_both(self, index, LinkType::kNet, node.bandwidth);
     }
   }

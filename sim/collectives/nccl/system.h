@@ -68,6 +68,8 @@ struct Node {
   int port = 0;
   int max_channels = 0;
   bool collnet = false;
+  std::optional<int> rail = {};  // since 2.29: NICs of one rail may be joined, of different planes never
+  std::optional<int> plane = {};
   NodeIndex local_gpu = 0;  // the GPU it serves first
   // CPU
   net::CpuClass cpu;

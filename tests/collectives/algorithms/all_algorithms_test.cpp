@@ -65,9 +65,24 @@ TEST(AllAlgorithmsTest, DataEndRightOnOneTo33Ranks) {
   }
 }
 
+bool works_in_switches(const Schedule& schedule) {
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    for (int channel = 0; channel < schedule.channels(); ++channel) {
+      for (int lane = 0; lane < schedule.lanes(rank, channel); ++lane) {
+        if (schedule.step_count(rank, channel, lane) == 0) continue;
+        const Step step = schedule.step(rank, channel, lane, 0);
+        if (step.send_in_switch || step.receive_in_switch) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// What switches add up and copy crosses each port once, so there the flow's edges stand for ports, not for pairs.
 TEST(AllAlgorithmsTest, FluidFlowsNameEveryEdgeOnceWithItsBytes) {
   for (const int ranks : {1, 2, 3, 5, 8, 13}) {
     for_each_schedule(ranks, [](const Schedule& schedule, const CollectiveCall&) {
+      if (!schedule.has_fluid_flows() || works_in_switches(schedule)) return;
       const auto busiest = weft::testing::busiest_edges(schedule);
       ASSERT_EQ(busiest.size(), static_cast<std::size_t>(schedule.fluid_flow_count()));
       for (std::size_t i = 0; i < busiest.size(); ++i) {
@@ -77,21 +92,29 @@ TEST(AllAlgorithmsTest, FluidFlowsNameEveryEdgeOnceWithItsBytes) {
   }
 }
 
-TEST(AllAlgorithmsTest, TheLargestMessageIsTheFluidStep) {
-  for (const int ranks : {2, 3, 8}) {
-    for_each_schedule(ranks, [](const Schedule& schedule, const CollectiveCall&) {
-      std::int64_t largest = 0;
-      for (int lane = 0; lane < schedule.lanes(0, 0); ++lane) {
-        for (std::int64_t i = 0; i < schedule.step_count(0, 0, lane); ++i) {
-          const Step step = schedule.step(0, 0, lane, i);
+std::int64_t largest_message(const Schedule& schedule) {
+  std::int64_t largest = 0;
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    for (int channel = 0; channel < schedule.channels(); ++channel) {
+      for (int lane = 0; lane < schedule.lanes(rank, channel); ++lane) {
+        for (std::int64_t i = 0; i < schedule.step_count(rank, channel, lane); ++i) {
+          const Step step = schedule.step(rank, channel, lane, i);
           if (!step.send_to.empty() || !step.receive_from.empty()) largest = std::max(largest, step.bytes.count());
         }
       }
-      if (schedule.fluid_flow_count() == 0) {
-        EXPECT_EQ(largest, 0);
-      } else {
-        EXPECT_EQ(schedule.fluid_flow(0).step_bytes.count(), largest);
-      }
+    }
+  }
+  return largest;
+}
+
+TEST(AllAlgorithmsTest, TheLargestMessageIsTheLargestFluidStep) {
+  for (const int ranks : {1, 2, 3, 8}) {
+    for_each_schedule(ranks, [](const Schedule& schedule, const CollectiveCall&) {
+      if (!schedule.has_fluid_flows()) return;
+      std::int64_t largest = 0;
+      for (std::int64_t i = 0; i < schedule.fluid_flow_count(); ++i)
+        largest = std::max(largest, schedule.fluid_flow(i).step_bytes.count());
+      EXPECT_EQ(largest, largest_message(schedule));
     });
   }
 }
@@ -104,7 +127,9 @@ TEST(AllAlgorithmsTest, NothingIsDoneForNoBytes) {
       const auto schedule =
           plan(group.communicator(), {.kind = kind, .bytes = 0_B, .element_size = 4, .root = 0}, std::string{name}, 2);
       EXPECT_EQ(schedule->fluid_flow_count(), 0);
-      for (int lane = 0; lane < schedule->lanes(0, 0); ++lane) EXPECT_EQ(schedule->step_count(0, 0, lane), 0);
+      for (Rank rank = 0; rank < 4; ++rank) {
+        for (int lane = 0; lane < schedule->lanes(rank, 1); ++lane) EXPECT_EQ(schedule->step_count(rank, 1, lane), 0);
+      }
     }
   }
 }

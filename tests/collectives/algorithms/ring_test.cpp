@@ -103,6 +103,24 @@ TEST(RingTest, HugeCallsNeedNoList) {
   EXPECT_EQ(ring->fluid_flow(0).bytes, 14 * 512_MiB);
 }
 
+// A planner's shares (nccl-model §4.6): each channel its own part, one after another, in its own chunks; one may be empty.
+TEST(RingTest, SharesSayWhatEachChannelDoes) {
+  const Group group{2, 3};
+  Choice choice{.algorithm = "ring", .channels = 3};
+  choice.shares = {{256_B, 64_B}, {0_B, 64_B}, {44_B, 32_B}};
+  const auto ring = make_algorithm("ring")->plan(group.communicator(), call(Collective::kAllReduce, 300_B), choice);
+  EXPECT_EQ(ring->step_count(0, 0, 0), 2 * 3);
+  EXPECT_EQ(ring->step_count(0, 1, 0), 0);
+  // 44 B are less than a loop of 2 x 32: chunks of 22, rounded up to 32, so 32 and 12 B. Rank 1 sends chunk 0 first.
+  EXPECT_EQ(ring->step_count(1, 2, 0), 3);
+  EXPECT_EQ(ring->step(1, 2, 0, 0).source.offset, 256);
+  EXPECT_EQ(ring->step(1, 2, 0, 0).bytes, 32_B);
+  EXPECT_EQ(ring->step(0, 2, 0, 0).source.offset, 256 + 32);
+  EXPECT_EQ(ring->step(0, 2, 0, 0).bytes, 12_B);
+  ASSERT_EQ(ring->fluid_flow_count(), 2);
+  EXPECT_EQ(ring->fluid_flow(1).channel, 2);
+}
+
 TEST(RingTest, AllGatherPassesBlocksOn) {
   const Group group{4};
   const auto ring = plan(group.communicator(), call(Collective::kAllGather, 1024_B), "ring");  // blocks of 256 B

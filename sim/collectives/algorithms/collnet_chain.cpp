@@ -1,0 +1,115 @@
+// CollNetChain, an all-reduce with SHARP (nccl-model §3.3): on every node a chain of ranks adds up towards its head, the
+// network's switches add up what the heads hold and copy the sum to all of them, and the chains pass it back. One head a
+// channel and node: channel c's chain begins at the node's rank c (mod ranks of the node).
+//
+// Both directions run at the same time, a lane each; at the head that stands for the switches (sharp_root.h), of another node
+// for each channel, they meet in one.
+#include <memory>
+
+#include "sim/collectives/algorithms/node_heads.h"
+#include "sim/collectives/algorithms/sharp_root.h"
+#include "sim/collectives/builtin.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+namespace {
+
+enum Lane : int { kUp, kDown, kLanes };
+
+class CollNetChainSchedule final : public Schedule {
+ public:
+  CollNetChainSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
+      : n_{communicator.ranks()},
+        nodes_{communicator, communicator.ranks()},
+        parts_{channel_parts(sizes_of(call, n_).input.count(), choice)} {
+    WEFT_CHECK(choice.channels <= communicator.channels());
+    heads_.resize(parts_.size());
+    for (int channel = 0; channel < channels(); ++channel) {
+      std::vector<Rank>& heads = heads_[static_cast<std::size_t>(channel)];
+      for (int k = 0; k < nodes_.nodes(); ++k)
+        heads.push_back(chain_rank((root_node(channel) + k) % nodes_.nodes(), channel, 0));
+    }
+  }
+
+  [[nodiscard]] int ranks() const override { return n_; }
+  [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
+  [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
+
+  [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
+    const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];
+    const std::int64_t chunks = ceil_div(part.data.bytes, part.chunk);
+    if (!is_root(rank, channel)) return chunks;
+    return lane == kUp ? root(rank, channel).steps() * chunks : 0;
+  }
+
+  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
+    const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];
+    if (is_root(rank, channel)) {
+      const SharpRoot sharp = root(rank, channel);
+      const Part chunk = chunk_of(part.data, 0, part.chunk, index / sharp.steps());
+      return sharp.step(chunk, static_cast<int>(index % sharp.steps()));
+    }
+    const Part chunk = chunk_of(part.data, 0, part.chunk, index);
+    const int position = chain_position(rank, channel);
+    Step step = step_of(chunk.bytes);
+    if (lane == kUp) {
+      step.receive_from = below(rank, channel);
+      read_from(step, Buffer::kInput, chunk.offset);
+      step.send_to = position == 0 ? network_root(channel) : chain_rank(nodes_.node(rank), channel, position - 1);
+      step.send_in_switch = position == 0;
+    } else {
+      step.receive_from = position == 0 ? network_root(channel) : chain_rank(nodes_.node(rank), channel, position - 1);
+      keep_at(step, Buffer::kOutput, chunk.offset);
+      step.send_to = below(rank, channel);
+    }
+    return step;
+  }
+
+ private:
+  [[nodiscard]] SharpRoot root(Rank rank, int channel) const {
+    return {.local = below(rank, channel), .others = std::span{heads_[static_cast<std::size_t>(channel)]}.subspan(1)};
+  }
+
+  [[nodiscard]] int size_of_node(int node) const { return static_cast<int>(nodes_.node_of(nodes_.head(node, 0)).size()); }
+  [[nodiscard]] Rank chain_rank(int node, int channel, int position) const {
+    return nodes_.head(node, (channel + position) % size_of_node(node));
+  }
+  [[nodiscard]] int chain_position(Rank rank, int channel) const {
+    const int size = static_cast<int>(nodes_.node_of(rank).size());
+    return (nodes_.local(rank) - channel % size + size) % size;
+  }
+  // The next rank away from the head, if any.
+  [[nodiscard]] Peers below(Rank rank, int channel) const {
+    const int position = chain_position(rank, channel);
+    const int node = nodes_.node(rank);
+    return position + 1 < size_of_node(node) ? Peers{chain_rank(node, channel, position + 1)} : Peers{};
+  }
+  [[nodiscard]] int root_node(int channel) const { return channel % nodes_.nodes(); }
+  [[nodiscard]] Rank network_root(int channel) const { return heads_[static_cast<std::size_t>(channel)].front(); }
+  [[nodiscard]] bool is_root(Rank rank, int channel) const { return rank == network_root(channel); }
+
+  int n_;
+  NodeHeads nodes_;
+  std::vector<ChannelPart> parts_;
+  std::vector<std::vector<Rank>> heads_;  // by channel: the head of every node, the network root first
+};
+
+class CollNetChain final : public Algorithm {
+ public:
+  [[nodiscard]] bool supports(Collective collective) const override { return collective == Collective::kAllReduce; }
+  [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
+                                               const Choice& choice) const override {
+    WEFT_CHECK(supports(call.kind));
+    return std::make_unique<CollNetChainSchedule>(communicator, call, choice);
+  }
+};
+
+}  // namespace
+
+const Registration<Algorithm> builtin::collnet_chain{
+    .name = "collnet_chain",
+    .summary = "SHARP between nodes, a chain inside each: all-reduce",
+    .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<CollNetChain>(); },
+};
+
+}  // namespace weft::coll

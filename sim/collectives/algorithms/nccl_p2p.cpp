@@ -1,0 +1,255 @@
+// Sends and receives in NCCL's order: all-to-all, send/recv, gather and scatter (nccl-model §3.6).
+//
+// Every rank goes through the same n rounds (nccl/p2p_plan.h): in each it sends to one rank and receives from another, and in
+// round 0 it copies its own block. A transfer is cut into parts, each on a channel of its own. A channel, one CTA, works on a
+// batch of up to eight rounds at a time, each with its own warps for sending and for receiving: lanes 2s and 2s + 1 run the
+// rounds that are s modulo 8, one after another. Messages are chunks of at most `choice.chunk`; `choice.shares` is not used.
+//
+// Model: a lane goes on to its round of the next batch without waiting for the other lanes of the batch.
+// Model: the fluid form has all transfers under way at once; small ones in many batches take longer.
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "sim/collectives/algorithms/steps.h"
+#include "sim/collectives/builtin.h"
+#include "sim/collectives/nccl/p2p_plan.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+namespace {
+
+constexpr int kSlots = nccl::P2pOrder::kRoundsPerBatch;
+constexpr std::int64_t kPartUnit = 4096;
+
+// Which rounds of a rank have something to do.
+constexpr int kNone = -1;
+constexpr int kAll = -2;
+struct Rounds {
+  int send = kNone;     // the copy of round 0 among them
+  int receive = kNone;  // never round 0
+};
+
+std::vector<std::vector<Rank>> ranks_by_node(const Communicator& communicator) {
+  std::vector<std::vector<Rank>> nodes;
+  for (int node = 0; node < communicator.nodes(); ++node)
+    nodes.emplace_back(communicator.node_ranks(node).begin(), communicator.node_ranks(node).end());
+  return nodes;
+}
+
+class P2pSchedule final : public Schedule {
+ public:
+  P2pSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
+      : kind_{call.kind},
+        n_{communicator.ranks()},
+        root_{call.root},
+        channels_{choice.channels},
+        used_channels_{static_cast<int>(std::bit_floor(static_cast<unsigned>(choice.channels)))},
+        order_{ranks_by_node(communicator), nccl::p2p_group_size(ranks_by_node(communicator), {})} {
+    WEFT_CHECK(choice.channels >= 1 && choice.channels <= communicator.channels());
+    WEFT_CHECK(root_ >= 0 && root_ < n_);
+    const CallSizes sizes = sizes_of(call, n_);
+    message_ = kind_ == Collective::kAllToAll ? sizes.input.count() / n_ : std::min(sizes.input, sizes.output).count();
+    cut(choice);
+    for (int round = 0; round < n_; ++round) bases_.push_back(order_.round(0, round).base);
+    fill_lanes();
+    find_rounds();
+  }
+
+  [[nodiscard]] int ranks() const override { return n_; }
+  [[nodiscard]] int channels() const override { return channels_; }
+  [[nodiscard]] int lanes(Rank, int) const override { return 2 * std::min(kSlots, n_); }
+
+  // A channel shares its warps out evenly over the transfers of a batch.
+  [[nodiscard]] double warp_share(Rank rank, int channel, int) const override {
+    if (channel >= used_channels_ || (rounds(rank).send != kAll && rounds(rank).receive != kAll)) return 1.0;
+    int transfers = 0;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (!lanes_[static_cast<std::size_t>(channel * kSlots + slot)].items.empty()) ++transfers;
+    }
+    return 1.0 / std::max(transfers, 1);
+  }
+
+  [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
+    const bool receives = lane % 2 == 1;
+    const int active = receives ? rounds(rank).receive : rounds(rank).send;
+    if (active == kNone || channel >= used_channels_) return 0;
+    if (active == kAll) {
+      const LaneItems& items = lane_items(channel, lane);
+      return items.steps - (receives ? items.copy_steps : 0);
+    }
+    const int part = part_of(active, channel);
+    return active % kSlots == lane / 2 && part < part_count() ? chunks(part) : 0;
+  }
+
+  // O(log n) where a rank serves all others.
+  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
+    const bool receives = lane % 2 == 1;
+    int round = receives ? rounds(rank).receive : rounds(rank).send;
+    if (round == kAll) {
+      const LaneItems& items = lane_items(channel, lane);
+      if (receives) index += items.copy_steps;
+      const auto after = std::upper_bound(items.items.begin(), items.items.end(), index,
+                                          [](std::int64_t at, const Item& item) { return at < item.first_step; });
+      round = (after - 1)->round;
+      index -= (after - 1)->first_step;
+    }
+    const Part chunk = chunk_of(parts_[static_cast<std::size_t>(part_of(round, channel))], 0, chunk_, index);
+    const nccl::P2pRound peers = order_.round(rank, round);
+    const bool copies = peers.send_to == rank;
+    Step step = step_of(chunk.bytes);
+    if (!receives) {
+      const bool by_receiver = kind_ == Collective::kAllToAll || kind_ == Collective::kScatter;
+      read_from(step, Buffer::kInput, (by_receiver ? peers.send_to * message_ : 0) + chunk.offset);
+      if (!copies) step.send_to = peers.send_to;
+    } else {
+      step.receive_from = peers.receive_from;
+    }
+    if (receives || copies) {
+      const bool by_sender = kind_ == Collective::kAllToAll || kind_ == Collective::kGather;
+      keep_at(step, Buffer::kOutput, (by_sender ? peers.receive_from * message_ : 0) + chunk.offset);
+    }
+    return step;
+  }
+
+  // One flow per transfer and part; parts one after another, transfers in order of sender and round.
+  [[nodiscard]] bool has_fluid_flows() const override { return true; }
+  [[nodiscard]] std::int64_t fluid_flow_count() const override { return part_count() * transfers(); }
+
+  [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
+    WEFT_CHECK(n_ > 1);
+    const int part = static_cast<int>(index / transfers());
+    const auto transfer = static_cast<int>(index % transfers());
+    Rank rank = root_;
+    int round = transfer + 1;
+    if (kind_ == Collective::kAllToAll) {
+      rank = transfer / (n_ - 1);
+      round = transfer % (n_ - 1) + 1;
+    } else if (kind_ == Collective::kSendRecv) {
+      rank = transfer;
+      round = rounds(rank).send;
+    }
+    const nccl::P2pRound peers = order_.round(rank, round);
+    FluidFlow flow;
+    if (kind_ == Collective::kGather) {
+      flow.edges = {{peers.receive_from, rank}};
+    } else {
+      flow.edges = {{rank, peers.send_to}};
+    }
+    flow.channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_);
+    flow.bytes = Bytes{parts_[static_cast<std::size_t>(part)].bytes};
+    flow.step_bytes = Bytes{std::min(chunk_, flow.bytes.count())};
+    flow.serial_steps = chunks(part);
+    return flow;
+  }
+
+ private:
+  // One part of one round, in a lane that serves all rounds.
+  struct Item {
+    int round = 0;
+    std::int64_t first_step = 0;
+  };
+  struct LaneItems {
+    std::vector<Item> items;
+    std::int64_t steps = 0;
+    std::int64_t copy_steps = 0;  // of round 0, which come first
+  };
+
+  void cut(const Choice& choice) {
+    const int parts = std::clamp(choice.channels_per_transfer, 1, used_channels_);
+    const std::int64_t each = choice.transfer_part > Bytes{0} ? choice.transfer_part.count()
+                                                              : ceil_div(ceil_div(message_, parts), kPartUnit) * kPartUnit;
+    for (std::int64_t offset = 0; offset < message_; offset += each)
+      parts_.push_back({offset, std::min(each, message_ - offset)});
+    WEFT_CHECK(part_count() <= parts);
+    chunk_ = std::max(choice.chunk.count() / kCutUnit, std::int64_t{1}) * kCutUnit;
+  }
+
+  void fill_lanes() {
+    lanes_.resize(static_cast<std::size_t>(used_channels_) * kSlots);
+    for (int round = 0; round < n_; ++round) {
+      for (int part = 0; part < part_count(); ++part) {
+        const int channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_);
+        LaneItems& lane = lanes_[static_cast<std::size_t>(channel * kSlots + round % kSlots)];
+        lane.items.push_back({.round = round, .first_step = lane.steps});
+        lane.steps += chunks(part);
+        if (round == 0) lane.copy_steps = lane.steps;
+      }
+    }
+  }
+
+  void find_rounds() {
+    rounds_.resize(static_cast<std::size_t>(n_));
+    for (Rank rank = 0; rank < n_; ++rank) {
+      Rounds& rounds = rounds_[static_cast<std::size_t>(rank)];
+      const bool root = rank == root_;
+      if (kind_ == Collective::kAllToAll) rounds = {.send = kAll, .receive = kAll};
+      if (kind_ == Collective::kGather && root) rounds = {.send = 0, .receive = kAll};
+      if (kind_ == Collective::kScatter && root) rounds = {.send = kAll, .receive = kNone};
+      if (kind_ != Collective::kSendRecv) continue;
+      rounds.send = 0;
+      while (order_.round(rank, rounds.send).send_to != (rank + 1) % n_) ++rounds.send;
+    }
+    for (int round = 1; round < n_; ++round) {
+      const nccl::P2pRound peers = order_.round(root_, round);
+      if (kind_ == Collective::kGather) rounds_[static_cast<std::size_t>(peers.receive_from)].send = round;
+      if (kind_ == Collective::kScatter) rounds_[static_cast<std::size_t>(peers.send_to)].receive = round;
+    }
+    if (kind_ != Collective::kSendRecv || n_ == 1) return;
+    for (Rank rank = 0; rank < n_; ++rank)
+      rounds_[static_cast<std::size_t>((rank + 1) % n_)].receive = rounds_[static_cast<std::size_t>(rank)].send;
+  }
+
+  [[nodiscard]] const Rounds& rounds(Rank rank) const { return rounds_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const LaneItems& lane_items(int channel, int lane) const {
+    return lanes_[static_cast<std::size_t>(channel * kSlots + lane / 2)];
+  }
+  [[nodiscard]] int part_count() const { return static_cast<int>(parts_.size()); }
+  [[nodiscard]] std::int64_t chunks(int part) const { return ceil_div(parts_[static_cast<std::size_t>(part)].bytes, chunk_); }
+  // The part of `round` that is on `channel`, if there are as many.
+  [[nodiscard]] int part_of(int round, int channel) const {
+    const int first = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], 0, used_channels_);
+    return (channel - first + used_channels_) % used_channels_;
+  }
+  [[nodiscard]] std::int64_t transfers() const {
+    if (n_ == 1) return 0;
+    if (kind_ == Collective::kSendRecv) return n_;
+    return kind_ == Collective::kAllToAll ? std::int64_t{n_} * (n_ - 1) : n_ - 1;
+  }
+
+  Collective kind_;
+  int n_;
+  Rank root_;
+  int channels_;
+  int used_channels_;  // a power of two
+  nccl::P2pOrder order_;
+  std::int64_t message_ = 0;  // bytes from one rank to another
+  std::vector<Part> parts_;   // of a message
+  std::int64_t chunk_ = kCutUnit;
+  std::vector<int> bases_;        // by round
+  std::vector<LaneItems> lanes_;  // by channel and slot
+  std::vector<Rounds> rounds_;    // by rank
+};
+
+class NcclP2p final : public Algorithm {
+ public:
+  [[nodiscard]] bool supports(Collective collective) const override {
+    return collective == Collective::kAllToAll || collective == Collective::kSendRecv || collective == Collective::kGather ||
+           collective == Collective::kScatter;
+  }
+  [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
+                                               const Choice& choice) const override {
+    WEFT_CHECK(supports(call.kind));
+    return std::make_unique<P2pSchedule>(communicator, call, choice);
+  }
+};
+
+}  // namespace
+
+const Registration<Algorithm> builtin::nccl_p2p{
+    .name = "nccl_p2p",
+    .summary = "NCCL's sends and receives: its order of peers, eight rounds at a time, parts on channels of their own",
+    .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<NcclP2p>(); },
+};
+
+}  // namespace weft::coll

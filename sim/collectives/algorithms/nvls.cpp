@@ -1,0 +1,155 @@
+// NVLS: NVLink's switches add up and copy (nccl-model §3.4). All-reduce, all-gather and reduce-scatter of ranks that share one
+// NVLink domain; which ranks do is for the caller to know.
+//
+// A head owns one chunk of every loop. For all-reduce three groups of warps of a CTA work at the same time, a lane each:
+// scatter puts the rank's chunk for head h where the switch will read it, for every h; reduce, as a head, has the switch add up
+// all n copies of its chunk, its own among them, and write the sum to all n ranks, itself among them; gather takes in what the
+// heads wrote. So every rank gives its data to the switch once and one chunk in n more. All-gather needs no scatter and
+// reduce-scatter no gather; there every rank is the head of its own block.
+//
+// Model: which ranks are heads, where a domain has more than 32 ranks, is not NCCL's search's answer: the first 32 are.
+// Model: the local copies of scatter and gather are the scatter's message and the end of the gather's; they take no time of
+// their own beside the transfer.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "sim/collectives/algorithms/steps.h"
+#include "sim/collectives/builtin.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+namespace {
+
+constexpr int kMostHeads = 32;                  // NCCL_MAX_NVLS_ARITY
+constexpr std::int64_t kLastGrain = 16384;      // bytes, of a short loop's chunks
+constexpr std::uint8_t kScatterConnection = 1;  // copies from the heads use connection 0
+
+enum Lane : int { kScatter, kReduce, kGather, kLanes };
+
+class NvlsSchedule final : public Schedule {
+ public:
+  NvlsSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
+      : kind_{call.kind},
+        n_{communicator.ranks()},
+        heads_{kind_ == Collective::kAllReduce ? std::min(n_, kMostHeads) : n_},
+        everyone_(static_cast<std::size_t>(n_)) {
+    WEFT_CHECK(choice.channels <= communicator.channels());
+    std::iota(everyone_.begin(), everyone_.end(), 0);
+    const CallSizes sizes = sizes_of(call, n_);
+    block_ = std::min(sizes.input, sizes.output).count();
+    const int chunks_a_loop = kind_ == Collective::kAllReduce ? heads_ : 1;
+    for (const ChannelPart& part : channel_parts(block_, choice))
+      parts_.push_back({.part = part, .heads = chunks_a_loop, .grain = kLastGrain});
+  }
+
+  [[nodiscard]] int ranks() const override { return n_; }
+  [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
+  [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
+
+  // Of 20 warps, 7 reduce (5 with more than six GPUs); the others copy in and out in equal parts (nccl-model §3.4).
+  [[nodiscard]] double warp_share(Rank, int, int lane) const override {
+    const double reduce = (n_ <= 6 ? 7.0 : 5.0) / 20.0;
+    return lane == kReduce ? reduce : (1.0 - reduce) / 2;
+  }
+
+  [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
+    const std::int64_t loops = part(channel).count();
+    if (n_ == 1) return lane == kReduce ? loops : 0;
+    if (lane == kReduce) return rank < heads_ ? loops : 0;
+    const bool idle =
+        (lane == kScatter && kind_ == Collective::kAllGather) || (lane == kGather && kind_ == Collective::kReduceScatter);
+    return idle ? 0 : heads_ * loops;
+  }
+
+  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
+    const bool all_reduce = kind_ == Collective::kAllReduce;
+    const std::int64_t loop = lane == kReduce ? index : index / heads_;
+    const Rank head = lane == kReduce ? rank : static_cast<Rank>(index % heads_);
+    const Part chunk = part(channel).chunk(loop, all_reduce ? head : 0);
+    const std::int64_t in_block = all_reduce ? 0 : head * block_;  // where the head's block begins, in what holds all of them
+    Step step = step_of(chunk.bytes);
+    if (n_ == 1) {
+      read_from(step, Buffer::kInput, chunk.offset);
+      keep_at(step, Buffer::kOutput, chunk.offset);
+    } else if (lane == kScatter) {
+      read_from(step, Buffer::kInput, in_block + chunk.offset);
+      step.send_to = head;
+      step.send_in_switch = true;
+      step.send_connection = kScatterConnection;
+    } else if (lane == kGather) {
+      step.receive_from = head;
+      keep_at(step, Buffer::kOutput, in_block + chunk.offset);
+    } else {
+      if (kind_ == Collective::kAllGather) {
+        read_from(step, Buffer::kInput, chunk.offset);
+      } else {
+        add_up_in_switch(step, everyone_);
+        step.receive_connection = kScatterConnection;
+      }
+      if (kind_ == Collective::kReduceScatter) {
+        keep_at(step, Buffer::kOutput, chunk.offset);
+      } else {
+        multicast(step, everyone_);
+      }
+    }
+    return step;
+  }
+
+  // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (nccl-model §3.4).
+  [[nodiscard]] bool has_fluid_flows() const override { return kind_ == Collective::kAllReduce && n_ > 1; }
+  [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used().size()); }
+  [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
+    FluidFlow flow;
+    flow.channel = used()[static_cast<std::size_t>(index)];
+    const HeadLoops& loops = part(flow.channel);
+    for (Rank rank = 0; rank < n_; ++rank) {
+      for (int share = 0; share <= heads_; ++share) flow.edges.push_back({rank, (rank + 1) % n_});
+    }
+    flow.bytes = Bytes{ceil_div(loops.part.data.bytes, heads_)};
+    flow.step_bytes = Bytes{loops.chunk(0, 0).bytes};
+    flow.fill_bytes = flow.step_bytes;  // down to the head, and up again
+    flow.serial_steps = loops.count() + 1;
+    return flow;
+  }
+
+ private:
+  [[nodiscard]] std::vector<int> used() const {
+    std::vector<int> channels;
+    for (int channel = 0; channel < static_cast<int>(parts_.size()); ++channel) {
+      if (part(channel).part.data.bytes > 0) channels.push_back(channel);
+    }
+    return channels;
+  }
+  [[nodiscard]] const HeadLoops& part(int channel) const { return parts_[static_cast<std::size_t>(channel)]; }
+
+  Collective kind_;
+  int n_;
+  int heads_;  // the first ranks
+  std::vector<Rank> everyone_;
+  std::int64_t block_ = 0;  // bytes: the vector, or one rank's block
+  std::vector<HeadLoops> parts_;
+};
+
+class Nvls final : public Algorithm {
+ public:
+  [[nodiscard]] bool supports(Collective collective) const override {
+    return collective == Collective::kAllReduce || collective == Collective::kAllGather ||
+           collective == Collective::kReduceScatter;
+  }
+  [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
+                                               const Choice& choice) const override {
+    WEFT_CHECK(supports(call.kind));
+    return std::make_unique<NvlsSchedule>(communicator, call, choice);
+  }
+};
+
+}  // namespace
+
+const Registration<Algorithm> builtin::nvls{
+    .name = "nvls",
+    .summary = "NVLink SHARP on one NVLink domain: switches add up and copy",
+    .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<Nvls>(); },
+};
+
+}  // namespace weft::coll

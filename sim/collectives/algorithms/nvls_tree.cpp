@@ -1,0 +1,244 @@
+// NVLSTree, an all-reduce over several nodes: NVLink's switches add up inside each node, and the heads of the same index on all
+// nodes pass the sums up and down NCCL's double binary tree (nccl-model §3.4, §3.2). Even channels take the first of the two
+// trees, odd ones the second.
+//
+// Lanes: scatter and gather as in NVLS; reduce, as a head: have the switch add up the node's copies, add what the tree's
+// children send, pass the sum to the parent; broadcast: take the total from the parent, pass it to the children, and have the
+// switch copy it to the node. The root of a tree does both in its reduce lane.
+//
+// Model: what NCCL does in one primitive (switch, tree and switch again) is a sequence of steps here, with the sum kept in
+// scratch in between.
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "sim/collectives/algorithms/node_heads.h"
+#include "sim/collectives/algorithms/steps.h"
+#include "sim/collectives/builtin.h"
+#include "sim/collectives/nccl/trees.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+namespace {
+
+constexpr int kMostHeads = 32;
+constexpr std::uint8_t kScatterConnection = 1;
+
+enum Lane : int { kScatter, kReduce, kGather, kBroadcast, kLanes };
+
+class NvlsTreeSchedule final : public Schedule {
+ public:
+  NvlsTreeSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
+      : n_{communicator.ranks()}, nodes_{communicator, kMostHeads}, bytes_{sizes_of(call, n_).input.count()} {
+    WEFT_CHECK(choice.channels <= communicator.channels());
+    for (const ChannelPart& part : channel_parts(bytes_, choice)) parts_.push_back({.part = part, .heads = nodes_.heads()});
+    for (int node = 0; node < nodes_.nodes(); ++node) trees_.push_back(nccl::dtree(nodes_.nodes(), node));
+  }
+
+  [[nodiscard]] int ranks() const override { return n_; }
+  [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
+  [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
+
+  // Warps of 20 (nccl-model §3.4): 6 scatter, 5 reduce, 5 gather, 4 broadcast; the root of a tree does not broadcast apart.
+  [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {
+    constexpr std::array<double, kLanes> kWarps{6, 5, 5, 4};
+    if (!nodes_.is_head(rank) || !is_root(rank, channel)) return kWarps[static_cast<std::size_t>(lane)] / 20.0;
+    const double reduce = nodes_.heads() <= 6 ? 7.0 : 5.0;
+    return (lane == kReduce ? reduce : (20.0 - reduce) / 2) / 20.0;
+  }
+
+  [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
+    const std::int64_t loops = part(channel).count();
+    if (lane == kScatter || lane == kGather) return alone(rank) ? 0 : nodes_.heads() * loops;
+    if (!nodes_.is_head(rank)) return 0;
+    if (is_root(rank, channel) && lane == kBroadcast) return 0;
+    return head_steps(rank, channel) * loops;
+  }
+
+  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
+    if (lane == kScatter || lane == kGather) {
+      const int head = static_cast<int>(index % nodes_.heads());
+      return side_step(rank, lane, head, part(channel).chunk(index / nodes_.heads(), head));
+    }
+    const int steps = head_steps(rank, channel);
+    const Part chunk = part(channel).chunk(index / steps, nodes_.local(rank));
+    const int phase = static_cast<int>(index % steps);
+    if (lane == kBroadcast) return down_step(rank, channel, chunk, phase);
+    if (phase == 0) return switch_reduction(rank, chunk);
+    return is_root(rank, channel) && phase == steps - 1 ? switch_copy(rank, chunk, 0) : up_step(rank, channel, chunk);
+  }
+
+  // A channel is one flow: the trees of all heads both ways, and in every node one share for each head on each GPU's port and
+  // the total once more. The first chunk goes from a deepest leaf to the root and back.
+  [[nodiscard]] bool has_fluid_flows() const override { return n_ > 1; }
+  [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used().size()); }
+  [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
+    FluidFlow flow;
+    flow.channel = used()[static_cast<std::size_t>(index)];
+    const HeadLoops& loops = part(flow.channel);
+    const int leaf = deepest(flow.channel);
+    for (int node = leaf; tree(node, flow.channel).up >= 0; node = tree(node, flow.channel).up)
+      flow.edges.push_back({nodes_.head(node, 0), nodes_.head(tree(node, flow.channel).up, 0)});
+    const std::size_t depth = flow.edges.size();
+    for (std::size_t i = depth; i-- > 0;) flow.edges.push_back({flow.edges[i].to, flow.edges[i].from});
+    const std::vector<FluidEdge> named = flow.edges;
+    for (int node = 0; node < nodes_.nodes(); ++node) add_edges_of(node, named, flow);
+    flow.bytes = Bytes{ceil_div(loops.part.data.bytes, nodes_.heads())};
+    flow.step_bytes = Bytes{loops.chunk(0, 0).bytes};
+    const auto fill = static_cast<std::int64_t>(std::max<std::size_t>(2 * depth, 2)) - 1;
+    flow.fill_bytes = fill * flow.step_bytes;
+    flow.serial_steps = loops.count() + fill;
+    return flow;
+  }
+
+ private:
+  [[nodiscard]] std::vector<int> used() const {
+    std::vector<int> channels;
+    for (int channel = 0; channel < static_cast<int>(parts_.size()); ++channel) {
+      if (part(channel).part.data.bytes > 0) channels.push_back(channel);
+    }
+    return channels;
+  }
+  [[nodiscard]] const nccl::NodeLinks& tree(int node, int channel) const {
+    return trees_[static_cast<std::size_t>(node)][static_cast<std::size_t>(channel % 2)];
+  }
+  // A node furthest from the root.
+  [[nodiscard]] int deepest(int channel) const {
+    int best = 0;
+    int most = -1;
+    for (int node = 0; node < nodes_.nodes(); ++node) {
+      int depth = 0;
+      for (int at = node; tree(at, channel).up >= 0; at = tree(at, channel).up) ++depth;
+      if (depth > most) {
+        most = depth;
+        best = node;
+      }
+    }
+    return best;
+  }
+  void add_edges_of(int node, const std::vector<FluidEdge>& named, FluidFlow& flow) const {
+    const int up = tree(node, flow.channel).up;
+    for (int head = 0; head < nodes_.heads() && up >= 0; ++head) {
+      const FluidEdge edge{nodes_.head(node, head), nodes_.head(up, head)};
+      const bool is_named =
+          std::ranges::any_of(named, [&](const FluidEdge& e) { return e.from == edge.from && e.to == edge.to; });
+      if (is_named) continue;
+      flow.edges.push_back(edge);
+      flow.edges.push_back({edge.to, edge.from});
+    }
+    const std::span<const Rank> ranks = nodes_.node_of(nodes_.head(node, 0));
+    for (std::size_t i = 0; i < ranks.size() && ranks.size() > 1; ++i) {
+      for (int share = 0; share <= nodes_.heads(); ++share) flow.edges.push_back({ranks[i], ranks[(i + 1) % ranks.size()]});
+    }
+  }
+
+  // Of one loop, in one lane. Root: switch reduction, tree (if any), switch copy. Others: switch reduction, up; down, switch
+  // copy.
+  [[nodiscard]] int head_steps(Rank rank, int channel) const {
+    return is_root(rank, channel) && !children(rank, channel).empty() ? 3 : 2;
+  }
+
+  [[nodiscard]] Step side_step(Rank rank, int lane, int head, const Part& chunk) const {
+    Step step = step_of(chunk.bytes);
+    const Rank owner = nodes_.head(nodes_.node(rank), head);
+    if (lane == kScatter) {
+      read_from(step, Buffer::kInput, chunk.offset);
+      step.send_to = owner;
+      step.send_in_switch = true;
+      step.send_connection = kScatterConnection;
+    } else {
+      step.receive_from = owner;
+      keep_at(step, Buffer::kOutput, chunk.offset);
+    }
+    return step;
+  }
+
+  [[nodiscard]] Step switch_reduction(Rank rank, const Part& chunk) const {
+    Step step = step_of(chunk.bytes);
+    if (alone(rank)) {
+      read_from(step, Buffer::kInput, chunk.offset);
+    } else {
+      add_up_in_switch(step, nodes_.node_of(rank));
+      step.receive_connection = kScatterConnection;
+    }
+    keep_at(step, Buffer::kScratch, chunk.offset);
+    return step;
+  }
+
+  // At the root: on to the children as well, and kept for the node.
+  [[nodiscard]] Step up_step(Rank rank, int channel, const Part& chunk) const {
+    Step step = step_of(chunk.bytes);
+    step.receive_from = children(rank, channel);
+    read_from(step, Buffer::kScratch, chunk.offset);
+    if (is_root(rank, channel)) {
+      step.send_to = children(rank, channel);
+      keep_at(step, Buffer::kScratch, chunk.offset);
+    } else {
+      step.send_to = parent(rank, channel);
+    }
+    return step;
+  }
+
+  // The total is kept behind the node's own sums.
+  [[nodiscard]] Step down_step(Rank rank, int channel, const Part& chunk, int phase) const {
+    if (phase == 1) return switch_copy(rank, chunk, bytes_);
+    Step step = step_of(chunk.bytes);
+    step.receive_from = parent(rank, channel);
+    step.send_to = children(rank, channel);
+    keep_at(step, Buffer::kScratch, bytes_ + chunk.offset);
+    return step;
+  }
+
+  [[nodiscard]] Step switch_copy(Rank rank, const Part& chunk, std::int64_t before) const {
+    Step step = step_of(chunk.bytes);
+    read_from(step, Buffer::kScratch, before + chunk.offset);
+    if (alone(rank)) {
+      keep_at(step, Buffer::kOutput, chunk.offset);
+    } else {
+      multicast(step, nodes_.node_of(rank));
+    }
+    return step;
+  }
+
+  // The only rank of its node: it has no switch to use, and copies.
+  [[nodiscard]] bool alone(Rank rank) const { return nodes_.node_of(rank).size() == 1; }
+  [[nodiscard]] const nccl::NodeLinks& links(Rank rank, int channel) const {
+    return trees_[static_cast<std::size_t>(nodes_.node(rank))][static_cast<std::size_t>(channel % 2)];
+  }
+  [[nodiscard]] bool is_root(Rank rank, int channel) const { return links(rank, channel).up < 0; }
+  [[nodiscard]] Rank parent(Rank rank, int channel) const { return nodes_.head(links(rank, channel).up, nodes_.local(rank)); }
+  [[nodiscard]] Peers children(Rank rank, int channel) const {
+    Peers peers;
+    for (const int child : links(rank, channel).down) {
+      if (child >= 0) peers.add(nodes_.head(child, nodes_.local(rank)));
+    }
+    return peers;
+  }
+  [[nodiscard]] const HeadLoops& part(int channel) const { return parts_[static_cast<std::size_t>(channel)]; }
+
+  int n_;
+  NodeHeads nodes_;
+  std::int64_t bytes_;
+  std::vector<HeadLoops> parts_;
+  std::vector<std::array<nccl::NodeLinks, 2>> trees_;  // by node
+};
+
+class NvlsTree final : public Algorithm {
+ public:
+  [[nodiscard]] bool supports(Collective collective) const override { return collective == Collective::kAllReduce; }
+  [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
+                                               const Choice& choice) const override {
+    WEFT_CHECK(supports(call.kind));
+    return std::make_unique<NvlsTreeSchedule>(communicator, call, choice);
+  }
+};
+
+}  // namespace
+
+const Registration<Algorithm> builtin::nvls_tree{
+    .name = "nvls_tree",
+    .summary = "NVLink SHARP inside nodes, double binary trees of heads between them",
+    .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<NvlsTree>(); },
+};
+
+}  // namespace weft::coll

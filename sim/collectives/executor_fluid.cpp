@@ -1,0 +1,128 @@
+// The fluid grain of the executor: a channel as one coupled transfer, and the latency its chain of messages pays.
+#include <algorithm>
+#include <limits>
+
+#include "sim/collectives/executor.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+namespace {
+
+bool is_chain(const FluidFlow& flow) { return flow.fill_bytes.count() > 0; }
+
+// Edges that the first message of a chain or tree passes one after another (schedule.h).
+std::size_t path_length(const FluidFlow& flow) {
+  const std::int64_t step = std::max<std::int64_t>(flow.step_bytes.count(), 1);
+  return std::min(flow.edges.size(), static_cast<std::size_t>(1 + flow.fill_bytes.count() / step));
+}
+
+}  // namespace
+
+void Executor::add_demand(const FluidFlow& flow, std::size_t hop, std::vector<double>& demand) {
+  for (const Usage& usage : fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel)).usages) {
+    demand[usage.resource.index()] += usage.usage;
+  }
+}
+
+Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
+  const FluidEdge& edge = flow.edges[hop];
+  const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
+  double rate = std::numeric_limits<double>::infinity();
+  for (const Usage& usage : path_of_edge.usages) {
+    rate = std::min(rate, fabric_.capacity(usage.resource) / (demand.empty() ? usage.usage : demand[usage.resource.index()]));
+  }
+  const Bytes wire = costs_.on_wire(flow.step_bytes);
+  const double busy = static_cast<double>(costs_.work(flow.step_bytes, 1.0, true).ps());
+  const double drain = std::max(static_cast<double>(wire.count()) / rate, busy);
+  const Duration overhead = costs_.message_overhead(transport(edge.from, edge.to));
+  const double step = drain + static_cast<double>((path_of_edge.latency_of(wire) + overhead).ps());
+  return {drain, step, costs_.rendezvous ? step : drain + static_cast<double>((costs_.slices * costs_.slice).ps())};
+}
+
+// The first messages of chains go hop by hop, all channels in step; on its way each meets the channels that have come as far.
+std::vector<double> Executor::first_message_times(const std::vector<FluidFlow>& flows) {
+  std::vector<double> times(flows.size(), 0.0);
+  std::vector<double> front(fabric_.resource_count(), 0.0);
+  std::size_t longest = 0;
+  for (const FluidFlow& flow : flows) {
+    if (is_chain(flow)) longest = std::max(longest, path_length(flow));
+  }
+  for (std::size_t hop = 0; hop < longest; ++hop) {
+    for (const FluidFlow& flow : flows) {
+      if (is_chain(flow) && hop < path_length(flow)) add_demand(flow, hop, front);
+    }
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      if (is_chain(flows[f]) && hop < path_length(flows[f])) times[f] += edge_time(flows[f], hop, front).step;
+    }
+  }
+  return times;
+}
+
+// What a flow's messages pay beyond its bytes at the slowest edge's share. A ring's messages all pay the slowest edge. In a
+// chain the first one passes every edge before the last edge is busy, and the others follow at the slowest edge's pace.
+Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& demand, double first_message) {
+  EdgeTime slowest;
+  for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) {
+    const EdgeTime time = edge_time(flow, hop, demand);
+    slowest.drain = std::max(slowest.drain, time.drain);
+    slowest.step = std::max(slowest.step, time.step);
+    slowest.pace = std::max(slowest.pace, time.pace);
+  }
+  const std::int64_t filling = is_chain(flow) ? static_cast<std::int64_t>(path_length(flow)) - 1 : 0;
+  const double pace = is_chain(flow) ? slowest.pace : slowest.step;
+  double latency = static_cast<double>(flow.serial_steps - filling) * (pace - slowest.drain);
+  if (is_chain(flow)) latency += first_message - pace;
+  // The first message may find links emptier than the pace of all of them has it.
+  return Duration::from_ps(static_cast<std::int64_t>(std::max(latency, 0.0)));
+}
+
+void Executor::start_fluid() {
+  const std::int64_t count = schedule_->fluid_flow_count();
+  unfinished_ = static_cast<std::uint64_t>(count);
+  // What all flows together take of each resource, so that an edge's rate is its share beside the channels that run with it. A
+  // flow of one edge has no slowest edge to find, and there may be very many: they are not kept.
+  std::vector<FluidFlow> coupled_flows;
+  std::vector<double> demand(fabric_.resource_count(), 0.0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    FluidFlow flow = schedule_->fluid_flow(i);
+    if (flow.edges.size() < 2) continue;
+    for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) add_demand(flow, hop, demand);
+    coupled_flows.push_back(std::move(flow));
+  }
+  const std::vector<double> first_message = first_message_times(coupled_flows);
+  std::size_t next_coupled = 0;
+  const std::vector<double> nothing;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const FluidFlow flow = schedule_->fluid_flow(i);
+    const bool alone = flow.edges.size() < 2;
+    const double first = alone ? 0.0 : first_message[next_coupled++];
+    net::Footprint coupled;
+    for (const FluidEdge& edge : flow.edges) {
+      const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
+      coupled.usages.insert(coupled.usages.end(), path_of_edge.usages.begin(), path_of_edge.usages.end());
+    }
+    coupled.couple({});
+    // The last rank of the last edge ends the channel, and copies what it receives at the end of each loop.
+    const Rank last_rank = flow.edges.back().to;
+    const std::int64_t last_index = schedule_->step_count(last_rank, flow.channel, 0) - 1;
+    Duration extra = latency_of(flow, alone ? nothing : demand, first) + costs_.start + flow.channel * costs_.channel_start;
+    if (last_index >= 0) {
+      const Step last = schedule_->step(last_rank, flow.channel, 0, last_index);
+      if (!last.receive_from.empty() && last.send_to.empty())
+        extra = extra + (flow.copies - 1) * costs_.work(flow.step_bytes, 1.0, false) + costs_.work(last.bytes, 1.0, false);
+    }
+    net::Transfer transfer{.footprint = fabric_.add_footprint(std::move(coupled)),
+                           .bytes = costs_.on_wire(flow.bytes),
+                           .kind = net::TransferKind::kCoupled,
+                           .extra_latency = extra,
+                           .tag = static_cast<std::uint64_t>(i)};
+    if (const Duration busy = costs_.work(flow.step_bytes, 1.0, true); busy > Duration{}) {
+      transfer.rate_cap = Bandwidth::from_bits_per_second(
+          static_cast<std::int64_t>(static_cast<double>(costs_.on_wire(flow.step_bytes).count()) / busy.seconds() * 8.0));
+    }
+    ++messages_;
+    fabric_.post(transfer, *this);
+  }
+}
+
+}  // namespace weft::coll

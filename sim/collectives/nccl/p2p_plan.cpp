@@ -1,0 +1,140 @@
+#include "sim/collectives/nccl/p2p_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "sim/collectives/nccl/chunking.h"
+#include "sim/core/error.h"
+
+namespace weft::coll::nccl {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// A chunk travels to the kernel as a float of eight bits: a leading one and three more (nccl-model §3.6).
+std::int64_t as_eight_bit_float(std::int64_t value) {
+  constexpr int kSignificantBits = 4;
+  const int width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
+  const int dropped = std::max(0, width - kSignificantBits);
+  return value >> dropped << dropped;
+}
+
+}  // namespace
+
+std::vector<int> quadratic_order(int count) {
+  const int size = static_cast<int>(std::bit_ceil(static_cast<unsigned>(count)));
+  std::vector<int> order;
+  int delta = 0;
+  for (int k = 0; k < size; ++k) {
+    delta = (delta + k) % size;
+    if (delta < count) order.push_back(delta);
+  }
+  return order;
+}
+
+int p2p_group_size(const std::vector<std::vector<Rank>>& nodes, const Settings& settings) {
+  constexpr int kDefault = 8;
+  int common = 0;
+  for (const std::vector<Rank>& ranks : nodes) common = std::gcd(common, static_cast<int>(ranks.size()));
+  WEFT_CHECK(common >= 1);
+  if (nodes.size() == 1) return common;
+  int size = std::min(common, settings.integer("P2P_SCHEDULE_GROUP_SIZE").value_or(kDefault));
+  while (common % size != 0) --size;
+  return size;
+}
+
+P2pOrder::P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size)
+    : group_size_{group_size}, one_node_{nodes.size() == 1} {
+  WEFT_CHECK(group_size >= 1);
+  std::size_t ranks = 0;
+  for (const std::vector<Rank>& node : nodes) ranks += node.size();
+  group_of_.resize(ranks);
+  index_in_.resize(ranks);
+  for (const std::vector<Rank>& node : nodes) {
+    WEFT_CHECK(node.size() % static_cast<std::size_t>(group_size) == 0);
+    for (std::size_t i = 0; i < node.size(); ++i) {
+      const int within = static_cast<int>(i) % group_size;
+      if (within == 0) groups_.emplace_back();
+      groups_.back().push_back(node[i]);
+      group_of_[static_cast<std::size_t>(node[i])] = static_cast<int>(groups_.size()) - 1;
+      index_in_[static_cast<std::size_t>(node[i])] = within;
+    }
+  }
+  deltas_ = quadratic_order(static_cast<int>(groups_.size()));
+}
+
+P2pRound P2pOrder::round(Rank rank, int index) const {
+  WEFT_CHECK(index >= 0 && index < rounds());
+  const int groups = static_cast<int>(groups_.size());
+  const int group_delta = deltas_[static_cast<std::size_t>(index / group_size_)];
+  const int local_delta = index % group_size_;
+  const int group = group_of_[static_cast<std::size_t>(rank)];
+  const int local = index_in_[static_cast<std::size_t>(rank)];
+  const auto peer = [&](int g, int l) {
+    return groups_[static_cast<std::size_t>((g + groups) % groups)][static_cast<std::size_t>((l + group_size_) % group_size_)];
+  };
+  const int batches = (group_size_ + kRoundsPerBatch - 1) / kRoundsPerBatch;
+  return {.send_to = peer(group + group_delta, local + local_delta),
+          .receive_from = peer(group - group_delta, local - local_delta),
+          .base = one_node_ ? index : group_delta * batches + local_delta / kRoundsPerBatch};
+}
+
+int p2p_channel(int base, int part, int p2p_channels) {
+  WEFT_CHECK(p2p_channels >= 1 && std::has_single_bit(static_cast<unsigned>(p2p_channels)));
+  int reversed = 0;
+  for (int bit = 1; bit < p2p_channels; bit *= 2) {
+    reversed = reversed * 2 + base % 2;
+    base /= 2;
+  }
+  return (reversed + part) % p2p_channels;
+}
+
+P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& settings, bool same_node) {
+  constexpr std::int64_t kPartUnit = 4096;
+  constexpr std::int64_t kLlThreshold = 16384;
+  const std::int64_t size = bytes.count();
+  const std::int64_t step = std::min(comm.p2p_chunk, slot_data(settings, Proto::kSimple)).count();
+  const bool several = comm.nodes > 1;
+  const std::int64_t least_part = several ? step / 2 : step / 8;
+  const std::int64_t most_part = several ? step : 32 * step;
+
+  // With many peers each gets few channels, so that all together fill them once.
+  std::int64_t channels = std::max(1, comm.p2p_channels_per_peer);
+  while (channels > 1 && channels * comm.ranks > comm.p2p_channels) channels /= 2;
+  channels = std::clamp<std::int64_t>(ceil_div(size, least_part), 1, channels);
+  std::int64_t part = std::max(least_part, ceil_div(size, channels));
+  while (part > most_part && channels <= comm.p2p_channels_per_peer / 2) {
+    channels *= 2;
+    part = ceil_div(size, channels);
+  }
+
+  P2pTransfer transfer;
+  transfer.channels = static_cast<int>(channels);
+  transfer.part = Bytes{ceil_div(part, kPartUnit) * kPartUnit};
+  const bool has_ll = same_node || settings.integer("ALLOC_P2P_NET_LL_BUFFERS").value_or(0) != 0;
+  if (has_ll && size <= channels * settings.integer("P2P_LL_THRESHOLD").value_or(kLlThreshold)) {
+    transfer.protocol = to_string(Proto::kLl);
+    transfer.chunk = Bytes{as_eight_bit_float(slot_data(settings, Proto::kLl).count())};
+    return transfer;
+  }
+  transfer.protocol = to_string(Proto::kSimple);
+  std::int64_t chunk = step;
+  if (!same_node && size < step) {
+    chunk = step / 4;
+  } else if (!same_node && size < 8 * step) {
+    chunk = step / 2;
+  }
+  transfer.chunk = Bytes{as_eight_bit_float(chunk)};
+  return transfer;
+}
+
+P2pWarps p2p_warps(int works) {
+  constexpr int kWarps = 20;
+  WEFT_CHECK(works >= 1 && works <= P2pOrder::kRoundsPerBatch);
+  const int warps = kWarps / works;
+  const int receive = warps > 4 ? (warps - 1) / 2 : warps / 2;
+  return {.send = warps - receive, .receive = receive};
+}
+
+}  // namespace weft::coll::nccl

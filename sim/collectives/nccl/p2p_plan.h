@@ -1,0 +1,77 @@
+// How NCCL runs sends and receives, of which all-to-all, gather and scatter are made: in which order a rank serves its peers,
+// on which channels, in how many parts and in which protocol (nccl-model §3.6).
+//
+//   const P2pOrder order(nodes, p2p_group_size(nodes, settings));
+//   for (int r = 0; r < order.rounds(); ++r) { P2pRound round = order.round(rank, r); ... }
+//
+// In each round the ranks' sends are a permutation: whom a rank sends to receives from it in the same round.
+//
+// Model: buffers that are not registered, connections without PXN, and the order of NCCL 2.30 for every release.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/nccl/graph.h"
+#include "sim/collectives/nccl/settings.h"
+#include "sim/core/ids.h"
+#include "sim/core/units.h"
+
+namespace weft::coll::nccl {
+
+struct P2pRound {
+  Rank send_to = 0;
+  Rank receive_from = 0;
+  int base = 0;  // what the channels of the round are counted from, see p2p_channel
+  bool operator==(const P2pRound&) const = default;
+};
+
+// Ranks of one group: all of a node where there is one, else NCCL_P2P_SCHEDULE_GROUP_SIZE (8) or less, so that it divides the
+// ranks of every node.
+[[nodiscard]] int p2p_group_size(const std::vector<std::vector<Rank>>& nodes, const Settings& settings);
+
+class P2pOrder {
+ public:
+  // `nodes`: the ranks of each node. `group_size` divides the size of each.
+  P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size);
+
+  [[nodiscard]] int rounds() const { return static_cast<int>(group_of_.size()); }
+  // Round 0 is the rank itself. O(1).
+  [[nodiscard]] P2pRound round(Rank rank, int index) const;
+  // Work on one channel is done in batches of up to eight rounds at once.
+  static constexpr int kRoundsPerBatch = 8;
+
+ private:
+  int group_size_;
+  bool one_node_;
+  std::vector<std::vector<Rank>> groups_;
+  std::vector<int> group_of_;  // of each rank
+  std::vector<int> index_in_;  // within its group
+  std::vector<int> deltas_;    // in the order in which groups are visited
+};
+
+// Offsets 0 .. count-1 in NCCL's order, by triangular numbers: 0 1 3 6 2 7 5 4 for eight.
+[[nodiscard]] std::vector<int> quadratic_order(int count);
+
+// The channel of part `part` of a transfer in a round with this base: bits reversed, so that neighbours spread.
+[[nodiscard]] int p2p_channel(int base, int part, int p2p_channels);
+
+struct P2pTransfer {
+  int channels = 1;  // parts, each on its own channel; the last may be shorter
+  Bytes part = {};
+  std::string protocol = {};  // "LL" or "Simple"
+  Bytes chunk = {};           // data bytes of one step
+};
+
+// One rank's transfer of `bytes` to one peer; `same_node`: the peer is not reached over the network.
+[[nodiscard]] P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& settings, bool same_node);
+
+// Warps that each of `works` transfers run at once by one CTA gets, for its send and for its receive.
+struct P2pWarps {
+  int send = 0;
+  int receive = 0;
+};
+[[nodiscard]] P2pWarps p2p_warps(int works);
+
+}  // namespace weft::coll::nccl

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include "sim/collectives/nccl/tuning_formulas.h"
+
+namespace weft::coll::nccl {
+namespace {
+
+bool is_gather(Collective kind) { return kind == Collective::kAllGather || kind == Collective::kReduceScatter; }
+
+// Which algorithms NCCL has written for which collective (nccl-model §3, table).
+bool exists(Collective kind, Algo algo) {
+  switch (algo) {
+    case Algo::kRing:
+      return true;
+    case Algo::kTree:
+    case Algo::kCollNetChain:
+    case Algo::kNvlsTree:
+      return kind == Collective::kAllReduce;
+    case Algo::kCollNetDirect:
+    case Algo::kNvls:
+      return kind == Collective::kAllReduce || is_gather(kind);
+    case Algo::kPat:
+      break;
+  }
+  return is_gather(kind);
+}
+
+std::string why_no_nvls(const CommInfo& comm, const Settings& settings) {
+  const auto asked = settings.integer("NVLS_ENABLE");
+  if (asked && *asked == 0) return "NCCL_NVLS_ENABLE=0";
+  if (!comm.nvls || !comm.nvls_graph) return "no NVSwitch with multicast (or GPUs before sm90)";
+  if (comm.ranks_per_node <= 2 && !(asked && *asked == 1)) return "at most two GPUs in the node";
+  if (comm.nvls_graph->channel_count() < 2) return "fewer than two heads";
+  return {};
+}
+
+std::string why_no_collnet(const CommInfo& comm, const Settings& settings) {
+  if (comm.nodes == 1) return "one node";
+  if (!comm.collnet) return "no SHARP (NCCL_COLLNET_ENABLE=1 and a network that has it)";
+  const int threshold = settings.integer("COLLNET_NODE_THRESHOLD").value_or(2);
+  if (comm.nodes < threshold) return fmt::format("{} nodes, fewer than NCCL_COLLNET_NODE_THRESHOLD={}", comm.nodes, threshold);
+  return {};
+}
+
+std::string why_no_algorithm(const CommInfo& comm, const TuningTables& tables, const Settings& settings, Collective kind,
+                             Algo algo) {
+  if (!exists(kind, algo)) return fmt::format("NCCL has no {} for {}", to_string(algo), to_string(kind));
+  constexpr int kCollNetLocalRanks = 8;
+  constexpr int kNvlsGatherLocalRanks = 32;
+  switch (algo) {
+    case Algo::kRing:
+    case Algo::kTree:
+      return {};
+    case Algo::kCollNetDirect:
+    case Algo::kCollNetChain: {
+      if (std::string why = why_no_collnet(comm, settings); !why.empty()) return why;
+      if (algo == Algo::kCollNetDirect && !comm.nvswitch) return "no NVSwitch";
+      if (comm.ranks_per_node > kCollNetLocalRanks) return "more than 8 GPUs in a node";
+      if (graph_of(comm, algo) == nullptr) return "the search found no channels";
+      if (is_gather(kind) && graph_of(comm, algo)->channel_count() < comm.ranks_per_node) return "fewer NICs than GPUs";
+      return {};
+    }
+    case Algo::kNvls: {
+      if (std::string why = why_no_nvls(comm, settings); !why.empty()) return why;
+      if (is_gather(kind) && comm.ranks_per_node > kNvlsGatherLocalRanks) return "more than 32 GPUs in a node";
+      if (comm.nodes == 1) return {};
+      if (std::string why = why_no_collnet(comm, settings); !why.empty()) return why;
+      return is_gather(kind) && comm.nvls_graph->channel_count() < comm.ranks_per_node ? "fewer heads than GPUs"
+                                                                                       : std::string{};
+    }
+    case Algo::kNvlsTree:
+      if (comm.nodes == 1) return "one node";
+      return why_no_nvls(comm, settings);
+    case Algo::kPat:
+      break;
+  }
+  if (!tables.has_pat) return "not before NCCL 2.23";
+  if (comm.min_sm < 60) return "GPUs before sm60";
+  const int asked = settings.integer("PAT_ENABLE").value_or(2);
+  if (asked == 0) return "NCCL_PAT_ENABLE=0";
+  if (asked == 2 && comm.nodes != comm.ranks) return "more than one GPU per node (NCCL_PAT_ENABLE=1 lifts this)";
+  return {};
+}
+
+// nccl-model §5.6: where NCCL trusts 128-byte stores to arrive whole.
+std::string why_no_ll128(const CommInfo& comm, const TuningTables& tables, const Settings& settings, const Graph& graph) {
+  const bool over_relays = comm.min_sm >= 90 && settings.integer("LL128_C2C").value_or(1) != 0;
+  const PathClass farthest = over_relays ? PathClass::kPxn : PathClass::kPxb;
+  if (graph.type_inter > farthest) return fmt::format("LL128: a {} path to a NIC", net::to_string(graph.type_inter));
+  if (graph.type_intra > PathClass::kNvb) return fmt::format("LL128: a {} path between GPUs", net::to_string(graph.type_intra));
+  const bool listed = comm.min_sm == 70 || comm.min_sm == 80 || comm.min_sm == 90;
+  if (comm.min_sm < 70 || (tables.ll128_on_listed_gpus && !listed)) return fmt::format("LL128: GPUs of sm{}", comm.min_sm);
+  const bool alike = comm.min_sm == comm.max_sm || (comm.min_sm >= 90 && !tables.ll128_on_listed_gpus);
+  return alike ? std::string{} : "LL128: GPUs of several generations";
+}
+
+}  // namespace
+
+std::string why_disabled(const CommInfo& comm, const TuningTables& tables, const Settings& settings, Collective kind, Algo algo,
+                         Proto proto, bool ll128_forced) {
+  if (comm.ranks <= 1) return "one rank";
+  if (std::string why = why_no_algorithm(comm, tables, settings, kind, algo); !why.empty()) return why;
+  if (algo != Algo::kRing && algo != Algo::kTree && proto != Proto::kSimple) {
+    return fmt::format("{} runs in the Simple protocol only", to_string(algo));
+  }
+  if (proto == Proto::kLl128 && !ll128_forced) return why_no_ll128(comm, tables, settings, *graph_of(comm, algo));
+  return {};
+}
+
+}  // namespace weft::coll::nccl

@@ -1,0 +1,71 @@
+// The constants of NCCL's tuning model and the points in which its formulas differ, by release (nccl-model §5.1, §5.2, §5.8).
+// NCCL estimates with them which algorithm and protocol is fastest. They say what NCCL believes, not how long a call takes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "sim/collectives/nccl/system.h"
+
+namespace weft::coll::nccl {
+
+// In NCCL's numbering, which decides ties.
+enum class Algo : std::uint8_t { kTree, kRing, kCollNetDirect, kCollNetChain, kNvls, kNvlsTree, kPat };
+enum class Proto : std::uint8_t { kLl, kLl128, kSimple };
+constexpr std::size_t kAlgos = 7;
+constexpr std::size_t kProtos = 3;
+
+// As NCCL_ALGO and NCCL_PROTO take them: "Tree", "NVLSTree"; "LL", "LL128", "Simple".
+[[nodiscard]] std::string_view to_string(Algo algo);
+[[nodiscard]] std::string_view to_string(Proto proto);
+// As the schedules are registered: "tree", "nvls_tree", "collnet_direct".
+[[nodiscard]] std::string_view registered_name(Algo algo);
+
+template <class T>
+using PerAlgoProto = std::array<std::array<T, kProtos>, kAlgos>;
+// [architecture of the oldest GPU][one node, two nodes, more]
+using Caps = std::array<std::array<double, 3>, 4>;
+constexpr std::size_t kVolta = 0;
+constexpr std::size_t kAmpere = 1;
+constexpr std::size_t kHopper = 2;
+constexpr std::size_t kBlackwell = 3;
+// Rows of hw_latency.
+constexpr std::size_t kOverNvlink = 0;
+constexpr std::size_t kOverPci = 1;
+constexpr std::size_t kOverNet = 2;
+
+struct TuningTables {
+  PerAlgoProto<float> base_latency = {};               // us
+  std::array<PerAlgoProto<float>, 3> hw_latency = {};  // us a step
+  Caps ll = {};                                        // GB/s, all channels together
+  Caps ring_ll128 = {};                                // GB/s a channel, as those below
+  Caps tree_ll128 = {};
+  Caps tree = {};
+  Caps nvls_tree = {};  // 0 where a release has no cap
+  std::array<float, 4> nvls_efficiency = {};
+
+  // Which formulas.
+  bool has_pat = true;
+  bool nvls_by_efficiency = true;          // else the lesser of the speeds, and 5/6 of it
+  bool nvls_gather_by_ranks = false;       // NVLS all-gather: (ppn-1)/ppn of the intra, 0.9 of the inter speed
+  bool nvls_tree_correction = true;        // NVLSTree is corrected by size on x86 with sm100
+  bool ring_ll_by_kind = false;            // ring LL at 1/4 or 1/3 instead of 1/2
+  bool half_net_ll128 = false;             // ring LL128 at 0.7 with one GPU per node
+  bool lone_gpu_pays_tree_latency = true;  // one GPU per node: network steps cost what the tree's do
+  bool counts_every_node = false;          // all-reduce rings: 2N steps between nodes instead of 2(N-1)
+  bool gather_counts_every_node = false;   // all-gather and reduce-scatter: N instead of N-1
+  bool weighted_collnet_gather = false;    // CollNetDirect all-gather: 0.85 to 0.95 of the intra speed
+  bool ll128_on_listed_gpus = false;       // LL128 on sm70, sm80 and sm90 only
+  bool falls_back_to_ring = false;         // a list that leaves nothing is answered by the ring instead of an error
+};
+
+[[nodiscard]] const TuningTables& tuning_tables(NcclVersion version);
+
+// What the tree's bandwidth is multiplied by at S = 64 B << index (nccl-model §5.5).
+constexpr int kTreeCorrections = 23;
+constexpr int kNvlsTreeCorrections = 24;
+[[nodiscard]] float tree_correction(Proto proto, int index);
+
+}  // namespace weft::coll::nccl

@@ -1,0 +1,40 @@
+// NCCL's view of one communicator, made once for its settings: what the search found, how ranks are connected, what the tuning
+// model believes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/collectives/communicator.h"
+#include "sim/collectives/nccl/connect.h"
+#include "sim/collectives/nccl/graph.h"
+#include "sim/collectives/nccl/settings.h"
+#include "sim/collectives/nccl/tuning.h"
+#include "sim/core/ids.h"
+#include "sim/network/topology.h"
+
+namespace weft::coll::nccl {
+
+class View {
+ public:
+  // `devices[r]` holds rank r; all are GPUs. ConfigError as comm_info() and TuningModel have them.
+  View(const net::Topology& topology, std::vector<DeviceId> devices, const Settings& settings);
+
+  [[nodiscard]] const CommInfo& info() const { return info_; }
+  [[nodiscard]] const TuningModel& model() const { return model_; }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+
+  // Enough channels for every kernel of the communicator: collectives, NVLS, send and receive. Beyond the compute channels
+  // rings and trees repeat.
+  [[nodiscard]] int most_channels() const;
+  [[nodiscard]] std::vector<RingOrder> rings() const;
+  [[nodiscard]] std::vector<Tree> trees() const;
+
+ private:
+  Settings settings_;
+  CommInfo info_;
+  Connections connections_;
+  TuningModel model_;
+};
+
+}  // namespace weft::coll::nccl

@@ -1,0 +1,41 @@
+#include "sim/collectives/step_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::coll {
+
+std::string_view to_string(Transport transport) {
+  constexpr std::string_view kNames[] = {"NVLink", "host memory", "network"};
+  return kNames[static_cast<std::size_t>(transport)];
+}
+
+Bytes StepCosts::slice_bytes(Bytes chunk, int index) const {
+  if (slices == 1) return chunk;
+  constexpr std::int64_t kUnit = 16;  // slices are cut at NCCL's alignment unit (nccl-model §4.2)
+  const std::int64_t even = (chunk.count() + slices - 1) / slices;
+  const std::int64_t size = std::max((even + kUnit - 1) / kUnit * kUnit, min_slice.count());
+  return Bytes{std::clamp<std::int64_t>(chunk.count() - index * size, 0, size)};
+}
+
+Bytes StepCosts::on_wire(Bytes data) const { return Bytes{(data.count() * wire_bytes + per_data_bytes - 1) / per_data_bytes}; }
+
+Duration StepCosts::work(Bytes data, double share, bool sends) const {
+  const Bandwidth whole = !sends && copy_rate > Bandwidth{} ? copy_rate : rate;
+  if (whole <= Bandwidth{} || data.count() == 0) return {};
+  const double rate_of_lane = whole.bytes_per_ps() * share;
+  double amount = static_cast<double>(data.count());
+  if (pass.count() > 0) {
+    // A pass is what the lane's warps move at once. Less than one pass costs in proportion; beyond it, passes are whole.
+    const double of_lane = static_cast<double>(pass.count()) * share;
+    const double passes = amount / of_lane;
+    amount = (passes <= 1 ? passes * first_pass : std::ceil(passes) - 1 + first_pass) * of_lane;
+  }
+  return Duration::from_ps(static_cast<std::int64_t>(std::ceil(amount / rate_of_lane)));
+}
+
+Duration StepCosts::message_overhead(Transport transport) const {
+  return hop[static_cast<std::size_t>(transport)] + slices * slice;
+}
+
+}  // namespace weft::coll

@@ -1,0 +1,60 @@
+// What a protocol costs the thread block (CTA) of a channel, beyond the bytes on the links: synchronisation, flags, fences, and
+// the rates at which warps copy and reduce (nccl-model §4, §11). Textbook algorithms run with the defaults: nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "sim/core/units.h"
+
+namespace weft::coll {
+
+// How two ranks of a communicator are joined: by NCCL's P2P over NVLink (or Infinity Fabric), over PCIe or through host memory
+// (P2P, SHM), or by its network transport.
+enum class Transport : std::uint8_t { kNvlink, kHost, kNet };
+[[nodiscard]] std::string_view to_string(Transport transport);
+
+struct StepCosts {
+  // A kernel's start, until its first step; the k-th of its thread blocks that talk to a peer follows k times
+  // `channel_start` later.
+  Duration start = {};
+  Duration channel_start = {};
+  // From the last byte to the moment the receiver acts on it, beyond the path's own latency; by transport.
+  std::array<Duration, 3> hop = {};
+  // Of a slice, before its bytes; of an empty one instead; of one with bytes, from its end to the lane's next slice; and the
+  // least time from its start to the next.
+  Duration slice = {};
+  Duration empty_slice = {};
+  Duration after_slice = {};
+  Duration least_slice = {};
+  // Data a whole thread block moves; 0: no limit. `copy_rate` is of steps that send nothing; 0: as `rate`.
+  Bandwidth rate = {};
+  Bandwidth copy_rate = {};
+  // Threads move data in whole passes of this; 0: in any amount. The first pass of a slice costs this share of the others.
+  Bytes pass = {};
+  double first_pass = 1.0;
+  // Bytes on the wire per byte of data: flags of LL and LL128.
+  std::int64_t wire_bytes = 1;
+  std::int64_t per_data_bytes = 1;
+  int slots = 2;   // slices a connection holds that the receiver has not taken
+  int slices = 1;  // of a chunk, as far as each has `min_slice` bytes
+  Bytes min_slice = {};
+  // Links serve channels unequally, by up to this share either way, so that channels which start in phase drift apart
+  // (nccl-calibration-notes, advice 5).
+  double service_spread = 0.0;
+  // Data carry their own flags (LL, LL128), so a receiver follows the sender pass by pass instead of waiting for a whole slice.
+  bool cut_through = false;
+  // A lane goes on when what it sent has been delivered, not when it has left: the alpha-beta model of textbooks.
+  bool rendezvous = true;
+
+  // Data of slice `index` of a chunk.
+  [[nodiscard]] Bytes slice_bytes(Bytes chunk, int index) const;
+  [[nodiscard]] Bytes on_wire(Bytes data) const;
+  // Time a lane with `share` of the thread block's warps is busy with `data`.
+  [[nodiscard]] Duration work(Bytes data, double share, bool sends) const;
+  // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
+  [[nodiscard]] Duration message_overhead(Transport transport) const;
+};
+
+}  // namespace weft::coll

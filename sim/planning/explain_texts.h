@@ -1,0 +1,15 @@
+// The parts of model_texts(). Private to explain.
+#pragma once
+
+#include <vector>
+
+#include "sim/planning/explain.h"
+
+namespace weft::plan {
+
+// Algorithms of the textbooks and of other libraries, and MSCCL's.
+[[nodiscard]] const std::vector<ModelText>& library_algorithm_texts();
+// NCCL's algorithms besides its ring.
+[[nodiscard]] const std::vector<ModelText>& nccl_algorithm_texts();
+
+}  // namespace weft::plan

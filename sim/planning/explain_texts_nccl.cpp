@@ -1,0 +1,58 @@
+// The texts on NCCL's algorithms besides its ring.
+#include "sim/planning/explain_texts.h"
+
+namespace weft::plan {
+
+const std::vector<ModelText>& nccl_algorithm_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"tree"},
+       .title = "NCCL's double binary tree: an all-reduce up and down at the same time",
+       .assumes =
+           "Every channel adds up its chunks towards the root of its tree and passes the sums back down, each direction in "
+           "warps "
+           "of its own. Trees join nodes; inside a node the ranks are a chain. Where no search says otherwise half of the "
+           "channels take each of NCCL's two trees.",
+       .leaves_out = {"tree: the fluid grain has all edges of a channel at one common rate, that of the slowest"},
+       .sources = {"nccl-model §3.2"},
+       .files = {"collectives/algorithms/tree.cpp", "collectives/nccl/trees.h"}},
+      {.names = {"nvls", "nvls_tree"},
+       .title = "NVLink SHARP: the switches add up and copy",
+       .assumes =
+           "Each head owns a chunk of every loop: all ranks of the domain give it to the switch, which adds up all copies and "
+           "writes the sum to all ranks. nvls_tree adds the double binary tree between the heads of one index on all nodes.",
+       .leaves_out = {"nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
+                      "nvls: the local copies of scatter and gather take no time of their own beside the transfer",
+                      "nvls_tree: switch, tree and switch are steps one after another; NCCL does them in one primitive"},
+       .sources = {"nccl-model §3.4, §4.4"},
+       .files = {"collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_tree.cpp"}},
+      {.names = {"collnet_direct", "collnet_chain", "sharp"},
+       .title = "SHARP: the network's switches add up what the heads of the nodes hold",
+       .assumes = "collnet_direct shares every rank's data out over up to eight heads of its node; collnet_chain has one head "
+                  "a channel "
+                  "at the end of a chain. Every head's NIC sends and receives its share once.",
+       .leaves_out =
+           {"SHARP: the total passes through one of the heads, one message later, not from the switch to all at once"},
+       .sources = {"nccl-model §3.3"},
+       .files = {"collectives/algorithms/sharp_root.h", "collectives/algorithms/collnet_direct.cpp",
+                 "collectives/algorithms/collnet_chain.cpp", "collectives/algorithms/collnet_blocks.h"}},
+      {.names = {"pat"},
+       .title = "PAT: all-gather and reduce-scatter in parallel aggregated trees",
+       .assumes =
+           "For every block a binomial tree, the far steps first; as many small blocks as fit a slot travel together, so that "
+           "small calls take log2(n) messages and large ones n-1 of one block.",
+       .leaves_out = {"pat: a step passes a block on to all its children at once; NCCL runs up to 16 steps side by side"},
+       .sources = {"nccl-model §3.5", "arXiv 2506.20252"},
+       .files = {"collectives/algorithms/pat.cpp"}},
+      {.names = {"nccl_p2p"},
+       .title = "NCCL's sends and receives: all-to-all, send/recv, gather and scatter",
+       .assumes =
+           "Every rank serves its peers in NCCL's order, eight rounds at a time on each channel, every transfer in parts on "
+           "channels of their own.",
+       .leaves_out = {"nccl_p2p: a lane goes on to the next batch without waiting for the other lanes of the batch",
+                      "nccl_p2p: the fluid grain has all transfers under way at once; small ones in many batches take longer"},
+       .sources = {"nccl-model §3.6"},
+       .files = {"collectives/algorithms/nccl_p2p.cpp", "collectives/nccl/p2p_plan.h"}}};
+  return texts;
+}
+
+}  // namespace weft::plan

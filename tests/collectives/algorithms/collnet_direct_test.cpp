@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include "tests/support/schedules.h"
+
+namespace weft::coll {
+namespace {
+
+using namespace weft::literals;
+using weft::testing::Group;
+using weft::testing::plan;
+
+CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
+  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
+}
+
+// Traffic of every NIC with SHARP: S/heads out and S/heads in (nccl-model §3.3), also at the head that stands for the switch.
+TEST(CollNetDirectTest, EveryHeadsNicCarriesItsShareOnceEachWay) {
+  const Group group{{4, 4, 4}};
+  const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 4_KiB), "collnet_direct", 1, 1_KiB);
+  for (Rank rank = 0; rank < 12; ++rank) {
+    std::int64_t out = 0;
+    std::int64_t in = 0;
+    for (int lane = 0; lane < collnet->lanes(rank, 0); ++lane) {
+      for (std::int64_t i = 0; i < collnet->step_count(rank, 0, lane); ++i) {
+        const Step step = collnet->step(rank, 0, lane, i);
+        if (!step.send_to.empty() && *step.send_to.begin() / 4 != rank / 4) out += step.bytes.count();
+        if (!step.receive_from.empty() && *step.receive_from.begin() / 4 != rank / 4) in += step.bytes.count();
+      }
+    }
+    EXPECT_EQ(out, 1024) << rank;
+    EXPECT_EQ(in, 1024) << rank;
+  }
+}
+
+// Head 1 of channel 0: node 1's stands for the switch. Head 1 of node 0 adds up its node and has the switch add that up.
+TEST(CollNetDirectTest, TheSwitchAddsUpWhatTheHeadsSend) {
+  const Group group{{3, 3, 3}};
+  const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 192_B), "collnet_direct", 1, 64_B);
+  const Step up = collnet->step(1, 0, 1, 0);
+  EXPECT_EQ(up.receive_from, Peers::view(std::vector<Rank>{2, 0}));
+  EXPECT_EQ(up.send_to, Peers{4});
+  EXPECT_TRUE(up.send_in_switch && !up.receive_in_switch);
+  ASSERT_EQ(collnet->step_count(4, 0, 1), 4);
+  EXPECT_TRUE(collnet->step(4, 0, 1, 1).receive_in_switch);
+  EXPECT_EQ(collnet->step(4, 0, 1, 1).receive_from, Peers::view(std::vector<Rank>{7, 1}));
+  EXPECT_TRUE(collnet->step(4, 0, 1, 2).send_in_switch);
+  EXPECT_EQ(collnet->step(1, 0, 2, 0).receive_from, Peers{4});
+  EXPECT_EQ(collnet->step(1, 0, 2, 0).send_to, Peers::view(std::vector<Rank>{2, 0}));
+}
+
+TEST(CollNetDirectTest, NoMoreThanEightRanksOfANodeAreHeads) {
+  const Group group{{9, 9}};
+  const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 8_KiB), "collnet_direct", 1, 1_KiB);
+  EXPECT_GT(collnet->step_count(7, 0, 1), 0);
+  EXPECT_EQ(collnet->step_count(8, 0, 1), 0);
+  EXPECT_EQ(collnet->step_count(8, 0, 0), 8);
+  EXPECT_EQ(collnet->step_count(7, 0, 0), 7);
+}
+
+// The block of rank 1 goes by the network to head 1 of the other node only, which hands it to its node.
+TEST(CollNetDirectTest, BlocksGoByTheHeadsOfTheirIndex) {
+  const Group group{{2, 2}};
+  const auto gather = plan(group.communicator(), call(Collective::kAllGather, 256_B), "collnet_direct");
+  for (const auto& [edge, bytes] : weft::testing::traffic_of_steps(*gather)) {
+    const auto [from, to] = edge.second;
+    if (from / 2 == to / 2) {
+      EXPECT_EQ(bytes, 2 * 64);  // its own block and the one from the other node
+    } else {
+      EXPECT_EQ(from % 2, to % 2);
+      EXPECT_EQ(bytes, 64);
+    }
+  }
+  const auto scatter = plan(group.communicator(), call(Collective::kReduceScatter, 256_B), "collnet_direct");
+  for (const auto& [edge, bytes] : weft::testing::traffic_of_steps(*scatter)) {
+    const auto [from, to] = edge.second;
+    EXPECT_EQ(bytes, from / 2 == to / 2 ? 2 * 64 : 64);
+  }
+}
+
+}  // namespace
+}  // namespace weft::coll

@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "sim/collectives/verifier.h"
+#include "tests/support/ideal_time.h"
+
+namespace weft::coll {
+namespace {
+
+using namespace weft::literals;
+using weft::testing::Group;
+
+using weft::testing::plan;
+
+CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
+  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
+}
+
+const std::vector<std::vector<int>> kNodes{{4}, {4, 4}, {2, 2, 2}, {8, 8}, {1, 1, 1}, {3, 2}, {5, 2, 1}, {2, 5, 3, 5}};
+
+TEST(DeepEpDispatchTest, DataEndRightOnNodesOfEqualAndOfOtherSizes) {
+  for (const std::vector<int>& nodes : kNodes) {
+    for (const bool dealt_out : {false, true}) {
+      for (const int channels : {1, 3}) {
+        const Group group{nodes, channels, dealt_out};
+        for (const Bytes bytes : {4_B, 1000_B, 4096_B}) {
+          const CollectiveCall of = call(Collective::kAllToAll, bytes);
+          const auto schedule = plan(group.communicator(), of, "deepep_dispatch", channels);
+          EXPECT_EQ(verify(*schedule, of).value_or("none"), "none");
+        }
+      }
+    }
+  }
+}
+
+// Three nodes of two: rank i has 2 blocks for each other node, all to or from the rank of its index there, and hands on, or is
+// handed, 2 blocks for its neighbour beside that rank's own.
+TEST(DeepEpDispatchTest, OnlyRanksOfTheSameIndexSpeakBetweenNodes) {
+  const Group group{std::vector<int>{2, 2, 2}};
+  const auto schedule = plan(group.communicator(), call(Collective::kAllToAll, 6 * 64_B), "deepep_dispatch");
+  for (const auto& [edge, bytes] : weft::testing::traffic_of_steps(*schedule)) {
+    const auto [from, to] = edge.second;
+    if (from / 2 == to / 2) {
+      EXPECT_EQ(bytes, 64 * (1 + 2));
+    } else {
+      EXPECT_EQ(from % 2, to % 2);
+      EXPECT_EQ(bytes, 64 * 2);
+    }
+  }
+}
+
+// Two nodes of two, rank 3: lanes are own; to 2, to 1; from 2, from 1. It hands to 2 what rank 1 sent for it, the first of the
+// two blocks that come from rank 1.
+TEST(DeepEpDispatchTest, ForwardingWaitsForTheBlockItForwards) {
+  const Group group{std::vector<int>{2, 2}};
+  const auto schedule = plan(group.communicator(), call(Collective::kAllToAll, 4 * 64_B), "deepep_dispatch");
+  ASSERT_EQ(schedule->lanes(3, 0), 5);
+  const Step own = schedule->step(3, 0, 1, 0);
+  EXPECT_EQ(own.send_to, Peers{2});
+  EXPECT_EQ(own.source, (Chunk{Buffer::kInput, 2 * 64}));
+  const Step forward = schedule->step(3, 0, 1, 1);
+  EXPECT_EQ(forward.send_to, Peers{2});
+  EXPECT_EQ(forward.source.buffer, Buffer::kScratch);
+  EXPECT_EQ(forward.after, (Progress{.channel = 0, .lane = 4, .steps = 1}));
+  EXPECT_EQ(schedule->step(3, 0, 4, 0).destination, forward.source);
+  EXPECT_EQ(schedule->step(3, 0, 4, 1).destination, (Chunk{Buffer::kOutput, 64}));
+}
+
+}  // namespace
+}  // namespace weft::coll

@@ -1,0 +1,71 @@
+#include "sim/collectives/step_costs.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/collectives/costs.h"
+#include "sim/collectives/launch_plan.h"
+
+namespace weft::coll {
+namespace {
+
+using namespace literals;
+
+// nccl-model §4.2: a chunk is cut into two slices of at least 32 KiB; what is left of a small chunk is an empty slice.
+TEST(StepCostsTest, SlicesOfARingChunkAreAtLeast32KiB) {
+  const StepCosts costs{.slices = 2, .min_slice = 32_KiB};
+  EXPECT_EQ(costs.slice_bytes(2_MiB, 0), 1_MiB);
+  EXPECT_EQ(costs.slice_bytes(2_MiB, 1), 1_MiB);
+  EXPECT_EQ(costs.slice_bytes(32_KiB, 0), 32_KiB);
+  EXPECT_EQ(costs.slice_bytes(32_KiB, 1), 0_B);
+  EXPECT_EQ(costs.slice_bytes(Bytes{40'000}, 0), 32_KiB);
+  EXPECT_EQ(costs.slice_bytes(Bytes{40'000}, 1), Bytes{40'000 - 32'768});
+  EXPECT_EQ(costs.slice_bytes(Bytes{65'568}, 0), Bytes{32'784});  // half, in whole units of 16 bytes
+  EXPECT_EQ(costs.slice_bytes(0_B, 0), 0_B);
+}
+
+// nccl-model §4.1: LL sends 8 bytes for 4, LL128 128 for 120.
+TEST(StepCostsTest, FlagsTakeRoomOnTheWire) {
+  const CollectiveCosts costs{Profile::defaults(collective_param_groups())};
+  EXPECT_EQ(costs.of("LL", 0, false, false).on_wire(32_KiB), 64_KiB);
+  EXPECT_EQ(costs.of("LL128", 0, false, false).on_wire(Bytes{576'000}), Bytes{614'400});
+  EXPECT_EQ(costs.of("LL128", 0, false, false).on_wire(Bytes{8}), Bytes{9});
+  EXPECT_EQ(costs.of("Simple", 0, false, false).on_wire(1_MiB), 1_MiB);
+}
+
+TEST(StepCostsTest, WorkIsBytesOverTheRateOfTheLanesShare) {
+  const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(20'000'000'000),
+                        .copy_rate = Bandwidth::from_bytes_per_second(40'000'000'000)};
+  EXPECT_EQ(costs.work(Bytes{20'000}, 1.0, true), 1_us);
+  EXPECT_EQ(costs.work(Bytes{20'000}, 0.5, true), 2_us);
+  EXPECT_EQ(costs.work(Bytes{20'000}, 1.0, false), 500_ns);
+  EXPECT_EQ(costs.work(0_B, 1.0, true), Duration{});
+  EXPECT_EQ(StepCosts{}.work(1_GiB, 1.0, true), Duration{});
+}
+
+// nccl-calibration-notes, advice 8: 512 threads of LL move 4096 bytes a pass.
+TEST(StepCostsTest, BeyondTheFirstPassesAreWhole) {
+  const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(4'096'000'000), .pass = 4_KiB, .first_pass = 0.5};
+  EXPECT_EQ(costs.work(2_KiB, 1.0, true), 250_ns);
+  EXPECT_EQ(costs.work(4_KiB, 1.0, true), 500_ns);
+  EXPECT_EQ(costs.work(Bytes{4'097}, 1.0, true), 1'500_ns);
+  EXPECT_EQ(costs.work(8_KiB, 1.0, true), 1'500_ns);
+  EXPECT_EQ(costs.work(8_KiB, 0.5, true), 3'500_ns);  // four passes of 2 KiB, each at half the rate
+}
+
+// One process with four GPUs launches each rank's kernel in turn, call after call; threads launch side by side; a graph of the
+// whole loop is launched once a rank.
+TEST(LaunchPlanTest, ThreadsLaunchOneKernelAfterAnother) {
+  const LaunchPlan one_process{.iterations = 2, .launch = 5_us, .ranks_per_thread = 4};
+  EXPECT_EQ(one_process.issued(0, 0), 5_us);
+  EXPECT_EQ(one_process.issued(3, 0), 20_us);
+  EXPECT_EQ(one_process.issued(0, 1), 25_us);
+  const LaunchPlan threads{.iterations = 2, .launch = 5_us};
+  EXPECT_EQ(threads.issued(3, 0), 5_us);
+  EXPECT_EQ(threads.issued(3, 1), 10_us);
+  const LaunchPlan graph{.iterations = 40, .launch = 5_us, .ranks_per_thread = 4, .graph_launch = 92_us};
+  EXPECT_EQ(graph.issued(0, 39), 92_us);
+  EXPECT_EQ(graph.issued(3, 0), 4 * 92_us);
+}
+
+}  // namespace
+}  // namespace weft::coll
