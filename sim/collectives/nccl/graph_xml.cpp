@@ -139,7 +139,7 @@ class Reader {
     }
     const std::size_t expected = graph.kind == GraphKind::kNvls ? 1 : system_.gpus().size();
     // Files of NVLS graphs may list all GPUs; the first is the head.
-    if (graph.kind == GraphKind::kNvls && result.gpus.size() > 1) result.gpus.resize(1);
+    if (graph.kind == GraphKind::kNvls && result.gpus.size() > 1) result.gpus.erase(result.gpus.begin() + 1, result.gpus.end());
     if (result.gpus.size() != expected) {
       fail(element, fmt::format("channel: {} GPUs, expected {}", result.gpus.size(), expected));
     }
