@@ -305,12 +305,12 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
       free_deliveries_.pop_back();
     }
     deliveries_[list].assign(lane.sends.begin(), lane.sends.end());
-    Duration hop;
-    for (const std::uint32_t to : lane.sends) hop = std::max(hop, connections_[to].hop);
-    for (const std::uint32_t from : lane.receives) hop = std::max(hop, connections_[from].hop);
+    Duration latest;
+    for (const std::uint32_t to : lane.sends) latest = std::max(latest, hop(to));
+    for (const std::uint32_t from : lane.receives) latest = std::max(latest, hop(from));
     transfer.footprint = lane.switch_path;
     transfer.kind = multicast ? net::TransferKind::kMulticast : net::TransferKind::kReduce;
-    transfer.extra_latency = hop;
+    transfer.extra_latency = latest;
     transfer.tag |= kManyConnections | list;
     fabric_.post(transfer, *this);
     return;
@@ -319,13 +319,13 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
   for (const std::uint32_t to : lane.sends) {
     ++messages_;
     transfer.footprint = connections_[to].path;
-    transfer.extra_latency = connections_[to].hop;
+    transfer.extra_latency = hop(to);
     transfer.tag = std::uint64_t{index} << 32 | to;
     fabric_.post(transfer, *this);
     if (!costs_.cut_through) continue;
     const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * lane.share)};
     const Duration first = costs_.work(std::min(data, pass), lane.share, true);
-    schedule_event(first + fabric_.footprint(connections_[to].path).latency + connections_[to].hop, EventKind::kFirstPass, to);
+    schedule_event(first + fabric_.footprint(connections_[to].path).latency + hop(to), EventKind::kFirstPass, to);
   }
 }
 
@@ -415,6 +415,11 @@ void Executor::drain() {
     ready_.pop_back();
     advance(lane);
   }
+}
+
+// Connections outlive calls, and calls differ in protocol.
+Duration Executor::hop(std::uint32_t connection) const {
+  return costs_.hop[static_cast<std::size_t>(connections_[connection].transport)];
 }
 
 void Executor::arrive(std::uint32_t connection) {
@@ -544,7 +549,7 @@ std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
     made.from = from;
     made.to = to;
     if (from != to) made.path = path(from, to, channel);
-    made.hop = costs_.hop[static_cast<std::size_t>(transport(from, to))];
+    made.transport = transport(from, to);
   }
   return found->second;
 }

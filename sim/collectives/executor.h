@@ -85,7 +85,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     Rank from = 0;
     Rank to = 0;
     FootprintId path;
-    Duration hop;
+    Transport transport = Transport::kNvlink;
     std::int32_t arrived = 0;        // there, or with cut-through begun, and not yet claimed by a slice
     std::int32_t whole = 0;          // delivered whole, and not yet consumed
     std::uint32_t follower = kNone;  // lane that has done its slice but for the end of what it receives
@@ -167,6 +167,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   void end_call(Rank rank);
   void call_ended(std::size_t call);
   void arrive(std::uint32_t connection);
+  [[nodiscard]] Duration hop(std::uint32_t connection) const;
   void wake(std::uint32_t& lane);
   void drain();
   void finish_if_done();

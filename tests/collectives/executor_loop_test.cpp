@@ -92,6 +92,16 @@ TEST(ExecutorLoopTest, ASenderGoesOnWhileItsMessagesTravel) {
   EXPECT_EQ(one.run(stream(4), costs), 4 * (1_us + 5_us));
 }
 
+// A communicator's connections outlive its calls, which may differ in protocol.
+TEST(ExecutorLoopTest, ACallPaysItsOwnProtocolsHop) {
+  Switch one{2};
+  StepCosts costs = kPlain;
+  for (const Duration hop : {1_us, 5_us, 1_us}) {
+    costs.hop = {0_us, 0_us, hop};
+    EXPECT_EQ(one.run(stream(4), costs), 4 * 1_us + hop);
+  }
+}
+
 TEST(ExecutorLoopTest, ASenderWaitsForAFreeSlot) {
   Switch one{2};
   StepCosts costs = kPlain;
