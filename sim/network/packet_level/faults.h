@@ -1,0 +1,33 @@
+// What a scenario does to a packet network on purpose: lost packets, frozen links, notifications nobody asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/units.h"
+
+namespace weft::net {
+
+// Drops data packets as they arrive over `link` (or at the destination of `footprint`, whatever the path): those named in
+// `packets` on their first transmission, every `every`-th one, or each with `probability`.
+struct DropRule {
+  LinkId link = {};                         // invalid: any
+  std::optional<FootprintId> flow = {};     // none: any
+  std::vector<std::int64_t> packets = {};   // numbers within the queue pair, from 0
+  std::int64_t every = 0;                   // 256: the 256th, 512th, ...; 0: not by count
+  double probability = 0;
+  Time from = {};
+  Time until = Time::max();
+};
+
+// The receiver of `link` pauses it, whatever its buffers say.
+struct ForcedPause {
+  LinkId link;
+  int priority = 0;  // -1: all
+  Time at;
+  Duration duration = Duration::max();  // max: for ever
+};
+
+}  // namespace weft::net

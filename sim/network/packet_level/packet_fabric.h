@@ -1,0 +1,127 @@
+// Packet fidelity: transfers become messages of queue pairs, and packets cross the links one by one, through queues, shared
+// buffers, pauses, marks and credits.
+//
+// A footprint is a path (Router::route) and a queue pair: transfers posted on one footprint are its messages, in order, and
+// share its sequence numbers, window and congestion control. Multicast and reduce are sent as packets too; coupled footprints
+// (fluid collectives) are refused.
+//
+// Model: a host passes packets on as switches do, in units of fabric packets (4 KiB where a transfer stays inside a host), with
+// the links' protocol overhead in the bytes on the wire: TLPs and flits are counted, not simulated one by one.
+//
+// Files: packet_network.h moves packets between ports, transport.h is the queue pairs, packet_routes.h picks links.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/simulator.h"
+#include "sim/network/fabric.h"
+#include "sim/network/packet_level/faults.h"
+#include "sim/network/packet_level/settings.h"
+#include "sim/network/router.h"
+
+namespace weft::net {
+
+// Of one link direction and the queues in front of it, since the start or the last reset_peaks().
+struct PortCounters {
+  std::int64_t bytes = 0;    // on the wire, all kinds of packets
+  std::int64_t packets = 0;  // that left, all kinds
+  Duration busy;
+  std::int64_t peak_queue_bytes = 0;  // egress, waiting and in transmission
+  double queue_byte_ps = 0;           // its integral over time: bytes x picoseconds, up to now
+  double wait_ps = 0;                 // summed over packets, from joining the queue to the start of transmission
+  std::int64_t peak_ingress_bytes = 0;  // counted at the far end as having come over this link
+  std::int64_t marks = 0;
+  std::int64_t drops = 0;  // for want of memory at the far end or in this queue, or by a rule
+  Duration paused;         // time that at least one priority was paused
+};
+
+// One priority of one link, from the moment its sender heeds the pause to the moment it may go on.
+struct PauseRecord {
+  LinkId link;
+  int priority = 0;
+  Time start;
+  Time end = Time::max();  // max: it lasts
+};
+
+// Of one queue pair.
+struct FlowCounters {
+  std::int64_t packets_sent = 0;  // data, retransmissions included
+  std::int64_t retransmitted = 0;
+  std::int64_t cnps = 0;                // that its sender received
+  std::int64_t delivered_wire_bytes = 0;  // of data packets that its receiver accepted
+  Bandwidth rate;                         // present limit of its congestion control; 0: none
+  Bytes window = Bytes::max();
+  std::int64_t outstanding_bytes = 0;
+};
+
+// What a queue pair does differently from the fabric's TransportSettings.
+struct FlowTransport {
+  std::optional<Bytes> payload = {};
+  std::optional<Bytes> window = {};
+  std::optional<Bandwidth> rate = {};  // paced at, without congestion control
+  bool open_loop = false;  // packets join the queue of the first link as they are posted, whatever is ahead of them
+  bool override_congestion = false;
+  std::shared_ptr<const CongestionFactory> congestion = {};  // null with override_congestion: none
+};
+
+// A cycle of links each of which is paused (or out of credits) and waits for the next.
+struct Deadlock {
+  Time at;
+  std::vector<LinkId> links;
+};
+
+class PacketNetwork;
+class Transport;
+
+class PacketFabric final : public Fabric {
+ public:
+  // All must outlive the fabric.
+  PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed);
+  ~PacketFabric() override;
+
+  ResourceId add_resource(std::string name, double capacity) override;
+  [[nodiscard]] std::string resource_name(ResourceId resource) const override;
+  [[nodiscard]] double capacity(ResourceId resource) const override;
+  [[nodiscard]] std::size_t resource_count() const override;
+  FootprintId add_footprint(Footprint footprint) override;
+  [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override;
+  TransferId post(const Transfer& transfer, TransferListener& listener) override;
+  void fail(ResourceId resource) override;
+  [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
+  [[nodiscard]] const FabricTotals& totals() const override;
+  void check_conservation() const override;
+
+  // Before the footprint's first transfer.
+  void set_transport(FootprintId flow, const FlowTransport& transport);
+
+  // Faults, before the run begins or at their time.
+  void add_drop_rule(const DropRule& rule);
+  void force_pause(const ForcedPause& pause);
+  void inject_cnp(FootprintId flow, Time at);
+
+  // What happened so far.
+  [[nodiscard]] PortCounters port(LinkId link) const;
+  void reset_peaks();  // peaks start again from what is queued now; the other counters go on
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const;
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const;
+  [[nodiscard]] std::int64_t ingress_bytes(LinkId link) const;
+  [[nodiscard]] FlowCounters flow(FootprintId flow) const;
+  // A variable of the queue pair's congestion control ("alpha"); NaN: there is none of that name.
+  [[nodiscard]] double flow_state(FootprintId flow, std::string_view name) const;
+  [[nodiscard]] const std::vector<PauseRecord>& pauses() const;  // in the order they began
+  [[nodiscard]] std::uint64_t packet_hops() const;               // link crossings of all kinds of packets
+  // The first cycle found, while it ran or now.
+  [[nodiscard]] std::optional<Deadlock> deadlock() const;
+  // Transfers that are not delivered and what they wait for, one a line; for a run that stops with work left.
+  [[nodiscard]] std::string blocked() const;
+
+ private:
+  std::unique_ptr<PacketNetwork> network_;
+  std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace weft::net

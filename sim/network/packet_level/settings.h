@@ -1,0 +1,118 @@
+// What packet fidelity needs to know of a network beyond its topology: buffers, pause, marks, credits, schedulers, and what the
+// endpoints' transport does. Read from the sections `switch`, `pfc`, `ecn`, `credits` and `transport` of a cluster's fabric
+// (settings_reader.h); flow fidelity ignores all of it.
+//
+// Priorities are 0 to 7; where nothing else is said the higher one is served first.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sim/core/units.h"
+#include "sim/network/congestion.h"
+
+namespace weft::net {
+
+inline constexpr int kPriorities = 8;
+using PriorityMask = std::uint8_t;  // bit p: priority p
+constexpr PriorityMask priority_bit(int priority) { return static_cast<PriorityMask>(1U << static_cast<unsigned>(priority)); }
+
+enum class Scheduling : std::uint8_t {
+  kStrict,  // the highest priority that has a packet and may send
+  kDwrr,    // deficit-weighted round robin, deficits in bytes
+};
+
+struct SwitchSettings {
+  // Packet memory that all ports of a switch share; none: unbounded. Packets that fit nowhere are dropped.
+  std::optional<Bytes> buffer = {};
+  // Where `buffer` is given: a queue of a lossy priority holds at most alpha x what is free (Choudhury-Hahne, network-models
+  // §2.4). 0: a queue may take all that is free.
+  double egress_alpha = 0;
+  // The most one egress queue holds; none: no limit of its own.
+  std::optional<Bytes> queue_limit = {};
+  Scheduling scheduling = Scheduling::kStrict;
+  std::array<double, kPriorities> weights = {1, 1, 1, 1, 1, 1, 1, 1};  // of kDwrr
+};
+
+// Priority flow control (network-models §2.5): bytes are counted per ingress port and priority.
+struct PfcSettings {
+  PriorityMask priorities = 0;  // lossless ones; 0: no PFC
+  bool dynamic = false;         // threshold alpha x free shared bytes instead of `xoff`
+  Bytes xoff{100'000};
+  Bytes xon{97'000};
+  double alpha = 0.125;
+  Bytes reserved{0};      // of each ingress and priority, before the shared memory (dynamic)
+  Bytes hysteresis{0};    // dynamic: XON where usage + hysteresis <= threshold
+  // Bytes above the threshold that an ingress may take while its pause travels; none: as much as comes. What does not fit is
+  // dropped.
+  std::optional<Bytes> headroom = {};
+  // Of a pause frame on the wire; it waits for the packet in transmission on its way back. 0: neither, it just propagates.
+  Bytes frame{0};
+  Duration response = {};  // from a pause frame's arrival until the sender heeds it
+  Duration duration = {};  // pause time of one frame, renewed while it lasts; 0: until XON (65535 quanta refreshed)
+  // A queue paused for as long as this is looked at for deadlock.
+  Duration deadlock_after = Duration::from_us(1'000);
+};
+
+// RED on the instantaneous egress queue (network-models §2.6).
+struct EcnSettings {
+  PriorityMask priorities = 0;  // 0: no marks
+  Bytes kmin{5'000};
+  Bytes kmax{200'000};
+  double pmax = 0.01;
+  bool at_enqueue = false;  // else when the packet leaves
+};
+
+// Credit-based flow control per link and virtual lane (= priority), as InfiniBand, NVLink and PCIe have it (network-models §4).
+struct CreditSettings {
+  bool enabled = false;
+  Bytes block{64};
+  std::optional<std::int64_t> credits = {};  // blocks of the receiver's buffer; none: full rate over the link's round trip
+  Bytes update{8};                           // of a credit update on the reverse link; it goes ahead of packets
+};
+
+enum class AckMode : std::uint8_t {
+  kNone,     // nothing comes back: no windows, no retransmission
+  kFree,     // arrives after the propagation of the way back and takes no capacity
+  kPackets,  // packets on the links back
+};
+
+enum class Reliability : std::uint8_t {
+  kNone,             // a lost packet is lost; a message with a loss never completes
+  kGoBackN,          // in order only; the first packet out of order is answered with a NAK
+  kSelectiveRepeat,  // any order, only what is missing is sent again
+};
+
+struct TransportSettings {
+  std::optional<Bytes> payload = {};     // of a packet; none: the smallest MTU of the fabric links on the way
+  std::optional<Bytes> window = {};      // bytes on the wire not yet acknowledged; none: no limit
+  Reliability reliability = Reliability::kGoBackN;
+  AckMode acks = AckMode::kNone;
+  Bytes ack_size{86};                    // on the wire (RoCEv2, network-models §1.8)
+  int ack_every = 1;                     // data packets; the last of a message is always acknowledged
+  int ack_priority = 7;
+  Duration cnp_interval = Duration::from_us(50);  // at most one CNP per queue pair in this time; 0: one per mark
+  AckMode cnps = AckMode::kFree;                  // kNone: marks come back with the ACKs only
+  Bytes cnp_size{98};
+  Duration nak_interval = Duration::from_us(500);  // before a NAK is repeated without progress
+  Duration timeout = Duration::from_us(67'109);    // 4.096 us x 2^14 (network-models §3.6)
+  Bytes telemetry{0};                              // INT bytes added to a data packet on the wire
+  int queue_pairs = 1;                             // a message is spread over so many, each with its own path
+  Duration post_latency = {};                      // from a post until the NIC may send: doorbell, WQE fetch
+  std::optional<double> message_rate = {};         // messages a second of one queue pair; none: no limit
+  // The congestion control of every queue pair, from its registration and its parameters; null: none.
+  std::shared_ptr<const CongestionFactory> congestion = {};
+};
+
+struct PacketSettings {
+  SwitchSettings switches;
+  PfcSettings pfc;
+  EcnSettings ecn;
+  CreditSettings credits;
+  TransportSettings transport;
+};
+
+}  // namespace weft::net
