@@ -12,6 +12,7 @@
 #include "sim/collectives/ring_order.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
+#include "sim/network/flow_level/flow_fabric.h"
 
 namespace weft::coll {
 namespace {
@@ -72,8 +73,23 @@ constexpr std::uint64_t kLoopMessages = 40'000;
 
 }  // namespace
 
-Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties)
-    : topology{t}, router{t, net::make_routing_policy(routing), seed}, fabric{simulator, t} {
+namespace {
+
+std::unique_ptr<net::Fabric> make_fabric(Simulator& simulator, const net::Router& router, const net::PacketSettings* packet,
+                                         std::uint64_t seed) {
+  if (packet == nullptr) return std::make_unique<net::FlowFabric>(simulator, router.topology());
+  return std::make_unique<net::PacketFabric>(simulator, router, *packet, seed);
+}
+
+}  // namespace
+
+Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties,
+                 const net::PacketSettings* packet)
+    : topology{t},
+      router{t, net::make_routing_policy(routing), seed},
+      owned_fabric{make_fabric(simulator, router, packet, seed)},
+      packets{packet == nullptr ? nullptr : static_cast<net::PacketFabric*>(owned_fabric.get())},
+      fabric{*owned_fabric} {
   if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
 }
 

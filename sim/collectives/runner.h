@@ -25,19 +25,24 @@
 #include "sim/core/profile.h"
 #include "sim/core/simulator.h"
 #include "sim/network/device.h"
-#include "sim/network/flow_level/flow_fabric.h"
+#include "sim/network/fabric.h"
+#include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/router.h"
 
 namespace weft::coll {
 
 // A topology brought to life: clock, routes and fabric. The topology must outlive it.
 struct Machine {
-  Machine(const net::Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0);
+  // With `packet`: at packet fidelity; else transfers are flows.
+  Machine(const net::Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
+          const net::PacketSettings* packet = nullptr);
 
   const net::Topology& topology;
   Simulator simulator;
   net::Router router;
-  net::FlowFabric fabric;
+  std::unique_ptr<net::Fabric> owned_fabric;
+  net::PacketFabric* packets;  // the fabric, where it is one of packets; else null
+  net::Fabric& fabric;
 };
 
 // What the user may say about how a call runs.

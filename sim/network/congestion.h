@@ -35,21 +35,21 @@ struct HopTelemetry {
 
 struct AckEvent {
   Time now;
-  Duration rtt;                         // from the data packet's departure
-  bool marked = false;                  // the data packet carried CE
-  Bytes newly_acked;                    // wire bytes that this ACK covers for the first time
-  std::int64_t acked = 0;               // packets acknowledged so far: all below this number
-  std::int64_t next = 0;                // number of the packet sent next
-  int hops = 0;                         // links the data packet crossed
+  Duration rtt;                             // from the data packet's departure
+  bool marked = false;                      // the data packet carried CE
+  Bytes newly_acked;                        // wire bytes that this ACK covers for the first time
+  std::int64_t acked = 0;                   // packets acknowledged so far: all below this number
+  std::int64_t next = 0;                    // number of the packet sent next
+  int hops = 0;                             // links the data packet crossed
   std::span<const HopTelemetry> telemetry;  // of the data packet, first switch first; empty where nothing is stamped
 };
 
 // What a queue pair knows when it is made.
 struct CongestionContext {
-  Bandwidth line_rate;   // of the link it sends on
-  Duration base_rtt;     // of a full packet and its ACK, without queues
-  Bytes packet;          // full data packet on the wire
-  int hops = 1;          // links of the path
+  Bandwidth line_rate;  // of the link it sends on
+  Duration base_rtt;    // of a full packet and its ACK, without queues
+  Bytes packet;         // full data packet on the wire
+  int hops = 1;         // links of the path
 };
 
 class CongestionControl {

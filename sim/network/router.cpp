@@ -11,6 +11,7 @@
 namespace weft::net {
 
 void Footprint::couple(const Footprint& other) {
+  paths.insert(paths.end(), other.paths.begin(), other.paths.end());
   usages.insert(usages.end(), other.usages.begin(), other.usages.end());
   std::ranges::stable_sort(usages, {}, &Usage::resource);  // stable: sums keep one order
   std::size_t kept = 0;
@@ -113,6 +114,7 @@ PathClass Router::path_class(DeviceId source, DeviceId destination) const {
 Footprint Router::route(DeviceId source, DeviceId destination, FlowKey key, bool read) const {
   Footprint footprint;
   if (source == destination) return footprint;
+  footprint.paths.push_back({source, destination, key});
   const auto add = [&](LinkId link, double usage) {
     footprint.usages.push_back({ResourceId{link.value()}, usage});
     const double back = topology_->spec(link).read_overhead;

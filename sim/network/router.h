@@ -34,11 +34,6 @@ struct NextHop {
   double weight = 1.0;  // weights of one answer sum to 1
 };
 
-// What tells one flow from another where a hash decides, beside source and destination: a queue pair, a channel.
-struct FlowKey {
-  std::uint64_t entropy = 0;
-};
-
 // What a routing policy may look at when it picks among equal-cost links at a switch.
 struct RoutingChoice {
   DeviceId at;

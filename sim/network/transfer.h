@@ -15,11 +15,26 @@
 
 namespace weft::net {
 
+// What tells one flow from another where a hash decides, beside source and destination: a queue pair, a channel.
+struct FlowKey {
+  std::uint64_t entropy = 0;
+};
+
+// The ends of one of a footprint's paths: what packets need to know, which find their way link by link.
+struct PathEnds {
+  DeviceId source;
+  DeviceId destination;
+  FlowKey key;
+};
+
 struct Footprint {
   std::vector<Usage> usages;  // each resource at most once, ascending
-  Duration latency;           // propagation, switches, cut-through headers along the longest path
-  Duration fill;              // store-and-forward: time for one full packet to be taken in at each hop after the first
-  Bytes fill_packet{0};       // that packet; a shorter message fills in proportion
+  // One path of a unicast; one for each receiver of a multicast (same source), for each sender of a reduction (same
+  // destination). Several without either in common: coupled, which packets cannot be.
+  std::vector<PathEnds> paths;
+  Duration latency;      // propagation, switches, cut-through headers along the longest path
+  Duration fill;         // store-and-forward: time for one full packet to be taken in at each hop after the first
+  Bytes fill_packet{0};  // that packet; a shorter message fills in proportion
 
   // What a message of `bytes` pays beyond its bytes over the bottleneck's rate (network-models §2.2, §6.3).
   [[nodiscard]] Duration latency_of(Bytes bytes) const {
@@ -27,7 +42,7 @@ struct Footprint {
     return latency +
            Duration::from_ps(static_cast<std::int64_t>(static_cast<Int128>(fill.ps()) * bytes.count() / fill_packet.count()));
   }
-  // Adds another path's usages: the paths move their bytes together. Latency and fill become the larger ones.
+  // Adds another path: the two move their bytes together. Latency and fill become the larger ones.
   void couple(const Footprint& other);
 };
 

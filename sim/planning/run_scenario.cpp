@@ -15,7 +15,7 @@ namespace {
 
 struct Watch {
   RunObserver* observer = nullptr;
-  const net::FlowFabric* flows = nullptr;  // counts what is done where the workload is flows
+  const net::Fabric* flows = nullptr;  // counts what is done where the workload is flows
   std::uint64_t done = 0;
   std::uint64_t total = 0;
 };

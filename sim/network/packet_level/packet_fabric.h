@@ -30,9 +30,9 @@ struct PortCounters {
   std::int64_t bytes = 0;    // on the wire, all kinds of packets
   std::int64_t packets = 0;  // that left, all kinds
   Duration busy;
-  std::int64_t peak_queue_bytes = 0;  // egress, waiting and in transmission
-  double queue_byte_ps = 0;           // its integral over time: bytes x picoseconds, up to now
-  double wait_ps = 0;                 // summed over packets, from joining the queue to the start of transmission
+  std::int64_t peak_queue_bytes = 0;    // egress, waiting and in transmission
+  double queue_byte_ps = 0;             // its integral over time: bytes x picoseconds, up to now
+  double wait_ps = 0;                   // summed over packets, from joining the queue to the start of transmission
   std::int64_t peak_ingress_bytes = 0;  // counted at the far end as having come over this link
   std::int64_t marks = 0;
   std::int64_t drops = 0;  // for want of memory at the far end or in this queue, or by a rule
@@ -51,7 +51,7 @@ struct PauseRecord {
 struct FlowCounters {
   std::int64_t packets_sent = 0;  // data, retransmissions included
   std::int64_t retransmitted = 0;
-  std::int64_t cnps = 0;                // that its sender received
+  std::int64_t cnps = 0;                  // that its sender received
   std::int64_t delivered_wire_bytes = 0;  // of data packets that its receiver accepted
   Bandwidth rate;                         // present limit of its congestion control; 0: none
   Bytes window = Bytes::max();
@@ -63,7 +63,7 @@ struct FlowTransport {
   std::optional<Bytes> payload = {};
   std::optional<Bytes> window = {};
   std::optional<Bandwidth> rate = {};  // paced at, without congestion control
-  bool open_loop = false;  // packets join the queue of the first link as they are posted, whatever is ahead of them
+  bool open_loop = false;              // packets join the queue of the first link as they are posted, whatever is ahead of them
   bool override_congestion = false;
   std::shared_ptr<const CongestionFactory> congestion = {};  // null with override_congestion: none
 };

@@ -44,8 +44,8 @@ struct PfcSettings {
   Bytes xoff{100'000};
   Bytes xon{97'000};
   double alpha = 0.125;
-  Bytes reserved{0};      // of each ingress and priority, before the shared memory (dynamic)
-  Bytes hysteresis{0};    // dynamic: XON where usage + hysteresis <= threshold
+  Bytes reserved{0};    // of each ingress and priority, before the shared memory (dynamic)
+  Bytes hysteresis{0};  // dynamic: XON where usage + hysteresis <= threshold
   // Bytes above the threshold that an ingress may take while its pause travels; none: as much as comes. What does not fit is
   // dropped.
   std::optional<Bytes> headroom = {};
@@ -87,12 +87,12 @@ enum class Reliability : std::uint8_t {
 };
 
 struct TransportSettings {
-  std::optional<Bytes> payload = {};     // of a packet; none: the smallest MTU of the fabric links on the way
-  std::optional<Bytes> window = {};      // bytes on the wire not yet acknowledged; none: no limit
+  std::optional<Bytes> payload = {};  // of a packet; none: the smallest MTU of the fabric links on the way
+  std::optional<Bytes> window = {};   // bytes on the wire not yet acknowledged; none: no limit
   Reliability reliability = Reliability::kGoBackN;
   AckMode acks = AckMode::kNone;
-  Bytes ack_size{86};                    // on the wire (RoCEv2, network-models §1.8)
-  int ack_every = 1;                     // data packets; the last of a message is always acknowledged
+  Bytes ack_size{86};  // on the wire (RoCEv2, network-models §1.8)
+  int ack_every = 1;   // data packets; the last of a message is always acknowledged
   int ack_priority = 7;
   Duration cnp_interval = Duration::from_us(50);  // at most one CNP per queue pair in this time; 0: one per mark
   AckMode cnps = AckMode::kFree;                  // kNone: marks come back with the ACKs only
