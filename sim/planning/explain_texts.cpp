@@ -363,6 +363,7 @@ std::span<const ModelText> model_texts() {
     texts.insert(texts.end(), collective_texts().begin(), collective_texts().end());
     texts.insert(texts.end(), nccl_algorithm_texts().begin(), nccl_algorithm_texts().end());
     texts.insert(texts.end(), library_algorithm_texts().begin(), library_algorithm_texts().end());
+    texts.insert(texts.end(), congestion_texts().begin(), congestion_texts().end());
     return texts;
   }();
   return all;
