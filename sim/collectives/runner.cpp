@@ -9,7 +9,6 @@
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/closed_form.h"
-#include "sim/collectives/ring_order.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 
