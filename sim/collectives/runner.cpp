@@ -223,6 +223,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     result.grain = messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
   if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
     throw ConfigError(fmt::format("algorithm '{}' has no fluid grain; use --grain chunk", result.choice.algorithm));
+  // Nothing goes from one rank to another: the steps, if any, are copies.
+  if (result.grain == Grain::kFluid && schedule->fluid_flow_count() == 0) result.grain = Grain::kChunk;
   if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
     result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
   }
