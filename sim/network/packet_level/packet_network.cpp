@@ -374,6 +374,11 @@ void PacketNetwork::arrival(std::uint32_t link) {
     endpoints_->receive(packet, LinkId{link});
     return;
   }
+  if (is_of_group(p.kind)) {
+    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    endpoints_->in_switch(packet, DeviceId{wires_[link].to});
+    return;
+  }
   pass_on(packet, link);
 }
 

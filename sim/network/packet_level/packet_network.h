@@ -34,6 +34,8 @@ class PacketEndpoints {
   // Where a packet goes that is at `device`, which is not its end.
   virtual LinkId route(const Packet& packet, DeviceId device) = 0;
   [[nodiscard]] virtual DeviceId destination(const Packet& packet) const = 0;
+  // A packet of a group is at a switch of its tree. The endpoint owns it now.
+  virtual void in_switch(PacketId packet, DeviceId device) = 0;
   // A packet has reached its end. The endpoint owns it now.
   virtual void receive(PacketId packet, LinkId over) = 0;
   // The last bit of a message's last packet has left its source.

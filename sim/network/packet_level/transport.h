@@ -16,13 +16,14 @@
 
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
+#include "sim/network/packet_level/group_transfers.h"
 #include "sim/network/packet_level/packet_network.h"
 #include "sim/network/packet_level/packet_routes.h"
 #include "sim/network/packet_level/selective_repeat.h"
 
 namespace weft::net {
 
-class Transport final : public PacketEndpoints, private EventTarget {
+class Transport final : public PacketEndpoints, private GroupTransfers::Owner, private EventTarget {
  public:
   Transport(Simulator& simulator, PacketNetwork& network, const Router& router, const PacketSettings& settings,
             std::uint64_t seed);
@@ -44,9 +45,11 @@ class Transport final : public PacketEndpoints, private EventTarget {
   PacketId pull(LinkId link, int priority) override;
   LinkId route(const Packet& packet, DeviceId device) override;
   [[nodiscard]] DeviceId destination(const Packet& packet) const override {
+    if (is_of_group(packet.kind)) return DeviceId{packet.flow};
     const Ends& ends = ends_[packet.flow];
     return packet.kind == PacketKind::kData ? ends.destination : ends.source;
   }
+  void in_switch(PacketId packet, DeviceId device) override { groups_.in_switch(packet, device); }
   void receive(PacketId packet, LinkId over) override;
   void message_left(std::uint32_t flow, std::uint32_t message) override;
   void lost(const Packet& packet) override;
@@ -127,6 +130,8 @@ class Transport final : public PacketEndpoints, private EventTarget {
   };
 
   void on_event(std::uint64_t payload) override;
+  void group_sent(std::uint32_t id) override { tell_sent(id); }
+  void group_delivered(std::uint32_t id) override { tell_delivered(id); }
   void schedule(Time at, EventKind kind, std::uint32_t index);
   std::uint32_t make_queue_pair(FootprintId footprint);
   void choose_links(QueuePair& pair);
@@ -168,6 +173,7 @@ class Transport final : public PacketEndpoints, private EventTarget {
   const PacketSettings& settings_;
   ComponentId component_;
   PacketRoutes routes_;
+  GroupTransfers groups_;
   std::vector<Footprint> footprints_;
   std::vector<std::uint32_t> pair_of_;  // by footprint
   std::vector<std::pair<FootprintId, FlowTransport>> overrides_;
