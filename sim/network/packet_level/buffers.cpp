@@ -123,6 +123,20 @@ bool Buffers::release(LinkId link, int priority, std::int64_t size) {
   return resume;
 }
 
+std::vector<std::int64_t> Buffers::shared_of_held(const std::vector<std::int64_t>& held) const {
+  std::vector<std::int64_t> shared(memories_.size(), 0);
+  for (std::size_t i = 0; i < held.size(); ++i)
+    shared[ingresses_[i / kPriorities].device] += std::max<std::int64_t>(held[i] - settings_.pfc.reserved.count(), 0);
+  return shared;
+}
+
+bool Buffers::resumes_at(std::int64_t held, std::int64_t shared) const {
+  const PfcSettings& pfc = settings_.pfc;
+  if (!pfc.dynamic) return held <= pfc.xon.count();
+  const std::int64_t beyond = std::max<std::int64_t>(held - pfc.reserved.count(), 0);
+  return beyond == 0 || beyond + pfc.hysteresis.count() <= threshold({.used = 0, .shared = shared});
+}
+
 void Buffers::reset_peaks() {
   for (Ingress& ingress : ingresses_) ingress.peak = ingress.total;
 }

@@ -101,6 +101,10 @@ std::int32_t PacketNetwork::wire_size(LinkId link, std::int32_t payload) const {
   return static_cast<std::int32_t>(std::ceil(static_cast<double>(with_headers) / rest));
 }
 
+std::int32_t PacketNetwork::size_over(LinkId link, const Packet& packet) const {
+  return packet.kind == PacketKind::kData ? wire_size(link, packet.payload) : packet.size;
+}
+
 void PacketNetwork::schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra) {
   simulator_.schedule(at, phase, component_, *this,
                       static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(extra) << 32 | index);
@@ -136,8 +140,7 @@ void PacketNetwork::on_event(std::uint64_t payload) {
       try_start(index);
       break;
     case EventKind::kDeadlockCheck:
-      check_pending_ = false;
-      look_for_deadlock();
+      check_for_deadlock();
       break;
   }
 }
@@ -163,6 +166,7 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet) {
   Port& port = ports_[link];
   Packet& p = packets_[packet];
   if (port.failed) {
+    if (p.ingress.valid()) release(p.ingress, p.priority, p.size, size_over(p.ingress, p));
     drop(packet, link);
     return;
   }
@@ -288,6 +292,7 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   port.free_at = end;
   port.release_ingress = p.ingress;
   port.release_size = p.size;
+  port.release_came = p.ingress.valid() && wires_[p.ingress.index()].credits ? size_over(p.ingress, p) : 0;
   port.release_priority = static_cast<std::uint8_t>(priority);
   port.left_message = kNoPacket;
   if (p.last && !p.ingress.valid() && p.kind == PacketKind::kData) {
@@ -343,10 +348,11 @@ void PacketNetwork::port_free(std::uint32_t link) {
   const LinkId ingress = port.release_ingress;
   const int priority = port.release_priority;
   const std::int64_t size = port.release_size;
+  const std::int64_t came = port.release_came;
   const std::uint32_t left = port.left_message;
   const std::uint32_t flow = port.left_flow;
   change_queue(link, priority, -size);
-  if (ingress.valid()) release(ingress, priority, size);
+  if (ingress.valid()) release(ingress, priority, size, came);
   if (!port.busy) try_start(link);
   if (left != kNoPacket) endpoints_->message_left(flow, left);
 }
@@ -410,11 +416,12 @@ void PacketNetwork::join(LinkId out, PacketId packet) {
   enqueue(out, packet);
 }
 
-// A packet that came over `ingress` has left the device, or was lost there.
-void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size) {
+// A packet that came over `ingress` has left the device, or was lost there. Its credits are those of the bytes that it took on
+// the way in, which links with other headers do not share.
+void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std::int64_t came) {
   const Wire& wire = wires_[ingress.index()];
   if (wire.switch_ahead && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
-  if (wire.credits) return_credit(ingress, priority, size);
+  if (wire.credits) return_credit(ingress, priority, came);
 }
 
 void PacketNetwork::return_credit(LinkId link, int priority, std::int64_t size) {
@@ -531,7 +538,7 @@ void PacketNetwork::fail(LinkId id) {
       const Packet& p = packets_[packet];
       const PacketId next = p.next;
       change_queue(link, priority, -p.size);
-      if (p.ingress.valid()) release(p.ingress, priority, p.size);
+      if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
       drop(packet, link);
       packet = next;
     }
