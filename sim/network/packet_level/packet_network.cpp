@@ -148,7 +148,8 @@ void PacketNetwork::on_event(std::uint64_t payload) {
 void PacketNetwork::offer(LinkId link, int priority) {
   Port& port = ports_[link.index()];
   port.offered |= priority_bit(priority);
-  if (!port.busy) try_start(link.value());
+  port.offered_again = true;
+  if (!port.busy && !port.choosing) try_start(link.value());
 }
 
 void PacketNetwork::change_queue(std::uint32_t link, int priority, std::int64_t by) {
@@ -203,7 +204,7 @@ bool PacketNetwork::prefetch(std::uint32_t link, int priority) {
 }
 
 bool PacketNetwork::has_credit(std::uint32_t link, int priority, const Packet& packet) const {
-  if (!wires_[link].credits) return true;
+  if (!wires_[link].credits || ports_[link].failed) return true;
   return credits_[link].blocks[static_cast<std::size_t>(priority)] >= blocks_of(packet.size);
 }
 
@@ -251,10 +252,16 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
 
 void PacketNetwork::try_start(std::uint32_t link) {
   Port& port = ports_[link];
-  if (port.busy || port.failed) return;
-  const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
-  if (able == 0) return;
-  const int priority = deficits_.empty() ? choose(port, link, able) : choose_dwrr(port, link, able);
+  if (port.busy || port.choosing) return;
+  int priority = -1;
+  port.choosing = true;
+  do {
+    port.offered_again = false;
+    const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
+    if (able == 0) break;
+    priority = deficits_.empty() ? choose(port, link, able) : choose_dwrr(port, link, able);
+  } while (priority < 0 && port.offered_again);
+  port.choosing = false;
   if (priority >= 0) start(link, priority);
 }
 
@@ -279,7 +286,7 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
     telemetry_[at] = {counters.bytes + p.size, queued_[link] - p.size, now,
                       Bandwidth::from_bits_per_second(static_cast<std::int64_t>(wire.rate))};
   }
-  if (wire.credits) credits_[link].blocks[static_cast<std::size_t>(priority)] -= blocks_of(p.size);
+  if (wire.credits && !port.failed) credits_[link].blocks[static_cast<std::size_t>(priority)] -= blocks_of(p.size);
 
   // Bits are counted from the start of a burst and rounded down once, so that errors do not add up packet by packet.
   if (port.free_at != now) port.bits_left = 0;
@@ -304,7 +311,11 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   counters.busy += (end - now).ps();
   ++hops_;
   schedule(end, Phase::kCompletion, EventKind::kPortFree, link);
-  put_on_wire(link, packet, now, end);
+  if (port.failed) {
+    drop(packet, link);
+  } else {
+    put_on_wire(link, packet, now, end);
+  }
 }
 
 void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end) {
@@ -451,6 +462,7 @@ void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
 void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
   const PriorityMask before = paused(LinkId{link});
   Port& port = ports_[link];
+  if (port.failed) return;
   const PriorityMask bit = priority_bit(priority);
   port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
   note_pause(link, before);
@@ -545,6 +557,11 @@ void PacketNetwork::fail(LinkId id) {
     queue.head = queue.tail = kNoPacket;
   }
   port.waiting = 0;
+  // From now on what its sources have goes out into nothing, so that they notice.
+  const PriorityMask before = paused(id);
+  port.paused = port.forced = 0;
+  if (before != 0) note_pause(link, before);
+  try_start(link);
 }
 
 PortCounters PacketNetwork::counters(LinkId link) const {

@@ -117,6 +117,8 @@ class PacketNetwork final : private EventTarget {
     std::uint8_t turn = 0;  // of the round robin
     bool busy = false;
     bool failed = false;
+    bool choosing = false;  // pulls from queue pairs, which may offer something else meanwhile
+    bool offered_again = false;
     std::array<Queue, kPriorities> queues;
   };
   // What of a link never changes.
