@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/apps/command.h"
+#include "sim/apps/measured_logs.h"
 #include "sim/apps/output.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
@@ -30,8 +31,7 @@ namespace {
 
 struct CalibrateOptions {
   CommonOptions common;
-  std::vector<std::string> measurements;
-  std::string cluster;
+  MeasuredLogs logs;
   std::string keys;
   std::string sizes;
   double prior = 0;
@@ -173,35 +173,29 @@ void take_sizes(const std::string& text, const plan::MeasurementSet& set, std::v
 
 int run_calibrate(const CalibrateOptions& options) {
   plan::Overrides overrides = to_overrides(options.common);
-  for (const auto& [key, value] : overrides.nccl) coll::nccl::Settings{}.set(key, value);  // names and values are known ones
   if (!options.common.timeline.empty()) throw ConfigError("--timeline: a calibration has no timeline");
   if (!options.date.empty()) check_date(options.date);
   plan::CalibrationOptions fit{
       .keys = split_list(options.keys),
       .sizes = {},
+      .prior = options.prior,
       .validate_from = options.validate_from.empty() ? Bytes{} : size_of("--validate-from", options.validate_from),
       .name = options.name,
       .description = options.description,
       .id = options.id,
       .date = options.date.empty() ? today() : options.date,
-      .predict = {.grain = overrides.grain.value_or(coll::Grain::kAuto),
-                  .seed = overrides.seed.value_or(1),
-                  .shuffle_ties = overrides.shuffle_ties.value_or(0)}};
-  fit.prior = options.prior;
+      .predict = predict_options(overrides)};
   if (fit.name.empty() && options.output != "-") fit.name = std::filesystem::path{options.output}.stem().string();
   const Outputs outputs = outputs_of(options.common, "calibrate");
   check_output(options.output);
   if (options.output == "-" && outputs.json == "-") throw ConfigError("-o and --json cannot both go to standard output");
 
-  const plan::MeasurementSet set =
-      plan::read_measurements(options.measurements, plan::parse_nccl_settings(options.common.nccl));
+  const plan::MeasurementSet set = read_logs(options.logs, options.common);
   for (const std::string& sizes : split_list(options.sizes)) take_sizes(sizes, set, fit.sizes);
-  const bool starts_from_defaults = !overrides.profile && names_output(options.cluster, options.output);
+  const bool starts_from_defaults = !overrides.profile && names_output(options.logs.cluster, options.output);
   if (starts_from_defaults) overrides.sets.emplace_back("profile", "{kind: profile, name: defaults}");
   Diagnostics diagnostics;
-  const net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
-  for (const Diagnostic& warning : set.warnings) diagnostics.warning(warning);
-  print_warnings(diagnostics, options.common);
+  const net::Cluster cluster = load_cluster(options.logs, set, options.common, overrides, diagnostics);
 
   ProgressBar progress{"rows", options.common.quiet};
   fit.predict.observer = &progress;
@@ -211,7 +205,7 @@ int run_calibrate(const CalibrateOptions& options) {
   const auto write_profile = [&](std::ostream& out) { out << result->profile.to_yaml(); };
   if (options.output != "-") {
     const Report report{outputs};
-    report.print(head_line("calibrate", options.cluster, fit.predict.seed, fit.predict.grain));
+    report.print(head_line("calibrate", options.logs.cluster, fit.predict.seed, fit.predict.grain));
     report.print(fmt::format("# starts from profile {}\n",
                              starts_from_defaults ? "defaults: the cluster's is to be written" : cluster.profile.name()));
     for (const std::string& note : result->notes) report.print(fmt::format("# note: {}\n", note));
@@ -245,13 +239,10 @@ int run_calibrate(const CalibrateOptions& options) {
 void add_calibrate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("calibrate", "Fits parameters of a profile to measured logs");
   const auto options = std::make_shared<CalibrateOptions>();
-  command->add_option("MEASUREMENTS", options->measurements, "Logs of nccl-tests, or a measurements.yaml that lists them")
-      ->required()
-      ->type_name("FILE");
+  add_measured_logs(*command, options->logs);
   const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
     return command->add_option(name, value, help)->type_name(form);
   };
-  text("--cluster,-c", options->cluster, "Cluster file", "FILE")->required();
   text("--fit", options->keys, "Parameters to fit, by key ('weft list parameters')", "KEY,...")->required();
   text("--sizes", options->sizes, "Sizes of the rows to fit to (8-1G: all between); the others are held out", "SIZE,...")
       ->required();

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "sim/apps/table.h"
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/msccl/algorithm.h"
+#include "sim/collectives/nccl/tuning_tables.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
@@ -46,11 +46,6 @@ struct CollectiveOptions {
   bool cuda_graph = false;
   std::string msccl;
 };
-
-// NCCL's own names, in the spelling of NCCL_ALGO and NCCL_PROTO.
-constexpr std::array<std::string_view, 7> kNcclAlgorithms{"Ring",     "Tree", "CollNetDirect", "CollNetChain", "NVLS",
-                                                          "NVLSTree", "PAT"};
-constexpr std::array<std::string_view, 3> kNcclProtocols{"Simple", "LL", "LL128"};
 
 std::string lower(std::string_view text) {
   std::string result{text};
@@ -85,11 +80,11 @@ Bytes size_option(const char* option, const std::string& text) {
 void take_algorithm(const std::string& text, coll::RunOptions& options) {
   if (coll::algorithms().find(lower(text)) != nullptr) {
     options.algorithm = lower(text);
-  } else if (const auto known = find_ignoring_case(kNcclAlgorithms, text)) {
+  } else if (const auto known = find_ignoring_case(coll::nccl::algo_names(), text)) {
     options.settings.set("ALGO", *known);
   } else {
     std::vector<std::string> choices(coll::algorithms().names().begin(), coll::algorithms().names().end());
-    for (const std::string_view name : kNcclAlgorithms) {
+    for (const std::string_view name : coll::nccl::algo_names()) {
       if (!find_ignoring_case(choices, name)) choices.emplace_back(name);
     }
     unknown("--algo", text, choices);
@@ -97,8 +92,9 @@ void take_algorithm(const std::string& text, coll::RunOptions& options) {
 }
 
 void take_protocol(const std::string& text, coll::RunOptions& options) {
-  const auto known = find_ignoring_case(kNcclProtocols, text);
-  if (!known) unknown("--proto", text, {kNcclProtocols.begin(), kNcclProtocols.end()});
+  const auto names = coll::nccl::proto_names();
+  const auto known = find_ignoring_case(names, text);
+  if (!known) unknown("--proto", text, {names.begin(), names.end()});
   options.settings.set("PROTO", *known);
 }
 

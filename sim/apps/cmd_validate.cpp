@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/apps/command.h"
+#include "sim/apps/measured_logs.h"
 #include "sim/apps/output.h"
 #include "sim/apps/progress.h"
 #include "sim/core/config/quantity.h"
@@ -30,8 +31,7 @@ namespace {
 
 struct ValidateOptions {
   CommonOptions common;
-  std::vector<std::string> measurements;
-  std::string cluster;
+  MeasuredLogs logs;
   std::string report;
   std::string max_median;
   std::string max_p95;
@@ -108,23 +108,17 @@ int run_validate(const ValidateOptions& options) {
   const plan::ErrorLimits limits{.max_median = limit("--max-median", options.max_median),
                                  .max_p95 = limit("--max-p95", options.max_p95),
                                  .max_error = limit("--max-error", options.max_error)};
-  for (const auto& [key, value] : overrides.nccl) coll::nccl::Settings{}.set(key, value);  // names and values are known ones
+  const plan::PredictOptions predict = predict_options(overrides);
   if (!options.common.timeline.empty()) throw ConfigError("--timeline: a validation has no timeline");
   const Outputs outputs = outputs_of(options.common, "validate");
   make_report_folder(options.report);
 
-  const plan::MeasurementSet set =
-      plan::read_measurements(options.measurements, plan::parse_nccl_settings(options.common.nccl));
+  const plan::MeasurementSet set = read_logs(options.logs, options.common);
   Diagnostics diagnostics;
-  const net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
-  for (const Diagnostic& warning : set.warnings) diagnostics.warning(warning);
-  print_warnings(diagnostics, options.common);
+  const net::Cluster cluster = load_cluster(options.logs, set, options.common, overrides, diagnostics);
 
-  const plan::PredictOptions predict{.grain = overrides.grain.value_or(coll::Grain::kAuto),
-                                     .seed = overrides.seed.value_or(1),
-                                     .shuffle_ties = overrides.shuffle_ties.value_or(0)};
   const Report table{outputs};
-  table.print(head_line("validate", options.cluster, predict.seed, predict.grain));
+  table.print(head_line("validate", options.logs.cluster, predict.seed, predict.grain));
   table.print(cluster_line(cluster));
   table.print(profile_lines(cluster));
 
@@ -171,13 +165,10 @@ int run_validate(const ValidateOptions& options) {
 void add_validate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("validate", "Predicts every point of measured logs, and shows the error");
   const auto options = std::make_shared<ValidateOptions>();
-  command->add_option("MEASUREMENTS", options->measurements, "Logs of nccl-tests, or a measurements.yaml that lists them")
-      ->required()
-      ->type_name("FILE");
+  add_measured_logs(*command, options->logs);
   const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
     return command->add_option(name, value, help)->type_name(form);
   };
-  text("--cluster,-c", options->cluster, "Cluster file", "FILE")->required();
   text("--report", options->report, "Folder to write points.csv, summary.json and report.html to", "DIR");
   text("--max-median", options->max_median, "Exit with 1 if the median error is above this: 5%", "SHARE");
   text("--max-p95", options->max_p95, "Exit with 1 if the 95th percentile is above this", "SHARE");

@@ -1,12 +1,19 @@
 #include "sim/collectives/communicator.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "sim/core/error.h"
 
 namespace weft::coll {
+
+std::vector<RingOrder> rank_order_rings(int ranks, int channels) {
+  RingOrder order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  return std::vector<RingOrder>(static_cast<std::size_t>(channels), order);
+}
 
 Communicator::Communicator(const net::Topology& topology, std::vector<DeviceId> devices, std::vector<RingOrder> rings)
     : topology_{&topology}, devices_{std::move(devices)}, rings_{std::move(rings)} {

@@ -14,6 +14,9 @@ namespace weft::coll {
 // ring[i] sends to ring[(i + 1) % n]; a permutation of the ranks.
 using RingOrder = std::vector<Rank>;
 
+// 0 1 2 ... on every channel: the textbook ring.
+[[nodiscard]] std::vector<RingOrder> rank_order_rings(int ranks, int channels);
+
 // A rank's place in a channel's tree; -1: none there.
 struct TreeLinks {
   Rank up = -1;

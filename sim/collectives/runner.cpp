@@ -9,7 +9,6 @@
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/closed_form.h"
-#include "sim/collectives/ring_order.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 #include "sim/network/flow_level/flow_fabric.h"
@@ -46,25 +45,24 @@ IdealNetwork ideal_network(const Machine& machine, const Communicator& communica
 // Sends and receives over a fabric share their links with most others, so that each costs more to simulate.
 constexpr std::uint64_t kChunkMessagesOfSends = 2'000;
 
-// What a custom algorithm runs a call with; without an algorithm, and with a note, where MSCCL would leave the call to NCCL.
-std::optional<nccl::Chosen> custom_choice(const CollectiveCall& call, int ranks, const MscclAlgorithm* custom) {
-  if (custom == nullptr) return std::nullopt;
+// Why MSCCL leaves a call to NCCL; nothing where it runs the custom algorithm.
+std::optional<std::string> refusal_of(const MscclAlgorithm& custom, const CollectiveCall& call, int ranks) {
+  const msccl::Program& program = custom.program();
+  if (!custom.supports(call.kind)) {
+    throw ConfigError(fmt::format("{}: algorithm '{}' is for {}, not for {}", program.file, program.name,
+                                  to_string(program.collective), to_string(call.kind)));
+  }
+  return custom.refusal(call, ranks);
+}
+
+nccl::Chosen custom_choice(const msccl::Program& program) {
   nccl::Chosen chosen;
-  const std::string& name = custom->program().name;
-  if (!custom->supports(call.kind)) {
-    throw ConfigError(fmt::format("{}: algorithm '{}' is for {}, not for {}", custom->program().file, name,
-                                  to_string(custom->program().collective), to_string(call.kind)));
-  }
-  if (const auto refusal = custom->refusal(call, ranks)) {
-    chosen.notes.push_back(fmt::format("'{}' does not run {} B ({}): NCCL's own choice", name, call.bytes.count(), *refusal));
-    return chosen;
-  }
   chosen.kernel = nccl::Kernel::kCollective;
-  chosen.reason = custom->program().file;
-  chosen.choice = {.algorithm = name.empty() ? "msccl" : name,
-                   .protocol = custom->program().protocol,
-                   .channels = custom->program().channels,
-                   .chunk = msccl::largest_chunk(custom->program())};
+  chosen.reason = program.file;
+  chosen.choice = {.algorithm = program.name.empty() ? "msccl" : program.name,
+                   .protocol = program.protocol,
+                   .channels = program.channels,
+                   .chunk = msccl::largest_chunk(program)};
   return chosen;
 }
 
@@ -205,18 +203,22 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.nodes = nodes_;
   result.sizes = sizes_of(call, ranks());
   nccl::Settings settings = options.settings;
-  if (const std::string_view name = nccl::nccl_name_of(options.algorithm); !name.empty()) settings.set("ALGO", name);
-  if (options.channels > 0 && !nccl::nccl_name_of(options.algorithm.empty() ? "ring" : options.algorithm).empty()) {
+  const std::string_view name = nccl::nccl_name_of(options.algorithm);
+  if (!name.empty()) settings.set("ALGO", name);
+  if (options.channels > 0 && (options.algorithm.empty() || !name.empty())) {
     settings.set("MIN_NCHANNELS", std::to_string(std::min(options.channels, 64)));
     settings.set("MAX_NCHANNELS", std::to_string(std::min(options.channels, 64)));
   }
-  const bool textbook =
-      !options.algorithm.empty() && options.algorithm != "nccl_p2p" && nccl::nccl_name_of(options.algorithm).empty();
-  const nccl::View* seen = textbook ? nullptr : view(settings);
-  std::optional<nccl::Chosen> custom = custom_choice(call, ranks(), options.custom);
-  const bool is_custom = custom && !custom->choice.algorithm.empty();
-  nccl::Chosen chosen = is_custom ? std::move(*custom) : nccl::choose(call, ranks(), seen, options.algorithm, options.channels);
-  if (custom && !is_custom) chosen.notes.insert(chosen.notes.end(), custom->notes.begin(), custom->notes.end());
+  const nccl::View* seen = nccl::is_nccls(options.algorithm) ? view(settings) : nullptr;
+  const MscclAlgorithm* custom = options.custom;
+  const std::optional<std::string> refusal = custom == nullptr ? std::nullopt : refusal_of(*custom, call, ranks());
+  const bool is_custom = custom != nullptr && !refusal;
+  nccl::Chosen chosen =
+      is_custom ? custom_choice(custom->program()) : nccl::choose(call, ranks(), seen, options.algorithm, options.channels);
+  if (refusal) {
+    chosen.notes.push_back(
+        fmt::format("'{}' does not run {} B ({}): NCCL's own choice", custom->program().name, call.bytes.count(), *refusal));
+  }
   result.choice = chosen.choice;
   result.reason = std::move(chosen.reason);
   result.notes = std::move(chosen.notes);
@@ -225,7 +227,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_.host_cost;
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
-  const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*options.custom) : *registered;
+  const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
   const std::unique_ptr<Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
 
   result.grain = options.grain;
@@ -237,6 +239,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     result.grain = messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
   if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
     throw ConfigError(fmt::format("algorithm '{}' has no fluid grain; use --grain chunk", result.choice.algorithm));
+  // Nothing goes from one rank to another: the steps, if any, are copies.
+  if (result.grain == Grain::kFluid && schedule->fluid_flow_count() == 0) result.grain = Grain::kChunk;
   if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
     result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
   }

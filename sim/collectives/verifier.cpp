@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/buffer_uses.h"
+#include "sim/collectives/connections.h"
+#include "sim/collectives/expected_result.h"
 #include "sim/collectives/step_order.h"
 #include "sim/collectives/symbolic_data.h"
 #include "sim/core/error.h"
@@ -18,7 +20,6 @@ namespace weft::coll {
 namespace {
 
 constexpr std::size_t kReportedWaits = 8;
-constexpr int kConnections = 2;  // of a pair of ranks on a channel
 
 struct Lane {
   Rank rank = 0;
@@ -30,43 +31,10 @@ struct Lane {
   std::vector<StepNumber> done = {};  // by index
 };
 
-struct Message {
-  std::int64_t bytes = 0;
-  Data data;
-  StepNumber sender = kNoStep;
-  bool to_be_added_up = false;  // in a switch; copies that a switch makes arrive as plain messages do
-};
-
-struct Connection {
-  std::vector<Message> messages;
-  std::size_t taken = 0;
-  StepNumber last_send = kNoStep;
-  StepNumber last_receive = kNoStep;
-
-  [[nodiscard]] std::size_t waiting() const { return messages.size() - taken; }
-  Message take() {
-    Message message = std::move(messages[taken++]);
-    if (taken == messages.size()) {
-      messages.clear();
-      taken = 0;
-    }
-    return message;
-  }
-};
-
 // Bytes of the output buffer.
 struct Part {
   std::int64_t begin = 0;
   std::int64_t bytes = 0;
-};
-
-// A step's use of the output or scratch buffer. The input is never written, so that reading it cannot clash.
-struct Access {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  Buffer buffer = Buffer::kOutput;
-  bool writes = false;
-  StepNumber step = kNoStep;
 };
 
 std::string_view to_string(Buffer buffer) {
@@ -86,14 +54,14 @@ class Verification {
         call_{call},
         names_{options.names != nullptr ? *options.names : default_names()},
         slots_{static_cast<std::size_t>(options.fifo_slots)},
-        n_{schedule.ranks()} {
+        n_{schedule.ranks()},
+        connections_{n_, schedule.channels()},
+        uses_{n_} {
     WEFT_CHECK(options.fifo_slots >= 1);
     WEFT_CHECK(call.root >= 0 && call.root < n_);
     const CallSizes sizes = sizes_of(call, n_);
     const auto ranks = static_cast<std::size_t>(n_);
     buffers_.resize(3 * ranks);
-    accesses_.resize(ranks);
-    connections_.resize(kConnections * ranks * ranks * static_cast<std::size_t>(schedule.channels()));
     named_by_.resize(ranks);
     for (Rank rank = 0; rank < n_; ++rank) {
       const bool only_root_reads = call.kind == Collective::kBroadcast || call.kind == Collective::kScatter;
@@ -120,14 +88,11 @@ class Verification {
   SymbolicBuffer& buffer(Rank rank, Buffer which) {
     return buffers_[3 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(which)];
   }
-  Connection& connection(int channel, int which, Rank from, Rank to) {
-    return connections_[static_cast<std::size_t>(((std::int64_t{channel} * kConnections + which) * n_ + from) * n_ + to)];
-  }
   Connection& incoming(const Lane& lane, const Step& step, Rank from) {
-    return connection(lane.channel, step.receive_connection, from, lane.rank);
+    return connections_.between(lane.channel, step.receive_connection, from, lane.rank);
   }
   Connection& outgoing(const Lane& lane, const Step& step, Rank to) {
-    return connection(lane.channel, step.send_connection, lane.rank, to);
+    return connections_.between(lane.channel, step.send_connection, lane.rank, to);
   }
 
   // In place (Schedule::in_place) all is in the output buffer, and the smaller of input and output is a part of the larger.
@@ -192,8 +157,8 @@ class Verification {
 
   bool well_formed(const Lane& lane, const Step& step) {
     if (step.bytes < Bytes{0}) return fail_at(lane, "a negative number of bytes");
-    if (step.receive_connection >= kConnections || step.send_connection >= kConnections)
-      return fail_at(lane, fmt::format("a connection that is none of the {}", kConnections));
+    if (step.receive_connection >= Connections::kPerPair || step.send_connection >= Connections::kPerPair)
+      return fail_at(lane, fmt::format("a connection that is none of the {}", Connections::kPerPair));
     if (step.receive_in_switch && step.receive_from.empty()) return fail_at(lane, "a switch has nothing to add up");
     if (step.send_in_switch && step.send_to.empty()) return fail_at(lane, "a switch has nobody to send to");
     // From itself a rank may take what a switch has copied to it among others.
@@ -278,7 +243,7 @@ class Verification {
       if (const auto hole = buffer(lane.rank, step.source.buffer).read(step.source.offset, step.bytes.count(), source)) {
         return fail_at(lane, fmt::format("reads {}, which is undefined", name(Chunk{step.source.buffer, *hole})));
       }
-      note_access(lane.rank, step.source, step.bytes, false, number);
+      uses_.add(lane.rank, step.source, step.bytes, false, number);
       if (!merge(lane, result, std::move(source), first)) return false;
       first = false;
     }
@@ -296,7 +261,7 @@ class Verification {
                            step.destination.offset < step.source.offset + step.bytes.count();
       if (overlap) return fail_at(lane, fmt::format("writes {} over its own source", name(step.destination)));
       buffer(lane.rank, step.destination.buffer).write(step.destination.offset, result);
-      note_access(lane.rank, step.destination, step.bytes, true, number);
+      uses_.add(lane.rank, step.destination, step.bytes, true, number);
     }
     const bool to_be_added_up = step.send_in_switch && step.send_to.size() == 1;
     for (const Rank to : step.send_to) {
@@ -336,12 +301,6 @@ class Verification {
     return fail_at(lane, fmt::format("{} rank {} in no fixed order with {}", does, peer, place(before)));
   }
 
-  void note_access(Rank rank, const Chunk& chunk, Bytes bytes, bool writes, StepNumber number) {
-    if (chunk.buffer == Buffer::kInput || bytes == Bytes{0}) return;
-    accesses_[static_cast<std::size_t>(rank)].push_back(
-        {.begin = chunk.offset, .end = chunk.offset + bytes.count(), .buffer = chunk.buffer, .writes = writes, .step = number});
-  }
-
   bool fail_deadlock(const std::vector<std::uint32_t>& stuck) {
     std::string waits;
     for (std::size_t i = 0; i < std::min(stuck.size(), kReportedWaits); ++i) {
@@ -367,68 +326,14 @@ class Verification {
   }
 
   bool no_message_is_left() {
-    for (std::size_t i = 0; i < connections_.size(); ++i) {
-      const Connection& line = connections_[i];
-      if (line.waiting() == 0) continue;
-      const auto to = static_cast<Rank>(i % static_cast<std::size_t>(n_));
-      return fail(fmt::format("rank {} never receives what {} sent", to, place(line.messages[line.taken].sender)));
-    }
-    return true;
+    const auto left = connections_.first_left();
+    return !left || fail(fmt::format("rank {} never receives what {} sent", left->to, place(left->sender)));
   }
 
   bool no_lanes_clash() {
-    for (std::vector<Access>& accesses : accesses_) {
-      std::sort(accesses.begin(), accesses.end(), [](const Access& a, const Access& b) {
-        return std::tie(a.buffer, a.begin, a.step, a.writes) < std::tie(b.buffer, b.begin, b.step, b.writes);
-      });
-      std::vector<Access> open;  // those that reach the current one
-      for (const Access& access : accesses) {
-        std::erase_if(open, [&](const Access& a) { return a.buffer != access.buffer || a.end <= access.begin; });
-        for (const Access& other : open) {
-          if (!access.writes && !other.writes) continue;
-          const auto [first, second] = std::minmax(access.step, other.step);
-          if (first == second || order_.comes_before(first, second)) continue;
-          return fail(fmt::format("{} and {} use {} in no fixed order", place(first), place(second),
-                                  name(Chunk{access.buffer, access.begin})));
-        }
-        open.push_back(access);
-      }
-    }
-    return true;
-  }
-
-  // What the collective leaves in the output of `rank`, a piece for each stretch of consecutive source bytes.
-  Data expected(Rank rank) {
-    const std::int64_t bytes = results_[static_cast<std::size_t>(rank)].bytes;
-    const std::int64_t block = bytes / n_;
-    Data data;
-    switch (call_.kind) {
-      case Collective::kAllReduce:
-      case Collective::kReduce:
-        data = {{.bytes = bytes, .source = 0, .from = table_.each_once(n_)}};
-        break;
-      case Collective::kReduceScatter:
-        data = {{.bytes = bytes, .source = rank * bytes, .from = table_.each_once(n_)}};
-        break;
-      case Collective::kAllGather:
-      case Collective::kGather:
-        for (Rank from = 0; from < n_; ++from) data.push_back({.bytes = block, .source = 0, .from = table_.one(from)});
-        break;
-      case Collective::kAllToAll:
-        for (Rank from = 0; from < n_; ++from)
-          data.push_back({.bytes = block, .source = rank * block, .from = table_.one(from)});
-        break;
-      case Collective::kBroadcast:
-        data = {{.bytes = bytes, .source = 0, .from = table_.one(call_.root)}};
-        break;
-      case Collective::kScatter:
-        data = {{.bytes = bytes, .source = rank * bytes, .from = table_.one(call_.root)}};
-        break;
-      case Collective::kSendRecv:
-        data = {{.bytes = bytes, .source = 0, .from = table_.one((rank + n_ - 1) % n_)}};
-        break;
-    }
-    return data;
+    const auto clash = uses_.first_clash(order_);
+    return !clash ||
+           fail(fmt::format("{} and {} use {} in no fixed order", place(clash->first), place(clash->second), name(clash->at)));
   }
 
   bool check_results() {
@@ -436,7 +341,7 @@ class Verification {
       const Part& result = results_[static_cast<std::size_t>(rank)];
       if (result.bytes == 0) continue;
       std::int64_t offset = result.begin;
-      for (const Piece& wanted : expected(rank)) {
+      for (const Piece& wanted : expected_result(call_, n_, rank, result.bytes, table_)) {
         Data found;
         if (const auto hole = buffer(rank, Buffer::kOutput).read(offset, wanted.bytes, found)) {
           return fail(fmt::format("rank {} ends with {} undefined", rank, name(Chunk{Buffer::kOutput, *hole})));
@@ -470,11 +375,11 @@ class Verification {
   std::vector<SymbolicBuffer> buffers_;  // three a rank
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> first_lanes_;  // by rank and channel
-  std::vector<Connection> connections_;     // by channel, connection, sender, receiver
+  Connections connections_;
   StepOrder order_;
   std::vector<std::uint64_t> named_by_;  // by rank: the last list of peers that named it
   std::uint64_t naming_ = 0;
-  std::vector<std::vector<Access>> accesses_;
+  BufferUses uses_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "sim/core/profile.h"
 #include "sim/core/registry.h"
+#include "sim/network/congestion.h"
 #include "sim/network/link_type.h"
 #include "sim/network/router.h"
 #include "sim/network/topology_shape.h"
@@ -15,6 +16,7 @@ namespace weft::net {
 #define WEFT_LINK_TYPE(name) extern const Registration<LinkType> name;
 #define WEFT_TOPOLOGY(name) extern const Registration<TopologyShape> name;
 #define WEFT_ROUTING(name) extern const Registration<RoutingPolicy> name;
+#define WEFT_CONGESTION(name) extern const Registration<CongestionFactory> name;
 #include "sim/network/builtin.def"
 
 [[nodiscard]] const Registry<LinkType>& link_types();

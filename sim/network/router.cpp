@@ -103,6 +103,14 @@ Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
   return plan;
 }
 
+std::span<const LinkId> Router::links_towards(DeviceId at, DeviceId nic) const { return fabric_->links_towards(at, nic); }
+
+DeviceId Router::entry_nic(DeviceId source, DeviceId destination) const { return plan(source, destination).nic_b; }
+
+const RoutingPolicy& Router::policy() const { return fabric_->policy(); }
+
+std::uint32_t RoutingPolicy::pick(const RoutingChoice& /*choice*/) const { return 0; }
+
 PathClass Router::path_class(DeviceId source, DeviceId destination) const {
   if (topology_->host_of(source) != topology_->host_of(destination)) return PathClass::kNet;
   const auto host = static_cast<std::size_t>(topology_->host_of(source));

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,13 +48,21 @@ struct RoutingChoice {
   std::uint32_t candidates = 1;
 };
 
+// What packet fidelity does where a policy spreads: it picks a link for every packet.
+enum class PerPacket : std::uint8_t {
+  kNo,           // the flow's path, as pick() says
+  kRandom,       // any of the candidates
+  kLeastQueued,  // the one with the fewest bytes in front of it
+};
+
 // How equal-cost links are used. Implementations live in routing/, one file each.
 class RoutingPolicy {
  public:
   virtual ~RoutingPolicy() = default;
   // True: traffic is spread over all candidates evenly. False: pick() names the one.
-  [[nodiscard]] virtual bool spreads() const = 0;
-  [[nodiscard]] virtual std::uint32_t pick(const RoutingChoice& choice) const = 0;
+  [[nodiscard]] bool spreads() const { return per_packet() != PerPacket::kNo; }
+  [[nodiscard]] virtual PerPacket per_packet() const { return PerPacket::kNo; }
+  [[nodiscard]] virtual std::uint32_t pick(const RoutingChoice& choice) const;
 };
 
 class Router {
@@ -68,6 +77,12 @@ class Router {
   // The footprint of a transfer from one endpoint to another; empty usages where both are the same device. ConfigError where
   // the destination cannot be reached, naming both. `read`: the receiver pulls, and requests load the opposite directions.
   [[nodiscard]] Footprint route(DeviceId source, DeviceId destination, FlowKey key, bool read = false) const;
+
+  // For packets, which choose among a switch's links themselves. The links of a fabric switch towards a NIC (the router keeps
+  // them), and the NIC by which what `source` sends enters the destination's host.
+  [[nodiscard]] std::span<const LinkId> links_towards(DeviceId at, DeviceId nic) const;
+  [[nodiscard]] DeviceId entry_nic(DeviceId source, DeviceId destination) const;
+  [[nodiscard]] const RoutingPolicy& policy() const;
 
   // Class of the path between two devices (NET between hosts).
   [[nodiscard]] PathClass path_class(DeviceId source, DeviceId destination) const;

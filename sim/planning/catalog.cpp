@@ -25,6 +25,7 @@ constexpr std::array kKinds{
     CatalogKind{"collectives", "what `weft collective` and `workload: collectives` run: `kind:`"},
     CatalogKind{"fabrics", "shapes of the network between hosts: `fabric: {type: ...}`"},
     CatalogKind{"routing", "choice among equal-cost links: `fabric: {routing: ...}`"},
+    CatalogKind{"congestion", "congestion control of queue pairs, packet fidelity"},
     CatalogKind{"link_types", "`type:` of a link"},
     CatalogKind{"clusters", "shipped clusters, configs/clusters"},
     CatalogKind{"nodes", "shipped node templates: `node: {type: ...}`"},
@@ -114,6 +115,7 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
   if (kind == "collectives") return collectives();
   if (kind == "fabrics") return registered(net::topology_shapes());
   if (kind == "routing") return registered(net::routing_policies());
+  if (kind == "congestion") return registered(net::congestion_controls());
   if (kind == "link_types") return registered(net::link_types());
   if (kind == "parameters") return parameters();
   WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles");

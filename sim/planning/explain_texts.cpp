@@ -248,15 +248,13 @@ const std::vector<ModelText>& collective_texts() {
        .title = "NCCL's ring: one ring per channel, in loops of n chunks",
        .assumes =
            "Every channel passes its share around its own ring: 2(n-1) steps of a chunk for all-reduce, n-1 for all-gather and "
-           "reduce-scatter, a chain for broadcast and reduce. Rings follow rank order behind NVSwitches and PCIe, "
-           "edge-disjoint "
-           "Hamiltonian cycles where GPUs are joined directly, and enter and leave hosts by one rail.",
+           "reduce-scatter, a chain for broadcast and reduce. The rings are those of NCCL's search (nccl_search).",
        .leaves_out =
            {"rings: without a planner's shares channels share the data evenly; NCCL cuts in cells of at least 16 KiB, which "
             "loads them unevenly at small sizes",
             "rings: one lane runs loop after loop", "rings of textbook algorithms follow rank order, not NCCL's search"},
        .sources = {"nccl-model §2 (search), §3.1 (ring), §4.6 (cells)", "Patarasuk and Yuan, 2009"},
-       .files = {"collectives/algorithms/ring.cpp", "collectives/algorithms/parts.h", "collectives/ring_order.h"}},
+       .files = {"collectives/algorithms/ring.cpp", "collectives/algorithms/parts.h"}},
       {.names = {"plain_ring"},
        .title = "the textbook ring: one message per step, however large",
        .assumes = "2(n-1) messages of S/n for all-reduce, in rank order; it pays for the network alone: no launch, no "
@@ -363,6 +361,7 @@ std::span<const ModelText> model_texts() {
     texts.insert(texts.end(), collective_texts().begin(), collective_texts().end());
     texts.insert(texts.end(), nccl_algorithm_texts().begin(), nccl_algorithm_texts().end());
     texts.insert(texts.end(), library_algorithm_texts().begin(), library_algorithm_texts().end());
+    texts.insert(texts.end(), congestion_texts().begin(), congestion_texts().end());
     return texts;
   }();
   return all;

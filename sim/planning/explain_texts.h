@@ -11,5 +11,7 @@ namespace weft::plan {
 [[nodiscard]] const std::vector<ModelText>& library_algorithm_texts();
 // NCCL's algorithms besides its ring.
 [[nodiscard]] const std::vector<ModelText>& nccl_algorithm_texts();
+// Congestion controls of packet fidelity.
+[[nodiscard]] const std::vector<ModelText>& congestion_texts();
 
 }  // namespace weft::plan

@@ -141,9 +141,9 @@ std::string release_of(const NcclTestsLog& log) {
 }
 
 coll::nccl::Settings settings_of(const net::Cluster& cluster, const Measurement& measurement, Notes& notes) {
-  coll::nccl::Settings settings;
-  if (const std::string release = release_of(measurement.log); !release.empty()) settings.set("version", release);
-  for (const auto& [key, value] : cluster.nccl) settings.set(key, value);
+  coll::nccl::Settings settings = nccl_settings(cluster, {});
+  const std::string release = release_of(measurement.log);
+  if (!release.empty() && !settings.find("VERSION")) settings.set("version", release);
   for (const auto& [key, value] : measurement.settings) settings.set_from_log(key, value);
   for (const char* key : {"MIN_NCHANNELS", "MAX_NCHANNELS"}) {
     const auto text = settings.find(key);

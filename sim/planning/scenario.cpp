@@ -71,19 +71,24 @@ net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& ov
   return net::load_cluster(with_sets(ConfigNode::load_file(file, "cluster"), overrides), load_options(overrides), diagnostics);
 }
 
+std::optional<Diagnostic> wrong_setting(const ConfigNode& map, const std::string& key, std::string_view value) {
+  try {
+    coll::nccl::Settings{}.set(key, value);
+    return std::nullopt;
+  } catch (const ConfigError& error) {
+    const ConfigNode at = map.find(key).value_or(map.find("NCCL_" + key).value_or(map));
+    const Diagnostic& problem = error.diagnostics().front();
+    return at.key_diagnostic(fmt::format("{}: {}", at.path(), problem.message), problem.note);
+  }
+}
+
 coll::nccl::Settings nccl_settings(const net::Cluster& cluster, const Overrides& overrides) {
   coll::nccl::Settings settings;
   const std::optional<ConfigNode> written = cluster.resolved.find("nccl");
   for (const auto& [key, value] : cluster.nccl) {
-    try {
-      settings.set(key, value);
-    } catch (const ConfigError& error) {
-      // Only here is it known where that stands.
-      if (!written) throw;
-      const ConfigNode at = written->find(key).value_or(written->find("NCCL_" + key).value_or(*written));
-      const Diagnostic& problem = error.diagnostics().front();
-      throw ConfigError({at.key_diagnostic(fmt::format("{}: {}", at.path(), problem.message), problem.note)});
-    }
+    // Only here is it known where that stands.
+    if (const auto wrong = written ? wrong_setting(*written, key, value) : std::nullopt) throw ConfigError({*wrong});
+    settings.set(key, value);
   }
   for (const auto& [key, value] : overrides.nccl) settings.set(key, value);
   return settings;

@@ -70,5 +70,7 @@ struct Scenario {
 
 // The cluster's own `nccl:` map, then the command line's.
 [[nodiscard]] coll::nccl::Settings nccl_settings(const net::Cluster& cluster, const Overrides& overrides);
+// The error, at the key, where NCCL has no such variable or cannot take the value that `map`, an `nccl:` map, gives it.
+[[nodiscard]] std::optional<Diagnostic> wrong_setting(const ConfigNode& map, const std::string& key, std::string_view value);
 
 }  // namespace weft::plan

@@ -225,6 +225,12 @@ class Collective(Commands):
         for name in ("all_reduce", "all_reduce_perf", "AllReduce"):
             self.weft("collective", name, "--cluster", "node4.yaml", "-b", "1M", "-e", "1M")
 
+    def test_runs_fluid_what_moves_nothing_between_ranks(self):
+        # 8 B on four ranks are no whole 16 B each; one rank copies.
+        for arguments in (["all_gather", "-b", "8", "-e", "8"], ["all_reduce", "-b", "1M", "-e", "1M", "-t", "1", "-g", "1"]):
+            done = self.weft("collective", *arguments, "--cluster", "node4.yaml", "--grain", "fluid")
+            self.assertEqual(len(rows_of(done.stdout)), 1)
+
     def test_runs_every_collective_of_nccl_tests(self):
         for kind in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv", "gather", "scatter"):
             done = self.weft("collective", kind, "--cluster", "node4.yaml", "-b", "8", "-e", "1M", "-f", "1024", "--json", "r.json")

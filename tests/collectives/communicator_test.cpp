@@ -23,6 +23,10 @@ TEST(CommunicatorTest, KnowsDevicesAndPositionsInEveryRing) {
   EXPECT_EQ(communicator.position(1, 0), 1);
 }
 
+TEST(CommunicatorTest, RankOrderIsTheSameOnEveryChannel) {
+  EXPECT_EQ(rank_order_rings(3, 2), (std::vector<RingOrder>{{0, 1, 2}, {0, 1, 2}}));
+}
+
 TEST(CommunicatorTest, CountsHostsNotRanks) {
   net::TopologyBuilder builder;
   net::HostTemplate host;

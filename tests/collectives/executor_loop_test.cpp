@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/collectives/executor.h"
-#include "sim/collectives/ring_order.h"
 #include "sim/collectives/runner.h"
 #include "tests/support/schedules.h"
 #include "tests/support/topologies.h"

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <streambuf>
 #include <string>
 #include <vector>
 
+#include "sim/network/import/source_text.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
 
 namespace weft::plan {
@@ -21,13 +21,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-std::string read_file(const fs::path& path) {
-  std::ifstream input(path, std::ios::binary);
-  EXPECT_TRUE(input) << path;
-  std::ostringstream text;
-  text << input.rdbuf();
-  return text.str();
-}
+std::string read_file(const fs::path& path) { return net::read_text_file(path.string()); }
 
 std::vector<fs::path> files_of(const std::string& folder, const std::string& extension) {
   std::vector<fs::path> files;

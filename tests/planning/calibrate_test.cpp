@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/error.h"
@@ -15,7 +16,6 @@ namespace {
 using namespace weft::literals;
 using test::four_gpus;
 using test::log_of;
-using test::measured_on;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -26,11 +26,19 @@ const std::string kTruth =
     "assumed}";
 const std::vector<Bytes> kSizes{8_B, 1_MiB, 4_MiB, 16_MiB, 64_MiB, 256_MiB, 512_MiB};
 
+// A fit predicts its rows a hundred times and more, so the machine that is measured and fitted is the fluid one.
+const PredictOptions kFluid{.grain = coll::Grain::kFluid};
+
+Measurement measured_on(const net::Cluster& cluster, Measurement measurement) {
+  return test::measured_on(cluster, std::move(measurement), kFluid);
+}
+
 CalibrationOptions options_of(std::vector<std::string> keys, std::vector<Bytes> sizes) {
   CalibrationOptions options;
   options.keys = std::move(keys);
   options.sizes = std::move(sizes);
   options.date = "2025-11-21";
+  options.predict = kFluid;
   return options;
 }
 

@@ -35,7 +35,7 @@ std::set<std::string_view> all_texts() {
 
 TEST(ExplainTest, EveryRegisteredModelHasAText) {
   const std::set<std::string_view> texts = all_texts();
-  for (const char* kind : {"algorithms", "collectives", "fabrics", "routing", "link_types"}) {
+  for (const char* kind : {"algorithms", "collectives", "fabrics", "routing", "congestion", "link_types"}) {
     for (const CatalogEntry& entry : catalog(kind)) {
       EXPECT_TRUE(texts.contains(entry.name)) << kind << " " << entry.name << ": nothing in explain_texts.cpp";
     }

@@ -72,11 +72,11 @@ TEST_F(MeasurementSetTest, ReadsLogsInTheOrderGiven) {
 
 TEST_F(MeasurementSetTest, CommandLineWinsOverListAndListOverLog) {
   write("a.txt", "# env NCCL_ALGO=Log\n# env NCCL_PROTO=Log\n# env NCCL_NTHREADS=Log\n" + kNamed + kBody);
-  const std::string list = write("measurements.yaml", "- {file: a.txt, nccl: {ALGO: List, NCCL_PROTO: List}}\n");
-  const MeasurementSet set = read_measurements({list}, parse_nccl_settings({"ALGO=Line"}));
+  const std::string list = write("measurements.yaml", "- {file: a.txt, nccl: {ALGO: Tree, NCCL_PROTO: LL}}\n");
+  const MeasurementSet set = read_measurements({list}, parse_nccl_settings({"ALGO=NVLS"}));
   ASSERT_THAT(set.measurements, SizeIs(1));
   EXPECT_THAT(set.measurements[0].settings,
-              ElementsAre(Pair("NCCL_ALGO", "Line"), Pair("NCCL_NTHREADS", "Log"), Pair("NCCL_PROTO", "List")));
+              ElementsAre(Pair("NCCL_ALGO", "NVLS"), Pair("NCCL_NTHREADS", "Log"), Pair("NCCL_PROTO", "LL")));
 }
 
 TEST_F(MeasurementSetTest, PatternsMatchBesideTheListInByteOrder) {
@@ -146,6 +146,24 @@ TEST_F(MeasurementSetTest, ListsAreCheckedKeyByKey) {
   EXPECT_THAT(
       text, HasSubstr("measurements.yaml:6:23: error: measurements[5].nccl: expected a map such as {ALGO: Ring}, got 'Ring'"));
   EXPECT_THAT(text, HasSubstr("measurements.yaml:7:29: error: measurements[6].collective: unknown value 'all_produce'"));
+}
+
+// What the log itself says is NCCL's to judge; what the user writes is ours.
+TEST_F(MeasurementSetTest, MisspeltSettingsOfAListAreRefusedAndThoseOfALogKept) {
+  const std::string log = write("a.txt", "# env NCCL_ALGO=Rign\n" + kNamed + kBody);
+  const std::string text = error_of({write("measurements.yaml",
+                                           "- {file: a.txt, nccl: {ALGO: Rign}}\n"
+                                           "- {file: a.txt, nccl: {NCCL_PROTO: Simpel}}\n"
+                                           "- {file: a.txt, nccl: {ALGOS: Ring}}\n")});
+  EXPECT_THAT(text,
+              HasSubstr("measurements.yaml:1:24: error: measurements[0].nccl.ALGO: NCCL_ALGO=Rign: 'Rign' is no algorithm"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'Ring'?"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("measurements.yaml:2:24: error: measurements[1].nccl.NCCL_PROTO: NCCL_PROTO=Simpel: 'Simpel' is no protocol"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'Simple'?"));
+  EXPECT_THAT(text, HasSubstr("measurements.yaml:3:24: error: measurements[2].nccl.ALGOS: unknown NCCL variable 'NCCL_ALGOS'"));
+  EXPECT_EQ(read_measurements({log}).measurements.at(0).settings.at("NCCL_ALGO"), "Rign");
 }
 
 TEST_F(MeasurementSetTest, AListThatIsNoneIsRefused) {

@@ -59,8 +59,8 @@ inline Measurement log_of(const std::string& collective, const std::vector<Bytes
 }
 
 // The same with the times that `cluster` is predicted to take.
-inline Measurement measured_on(const net::Cluster& cluster, Measurement measurement) {
-  const Predictions predictions = predict(cluster, measurement, {});
+inline Measurement measured_on(const net::Cluster& cluster, Measurement measurement, const PredictOptions& options = {}) {
+  const Predictions predictions = predict(cluster, measurement, options);
   for (std::size_t i = 0; i < predictions.points.size(); ++i) {
     measurement.log.rows[i].out_of_place->time_us = predictions.points[i].predicted_us.value();
   }

@@ -7,10 +7,11 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "sim/network/import/source_text.h"
 
 namespace weft::plan {
 namespace {
@@ -24,13 +25,7 @@ using testing::Pair;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-std::string read_file(const fs::path& path) {
-  std::ifstream input(path, std::ios::binary);
-  EXPECT_TRUE(input) << path;
-  std::ostringstream text;
-  text << input.rdbuf();
-  return text.str();
-}
+std::string read_file(const fs::path& path) { return net::read_text_file(path.string()); }
 
 NcclTestsLog parse(const std::string& text, const std::string& name = "test.log") {
   std::istringstream input(text);

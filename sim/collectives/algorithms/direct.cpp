@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sim/collectives/algorithms/parts.h"
+#include "sim/collectives/algorithms/sends.h"
 #include "sim/collectives/builtin.h"
 #include "sim/core/error.h"
 
@@ -21,8 +22,7 @@ class DirectSchedule final : public Schedule {
       : kind_{call.kind}, n_{communicator.ranks()}, root_{call.root}, channels_{channels} {
     WEFT_CHECK(channels >= 1 && channels <= communicator.channels());
     WEFT_CHECK(root_ >= 0 && root_ < n_);
-    const CallSizes sizes = sizes_of(call, n_);
-    message_ = kind_ == Collective::kAllToAll ? sizes.input.count() / n_ : std::min(sizes.input, sizes.output).count();
+    message_ = send_bytes(call, n_);
   }
 
   [[nodiscard]] int ranks() const override { return n_; }
@@ -50,14 +50,8 @@ class DirectSchedule final : public Schedule {
     }
     step.use_source = lane != kReceiveLane;
     step.store = lane == kSelfLane || lane == kReceiveLane;
-    if (step.use_source) {
-      const bool by_receiver = kind_ == Collective::kAllToAll || kind_ == Collective::kScatter;
-      step.source = {Buffer::kInput, (by_receiver ? to * message_ : 0) + part.offset};
-    }
-    if (step.store) {
-      const bool by_sender = kind_ == Collective::kAllToAll || kind_ == Collective::kGather;
-      step.destination = {Buffer::kOutput, (by_sender ? from * message_ : 0) + part.offset};
-    }
+    if (step.use_source) step.source = {Buffer::kInput, input_offset(kind_, message_, to) + part.offset};
+    if (step.store) step.destination = {Buffer::kOutput, output_offset(kind_, message_, from) + part.offset};
     return step;
   }
 
@@ -122,11 +116,7 @@ class DirectSchedule final : public Schedule {
   [[nodiscard]] Rank receive_peer(Rank rank, int round) const {
     return kind_ == Collective::kScatter ? root_ : (rank + n_ - round) % n_;
   }
-  [[nodiscard]] std::int64_t messages() const {
-    if (n_ == 1) return 0;
-    if (kind_ == Collective::kSendRecv) return n_;
-    return kind_ == Collective::kAllToAll ? std::int64_t{n_} * (n_ - 1) : n_ - 1;
-  }
+  [[nodiscard]] std::int64_t messages() const { return send_count(kind_, n_); }
 
   Collective kind_;
   int n_;
@@ -137,10 +127,7 @@ class DirectSchedule final : public Schedule {
 
 class Direct final : public Algorithm {
  public:
-  [[nodiscard]] bool supports(Collective collective) const override {
-    return collective == Collective::kAllToAll || collective == Collective::kSendRecv || collective == Collective::kGather ||
-           collective == Collective::kScatter;
-  }
+  [[nodiscard]] bool supports(Collective collective) const override { return is_sends(collective); }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));

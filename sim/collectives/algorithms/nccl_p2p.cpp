@@ -11,6 +11,7 @@
 #include <bit>
 #include <memory>
 
+#include "sim/collectives/algorithms/sends.h"
 #include "sim/collectives/algorithms/steps.h"
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/nccl/p2p_plan.h"
@@ -48,8 +49,7 @@ class P2pSchedule final : public Schedule {
         order_{ranks_by_node(communicator), nccl::p2p_group_size(ranks_by_node(communicator), {})} {
     WEFT_CHECK(choice.channels >= 1 && choice.channels <= communicator.channels());
     WEFT_CHECK(root_ >= 0 && root_ < n_);
-    const CallSizes sizes = sizes_of(call, n_);
-    message_ = kind_ == Collective::kAllToAll ? sizes.input.count() / n_ : std::min(sizes.input, sizes.output).count();
+    message_ = send_bytes(call, n_);
     cut(choice);
     for (int round = 0; round < n_; ++round) bases_.push_back(order_.round(0, round).base);
     fill_lanes();
@@ -99,16 +99,12 @@ class P2pSchedule final : public Schedule {
     const bool copies = peers.send_to == rank;
     Step step = step_of(chunk.bytes);
     if (!receives) {
-      const bool by_receiver = kind_ == Collective::kAllToAll || kind_ == Collective::kScatter;
-      read_from(step, Buffer::kInput, (by_receiver ? peers.send_to * message_ : 0) + chunk.offset);
+      read_from(step, Buffer::kInput, input_offset(kind_, message_, peers.send_to) + chunk.offset);
       if (!copies) step.send_to = peers.send_to;
     } else {
       step.receive_from = peers.receive_from;
     }
-    if (receives || copies) {
-      const bool by_sender = kind_ == Collective::kAllToAll || kind_ == Collective::kGather;
-      keep_at(step, Buffer::kOutput, (by_sender ? peers.receive_from * message_ : 0) + chunk.offset);
-    }
+    if (receives || copies) keep_at(step, Buffer::kOutput, output_offset(kind_, message_, peers.receive_from) + chunk.offset);
     return step;
   }
 
@@ -211,11 +207,7 @@ class P2pSchedule final : public Schedule {
     const int first = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], 0, used_channels_);
     return (channel - first + used_channels_) % used_channels_;
   }
-  [[nodiscard]] std::int64_t transfers() const {
-    if (n_ == 1) return 0;
-    if (kind_ == Collective::kSendRecv) return n_;
-    return kind_ == Collective::kAllToAll ? std::int64_t{n_} * (n_ - 1) : n_ - 1;
-  }
+  [[nodiscard]] std::int64_t transfers() const { return send_count(kind_, n_); }
 
   Collective kind_;
   int n_;
@@ -233,10 +225,7 @@ class P2pSchedule final : public Schedule {
 
 class NcclP2p final : public Algorithm {
  public:
-  [[nodiscard]] bool supports(Collective collective) const override {
-    return collective == Collective::kAllToAll || collective == Collective::kSendRecv || collective == Collective::kGather ||
-           collective == Collective::kScatter;
-  }
+  [[nodiscard]] bool supports(Collective collective) const override { return is_sends(collective); }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));

@@ -41,6 +41,7 @@ class NvlsSchedule final : public Schedule {
     const int chunks_a_loop = kind_ == Collective::kAllReduce ? heads_ : 1;
     for (const ChannelPart& part : channel_parts(block_, choice))
       parts_.push_back({.part = part, .heads = chunks_a_loop, .grain = kLastGrain});
+    used_ = used_channels(parts_);
   }
 
   [[nodiscard]] int ranks() const override { return n_; }
@@ -98,10 +99,10 @@ class NvlsSchedule final : public Schedule {
 
   // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (nccl-model §3.4).
   [[nodiscard]] bool has_fluid_flows() const override { return kind_ == Collective::kAllReduce && n_ > 1; }
-  [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used().size()); }
+  [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used_.size()); }
   [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
     FluidFlow flow;
-    flow.channel = used()[static_cast<std::size_t>(index)];
+    flow.channel = used_[static_cast<std::size_t>(index)];
     const HeadLoops& loops = part(flow.channel);
     for (Rank rank = 0; rank < n_; ++rank) {
       for (int share = 0; share <= heads_; ++share) flow.edges.push_back({rank, (rank + 1) % n_});
@@ -114,13 +115,6 @@ class NvlsSchedule final : public Schedule {
   }
 
  private:
-  [[nodiscard]] std::vector<int> used() const {
-    std::vector<int> channels;
-    for (int channel = 0; channel < static_cast<int>(parts_.size()); ++channel) {
-      if (part(channel).part.data.bytes > 0) channels.push_back(channel);
-    }
-    return channels;
-  }
   [[nodiscard]] const HeadLoops& part(int channel) const { return parts_[static_cast<std::size_t>(channel)]; }
 
   Collective kind_;
@@ -129,6 +123,7 @@ class NvlsSchedule final : public Schedule {
   std::vector<Rank> everyone_;
   std::int64_t block_ = 0;  // bytes: the vector, or one rank's block
   std::vector<HeadLoops> parts_;
+  std::vector<int> used_;  // channels with data
 };
 
 class Nvls final : public Algorithm {

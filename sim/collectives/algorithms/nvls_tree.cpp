@@ -32,6 +32,7 @@ class NvlsTreeSchedule final : public Schedule {
       : n_{communicator.ranks()}, nodes_{communicator, kMostHeads}, bytes_{sizes_of(call, n_).input.count()} {
     WEFT_CHECK(choice.channels <= communicator.channels());
     for (const ChannelPart& part : channel_parts(bytes_, choice)) parts_.push_back({.part = part, .heads = nodes_.heads()});
+    used_ = used_channels(parts_);
     for (int node = 0; node < nodes_.nodes(); ++node) trees_.push_back(nccl::dtree(nodes_.nodes(), node));
   }
 
@@ -71,10 +72,10 @@ class NvlsTreeSchedule final : public Schedule {
   // A channel is one flow: the trees of all heads both ways, and in every node one share for each head on each GPU's port and
   // the total once more. The first chunk goes from a deepest leaf to the root and back.
   [[nodiscard]] bool has_fluid_flows() const override { return n_ > 1; }
-  [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used().size()); }
+  [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used_.size()); }
   [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
     FluidFlow flow;
-    flow.channel = used()[static_cast<std::size_t>(index)];
+    flow.channel = used_[static_cast<std::size_t>(index)];
     const HeadLoops& loops = part(flow.channel);
     const int leaf = deepest(flow.channel);
     for (int node = leaf; tree(node, flow.channel).up >= 0; node = tree(node, flow.channel).up)
@@ -92,13 +93,6 @@ class NvlsTreeSchedule final : public Schedule {
   }
 
  private:
-  [[nodiscard]] std::vector<int> used() const {
-    std::vector<int> channels;
-    for (int channel = 0; channel < static_cast<int>(parts_.size()); ++channel) {
-      if (part(channel).part.data.bytes > 0) channels.push_back(channel);
-    }
-    return channels;
-  }
   [[nodiscard]] const nccl::NodeLinks& tree(int node, int channel) const {
     return trees_[static_cast<std::size_t>(node)][static_cast<std::size_t>(channel % 2)];
   }
@@ -202,9 +196,7 @@ class NvlsTreeSchedule final : public Schedule {
 
   // The only rank of its node: it has no switch to use, and copies.
   [[nodiscard]] bool alone(Rank rank) const { return nodes_.node_of(rank).size() == 1; }
-  [[nodiscard]] const nccl::NodeLinks& links(Rank rank, int channel) const {
-    return trees_[static_cast<std::size_t>(nodes_.node(rank))][static_cast<std::size_t>(channel % 2)];
-  }
+  [[nodiscard]] const nccl::NodeLinks& links(Rank rank, int channel) const { return tree(nodes_.node(rank), channel); }
   [[nodiscard]] bool is_root(Rank rank, int channel) const { return links(rank, channel).up < 0; }
   [[nodiscard]] Rank parent(Rank rank, int channel) const { return nodes_.head(links(rank, channel).up, nodes_.local(rank)); }
   [[nodiscard]] Peers children(Rank rank, int channel) const {
@@ -220,6 +212,7 @@ class NvlsTreeSchedule final : public Schedule {
   NodeHeads nodes_;
   std::int64_t bytes_;
   std::vector<HeadLoops> parts_;
+  std::vector<int> used_;                              // channels with data
   std::vector<std::array<nccl::NodeLinks, 2>> trees_;  // by node
 };
 

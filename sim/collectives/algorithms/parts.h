@@ -84,11 +84,14 @@ struct HeadLoops {
   }
 };
 
-// The channels that have data, in order.
-inline std::vector<int> used_channels(const std::vector<ChannelPart>& parts) {
+// The channels that have data, in order. `parts`: of each channel, as ChannelPart or HeadLoops.
+inline const ChannelPart& channel_part_of(const ChannelPart& part) { return part; }
+inline const ChannelPart& channel_part_of(const HeadLoops& loops) { return loops.part; }
+template <class T>
+std::vector<int> used_channels(const std::vector<T>& parts) {
   std::vector<int> used;
   for (std::size_t channel = 0; channel < parts.size(); ++channel) {
-    if (parts[channel].data.bytes > 0) used.push_back(static_cast<int>(channel));
+    if (channel_part_of(parts[channel]).data.bytes > 0) used.push_back(static_cast<int>(channel));
   }
   return used;
 }

@@ -93,16 +93,7 @@ ChoiceList parse_choice_list(std::string_view variable, std::string_view text, s
   return list;
 }
 
-ChoiceList parse_algorithms(std::string_view text) {
-  std::vector<std::string_view> names;
-  for (std::size_t a = 0; a < kAlgos; ++a) names.push_back(to_string(static_cast<Algo>(a)));
-  return parse_choice_list("NCCL_ALGO", text, names);
-}
-
-ChoiceList parse_protocols(std::string_view text) {
-  std::vector<std::string_view> names;
-  for (std::size_t p = 0; p < kProtos; ++p) names.push_back(to_string(static_cast<Proto>(p)));
-  return parse_choice_list("NCCL_PROTO", text, names);
-}
+ChoiceList parse_algorithms(std::string_view text) { return parse_choice_list("NCCL_ALGO", text, algo_names()); }
+ChoiceList parse_protocols(std::string_view text) { return parse_choice_list("NCCL_PROTO", text, proto_names()); }
 
 }  // namespace weft::coll::nccl

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/nccl/choice_list.h"
 #include "sim/collectives/nccl/p2p_plan.h"
 #include "sim/collectives/nccl/planner.h"
+#include "sim/collectives/nccl/tuning_tables.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 
@@ -17,14 +16,6 @@ namespace weft::coll::nccl {
 namespace {
 
 using namespace literals;
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNcclNames{{{"ring", "Ring"},
-                                                                                   {"tree", "Tree"},
-                                                                                   {"collnet_direct", "CollNetDirect"},
-                                                                                   {"collnet_chain", "CollNetChain"},
-                                                                                   {"nvls", "NVLS"},
-                                                                                   {"nvls_tree", "NVLSTree"},
-                                                                                   {"pat", "PAT"}}};
 
 void check_supported(const std::string& algorithm, Collective kind) {
   if (algorithms().find(algorithm) == nullptr)
@@ -69,13 +60,18 @@ Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view,
 }  // namespace
 
 std::string_view nccl_name_of(std::string_view algorithm) {
-  const auto* const found = std::ranges::find(kNcclNames, algorithm, &std::pair<std::string_view, std::string_view>::first);
-  return found == kNcclNames.end() ? std::string_view{} : found->second;
+  for (std::size_t i = 0; i < kAlgos; ++i) {
+    if (registered_name(static_cast<Algo>(i)) == algorithm) return to_string(static_cast<Algo>(i));
+  }
+  return {};
+}
+
+bool is_nccls(std::string_view algorithm) {
+  return algorithm.empty() || algorithm == "nccl_p2p" || !nccl_name_of(algorithm).empty();
 }
 
 Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels) {
-  const bool is_nccls = algorithm.empty() || algorithm == "nccl_p2p" || !nccl_name_of(algorithm).empty();
-  if (!is_nccls) return textbook(algorithm, call, ranks, channels);
+  if (!is_nccls(algorithm)) return textbook(algorithm, call, ranks, channels);
   const bool tuned = tuned_index(call.kind).has_value();
   if (!algorithm.empty()) check_supported(algorithm, call.kind);
   if (view == nullptr) {

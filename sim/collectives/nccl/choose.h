@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/collectives/call.h"
@@ -27,6 +28,8 @@ struct Chosen {
 
 // The registered algorithms that stand for one of NCCL's (NCCL_ALGO): "ring", "tree", ... The name NCCL has for it, or nothing.
 [[nodiscard]] std::string_view nccl_name_of(std::string_view algorithm);
+// One of these, NCCL's sends and receives, or empty: its choice. All others are textbook algorithms.
+[[nodiscard]] bool is_nccls(std::string_view algorithm);
 
 // `algorithm` (a registered name; empty: NCCL's choice) runs as a textbook algorithm unless it is one of NCCL's. `channels`: 0:
 // by rule. `view` is null where ranks are no GPUs: then a ring runs as a textbook one. ConfigError where the algorithm does not

@@ -125,6 +125,8 @@ constexpr std::array<std::array<float, kNvlsTreeCorrections>, kProtos> kTreeCorr
 
 std::string_view to_string(Algo algo) { return kAlgoNames[at(algo)]; }
 std::string_view to_string(Proto proto) { return kProtoNames[static_cast<std::size_t>(proto)]; }
+std::span<const std::string_view, kAlgos> algo_names() { return kAlgoNames; }
+std::span<const std::string_view, kProtos> proto_names() { return kProtoNames; }
 std::string_view registered_name(Algo algo) { return kRegisteredNames[at(algo)]; }
 
 const TuningTables& tuning_tables(NcclVersion version) {

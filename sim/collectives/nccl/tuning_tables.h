@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "sim/collectives/nccl/system.h"
@@ -20,6 +21,8 @@ constexpr std::size_t kProtos = 3;
 // As NCCL_ALGO and NCCL_PROTO take them: "Tree", "NVLSTree"; "LL", "LL128", "Simple".
 [[nodiscard]] std::string_view to_string(Algo algo);
 [[nodiscard]] std::string_view to_string(Proto proto);
+[[nodiscard]] std::span<const std::string_view, kAlgos> algo_names();  // by number
+[[nodiscard]] std::span<const std::string_view, kProtos> proto_names();
 // As the schedules are registered: "tree", "nvls_tree", "collnet_direct".
 [[nodiscard]] std::string_view registered_name(Algo algo);
 

@@ -10,13 +10,13 @@
 
 namespace weft::net {
 
-// Drops data packets as they arrive over `link` (or at the destination of `footprint`, whatever the path): those named in
-// `packets` on their first transmission, every `every`-th one, or each with `probability`.
+// Drops data packets as they arrive over `link`, or at their destination, whatever the path: those named in `packets` once,
+// every `every`-th one of a queue pair on its first transmission, or any with `probability`.
 struct DropRule {
   LinkId link = {};                        // invalid: any
   std::optional<FootprintId> flow = {};    // none: any
   std::vector<std::int64_t> packets = {};  // numbers within the queue pair, from 0
-  std::int64_t every = 0;                  // 256: the 256th, 512th, ...; 0: not by count
+  std::int64_t every = 0;                  // 256: numbers 255, 511, ...; 0: not by count
   double probability = 0;
   Time from = {};
   Time until = Time::max();

@@ -1,45 +1,110 @@
 #include "sim/network/packet_level/packet_fabric.h"
 
-#include <limits>
+#include <fmt/format.h>
 
 #include "sim/core/error.h"
+#include "sim/network/packet_level/packet_network.h"
+#include "sim/network/packet_level/transport.h"
 
 namespace weft::net {
-
-class PacketNetwork {};
-class Transport {};
-
 namespace {
-[[noreturn]] void not_there() { throw InternalError("packet fidelity is not there"); }
+
+bool wants_telemetry(const PacketSettings& settings) {
+  return settings.transport.congestion != nullptr && settings.transport.congestion->needs().telemetry;
+}
+
 }  // namespace
 
-PacketFabric::PacketFabric(Simulator&, const Router&, const PacketSettings&, std::uint64_t) { not_there(); }
+PacketFabric::PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed)
+    : settings_{settings},
+      network_{std::make_unique<PacketNetwork>(simulator, router.topology(), settings_, seed, wants_telemetry(settings_))},
+      transport_{std::make_unique<Transport>(simulator, *network_, router, settings_, seed)} {
+  network_->set_endpoints(*transport_);
+}
+
 PacketFabric::~PacketFabric() = default;
-ResourceId PacketFabric::add_resource(std::string, double) { not_there(); }
-std::string PacketFabric::resource_name(ResourceId) const { not_there(); }
-double PacketFabric::capacity(ResourceId) const { not_there(); }
-std::size_t PacketFabric::resource_count() const { not_there(); }
-FootprintId PacketFabric::add_footprint(Footprint) { not_there(); }
-const Footprint& PacketFabric::footprint(FootprintId) const { not_there(); }
-TransferId PacketFabric::post(const Transfer&, TransferListener&) { not_there(); }
-void PacketFabric::fail(ResourceId) { not_there(); }
-ResourceCounters PacketFabric::counters(ResourceId) const { not_there(); }
-const FabricTotals& PacketFabric::totals() const { not_there(); }
-void PacketFabric::check_conservation() const { not_there(); }
-void PacketFabric::set_transport(FootprintId, const FlowTransport&) { not_there(); }
-void PacketFabric::add_drop_rule(const DropRule&) { not_there(); }
-void PacketFabric::force_pause(const ForcedPause&) { not_there(); }
-void PacketFabric::inject_cnp(FootprintId, Time) { not_there(); }
-PortCounters PacketFabric::port(LinkId) const { not_there(); }
-void PacketFabric::reset_peaks() { not_there(); }
-std::int64_t PacketFabric::queued_bytes(LinkId) const { not_there(); }
-std::int64_t PacketFabric::queued_bytes(LinkId, int) const { not_there(); }
-std::int64_t PacketFabric::ingress_bytes(LinkId) const { not_there(); }
-FlowCounters PacketFabric::flow(FootprintId) const { not_there(); }
-double PacketFabric::flow_state(FootprintId, std::string_view) const { return std::numeric_limits<double>::quiet_NaN(); }
-const std::vector<PauseRecord>& PacketFabric::pauses() const { not_there(); }
-std::uint64_t PacketFabric::packet_hops() const { not_there(); }
-std::optional<Deadlock> PacketFabric::deadlock() const { not_there(); }
-std::string PacketFabric::blocked() const { not_there(); }
+
+ResourceId PacketFabric::add_resource(std::string name, double /*capacity*/) {
+  throw InternalError(fmt::format("packets share links only, not '{}'", name));
+}
+
+std::string PacketFabric::resource_name(ResourceId resource) const {
+  return network_->topology().name(LinkId{resource.value()});
+}
+
+double PacketFabric::capacity(ResourceId resource) const {
+  return network_->topology().spec(LinkId{resource.value()}).capacity();
+}
+
+std::size_t PacketFabric::resource_count() const { return network_->topology().link_count(); }
+
+FootprintId PacketFabric::add_footprint(Footprint footprint) { return transport_->add_footprint(std::move(footprint)); }
+
+const Footprint& PacketFabric::footprint(FootprintId footprint) const { return transport_->footprint(footprint); }
+
+TransferId PacketFabric::post(const Transfer& transfer, TransferListener& listener) {
+  return transport_->post(transfer, listener);
+}
+
+void PacketFabric::fail(ResourceId resource) {
+  network_->fail(LinkId{resource.value()});
+  transport_->routes_changed();
+}
+
+// Payload, as flow fidelity counts it: a link's share for headers is not in it.
+ResourceCounters PacketFabric::counters(ResourceId resource) const {
+  const LinkId link{resource.value()};
+  const PortCounters port = network_->counters(link);
+  const double efficiency = network_->topology().spec(link).efficiency;
+  return {static_cast<double>(port.bytes) * efficiency, port.busy, static_cast<std::uint64_t>(port.packets)};
+}
+
+const FabricTotals& PacketFabric::totals() const { return transport_->totals(); }
+
+void PacketFabric::check_conservation() const {
+  const FabricTotals& totals = transport_->totals();
+  if (totals.posted == totals.delivered + totals.aborted) return;
+  throw InternalError(fmt::format("{} transfers were posted, {} delivered, {} aborted; not there yet:\n{}", totals.posted,
+                                  totals.delivered, totals.aborted, transport_->blocked()));
+}
+
+void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transport) {
+  transport_->set_transport(flow, transport);
+}
+
+void PacketFabric::add_drop_rule(const DropRule& rule) {
+  std::optional<std::uint32_t> pair;
+  if (rule.flow) pair = transport_->queue_pair(*rule.flow);
+  network_->add_drop_rule(rule, pair);
+}
+
+void PacketFabric::force_pause(const ForcedPause& pause) { network_->force_pause(pause); }
+
+void PacketFabric::inject_cnp(FootprintId flow, Time at) { transport_->inject_cnp(flow, at); }
+
+PortCounters PacketFabric::port(LinkId link) const { return network_->counters(link); }
+
+void PacketFabric::reset_peaks() { network_->reset_peaks(); }
+
+std::int64_t PacketFabric::queued_bytes(LinkId link) const { return network_->queued_bytes(link); }
+
+std::int64_t PacketFabric::queued_bytes(LinkId link, int priority) const { return network_->queued_bytes(link, priority); }
+
+std::int64_t PacketFabric::ingress_bytes(LinkId link) const { return network_->buffers().ingress_bytes(link); }
+
+FlowCounters PacketFabric::flow(FootprintId flow) const { return transport_->counters(flow); }
+
+double PacketFabric::flow_state(FootprintId flow, std::string_view name) const { return transport_->state(flow, name); }
+
+const std::vector<PauseRecord>& PacketFabric::pauses() const { return network_->pauses(); }
+
+std::uint64_t PacketFabric::packet_hops() const { return network_->hops(); }
+
+std::optional<Deadlock> PacketFabric::deadlock() const {
+  network_->look_for_deadlock();
+  return network_->deadlock();
+}
+
+std::string PacketFabric::blocked() const { return transport_->blocked(); }
 
 }  // namespace weft::net

@@ -120,6 +120,7 @@ class PacketFabric final : public Fabric {
   [[nodiscard]] std::string blocked() const;
 
  private:
+  PacketSettings settings_;
   std::unique_ptr<PacketNetwork> network_;
   std::unique_ptr<Transport> transport_;
 };

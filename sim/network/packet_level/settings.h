@@ -49,9 +49,7 @@ struct PfcSettings {
   // Bytes above the threshold that an ingress may take while its pause travels; none: as much as comes. What does not fit is
   // dropped.
   std::optional<Bytes> headroom = {};
-  // Where set, `headroom` is that of each link instead: both ways of its propagation, a full packet at each end, the response
-  // and the frame (network-models §2.5).
-  bool auto_headroom = false;
+  bool compute_headroom = false;  // per link, from cable, MTU, response and frame (network-models §2.5), in place of `headroom`
   // Of a pause frame on the wire; it waits for the packet in transmission on its way back. 0: neither, it just propagates.
   Bytes frame{0};
   Duration response = {};  // from a pause frame's arrival until the sender heeds it

@@ -98,7 +98,7 @@ void read_headroom(ParamReader& section, PfcSettings& settings) {
   const std::optional<ConfigNode> written = section.optional_raw("headroom");
   if (!written || (written->is_scalar() && written->scalar() == "unlimited")) return;
   if (written->is_scalar() && written->scalar() == "auto") {
-    settings.auto_headroom = true;
+    settings.compute_headroom = true;
     return;
   }
   const std::optional<Bytes> size = written->is_scalar() ? parse_bytes(written->scalar()) : std::nullopt;

@@ -8,8 +8,7 @@ namespace {
 
 class Adaptive final : public RoutingPolicy {
  public:
-  [[nodiscard]] bool spreads() const override { return true; }
-  [[nodiscard]] std::uint32_t pick(const RoutingChoice& /*choice*/) const override { return 0; }
+  [[nodiscard]] PerPacket per_packet() const override { return PerPacket::kLeastQueued; }
 };
 
 }  // namespace

@@ -8,7 +8,6 @@ namespace {
 
 class DModK final : public RoutingPolicy {
  public:
-  [[nodiscard]] bool spreads() const override { return false; }
   [[nodiscard]] std::uint32_t pick(const RoutingChoice& choice) const override {
     return choice.destination_position / choice.stride % choice.candidates;
   }

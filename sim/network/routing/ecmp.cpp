@@ -9,7 +9,6 @@ namespace {
 
 class Ecmp final : public RoutingPolicy {
  public:
-  [[nodiscard]] bool spreads() const override { return false; }
   [[nodiscard]] std::uint32_t pick(const RoutingChoice& choice) const override {
     // `entropy` carries the flow's entropy and the switch's seed; addresses are mixed in as a 5-tuple hash would.
     std::uint64_t x = choice.entropy ^ ((std::uint64_t{choice.source} << 32) | choice.destination);

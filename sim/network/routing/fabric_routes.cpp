@@ -108,11 +108,15 @@ const std::vector<std::uint32_t>& FabricRoutes::table(SwitchIndex leaf) const {
       const DeviceId to = topology_->link(link).to;
       if (topology_->host_of(to) < 0 && distance[index_of_[to.index()]] == distance[i] - 1) hops.push_back(link);
     }
-    const auto [found, inserted] = set_ids_.emplace(hops, static_cast<std::uint32_t>(sets_.size()));
-    if (inserted) sets_.push_back(hops);
-    table[i] = found->second;
+    table[i] = intern(hops);
   }
   return table;
+}
+
+std::uint32_t FabricRoutes::intern(const std::vector<LinkId>& links) const {
+  const auto [found, inserted] = set_ids_.emplace(links, static_cast<std::uint32_t>(sets_.size()));
+  if (inserted) sets_.push_back(links);
+  return found->second;
 }
 
 int FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
@@ -121,12 +125,19 @@ int FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
 }
 
 std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b) const {
-  // All uplinks that lead to the nearest of the destination's leaves, each once.
+  // Cables between the two; else all uplinks that lead to the nearest of the destination's leaves, each once.
   std::vector<LinkId> best;
+  for (const LinkId up : topology_->uplinks(nic_a)) {
+    if (topology_->link(up).to == nic_b) best.push_back(up);
+  }
+  if (!best.empty()) return best;
+  const auto on_switch = [&](LinkId link) { return topology_->host_of(topology_->link(link).to) < 0; };
   int best_distance = -1;
   for (const LinkId up : topology_->uplinks(nic_a)) {
+    if (!on_switch(up)) continue;
     int nearest = -1;
     for (const LinkId down : topology_->uplinks(nic_b)) {
+      if (!on_switch(down)) continue;
       const int d = distance(index_of_[topology_->link(up).to.index()], index_of_[topology_->link(down).to.index()]);
       if (d >= 0 && (nearest < 0 || d < nearest)) nearest = d;
     }
@@ -170,32 +181,55 @@ void FabricRoutes::next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std:
     return;
   }
   const SwitchIndex here = index_of_[at.index()];
+  const std::vector<LinkId>& links = sets_[set_towards(here, nic_b)];
+  if (!links.empty()) select(at, tier_[here], links, nic_b, flow, out);
+}
+
+// At a leaf of the NIC: its downlinks. Elsewhere: the links to the nearest of its leaves.
+std::uint32_t FabricRoutes::set_towards(SwitchIndex at, DeviceId nic) const {
+  const DeviceId device = topology_->fabric_switches()[at];
   int best = -1;
-  SwitchIndex leaf_b = 0;
-  for (const LinkId down : topology_->uplinks(nic_b)) {
-    const SwitchIndex leaf = index_of_[topology_->link(down).to.index()];
-    const int d = distance(here, leaf);
+  SwitchIndex leaf = 0;
+  for (const LinkId down : topology_->uplinks(nic)) {
+    if (topology_->host_of(topology_->link(down).to) >= 0) continue;
+    const SwitchIndex candidate = index_of_[topology_->link(down).to.index()];
+    const int d = distance(at, candidate);
     if (d >= 0 && (best < 0 || d < best)) {
       best = d;
-      leaf_b = leaf;
+      leaf = candidate;
     }
   }
-  if (best < 0) return;
-  if (best > 0) {
-    select(at, tier_[here], sets_[table(leaf_b)[here]], nic_b, flow, out);
-    return;
-  }
+  if (best < 0) return 0;
+  if (best > 0) return table(leaf)[at];
   std::vector<LinkId> down;
-  for (const LinkId up : topology_->uplinks(nic_b)) {
-    if (topology_->link(up).to == at) down.push_back(topology_->link(up).twin);
+  for (const LinkId up : topology_->uplinks(nic)) {
+    if (topology_->link(up).to == device) down.push_back(topology_->link(up).twin);
   }
-  select(at, 0, down, nic_b, flow, out);
+  return intern(down);
+}
+
+std::span<const LinkId> FabricRoutes::links_towards(DeviceId at, DeviceId nic) const {
+  const SwitchIndex here = index_of_[at.index()];
+  const std::span<const LinkId> up = topology_->uplinks(nic);
+  if (up.size() == 1) {
+    const SwitchIndex leaf = index_of_[topology_->link(up[0]).to.index()];
+    if (leaf != here) return sets_[table(leaf)[here]];
+    return {&topology_->link(up[0]).twin, 1};
+  }
+  const std::uint64_t key = std::uint64_t{here} << 32 | nic.value();
+  const auto found = near_sets_.find(key);
+  if (found != near_sets_.end()) return sets_[found->second];
+  const std::uint32_t set = set_towards(here, nic);
+  near_sets_.emplace(key, set);
+  return sets_[set];
 }
 
 RouteFragment FabricRoutes::route(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const {
   const std::span<const LinkId> up = topology_->uplinks(nic_a);
   const std::span<const LinkId> down = topology_->uplinks(nic_b);
-  if (!policy_->spreads() || up.size() != 1 || down.size() != 1) return walk(nic_a, nic_b, flow);
+  if (!policy_->spreads() || up.size() != 1 || down.size() != 1 || topology_->link(up[0]).to == nic_b) {
+    return walk(nic_a, nic_b, flow);
+  }
   // Between two leaves every spread flow takes the same links: only uplink and downlink differ.
   const Link& first = topology_->link(up[0]);
   const Link& last = topology_->link(topology_->link(down[0]).twin);

@@ -32,6 +32,9 @@ class FabricRoutes {
   [[nodiscard]] RouteFragment route(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;
   // The same answer hop by hop: at NIC a, or at a switch of the fabric.
   void next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std::vector<NextHop>& out) const;
+  // All equal-cost links of a switch towards a NIC; they stay where they are.
+  [[nodiscard]] std::span<const LinkId> links_towards(DeviceId at, DeviceId nic) const;
+  [[nodiscard]] const RoutingPolicy& policy() const { return *policy_; }
 
  private:
   struct Graph;
@@ -39,6 +42,8 @@ class FabricRoutes {
 
   [[nodiscard]] const std::vector<std::uint32_t>& table(SwitchIndex leaf) const;  // set id by switch
   [[nodiscard]] int distance(SwitchIndex from, SwitchIndex leaf) const;           // -1: not joined
+  [[nodiscard]] std::uint32_t intern(const std::vector<LinkId>& links) const;  // a set's id
+  [[nodiscard]] std::uint32_t set_towards(SwitchIndex at, DeviceId nic) const;
   [[nodiscard]] std::vector<LinkId> usable_uplinks(DeviceId nic_a, DeviceId nic_b) const;
   void select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
               std::vector<NextHop>& out) const;
@@ -56,6 +61,7 @@ class FabricRoutes {
   mutable std::vector<std::vector<int>> distances_;
   mutable std::vector<std::vector<LinkId>> sets_;
   mutable std::map<std::vector<LinkId>, std::uint32_t> set_ids_;
+  mutable std::unordered_map<std::uint64_t, std::uint32_t> near_sets_;  // by switch and NIC: a leaf's downlinks, NICs of two leaves
   // By leaves and by the kinds of the links between them and the NICs, where the policy spreads.
   using SpreadKey = std::array<std::uint32_t, 4>;
   mutable std::map<SpreadKey, RouteFragment> spread_cache_;

@@ -7,8 +7,7 @@ namespace {
 
 class Spray final : public RoutingPolicy {
  public:
-  [[nodiscard]] bool spreads() const override { return true; }
-  [[nodiscard]] std::uint32_t pick(const RoutingChoice& /*choice*/) const override { return 0; }
+  [[nodiscard]] PerPacket per_packet() const override { return PerPacket::kRandom; }
 };
 
 }  // namespace

@@ -7,7 +7,6 @@ namespace {
 
 class Static final : public RoutingPolicy {
  public:
-  [[nodiscard]] bool spreads() const override { return false; }
   [[nodiscard]] std::uint32_t pick(const RoutingChoice& /*choice*/) const override { return 0; }
 };
 

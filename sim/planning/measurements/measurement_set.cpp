@@ -11,6 +11,7 @@
 
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
+#include "sim/planning/scenario.h"
 
 namespace weft::plan {
 namespace {
@@ -116,6 +117,8 @@ void SetReader::add_entry(const ConfigNode& entry, const std::string& path, Diag
             value.key_diagnostic(fmt::format("{}: expected the name of an NCCL variable such as ALGO", value.path())));
       } else if (!value.is_scalar()) {
         diagnostics.error(value.diagnostic(fmt::format("{}: expected a value, got {}", value.path(), found_text(value))));
+      } else if (const auto wrong = wrong_setting(*nccl, key, value.scalar())) {
+        diagnostics.error(*wrong);
       } else {
         settings[*name] = value.scalar();
       }

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "sim/collectives/verifier.h"
 #include "tests/support/ideal_time.h"
 
 namespace weft::coll {
@@ -8,28 +7,10 @@ namespace {
 
 using namespace weft::literals;
 using weft::testing::Group;
-
 using weft::testing::plan;
 
 CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
   return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
-
-const std::vector<std::vector<int>> kNodes{{4}, {4, 4}, {2, 2, 2}, {8, 8}, {1, 1, 1}, {3, 2}, {5, 2, 1}, {2, 5, 3, 5}};
-
-TEST(DeepEpCombineTest, DataEndRightOnNodesOfEqualAndOfOtherSizes) {
-  for (const std::vector<int>& nodes : kNodes) {
-    for (const bool dealt_out : {false, true}) {
-      for (const int channels : {1, 3}) {
-        const Group group{nodes, channels, dealt_out};
-        for (const Bytes bytes : {4_B, 1000_B, 4096_B}) {
-          const CollectiveCall of = call(Collective::kAllToAll, bytes);
-          const auto schedule = plan(group.communicator(), of, "deepep_combine", channels);
-          EXPECT_EQ(verify(*schedule, of).value_or("none"), "none");
-        }
-      }
-    }
-  }
 }
 
 // Three nodes of two: rank i has 2 blocks for each other node, all to or from the rank of its index there, and hands on, or is

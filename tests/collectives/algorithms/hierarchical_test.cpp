@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "sim/collectives/verifier.h"
 #include "tests/support/ideal_time.h"
 
 namespace weft::coll {
@@ -13,23 +12,6 @@ using weft::testing::plan;
 
 CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
   return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
-
-const std::vector<std::vector<int>> kNodes{{4}, {4, 4}, {2, 2, 2}, {8, 8}, {1, 1, 1}, {3, 2}, {5, 2, 1}, {2, 5, 3, 5}};
-
-TEST(HierarchicalTest, DataEndRightOnNodesOfEqualAndOfOtherSizes) {
-  for (const std::vector<int>& nodes : kNodes) {
-    for (const bool dealt_out : {false, true}) {
-      for (const int channels : {1, 3}) {
-        const Group group{nodes, channels, dealt_out};
-        for (const Bytes bytes : {4_B, 1000_B, 4096_B}) {
-          const CollectiveCall of = call(Collective::kAllReduce, bytes);
-          const auto schedule = plan(group.communicator(), of, "hierarchical", channels);
-          EXPECT_EQ(verify(*schedule, of).value_or("none"), "none");
-        }
-      }
-    }
-  }
 }
 
 // 4 nodes of 4: S/4 in each of 3 rounds inside, S/16 in each of 3 rounds between, and back.

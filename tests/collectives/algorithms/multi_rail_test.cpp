@@ -15,23 +15,6 @@ CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
   return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
 }
 
-const std::vector<std::vector<int>> kNodes{{4}, {4, 4}, {2, 2, 2}, {8, 8}, {1, 1, 1}, {3, 2}, {5, 2, 1}, {2, 5, 3, 5}};
-
-TEST(MultiRailTest, DataEndRightOnNodesOfEqualAndOfOtherSizes) {
-  for (const std::vector<int>& nodes : kNodes) {
-    for (const bool dealt_out : {false, true}) {
-      for (const int channels : {1, 3}) {
-        const Group group{nodes, channels, dealt_out};
-        for (const Bytes bytes : {4_B, 1000_B, 4096_B}) {
-          const CollectiveCall of = call(Collective::kAllReduce, bytes);
-          const auto schedule = plan(group.communicator(), of, "multi_rail", channels);
-          EXPECT_EQ(verify(*schedule, of).value_or("none"), "none");
-        }
-      }
-    }
-  }
-}
-
 // Four GPUs and two NICs on a node: gpu0, gpu1 - switch 0 - nic0; gpu2, gpu3 - switch 1 - nic1, and the switches joined.
 net::Topology two_rails(int nodes) {
   net::TopologyBuilder builder;

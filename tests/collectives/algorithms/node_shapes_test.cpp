@@ -67,6 +67,26 @@ TEST(NodeShapesTest, DataEndRight) {
   }
 }
 
+// Algorithms that treat ranks of one node and of others apart: more shapes, on one channel and on several.
+TEST(NodeShapesTest, DataEndRightInHierarchies) {
+  for (const auto& shape :
+       std::vector<std::vector<int>>{{4}, {4, 4}, {2, 2, 2}, {8, 8}, {1, 1, 1}, {3, 2}, {5, 2, 1}, {2, 5, 3, 5}}) {
+    for (const bool dealt_out : {false, true}) {
+      for (const int channels : {1, 3}) {
+        const Group group{shape, channels, dealt_out};
+        SCOPED_TRACE(text(shape) + (dealt_out ? ", ranks dealt out" : ""));
+        for (const std::string name : {"hierarchical", "multi_rail", "deepep_dispatch", "deepep_combine"}) {
+          const bool reduces = make_algorithm(name)->supports(Collective::kAllReduce);
+          for (const Bytes bytes : {4_B, 1000_B, 4096_B}) {
+            const CollectiveCall call{.kind = reduces ? Collective::kAllReduce : Collective::kAllToAll, .bytes = bytes};
+            expect_right(group.communicator(), call, {.algorithm = name, .channels = channels});
+          }
+        }
+      }
+    }
+  }
+}
+
 // A chunk, a loop of n chunks, and 4 B less and more of each.
 TEST(NodeShapesTest, DataEndRightAroundTheEndsOfChunksAndLoops) {
   for (const auto& shape : std::vector<std::vector<int>>{{4}, {2, 2, 2}}) {

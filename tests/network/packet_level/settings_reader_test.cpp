@@ -44,7 +44,7 @@ TEST(SettingsReaderTest, AnEmptyPfcSectionMakesEveryPriorityLossless) {
   const PfcSettings settings = read("pfc: {}").pfc;
   EXPECT_EQ(settings.priorities, 0xFF);
   EXPECT_FALSE(settings.headroom);
-  EXPECT_FALSE(settings.auto_headroom);
+  EXPECT_FALSE(settings.compute_headroom);
   EXPECT_EQ(read("pfc: {enabled: false}").pfc.priorities, 0);
 }
 
@@ -66,7 +66,7 @@ TEST(SettingsReaderTest, XonFollowsXoffAndNeverPassesIt) {
   EXPECT_EQ(errors("pfc: {xoff: 2 kB, xon: 2001 B}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, HeadroomMayBeLeftToEachLink) { EXPECT_TRUE(read("pfc: {headroom: auto}").pfc.auto_headroom); }
+TEST(SettingsReaderTest, HeadroomMayBeLeftToEachLink) { EXPECT_TRUE(read("pfc: {headroom: auto}").pfc.compute_headroom); }
 
 TEST(SettingsReaderTest, ADynamicThresholdNeedsABufferToShare) {
   EXPECT_EQ(errors("pfc: {threshold: dynamic, alpha: 0.125}").size(), 1U);

@@ -1,0 +1,33 @@
+#include "sim/apps/measured_logs.h"
+
+#include <CLI/CLI.hpp>
+
+namespace weft::apps {
+
+void add_measured_logs(CLI::App& command, MeasuredLogs& logs) {
+  command.add_option("MEASUREMENTS", logs.files, "Logs of nccl-tests, or a measurements.yaml that lists them")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--cluster,-c", logs.cluster, "Cluster file")->required()->type_name("FILE");
+}
+
+plan::MeasurementSet read_logs(const MeasuredLogs& logs, const CommonOptions& common) {
+  return plan::read_measurements(logs.files, plan::parse_nccl_settings(common.nccl));
+}
+
+net::Cluster load_cluster(const MeasuredLogs& logs, const plan::MeasurementSet& set, const CommonOptions& common,
+                          const plan::Overrides& overrides, Diagnostics& diagnostics) {
+  net::Cluster cluster = plan::load_cluster(logs.cluster, overrides, diagnostics);
+  for (const Diagnostic& warning : set.warnings) diagnostics.warning(warning);
+  print_warnings(diagnostics, common);
+  static_cast<void>(plan::nccl_settings(cluster, overrides));  // names and values are known ones
+  return cluster;
+}
+
+plan::PredictOptions predict_options(const plan::Overrides& overrides) {
+  return {.grain = overrides.grain.value_or(coll::Grain::kAuto),
+          .seed = overrides.seed.value_or(1),
+          .shuffle_ties = overrides.shuffle_ties.value_or(0)};
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,130 @@
+#include "sim/network/packet_level/buffers.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft::net {
+namespace {
+
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max() / 4;
+
+}  // namespace
+
+Buffers::Buffers(const Topology& topology, const PacketSettings& settings)
+    : topology_{topology},
+      settings_{settings},
+      capacity_{settings.switches.buffer ? settings.switches.buffer->count() : kUnbounded},
+      ingresses_(topology.link_count()),
+      memories_(topology.device_count()) {
+  for (std::size_t i = 0; i < ingresses_.size(); ++i) ingresses_[i].device = topology.link(LinkId::from_index(i)).to.value();
+}
+
+// Dynamic: alpha x what is free of the memory that ports share, as Choudhury and Hahne have it (network-models §2.4).
+std::int64_t Buffers::threshold(const Memory& memory) const {
+  if (!settings_.pfc.dynamic) return settings_.pfc.xoff.count();
+  return static_cast<std::int64_t>(settings_.pfc.alpha *
+                                   static_cast<double>(std::max<std::int64_t>(capacity_ - memory.shared, 0)));
+}
+
+std::int64_t Buffers::shared_of(const Ingress& ingress, int priority) const {
+  const std::int64_t used = ingress.used[static_cast<std::size_t>(priority)];
+  return settings_.pfc.dynamic ? std::max<std::int64_t>(used - settings_.pfc.reserved.count(), 0) : used;
+}
+
+std::int64_t Buffers::headroom(LinkId link) const {
+  const PfcSettings& pfc = settings_.pfc;
+  if (!pfc.compute_headroom) return pfc.headroom ? pfc.headroom->count() : kUnbounded;
+  // network-models §2.5: the cable's bytes both ways, a packet that the frame waits for, one that the peer has begun, the
+  // peer's response, and the frame itself.
+  const LinkSpec& spec = topology_.spec(link);
+  const double rate = spec.rate.bytes_per_ps();
+  const std::int64_t packet = (spec.packet + spec.overhead).count();
+  return static_cast<std::int64_t>(2.0 * rate * static_cast<double>(spec.latency.ps()) +
+                                   rate * static_cast<double>(pfc.response.ps())) +
+         2 * packet + pfc.frame.count();
+}
+
+// Above the threshold a packet goes to the headroom, and the ingress pauses. With a static threshold the packet that crosses it
+// still counts as below, as in the conventions of network-models §7: pause where bytes > X_off after a packet.
+Buffers::Admission Buffers::admit_lossless(Ingress& ingress, LinkId link, int priority, std::int64_t size) {
+  const auto p = static_cast<std::size_t>(priority);
+  Memory& memory = memories_[ingress.device];
+  const PfcSettings& pfc = settings_.pfc;
+  const std::int64_t limit = threshold(memory);
+  if (!pfc.dynamic) {
+    if (ingress.used[p] + size > limit && ingress.used[p] + size - limit > headroom(link)) return {.accepted = false};
+    ingress.used[p] += size;
+    return {.accepted = true, .pause = ingress.used[p] > limit};
+  }
+  const std::int64_t reserved = pfc.reserved.count();
+  const std::int64_t before = shared_of(ingress, priority);
+  const std::int64_t after = std::max<std::int64_t>(ingress.used[p] + size - reserved, 0);
+  if (ingress.headroom[p] == 0 && (after == 0 || after <= limit)) {
+    ingress.used[p] += size;
+    memory.shared += after - before;
+    return {.accepted = true, .pause = after > 0 && after >= threshold(memory)};
+  }
+  if (ingress.headroom[p] + size > headroom(link)) return {.accepted = false, .pause = true};
+  ingress.headroom[p] += size;
+  return {.accepted = true, .pause = true};
+}
+
+Buffers::Admission Buffers::admit(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
+  Ingress& ingress = ingresses_[link.index()];
+  Memory& memory = memories_[ingress.device];
+  const SwitchSettings& switches = settings_.switches;
+  if (memory.used + size > capacity_) return {.accepted = false};
+  if (switches.queue_limit && queued + size > switches.queue_limit->count()) return {.accepted = false};
+  Admission admission;
+  if ((settings_.pfc.priorities & priority_bit(priority)) != 0) {
+    admission = admit_lossless(ingress, link, priority, size);
+    if ((ingress.pausing & priority_bit(priority)) != 0) {
+      admission.pause = false;
+    } else if (admission.pause) {
+      ingress.pausing |= priority_bit(priority);
+    }
+    if (!admission.accepted) return admission;
+  } else {
+    if (switches.egress_alpha > 0 && capacity_ != kUnbounded &&
+        static_cast<double>(queued + size) > switches.egress_alpha * static_cast<double>(capacity_ - memory.used)) {
+      return {.accepted = false};
+    }
+    ingress.used[static_cast<std::size_t>(priority)] += size;
+  }
+  memory.used += size;
+  ingress.total += size;
+  ingress.peak = std::max(ingress.peak, ingress.total);
+  return admission;
+}
+
+bool Buffers::release(LinkId link, int priority, std::int64_t size) {
+  Ingress& ingress = ingresses_[link.index()];
+  Memory& memory = memories_[ingress.device];
+  const auto p = static_cast<std::size_t>(priority);
+  memory.used -= size;
+  ingress.total -= size;
+  const PfcSettings& pfc = settings_.pfc;
+  if ((pfc.priorities & priority_bit(priority)) == 0) {
+    ingress.used[p] -= size;
+    return false;
+  }
+  // Headroom is given back first, then what is shared, then the reserve (network-models §2.5).
+  const std::int64_t from_headroom = std::min(ingress.headroom[p], size);
+  ingress.headroom[p] -= from_headroom;
+  const std::int64_t before = shared_of(ingress, priority);
+  ingress.used[p] -= size - from_headroom;
+  const std::int64_t after = shared_of(ingress, priority);
+  if (pfc.dynamic) memory.shared += after - before;
+  if ((ingress.pausing & priority_bit(priority)) == 0) return false;
+  const bool resume = pfc.dynamic
+                          ? ingress.headroom[p] == 0 && (after == 0 || after + pfc.hysteresis.count() <= threshold(memory))
+                          : ingress.used[p] <= pfc.xon.count();
+  if (resume) ingress.pausing &= static_cast<PriorityMask>(~priority_bit(priority));
+  return resume;
+}
+
+void Buffers::reset_peaks() {
+  for (Ingress& ingress : ingresses_) ingress.peak = ingress.total;
+}
+
+}  // namespace weft::net

@@ -1,0 +1,65 @@
+// The packet memory of switches, counted twice: by ingress port and priority, where pauses come from, and by switch and egress
+// queue, where drops come from (network-models §2.1, §2.3-§2.5). Arithmetic only: who sends the pause is the network's
+// business.
+//
+// Model: a packet is counted from the moment a device has taken it in until its last bit has left; memory is not cut into
+// cells.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/network/packet_level/settings.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+class Buffers {
+ public:
+  Buffers(const Topology& topology, const PacketSettings& settings);
+
+  struct Admission {
+    bool accepted = true;
+    bool pause = false;  // the ingress has just gone over its threshold
+  };
+  // A packet of `size` that came over `ingress` and joins a queue of `queued` bytes.
+  Admission admit(LinkId ingress, int priority, std::int64_t size, std::int64_t queued);
+  // It has left. True: the ingress may be resumed.
+  bool release(LinkId ingress, int priority, std::int64_t size);
+
+  [[nodiscard]] std::int64_t ingress_bytes(LinkId link) const { return ingresses_[link.index()].total; }
+  [[nodiscard]] std::int64_t peak_ingress_bytes(LinkId link) const { return ingresses_[link.index()].peak; }
+  [[nodiscard]] bool pauses(LinkId link, int priority) const {
+    return (ingresses_[link.index()].pausing & priority_bit(priority)) != 0;
+  }
+  [[nodiscard]] std::int64_t headroom(LinkId link) const;
+  void reset_peaks();
+
+ private:
+  struct Ingress {
+    std::array<std::int64_t, kPriorities> used{};      // reserve and shared memory
+    std::array<std::int64_t, kPriorities> headroom{};  // above the threshold
+    std::int64_t total = 0;
+    std::int64_t peak = 0;
+    std::uint32_t device = 0;
+    PriorityMask pausing = 0;
+  };
+  struct Memory {
+    std::int64_t used = 0;    // all of it
+    std::int64_t shared = 0;  // beyond the ingresses' reserves, headroom left out
+  };
+
+  [[nodiscard]] std::int64_t threshold(const Memory& memory) const;
+  [[nodiscard]] std::int64_t shared_of(const Ingress& ingress, int priority) const;
+  Admission admit_lossless(Ingress& ingress, LinkId link, int priority, std::int64_t size);
+
+  const Topology& topology_;
+  const PacketSettings& settings_;
+  std::int64_t capacity_;
+  std::vector<Ingress> ingresses_;  // by link
+  std::vector<Memory> memories_;    // by device
+};
+
+}  // namespace weft::net

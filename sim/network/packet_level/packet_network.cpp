@@ -1,0 +1,583 @@
+#include "sim/network/packet_level/packet_network.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "sim/core/error.h"
+#include "sim/network/link_type.h"
+
+namespace weft::net {
+namespace {
+
+constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // a byte's bits times the picoseconds of a second
+constexpr std::uint32_t kNoRecord = 0xFFFF'FFFF;
+constexpr std::size_t kMostPauseRecords = 4'000'000;
+
+bool is_fabric_switch(const Topology& topology, DeviceId device) { return topology.kind(device) == DeviceKind::kSwitch; }
+
+bool is_inside(const Topology& topology, LinkId link) {
+  const Link& ends = topology.link(link);
+  return topology.host_of(ends.from) >= 0 && topology.host_of(ends.from) == topology.host_of(ends.to);
+}
+
+// Where a lost packet is not the switches' doing, flow control is by credits: inside hosts, and on InfiniBand.
+bool has_credits(const Topology& topology, LinkId link, const CreditSettings& settings) {
+  return is_inside(topology, link) || settings.enabled || topology.spec(link).type == "infiniband";
+}
+
+}  // namespace
+
+PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed,
+                             bool telemetry)
+    : simulator_{simulator},
+      topology_{topology},
+      settings_{settings},
+      seed_{seed},
+      component_{simulator.add_component("packets")},
+      buffers_{topology, settings},
+      ports_(topology.link_count()),
+      wires_(topology.link_count()),
+      counters_(topology.link_count()),
+      queued_(topology.link_count(), 0),
+      stamps_{telemetry} {
+  bool any_credits = false;
+  for (std::size_t i = 0; i < wires_.size(); ++i) {
+    const LinkId id = LinkId::from_index(i);
+    const Link& link = topology.link(id);
+    const LinkSpec& spec = topology.spec(id);
+    const Forwarding& forwarding = topology.forwarding(link.to);
+    Wire& wire = wires_[i];
+    wire.rate = static_cast<std::uint64_t>(spec.rate.bits_per_second());
+    wire.latency = spec.latency.ps();
+    wire.forward = forwarding.latency.ps();
+    wire.header = transmission_time(forwarding.header, spec.rate).ps();
+    wire.cut_through = !forwarding.store_and_forward;
+    wire.from = link.from.value();
+    wire.to = link.to.value();
+    wire.switch_ahead = is_fabric_switch(topology, link.to) ||
+                        (topology.kind(link.to) == DeviceKind::kNic && is_fabric_switch(topology, link.from));
+    wire.switch_behind = is_fabric_switch(topology, link.from);
+    wire.credits = has_credits(topology, id, settings.credits);
+    any_credits |= wire.credits;
+    wire.full_payload = static_cast<std::int32_t>(spec.packet.count());
+    wire.full_size = 0;
+    wire.full_size = wire_size(id, wire.full_payload);
+  }
+  if (settings.switches.scheduling == Scheduling::kDwrr) deficits_.resize(wires_.size());
+  if (!any_credits) return;
+  credits_.resize(wires_.size());
+  for (std::size_t i = 0; i < wires_.size(); ++i) {
+    const Wire& wire = wires_[i];
+    if (!wire.credits) continue;
+    // Enough for the link's full rate: what is on the way until a packet that begins now has left the far device and its credit
+    // is back, and two packets more (network-models §4).
+    const double packet_ps = static_cast<double>(wire.full_size) * 8e12 / static_cast<double>(wire.rate);
+    const double loop = 2 * static_cast<double>(wire.latency) + static_cast<double>(wire.forward + wire.header) + 4 * packet_ps;
+    const auto bytes = static_cast<std::int64_t>(loop * static_cast<double>(wire.rate) / 8e12);
+    const std::int64_t automatic = blocks_of(bytes) + 2 * blocks_of(wire.full_size);
+    credits_[i].blocks.fill(is_inside(topology, LinkId::from_index(i)) ? automatic
+                                                                       : settings.credits.credits.value_or(automatic));
+  }
+}
+
+std::int64_t PacketNetwork::blocks_of(std::int64_t size) const {
+  const std::int64_t block = settings_.credits.block.count();
+  return (size + block - 1) / block;
+}
+
+// Payload with the headers of the link's own packets, and what the protocol loses besides: for a full packet just
+// payload / efficiency, as in flow fidelity.
+std::int32_t PacketNetwork::wire_size(LinkId link, std::int32_t payload) const {
+  const Wire& wire = wires_[link.index()];
+  if (payload == wire.full_payload && wire.full_size != 0) return wire.full_size;
+  const LinkSpec& spec = topology_.spec(link);
+  const std::int64_t unit = std::max<std::int64_t>(spec.packet.count(), 1);
+  const std::int64_t pieces = std::max<std::int64_t>((payload + unit - 1) / unit, 1);
+  const std::int64_t with_headers = payload + pieces * spec.overhead.count() + settings_.transport.telemetry.count();
+  const double packet = static_cast<double>(unit);
+  const double rest = spec.efficiency * (packet + static_cast<double>(spec.overhead.count())) / packet;
+  if (rest >= 1.0 - 1e-12) return static_cast<std::int32_t>(with_headers);
+  return static_cast<std::int32_t>(std::ceil(static_cast<double>(with_headers) / rest));
+}
+
+void PacketNetwork::schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra) {
+  simulator_.schedule(at, phase, component_, *this,
+                      static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(extra) << 32 | index);
+}
+
+void PacketNetwork::on_event(std::uint64_t payload) {
+  const auto index = static_cast<std::uint32_t>(payload);
+  const auto extra = static_cast<std::uint32_t>(payload >> 32) & 0xFF'FFFF;
+  switch (static_cast<EventKind>(payload >> 56)) {
+    case EventKind::kPortFree:
+      port_free(index);
+      break;
+    case EventKind::kArrival:
+      arrival(index);
+      break;
+    case EventKind::kLate:
+      join(endpoints_->route(packets_[index], DeviceId{wires_[packets_[index].ingress.index()].to}), index);
+      break;
+    case EventKind::kPause:
+      set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
+      break;
+    case EventKind::kForced: {
+      Port& port = ports_[index];
+      const PriorityMask before = paused(LinkId{index});
+      const auto bits = static_cast<PriorityMask>(extra >> 1);
+      port.forced = static_cast<PriorityMask>((extra & 1) != 0 ? port.forced | bits : port.forced & ~bits);
+      note_pause(index, before);
+      try_start(index);
+      break;
+    }
+    case EventKind::kCredit:
+      credits_[index].blocks[extra >> 21] += extra & 0x1F'FFFF;
+      try_start(index);
+      break;
+    case EventKind::kDeadlockCheck:
+      check_pending_ = false;
+      look_for_deadlock();
+      break;
+  }
+}
+
+void PacketNetwork::offer(LinkId link, int priority) {
+  Port& port = ports_[link.index()];
+  port.offered |= priority_bit(priority);
+  if (!port.busy) try_start(link.value());
+}
+
+void PacketNetwork::change_queue(std::uint32_t link, int priority, std::int64_t by) {
+  Counters& counters = counters_[link];
+  const std::int64_t now = simulator_.now().ps();
+  counters.queue_byte_ps += static_cast<double>(queued_[link]) * static_cast<double>(now - counters.changed);
+  counters.changed = now;
+  queued_[link] += by;
+  ports_[link].queues[static_cast<std::size_t>(priority)].bytes += by;
+  counters.peak = std::max(counters.peak, queued_[link]);
+}
+
+void PacketNetwork::enqueue(LinkId id, PacketId packet) {
+  const std::uint32_t link = id.value();
+  Port& port = ports_[link];
+  Packet& p = packets_[packet];
+  if (port.failed) {
+    drop(packet, link);
+    return;
+  }
+  p.at = simulator_.now();
+  p.next = kNoPacket;
+  Queue& queue = port.queues[p.priority];
+  if (queue.head == kNoPacket) {
+    queue.head = packet;
+    port.waiting |= priority_bit(p.priority);
+  } else {
+    packets_[queue.tail].next = packet;
+  }
+  queue.tail = packet;
+  change_queue(link, p.priority, p.size);
+  if (settings_.ecn.at_enqueue) mark(link, p, queue.bytes);
+  if (!port.busy) try_start(link);
+}
+
+bool PacketNetwork::prefetch(std::uint32_t link, int priority) {
+  const PacketId packet = endpoints_->pull(LinkId{link}, priority);
+  Port& port = ports_[link];
+  if (packet == kNoPacket) {
+    port.offered &= static_cast<PriorityMask>(~priority_bit(priority));
+    return false;
+  }
+  Packet& p = packets_[packet];
+  p.at = simulator_.now();
+  p.next = kNoPacket;
+  Queue& queue = port.queues[static_cast<std::size_t>(priority)];
+  queue.head = queue.tail = packet;
+  port.waiting |= priority_bit(priority);
+  change_queue(link, priority, p.size);
+  return true;
+}
+
+bool PacketNetwork::has_credit(std::uint32_t link, int priority, const Packet& packet) const {
+  if (!wires_[link].credits) return true;
+  return credits_[link].blocks[static_cast<std::size_t>(priority)] >= blocks_of(packet.size);
+}
+
+// The highest priority that may send, has a packet, and has the credits for it.
+int PacketNetwork::choose(Port& port, std::uint32_t link, PriorityMask able) {
+  while (able != 0) {
+    const int priority = std::bit_width(able) - 1;
+    able &= static_cast<PriorityMask>(~priority_bit(priority));
+    const Queue& queue = port.queues[static_cast<std::size_t>(priority)];
+    if (queue.head == kNoPacket && !prefetch(link, priority)) continue;
+    if (has_credit(link, priority, packets_[queue.head])) return priority;
+  }
+  return -1;
+}
+
+// Deficit round robin (Shreedhar and Varghese 1995), deficits in bytes. A priority's turn adds its weight's share of a full
+// packet, scaled so that the smallest weight gets one whole packet; it sends as long as its deficit lasts.
+int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able) {
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    if ((able & priority_bit(priority)) == 0) continue;
+    const Queue& queue = port.queues[static_cast<std::size_t>(priority)];
+    if ((queue.head == kNoPacket && !prefetch(link, priority)) || !has_credit(link, priority, packets_[queue.head])) {
+      able &= static_cast<PriorityMask>(~priority_bit(priority));
+    }
+  }
+  if (able == 0) return -1;
+  auto& deficits = deficits_[link];
+  const auto& weights = settings_.switches.weights;
+  const double least = *std::ranges::min_element(weights);
+  while (true) {
+    const auto turn = static_cast<std::size_t>(port.turn);
+    if ((able & priority_bit(port.turn)) != 0) {
+      const double size = packets_[port.queues[turn].head].size;
+      if (deficits[turn] >= size) {
+        deficits[turn] -= size;
+        return port.turn;
+      }
+    } else if (port.queues[turn].head == kNoPacket) {
+      deficits[turn] = 0;
+    }
+    port.turn = static_cast<std::uint8_t>((port.turn + 1) % kPriorities);
+    if ((able & priority_bit(port.turn)) != 0) deficits[port.turn] += weights[port.turn] / least * wires_[link].full_size;
+  }
+}
+
+void PacketNetwork::try_start(std::uint32_t link) {
+  Port& port = ports_[link];
+  if (port.busy || port.failed) return;
+  const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
+  if (able == 0) return;
+  const int priority = deficits_.empty() ? choose(port, link, able) : choose_dwrr(port, link, able);
+  if (priority >= 0) start(link, priority);
+}
+
+void PacketNetwork::start(std::uint32_t link, int priority) {
+  Port& port = ports_[link];
+  const Wire& wire = wires_[link];
+  Counters& counters = counters_[link];
+  Queue& queue = port.queues[static_cast<std::size_t>(priority)];
+  const PacketId packet = queue.head;
+  Packet& p = packets_[packet];
+  queue.head = p.next;
+  if (queue.head == kNoPacket) {
+    queue.tail = kNoPacket;
+    port.waiting &= static_cast<PriorityMask>(~priority_bit(priority));
+  }
+  const Time now = simulator_.now();
+  counters.wait_ps += static_cast<double>((now - p.at).ps());
+  if (!settings_.ecn.at_enqueue) mark(link, p, queue.bytes);
+  if (stamps_ && wire.switch_behind && p.kind == PacketKind::kData && p.stamps < kMaxTelemetryHops) {
+    const std::size_t at = packet * kMaxTelemetryHops + p.stamps++;
+    if (telemetry_.size() <= at) telemetry_.resize(packets_.capacity() * kMaxTelemetryHops);
+    telemetry_[at] = {counters.bytes + p.size, queued_[link] - p.size, now,
+                      Bandwidth::from_bits_per_second(static_cast<std::int64_t>(wire.rate))};
+  }
+  if (wire.credits) credits_[link].blocks[static_cast<std::size_t>(priority)] -= blocks_of(p.size);
+
+  // Bits are counted from the start of a burst and rounded down once, so that errors do not add up packet by packet.
+  if (port.free_at != now) port.bits_left = 0;
+  const std::uint64_t bits = static_cast<std::uint64_t>(p.size) * kBitPicoseconds + port.bits_left;
+  port.bits_left = bits % wire.rate;
+  const std::int64_t taken = static_cast<std::int64_t>(bits / wire.rate);
+  const Time end = std::max(now + Duration::from_ps(taken), p.tail);
+
+  port.busy = true;
+  port.free_at = end;
+  port.release_ingress = p.ingress;
+  port.release_size = p.size;
+  port.release_priority = static_cast<std::uint8_t>(priority);
+  port.left_message = kNoPacket;
+  if (p.last && !p.ingress.valid() && p.kind == PacketKind::kData) {
+    port.left_flow = p.flow;
+    port.left_message = p.message;
+  }
+  counters.bytes += p.size;
+  ++counters.packets;
+  counters.busy += (end - now).ps();
+  ++hops_;
+  schedule(end, Phase::kCompletion, EventKind::kPortFree, link);
+  put_on_wire(link, packet, now, end);
+}
+
+void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end) {
+  Port& port = ports_[link];
+  const Wire& wire = wires_[link];
+  Packet& p = packets_[packet];
+  p.tail = end + Duration::from_ps(wire.latency);
+  p.at = p.tail;
+  if (endpoints_->destination(p).value() != wire.to) {
+    const std::int64_t head = begin.ps() + wire.latency + std::min(wire.header, (end - begin).ps());
+    p.at = Time::from_ps((wire.cut_through ? head : p.tail.ps()) + wire.forward);
+  }
+  p.ingress = LinkId{link};
+  p.next = kNoPacket;
+  if (port.wire_head == kNoPacket) {
+    port.wire_head = packet;
+    schedule(p.at, Phase::kDelivery, EventKind::kArrival, link);
+  } else {
+    p.at = std::max(p.at, packets_[port.wire_tail].at);
+    packets_[port.wire_tail].next = packet;
+  }
+  port.wire_tail = packet;
+}
+
+// RED on the instantaneous queue, the packet itself included (network-models §2.6).
+void PacketNetwork::mark(std::uint32_t link, Packet& packet, std::int64_t queued) {
+  const EcnSettings& ecn = settings_.ecn;
+  if ((ecn.priorities & priority_bit(packet.priority)) == 0 || !wires_[link].switch_behind) return;
+  if (packet.kind != PacketKind::kData || queued <= ecn.kmin.count()) return;
+  if (queued <= ecn.kmax.count()) {
+    const double share = static_cast<double>(queued - ecn.kmin.count()) / static_cast<double>((ecn.kmax - ecn.kmin).count());
+    if (!random(link).chance(ecn.pmax * share)) return;
+  }
+  packet.marked = true;
+  ++counters_[link].marks;
+}
+
+void PacketNetwork::port_free(std::uint32_t link) {
+  Port& port = ports_[link];
+  port.busy = false;
+  const LinkId ingress = port.release_ingress;
+  const int priority = port.release_priority;
+  const std::int64_t size = port.release_size;
+  const std::uint32_t left = port.left_message;
+  const std::uint32_t flow = port.left_flow;
+  change_queue(link, priority, -size);
+  if (ingress.valid()) release(ingress, priority, size);
+  if (!port.busy) try_start(link);
+  if (left != kNoPacket) endpoints_->message_left(flow, left);
+}
+
+void PacketNetwork::arrival(std::uint32_t link) {
+  Port& port = ports_[link];
+  const PacketId packet = port.wire_head;
+  if (packet == kNoPacket) return;  // lost with the link
+  Packet& p = packets_[packet];
+  port.wire_head = p.next;
+  if (port.wire_head == kNoPacket) {
+    port.wire_tail = kNoPacket;
+  } else {
+    schedule(packets_[port.wire_head].at, Phase::kDelivery, EventKind::kArrival, link);
+  }
+  ++p.hop;
+  const bool at_end = endpoints_->destination(p).value() == wires_[link].to;
+  if (!rules_.empty() && ruled_out(p, link, at_end)) {
+    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    drop(packet, link);
+    return;
+  }
+  if (at_end) {
+    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    endpoints_->receive(packet, LinkId{link});
+    return;
+  }
+  pass_on(packet, link);
+}
+
+void PacketNetwork::pass_on(PacketId packet, std::uint32_t link) {
+  Packet& p = packets_[packet];
+  const LinkId out = endpoints_->route(p, DeviceId{wires_[link].to});
+  // A faster link must not run dry in the middle of a packet: it is stored first (network-models §2.2).
+  if (p.tail > simulator_.now() && wires_[out.index()].rate > wires_[link].rate) {
+    schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
+    return;
+  }
+  join(out, packet);
+}
+
+void PacketNetwork::join(LinkId out, PacketId packet) {
+  Packet& p = packets_[packet];
+  const LinkId in = p.ingress;
+  const std::int32_t came = p.size;
+  if (p.kind == PacketKind::kData) p.size = wire_size(out, p.payload);
+  if (wires_[in.index()].switch_ahead) {
+    const Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, ports_[out.index()].queues[p.priority].bytes);
+    if (admission.pause) send_pause(in, p.priority, true);
+    if (!admission.accepted) {
+      if (wires_[in.index()].credits) return_credit(in, p.priority, came);
+      drop(packet, in.value());
+      return;
+    }
+  }
+  enqueue(out, packet);
+}
+
+// A packet that came over `ingress` has left the device, or was lost there.
+void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size) {
+  const Wire& wire = wires_[ingress.index()];
+  if (wire.switch_ahead && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
+  if (wire.credits) return_credit(ingress, priority, size);
+}
+
+void PacketNetwork::return_credit(LinkId link, int priority, std::int64_t size) {
+  const Wire& back = wires_[topology_.link(link).twin.index()];
+  const auto bits = static_cast<std::uint64_t>(settings_.credits.update.count()) * kBitPicoseconds;
+  const Duration travel = Duration::from_ps(static_cast<std::int64_t>(bits / back.rate) + back.latency);
+  const auto blocks = static_cast<std::uint32_t>(blocks_of(size));
+  schedule(simulator_.now() + travel, Phase::kDelivery, EventKind::kCredit, link.value(),
+           static_cast<std::uint32_t>(priority) << 21 | blocks);
+}
+
+void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
+  const PfcSettings& pfc = settings_.pfc;
+  const LinkId back = topology_.link(ingress).twin;
+  const Wire& wire = wires_[back.index()];
+  Time at = simulator_.now();
+  if (pfc.frame > Bytes{}) {
+    if (ports_[back.index()].busy) at = std::max(at, ports_[back.index()].free_at);
+    at += Duration::from_ps(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(pfc.frame.count()) * kBitPicoseconds / wire.rate));
+  }
+  at += Duration::from_ps(wire.latency) + pfc.response;
+  schedule(at, Phase::kDelivery, EventKind::kPause, ingress.value(),
+           static_cast<std::uint32_t>(priority) << 1 | static_cast<std::uint32_t>(on));
+}
+
+void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
+  const PriorityMask before = paused(LinkId{link});
+  Port& port = ports_[link];
+  const PriorityMask bit = priority_bit(priority);
+  port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
+  note_pause(link, before);
+  if (!on) try_start(link);
+}
+
+void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
+  const PriorityMask after = paused(LinkId{link});
+  if (open_pauses_.empty()) {
+    open_pauses_.resize(ports_.size());
+    for (auto& records : open_pauses_) records.fill(kNoRecord);
+  }
+  Counters& counters = counters_[link];
+  const Time now = simulator_.now();
+  if (before == 0 && after != 0) counters.paused_since = now.ps();
+  if (before != 0 && after == 0) counters.paused += now.ps() - counters.paused_since;
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    const PriorityMask bit = priority_bit(priority);
+    std::uint32_t& record = open_pauses_[link][static_cast<std::size_t>(priority)];
+    if ((after & bit) != 0 && (before & bit) == 0 && pauses_.size() < kMostPauseRecords) {
+      record = static_cast<std::uint32_t>(pauses_.size());
+      pauses_.push_back({LinkId{link}, priority, now, Time::max()});
+    } else if ((after & bit) == 0 && (before & bit) != 0 && record != kNoRecord) {
+      pauses_[record].end = now;
+      record = kNoRecord;
+    }
+  }
+  if (after != 0 && !check_pending_ && !deadlock_) {
+    check_pending_ = true;
+    schedule(now + settings_.pfc.deadlock_after, Phase::kSample, EventKind::kDeadlockCheck, 0);
+  }
+}
+
+void PacketNetwork::force_pause(const ForcedPause& pause) {
+  const std::uint32_t bits = pause.priority < 0 ? 0xFFU : priority_bit(pause.priority);
+  schedule(pause.at, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1 | 1U);
+  if (pause.duration != Duration::max()) {
+    schedule(pause.at + pause.duration, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1);
+  }
+}
+
+void PacketNetwork::add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow) {
+  rules_.push_back({.rule = rule, .flow = flow, .taken = std::vector<bool>(rule.packets.size(), false)});
+}
+
+// Rules without a link apply where the packet ends, so that each transmission is judged once.
+bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_end) {
+  if (packet.kind != PacketKind::kData) return false;
+  const Time now = simulator_.now();
+  bool lost = false;
+  for (Rule& each : rules_) {
+    const DropRule& rule = each.rule;
+    if (rule.link.valid() ? rule.link.value() != link : !at_end) continue;
+    if ((each.flow && *each.flow != packet.flow) || now < rule.from || now >= rule.until) continue;
+    if (rule.every > 0 && !packet.again && (packet.sequence + 1) % rule.every == 0) lost = true;
+    if (rule.probability > 0 && random(link).chance(rule.probability)) lost = true;
+    for (std::size_t i = 0; i < rule.packets.size(); ++i) {
+      if (rule.packets[i] != packet.sequence || each.taken[i]) continue;
+      each.taken[i] = true;
+      lost = true;
+    }
+  }
+  return lost;
+}
+
+void PacketNetwork::drop(PacketId packet, std::uint32_t link) {
+  ++counters_[link].drops;
+  endpoints_->lost(packets_[packet]);
+  packets_.destroy(packet);
+}
+
+void PacketNetwork::fail(LinkId id) {
+  const std::uint32_t link = id.value();
+  Port& port = ports_[link];
+  port.failed = true;
+  for (PacketId packet = port.wire_head; packet != kNoPacket;) {
+    const PacketId next = packets_[packet].next;
+    drop(packet, link);
+    packet = next;
+  }
+  port.wire_head = port.wire_tail = kNoPacket;
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    Queue& queue = port.queues[static_cast<std::size_t>(priority)];
+    for (PacketId packet = queue.head; packet != kNoPacket;) {
+      const Packet& p = packets_[packet];
+      const PacketId next = p.next;
+      change_queue(link, priority, -p.size);
+      if (p.ingress.valid()) release(p.ingress, priority, p.size);
+      drop(packet, link);
+      packet = next;
+    }
+    queue.head = queue.tail = kNoPacket;
+  }
+  port.waiting = 0;
+}
+
+PortCounters PacketNetwork::counters(LinkId link) const {
+  const Counters& counted = counters_[link.index()];
+  const std::int64_t now = simulator_.now().ps();
+  PortCounters out;
+  out.bytes = counted.bytes;
+  out.packets = counted.packets;
+  out.busy = Duration::from_ps(counted.busy);
+  out.peak_queue_bytes = counted.peak;
+  out.queue_byte_ps =
+      counted.queue_byte_ps + static_cast<double>(queued_[link.index()]) * static_cast<double>(now - counted.changed);
+  out.wait_ps = counted.wait_ps;
+  out.peak_ingress_bytes = buffers_.peak_ingress_bytes(link);
+  out.marks = counted.marks;
+  out.drops = counted.drops;
+  out.paused = Duration::from_ps(counted.paused + (paused(link) != 0 ? now - counted.paused_since : 0));
+  return out;
+}
+
+void PacketNetwork::reset_peaks() {
+  for (std::size_t i = 0; i < counters_.size(); ++i) counters_[i].peak = queued_[i];
+  buffers_.reset_peaks();
+}
+
+std::span<const HopTelemetry> PacketNetwork::telemetry(PacketId packet) const {
+  const std::size_t first = packet * kMaxTelemetryHops;
+  if (!stamps_ || packets_[packet].stamps == 0) return {};
+  return {telemetry_.data() + first, packets_[packet].stamps};
+}
+
+void PacketNetwork::copy_telemetry(PacketId from, PacketId to) {
+  if (!stamps_) return;
+  packets_[to].stamps = packets_[from].stamps;
+  const std::size_t needed = packets_.capacity() * kMaxTelemetryHops;
+  if (telemetry_.size() < needed) telemetry_.resize(needed);
+  std::copy_n(telemetry_.begin() + static_cast<std::ptrdiff_t>(from * kMaxTelemetryHops), packets_[from].stamps,
+              telemetry_.begin() + static_cast<std::ptrdiff_t>(to * kMaxTelemetryHops));
+}
+
+RandomStream& PacketNetwork::random(std::uint32_t link) {
+  if (random_.empty()) random_.resize(ports_.size());
+  std::optional<RandomStream>& stream = random_[link];
+  if (!stream) stream.emplace(seed_, topology_.name(LinkId{link}) + "/chance");
+  return *stream;
+}
+
+}  // namespace weft::net

@@ -1,0 +1,211 @@
+// Packets on their way: queues in front of links, the wires, the switches' memory, pauses, marks and credits. The endpoints'
+// side (who sends what) is in transport.h.
+//
+// A packet crosses a link in two events: the end of its transmission, which frees its place and starts the next one, and its
+// arrival. A wire keeps its packets in order and has one event pending however many are on it.
+//
+// Model: a packet is counted in a device from its arrival (store-and-forward: when its last bit is in and the device's latency
+// is over; cut-through: when its header is) until its last bit has left. Credit updates and pause frames delay nothing but
+// themselves: the bits they take from the links are not charged.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/random.h"
+#include "sim/core/simulator.h"
+#include "sim/network/packet_level/buffers.h"
+#include "sim/network/packet_level/packet.h"
+#include "sim/network/packet_level/packet_fabric.h"
+#include "sim/network/packet_level/settings.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+// What the network asks of the endpoints, and tells them.
+class PacketEndpoints {
+ public:
+  // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
+  virtual PacketId pull(LinkId link, int priority) = 0;
+  // Where a packet goes that is at `device`, which is not its end.
+  virtual LinkId route(const Packet& packet, DeviceId device) = 0;
+  [[nodiscard]] virtual DeviceId destination(const Packet& packet) const = 0;
+  // A packet has reached its end. The endpoint owns it now.
+  virtual void receive(PacketId packet, LinkId over) = 0;
+  // The last bit of a message's last packet has left its source.
+  virtual void message_left(std::uint32_t flow, std::uint32_t message) = 0;
+  // A packet is lost; it is destroyed afterwards.
+  virtual void lost(const Packet& packet) = 0;
+
+ protected:
+  ~PacketEndpoints() = default;
+};
+
+class PacketNetwork final : private EventTarget {
+ public:
+  static constexpr std::size_t kMaxTelemetryHops = 8;
+
+  PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed,
+                bool telemetry);
+  void set_endpoints(PacketEndpoints& endpoints) { endpoints_ = &endpoints; }
+
+  [[nodiscard]] PacketStore& packets() { return packets_; }
+  // Bytes on the wire of `link` of a data packet with `payload`.
+  [[nodiscard]] std::int32_t wire_size(LinkId link, std::int32_t payload) const;
+  [[nodiscard]] const std::vector<std::int64_t>& queued() const { return queued_; }
+
+  // A queue pair has something for `link` at `priority`: it will be pulled when its turn comes.
+  void offer(LinkId link, int priority);
+  // Puts a packet into the queue of `link`, at the device where the link begins. `size` must be set.
+  void enqueue(LinkId link, PacketId packet);
+
+  void add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow);
+  void force_pause(const ForcedPause& pause);
+  // What is queued for the link or on its wire is lost, and so is whatever comes.
+  void fail(LinkId link);
+
+  [[nodiscard]] PortCounters counters(LinkId link) const;
+  void reset_peaks();
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const { return queued_[link.index()]; }
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const {
+    return ports_[link.index()].queues[static_cast<std::size_t>(priority)].bytes;
+  }
+  [[nodiscard]] const Buffers& buffers() const { return buffers_; }
+  [[nodiscard]] const std::vector<PauseRecord>& pauses() const { return pauses_; }
+  [[nodiscard]] std::uint64_t hops() const { return hops_; }
+  [[nodiscard]] std::span<const HopTelemetry> telemetry(PacketId packet) const;
+  void copy_telemetry(PacketId from, PacketId to);
+  // Priorities of the link that may not send now; and whether the packet at the head of one lacks credits.
+  [[nodiscard]] PriorityMask paused(LinkId link) const {
+    return static_cast<PriorityMask>(ports_[link.index()].paused | ports_[link.index()].forced);
+  }
+  // Links whose packets stand in the queues of `link`, each once: what `link` holds up.
+  [[nodiscard]] std::vector<LinkId> held_up_by(LinkId link) const;
+  [[nodiscard]] bool blocked(LinkId link) const;
+  [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
+  void look_for_deadlock();
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+
+ private:
+  enum class EventKind : std::uint8_t { kPortFree, kArrival, kLate, kPause, kForced, kCredit, kDeadlockCheck };
+
+  struct Queue {
+    PacketId head = kNoPacket;
+    PacketId tail = kNoPacket;
+    std::int64_t bytes = 0;  // the packet in transmission included
+  };
+  // One direction of a link with the queues in front of it.
+  struct Port {
+    std::uint64_t bits_left = 0;  // of the present burst, in units of 1 / rate picoseconds: what rounding has left over
+    Time free_at;
+    PacketId wire_head = kNoPacket;
+    PacketId wire_tail = kNoPacket;
+    // Of the packet in transmission: the packet itself may be at the next device already.
+    LinkId release_ingress;
+    std::int32_t release_size = 0;  // counted in the queue; 0: it was pulled
+    std::uint32_t left_flow = 0;
+    std::uint32_t left_message = kNoPacket;  // whose last packet it is
+    std::uint8_t release_priority = 0;
+    PriorityMask waiting = 0;  // queues that are not empty
+    PriorityMask offered = 0;  // queue pairs have something
+    PriorityMask paused = 0;
+    PriorityMask forced = 0;
+    std::uint8_t turn = 0;  // of the round robin
+    bool busy = false;
+    bool failed = false;
+    std::array<Queue, kPriorities> queues;
+  };
+  // What of a link never changes.
+  struct Wire {
+    std::uint64_t rate = 0;    // bits per second
+    std::int64_t latency = 0;  // ps
+    std::int64_t forward = 0;  // ps: the far device's own latency, where it passes packets on
+    std::int64_t header = 0;   // ps to take in what cut-through needs
+    std::uint32_t to = 0;
+    std::uint32_t from = 0;
+    std::int32_t full_payload = 0;
+    std::int32_t full_size = 0;
+    bool cut_through = false;   // at the far device
+    bool switch_ahead = false;  // the far device is one that counts memory, marks and pauses
+    bool switch_behind = false;
+    bool credits = false;
+  };
+  struct Credits {
+    std::array<std::int64_t, kPriorities> blocks{};
+  };
+  struct Counters {
+    std::int64_t bytes = 0;
+    std::int64_t packets = 0;
+    std::int64_t busy = 0;  // ps
+    std::int64_t peak = 0;
+    double queue_byte_ps = 0;
+    double wait_ps = 0;
+    std::int64_t changed = 0;  // ps, when the queue last did
+    std::int64_t marks = 0;
+    std::int64_t drops = 0;
+    std::int64_t paused_since = 0;
+    std::int64_t paused = 0;
+  };
+  struct Rule {
+    DropRule rule;
+    std::optional<std::uint32_t> flow;
+    std::vector<bool> taken;
+  };
+
+  void on_event(std::uint64_t payload) override;
+  void schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra = 0);
+
+  void try_start(std::uint32_t link);
+  [[nodiscard]] int choose(Port& port, std::uint32_t link, PriorityMask able);
+  [[nodiscard]] int choose_dwrr(Port& port, std::uint32_t link, PriorityMask able);
+  [[nodiscard]] bool has_credit(std::uint32_t link, int priority, const Packet& packet) const;
+  bool prefetch(std::uint32_t link, int priority);
+  void start(std::uint32_t link, int priority);
+  void put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end);
+  void mark(std::uint32_t link, Packet& packet, std::int64_t queued);
+  void port_free(std::uint32_t link);
+  void arrival(std::uint32_t link);
+  void pass_on(PacketId packet, std::uint32_t link);
+  void join(LinkId link, PacketId packet);
+  void release(LinkId ingress, int priority, std::int64_t size);
+  void send_pause(LinkId ingress, int priority, bool on);
+  void set_paused(std::uint32_t link, int priority, bool on);
+  void note_pause(std::uint32_t link, PriorityMask before);
+  void return_credit(LinkId link, int priority, std::int64_t size);
+  [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
+  void drop(PacketId packet, std::uint32_t link);
+  [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end);
+  void change_queue(std::uint32_t link, int priority, std::int64_t by);
+  RandomStream& random(std::uint32_t link);
+
+  Simulator& simulator_;
+  const Topology& topology_;
+  const PacketSettings& settings_;
+  std::uint64_t seed_;
+  ComponentId component_;
+  PacketEndpoints* endpoints_ = nullptr;
+  PacketStore packets_;
+  Buffers buffers_;
+  std::vector<Port> ports_;  // all by link
+  std::vector<Wire> wires_;
+  std::vector<Counters> counters_;
+  std::vector<std::int64_t> queued_;
+  std::vector<Credits> credits_;
+  std::vector<std::array<double, kPriorities>> deficits_;  // where the scheduler needs them
+  std::vector<std::optional<RandomStream>> random_;
+  std::vector<HopTelemetry> telemetry_;  // by packet and hop
+  bool stamps_ = false;
+  std::vector<Rule> rules_;
+  std::vector<PauseRecord> pauses_;
+  std::vector<std::array<std::uint32_t, kPriorities>> open_pauses_;  // index of the record that lasts, by link
+  std::optional<Deadlock> deadlock_;
+  bool check_pending_ = false;
+  std::uint64_t hops_ = 0;
+  std::uint64_t hops_at_check_ = 0;
+};
+
+}  // namespace weft::net

@@ -1,0 +1,129 @@
+#include "sim/network/packet_level/packet_routes.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+
+namespace weft::net {
+
+PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>& queued)
+    : router_{router},
+      topology_{router.topology()},
+      seed_{seed},
+      queued_{queued},
+      per_packet_{router.policy().per_packet()},
+      random_(topology_.device_count()) {}
+
+RouteId PacketRoutes::add(const PathEnds& ends) {
+  Route route{.ends = ends};
+  explore(route);
+  routes_.push_back(route);
+  return static_cast<RouteId>(routes_.size() - 1);
+}
+
+// Walks all ways from the source at once, device by device. Where packets choose for themselves, the fabric's switches are left
+// out: their links are looked up by the NIC they lead to.
+void PacketRoutes::explore(Route& route) {
+  route.first = static_cast<std::uint32_t>(steps_.size());
+  route.fixed = true;
+  std::vector<DeviceId> wave{route.ends.source};
+  std::vector<DeviceId> seen = wave;
+  std::vector<NextHop> hops;
+  const auto visit = [&](DeviceId device) {
+    if (std::ranges::find(seen, device) != seen.end()) return;
+    seen.push_back(device);
+    wave.push_back(device);
+  };
+  for (std::size_t i = 0; i < wave.size(); ++i) {
+    const DeviceId at = wave[i];
+    if (at == route.ends.destination) continue;
+    if (per_packet_ != PerPacket::kNo && topology_.host_of(at) < 0) {
+      route.fixed = false;
+      if (!route.fabric_exit.valid()) {
+        route.fabric_exit = router_.entry_nic(route.ends.source, route.ends.destination);
+        visit(route.fabric_exit);
+      }
+      continue;
+    }
+    hops.clear();
+    router_.next_hops(at, route.ends.source, route.ends.destination, route.ends.key, hops);
+    WEFT_CHECK(!hops.empty());
+    if (hops.size() > 1) route.fixed = false;
+    for (const NextHop& hop : hops) {
+      steps_.push_back({at, hop.link});
+      visit(topology_.link(hop.link).to);
+    }
+  }
+  route.count = static_cast<std::uint32_t>(steps_.size()) - route.first;
+}
+
+std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
+  const Route& route = routes_[id];
+  std::vector<LinkId> links;
+  for (std::uint32_t i = 0; i < route.count; ++i) {
+    const Step& step = steps_[route.first + i];
+    if (step.from == route.ends.source) links.push_back(step.link);
+  }
+  return links;
+}
+
+LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
+  const Route& route = routes_[id];
+  if (route.fixed) return steps_[route.first + hop].link;
+  if (route.fabric_exit.valid() && topology_.host_of(device) < 0) {
+    const std::span<const LinkId> links = router_.links_towards(device, route.fabric_exit);
+    return links.size() == 1 ? links[0] : choose(device, links);
+  }
+  candidates_.clear();
+  for (std::uint32_t i = 0; i < route.count; ++i) {
+    const Step& step = steps_[route.first + i];
+    if (step.from == device) candidates_.push_back(step.link);
+  }
+  return candidates_.size() == 1 ? candidates_[0] : choose(device, candidates_);
+}
+
+LinkId PacketRoutes::next_back(RouteId id, unsigned hop) const {
+  const Route& route = routes_[id];
+  return topology_.link(steps_[route.first + route.count - 1 - hop].link).twin;
+}
+
+LinkId PacketRoutes::choose(DeviceId device, std::span<const LinkId> links) {
+  WEFT_CHECK(!links.empty());
+  if (per_packet_ == PerPacket::kRandom) return links[static_cast<std::size_t>(random(device).below(links.size()))];
+  // The least loaded; among equals a random one, lest all switches favour the same.
+  LinkId best = links[0];
+  std::size_t ties = 1;
+  for (std::size_t i = 1; i < links.size(); ++i) {
+    const std::int64_t more = queued_[links[i].index()] - queued_[best.index()];
+    if (more > 0) continue;
+    if (more < 0) ties = 0;
+    ++ties;
+    if (ties == 1 || random(device).below(ties) == 0) best = links[i];
+  }
+  return best;
+}
+
+std::vector<LinkId> PacketRoutes::sample(RouteId id) {
+  std::vector<LinkId> links;
+  for (DeviceId at = routes_[id].ends.source; at != routes_[id].ends.destination;) {
+    links.push_back(next(id, at, static_cast<unsigned>(links.size())));
+    at = topology_.link(links.back()).to;
+  }
+  return links;
+}
+
+void PacketRoutes::forget() {
+  steps_.clear();
+  for (Route& route : routes_) {
+    route.fabric_exit = {};
+    explore(route);
+  }
+}
+
+RandomStream& PacketRoutes::random(DeviceId device) {
+  std::optional<RandomStream>& stream = random_[device.index()];
+  if (!stream) stream.emplace(seed_, topology_.name(device) + "/paths");
+  return *stream;
+}
+
+}  // namespace weft::net

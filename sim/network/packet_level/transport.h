@@ -1,0 +1,183 @@
+// The endpoints of packet fidelity: queue pairs turn messages into packets, paced and windowed by their congestion control, and
+// recover what is lost (network-models §3.6). A queue pair belongs to a footprint; its messages share one sequence of packets.
+//
+// A NIC serves its queue pairs round robin, those that may send now: neither paced, nor at their window, nor paused.
+//
+// Model: a receiver takes packets at line rate and answers at once; windows and rates count bytes as on the first link of the
+// fabric that the queue pair uses. An ACK stands for all packets below its number. Free acknowledgements and notifications take
+// the propagation of the way back. A queue pair gives up after seven timeouts in a row (InfiniBand's retry count).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/core/simulator.h"
+#include "sim/network/fabric.h"
+#include "sim/network/packet_level/packet_network.h"
+#include "sim/network/packet_level/packet_routes.h"
+#include "sim/network/packet_level/selective_repeat.h"
+
+namespace weft::net {
+
+class Transport final : public PacketEndpoints, private EventTarget {
+ public:
+  Transport(Simulator& simulator, PacketNetwork& network, const Router& router, const PacketSettings& settings,
+            std::uint64_t seed);
+
+  FootprintId add_footprint(Footprint footprint);
+  [[nodiscard]] const Footprint& footprint(FootprintId id) const { return footprints_[id.index()]; }
+  void set_transport(FootprintId flow, const FlowTransport& transport);
+  TransferId post(const Transfer& transfer, TransferListener& listener);
+  // Its queue pair's number, made if need be.
+  std::uint32_t queue_pair(FootprintId flow);
+  void inject_cnp(FootprintId flow, Time at);
+  void routes_changed() { routes_.forget(); }
+
+  [[nodiscard]] const FabricTotals& totals() const { return totals_; }
+  [[nodiscard]] FlowCounters counters(FootprintId flow) const;
+  [[nodiscard]] double state(FootprintId flow, std::string_view name) const;
+  [[nodiscard]] std::string blocked() const;
+
+  PacketId pull(LinkId link, int priority) override;
+  LinkId route(const Packet& packet, DeviceId device) override;
+  [[nodiscard]] DeviceId destination(const Packet& packet) const override {
+    const Ends& ends = ends_[packet.flow];
+    return packet.kind == PacketKind::kData ? ends.destination : ends.source;
+  }
+  void receive(PacketId packet, LinkId over) override;
+  void message_left(std::uint32_t flow, std::uint32_t message) override;
+  void lost(const Packet& packet) override;
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+  enum class EventKind : std::uint8_t { kWake, kControl, kDeliver, kTimeout, kCnp, kLost };
+
+  struct Message {
+    TransferListener* listener = nullptr;
+    std::uint64_t tag = 0;
+    std::int64_t bytes = 0;
+    std::int64_t first = 0;  // packet number within the queue pair
+    std::int64_t count = 0;
+    std::int64_t arrived = 0;  // packets accepted
+    Time ready;                // the NIC may send from then on
+    Duration extra_latency;
+    double rate_cap = 0;         // payload bytes per picosecond; 0: none
+    std::uint32_t flow = kNone;  // none: from a device to itself
+    std::uint32_t next = kNone;  // in its queue pair, or in the free list
+    std::uint8_t priority = 0;
+    bool in_use = false;
+    bool left = false;       // all its packets have left their source once
+    bool sent = false;       // its sender has told its poster
+    bool delivered = false;  // so has its receiver
+  };
+  struct Ends {
+    DeviceId source;
+    DeviceId destination;
+  };
+  struct QueuePair {
+    FootprintId footprint;
+    RouteId route = 0;
+    RouteId back = kNone;  // made when first needed; a fixed route goes back the way it came
+    LinkId reference;      // the link whose bytes windows and rates count
+    std::vector<LinkId> first_links;
+    std::vector<bool> listed;  // in the ring of first link i
+    std::int32_t payload = 0;
+    std::int32_t full_size = 0;
+    Duration back_propagation;
+    // Sender.
+    std::int64_t next = 0;          // packet sent next
+    std::int64_t acked = 0;         // all below are acknowledged
+    std::int64_t end = 0;           // packets posted so far
+    std::int64_t most_sent = 0;     // below it, everything has been sent at least once
+    std::int64_t outstanding = 0;   // bytes
+    std::int64_t window = 0;        // fixed; 0: none
+    std::uint32_t sending = kNone;  // message of `next`
+    std::uint32_t oldest = kNone;   // message of `acked`
+    std::uint32_t newest = kNone;
+    Time paced_from;  // the next packet may leave `paced_size` at the present rate later
+    std::int32_t paced_size = 0;
+    double paced_cap = 0;  // the message's own limit, wire bytes per picosecond; 0: none
+    Time wake_at = Time::max();
+    Time ready_after;  // of the last message, for the message rate
+    double rate = 0;   // fixed, wire bytes per picosecond; 0: none
+    std::unique_ptr<CongestionControl> congestion;
+    Time deadline;
+    bool timer_queued = false;
+    std::uint8_t timeouts = 0;
+    bool open_loop = false;
+    bool dead = false;
+    bool acks = false;  // it gets acknowledgements: not inside a host
+    bool cnps = false;  // its congestion control wants notifications
+    // Receiver.
+    std::int64_t expected = 0;  // go-back-N: the next in order; else packets accepted
+    int unacked = 0;            // accepted since the last acknowledgement
+    bool nak_sent = false;
+    Time last_nak;
+    Time last_cnp;
+    bool any_cnp = false;
+    std::unique_ptr<SelectiveRepeat> selective;
+    FlowCounters counters;
+  };
+  struct Ring {
+    std::array<std::vector<std::uint32_t>, kPriorities> queue;
+    std::array<std::size_t, kPriorities> head{};
+  };
+
+  void on_event(std::uint64_t payload) override;
+  void schedule(Time at, EventKind kind, std::uint32_t index);
+  std::uint32_t make_queue_pair(FootprintId footprint);
+  void choose_links(QueuePair& pair);
+  [[nodiscard]] Duration round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const;
+  std::uint32_t take_message();
+  void send_open_loop(std::uint32_t flow, std::uint32_t message);
+
+  // When the queue pair may send its next packet; Time::max(): something else must happen first.
+  Time may_send(QueuePair& pair);
+  void offer(std::uint32_t flow);
+  void wake(std::uint32_t flow, Time at);
+  PacketId build(std::uint32_t flow, std::int64_t sequence, LinkId link);
+  [[nodiscard]] static Time next_send(const QueuePair& pair);
+  void pace(QueuePair& pair, std::int32_t size, std::int32_t payload, double rate_cap);
+  [[nodiscard]] std::int32_t payload_of(const Message& message, std::int64_t sequence) const;
+
+  void receive_data(PacketId packet, LinkId over);
+  void accept(const Packet& packet, LinkId over);
+  void answer(PacketId packet, PacketKind kind, std::int64_t sequence, std::int32_t sack);
+  void notify(const Packet& packet);
+  void send_control(PacketId packet, AckMode mode, std::int32_t size);
+  void receive_control(PacketId packet);
+  void acknowledge(std::uint32_t flow, std::int64_t below, const Packet& packet, PacketId id);
+  void advance_acked(QueuePair& pair, std::int64_t below);
+  void rewind(std::uint32_t flow);
+  void arm_timeout(std::uint32_t flow);
+  void timeout(std::uint32_t flow);
+  void give_up(std::uint32_t flow);
+
+  void tell_sent(std::uint32_t message);
+  void tell_delivered(std::uint32_t message);
+  void abort(std::uint32_t message);
+  void free_if_done(std::uint32_t message);
+  void unlink_left(QueuePair& pair);
+
+  Simulator& simulator_;
+  PacketNetwork& network_;
+  const Topology& topology_;
+  const PacketSettings& settings_;
+  ComponentId component_;
+  PacketRoutes routes_;
+  std::vector<Footprint> footprints_;
+  std::vector<std::uint32_t> pair_of_;  // by footprint
+  std::vector<std::pair<FootprintId, FlowTransport>> overrides_;
+  std::vector<std::unique_ptr<QueuePair>> pairs_;
+  std::vector<Ends> ends_;  // by queue pair; apart, because every hop of every packet asks
+  std::vector<Message> messages_;
+  std::uint32_t free_message_ = kNone;
+  std::vector<std::unique_ptr<Ring>> rings_;  // by link, of sources only
+  FabricTotals totals_;
+  std::uint64_t live_ = 0;
+};
+
+}  // namespace weft::net

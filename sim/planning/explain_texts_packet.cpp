@@ -1,0 +1,64 @@
+// The texts on what packet fidelity adds.
+#include "sim/planning/explain_texts.h"
+
+namespace weft::plan {
+
+const std::vector<ModelText>& congestion_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"dcqcn"},
+       .title = "DCQCN, the paper's reaction point: the rate by congestion notifications",
+       .assumes = "Every CNP cuts the rate by alpha/2; expiries of a timer and of a byte counter bring it back: halfway to the "
+                  "rate before the cut, then beyond it by r_ai, then by r_hai. alpha rises with CNPs and decays without. r_ai "
+                  "scales with the line (40 Mb/s at 40 Gb/s); min_rate is ns-3's, the paper names none.",
+       .leaves_out = {"dcqcn: losses do not slow a sender"},
+       .sources = {"Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015", "network-models §3.1, K15"},
+       .files = {"network/congestion/dcqcn.cpp", "network/congestion/dcqcn_rates.h"}},
+      {.names = {"dcqcn_mlx"},
+       .title = "DCQCN as NICs do it: CNPs set flags that timers consume",
+       .assumes =
+           "alpha is updated and the rate cut by timers of their own, which look whether a CNP came in between. Increases are "
+           "staged by the rate timer, which restarts at a cut. preset: hpcc_sim, hpcc_sim_paper, ns3 or firmware sets the "
+           "defaults of all other keys.",
+       .leaves_out = {"dcqcn_mlx: stages are counted by the timer only; firmware's byte counter is left out",
+                      "dcqcn_mlx: losses do not slow a sender"},
+       .sources = {"network-models §3.1 (policy and columns of parameters)"},
+       .files = {"network/congestion/dcqcn_mlx.cpp", "network/congestion/dcqcn_rates.h"}},
+      {.names = {"hpcc"},
+       .title = "HPCC: window and rate by what switches stamp into packets",
+       .assumes =
+           "The window is set so that the busiest hop of the path is used to eta, from the bytes each port sent and what "
+           "waits there; its reference moves once per round trip. n flows on one link settle at eta + n r_ai/line.",
+       .leaves_out = {"hpcc: stamps are matched by their place on the path; after a change to a path of equal length the first "
+                      "ones compare different ports",
+                      "hpcc: losses do not slow a sender"},
+       .sources = {"Li et al., HPCC: high precision congestion control, SIGCOMM 2019", "network-models §3.2, K17"},
+       .files = {"network/congestion/hpcc.cpp"}},
+      {.names = {"timely"},
+       .title = "TIMELY: the rate by the round trip and its gradient",
+       .assumes = "One sample per segment acknowledged. Below t_low the rate grows by delta, above t_high it shrinks, between "
+                  "them it follows the gradient. Shares need not become equal.",
+       .leaves_out = {"timely: losses do not slow a sender"},
+       .sources = {"Mittal et al., TIMELY: RTT-based congestion control for the datacenter, SIGCOMM 2015",
+                   "Zhu et al., ECN or delay, CoNEXT 2016", "network-models §3.3"},
+       .files = {"network/congestion/timely.cpp"}},
+      {.names = {"swift"},
+       .title = "Swift: a window that holds the round trip at a target",
+       .assumes = "The target grows with the hops of the path and with 1/sqrt(window). Below it the window grows by `additive` "
+                  "packets "
+                  "per round trip, above it it shrinks in proportion, once per round trip; under one packet it is a pace.",
+       .leaves_out = {"swift: the whole round trip is held against one target; delay inside end hosts is not told apart",
+                      "swift: a NAK and a timeout both cut the window by max_decrease, at most once per round trip"},
+       .sources = {"Kumar et al., Swift: delay is simple and effective for congestion control in the datacenter, SIGCOMM 2020",
+                   "network-models §3.4 (values of htsim)"},
+       .files = {"network/congestion/swift.cpp"}},
+      {.names = {"window"},
+       .title = "a static window: so many bytes on the way",
+       .assumes = "The rate is at most window / round trip; by default the window is the bandwidth-delay product.",
+       .leaves_out = {},
+       .sources = {"network-models §3.6"},
+       .files = {"network/congestion/window.cpp"}},
+  };
+  return texts;
+}
+
+}  // namespace weft::plan
