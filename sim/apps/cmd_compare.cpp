@@ -75,7 +75,7 @@ struct CompareOptions {
 };
 
 int run_compare(const CompareOptions& options) {
-  const plan::Overrides overrides = to_overrides(options.common);
+  const plan::Overrides overrides = to_overrides(options.common, true);
   const Outputs outputs = outputs_of(options.common, "compare");
   if (!outputs.timeline.empty() && !options.common.timeline.empty()) {
     throw ConfigError("--timeline: a comparison has no one timeline; use 'weft run' on one cluster");
@@ -89,7 +89,8 @@ int run_compare(const CompareOptions& options) {
   std::string scenarios;
   for (const std::string& scenario : options.scenarios) scenarios += (scenarios.empty() ? "" : " ") + scenario;
   const Report report{outputs};
-  report.print(head_line("compare", scenarios, result.seed, overrides.grain.value_or(coll::Grain::kAuto)));
+  report.print(head_line("compare", scenarios, result.seed, overrides.grain.value_or(coll::Grain::kAuto),
+                         overrides.fidelity.value_or("flow")));
   for (std::size_t c = 0; c < result.clusters.size(); ++c) {
     const plan::ComparedCluster& cluster = result.clusters[c];
     report.print(fmt::format("# {}: {} ({})  {} node{}, {} endpoint{}  profile {}: {}\n", letter(c), cluster.name, cluster.file,

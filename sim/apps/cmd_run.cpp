@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,8 +13,10 @@
 #include "sim/apps/output.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
+#include "sim/core/error.h"
 #include "sim/planning/collective_sweep.h"
 #include "sim/planning/flow_summary.h"
+#include "sim/planning/network_json.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/run_scenario.h"
 #include "sim/planning/timeline.h"
@@ -73,23 +76,130 @@ void print_links(const Report& report, const plan::RunResult& result) {
   report.print(table.text());
 }
 
+// Ports worth a look: the busiest, and those that queued, paused, marked or lost most.
+void print_ports(const Report& report, const plan::NetworkReport& network) {
+  if (!network.is_packet || network.ports.empty()) return;
+  constexpr std::size_t kPorts = 12;
+  const auto losses = [](const plan::PortResult& port) { return port.drops; };
+  std::vector<const plan::PortResult*> shown;
+  for (const plan::PortResult& port : network.ports) shown.push_back(&port);
+  const auto rank = [&](const plan::PortResult* a, const plan::PortResult* b) {
+    if (losses(*a) != losses(*b)) return losses(*a) > losses(*b);
+    if (a->peak_queue_bytes != b->peak_queue_bytes) return a->peak_queue_bytes > b->peak_queue_bytes;
+    if (a->paused != b->paused) return a->paused > b->paused;
+    return a->utilization > b->utilization;
+  };
+  std::ranges::stable_sort(shown, rank);
+  if (shown.size() > kPorts) shown.resize(kPorts);
+  report.print(fmt::format("#\n# ports, of {} in use: most lost, queued, paused, used\n", network.ports.size()));
+  Table table;
+  table.add_column("port", Table::Align::kLeft);
+  for (const char* title :
+       {"used", "peak queue (B)", "mean queue (B)", "mean wait (ns)", "peak ingress (B)", "paused (us)", "marks", "drops"}) {
+    table.add_column(title);
+  }
+  for (const plan::PortResult* port : shown) {
+    table.add_row({port->name, fmt::format("{:.1f} %", 100 * port->utilization), std::to_string(port->peak_queue_bytes),
+                   fmt::format("{:.0f}", port->mean_queue_bytes), fmt::format("{:.1f}", port->mean_wait_ns),
+                   std::to_string(port->peak_ingress_bytes), fmt::format("{:.2f}", port->paused.us()),
+                   std::to_string(port->marks), std::to_string(port->drops)});
+  }
+  report.print(table.text());
+}
+
+void print_network(const Report& report, const net::Topology& topology, const plan::NetworkReport& network) {
+  print_ports(report, network);
+  if (!network.is_packet) return;
+  report.print(fmt::format("# packet hops {}  pauses {}\n", short_count(static_cast<double>(network.packet_hops)),
+                           network.pauses.size()));
+  if (!network.deadlock) return;
+  std::string links;
+  for (const LinkId link : network.deadlock->links) links += (links.empty() ? "" : ", ") + topology.name(link);
+  report.print(fmt::format("# deadlock at {} us: {}\n", plan::us_text(network.deadlock->at - Time{}), links));
+}
+
+// Flows of a few lines, each with what it did; long lists have their slowest in print_flows.
+void print_rates(const Report& report, const plan::Scenario& scenario, const plan::RunResult& result) {
+  constexpr std::size_t kFlows = 32;
+  const bool measured = !result.network.flow_rates.empty();
+  if ((!measured && !result.network.is_packet) || result.flows.empty() || result.flows.size() > kFlows) return;
+  report.print(measured ? fmt::format("#\n# flows from {} to {} us\n", plan::us_text(result.network.from - Time{}),
+                                      plan::us_text(result.network.to - Time{}))
+                        : "#\n# flows\n");
+  Table table;
+  table.add_column("id");
+  table.add_column("from", Table::Align::kLeft);
+  table.add_column("to", Table::Align::kLeft);
+  for (const char* title : {"bytes", "FCT (us)", "rate (Gb/s)"}) table.add_column(title);
+  if (result.network.is_packet) {
+    for (const char* title : {"packets", "sent again", "CNPs"}) table.add_column(title);
+  }
+  for (std::size_t i = 0; i < result.flows.size(); ++i) {
+    const work::FlowItem& item = scenario.workload.flows[i];
+    const work::FlowResult& flow = result.flows[i];
+    const double rate = measured ? result.network.flow_rates[i].rate_gbps : plan::rate_gbps(flow).value_or(0);
+    std::vector<std::string> row{std::to_string(i),
+                                 scenario.cluster.topology.name(item.from),
+                                 scenario.cluster.topology.name(item.to),
+                                 std::to_string(flow.bytes.count()),
+                                 plan::has_ended(flow) ? fmt::format("{:.2f}", (flow.end - flow.start).us()) : "-",
+                                 fmt::format("{:.3f}", rate)};
+    if (result.network.is_packet) {
+      const net::FlowCounters& counters = result.network.flow_counters[i];
+      for (const std::int64_t count : {counters.packets_sent, counters.retransmitted, counters.cnps}) {
+        row.push_back(std::to_string(count));
+      }
+    }
+    table.add_row(std::move(row));
+  }
+  report.print(table.text());
+  if (result.network.jain_index) report.print(fmt::format("# Jain index of the rates {:.4f}\n", *result.network.jain_index));
+}
+
+void print_jobs(const Report& report, const plan::Scenario& scenario, const plan::RunResult& result) {
+  if (result.jobs.empty()) return;
+  report.print("#\n# jobs\n");
+  Table table;
+  table.add_column("job", Table::Align::kLeft);
+  for (const char* title : {"iterations", "first (us)", "last (us)", "mean (us)"}) table.add_column(title);
+  for (std::size_t j = 0; j < result.jobs.size(); ++j) {
+    std::vector<double> times;
+    for (const work::JobIteration& iteration : result.jobs[j].iterations) {
+      if (iteration.end != Time::max()) times.push_back((iteration.end - iteration.start).us());
+    }
+    double sum = 0;
+    for (const double time : times) sum += time;
+    const auto text = [&](double time) { return times.empty() ? std::string{"-"} : fmt::format("{:.2f}", time); };
+    table.add_row({scenario.workload.jobs[j].name, std::to_string(times.size()), text(times.empty() ? 0 : times.front()),
+                   text(times.empty() ? 0 : times.back()), text(sum / static_cast<double>(times.size()))});
+  }
+  report.print(table.text());
+}
+
 std::string what_ran(const work::Workload& workload) {
-  if (workload.collectives.empty()) return plural(workload.flows.size(), "flow");
+  if (workload.collectives.empty()) {
+    const std::string jobs = plural(workload.jobs.size(), "job");
+    if (workload.flows.empty()) return jobs;
+    return plural(workload.flows.size(), "flow") + (workload.jobs.empty() ? "" : ", " + jobs);
+  }
   std::int64_t calls = 0;
   for (const work::CollectiveItem& item : workload.collectives) calls += item.count;
   return fmt::format("{}, {}", plural(workload.collectives.size(), "collective"),
                      plural(static_cast<std::size_t>(calls), "call"));
 }
 
-int run_run(const std::string& file, const CommonOptions& options) {
-  const plan::Overrides overrides = to_overrides(options);
+int run_run(const std::string& file, const std::string& series, const CommonOptions& options) {
+  const plan::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
   Diagnostics diagnostics;
   const plan::Scenario scenario = plan::load_scenario(file, overrides, diagnostics);
   print_warnings(diagnostics, options);
+  if (!series.empty() && scenario.measure.series.empty()) {
+    throw ConfigError("--series: the scenario samples nothing; it needs measure: {series: [queue], every: 1 us}");
+  }
 
   const Report report{outputs};
-  report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain));
+  report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain, scenario.simulation.fidelity));
   report.print(cluster_line(scenario.cluster));
   ProgressBar progress{scenario.workload.flows.empty() ? "collectives" : "flows", options.quiet};
   const plan::RunResult result = plan::run_scenario(scenario, &progress);
@@ -99,7 +209,11 @@ int run_run(const std::string& file, const CommonOptions& options) {
                            plan::us_text(result.makespan)));
   if (!result.collectives.empty()) print_collectives(report, result);
   if (!result.flows.empty()) print_flows(report, scenario, result);
+  print_rates(report, scenario, result);
+  print_jobs(report, scenario, result);
+  print_network(report, scenario.cluster.topology, result.network);
   print_links(report, result);
+  if (!result.time_story.empty()) report.print(fmt::format("#\n# {}\n", result.time_story));
   report.print(fmt::format("#\n# digest {}\n", plan::digest_text(result.digest)));
   report.print(fmt::format("# {}\n", cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.verbose) report.print(solver_line(result.solves, result.peak_live));
@@ -115,7 +229,10 @@ int run_run(const std::string& file, const CommonOptions& options) {
                                     .warnings = std::move(warnings),
                                     .digest = result.digest,
                                     .interrupted = result.interrupted};
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_run_result(out, header, result); });
+    write_file(outputs.json, [&](std::ostream& out) { plan::write_run_result(out, header, scenario, result); });
+  }
+  if (!series.empty()) {
+    write_file(series, [&](std::ostream& out) { plan::write_series_csv(out, result.network); });
   }
   if (!outputs.timeline.empty()) {
     write_file(outputs.timeline, [&](std::ostream& out) {
@@ -136,8 +253,10 @@ void add_run(CLI::App& app, int& exit_code) {
   const auto file = std::make_shared<std::string>();
   const auto options = std::make_shared<CommonOptions>();
   command->add_option("SCENARIO", *file, "Scenario file")->required();
+  const auto series = std::make_shared<std::string>();
+  command->add_option("--series", *series, "Write the series of `measure` as CSV, a column each")->type_name("FILE");
   add_common_options(*command, *options);
-  command->callback([file, options, &exit_code] { exit_code = run_run(*file, *options); });
+  command->callback([file, series, options, &exit_code] { exit_code = run_run(*file, *series, *options); });
 }
 
 }  // namespace weft::apps

@@ -38,7 +38,8 @@ struct CommonOptions {
 };
 void add_common_options(CLI::App& command, CommonOptions& options);
 // ConfigError for what is not `key=value`, no known grain, and so on.
-[[nodiscard]] plan::Overrides to_overrides(const CommonOptions& options);
+// `runs_packets`: the command knows packet fidelity.
+[[nodiscard]] plan::Overrides to_overrides(const CommonOptions& options, bool runs_packets = false);
 
 // Warnings of loading go to stderr, unless quiet.
 void print_warnings(const Diagnostics& diagnostics, const CommonOptions& options);

@@ -49,7 +49,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   repeatable("--set", options.sets, "Replace a value of the file, by its key path", "KEY.PATH=VALUE");
   repeatable("--nccl", options.nccl, "Set an environment variable of NCCL", "KEY=VALUE");
   text("--profile", options.profile, "Profile in place of the one the cluster names", "FILE");
-  text("--fidelity", options.fidelity, "Network model: flow (packet is not built yet)", "flow|packet");
+  text("--fidelity", options.fidelity, "Network model: shares of links, or packets in queues", "flow|packet");
   text("--grain", options.grain, "What a collective is simulated as", "auto|chunk|fluid|closed_form");
   text("--seed", options.seed, "Seed of every random choice", "N");
   text("--shuffle-ties", options.shuffle_ties, "Permute events of the same instant; 0: do not", "N");
@@ -60,7 +60,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("--verbose,-v", options.verbose, "Say more")->group("Common options");
 }
 
-plan::Overrides to_overrides(const CommonOptions& options) {
+plan::Overrides to_overrides(const CommonOptions& options, bool runs_packets) {
   plan::Overrides overrides;
   for (const std::string& text : options.sets) overrides.sets.push_back(assignment(text, "--set", "key.path=value"));
   for (const std::string& text : options.nccl) overrides.nccl.push_back(assignment(text, "--nccl", "KEY=VALUE"));
@@ -68,7 +68,9 @@ plan::Overrides to_overrides(const CommonOptions& options) {
   if (!options.fidelity.empty()) {
     check_choice(options.fidelity, "--fidelity", {"flow", "packet"});
     overrides.fidelity = options.fidelity;
-    if (options.fidelity == "packet") throw ConfigError("--fidelity: packet fidelity is not built yet; use 'flow'");
+    if (options.fidelity == "packet" && !runs_packets) {
+      throw ConfigError("--fidelity: this command simulates flows; `weft run`, `weft collective` and `weft compare` simulate packets");
+    }
   }
   if (!options.grain.empty()) {
     check_choice(options.grain, "--grain", {"auto", "chunk", "fluid", "closed_form"});

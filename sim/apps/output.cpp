@@ -145,9 +145,10 @@ void Report::print(std::string_view text) const {
 
 int output_error() { return first_error; }
 
-std::string head_line(std::string_view command, std::string_view subject, std::uint64_t seed, coll::Grain grain) {
-  return fmt::format("# weft {} ({})  {}  {}  seed {}  fidelity flow  grain {}\n", version(), commit(), command, subject, seed,
-                     coll::to_string(grain));
+std::string head_line(std::string_view command, std::string_view subject, std::uint64_t seed, coll::Grain grain,
+                      std::string_view fidelity) {
+  return fmt::format("# weft {} ({})  {}  {}  seed {}  fidelity {}  grain {}\n", version(), commit(), command, subject, seed,
+                     fidelity, coll::to_string(grain));
 }
 
 std::string cluster_line(const net::Cluster& cluster) {

@@ -50,7 +50,8 @@ class Report {
 [[nodiscard]] int output_error();
 
 // "# weft 0.1.0 (1a2b3c4)  run  scenario.yaml  seed 1  fidelity flow  grain auto\n".
-[[nodiscard]] std::string head_line(std::string_view command, std::string_view subject, std::uint64_t seed, coll::Grain grain);
+[[nodiscard]] std::string head_line(std::string_view command, std::string_view subject, std::uint64_t seed, coll::Grain grain,
+                                    std::string_view fidelity = "flow");
 // "# cluster NAME: 4 nodes, 32 GPUs  profile NAME: not validated\n".
 [[nodiscard]] std::string cluster_line(const net::Cluster& cluster);
 // "events 1.9 M (4.2 M/s)  transfers 12 k  peak memory 31 MiB  wall 0.45 s".

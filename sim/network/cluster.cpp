@@ -14,6 +14,7 @@
 #include "sim/network/find_config.h"
 #include "sim/network/link_type.h"
 #include "sim/network/node_template.h"
+#include "sim/network/packet_level/settings_reader.h"
 #include "sim/network/topology_shape.h"
 
 namespace weft::net {
@@ -110,6 +111,7 @@ struct FabricSpec {
   LinkSpec uplink;
   Forwarding forwarding;
   std::string routing = "ecmp";
+  PacketSettings packet;
 };
 
 FabricSpec read_fabric(ParamReader& fabric, const Profile& profile) {
@@ -148,6 +150,7 @@ FabricSpec read_fabric(ParamReader& fabric, const Profile& profile) {
   read.forwarding.store_and_forward =
       forwarding.choice<bool>("forwarding", {{"cut_through", false}, {"store_and_forward", true}}, false);
   read.forwarding.header = forwarding.optional<Bytes>("header", Bytes{64}, at_least(Bytes{1}));
+  read.packet = read_packet_settings(fabric, forwarding);
   forwarding.finish();
   fabric.finish();
   return read;
@@ -306,6 +309,7 @@ Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnos
                  .topology = std::move(topology),
                  .profile = profile,
                  .routing = std::move(fabric.routing),
+                 .packet = std::move(fabric.packet),
                  .nccl = std::move(nccl),
                  .resolved = std::move(resolved)};
 }

@@ -11,6 +11,7 @@
 //     uplink: {...}                           # between switches; absent: as `link`
 //     routing: adaptive                       # ecmp (default), adaptive, spray, static, d_mod_k
 //     switch: {latency: 200 ns, forwarding: cut_through, header: 64 B}
+//     pfc, ecn, credits, transport: {...}     # of packet fidelity (packet_level/settings_reader.h)
 //   nccl: {ALGO: Ring}                        # environment of NCCL, with or without NCCL_
 //
 // A template is looked for as ../nodes/NAME.yaml beside the cluster's folder, then among the shipped ones (find_config.h).
@@ -28,6 +29,7 @@
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
 #include "sim/core/profile.h"
+#include "sim/network/packet_level/settings.h"
 #include "sim/network/topology.h"
 
 namespace weft::net {
@@ -38,6 +40,7 @@ struct Cluster {
   Topology topology;
   Profile profile;
   std::string routing;                      // "ecmp", "adaptive", "spray", "static" or "d_mod_k"
+  PacketSettings packet;                    // what packet fidelity needs beyond the topology
   std::map<std::string, std::string> nccl;  // without NCCL_
   ConfigNode resolved;                      // the file with profile and template in place: enough to load it again
 };

@@ -59,8 +59,13 @@ class Fabric {
 
   // Starts a transfer now. The id is valid until its last callback. A transfer of 0 bytes takes its latency only.
   virtual TransferId post(const Transfer& transfer, TransferListener& listener) = 0;
+  // Ends a transfer in flight where it stands: what has left its source arrives, the rest is never sent, and on_delivered
+  // follows. InternalError where the fabric cannot.
+  virtual void cut_short(TransferId transfer);
   // Ends every transfer that uses `resource` with on_aborted, and lets none pass it from now on.
   virtual void fail(ResourceId resource) = 0;
+  // Transfers may pass it again.
+  virtual void restore(ResourceId resource) = 0;
 
   [[nodiscard]] virtual ResourceCounters counters(ResourceId resource) const = 0;
   [[nodiscard]] virtual const FabricTotals& totals() const = 0;

@@ -63,7 +63,7 @@ LinkSpec read_link_spec(ParamReader& params, const Profile& profile, std::string
   if (found == nullptr) {
     // An absent or malformed `type` was reported by the reader. The type decides which keys there are, so all are let pass.
     if (!type.empty()) params.error("type", link_types().unknown(type), link_types().note(type));
-    for (const char* key : {"width", "lanes", "rate", "latency", "mtu", "payload", "efficiency"}) {
+    for (const char* key : {"width", "lanes", "rate", "latency", "mtu", "payload", "header", "efficiency"}) {
       static_cast<void>(params.optional_raw(key));
     }
     return make_link_spec("local", 1, profile);

@@ -40,6 +40,7 @@ struct LinkParams {
   std::optional<Bandwidth> rate = {};      // raw, per direction, all of `width` together
   std::optional<Duration> latency = {};
   std::optional<Bytes> payload = {};      // of one full packet: MPS, MTU
+  std::optional<Bytes> headers = {};      // that a packet adds on the wire, in place of the type's
   std::optional<double> efficiency = {};  // replaces formula and profile
 };
 
@@ -69,7 +70,7 @@ class LinkType {
 [[nodiscard]] LinkSpec make_link_spec(std::string_view type, std::int64_t width, const Profile& profile);
 [[nodiscard]] LinkSpec make_link_spec(std::string_view type, const LinkParams& params, const Profile& profile);
 
-// Reads {type, width or lanes, rate, latency, mtu or payload, efficiency} of a map, as far as the type has them. After an error
+// Reads {type, width or lanes, rate, latency, mtu or payload, header, efficiency} of a map, as far as the type has them. After an error
 // the result is good enough to go on with. `default_type` makes `type` optional.
 [[nodiscard]] LinkSpec read_link_spec(ParamReader& params, const Profile& profile, std::string_view default_type = {});
 

@@ -155,8 +155,10 @@ std::string check_profile(const std::filesystem::path& file) {
 std::string check_scenario(const std::filesystem::path& file, Diagnostics& diagnostics) {
   const Scenario scenario = load_scenario(file, {}, diagnostics);
   check_routes(scenario.cluster.topology, scenario.cluster.routing, scenario.cluster.resolved, "cluster", diagnostics);
-  const std::string work = scenario.workload.collectives.empty() ? plural(scenario.workload.flows.size(), "flow")
-                                                                 : plural(scenario.workload.collectives.size(), "collective");
+  const work::Workload& workload = scenario.workload;
+  std::string work = plural(workload.flows.size(), "flow");
+  if (!workload.collectives.empty()) work = plural(workload.collectives.size(), "collective");
+  if (!workload.jobs.empty()) work = (workload.flows.empty() ? "" : work + ", ") + plural(workload.jobs.size(), "job");
   return fmt::format("{} on {}", work, size_text(scenario.cluster.topology));
 }
 

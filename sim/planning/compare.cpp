@@ -36,9 +36,11 @@ std::vector<work::Workload> parts_of(work::Workload workload) {
     part.collectives.front().count = 1;
     parts.push_back(std::move(part));
   }
-  if (!workload.flows.empty()) {
+  if (!workload.flows.empty() || !workload.jobs.empty()) {
     work::Workload part;
     part.flows = std::move(workload.flows);
+    part.options = std::move(workload.options);
+    part.jobs = std::move(workload.jobs);
     parts.push_back(std::move(part));
   }
   return parts;

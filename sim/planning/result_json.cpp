@@ -8,7 +8,7 @@
 
 #include "sim/core/version.h"
 #include "sim/planning/compare.h"
-#include "sim/planning/flow_summary.h"
+#include "sim/planning/network_json.h"
 
 namespace weft::plan {
 namespace {
@@ -37,26 +37,6 @@ void begin_point(JsonWriter& json, const coll::CollectiveResult& point, std::str
   json.key("device_us").raw(us_text(point.device));
   json.key("launch_us").raw(us_text(point.launch));
   json.field("grain", coll::to_string(point.grain)).field("messages", point.messages);
-}
-
-void write_flows(JsonWriter& json, const std::vector<work::FlowResult>& flows) {
-  json.key("flows").begin_array();
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    const work::FlowResult& flow = flows[i];
-    json.begin_object().field("id", i).field("bytes", flow.bytes.count());
-    json.key("start_ns").raw(ns_text(flow.start - Time{}));
-    const bool ended = has_ended(flow);
-    json.key("end_ns").raw(ended ? ns_text(flow.end - Time{}) : "null");
-    json.key("fct_ns").raw(ended ? ns_text(flow.end - flow.start) : "null");
-    if (const std::optional<double> rate = rate_gbps(flow)) {
-      json.field("rate_gbps", *rate);
-    } else {
-      json.null_field("rate_gbps");
-    }
-    if (flow.aborted) json.field("aborted", true);
-    json.end_object();
-  }
-  json.end_array();
 }
 
 void write_settings(JsonWriter& json, const coll::nccl::Settings& settings) {
@@ -152,12 +132,12 @@ void write_collective_result(std::ostream& out, const ResultHeader& header, cons
   json.finish();
 }
 
-void write_run_result(std::ostream& out, const ResultHeader& header, const RunResult& result) {
+void write_run_result(std::ostream& out, const ResultHeader& header, const Scenario& scenario, const RunResult& result) {
   JsonWriter json{out};
   json.begin_object();
   write_header(json, header);
   json.field("events", result.events).field("transfers", result.transfers);
-  json.field("packet_hops", 0);  // flow fidelity has no packets
+  json.field("packet_hops", result.network.packet_hops);
   json.field("wall_s", result.wall_seconds).field("peak_memory_bytes", peak_memory_bytes());
   json.key("makespan_ns").raw(ns_text(result.makespan));
   json.field("solves", result.solves).field("peak_live_transfers", result.peak_live);
@@ -170,7 +150,12 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const RunRe
     }
     json.end_array();
   }
-  if (!result.flows.empty()) write_flows(json, result.flows);
+  if (!result.flows.empty()) write_flows(json, result);
+  if (!result.jobs.empty()) write_jobs(json, scenario.workload, result);
+  if (!result.flows.empty() || result.network.is_packet || scenario.measure.stated) {
+    write_network(json, scenario.cluster.topology, result.network);
+  }
+  if (!result.time_story.empty()) json.field("time_story", result.time_story);
   write_links(json, result.hottest);
   json.end_object();
   json.finish();

@@ -49,7 +49,7 @@ struct ResultHeader {
 void write_header(JsonWriter& json, const ResultHeader& header);
 
 void write_collective_result(std::ostream& out, const ResultHeader& header, const SweepResult& result, std::string_view type);
-void write_run_result(std::ostream& out, const ResultHeader& header, const RunResult& result);
+void write_run_result(std::ostream& out, const ResultHeader& header, const Scenario& scenario, const RunResult& result);
 void write_compare_result(std::ostream& out, const ResultHeader& header, const Comparison& comparison);
 
 }  // namespace weft::plan

@@ -1,14 +1,18 @@
 #include "sim/planning/run_scenario.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/flow_summary.h"
+#include "sim/planning/time_story.h"
 
 namespace weft::plan {
 namespace {
@@ -45,77 +49,192 @@ std::vector<LinkUse> hottest_links(const coll::Machine& machine, Duration makesp
   return links;
 }
 
+class ScenarioRun {
+ public:
+  ScenarioRun(const Scenario& scenario, RunObserver* observer)
+      : scenario_{scenario},
+        packet_{scenario.simulation.is_packet() ? &scenario.cluster.packet : nullptr},
+        machine_{scenario.cluster.topology, scenario.cluster.routing, scenario.simulation.seed,
+                 scenario.simulation.shuffle_ties, packet_},
+        flows_{machine_, scenario.workload, packet_, scenario.simulation.seed},
+        jobs_{machine_, scenario.workload.jobs, scenario.workload.flows.size()},
+        faults_{machine_, scenario.faults, &flows_},
+        meter_{machine_, scenario.measure, &flows_},
+        watch_{observer, scenario.workload.flows.empty() ? nullptr : &machine_.fabric, 0,
+               scenario.workload.collectives.size()} {
+    if (observer == nullptr) return;
+    machine_.simulator.set_progress_hook(watch_hook, &watch_, 100'000);
+    observer->on_begin(machine_.simulator);
+  }
+
+  RunResult run() {
+    meter_.start();
+    if (!scenario_.workload.collectives.empty()) {
+      run_collectives();
+    } else {
+      run_flows();
+    }
+    result_.interrupted = machine_.simulator.stopped();
+    report_network();
+    result_.hottest = hottest_links(machine_, span_);
+    if (!result_.flows.empty() && packet_ != nullptr) {
+      result_.time_story = time_story(machine_, scenario_.workload, result_.flows, result_.network.ports);
+    }
+    for (std::size_t i = 0; i < machine_.topology.link_count(); ++i) {
+      digest_.add(static_cast<std::int64_t>(machine_.fabric.counters(ResourceId::from_index(i)).bytes + 0.5));
+    }
+    result_.digest = digest_.value();
+    result_.events = machine_.simulator.events();
+    result_.transfers = machine_.fabric.totals().posted;
+    result_.solves = machine_.fabric.totals().solves;
+    result_.peak_live = machine_.fabric.totals().peak_live;
+    result_.notes.assign(notes_.begin(), notes_.end());
+    return std::move(result_);
+  }
+
+ private:
+  void run_collectives() {
+    std::vector<std::unique_ptr<coll::CollectiveRunner>> runners;
+    std::vector<std::vector<DeviceId>> groups;
+    for (const work::CollectiveItem& item : scenario_.workload.collectives) {
+      const auto known = std::ranges::find(groups, item.devices);
+      const auto index = static_cast<std::size_t>(known - groups.begin());
+      if (known == groups.end()) {
+        groups.push_back(item.devices);
+        runners.push_back(std::make_unique<coll::CollectiveRunner>(machine_, scenario_.cluster.profile, item.devices));
+      }
+      coll::RunOptions options;
+      options.algorithm = item.algorithm;
+      options.channels = item.channels;
+      options.grain = scenario_.simulation.grain;
+      options.settings = scenario_.nccl;
+      // Calls on an idle machine repeat exactly, so one is simulated and counted as often as it is called.
+      coll::CollectiveResult done = runners[index]->run(item.call, options);
+      if (machine_.simulator.stopped()) break;
+      const Int128 total = static_cast<Int128>(result_.makespan.ps()) + static_cast<Int128>(item.count) * done.time.ps();
+      if (total > Duration::max().ps()) {
+        throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
+      }
+      result_.makespan = Duration::from_ps(static_cast<std::int64_t>(total));
+      if (item.count > 1) notes_.insert("bytes and busy time of links count one call of each collective");
+      span_ += done.device;
+      digest_.add(done.digest).add(done.time).add(item.count);
+      notes_.insert(done.notes.begin(), done.notes.end());
+      result_.collectives.push_back(std::move(done));
+      result_.counts.push_back(item.count);
+      ++watch_.done;
+    }
+  }
+
+  void run_flows() {
+    watch_.total = scenario_.workload.flows.size();
+    flows_.start();
+    jobs_.start();
+    const std::optional<Time> until = scenario_.simulation.until;
+    if (until) {
+      machine_.simulator.run_until(*until);
+    } else {
+      machine_.simulator.run();
+    }
+    flows_.settle();
+    if (!until && !machine_.simulator.stopped()) check_done();
+    if (!scenario_.workload.flows.empty()) digest_.add(flows_.digest());
+    if (!scenario_.workload.jobs.empty()) digest_.add(jobs_.digest());
+    result_.flows = flows_.results();
+    result_.jobs = jobs_.results();
+    if (scenario_.workload.options.size() > 1) {
+      for (std::size_t i = 0; i < result_.flows.size(); ++i) {
+        const work::MessageCounts* counts = flows_.messages(i);
+        result_.messages.push_back(counts == nullptr ? std::nullopt : std::optional{*counts});
+      }
+    }
+    Time last_end;
+    for (const work::FlowResult& flow : result_.flows) {
+      if (flow.end != Time::max()) last_end = std::max(last_end, flow.end);
+    }
+    for (const work::JobResult& job : result_.jobs) {
+      if (!job.iterations.empty() && job.iterations.back().end != Time::max()) {
+        last_end = std::max(last_end, job.iterations.back().end);
+      }
+    }
+    if (until && flows_.unfinished() + jobs_.unfinished() > 0) last_end = machine_.simulator.now();
+    result_.makespan = last_end - Time{};
+    span_ = result_.makespan;
+  }
+
+  // Nothing happens any more: all is delivered, or the scenario itself has seen to it that something never is.
+  void check_done() {
+    if (packet_ == nullptr) {
+      machine_.fabric.check_conservation();
+      return;
+    }
+    const std::size_t left = flows_.unfinished() + jobs_.unfinished();
+    const bool may_lose = packet_->transport.reliability == net::Reliability::kNone;
+    if (left > 0 && (scenario_.faults.may_block() || may_lose || machine_.packets->deadlock())) {
+      notes_.insert(fmt::format("{} of {} flows and jobs did not end", left,
+                                scenario_.workload.flows.size() + scenario_.workload.jobs.size()));
+      return;
+    }
+    machine_.fabric.check_conservation();
+  }
+
+  void report_network() {
+    NetworkReport& report = result_.network;
+    meter_.finish(Time{} + span_);
+    report.from = meter_.from();
+    report.to = meter_.to();
+    report.is_packet = packet_ != nullptr;
+    report.flow_rates = meter_.flow_rates();
+    report.jain_index = jain_index();
+    report.sample_times = meter_.times();
+    report.series = meter_.take_series();
+    if (packet_ != nullptr || scenario_.measure.stated) report.ports = meter_.ports();
+    if (packet_ == nullptr) return;
+    report.pauses = machine_.packets->pauses();
+    report.deadlock = machine_.packets->deadlock();
+    report.packet_hops = machine_.packets->packet_hops();
+    for (const work::FlowResult& flow : result_.flows) {
+      report.flow_counters.push_back(flow.footprint.valid() ? machine_.packets->flow(flow.footprint) : net::FlowCounters{});
+    }
+    for (const net::PauseRecord& pause : report.pauses) digest_.add(pause.start).add(pause.end);
+    digest_.add(report.packet_hops);
+  }
+
+  // (sum x)^2 / (n sum x^2) over the rates of all flows that have one.
+  [[nodiscard]] std::optional<double> jain_index() const {
+    double sum = 0;
+    double squares = 0;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < result_.flows.size(); ++i) {
+      const std::vector<FlowMeasure>& measured = result_.network.flow_rates;
+      const std::optional<double> rate = measured.empty() ? rate_gbps(result_.flows[i]) : measured[i].rate_gbps;
+      if (!rate) continue;
+      sum += *rate;
+      squares += *rate * *rate;
+      ++count;
+    }
+    return squares > 0 ? std::optional{sum * sum / (static_cast<double>(count) * squares)} : std::nullopt;
+  }
+
+  const Scenario& scenario_;
+  const net::PacketSettings* packet_;
+  coll::Machine machine_;
+  work::FlowRun flows_;
+  work::JobRun jobs_;
+  FaultInjector faults_;
+  RunMeter meter_;
+  Watch watch_;
+  Digest digest_;
+  std::set<std::string> notes_;
+  Duration span_;  // what the links' counters cover: of collectives, one call of each
+  RunResult result_;
+};
+
 }  // namespace
 
 RunResult run_scenario(const Scenario& scenario, RunObserver* observer) {
-  RunResult result;
   const auto wall_begin = std::chrono::steady_clock::now();
-  coll::Machine machine{scenario.cluster.topology, scenario.cluster.routing, scenario.simulation.seed,
-                        scenario.simulation.shuffle_ties};
-  Watch watch{observer, scenario.workload.flows.empty() ? nullptr : &machine.fabric, 0, scenario.workload.collectives.size()};
-  if (observer != nullptr) {
-    machine.simulator.set_progress_hook(watch_hook, &watch, 100'000);
-    observer->on_begin(machine.simulator);
-  }
-
-  Digest digest;
-  std::set<std::string> notes;
-  std::vector<std::unique_ptr<coll::CollectiveRunner>> runners;
-  std::vector<std::vector<DeviceId>> groups;
-  Duration collective_time;
-  Duration device_time;  // of one call of each, what the links' counters span
-  for (const work::CollectiveItem& item : scenario.workload.collectives) {
-    const auto known = std::ranges::find(groups, item.devices);
-    const auto index = static_cast<std::size_t>(known - groups.begin());
-    if (known == groups.end()) {
-      groups.push_back(item.devices);
-      runners.push_back(std::make_unique<coll::CollectiveRunner>(machine, scenario.cluster.profile, item.devices));
-    }
-    coll::RunOptions options;
-    options.algorithm = item.algorithm;
-    options.channels = item.channels;
-    options.grain = scenario.simulation.grain;
-    options.settings = scenario.nccl;
-    coll::CollectiveResult done;
-    // Calls on an idle machine repeat exactly, so one is simulated and counted as often as it is called.
-    done = runners[index]->run(item.call, options);
-    if (machine.simulator.stopped()) break;
-    const Int128 total = static_cast<Int128>(collective_time.ps()) + static_cast<Int128>(item.count) * done.time.ps();
-    if (total > Duration::max().ps())
-      throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
-    collective_time = Duration::from_ps(static_cast<std::int64_t>(total));
-    if (item.count > 1) notes.insert("bytes and busy time of links count one call of each collective");
-    device_time += done.device;
-    digest.add(done.digest).add(done.time).add(item.count);
-    notes.insert(done.notes.begin(), done.notes.end());
-    result.collectives.push_back(std::move(done));
-    result.counts.push_back(item.count);
-    ++watch.done;
-  }
-
-  if (!scenario.workload.flows.empty()) {
-    watch.total = scenario.workload.flows.size();
-    work::FlowRun run{machine, scenario.workload.flows};
-    run.run();
-    digest.add(run.digest());
-    result.flows = run.results();
-  }
-  Time last_end;
-  for (const work::FlowResult& flow : result.flows) {
-    if (flow.end != Time::max()) last_end = std::max(last_end, flow.end);
-  }
-  result.makespan = scenario.workload.collectives.empty() ? last_end - Time{} : collective_time;
-  result.interrupted = machine.simulator.stopped();
-  result.hottest = hottest_links(machine, scenario.workload.collectives.empty() ? last_end - Time{} : device_time);
-  for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
-    digest.add(static_cast<std::int64_t>(machine.fabric.counters(ResourceId::from_index(i)).bytes + 0.5));
-  }
-  result.digest = digest.value();
-  result.events = machine.simulator.events();
-  result.transfers = machine.fabric.totals().posted;
-  result.solves = machine.fabric.totals().solves;
-  result.peak_live = machine.fabric.totals().peak_live;
-  result.notes.assign(notes.begin(), notes.end());
+  RunResult result = ScenarioRun{scenario, observer}.run();
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   if (observer != nullptr) observer->on_end();
   return result;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/collectives/runner.h"
 #include "sim/planning/scenario.h"
 #include "sim/workloads/flow_run.h"
+#include "sim/workloads/job_run.h"
 
 namespace weft::plan {
 
@@ -18,10 +20,30 @@ struct LinkUse {
   Duration busy;
 };
 
+// What packets tell, and what `measure` asks for.
+struct NetworkReport {
+  bool is_packet = false;
+  Time from;  // what rates and means are taken over
+  Time to;
+  std::vector<PortResult> ports;  // in link order; at flow fidelity only where measured
+  std::vector<net::PauseRecord> pauses;
+  std::vector<Time> sample_times;
+  std::vector<Series> series;
+  std::optional<net::Deadlock> deadlock;
+  std::uint64_t packet_hops = 0;
+  std::vector<FlowMeasure> flow_rates;           // by flow; empty where nothing was measured
+  std::vector<net::FlowCounters> flow_counters;  // by flow, at packet fidelity
+  std::optional<double> jain_index;              // of the flows' rates (Jain, Chiu and Hawe 1984)
+};
+
 struct RunResult {
   std::vector<coll::CollectiveResult> collectives;  // one per item, the time of one call
   std::vector<std::int64_t> counts;
   std::vector<work::FlowResult> flows;
+  std::vector<std::optional<work::MessageCounts>> messages;  // by flow, of several messages; empty where no flow has options
+  std::vector<work::JobResult> jobs;
+  NetworkReport network;
+  std::string time_story;        // where the time went; empty: nothing to tell
   std::vector<LinkUse> hottest;  // busiest links first, at most ten
   Duration makespan;
   std::uint64_t digest = 0;

@@ -31,13 +31,29 @@ SimulationOptions read_simulation(ParamReader& reader, const Overrides& override
                                              coll::Grain::kAuto);
   options.seed = static_cast<std::uint64_t>(reader.optional<std::int64_t>("seed", 1, at_least(0)));
   options.shuffle_ties = static_cast<std::uint64_t>(reader.optional<std::int64_t>("shuffle_ties", 0, at_least(0)));
+  if (const auto until = reader.optional<Duration>("until", positive)) options.until = Time{} + *until;
   if (overrides.fidelity) options.fidelity = *overrides.fidelity;
   if (overrides.grain) options.grain = *overrides.grain;
   if (overrides.seed) options.seed = *overrides.seed;
   if (overrides.shuffle_ties) options.shuffle_ties = *overrides.shuffle_ties;
-  if (options.fidelity == "packet") reader.error("fidelity", "packet fidelity is not built yet; use 'flow'");
   reader.finish();
   return options;
+}
+
+// Flows that never end need a run that does; a loop of collectives is timed as a whole.
+void check_end(const ConfigNode& root, const work::Workload& workload, const SimulationOptions& simulation,
+               Diagnostics& diagnostics) {
+  if (!simulation.until && workload.has_endless_flow()) {
+    const std::optional<ConfigNode> node = root.find("workload");
+    diagnostics.error((node ? *node : root)
+                          .key_diagnostic("workload: a flow goes on for ever",
+                                          "end the run, simulation: {until: 1 ms}, or the flow with 'stop'"));
+  }
+  if (simulation.until && !workload.collectives.empty()) {
+    const std::optional<ConfigNode> section = root.find("simulation");
+    const std::optional<ConfigNode> node = section ? section->find("until") : std::nullopt;
+    diagnostics.error((node ? *node : root).diagnostic("simulation.until: collectives run to their end"));
+  }
 }
 
 }  // namespace
@@ -105,6 +121,8 @@ Scenario load_scenario(const std::filesystem::path& file, const Overrides& overr
     ParamReader section{empty, diagnostics};
     simulation = read_simulation(section, overrides);
   }
+  // What follows names links and flows, so their sections wait for the cluster; until then they are let pass.
+  for (const char* key : {"measure", "faults"}) static_cast<void>(reader.optional_raw(key));
   reader.finish();
   diagnostics.throw_if_any();
 
@@ -115,10 +133,16 @@ Scenario load_scenario(const std::filesystem::path& file, const Overrides& overr
   }
   if (has_overrides) cluster_node = cluster_node.with_overrides(override_node);
   net::Cluster cluster = net::load_cluster(cluster_node, load_options(overrides), diagnostics);
-  work::Workload workload = work::read_workload(load_reference(workload_node), cluster.topology, diagnostics);
+  const work::WorkloadContext context{cluster.topology, simulation.is_packet() ? &cluster.packet : nullptr, simulation.seed};
+  work::Workload workload = work::read_workload(load_reference(workload_node), context, diagnostics);
+  diagnostics.throw_if_any();
+  MeasureOptions measure = read_measure(reader, cluster.topology, workload.flows.size(), simulation.until, simulation.fidelity);
+  Faults faults = read_faults(reader, cluster.topology, workload.flows.size(), simulation.fidelity);
+  check_end(root, workload, simulation, diagnostics);
   diagnostics.throw_if_any();
   coll::nccl::Settings nccl = nccl_settings(cluster, overrides);
-  return {name, std::move(cluster), std::move(workload), simulation, std::move(nccl), root};
+  return {name, std::move(cluster), std::move(workload), simulation, std::move(measure), std::move(faults), std::move(nccl),
+          root};
 }
 
 }  // namespace weft::plan

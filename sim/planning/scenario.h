@@ -3,7 +3,9 @@
 //   cluster: ../clusters/dgx_h100_superpod.yaml   # or inline
 //   overrides: {nodes: 4}                         # any key path of the cluster
 //   workload: {collectives: [{kind: all_reduce, bytes: 1 GiB}]}
-//   simulation: {fidelity: flow, grain: auto, seed: 1}
+//   simulation: {fidelity: flow, grain: auto, seed: 1, until: 25 ms}
+//   measure: {from: 5 ms, to: 25 ms, series: [queue], every: 1 us}      # measure.h
+//   faults: [{pause: {link: "s0->h1", at: 20 us, for: forever}}]        # faults.h
 #pragma once
 
 #include <cstdint>
@@ -18,6 +20,8 @@
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
 #include "sim/network/cluster.h"
+#include "sim/planning/faults.h"
+#include "sim/planning/measure.h"
 #include "sim/workloads/workload.h"
 
 namespace weft::plan {
@@ -30,6 +34,10 @@ struct SimulationOptions {
   coll::Grain grain = coll::Grain::kAuto;
   std::uint64_t seed = 1;
   std::uint64_t shuffle_ties = 0;
+  // The run ends then, whatever is still going on; none: when everything is done.
+  std::optional<Time> until = {};
+
+  [[nodiscard]] bool is_packet() const { return fidelity == "packet"; }
 };
 
 // What the command line says over a file.
@@ -49,6 +57,8 @@ struct Scenario {
   net::Cluster cluster;
   work::Workload workload;
   SimulationOptions simulation;
+  MeasureOptions measure;
+  Faults faults;
   coll::nccl::Settings nccl;
   ConfigNode resolved;
 };

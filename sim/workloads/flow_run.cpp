@@ -1,41 +1,228 @@
 #include "sim/workloads/flow_run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "sim/core/digest.h"
+#include "sim/network/flow_level/flow_fabric.h"
 
 namespace weft::work {
+namespace {
 
-FlowRun::FlowRun(coll::Machine& machine, const std::vector<FlowItem>& flows)
-    : machine_{machine}, flows_{flows}, component_{machine.simulator.add_component("flows")} {
-  results_.reserve(flows.size());
-  for (const FlowItem& flow : flows) results_.push_back({.bytes = flow.bytes, .start = flow.start});
+constexpr std::uint64_t kStop = std::uint64_t{1} << 63;  // of an event's payload; the rest is the flow
+
+}  // namespace
+
+FlowRun::FlowRun(coll::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed)
+    : machine_{machine},
+      workload_{workload},
+      packet_{packet},
+      seed_{seed},
+      component_{machine.simulator.add_component("flows")},
+      sources_(workload.options.size() - 1) {
+  results_.reserve(workload.flows.size());
+  for (std::size_t i = 0; i < workload.flows.size(); ++i) {
+    const FlowItem& flow = workload.flows[i];
+    results_.push_back({.bytes = flow.bytes, .start = flow.start});
+    if (Source* source = source_of(i)) source->flow = i;
+  }
 }
 
-void FlowRun::run() {
-  for (std::size_t i = 0; i < flows_.size(); ++i)
-    machine_.simulator.schedule(flows_[i].start, Phase::kAction, component_, *this, i);
-  machine_.simulator.run();
-  if (!machine_.simulator.stopped()) machine_.fabric.check_conservation();
+void FlowRun::start() {
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    machine_.simulator.schedule(results_[i].start, Phase::kAction, component_, *this, i);
+    const FlowOptions& options = workload_.options_of(workload_.flows[i]);
+    if (options.unlimited && options.stop != Time::max()) {
+      machine_.simulator.schedule(options.stop, Phase::kAction, component_, *this, i | kStop);
+    }
+  }
 }
 
-void FlowRun::on_event(std::uint64_t flow) {
+FlowRun::Source* FlowRun::source_of(std::size_t flow) {
+  const std::uint32_t options = workload_.flows[flow].options;
+  return options == 0 ? nullptr : &sources_[options - 1];
+}
+
+const MessageCounts* FlowRun::messages(std::size_t flow) const {
+  const std::uint32_t options = workload_.flows[flow].options;
+  return options == 0 || workload_.options[options].messages == 1 ? nullptr : &sources_[options - 1].counts;
+}
+
+FootprintId FlowRun::footprint(std::size_t flow) {
+  FootprintId& made = results_[flow].footprint;
+  if (made.valid()) return made;
   // The flow's number is its entropy, as a queue pair's number is to a switch's hash.
-  const FlowItem& item = flows_[flow];
+  const FlowItem& item = workload_.flows[flow];
+  made = machine_.fabric.add_footprint(machine_.router.route(item.from, item.to, {flow}));
+  const FlowOptions& options = workload_.options_of(item);
+  if (machine_.packets != nullptr && options.has_transport) machine_.packets->set_transport(made, options.transport);
+  return made;
+}
+
+void FlowRun::on_event(std::uint64_t payload) {
+  const std::uint64_t flow = payload & ~kStop;
+  if ((payload & kStop) != 0) {
+    stop(flow);
+    return;
+  }
+  Source* source = source_of(flow);
+  if (source == nullptr) {
+    post(flow);
+  } else {
+    post_next(*source);
+  }
+}
+
+void FlowRun::post(std::size_t flow) {
+  const FlowItem& item = workload_.flows[flow];
   net::Transfer transfer;
-  transfer.footprint = machine_.fabric.add_footprint(machine_.router.route(item.from, item.to, {flow}));
+  transfer.footprint = footprint(flow);
   transfer.bytes = item.bytes;
   transfer.rate_cap = item.rate_cap;
+  const FlowOptions& options = workload_.options_of(item);
+  if (machine_.packets == nullptr && options.transport.rate && transfer.rate_cap == Bandwidth{}) {
+    transfer.rate_cap = *options.transport.rate;
+  }
   transfer.priority = static_cast<std::uint8_t>(item.priority);
   transfer.tag = flow;
-  machine_.fabric.post(transfer, *this);
+  results_[flow].transfer = machine_.fabric.post(transfer, *this);
 }
 
-void FlowRun::on_delivered(TransferId, std::uint64_t flow) { results_[flow].end = machine_.simulator.now(); }
+void FlowRun::post_next(Source& source) {
+  const std::size_t flow = source.flow;
+  const FlowOptions& options = workload_.options_of(workload_.flows[flow]);
+  Time next = machine_.simulator.now();
+  if (options.is_poisson() && !source.random) {
+    // The first message comes after a gap too.
+    source.random.emplace(options.seed != 0 ? options.seed : seed_, fmt::format("flows/{}/arrivals", flow));
+    source.gap_ps = mean_gap_ps(flow);
+  } else {
+    do {
+      source.posts.push_back(next);
+      ++source.counts.posted;
+      post(flow);
+    } while (source.counts.posted < options.messages && !options.is_poisson() && options.every == Duration{});
+  }
+  source.closed = source.counts.posted >= options.messages;
+  if (source.closed) return;
+  const Duration gap =
+      options.is_poisson() ? Duration::from_ps(std::llround(source.random->exponential(source.gap_ps))) : options.every;
+  next += gap;
+  source.closed = next >= options.stop;
+  if (!source.closed) machine_.simulator.schedule(next, Phase::kAction, component_, *this, flow);
+}
 
-void FlowRun::on_aborted(TransferId, std::uint64_t flow) { results_[flow].aborted = true; }
+void FlowRun::stop(std::size_t flow) {
+  if (results_[flow].end != Time::max() || results_[flow].aborted) return;
+  if (machine_.packets == nullptr) results_[flow].bytes = Bytes{std::llround(delivered_bytes(flow))};
+  machine_.fabric.cut_short(results_[flow].transfer);
+}
+
+void FlowRun::on_delivered(TransferId, std::uint64_t flow) {
+  const Time now = machine_.simulator.now();
+  Source* source = source_of(flow);
+  if (source == nullptr) {
+    results_[flow].end = now;
+    return;
+  }
+  const Duration latency = now - source->posts.front();
+  source->posts.pop_front();
+  source->counts.latency_ps += static_cast<double>(latency.ps());
+  source->counts.max_latency = std::max(source->counts.max_latency, latency);
+  ++source->counts.delivered;
+  source->counts.delivered_bytes += workload_.flows[flow].bytes;
+  if (source->posts.empty()) results_[flow].end = now;
+}
+
+void FlowRun::on_aborted(TransferId, std::uint64_t flow) {
+  results_[flow].aborted = true;
+  if (Source* source = source_of(flow)) source->posts.pop_front();
+}
+
+double FlowRun::delivered_bytes(std::size_t flow) const {
+  const FlowResult& result = results_[flow];
+  if (!result.footprint.valid()) return 0;
+  if (machine_.packets != nullptr) {
+    return static_cast<double>(machine_.packets->flow(result.footprint).delivered_wire_bytes) / wire_share(flow);
+  }
+  const MessageCounts* several = messages(flow);
+  if (several != nullptr) return static_cast<double>(several->delivered_bytes.count());
+  if (result.end != Time::max()) return static_cast<double>(result.bytes.count());
+  if (!result.transfer.valid() || result.aborted) return 0;
+  return static_cast<const net::FlowFabric&>(machine_.fabric).moved_bytes(result.transfer);
+}
+
+double FlowRun::wire_share(std::size_t flow) const {
+  if (machine_.packets == nullptr || !results_[flow].footprint.valid()) return 1;
+  const LinkId link = narrowest_link(flow);
+  if (!link.valid()) return 1;
+  const net::LinkSpec& spec = machine_.topology.spec(link);
+  const auto payload = static_cast<double>(std::min(payload_of(flow, spec), workload_.flows[flow].bytes).count());
+  if (payload <= 0) return 1;
+  return (payload + static_cast<double>((spec.overhead + packet_->transport.telemetry).count())) / payload;
+}
+
+std::size_t FlowRun::unfinished() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(results_, [](const FlowResult& flow) { return flow.end == Time::max() && !flow.aborted; }));
+}
+
+void FlowRun::settle() {
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    FlowResult& result = results_[i];
+    const Source* source = source_of(i);
+    if (source == nullptr) continue;
+    const FlowOptions& options = workload_.options_of(workload_.flows[i]);
+    if (options.unlimited) result.bytes = Bytes{std::llround(delivered_bytes(i))};
+    if (options.messages != 1) {
+      result.bytes = source->counts.delivered_bytes;
+      if (!source->closed) result.end = Time::max();
+    }
+  }
+}
+
+LinkId FlowRun::narrowest_link(std::size_t flow) const {
+  LinkId narrowest;
+  for (const Usage& usage : machine_.fabric.footprint(results_[flow].footprint).usages) {
+    if (usage.resource.index() >= machine_.topology.link_count()) continue;
+    const LinkId link{usage.resource.value()};
+    const auto weighted = [&](LinkId id) { return machine_.topology.spec(id).rate.bytes_per_ps(); };
+    if (!narrowest.valid() || weighted(link) < weighted(narrowest)) narrowest = link;
+  }
+  return narrowest;
+}
+
+Bytes FlowRun::payload_of(std::size_t flow, const net::LinkSpec& narrowest) const {
+  const net::FlowTransport& own = workload_.options_of(workload_.flows[flow]).transport;
+  if (own.payload) return *own.payload;
+  if (packet_ != nullptr && packet_->transport.payload) return *packet_->transport.payload;
+  return narrowest.packet;
+}
+
+double FlowRun::mean_gap_ps(std::size_t flow) {
+  static_cast<void>(footprint(flow));
+  const FlowItem& item = workload_.flows[flow];
+  const FlowOptions& options = workload_.options_of(item);
+  const LinkId link = narrowest_link(flow);
+  double wire = static_cast<double>(item.bytes.count());
+  double rate = options.rate.bytes_per_ps();
+  if (link.valid()) {
+    const net::LinkSpec& spec = machine_.topology.spec(link);
+    const std::int64_t payload = std::max<std::int64_t>(1, payload_of(flow, spec).count());
+    const std::int64_t packets = (item.bytes.count() + payload - 1) / payload;
+    const Bytes telemetry = packet_ == nullptr ? Bytes{} : packet_->transport.telemetry;
+    wire += static_cast<double>(packets * (spec.overhead + telemetry).count());
+    if (options.load > 0) rate = options.load * spec.rate.bytes_per_ps();
+  }
+  return rate > 0 ? wire / rate : 0;
+}
 
 std::uint64_t FlowRun::digest() const {
   Digest digest;
   for (const FlowResult& flow : results_) digest.add(flow.start).add(flow.end);
+  for (const Source& source : sources_) digest.add(source.counts.posted).add(source.counts.delivered);
   return digest.value();
 }
 

@@ -1,40 +1,93 @@
-// Posts a list of flows on a machine's fabric, each at its time, and keeps when they started and ended.
+// Posts a list of flows on a machine's fabric, each at its times, and keeps when they started and ended.
+//
+//   FlowRun run{machine, workload, settings, seed};
+//   run.start();                  // schedules the first post of every flow
+//   machine.simulator.run();
+//
+// A flow is one queue pair: a footprint, on which its messages are posted in order.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <vector>
 
 #include "sim/collectives/runner.h"
+#include "sim/core/random.h"
 #include "sim/workloads/workload.h"
 
 namespace weft::work {
 
 struct FlowResult {
-  Bytes bytes;
-  Time start;
-  Time end = Time::max();  // max: it did not end
+  Bytes bytes;             // posted; of a flow that was cut short or goes on: delivered
+  Time start;              // of its first message
+  Time end = Time::max();  // of its last one; max: it did not end
+  FootprintId footprint = {};
+  TransferId transfer = {};  // the last that was posted
   bool aborted = false;
+};
+
+// Of flows of several messages.
+struct MessageCounts {
+  std::int64_t posted = 0;
+  std::int64_t delivered = 0;
+  Bytes delivered_bytes;
+  double latency_ps = 0;  // summed over messages, from post to delivery
+  Duration max_latency;
 };
 
 class FlowRun final : private net::TransferListener, private EventTarget {
  public:
-  // Both must outlive the run; flows keep their order as ids.
-  FlowRun(coll::Machine& machine, const std::vector<FlowItem>& flows);
+  // All must outlive the run; flows keep their order as ids. `packet`: the settings the machine was made with, null at flow
+  // fidelity.
+  FlowRun(coll::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed);
 
-  void run();
+  void start();
+  // The flow's queue pair; made at its first message, or when first asked for.
+  FootprintId footprint(std::size_t flow);
+  // Payload that has reached its receiver (at flow fidelity: left its source) so far.
+  [[nodiscard]] double delivered_bytes(std::size_t flow) const;
+  // Data bytes on the wire over payload bytes, of its full packets; 1 at flow fidelity.
+  [[nodiscard]] double wire_share(std::size_t flow) const;
+
   [[nodiscard]] const std::vector<FlowResult>& results() const { return results_; }
+  [[nodiscard]] const MessageCounts* messages(std::size_t flow) const;  // null: it is one message
+  [[nodiscard]] std::size_t unfinished() const;
+  // Brings `bytes` of the flows that are not finished up to date. After the run.
+  void settle();
   [[nodiscard]] std::uint64_t digest() const;
 
  private:
-  void on_event(std::uint64_t flow) override;
+  // Of a flow with options.
+  struct Source {
+    std::size_t flow = 0;
+    MessageCounts counts;
+    std::deque<Time> posts;  // of messages not yet delivered
+    std::optional<RandomStream> random;
+    double gap_ps = 0;    // mean, of Poisson arrivals
+    bool closed = false;  // posts nothing more
+  };
+
+  void on_event(std::uint64_t payload) override;
   void on_source_free(TransferId, std::uint64_t) override {}
   void on_delivered(TransferId transfer, std::uint64_t flow) override;
   void on_aborted(TransferId transfer, std::uint64_t flow) override;
 
+  void post(std::size_t flow);
+  void post_next(Source& source);
+  void stop(std::size_t flow);
+  [[nodiscard]] Source* source_of(std::size_t flow);
+  [[nodiscard]] double mean_gap_ps(std::size_t flow);
+  [[nodiscard]] Bytes payload_of(std::size_t flow, const net::LinkSpec& narrowest) const;
+  [[nodiscard]] LinkId narrowest_link(std::size_t flow) const;
+
   coll::Machine& machine_;
-  const std::vector<FlowItem>& flows_;
+  const Workload& workload_;
+  const net::PacketSettings* packet_;
+  std::uint64_t seed_;
   ComponentId component_;
   std::vector<FlowResult> results_;
+  std::vector<Source> sources_;  // by FlowItem::options - 1
 };
 
 }  // namespace weft::work

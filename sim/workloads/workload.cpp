@@ -5,46 +5,28 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
-#include <fstream>
+#include <limits>
 #include <optional>
 #include <set>
 
 #include "sim/collectives/builtin.h"
-#include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/workloads/endpoint_names.h"
+#include "sim/workloads/flow_file.h"
+#include "sim/workloads/flow_reader.h"
+#include "sim/workloads/generated_flows.h"
 
 namespace weft::work {
 namespace {
 
-constexpr std::array kKinds = {coll::Collective::kAllReduce, coll::Collective::kAllGather, coll::Collective::kReduceScatter,
-                               coll::Collective::kBroadcast, coll::Collective::kReduce,    coll::Collective::kAllToAll,
-                               coll::Collective::kSendRecv,  coll::Collective::kGather,    coll::Collective::kScatter};
-
-// "n3.gpu5", "h3", or the number of an endpoint.
-std::optional<DeviceId> find_endpoint(const std::string& text, const net::Topology& topology) {
-  if (const auto index = parse_integer(text)) {
-    if (*index < 0 || static_cast<std::size_t>(*index) >= topology.endpoints().size()) return std::nullopt;
-    return topology.endpoints()[static_cast<std::size_t>(*index)];
-  }
-  return topology.find(text);
-}
-
-std::string endpoint_note(const std::string& name, const net::Topology& topology) {
-  const std::vector<DeviceId>& endpoints = topology.endpoints();
-  if (endpoints.empty()) return "this cluster has no endpoints";
-  constexpr std::size_t kNames = 1'000;  // enough to show how names are made
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(endpoints.size(), kNames); ++i) names.push_back(topology.name(endpoints[i]));
-  const std::string near = nearest(name, names);
-  return fmt::format("{}endpoints here: {} to {}, or their numbers 0 to {}",
-                     near.empty() ? std::string{} : fmt::format("did you mean '{}'? ", near), names.front(),
-                     topology.name(endpoints.back()), endpoints.size() - 1);
-}
+constexpr std::array kCollectiveKinds = {
+    coll::Collective::kAllReduce, coll::Collective::kAllGather, coll::Collective::kReduceScatter,
+    coll::Collective::kBroadcast, coll::Collective::kReduce,    coll::Collective::kAllToAll,
+    coll::Collective::kSendRecv,  coll::Collective::kGather,    coll::Collective::kScatter};
 
 void read_collectives(ParamReader& workload, const net::Topology& topology, Workload& out) {
   std::vector<std::string> kinds;
-  for (const coll::Collective kind : kKinds) kinds.emplace_back(coll::to_string(kind));
+  for (const coll::Collective kind : kCollectiveKinds) kinds.emplace_back(coll::to_string(kind));
   const std::span<const std::string> registered = coll::algorithms().names();
   std::vector<std::string> names(registered.begin(), registered.end());
   for (ParamReader& item : workload.maps("collectives")) {
@@ -79,72 +61,6 @@ void read_collectives(ParamReader& workload, const net::Topology& topology, Work
     }
     item.finish();
     out.collectives.push_back(std::move(made));
-  }
-}
-
-void read_flows(ParamReader& workload, const net::Topology& topology, Workload& out) {
-  for (ParamReader& item : workload.maps("flows")) {
-    FlowItem made;
-    const auto endpoint = [&](std::string_view key) {
-      const std::string name = item.required<std::string>(key);
-      const auto device = find_endpoint(name, topology);
-      if (!device && !name.empty()) item.error(key, fmt::format("no device '{}'", name), endpoint_note(name, topology));
-      if (device && topology.host_of(*device) < 0) {
-        item.error(key, fmt::format("'{}' is a switch of the fabric, and flows go between hosts", name),
-                   endpoint_note(name, topology));
-        return DeviceId{0};
-      }
-      return device.value_or(DeviceId{0});
-    };
-    made.from = endpoint("from");
-    made.to = endpoint("to");
-    made.bytes = item.required<Bytes>("bytes");
-    made.start = Time{} + item.optional<Duration>("start", Duration{});
-    made.rate_cap = item.optional<Bandwidth>("rate_cap", positive).value_or(Bandwidth{});
-    made.priority = static_cast<int>(item.optional<std::int64_t>("priority", 0, between(0, 7)));
-    item.finish();
-    out.flows.push_back(made);
-  }
-}
-
-// One flow a line: source host, destination host, bytes. Lines that are empty or begin with '#' do not count.
-void read_flows_file(const std::filesystem::path& path, const net::Topology& topology, Diagnostics& diagnostics,
-                     Workload& out) {
-  std::ifstream file{path};
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    const std::size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string::npos || line[first] == '#') continue;
-    std::array<std::int64_t, 3> fields{};
-    const char* at = line.data() + first;
-    const char* const end = line.data() + line.size();
-    bool ok = true;
-    for (std::int64_t& field : fields) {
-      while (at != end && (*at == ' ' || *at == '\t' || *at == ',')) ++at;
-      const auto [next, error] = std::from_chars(at, end, field);
-      ok = ok && error == std::errc{};
-      at = next;
-    }
-    while (at != end && (*at == ' ' || *at == '\t' || *at == '\r')) ++at;
-    const auto endpoints = static_cast<std::int64_t>(topology.endpoints().size());
-    std::string problem;
-    if (!ok || at != end) {
-      problem = "expected three numbers: source host, destination host, bytes";
-    } else if (fields[0] < 0 || fields[0] >= endpoints || fields[1] < 0 || fields[1] >= endpoints) {
-      problem = fmt::format("host {} is not in this cluster, which has {} (0 to {})",
-                            fields[0] < 0 || fields[0] >= endpoints ? fields[0] : fields[1], endpoints, endpoints - 1);
-    } else if (fields[2] < 0) {
-      problem = fmt::format("expected a size of 0 bytes or more, got {}", fields[2]);
-    } else if (static_cast<std::int64_t>(out.flows.size()) >= kMaxFlows) {
-      problem = fmt::format("more than {} flows", kMaxFlows);
-    }
-    if (!problem.empty()) {
-      diagnostics.error(
-          {.where = {path.string(), number, static_cast<int>(first) + 1}, .message = problem, .source_line = line, .note = {}});
-      return;
-    }
-    out.flows.push_back({topology.endpoints()[static_cast<std::size_t>(fields[0])],
-                         topology.endpoints()[static_cast<std::size_t>(fields[1])], Bytes{fields[2]}, Time{}, Bandwidth{}, 0});
   }
 }
 
@@ -191,25 +107,39 @@ std::vector<DeviceId> read_ranks(const ConfigNode& node, const net::Topology& to
   return devices;
 }
 
-Workload read_workload(const ConfigNode& node, const net::Topology& topology, Diagnostics& diagnostics) {
+bool FlowOptions::is_endless() const {
+  if (stop != Time::max()) return false;
+  return unlimited || messages == std::numeric_limits<std::int64_t>::max();
+}
+
+bool Workload::has_endless_flow() const {
+  return std::ranges::any_of(flows, [&](const FlowItem& flow) { return options_of(flow).is_endless(); });
+}
+
+Workload read_workload(const ConfigNode& node, const WorkloadContext& context, Diagnostics& diagnostics) {
+  constexpr std::array<std::string_view, 6> kKinds{"collectives", "flows", "flows_file", "jobs", "background", "incast"};
   Workload workload;
   ParamReader reader{node, diagnostics};
-  const int kinds = static_cast<int>(reader.has("collectives")) + static_cast<int>(reader.has("flows")) +
-                    static_cast<int>(reader.has("flows_file"));
-  if (node.is_map() && kinds != 1) {
+  const auto kinds = std::ranges::count_if(kKinds, [&](std::string_view key) { return reader.has(key); });
+  if (node.is_map() && (kinds == 0 || (kinds > 1 && reader.has("collectives")))) {
     diagnostics.error(
-        node.key_diagnostic(fmt::format("{}: expected one of 'collectives', 'flows' and 'flows_file'", node.path())));
+        node.key_diagnostic(fmt::format("{}: expected 'collectives', or any of 'flows', 'flows_file', 'jobs', 'background' and "
+                                        "'incast'",
+                                        node.path())));
   }
-  if (reader.has("collectives")) read_collectives(reader, topology, workload);
-  if (reader.has("flows")) read_flows(reader, topology, workload);
+  if (reader.has("collectives")) read_collectives(reader, context.topology, workload);
+  if (reader.has("flows")) read_flows(reader, context, workload);
   if (reader.has("flows_file")) {
     const ConfigNode file = reader.raw("flows_file");
     try {
-      read_flows_file(referenced_file(file), topology, diagnostics, workload);
+      read_flow_file(referenced_file(file), context.topology, diagnostics, workload);
     } catch (const ConfigError& error) {
       diagnostics.absorb(error);
     }
   }
+  if (reader.has("jobs")) read_jobs(reader, context, workload);
+  if (reader.has("background")) read_background(reader, context, workload);
+  if (reader.has("incast")) read_incast(reader, context, workload);
   reader.finish();
   return workload;
 }

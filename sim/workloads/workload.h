@@ -1,11 +1,13 @@
-// What a scenario runs: a list of collectives, or a list of flows, as YAML gives them.
+// What a scenario runs: a list of collectives, or flows and periodic jobs, as YAML gives them.
 //
 //   workload: {collectives: [{kind: all_reduce, bytes: 1 GiB, ranks: all, count: 1}]}
 //   workload: {flows: [{from: h0, to: h3, bytes: 10 MB, start: 0 us, rate_cap: 5 Gb/s, priority: 3}]}
-//   workload: {flows_file: perm128.txt}     # one flow a line: source host, destination host, bytes
+//   workload: {flows_file: perm128.txt}     # flow_file.h
+//   workload: {jobs: [{from: h0, to: h1, bytes: 1.25 GB, compute: 100 ms, iterations: 10}]}
+//   workload: {background: {sizes: websearch, load: 30 %, until: 10 ms}, incast: {senders: 60, bytes: 500 kB, every: 1 ms}}
 //
-// Collectives run one after another on one communicator; flows start at their times. Generated training steps and traces are
-// programs, which this version does not have yet.
+// Collectives run one after another on one communicator; everything else starts at its time, side by side. Generated training
+// steps and traces are programs, which this version does not have yet.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +19,7 @@
 #include "sim/core/config/params.h"
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
+#include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/topology.h"
 
 namespace weft::work {
@@ -32,19 +35,70 @@ struct CollectiveItem {
 struct FlowItem {
   DeviceId from;
   DeviceId to;
-  Bytes bytes;
+  Bytes bytes;  // of one message
   Time start;
   Bandwidth rate_cap;  // 0: none
   int priority = 0;
+  std::uint32_t options = 0;  // index into Workload::options; 0: none
+};
+
+// What a flow does beyond sending one message at its start over the fabric's own transport. All its messages go over one queue
+// pair.
+struct FlowOptions {
+  bool unlimited = false;     // one message that never ends: a greedy source
+  Time stop = Time::max();    // posts nothing from then on, and cuts an unlimited message short
+  std::int64_t messages = 1;  // posted at most; max(): as many as there is time for
+  Duration every;             // between messages; 0: by `load` or `rate`
+  // Poisson arrivals: messages a second from the share of the narrowest link on the way, or from a rate. Both of wire bytes.
+  double load = 0;
+  Bandwidth rate;
+  std::uint64_t seed = 0;  // 0: the scenario's
+  net::FlowTransport transport;
+  bool has_transport = false;
+
+  [[nodiscard]] bool is_poisson() const { return load > 0 || rate > Bandwidth{}; }
+  [[nodiscard]] bool is_endless() const;
+};
+
+struct JobTransfer {
+  DeviceId from;
+  DeviceId to;
+  Bytes bytes;
+};
+
+// A training job reduced to its rhythm: every iteration computes, then moves its transfers all at once; the next one begins
+// when the last of them is delivered.
+struct JobItem {
+  std::string name;
+  std::vector<JobTransfer> transfers;
+  Duration compute;
+  std::int64_t iterations = 1;
+  Time start;
+  int priority = 0;
+  Bandwidth rate_cap;
+  net::FlowTransport transport;
+  bool has_transport = false;
 };
 
 struct Workload {
   std::vector<CollectiveItem> collectives;
   std::vector<FlowItem> flows;
+  std::vector<FlowOptions> options = {FlowOptions{}};
+  std::vector<JobItem> jobs;
+
+  [[nodiscard]] const FlowOptions& options_of(const FlowItem& flow) const { return options[flow.options]; }
+  [[nodiscard]] bool has_endless_flow() const;
+};
+
+// What the map is read against.
+struct WorkloadContext {
+  const net::Topology& topology;
+  const net::PacketSettings* packet = nullptr;  // null: at flow fidelity
+  std::uint64_t seed = 1;                       // of generated flows
 };
 
 // `node` is the map under `workload`. Errors go to `diagnostics`.
-[[nodiscard]] Workload read_workload(const ConfigNode& node, const net::Topology& topology, Diagnostics& diagnostics);
+[[nodiscard]] Workload read_workload(const ConfigNode& node, const WorkloadContext& context, Diagnostics& diagnostics);
 
 // The endpoints that "all", a number, or a list of names or indices stands for; empty after an error.
 [[nodiscard]] std::vector<DeviceId> read_ranks(const ConfigNode& node, const net::Topology& topology, Diagnostics& diagnostics);

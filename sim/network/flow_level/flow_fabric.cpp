@@ -16,6 +16,8 @@ constexpr double kNothing = 1e-6;
 
 }  // namespace
 
+void Fabric::cut_short(TransferId /*transfer*/) { throw InternalError("this fabric cannot cut a transfer short"); }
+
 FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
     : simulator_{simulator},
       topology_{topology},
@@ -245,6 +247,30 @@ void FlowFabric::arm() {
   } else {
     completion_.arm(flows_[heap_.front()].finish);
   }
+}
+
+double FlowFabric::moved_bytes(TransferId transfer) const {
+  const Flow& flow = flows_[transfer.index()];
+  if (flow.state != State::kMoving) return static_cast<double>(flow.bytes);
+  const double left = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((simulator_.now() - flow.updated).ps()));
+  return static_cast<double>(flow.bytes) - left;
+}
+
+void FlowFabric::cut_short(TransferId transfer) {
+  const std::uint32_t index = transfer.value();
+  if (flows_[index].state != State::kMoving) return;  // all of it has left
+  const double moved = moved_bytes(transfer);
+  heap_remove(index);
+  leave(index, moved);
+  Flow& flow = flows_[index];
+  flow.bytes = static_cast<std::int64_t>(moved);
+  flow.remaining = 0;
+  flow.state = State::kInFlight;
+  TransferListener& listener = *flow.listener;
+  const std::uint64_t tag = flow.tag;
+  deliver_later(index, flow.latency);
+  if (!solve_.armed()) arm();
+  listener.on_source_free(transfer, tag);
 }
 
 void FlowFabric::fail(ResourceId resource) {

@@ -31,11 +31,15 @@ class FlowFabric final : public Fabric, private EventTarget {
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return footprints_[footprint.index()]; }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
+  void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
+  void restore(ResourceId resource) override { resources_[resource.index()].failed = false; }
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
   void check_conservation() const override;
 
+  // Bytes of a transfer in flight that have left its source so far.
+  [[nodiscard]] double moved_bytes(TransferId transfer) const;
   // Present rate of a transfer in flight, bytes per picosecond; settled once the instant's solve has run.
   [[nodiscard]] double rate(TransferId transfer) const { return flows_[transfer.index()].rate; }
 

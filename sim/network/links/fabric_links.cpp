@@ -3,8 +3,9 @@
 //   efficiency = payload / (payload + headers) x protocol efficiency
 //
 // Headers of a full packet: InfiniBand 26 B (LRH 8, BTH 12, ICRC 4, VCRC 2); RoCEv2 82 B (preamble 8, Ethernet 14, IPv4 20, UDP
-// 8, BTH 12, ICRC 4, FCS 4, gap 12). The 16 B of RETH in the first packet of a write are left out. The rate is that of the data
-// (IB) or of the MAC (Ethernet): coding and forward error correction are behind it, and show in the latency.
+// 8, BTH 12, ICRC 4, FCS 4, gap 12); `header` states another size, 0 B for bare packets. The 16 B of RETH in the first packet
+// of a write are left out. The rate is that of the data (IB) or of the MAC (Ethernet): coding and forward error correction are
+// behind it, and show in the latency.
 #include <array>
 #include <memory>
 #include <string>
@@ -46,6 +47,8 @@ constexpr std::array kInfinibandRates{
     NamedRate{"xdr", 800_Gbps},
 };
 
+constexpr Bytes kMaxHeaders{1'024};
+
 struct FabricFacts {
   std::string_view type;
   Bytes headers;
@@ -66,6 +69,7 @@ class FabricLink final : public LinkType {
     read.rate = read_rate(params);
     read.latency = params.optional<Duration>("latency");
     read.payload = params.optional<Bytes>("mtu", between(64_B, facts_.max_payload));
+    read.headers = params.optional<Bytes>("header", at_most(kMaxHeaders));
     if (const auto efficiency = params.optional<Ratio>("efficiency", between(Ratio{1e-3}, Ratio{1.0}))) {
       read.efficiency = efficiency->value;
     }
@@ -76,14 +80,15 @@ class FabricLink final : public LinkType {
     const LinkTimings timed = facts_.timings(profile);
     const Bytes payload = params.payload.value_or(4_KiB);
     const auto payload_bytes = static_cast<double>(payload.count());
-    const double formula = payload_bytes / (payload_bytes + static_cast<double>(facts_.headers.count()));
+    const Bytes headers = params.headers.value_or(facts_.headers);
+    const double formula = payload_bytes / (payload_bytes + static_cast<double>(headers.count()));
     return LinkSpec{.type = std::string{facts_.type},
                     .rate = params.rate.value_or(400_Gbps),
                     .efficiency = params.efficiency.value_or(formula * timed.efficiency),
                     .latency = params.latency.value_or(timed.latency),
                     .width = static_cast<int>(params.width.value_or(1)),
                     .packet = payload,
-                    .overhead = facts_.headers,
+                    .overhead = headers,
                     .read_overhead = 0};
   }
 

@@ -65,6 +65,9 @@ class PacketStore {
     free_ = id;
     --live_;
   }
+  void prefetch(PacketId id) const {
+    if (id != kNoPacket) __builtin_prefetch(&(*this)[id]);
+  }
   [[nodiscard]] std::size_t live() const { return live_; }
   // Every id is below it: the size of what runs beside the store.
   [[nodiscard]] std::size_t capacity() const { return slabs_.size() << kShift; }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
-#include "sim/network/link_type.h"
+#include "sim/network/packet_level/transport.h"
 
 namespace weft::net {
 namespace {
@@ -121,7 +121,7 @@ void PacketNetwork::on_event(std::uint64_t payload) {
       arrival(index);
       break;
     case EventKind::kLate:
-      join(endpoints_->route(packets_[index], DeviceId{wires_[packets_[index].ingress.index()].to}), index);
+      pass_on(index, packets_[index].ingress.value());
       break;
     case EventKind::kPause:
       set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
@@ -373,11 +373,13 @@ void PacketNetwork::arrival(std::uint32_t link) {
   const PacketId packet = port.wire_head;
   if (packet == kNoPacket) return;  // lost with the link
   Packet& p = packets_[packet];
+  if (p.at > simulator_.now()) return;  // so was what this event was for; the link is back
   port.wire_head = p.next;
   if (port.wire_head == kNoPacket) {
     port.wire_tail = kNoPacket;
   } else {
     schedule(packets_[port.wire_head].at, Phase::kDelivery, EventKind::kArrival, link);
+    packets_.prefetch(packets_[port.wire_head].next);  // it comes a packet's time after the one after this
   }
   ++p.hop;
   const bool at_end = endpoints_->destination(p).value() == wires_[link].to;
@@ -402,6 +404,11 @@ void PacketNetwork::arrival(std::uint32_t link) {
 void PacketNetwork::pass_on(PacketId packet, std::uint32_t link) {
   Packet& p = packets_[packet];
   const LinkId out = endpoints_->route(p, DeviceId{wires_[link].to});
+  if (!out.valid()) {  // no way from here any more
+    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    drop(packet, link);
+    return;
+  }
   // A faster link must not run dry in the middle of a packet: it is stored first (network-models §2.2).
   if (p.tail > simulator_.now() && wires_[out.index()].rate > wires_[link].rate) {
     schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
@@ -539,7 +546,9 @@ void PacketNetwork::fail(LinkId id) {
   Port& port = ports_[link];
   port.failed = true;
   for (PacketId packet = port.wire_head; packet != kNoPacket;) {
-    const PacketId next = packets_[packet].next;
+    const Packet& p = packets_[packet];
+    const PacketId next = p.next;
+    if (wires_[link].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
     drop(packet, link);
     packet = next;
   }
@@ -561,6 +570,16 @@ void PacketNetwork::fail(LinkId id) {
   const PriorityMask before = paused(id);
   port.paused = port.forced = 0;
   if (before != 0) note_pause(link, before);
+  try_start(link);
+}
+
+// The far end says anew what it has paused.
+void PacketNetwork::restore(LinkId id) {
+  const std::uint32_t link = id.value();
+  ports_[link].failed = false;
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    if (buffers_.pauses(id, priority)) set_paused(link, priority, true);
+  }
   try_start(link);
 }
 

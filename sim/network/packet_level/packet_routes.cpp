@@ -12,18 +12,19 @@ PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::
       seed_{seed},
       queued_{queued},
       per_packet_{router.policy().per_packet()},
-      random_(topology_.device_count()) {}
+      random_(topology_.device_count()),
+      first_switch_{topology_.fabric_switches().empty() ? 0xFFFF'FFFFU : topology_.fabric_switches().front().value()} {}
 
 RouteId PacketRoutes::add(const PathEnds& ends) {
   Route route{.ends = ends};
-  explore(route);
+  WEFT_CHECK(explore(route));
   routes_.push_back(route);
   return static_cast<RouteId>(routes_.size() - 1);
 }
 
 // Walks all ways from the source at once, device by device. Where packets choose for themselves, the fabric's switches are left
-// out: their links are looked up by the NIC they lead to.
-void PacketRoutes::explore(Route& route) {
+// out: their links are looked up by the NIC they lead to. False: there is no way.
+bool PacketRoutes::explore(Route& route) {
   route.first = static_cast<std::uint32_t>(steps_.size());
   route.fixed = true;
   std::vector<DeviceId> wave{route.ends.source};
@@ -41,13 +42,19 @@ void PacketRoutes::explore(Route& route) {
       route.fixed = false;
       if (!route.fabric_exit.valid()) {
         route.fabric_exit = router_.entry_nic(route.ends.source, route.ends.destination);
+        const std::span<const LinkId> up = topology_.uplinks(route.fabric_exit);
+        if (up.size() == 1) {
+          route.leaf = topology_.link(up[0]).to;
+          route.down = topology_.link(up[0]).twin;
+        }
+        route.exit = exit_of(route.leaf.valid() ? route.leaf : route.fabric_exit);
         visit(route.fabric_exit);
       }
       continue;
     }
     hops.clear();
     router_.next_hops(at, route.ends.source, route.ends.destination, route.ends.key, hops);
-    WEFT_CHECK(!hops.empty());
+    if (hops.empty()) return false;
     if (hops.size() > 1) route.fixed = false;
     for (const NextHop& hop : hops) {
       steps_.push_back({at, hop.link});
@@ -55,6 +62,17 @@ void PacketRoutes::explore(Route& route) {
     }
   }
   route.count = static_cast<std::uint32_t>(steps_.size()) - route.first;
+  return true;
+}
+
+std::uint32_t PacketRoutes::exit_of(DeviceId device) {
+  if (exit_of_.empty()) exit_of_.assign(topology_.device_count(), kNoExit);
+  std::uint32_t& known = exit_of_[device.index()];
+  if (known == kNoExit) {
+    known = static_cast<std::uint32_t>(exits_.size());
+    exits_.push_back({device, std::vector<std::span<const LinkId>>(topology_.fabric_switches().size())});
+  }
+  return known;
 }
 
 std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
@@ -69,9 +87,16 @@ std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
 
 LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
   const Route& route = routes_[id];
-  if (route.fixed) return steps_[route.first + hop].link;
-  if (route.fabric_exit.valid() && topology_.host_of(device) < 0) {
-    const std::span<const LinkId> links = router_.links_towards(device, route.fabric_exit);
+  if (route.broken) return {};
+  if (route.fixed) {
+    const Step& step = steps_[route.first + std::min(hop, route.count - 1)];
+    return step.from == device ? step.link : LinkId{};
+  }
+  if (route.exit != kNoExit && device.value() >= first_switch_) {
+    if (device == route.leaf) return route.down;
+    std::span<const LinkId>& links = exits_[route.exit].links[device.value() - first_switch_];
+    if (links.empty()) links = router_.links_towards(device, route.fabric_exit);
+    if (links.empty()) return {};
     return links.size() == 1 ? links[0] : choose(device, links);
   }
   candidates_.clear();
@@ -79,12 +104,15 @@ LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
     const Step& step = steps_[route.first + i];
     if (step.from == device) candidates_.push_back(step.link);
   }
+  if (candidates_.empty()) return {};
   return candidates_.size() == 1 ? candidates_[0] : choose(device, candidates_);
 }
 
-LinkId PacketRoutes::next_back(RouteId id, unsigned hop) const {
+LinkId PacketRoutes::next_back(RouteId id, DeviceId device, unsigned hop) const {
   const Route& route = routes_[id];
-  return topology_.link(steps_[route.first + route.count - 1 - hop].link).twin;
+  if (route.broken || hop >= route.count) return {};
+  const Link& link = topology_.link(steps_[route.first + route.count - 1 - hop].link);
+  return link.to == device ? link.twin : LinkId{};
 }
 
 LinkId PacketRoutes::choose(DeviceId device, std::span<const LinkId> links) {
@@ -114,9 +142,12 @@ std::vector<LinkId> PacketRoutes::sample(RouteId id) {
 
 void PacketRoutes::forget() {
   steps_.clear();
+  exits_.clear();
+  exit_of_.clear();
   for (Route& route : routes_) {
-    route.fabric_exit = {};
-    explore(route);
+    route.fabric_exit = route.leaf = {};
+    route.exit = kNoExit;
+    route.broken = !explore(route);
   }
 }
 

@@ -23,7 +23,7 @@
 
 namespace weft::net {
 
-class Transport final : public PacketEndpoints, private GroupTransfers::Owner, private EventTarget {
+class Transport final : private GroupTransfers::Owner, private EventTarget {
  public:
   Transport(Simulator& simulator, PacketNetwork& network, const Router& router, const PacketSettings& settings,
             std::uint64_t seed);
@@ -35,24 +35,31 @@ class Transport final : public PacketEndpoints, private GroupTransfers::Owner, p
   // Its queue pair's number, made if need be.
   std::uint32_t queue_pair(FootprintId flow);
   void inject_cnp(FootprintId flow, Time at);
-  void routes_changed() { routes_.forget(); }
+  void routes_changed();
 
   [[nodiscard]] const FabricTotals& totals() const { return totals_; }
   [[nodiscard]] FlowCounters counters(FootprintId flow) const;
   [[nodiscard]] double state(FootprintId flow, std::string_view name) const;
   [[nodiscard]] std::string blocked() const;
 
-  PacketId pull(LinkId link, int priority) override;
-  LinkId route(const Packet& packet, DeviceId device) override;
-  [[nodiscard]] DeviceId destination(const Packet& packet) const override {
+  // The network's side.
+  // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
+  PacketId pull(LinkId link, int priority);
+  // Where a packet goes that is at `device`, which is not its end.
+  LinkId route(const Packet& packet, DeviceId device);
+  [[nodiscard]] DeviceId destination(const Packet& packet) const {
     if (is_of_group(packet.kind)) return DeviceId{packet.flow};
     const Ends& ends = ends_[packet.flow];
     return packet.kind == PacketKind::kData ? ends.destination : ends.source;
   }
-  void in_switch(PacketId packet, DeviceId device) override { groups_.in_switch(packet, device); }
-  void receive(PacketId packet, LinkId over) override;
-  void message_left(std::uint32_t flow, std::uint32_t message) override;
-  void lost(const Packet& packet) override;
+  // A packet of a group is at a switch of its tree. It is the transport's now.
+  void in_switch(PacketId packet, DeviceId device) { groups_.in_switch(packet, device); }
+  // A packet has reached its end. It is the transport's now.
+  void receive(PacketId packet, LinkId over);
+  // The last bit of a message's last packet has left its source.
+  void message_left(std::uint32_t flow, std::uint32_t message);
+  // A packet is lost; it is destroyed afterwards.
+  void lost(const Packet& packet);
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
@@ -67,9 +74,12 @@ class Transport final : public PacketEndpoints, private GroupTransfers::Owner, p
     std::int64_t arrived = 0;  // packets accepted
     Time ready;                // the NIC may send from then on
     Duration extra_latency;
-    double rate_cap = 0;         // payload bytes per picosecond; 0: none
-    std::uint32_t flow = kNone;  // none: from a device to itself
-    std::uint32_t next = kNone;  // in its queue pair, or in the free list
+    double rate_cap = 0;             // payload bytes per picosecond; 0: none
+    std::uint32_t parent = kNone;    // the message that it is a part of
+    std::uint32_t parts_left = 0;    // of a message spread over queue pairs: not delivered,
+    std::uint32_t parts_unsent = 0;  // and not told as sent
+    std::uint32_t flow = kNone;      // none: from a device to itself
+    std::uint32_t next = kNone;      // in its queue pair, or in the free list
     std::uint8_t priority = 0;
     bool in_use = false;
     bool left = false;       // all its packets have left their source once
@@ -133,7 +143,9 @@ class Transport final : public PacketEndpoints, private GroupTransfers::Owner, p
   void group_sent(std::uint32_t id) override { tell_sent(id); }
   void group_delivered(std::uint32_t id) override { tell_delivered(id); }
   void schedule(Time at, EventKind kind, std::uint32_t index);
-  std::uint32_t make_queue_pair(FootprintId footprint);
+  std::uint32_t make_queue_pair(FootprintId footprint, std::uint64_t entropy);
+  void post_message(std::uint32_t flow, std::uint32_t message, const Transfer& transfer);
+  [[nodiscard]] std::uint32_t pairs_per_footprint(const Footprint& footprint) const;
   void choose_links(QueuePair& pair);
   [[nodiscard]] Duration round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const;
   std::uint32_t take_message();

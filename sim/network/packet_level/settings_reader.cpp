@@ -1,0 +1,304 @@
+#include "sim/network/packet_level/settings_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/core/config/quantity.h"
+
+namespace weft::net {
+namespace {
+
+using namespace literals;
+
+constexpr PriorityMask kAllPriorities = 0xFF;
+// Below XOFF, where nothing else is said: three packets of about 1 kB, as in network-models §7 K4.
+constexpr Bytes kXonBelowXoff{3'000};
+// INT of five hops, in the format of the HPCC paper (network-models §3.2).
+constexpr Bytes kTelemetry{42};
+
+bool enabled(ParamReader& section) { return section.optional<bool>("enabled", true); }
+
+// "all", one priority, or a list of them.
+PriorityMask read_priorities(ParamReader& section) {
+  const std::optional<ConfigNode> written = section.optional_raw("priorities");
+  if (!written || (written->is_scalar() && written->scalar() == "all")) return kAllPriorities;
+  PriorityMask mask = 0;
+  const auto take = [&](const ConfigNode& item) {
+    const auto number = item.is_scalar() ? parse_integer(item.scalar()) : std::nullopt;
+    if (!number || *number < 0 || *number >= kPriorities) {
+      section.diagnostics().error(
+          item.diagnostic(fmt::format("{}: expected a priority of 0 to 7, got {}", item.path(), found_text(item))));
+      return;
+    }
+    mask |= priority_bit(static_cast<int>(*number));
+  };
+  if (written->is_list()) {
+    for (std::size_t i = 0; i < written->size(); ++i) take((*written)[i]);
+    if (written->size() == 0) section.error("priorities", "expected at least one priority", "enabled: false turns it off");
+  } else {
+    take(*written);
+  }
+  return mask;
+}
+
+// What is stated of `keys` although `why` makes it idle.
+void refuse_idle(ParamReader& section, std::initializer_list<std::string_view> keys, std::string_view why) {
+  for (const std::string_view key : keys) {
+    if (section.has(key)) section.error(key, fmt::format("has no effect {}", why));
+  }
+}
+
+void read_weights(ParamReader& switches, SwitchSettings& settings) {
+  const std::optional<ConfigNode> written = switches.optional_raw("weights");
+  if (!written) return;
+  if (settings.scheduling != Scheduling::kDwrr) {
+    switches.error("weights", "has no effect with strict priorities", "state scheduling: dwrr");
+  }
+  if (!written->is_map()) {
+    switches.error("weights", fmt::format("expected a map of priorities to weights, got {}", found_text(*written)),
+                   "for example {3: 3, 4: 1}");
+    return;
+  }
+  const std::vector<std::string> keys = written->keys();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const ConfigNode value = (*written)[i];
+    const auto priority = parse_integer(keys[i]);
+    const auto weight = value.is_scalar() ? parse_number(value.scalar()) : std::nullopt;
+    if (!priority || *priority < 0 || *priority >= kPriorities) {
+      switches.diagnostics().error(
+          value.key_diagnostic(fmt::format("{}: expected a priority of 0 to 7, got '{}'", written->path(), keys[i])));
+    } else if (!weight || *weight <= 0) {
+      switches.diagnostics().error(
+          value.diagnostic(fmt::format("{}: expected a number above 0, got {}", value.path(), found_text(value))));
+    } else {
+      settings.weights[static_cast<std::size_t>(*priority)] = *weight;
+    }
+  }
+}
+
+SwitchSettings read_switch(ParamReader& switches) {
+  SwitchSettings settings;
+  settings.buffer = switches.optional<Bytes>("buffer", positive);
+  settings.egress_alpha = switches.optional<double>("egress_alpha", 0.0, at_least(0.0));
+  settings.queue_limit = switches.optional<Bytes>("queue_limit", positive);
+  settings.scheduling = switches.choice<Scheduling>(
+      "scheduling", {{"strict", Scheduling::kStrict}, {"dwrr", Scheduling::kDwrr}}, Scheduling::kStrict);
+  read_weights(switches, settings);
+  if (settings.egress_alpha > 0 && !settings.buffer && !switches.has("buffer")) {
+    switches.error("egress_alpha", "is a share of what is free of 'buffer', which is not given");
+  }
+  return settings;
+}
+
+// A size, "unlimited" or "auto".
+void read_headroom(ParamReader& section, PfcSettings& settings) {
+  const std::optional<ConfigNode> written = section.optional_raw("headroom");
+  if (!written || (written->is_scalar() && written->scalar() == "unlimited")) return;
+  if (written->is_scalar() && written->scalar() == "auto") {
+    settings.compute_headroom = true;
+    return;
+  }
+  const std::optional<Bytes> size = written->is_scalar() ? parse_bytes(written->scalar()) : std::nullopt;
+  if (!size || size->count() < 0) {
+    section.error("headroom", fmt::format("expected a size, 'auto' or 'unlimited', got {}", found_text(*written)));
+    return;
+  }
+  settings.headroom = size;
+}
+
+PfcSettings read_pfc(ParamReader section, const SwitchSettings& switches) {
+  PfcSettings settings;
+  const bool on = enabled(section);
+  settings.priorities = read_priorities(section);
+  settings.dynamic = section.choice<bool>("threshold", {{"static", false}, {"dynamic", true}}, false);
+  settings.xoff = section.optional<Bytes>("xoff", settings.xoff, positive);
+  const Bytes below{std::max<std::int64_t>(0, settings.xoff.count() - kXonBelowXoff.count())};
+  settings.xon = section.optional<Bytes>("xon", below);
+  settings.alpha = section.optional<double>("alpha", settings.alpha, positive);
+  settings.reserved = section.optional<Bytes>("reserved", settings.reserved);
+  settings.hysteresis = section.optional<Bytes>("hysteresis", settings.hysteresis);
+  read_headroom(section, settings);
+  settings.frame = section.optional<Bytes>("frame", settings.frame);
+  settings.response = section.optional<Duration>("response", settings.response);
+  settings.deadlock_after = section.optional<Duration>("deadlock_after", settings.deadlock_after, positive);
+  if (settings.dynamic) {
+    refuse_idle(section, {"xoff", "xon"}, "with a dynamic threshold, which is alpha x what is free of the buffer");
+    if (!switches.buffer) {
+      section.error("threshold", "a dynamic threshold is a share of the switches' buffer, which is not given",
+                    "state fabric.switch.buffer, for example 32 MB");
+    }
+  } else {
+    refuse_idle(section, {"alpha", "reserved", "hysteresis"}, "with a static threshold; state threshold: dynamic");
+    if (settings.xon > settings.xoff) {
+      section.error("xon", fmt::format("{} is above xoff, {}: a pause would never end as it should", to_string(settings.xon),
+                                       to_string(settings.xoff)));
+    }
+  }
+  section.finish();
+  if (!on) settings.priorities = 0;
+  return settings;
+}
+
+EcnSettings read_ecn(ParamReader section) {
+  EcnSettings settings;
+  const bool on = enabled(section);
+  settings.priorities = read_priorities(section);
+  settings.kmin = section.optional<Bytes>("kmin", settings.kmin);
+  settings.kmax = section.optional<Bytes>("kmax", std::max(settings.kmax, settings.kmin));
+  settings.pmax = section.optional<Ratio>("pmax", Ratio{settings.pmax}, at_most(Ratio{1.0})).value;
+  settings.at_enqueue = section.choice<bool>("mark", {{"dequeue", false}, {"enqueue", true}}, false);
+  if (settings.kmin > settings.kmax) {
+    section.error("kmin", fmt::format("{} is above kmax, {}", to_string(settings.kmin), to_string(settings.kmax)));
+  }
+  if (settings.pmax < 0) section.error("pmax", "must not be negative");
+  section.finish();
+  if (!on) settings.priorities = 0;
+  return settings;
+}
+
+CreditSettings read_credits(ParamReader section) {
+  CreditSettings settings;
+  settings.enabled = enabled(section);
+  settings.block = section.optional<Bytes>("block", settings.block, positive);
+  settings.update = section.optional<Bytes>("update", settings.update);
+  if (const auto written = section.optional_raw("credits"); written && !(written->is_scalar() && written->scalar() == "auto")) {
+    const auto count = written->is_scalar() ? parse_integer(written->scalar()) : std::nullopt;
+    if (!count || *count < 1) {
+      section.error("credits", fmt::format("expected a number of blocks or 'auto', got {}", found_text(*written)));
+    } else {
+      settings.credits = count;
+    }
+  }
+  section.finish();
+  return settings;
+}
+
+// Turns on what is needed and was left open; refuses what the file rules out.
+void provide(ParamReader& section, const CongestionNeeds& needs, bool needs_acks, std::string_view why,
+             TransportSettings& settings) {
+  if (needs_acks && settings.acks == AckMode::kNone) {
+    if (section.has("acks")) {
+      section.error("acks", fmt::format("{} needs acknowledgements", why), "acks: free, or packets");
+    } else {
+      settings.acks = AckMode::kPackets;
+    }
+  }
+  if (needs.cnps && settings.cnps == AckMode::kNone) {
+    section.error("cnps", fmt::format("{} needs congestion notifications", why), "cnps: free, or packets");
+  }
+  if (needs.telemetry && settings.telemetry.count() == 0) {
+    if (section.has("telemetry")) {
+      section.error("telemetry", fmt::format("{} needs telemetry in every packet", why), "42 B for five hops");
+    } else {
+      settings.telemetry = kTelemetry;
+    }
+  }
+}
+
+AckMode read_mode(ParamReader& section, std::string_view key, AckMode otherwise) {
+  return section.choice<AckMode>(key, {{"none", AckMode::kNone}, {"free", AckMode::kFree}, {"packets", AckMode::kPackets}},
+                                 otherwise);
+}
+
+void read_acknowledgements(ParamReader& section, TransportSettings& settings) {
+  settings.acks = read_mode(section, "acks", settings.acks);
+  settings.ack_size = section.optional<Bytes>("ack_size", settings.ack_size, positive);
+  settings.ack_every = static_cast<int>(section.optional<std::int64_t>("ack_every", settings.ack_every, between(1, 1'000'000)));
+  settings.ack_priority =
+      static_cast<int>(section.optional<std::int64_t>("ack_priority", settings.ack_priority, between(0, 7)));
+  settings.cnps = read_mode(section, "cnps", settings.cnps);
+  settings.cnp_size = section.optional<Bytes>("cnp_size", settings.cnp_size, positive);
+  settings.cnp_interval = section.optional<Duration>("cnp_interval", settings.cnp_interval);
+  settings.nak_interval = section.optional<Duration>("nak_interval", settings.nak_interval, positive);
+  settings.timeout = section.optional<Duration>("timeout", settings.timeout, positive);
+}
+
+TransportSettings read_transport(ParamReader section) {
+  TransportSettings settings;
+  settings.payload = section.optional<Bytes>("payload", positive);
+  settings.window = section.optional<Bytes>("window", positive);
+  settings.reliability = section.choice<Reliability>(
+      "reliability",
+      {{"none", Reliability::kNone}, {"go_back_n", Reliability::kGoBackN}, {"selective_repeat", Reliability::kSelectiveRepeat}},
+      settings.reliability);
+  read_acknowledgements(section, settings);
+  settings.telemetry = section.optional<Bytes>("telemetry", settings.telemetry);
+  settings.queue_pairs = static_cast<int>(section.optional<std::int64_t>("queue_pairs", 1, between(1, 1'024)));
+  settings.post_latency = section.optional<Duration>("post_latency", settings.post_latency);
+  settings.message_rate = section.optional<double>("message_rate", positive);
+  if (const auto control = section.optional_raw("congestion_control")) {
+    settings.congestion = read_congestion_control(*control, section.diagnostics());
+  }
+
+  if (settings.window) provide(section, {}, true, "a window", settings);
+  const bool repeats = section.has("reliability") && settings.reliability != Reliability::kNone;
+  if (repeats) provide(section, {}, true, "sending lost packets again", settings);
+  if (settings.congestion != nullptr) {
+    const CongestionNeeds needs = settings.congestion->needs();
+    provide(section, needs, needs.acks || needs.telemetry, "this congestion control", settings);
+  }
+  section.finish();
+  // Nobody would know what is lost.
+  if (settings.acks == AckMode::kNone) settings.reliability = Reliability::kNone;
+  return settings;
+}
+
+}  // namespace
+
+PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches) {
+  PacketSettings settings;
+  settings.switches = read_switch(switches);
+  if (auto section = fabric.optional_map("pfc")) settings.pfc = read_pfc(std::move(*section), settings.switches);
+  if (auto section = fabric.optional_map("ecn")) settings.ecn = read_ecn(std::move(*section));
+  if (auto section = fabric.optional_map("credits")) settings.credits = read_credits(std::move(*section));
+  settings.transport = read_transport(fabric.map_or_empty("transport"));
+  if (settings.credits.enabled && settings.pfc.priorities != 0) {
+    fabric.error("credits", "a link either pauses its sender (pfc) or gives it credits; both are on",
+                 "enabled: false turns a section off");
+  }
+  if (settings.transport.congestion != nullptr && settings.transport.congestion->needs().cnps && settings.ecn.priorities == 0) {
+    fabric.warning("transport", "this congestion control hears of marks only, and no switch marks",
+                   "add ecn: {kmin: 5 kB, kmax: 200 kB, pmax: 1 %} to the fabric");
+  }
+  return settings;
+}
+
+std::shared_ptr<const CongestionFactory> read_congestion_control(const ConfigNode& node, Diagnostics& diagnostics) {
+  const bool is_name = node.is_scalar();
+  const std::optional<ConfigNode> type = is_name ? std::optional{node} : node.find("type");
+  if (!type || !type->is_scalar()) {
+    diagnostics.error(node.diagnostic(
+        fmt::format("{}: expected the name of a congestion control, got {}", node.path(), found_text(type.value_or(node))),
+        "or a map with its name under 'type' and its parameters"));
+    return nullptr;
+  }
+  const std::string& name = type->scalar();
+  const Registration<CongestionFactory>* entry = name == "none" ? nullptr : congestion_controls().find(name);
+  if (entry == nullptr && name != "none") {
+    diagnostics.error(type->diagnostic(fmt::format("{}: {}", type->path(), congestion_controls().unknown(name)),
+                                       congestion_controls().note(name)));
+    return nullptr;
+  }
+  ParamReader params{is_name ? ConfigNode::parse("{}", node.file(), node.path()) : node, diagnostics};
+  static_cast<void>(params.optional_raw("type"));
+  std::shared_ptr<const CongestionFactory> made;
+  if (entry != nullptr) made = entry->make(params);
+  params.finish();
+  return made;
+}
+
+std::string missing_for(const CongestionNeeds& needs, const TransportSettings& transport) {
+  std::string missing;
+  const auto add = [&](bool is_missing, std::string_view what) {
+    if (is_missing) missing += (missing.empty() ? "" : ", ") + std::string{what};
+  };
+  add(needs.acks && transport.acks == AckMode::kNone, "acknowledgements (transport.acks)");
+  add(needs.cnps && transport.cnps == AckMode::kNone, "congestion notifications (transport.cnps)");
+  add(needs.telemetry && transport.telemetry.count() == 0, "telemetry (transport.telemetry)");
+  return missing;
+}
+
+}  // namespace weft::net

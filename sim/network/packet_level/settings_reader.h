@@ -1,0 +1,31 @@
+// Reads the sections of a cluster's `fabric:` that only packet fidelity looks at:
+//
+//   fabric:
+//     switch: {buffer: 32 MB, egress_alpha: 1, queue_limit: 2 MB, scheduling: dwrr, weights: {3: 3, 4: 1}}
+//     pfc: {priorities: [3, 4], threshold: static, xoff: 100 kB, xon: 97 kB, headroom: auto}
+//     ecn: {kmin: 5 kB, kmax: 200 kB, pmax: 1 %, mark: dequeue}
+//     credits: {credits: 132, block: 64 B, update: 8 B}
+//     transport: {window: 50 kB, reliability: go_back_n, acks: packets, congestion_control: {type: dcqcn}}
+//
+// What a section leaves out and another one needs is turned on: a window needs acknowledgements, HPCC needs telemetry. What the
+// file rules out itself is an error. docs/packet_fidelity.md lists every key.
+#pragma once
+
+#include <memory>
+
+#include "sim/core/config/params.h"
+#include "sim/network/packet_level/settings.h"
+
+namespace weft::net {
+
+// `fabric` is the map under `fabric`, `switches` the one under its `switch`, whose other keys and finish() are the caller's.
+[[nodiscard]] PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches);
+
+// NAME or {type: NAME, parameters}; null for "none" and after an error.
+[[nodiscard]] std::shared_ptr<const CongestionFactory> read_congestion_control(const ConfigNode& node,
+                                                                               Diagnostics& diagnostics);
+
+// What `needs` asks for and `transport` does not give, as "acknowledgements"; empty: nothing.
+[[nodiscard]] std::string missing_for(const CongestionNeeds& needs, const TransportSettings& transport);
+
+}  // namespace weft::net

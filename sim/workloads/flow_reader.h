@@ -1,0 +1,16 @@
+// Reads the lists `flows:` and `jobs:` of a workload. docs/packet_fidelity.md lists every key.
+#pragma once
+
+#include "sim/core/config/params.h"
+#include "sim/workloads/workload.h"
+
+namespace weft::work {
+
+void read_flows(ParamReader& workload, const WorkloadContext& context, Workload& out);
+void read_jobs(ParamReader& workload, const WorkloadContext& context, Workload& out);
+
+// What the map says of how its queue pair differs from the fabric's transport: packet, window, rate, open_loop,
+// congestion_control. False: nothing.
+bool read_flow_transport(ParamReader& item, const WorkloadContext& context, net::FlowTransport& out);
+
+}  // namespace weft::work
