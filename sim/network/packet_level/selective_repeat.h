@@ -16,10 +16,11 @@ class SelectiveRepeat {
   [[nodiscard]] std::int64_t expected() const { return expected_; }
 
   // Sender: `sequence` has arrived, as have all below `below`. What was sent earlier than it, for the first time or again, and
-  // is not known to have arrived counts as lost.
-  void acknowledge(std::int64_t below, std::int64_t sequence) {
+  // is not known to have arrived counts as lost. True: it was not known before.
+  bool acknowledge(std::int64_t below, std::int64_t sequence) {
     while (first_ < below) pop();
-    if (sequence < first_) return;
+    if (sequence < first_) return false;
+    const bool is_new = (slot(sequence) & kAcked) == 0;
     slot(sequence) |= kAcked;
     for (std::int64_t s = std::max(first_, judged_); s < sequence; ++s) {
       if ((slot(s) & kAcked) == 0) lost_.push_back(s);
@@ -29,6 +30,7 @@ class SelectiveRepeat {
       const std::int64_t s = again_.front().sequence;
       if (s >= first_ && (slot(s) & kAcked) == 0) lost_.push_back(s);
     }
+    return is_new;
   }
   // Everything from the first unacknowledged one to `end` that is not known to be there is to be sent again.
   void lose_all(std::int64_t end) {

@@ -630,7 +630,8 @@ void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet
   const Time now = simulator_.now();
   const std::int64_t before = pair.outstanding;
   if (pair.selective != nullptr) {
-    pair.selective->acknowledge(below, packet.payload == kNoSack ? below - 1 : below + packet.payload);
+    const std::int64_t arrived = packet.payload == kNoSack ? below - 1 : below + packet.payload;
+    if (pair.selective->acknowledge(below, arrived)) pair.timeouts = 0;  // the way is open, whatever is missing
   }
   if (below > pair.acked) {
     pair.timeouts = 0;

@@ -133,6 +133,32 @@ TEST_P(BothTest, ADeadLinkEndsInAnAbort) {
   }
 }
 
+// A cable that comes back, before and after its queue pairs have noticed, with pauses and with credits in front of a slow port.
+TEST_P(BothTest, ACableThatComesBackLosesNothing) {
+  for (const bool credits : {false, true}) {
+    for (const Duration gap : {500_ns, 60_us, 350_us}) {
+      PacketSettings settings = reliable(GetParam());
+      settings.credits.enabled = credits;
+      settings.pfc.priorities = credits ? 0 : 0xFF;
+      settings.pfc.xoff = 20_KB;
+      settings.pfc.xon = 17_KB;
+      settings.pfc.compute_headroom = true;
+      PacketRun run{2, 1, {{"h0", "s0", 100_Gbps, 1_us}, {"h1", "s0", 50_Gbps, 1_us}}, settings};
+      run.add("h0", "h1", 2_MB);
+      for (const bool first : {true, false}) {
+        const ResourceId cut{(first ? run.link("h0", "s0") : run.link("s0", "h1")).value()};
+        run.run_until(run.simulator().now() + 20_us);
+        run.fabric().fail(cut);
+        run.run_until(run.simulator().now() + gap);
+        run.fabric().restore(cut);
+      }
+      run.run();
+      expect_each_once(run);
+      for (const PauseRecord& pause : run.fabric().pauses()) EXPECT_NE(pause.end, Time::max());
+    }
+  }
+}
+
 TEST(ReliabilityTest, WithoutRetransmissionADeadLinkAbortsAtOnce) {
   for (const bool first : {false, true}) {
     PacketRun run{2, 1, testing::star_shape(2, 100_Gbps, 1_us).cables};
