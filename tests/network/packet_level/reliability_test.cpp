@@ -227,6 +227,25 @@ TEST_P(BothTest, FewerAcknowledgementsAcknowledgeTheSame) {
   }
 }
 
+// Four hosts of one leaf to four of another over as many spines: packets that each go their own way overtake one another. That
+// is no loss, and nothing is sent twice; what is lost is sent again, and arrives.
+TEST_P(BothTest, PacketsThatOvertakeAreNotLost) {
+  for (const double loss : {0.0, 0.001}) {
+    const PacketShape shape = testing::leaf_spine_shape(2, 4, 4, 100_Gbps, 100_Gbps, 500_ns);
+    PacketRun run{shape.hosts, shape.switches, shape.cables, reliable(GetParam()), "spray"};
+    if (loss > 0) run.fabric().add_drop_rule({.probability = loss});
+    for (int h = 0; h < 4; ++h) run.add("h" + std::to_string(h), "h" + std::to_string(h + 4), 2_MB);
+    run.run();
+    expect_each_once(run);
+    for (std::size_t h = 0; h < 4; ++h) {
+      const FlowCounters flow = run.fabric().flow(run.flow(h).footprint);
+      EXPECT_EQ(flow.retransmitted > 0, loss > 0) << h;
+      EXPECT_LT(flow.retransmitted, 1'000) << h;
+      EXPECT_EQ(flow.delivered_wire_bytes, 2'000'000) << h;
+    }
+  }
+}
+
 TEST(ReliabilityTest, EmptyAndTinyMessagesTakeTheirLatencyOnly) {
   PacketRun run{2, 1, testing::star_shape(2, 100_Gbps, 1_us).cables};
   run.add("h0", "h1", 0_B);
