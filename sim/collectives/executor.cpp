@@ -478,6 +478,7 @@ FootprintId Executor::switch_path(const Lane& lane) {
   const auto add = [&](Rank from, Rank to) {
     if (from == to) return;
     const net::Footprint& one = fabric_.footprint(path(from, to, lane.channel));
+    joined.paths.insert(joined.paths.end(), one.paths.begin(), one.paths.end());
     joined.usages.insert(joined.usages.end(), one.usages.begin(), one.usages.end());
     joined.latency = std::max(joined.latency, one.latency);
     joined.fill = std::max(joined.fill, one.fill);

@@ -16,6 +16,9 @@
 namespace weft::coll {
 namespace {
 
+// Calls whose ranks together move more than this are not looped at packet fidelity.
+constexpr std::int64_t kLoopPacketBytes = std::int64_t{64} << 20;
+
 // `auto` simulates every message up to this many, about a second's work; above, channels become coupled transfers.
 constexpr std::uint64_t kChunkMessages = 200'000;
 // Chains and rounds are less exact as coupled transfers, so more of their messages are simulated.
@@ -235,6 +238,11 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const std::uint64_t most =
       chain || !schedule->has_fluid_flows() || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
   const std::uint64_t messages = Executor::count_messages(*schedule, most);
+  if (machine_.packets != nullptr && result.grain == Grain::kFluid) {
+    result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");
+    result.grain = Grain::kChunk;
+  }
+  if (machine_.packets != nullptr && result.grain == Grain::kAuto) result.grain = Grain::kChunk;
   if (result.grain == Grain::kAuto)
     result.grain = messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
   if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
@@ -248,7 +256,9 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     run_closed_form(*opened.communicator, costs, result);
   } else {
     LaunchPlan plan = launches(chosen, options, messages);
-    if (result.grain == Grain::kFluid) plan.iterations = 1;
+    // Of a large call at packet fidelity one is simulated, and its time is that of each in the loop.
+    const bool many_packets = machine_.packets != nullptr && call.bytes.count() > kLoopPacketBytes / ranks();
+    if (result.grain == Grain::kFluid || many_packets) plan.iterations = 1;
     simulate(opened, *schedule, costs, plan, options, result);
   }
   return result;

@@ -14,7 +14,16 @@ namespace weft::net {
 using PacketId = std::uint32_t;
 inline constexpr PacketId kNoPacket = 0xFFFF'FFFF;
 
-enum class PacketKind : std::uint8_t { kData, kAck, kNak, kCnp };
+enum class PacketKind : std::uint8_t {
+  kData,
+  kReduce,  // of a group (group_transfers.h): `flow` is the device where it ends
+  kCopy,
+  kAck,
+  kNak,
+  kCnp,
+};
+constexpr bool carries_data(PacketKind kind) { return kind <= PacketKind::kCopy; }
+constexpr bool is_of_group(PacketKind kind) { return kind == PacketKind::kReduce || kind == PacketKind::kCopy; }
 
 // One cache line. `size` is what it takes on the wire of the link it is queued for or on.
 struct Packet {
@@ -55,6 +64,9 @@ class PacketStore {
     (*this)[id].next = free_;
     free_ = id;
     --live_;
+  }
+  void prefetch(PacketId id) const {
+    if (id != kNoPacket) __builtin_prefetch(&(*this)[id]);
   }
   [[nodiscard]] std::size_t live() const { return live_; }
   // Every id is below it: the size of what runs beside the store.

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
-#include "sim/network/link_type.h"
+#include "sim/network/packet_level/transport.h"
 
 namespace weft::net {
 namespace {
@@ -361,6 +361,7 @@ void PacketNetwork::arrival(std::uint32_t link) {
     port.wire_tail = kNoPacket;
   } else {
     schedule(packets_[port.wire_head].at, Phase::kDelivery, EventKind::kArrival, link);
+    packets_.prefetch(packets_[port.wire_head].next);  // it comes a packet's time after the one after this
   }
   ++p.hop;
   const bool at_end = endpoints_->destination(p).value() == wires_[link].to;
@@ -372,6 +373,11 @@ void PacketNetwork::arrival(std::uint32_t link) {
   if (at_end) {
     if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
     endpoints_->receive(packet, LinkId{link});
+    return;
+  }
+  if (is_of_group(p.kind)) {
+    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    endpoints_->in_switch(packet, DeviceId{wires_[link].to});
     return;
   }
   pass_on(packet, link);

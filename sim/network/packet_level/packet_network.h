@@ -26,24 +26,7 @@
 
 namespace weft::net {
 
-// What the network asks of the endpoints, and tells them.
-class PacketEndpoints {
- public:
-  // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
-  virtual PacketId pull(LinkId link, int priority) = 0;
-  // Where a packet goes that is at `device`, which is not its end.
-  virtual LinkId route(const Packet& packet, DeviceId device) = 0;
-  [[nodiscard]] virtual DeviceId destination(const Packet& packet) const = 0;
-  // A packet has reached its end. The endpoint owns it now.
-  virtual void receive(PacketId packet, LinkId over) = 0;
-  // The last bit of a message's last packet has left its source.
-  virtual void message_left(std::uint32_t flow, std::uint32_t message) = 0;
-  // A packet is lost; it is destroyed afterwards.
-  virtual void lost(const Packet& packet) = 0;
-
- protected:
-  ~PacketEndpoints() = default;
-};
+class Transport;
 
 class PacketNetwork final : private EventTarget {
  public:
@@ -51,7 +34,7 @@ class PacketNetwork final : private EventTarget {
 
   PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed,
                 bool telemetry);
-  void set_endpoints(PacketEndpoints& endpoints) { endpoints_ = &endpoints; }
+  void set_endpoints(Transport& endpoints) { endpoints_ = &endpoints; }
 
   [[nodiscard]] PacketStore& packets() { return packets_; }
   // Bytes on the wire of `link` of a data packet with `payload`.
@@ -187,7 +170,7 @@ class PacketNetwork final : private EventTarget {
   const PacketSettings& settings_;
   std::uint64_t seed_;
   ComponentId component_;
-  PacketEndpoints* endpoints_ = nullptr;
+  Transport* endpoints_ = nullptr;
   PacketStore packets_;
   Buffers buffers_;
   std::vector<Port> ports_;  // all by link

@@ -12,7 +12,8 @@ PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::
       seed_{seed},
       queued_{queued},
       per_packet_{router.policy().per_packet()},
-      random_(topology_.device_count()) {}
+      random_(topology_.device_count()),
+      first_switch_{topology_.fabric_switches().empty() ? 0xFFFF'FFFFU : topology_.fabric_switches().front().value()} {}
 
 RouteId PacketRoutes::add(const PathEnds& ends) {
   Route route{.ends = ends};
@@ -41,6 +42,12 @@ void PacketRoutes::explore(Route& route) {
       route.fixed = false;
       if (!route.fabric_exit.valid()) {
         route.fabric_exit = router_.entry_nic(route.ends.source, route.ends.destination);
+        const std::span<const LinkId> up = topology_.uplinks(route.fabric_exit);
+        if (up.size() == 1) {
+          route.leaf = topology_.link(up[0]).to;
+          route.down = topology_.link(up[0]).twin;
+        }
+        route.exit = exit_of(route.leaf.valid() ? route.leaf : route.fabric_exit);
         visit(route.fabric_exit);
       }
       continue;
@@ -57,6 +64,16 @@ void PacketRoutes::explore(Route& route) {
   route.count = static_cast<std::uint32_t>(steps_.size()) - route.first;
 }
 
+std::uint32_t PacketRoutes::exit_of(DeviceId device) {
+  if (exit_of_.empty()) exit_of_.assign(topology_.device_count(), kNoExit);
+  std::uint32_t& known = exit_of_[device.index()];
+  if (known == kNoExit) {
+    known = static_cast<std::uint32_t>(exits_.size());
+    exits_.push_back({device, std::vector<std::span<const LinkId>>(topology_.fabric_switches().size())});
+  }
+  return known;
+}
+
 std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
   const Route& route = routes_[id];
   std::vector<LinkId> links;
@@ -70,8 +87,10 @@ std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
 LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
   const Route& route = routes_[id];
   if (route.fixed) return steps_[route.first + hop].link;
-  if (route.fabric_exit.valid() && topology_.host_of(device) < 0) {
-    const std::span<const LinkId> links = router_.links_towards(device, route.fabric_exit);
+  if (route.exit != kNoExit && device.value() >= first_switch_) {
+    if (device == route.leaf) return route.down;
+    std::span<const LinkId>& links = exits_[route.exit].links[device.value() - first_switch_];
+    if (links.empty()) links = router_.links_towards(device, route.fabric_exit);
     return links.size() == 1 ? links[0] : choose(device, links);
   }
   candidates_.clear();
@@ -114,8 +133,11 @@ std::vector<LinkId> PacketRoutes::sample(RouteId id) {
 
 void PacketRoutes::forget() {
   steps_.clear();
+  exits_.clear();
+  exit_of_.clear();
   for (Route& route : routes_) {
-    route.fabric_exit = {};
+    route.fabric_exit = route.leaf = {};
+    route.exit = kNoExit;
     explore(route);
   }
 }

@@ -41,11 +41,22 @@ class PacketRoutes {
     PathEnds ends = {};
     std::uint32_t first = 0;  // of its steps
     std::uint32_t count = 0;
-    bool fixed = false;         // each hop has one link, in order
-    DeviceId fabric_exit = {};  // where not fixed: the NIC that the fabric's switches send to
+    bool fixed = false;            // each hop has one link, in order
+    std::uint32_t exit = kNoExit;  // of exits_
+    DeviceId leaf = {};            // the last switch, where the exit has but one
+    LinkId down = {};              // from there
+    DeviceId fabric_exit = {};     // where not fixed: the NIC that the fabric's switches send to
   };
 
+  // A leaf (or a NIC of several leaves) as the fabric's switches see it: the links to it from each of them, looked up once.
+  struct Exit {
+    DeviceId device;
+    std::vector<std::span<const LinkId>> links;  // by switch, in the order of their ids
+  };
+  static constexpr std::uint32_t kNoExit = 0xFFFF'FFFF;
+
   void explore(Route& route);
+  std::uint32_t exit_of(DeviceId device);
   [[nodiscard]] LinkId choose(DeviceId device, std::span<const LinkId> links);
   RandomStream& random(DeviceId device);
 
@@ -56,7 +67,10 @@ class PacketRoutes {
   PerPacket per_packet_;
   std::vector<Route> routes_;
   std::vector<Step> steps_;
+  std::vector<Exit> exits_;
+  std::vector<std::uint32_t> exit_of_;               // by device
   std::vector<std::optional<RandomStream>> random_;  // by device
+  std::uint32_t first_switch_;                       // devices from there on are the switches of the fabric
   std::vector<LinkId> candidates_;
 };
 

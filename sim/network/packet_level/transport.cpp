@@ -24,7 +24,10 @@ Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router&
       settings_{settings},
       component_{simulator.add_component("transport")},
       routes_{router, seed, network.queued()},
-      rings_(topology_.link_count()) {}
+      groups_{simulator, network, router},
+      rings_(topology_.link_count()) {
+  groups_.set_owner(*this);
+}
 
 void Transport::schedule(Time at, EventKind kind, std::uint32_t index) {
   simulator_.schedule(at, Phase::kAction, component_, *this, static_cast<std::uint64_t>(kind) << 32 | index);
@@ -153,7 +156,8 @@ std::uint32_t Transport::take_message() {
 
 TransferId Transport::post(const Transfer& transfer, TransferListener& listener) {
   const bool here = footprints_[transfer.footprint.index()].paths.empty();  // from a device to itself
-  const std::uint32_t flow = here ? kNone : queue_pair(transfer.footprint);
+  const bool group = transfer.kind == TransferKind::kMulticast || transfer.kind == TransferKind::kReduce;
+  const std::uint32_t flow = here || group ? kNone : queue_pair(transfer.footprint);
   const std::uint32_t index = take_message();
   Message& message = messages_[index];
   message.in_use = true;
@@ -164,6 +168,10 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
   totals_.peak_live = std::max(totals_.peak_live, ++live_);
   if (here) {
     schedule(simulator_.now() + transfer.extra_latency, EventKind::kDeliver, index);
+    return TransferId{index};
+  }
+  if (group) {
+    groups_.post(index, transfer.footprint, footprints_[transfer.footprint.index()], transfer);
     return TransferId{index};
   }
   QueuePair& pair = *pairs_[flow];
@@ -245,7 +253,7 @@ void Transport::on_event(std::uint64_t payload) {
       receive_control(index);
       break;
     case EventKind::kDeliver:
-      if (messages_[index].flow == kNone) tell_sent(index);
+      if (!messages_[index].sent && messages_[index].flow == kNone) tell_sent(index);
       tell_delivered(index);
       break;
     case EventKind::kLost:
@@ -413,7 +421,10 @@ void Transport::unlink_left(QueuePair& pair) {
 // Receiving.
 
 void Transport::receive(PacketId id, LinkId over) {
-  if (network_.packets()[id].kind == PacketKind::kData) {
+  const PacketKind kind = network_.packets()[id].kind;
+  if (is_of_group(kind)) {
+    groups_.receive(id);
+  } else if (kind == PacketKind::kData) {
     receive_data(id, over);
   } else {
     receive_control(id);
@@ -541,6 +552,8 @@ void Transport::receive_control(PacketId id) {
       }
       break;
     case PacketKind::kData:
+    case PacketKind::kReduce:
+    case PacketKind::kCopy:
       WEFT_CHECK(false);
   }
   network_.packets().destroy(id);

@@ -16,13 +16,14 @@
 
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
+#include "sim/network/packet_level/group_transfers.h"
 #include "sim/network/packet_level/packet_network.h"
 #include "sim/network/packet_level/packet_routes.h"
 #include "sim/network/packet_level/selective_repeat.h"
 
 namespace weft::net {
 
-class Transport final : public PacketEndpoints, private EventTarget {
+class Transport final : private GroupTransfers::Owner, private EventTarget {
  public:
   Transport(Simulator& simulator, PacketNetwork& network, const Router& router, const PacketSettings& settings,
             std::uint64_t seed);
@@ -41,15 +42,24 @@ class Transport final : public PacketEndpoints, private EventTarget {
   [[nodiscard]] double state(FootprintId flow, std::string_view name) const;
   [[nodiscard]] std::string blocked() const;
 
-  PacketId pull(LinkId link, int priority) override;
-  LinkId route(const Packet& packet, DeviceId device) override;
-  [[nodiscard]] DeviceId destination(const Packet& packet) const override {
+  // The network's side.
+  // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
+  PacketId pull(LinkId link, int priority);
+  // Where a packet goes that is at `device`, which is not its end.
+  LinkId route(const Packet& packet, DeviceId device);
+  [[nodiscard]] DeviceId destination(const Packet& packet) const {
+    if (is_of_group(packet.kind)) return DeviceId{packet.flow};
     const Ends& ends = ends_[packet.flow];
     return packet.kind == PacketKind::kData ? ends.destination : ends.source;
   }
-  void receive(PacketId packet, LinkId over) override;
-  void message_left(std::uint32_t flow, std::uint32_t message) override;
-  void lost(const Packet& packet) override;
+  // A packet of a group is at a switch of its tree. It is the transport's now.
+  void in_switch(PacketId packet, DeviceId device) { groups_.in_switch(packet, device); }
+  // A packet has reached its end. It is the transport's now.
+  void receive(PacketId packet, LinkId over);
+  // The last bit of a message's last packet has left its source.
+  void message_left(std::uint32_t flow, std::uint32_t message);
+  // A packet is lost; it is destroyed afterwards.
+  void lost(const Packet& packet);
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
@@ -127,6 +137,8 @@ class Transport final : public PacketEndpoints, private EventTarget {
   };
 
   void on_event(std::uint64_t payload) override;
+  void group_sent(std::uint32_t id) override { tell_sent(id); }
+  void group_delivered(std::uint32_t id) override { tell_delivered(id); }
   void schedule(Time at, EventKind kind, std::uint32_t index);
   std::uint32_t make_queue_pair(FootprintId footprint);
   void choose_links(QueuePair& pair);
@@ -168,6 +180,7 @@ class Transport final : public PacketEndpoints, private EventTarget {
   const PacketSettings& settings_;
   ComponentId component_;
   PacketRoutes routes_;
+  GroupTransfers groups_;
   std::vector<Footprint> footprints_;
   std::vector<std::uint32_t> pair_of_;  // by footprint
   std::vector<std::pair<FootprintId, FlowTransport>> overrides_;

@@ -1,0 +1,100 @@
+// Reductions and multicasts in switches, packet by packet: what NVLS, SHARP and multicast do (network-models §1.3, §4).
+//
+// A group has a root and members, joined by trees of links: one tree for each of the root's own links, so that packets are
+// striped over the planes of an NVSwitch domain. In a reduction every member sends its packet k up the tree, a switch passes
+// one on when all of its branches have brought theirs, and the root gets one. In a multicast the root sends packet k and
+// switches copy it. Where a transfer is both (an all-reduce step of NVLS), the root sends on what it receives at once.
+//
+// Model: members and root put packets in their queues at the pace of the transfer's rate cap, or of the root's links, and wait
+// for no window; a switch gives the credits of what it adds up or copies back at once, and adds up in no time.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/core/simulator.h"
+#include "sim/network/fabric.h"
+#include "sim/network/packet_level/packet_network.h"
+#include "sim/network/router.h"
+
+namespace weft::net {
+
+class GroupTransfers final : private EventTarget {
+ public:
+  GroupTransfers(Simulator& simulator, PacketNetwork& network, const Router& router);
+
+  // Starts message `id` over the footprint's paths; `footprint` names its trees. The listener hears of it under that id.
+  void post(std::uint32_t id, FootprintId footprint, const Footprint& paths, const Transfer& transfer);
+
+  class Owner {
+   public:
+    virtual void group_sent(std::uint32_t id) = 0;
+    virtual void group_delivered(std::uint32_t id) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  void set_owner(Owner& owner) { owner_ = &owner; }
+
+  // A packet of a group is at a device that is not its end, or at its end.
+  void in_switch(PacketId packet, DeviceId device);
+  void receive(PacketId packet);
+
+ private:
+  struct Node {
+    DeviceId device;
+    LinkId up;                 // towards the root; invalid at the root
+    std::vector<LinkId> down;  // towards members
+    bool member = false;
+  };
+  struct Tree {
+    std::vector<Node> nodes;                              // the root first
+    std::unordered_map<std::uint32_t, std::uint32_t> at;  // device -> node
+    double rate = 0;                                      // of the root's link, bytes per picosecond
+    double share = 0;                                     // of packets so far, weighted
+  };
+  struct Group {
+    DeviceId root;
+    std::vector<DeviceId> members;
+    std::vector<Tree> trees;
+    double rate = 0;
+  };
+  struct Message {
+    std::uint32_t group = 0;
+    std::uint32_t id = 0;
+    std::int64_t bytes = 0;
+    std::int64_t count = 0;
+    std::int64_t next = 0;      // packet put into queues next
+    std::int64_t reduced = 0;   // that the root has got
+    std::int64_t expected = 0;  // arrivals left
+    std::int64_t gap = 0;       // ps from one packet to the next
+    Duration extra;
+    std::uint8_t priority = 0;
+    bool reduces = false;
+    bool copies = false;
+    std::vector<std::uint8_t> tree_of;                       // by packet
+    std::unordered_map<std::uint64_t, std::uint32_t> there;  // by packet and node: branches that have come
+  };
+
+  void on_event(std::uint64_t payload) override;
+  std::uint32_t group_of(FootprintId footprint, const Footprint& paths, DeviceId root);
+  void grow(Group& group, std::size_t variant, LinkId first);
+  std::uint32_t pick_tree(Group& group);
+  void inject(std::uint32_t message);
+  PacketId make(std::uint32_t message, PacketKind kind, std::int64_t sequence, LinkId link);
+  void copy_from(const Tree& tree, const Node& node, std::uint32_t message, std::int64_t sequence);
+  void finish(std::uint32_t message);
+
+  Simulator& simulator_;
+  PacketNetwork& network_;
+  const Router& router_;
+  ComponentId component_;
+  Owner* owner_ = nullptr;
+  std::vector<std::uint32_t> group_of_;  // by footprint
+  std::vector<Group> groups_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace weft::net
