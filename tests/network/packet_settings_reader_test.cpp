@@ -40,6 +40,12 @@ TEST(PacketSettingsReaderTest, ReadsSwitchMemoryAndScheduling) {
   EXPECT_EQ(settings.weights, (std::array<double, kPriorities>{1, 1, 1, 3, 1.5, 1, 1, 1}));
 }
 
+TEST(PacketSettingsReaderTest, AChipBringsItsMemory) {
+  EXPECT_EQ(read("switch: {chip: tomahawk3}").switches.buffer, 64_MB);
+  EXPECT_EQ(read("switch: {chip: tomahawk3, buffer: 16 MB}").switches.buffer, 16_MB);
+  EXPECT_EQ(errors("switch: {chip: tomahawk33}").size(), 1U);
+}
+
 TEST(PacketSettingsReaderTest, AnEmptyPfcSectionMakesEveryPriorityLossless) {
   const PfcSettings settings = read("pfc: {}").pfc;
   EXPECT_EQ(settings.priorities, 0xFF);
