@@ -1,4 +1,4 @@
-#include "sim/network/packet_level/settings_reader.h"
+#include "sim/network/packet_settings_reader.h"
 
 #include <fmt/format.h>
 
