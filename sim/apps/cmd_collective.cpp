@@ -125,7 +125,7 @@ int run_collective(const CollectiveOptions& options) {
                               .step = options.step_bytes.empty() ? Bytes{} : size_option("-i", options.step_bytes)};
   if (!options.step_bytes.empty() && range.step == Bytes{}) throw ConfigError("-i: expected a step of 1 byte or more, got 0");
   std::vector<Bytes> sizes = plan::sweep_sizes(range);
-  plan::Overrides overrides = to_overrides(options.common);
+  plan::Overrides overrides = to_overrides(options.common, true);
   const Outputs outputs = outputs_of(options.common, fmt::format("collective_{}", coll::to_string(kind)));
 
   Diagnostics diagnostics;
@@ -139,7 +139,8 @@ int run_collective(const CollectiveOptions& options) {
                                          {.nodes = options.nodes, .threads = options.threads, .gpus_per_thread = options.gpus}),
       .options = {},
       .seed = overrides.seed.value_or(1),
-      .shuffle_ties = overrides.shuffle_ties.value_or(0)};
+      .shuffle_ties = overrides.shuffle_ties.value_or(0),
+      .packets = overrides.fidelity == "packet"};
   const auto ranks = static_cast<int>(sweep.participants.devices.size());
   if (options.root < 0 || options.root >= ranks) {
     throw ConfigError(
@@ -156,8 +157,8 @@ int run_collective(const CollectiveOptions& options) {
   if (!options.protocol.empty()) take_protocol(options.protocol, sweep.options);
 
   const Report report{outputs};
-  report.print(
-      head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster), sweep.seed, sweep.options.grain));
+  report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster), sweep.seed,
+                         sweep.options.grain, sweep.packets ? "packet" : "flow"));
   report.print(cluster_line(cluster));
   report.print(ranks_line(sweep.participants));
   report.print("# predicted: one call in a loop of calls, out of place\n#\n");

@@ -94,6 +94,19 @@ Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t
   if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
 }
 
+void Machine::set_cable_state(LinkId link, bool up) {
+  const LinkId both[] = {link, topology.link(link).twin};
+  for (const LinkId each : both) router.set_link_state(each, up);
+  for (const LinkId each : both) {
+    const ResourceId resource{each.value()};
+    if (up) {
+      fabric.restore(resource);
+    } else {
+      fabric.fail(resource);
+    }
+  }
+}
+
 double CollectiveResult::algorithm_bandwidth_gbps() const {
   if (time <= Duration{}) return 0.0;
   return static_cast<double>(sizes.reported.count()) / time.seconds() / 1e9;

@@ -37,6 +37,9 @@ struct Machine {
   Machine(const net::Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
           const net::PacketSettings* packet = nullptr);
 
+  // Both directions of a cable fail, or are back: for routes and for the fabric at once.
+  void set_cable_state(LinkId link, bool up);
+
   const net::Topology& topology;
   Simulator simulator;
   net::Router router;

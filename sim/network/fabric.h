@@ -64,6 +64,8 @@ class Fabric {
   virtual void cut_short(TransferId transfer);
   // Ends every transfer that uses `resource` with on_aborted, and lets none pass it from now on.
   virtual void fail(ResourceId resource) = 0;
+  // Transfers may pass it again.
+  virtual void restore(ResourceId resource) = 0;
 
   [[nodiscard]] virtual ResourceCounters counters(ResourceId resource) const = 0;
   [[nodiscard]] virtual const FabricTotals& totals() const = 0;

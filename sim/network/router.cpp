@@ -109,6 +109,8 @@ DeviceId Router::entry_nic(DeviceId source, DeviceId destination) const { return
 
 const RoutingPolicy& Router::policy() const { return fabric_->policy(); }
 
+void Router::set_link_state(LinkId link, bool up) { fabric_->set_link_state(link, up); }
+
 std::uint32_t RoutingPolicy::pick(const RoutingChoice& /*choice*/) const { return 0; }
 
 PathClass Router::path_class(DeviceId source, DeviceId destination) const {

@@ -83,6 +83,8 @@ class Router {
   [[nodiscard]] std::span<const LinkId> links_towards(DeviceId at, DeviceId nic) const;
   [[nodiscard]] DeviceId entry_nic(DeviceId source, DeviceId destination) const;
   [[nodiscard]] const RoutingPolicy& policy() const;
+  // Takes a link of the fabric out of all routes from now on, or back in. Links inside hosts have no other way round.
+  void set_link_state(LinkId link, bool up);
 
   // Class of the path between two devices (NET between hosts).
   [[nodiscard]] PathClass path_class(DeviceId source, DeviceId destination) const;

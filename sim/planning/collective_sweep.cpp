@@ -180,7 +180,8 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
                       const std::function<void(const coll::CollectiveResult&)>& on_point) {
   SweepResult result;
   const auto wall_begin = std::chrono::steady_clock::now();
-  coll::Machine machine{sweep.cluster.topology, sweep.cluster.routing, sweep.seed, sweep.shuffle_ties};
+  coll::Machine machine{sweep.cluster.topology, sweep.cluster.routing, sweep.seed, sweep.shuffle_ties,
+                        sweep.packets ? &sweep.cluster.packet : nullptr};
   Watch watch{observer, 0, sweep.sizes.size()};
   if (observer != nullptr) {
     machine.simulator.set_progress_hook(watch_hook, &watch, 100'000);

@@ -71,6 +71,7 @@ struct CollectiveSweep {
   coll::RunOptions options = {};
   std::uint64_t seed = 1;
   std::uint64_t shuffle_ties = 0;
+  bool packets = false;  // at packet fidelity, with the cluster's settings
 };
 
 struct SweepResult {

@@ -86,8 +86,10 @@ struct Reader {
   }
 
   void link_down(ParamReader& item) {
-    faults.downs.push_back({link(item), time(item, "at")});
-    if (item.optional_raw("until")) item.error("until", "a link that is down stays down in this version");
+    LinkDown down{.link = link(item), .at = time(item, "at")};
+    if (item.has("until")) down.until = time(item, "until");
+    if (down.until <= down.at) item.error("until", "expected a time after 'at'");
+    faults.downs.push_back(down);
   }
 };
 
@@ -126,7 +128,10 @@ FaultInjector::FaultInjector(coll::Machine& machine, const Faults& faults, work:
     : machine_{machine}, faults_{faults} {
   const ComponentId component = machine.simulator.add_component("faults");
   for (std::size_t i = 0; i < faults.downs.size(); ++i) {
-    machine.simulator.schedule(faults.downs[i].at, Phase::kAction, component, *this, i);
+    machine.simulator.schedule(faults.downs[i].at, Phase::kAction, component, *this, 2 * i);
+    if (faults.downs[i].until != Time::max()) {
+      machine.simulator.schedule(faults.downs[i].until, Phase::kAction, component, *this, 2 * i + 1);
+    }
   }
   if (machine.packets == nullptr) return;
   for (const DropFault& fault : faults.drops) {
@@ -138,6 +143,6 @@ FaultInjector::FaultInjector(coll::Machine& machine, const Faults& faults, work:
   for (const CnpFault& fault : faults.cnps) machine.packets->inject_cnp(flows->footprint(fault.flow), fault.at);
 }
 
-void FaultInjector::on_event(std::uint64_t down) { machine_.fabric.fail(ResourceId{faults_.downs[down].link.value()}); }
+void FaultInjector::on_event(std::uint64_t event) { machine_.set_cable_state(faults_.downs[event / 2].link, event % 2 == 1); }
 
 }  // namespace weft::plan

@@ -33,6 +33,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
+  void restore(ResourceId resource) override { resources_[resource.index()].failed = false; }
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
   void check_conservation() const override;

@@ -51,6 +51,11 @@ void PacketFabric::fail(ResourceId resource) {
   transport_->routes_changed();
 }
 
+void PacketFabric::restore(ResourceId resource) {
+  network_->restore(LinkId{resource.value()});
+  transport_->routes_changed();
+}
+
 // Payload, as flow fidelity counts it: a link's share for headers is not in it.
 ResourceCounters PacketFabric::counters(ResourceId resource) const {
   const LinkId link{resource.value()};

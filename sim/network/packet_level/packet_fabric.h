@@ -91,6 +91,7 @@ class PacketFabric final : public Fabric {
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override;
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void fail(ResourceId resource) override;
+  void restore(ResourceId resource) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
   void check_conservation() const override;

@@ -117,7 +117,7 @@ void PacketNetwork::on_event(std::uint64_t payload) {
       arrival(index);
       break;
     case EventKind::kLate:
-      join(endpoints_->route(packets_[index], DeviceId{wires_[packets_[index].ingress.index()].to}), index);
+      pass_on(index, packets_[index].ingress.value());
       break;
     case EventKind::kPause:
       set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
@@ -386,6 +386,11 @@ void PacketNetwork::arrival(std::uint32_t link) {
 void PacketNetwork::pass_on(PacketId packet, std::uint32_t link) {
   Packet& p = packets_[packet];
   const LinkId out = endpoints_->route(p, DeviceId{wires_[link].to});
+  if (!out.valid()) {  // no way from here any more
+    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    drop(packet, link);
+    return;
+  }
   // A faster link must not run dry in the middle of a packet: it is stored first (network-models §2.2).
   if (p.tail > simulator_.now() && wires_[out.index()].rate > wires_[link].rate) {
     schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
@@ -539,6 +544,11 @@ void PacketNetwork::fail(LinkId id) {
     queue.head = queue.tail = kNoPacket;
   }
   port.waiting = 0;
+}
+
+void PacketNetwork::restore(LinkId link) {
+  ports_[link.index()].failed = false;
+  try_start(link.value());
 }
 
 PortCounters PacketNetwork::counters(LinkId link) const {

@@ -50,6 +50,7 @@ class PacketNetwork final : private EventTarget {
   void force_pause(const ForcedPause& pause);
   // What is queued for the link or on its wire is lost, and so is whatever comes.
   void fail(LinkId link);
+  void restore(LinkId link);
 
   [[nodiscard]] PortCounters counters(LinkId link) const;
   void reset_peaks();

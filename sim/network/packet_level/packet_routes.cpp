@@ -17,14 +17,14 @@ PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::
 
 RouteId PacketRoutes::add(const PathEnds& ends) {
   Route route{.ends = ends};
-  explore(route);
+  WEFT_CHECK(explore(route));
   routes_.push_back(route);
   return static_cast<RouteId>(routes_.size() - 1);
 }
 
 // Walks all ways from the source at once, device by device. Where packets choose for themselves, the fabric's switches are left
-// out: their links are looked up by the NIC they lead to.
-void PacketRoutes::explore(Route& route) {
+// out: their links are looked up by the NIC they lead to. False: there is no way.
+bool PacketRoutes::explore(Route& route) {
   route.first = static_cast<std::uint32_t>(steps_.size());
   route.fixed = true;
   std::vector<DeviceId> wave{route.ends.source};
@@ -54,7 +54,7 @@ void PacketRoutes::explore(Route& route) {
     }
     hops.clear();
     router_.next_hops(at, route.ends.source, route.ends.destination, route.ends.key, hops);
-    WEFT_CHECK(!hops.empty());
+    if (hops.empty()) return false;
     if (hops.size() > 1) route.fixed = false;
     for (const NextHop& hop : hops) {
       steps_.push_back({at, hop.link});
@@ -62,6 +62,7 @@ void PacketRoutes::explore(Route& route) {
     }
   }
   route.count = static_cast<std::uint32_t>(steps_.size()) - route.first;
+  return true;
 }
 
 std::uint32_t PacketRoutes::exit_of(DeviceId device) {
@@ -86,11 +87,16 @@ std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
 
 LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
   const Route& route = routes_[id];
-  if (route.fixed) return steps_[route.first + hop].link;
+  if (route.broken) return {};
+  if (route.fixed) {
+    const Step& step = steps_[route.first + std::min(hop, route.count - 1)];
+    return step.from == device ? step.link : LinkId{};
+  }
   if (route.exit != kNoExit && device.value() >= first_switch_) {
     if (device == route.leaf) return route.down;
     std::span<const LinkId>& links = exits_[route.exit].links[device.value() - first_switch_];
     if (links.empty()) links = router_.links_towards(device, route.fabric_exit);
+    if (links.empty()) return {};
     return links.size() == 1 ? links[0] : choose(device, links);
   }
   candidates_.clear();
@@ -98,12 +104,15 @@ LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
     const Step& step = steps_[route.first + i];
     if (step.from == device) candidates_.push_back(step.link);
   }
+  if (candidates_.empty()) return {};
   return candidates_.size() == 1 ? candidates_[0] : choose(device, candidates_);
 }
 
-LinkId PacketRoutes::next_back(RouteId id, unsigned hop) const {
+LinkId PacketRoutes::next_back(RouteId id, DeviceId device, unsigned hop) const {
   const Route& route = routes_[id];
-  return topology_.link(steps_[route.first + route.count - 1 - hop].link).twin;
+  if (route.broken || hop >= route.count) return {};
+  const Link& link = topology_.link(steps_[route.first + route.count - 1 - hop].link);
+  return link.to == device ? link.twin : LinkId{};
 }
 
 LinkId PacketRoutes::choose(DeviceId device, std::span<const LinkId> links) {
@@ -138,7 +147,7 @@ void PacketRoutes::forget() {
   for (Route& route : routes_) {
     route.fabric_exit = route.leaf = {};
     route.exit = kNoExit;
-    explore(route);
+    route.broken = !explore(route);
   }
 }
 

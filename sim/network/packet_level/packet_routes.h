@@ -23,13 +23,15 @@ class PacketRoutes {
   // Links that leave the source.
   [[nodiscard]] std::vector<LinkId> first_links(RouteId route) const;
   // At `device`, after `hop` links.
+  // Invalid: there is no way any more.
   [[nodiscard]] LinkId next(RouteId route, DeviceId device, unsigned hop);
   // Of the way back over the same links; only for a route that is fixed.
-  [[nodiscard]] LinkId next_back(RouteId route, unsigned hop) const;
+  [[nodiscard]] LinkId next_back(RouteId route, DeviceId device, unsigned hop) const;
+  [[nodiscard]] bool broken(RouteId route) const { return routes_[route].broken; }
   [[nodiscard]] bool fixed(RouteId route) const { return routes_[route].fixed; }
   // Links of one of the ways, from end to end.
   [[nodiscard]] std::vector<LinkId> sample(RouteId route);
-  // Routes are looked up again: a link has failed.
+  // Routes are looked up again: a link has failed, or is back. Model: packets on a way that is no more are lost.
   void forget();
 
  private:
@@ -41,6 +43,7 @@ class PacketRoutes {
     PathEnds ends = {};
     std::uint32_t first = 0;  // of its steps
     std::uint32_t count = 0;
+    bool broken = false;           // the ends are not joined at present
     bool fixed = false;            // each hop has one link, in order
     std::uint32_t exit = kNoExit;  // of exits_
     DeviceId leaf = {};            // the last switch, where the exit has but one
@@ -55,7 +58,7 @@ class PacketRoutes {
   };
   static constexpr std::uint32_t kNoExit = 0xFFFF'FFFF;
 
-  void explore(Route& route);
+  bool explore(Route& route);
   std::uint32_t exit_of(DeviceId device);
   [[nodiscard]] LinkId choose(DeviceId device, std::span<const LinkId> links);
   RandomStream& random(DeviceId device);

@@ -45,18 +45,42 @@ void Transport::set_transport(FootprintId flow, const FlowTransport& transport) 
 }
 
 std::uint32_t Transport::queue_pair(FootprintId flow) {
-  std::uint32_t& pair = pair_of_[flow.index()];
-  if (pair == kNone) pair = make_queue_pair(flow);
+  if (pair_of_[flow.index()] == kNone) {
+    const Footprint& footprint = footprints_[flow.index()];
+    if (footprint.paths.size() != 1) throw InternalError("packets cannot be sent over a coupled footprint");
+    const std::uint64_t entropy = footprint.paths[0].key.entropy;
+    const std::uint32_t count = pairs_per_footprint(footprint);
+    const std::uint32_t first = make_queue_pair(flow, entropy);
+    // Their own entropy, so that a hash may send each another way.
+    for (std::uint32_t i = 1; i < count; ++i) make_queue_pair(flow, entropy + (std::uint64_t{i} << 48));
+    pair_of_[flow.index()] = first;
+  }
   return pair_of_[flow.index()];
 }
 
-std::uint32_t Transport::make_queue_pair(FootprintId id) {
+std::uint32_t Transport::pairs_per_footprint(const Footprint& footprint) const {
+  const PathEnds& ends = footprint.paths[0];
+  if (topology_.host_of(ends.source) == topology_.host_of(ends.destination)) return 1;
+  return static_cast<std::uint32_t>(std::max(settings_.transport.queue_pairs, 1));
+}
+
+// A link has failed or is back: queue pairs that leave by another link now move there.
+void Transport::routes_changed() {
+  routes_.forget();
+  for (std::uint32_t flow = 0; flow < pairs_.size(); ++flow) {
+    QueuePair& pair = *pairs_[flow];
+    if (routes_.broken(pair.route)) continue;
+    if (routes_.first_links(pair.route) != pair.first_links) choose_links(pair);
+    offer(flow);
+  }
+}
+
+std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) {
   const Footprint& footprint = footprints_[id.index()];
-  if (footprint.paths.size() != 1) throw InternalError("packets cannot be sent over a coupled footprint");
   auto made = std::make_unique<QueuePair>();
   QueuePair& pair = *made;
   pair.footprint = id;
-  pair.route = routes_.add(footprint.paths[0]);
+  pair.route = routes_.add({footprint.paths[0].source, footprint.paths[0].destination, {entropy}});
   const FlowTransport* own = nullptr;
   for (const auto& [flow, transport] : overrides_) {
     if (flow == id) own = &transport;
@@ -174,7 +198,33 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
     groups_.post(index, transfer.footprint, footprints_[transfer.footprint.index()], transfer);
     return TransferId{index};
   }
+  const std::uint32_t pairs = pairs_per_footprint(footprints_[transfer.footprint.index()]);
+  if (pairs == 1) {
+    post_message(flow, index, transfer);
+    return TransferId{index};
+  }
+  // In parts of whole packets, one for each queue pair that gets any.
+  const std::int64_t payload = pairs_[flow]->payload;
+  const std::int64_t packets = std::max<std::int64_t>((message.bytes + payload - 1) / payload, 1);
+  const std::int64_t share = (packets + pairs - 1) / pairs * payload;
+  std::int64_t left = message.bytes;
+  std::vector<std::uint32_t> parts;
+  do {
+    const std::uint32_t part = take_message();
+    messages_[part].in_use = true;
+    messages_[part].parent = index;
+    messages_[part].bytes = std::min(share, left);
+    left -= messages_[part].bytes;
+    parts.push_back(part);
+  } while (left > 0);
+  messages_[index].parts_left = messages_[index].parts_unsent = static_cast<std::uint32_t>(parts.size());
+  for (std::uint32_t i = 0; i < parts.size(); ++i) post_message(flow + i, parts[i], transfer);
+  return TransferId{index};
+}
+
+void Transport::post_message(std::uint32_t flow, std::uint32_t index, const Transfer& transfer) {
   QueuePair& pair = *pairs_[flow];
+  Message& message = messages_[index];
   message.first = pair.end;
   message.count = std::max<std::int64_t>((message.bytes + pair.payload - 1) / pair.payload, 1);
   message.extra_latency = transfer.extra_latency;
@@ -201,7 +251,6 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
   } else {
     offer(flow);
   }
-  return TransferId{index};
 }
 
 std::int32_t Transport::payload_of(const Message& message, std::int64_t sequence) const {
@@ -334,6 +383,7 @@ PacketId Transport::pull(LinkId link, int priority) {
     }
     QueuePair& pair = *pairs_[flow];
     const auto place = static_cast<std::size_t>(std::ranges::find(pair.first_links, link) - pair.first_links.begin());
+    if (place == pair.first_links.size()) continue;  // it leaves by another link now
     const Time at = may_send(pair);
     if (at != simulator_.now()) {
       pair.listed[place] = false;
@@ -396,7 +446,7 @@ void Transport::pace(QueuePair& pair, std::int32_t size, std::int32_t payload, d
 LinkId Transport::route(const Packet& packet, DeviceId device) {
   QueuePair& pair = *pairs_[packet.flow];
   if (packet.kind == PacketKind::kData) return routes_.next(pair.route, device, packet.hop);
-  if (routes_.fixed(pair.route)) return routes_.next_back(pair.route, packet.hop);
+  if (routes_.fixed(pair.route)) return routes_.next_back(pair.route, device, packet.hop);
   return routes_.next(pair.back, device, packet.hop);
 }
 
@@ -528,7 +578,12 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
     const Ends& ends = ends_[packet.flow];
     pair.back = routes_.add({ends.destination, ends.source, footprints_[pair.footprint.index()].paths[0].key});
   }
-  network_.enqueue(route(packet, ends_[packet.flow].destination), id);
+  const LinkId out = route(packet, ends_[packet.flow].destination);
+  if (out.valid()) {
+    network_.enqueue(out, id);
+  } else {
+    network_.packets().destroy(id);
+  }
 }
 
 void Transport::receive_control(PacketId id) {
@@ -673,8 +728,13 @@ void Transport::tell_sent(std::uint32_t index) {
   message.sent = true;
   TransferListener* const listener = message.listener;
   const std::uint64_t tag = message.tag;
+  const std::uint32_t parent = message.parent;
   free_if_done(index);
-  listener->on_source_free(TransferId{index}, tag);
+  if (parent == kNone) {
+    listener->on_source_free(TransferId{index}, tag);
+  } else if (--messages_[parent].parts_unsent == 0) {
+    tell_sent(parent);
+  }
 }
 
 void Transport::tell_delivered(std::uint32_t index) {
@@ -682,6 +742,12 @@ void Transport::tell_delivered(std::uint32_t index) {
   message.delivered = true;
   TransferListener* const listener = message.listener;
   const std::uint64_t tag = message.tag;
+  const std::uint32_t parent = message.parent;
+  if (parent != kNone) {
+    free_if_done(index);
+    if (--messages_[parent].parts_left == 0) tell_delivered(parent);
+    return;
+  }
   ++totals_.delivered;
   --live_;
   free_if_done(index);
@@ -691,6 +757,11 @@ void Transport::tell_delivered(std::uint32_t index) {
 void Transport::abort(std::uint32_t index) {
   Message& message = messages_[index];
   if (message.delivered) return;
+  if (message.parent != kNone) {
+    message.sent = message.delivered = true;
+    abort(message.parent);
+    return;
+  }
   TransferListener* const listener = message.listener;
   const std::uint64_t tag = message.tag;
   message.sent = message.delivered = true;
@@ -712,6 +783,13 @@ FlowCounters Transport::counters(FootprintId flow) const {
   if (index == kNone) return {};
   const QueuePair& pair = *pairs_[index];
   FlowCounters counters = pair.counters;
+  for (std::uint32_t i = 1; i < pairs_per_footprint(footprints_[flow.index()]); ++i) {
+    const FlowCounters& more = pairs_[index + i]->counters;
+    counters.packets_sent += more.packets_sent;
+    counters.retransmitted += more.retransmitted;
+    counters.cnps += more.cnps;
+    counters.delivered_wire_bytes += more.delivered_wire_bytes;
+  }
   counters.outstanding_bytes = pair.outstanding;
   if (pair.congestion != nullptr) {
     counters.rate = pair.congestion->rate();

@@ -35,7 +35,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   // Its queue pair's number, made if need be.
   std::uint32_t queue_pair(FootprintId flow);
   void inject_cnp(FootprintId flow, Time at);
-  void routes_changed() { routes_.forget(); }
+  void routes_changed();
 
   [[nodiscard]] const FabricTotals& totals() const { return totals_; }
   [[nodiscard]] FlowCounters counters(FootprintId flow) const;
@@ -74,9 +74,12 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     std::int64_t arrived = 0;  // packets accepted
     Time ready;                // the NIC may send from then on
     Duration extra_latency;
-    double rate_cap = 0;         // payload bytes per picosecond; 0: none
-    std::uint32_t flow = kNone;  // none: from a device to itself
-    std::uint32_t next = kNone;  // in its queue pair, or in the free list
+    double rate_cap = 0;             // payload bytes per picosecond; 0: none
+    std::uint32_t parent = kNone;    // the message that it is a part of
+    std::uint32_t parts_left = 0;    // of a message spread over queue pairs: not delivered,
+    std::uint32_t parts_unsent = 0;  // and not told as sent
+    std::uint32_t flow = kNone;      // none: from a device to itself
+    std::uint32_t next = kNone;      // in its queue pair, or in the free list
     std::uint8_t priority = 0;
     bool in_use = false;
     bool left = false;       // all its packets have left their source once
@@ -140,7 +143,9 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void group_sent(std::uint32_t id) override { tell_sent(id); }
   void group_delivered(std::uint32_t id) override { tell_delivered(id); }
   void schedule(Time at, EventKind kind, std::uint32_t index);
-  std::uint32_t make_queue_pair(FootprintId footprint);
+  std::uint32_t make_queue_pair(FootprintId footprint, std::uint64_t entropy);
+  void post_message(std::uint32_t flow, std::uint32_t message, const Transfer& transfer);
+  [[nodiscard]] std::uint32_t pairs_per_footprint(const Footprint& footprint) const;
   void choose_links(QueuePair& pair);
   [[nodiscard]] Duration round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const;
   std::uint32_t take_message();

@@ -41,7 +41,7 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
   sets_.emplace_back();  // set 0: no way
   set_ids_.emplace(std::vector<LinkId>{}, 0);
 
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+  build_graph();
   position_.assign(topology.device_count(), 0);
   tier_.assign(switches.size(), -1);
   std::vector<SwitchIndex> queue;
@@ -51,12 +51,9 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
     std::uint32_t hosts = 0;
     for (const LinkId link : topology.out_links(switches[i])) {
       const DeviceId to = topology.link(link).to;
-      if (topology.host_of(to) < 0) {
-        edges.emplace_back(static_cast<std::uint32_t>(i), index_of_[to.index()]);
-      } else {
-        position_[to.index()] = next_position++;
-        ++hosts;
-      }
+      if (topology.host_of(to) < 0) continue;
+      position_[to.index()] = next_position++;
+      ++hosts;
     }
     if (hosts > 0) {
       tier_[i] = 0;
@@ -64,8 +61,6 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
       if (hosts_per_leaf == 0) hosts_per_leaf = hosts;
     }
   }
-  graph_->csr = Csr(boost::edges_are_sorted, edges.begin(), edges.end(), static_cast<std::uint32_t>(switches.size()));
-
   // Tiers: hops to the nearest leaf. Strides: hosts below one switch of the tier beneath, for D-mod-K.
   stride_ = {1};
   for (std::size_t head = 0; head < queue.size(); ++head) {
@@ -89,6 +84,27 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
   }
 }
 
+void FabricRoutes::build_graph() {
+  const std::span<const DeviceId> switches = topology_->fabric_switches();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    for (const LinkId link : topology_->out_links(switches[i])) {
+      const DeviceId to = topology_->link(link).to;
+      if (topology_->host_of(to) < 0 && is_up(link)) edges.emplace_back(static_cast<std::uint32_t>(i), index_of_[to.index()]);
+    }
+  }
+  graph_->csr = Csr(boost::edges_are_sorted, edges.begin(), edges.end(), static_cast<std::uint32_t>(switches.size()));
+}
+
+void FabricRoutes::set_link_state(LinkId link, bool up) {
+  if (failed_.empty()) failed_.assign(topology_->link_count(), false);
+  failed_[link.index()] = !up;
+  build_graph();
+  for (std::vector<std::uint32_t>& table : tables_) table.clear();
+  near_sets_.clear();
+  spread_cache_.clear();
+}
+
 const std::vector<std::uint32_t>& FabricRoutes::table(SwitchIndex leaf) const {
   std::vector<std::uint32_t>& table = tables_[leaf];
   if (!table.empty()) return table;
@@ -106,7 +122,7 @@ const std::vector<std::uint32_t>& FabricRoutes::table(SwitchIndex leaf) const {
     hops.clear();
     for (const LinkId link : topology_->out_links(switches[i])) {
       const DeviceId to = topology_->link(link).to;
-      if (topology_->host_of(to) < 0 && distance[index_of_[to.index()]] == distance[i] - 1) hops.push_back(link);
+      if (topology_->host_of(to) < 0 && is_up(link) && distance[index_of_[to.index()]] == distance[i] - 1) hops.push_back(link);
     }
     table[i] = intern(hops);
   }
@@ -128,10 +144,12 @@ std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b)
   // Cables between the two; else all uplinks that lead to the nearest of the destination's leaves, each once.
   std::vector<LinkId> best;
   for (const LinkId up : topology_->uplinks(nic_a)) {
-    if (topology_->link(up).to == nic_b) best.push_back(up);
+    if (topology_->link(up).to == nic_b && is_up(up)) best.push_back(up);
   }
   if (!best.empty()) return best;
-  const auto on_switch = [&](LinkId link) { return topology_->host_of(topology_->link(link).to) < 0; };
+  const auto on_switch = [&](LinkId link) {
+    return topology_->host_of(topology_->link(link).to) < 0 && is_up(link) && is_up(topology_->link(link).twin);
+  };
   int best_distance = -1;
   for (const LinkId up : topology_->uplinks(nic_a)) {
     if (!on_switch(up)) continue;
@@ -191,7 +209,7 @@ std::uint32_t FabricRoutes::set_towards(SwitchIndex at, DeviceId nic) const {
   int best = -1;
   SwitchIndex leaf = 0;
   for (const LinkId down : topology_->uplinks(nic)) {
-    if (topology_->host_of(topology_->link(down).to) >= 0) continue;
+    if (topology_->host_of(topology_->link(down).to) >= 0 || !is_up(topology_->link(down).twin)) continue;
     const SwitchIndex candidate = index_of_[topology_->link(down).to.index()];
     const int d = distance(at, candidate);
     if (d >= 0 && (best < 0 || d < best)) {
@@ -203,7 +221,8 @@ std::uint32_t FabricRoutes::set_towards(SwitchIndex at, DeviceId nic) const {
   if (best > 0) return table(leaf)[at];
   std::vector<LinkId> down;
   for (const LinkId up : topology_->uplinks(nic)) {
-    if (topology_->link(up).to == device) down.push_back(topology_->link(up).twin);
+    const LinkId twin = topology_->link(up).twin;
+    if (topology_->link(up).to == device && is_up(twin)) down.push_back(twin);
   }
   return intern(down);
 }
@@ -214,7 +233,7 @@ std::span<const LinkId> FabricRoutes::links_towards(DeviceId at, DeviceId nic) c
   if (up.size() == 1) {
     const SwitchIndex leaf = index_of_[topology_->link(up[0]).to.index()];
     if (leaf != here) return sets_[table(leaf)[here]];
-    return {&topology_->link(up[0]).twin, 1};
+    return {&topology_->link(up[0]).twin, is_up(topology_->link(up[0]).twin) ? std::size_t{1} : std::size_t{0}};
   }
   const std::uint64_t key = std::uint64_t{here} << 32 | nic.value();
   const auto found = near_sets_.find(key);

@@ -35,6 +35,8 @@ class FabricRoutes {
   // All equal-cost links of a switch towards a NIC; they stay where they are.
   [[nodiscard]] std::span<const LinkId> links_towards(DeviceId at, DeviceId nic) const;
   [[nodiscard]] const RoutingPolicy& policy() const { return *policy_; }
+  // Takes a link out of all routes, or back in.
+  void set_link_state(LinkId link, bool up);
 
  private:
   struct Graph;
@@ -42,6 +44,8 @@ class FabricRoutes {
 
   [[nodiscard]] const std::vector<std::uint32_t>& table(SwitchIndex leaf) const;  // set id by switch
   [[nodiscard]] int distance(SwitchIndex from, SwitchIndex leaf) const;           // -1: not joined
+  void build_graph();
+  [[nodiscard]] bool is_up(LinkId link) const { return failed_.empty() || !failed_[link.index()]; }
   [[nodiscard]] std::uint32_t intern(const std::vector<LinkId>& links) const;  // a set's id
   [[nodiscard]] std::uint32_t set_towards(SwitchIndex at, DeviceId nic) const;
   [[nodiscard]] std::vector<LinkId> usable_uplinks(DeviceId nic_a, DeviceId nic_b) const;
@@ -53,6 +57,7 @@ class FabricRoutes {
   std::unique_ptr<RoutingPolicy> policy_;
   std::uint64_t seed_;
   std::unique_ptr<Graph> graph_;
+  std::vector<bool> failed_;                                // by link; empty: none
   std::vector<SwitchIndex> index_of_;                       // device -> switch index
   std::vector<int> tier_;                                   // by switch
   std::vector<std::uint32_t> stride_;                       // by tier
