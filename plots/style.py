@@ -7,10 +7,10 @@ import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first)
 COLOURS = ["#0b5fa5", "#d1495b", "#3a7d44", "#e09f3e", "#6c4ab6", "#4a4e69"]
 
 
-def figure(width=7.0, height=4.2):
+def figure(width=7.0, height=4.2, columns=1):
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
                          "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "legend.frameon": False})
-    return plt.subplots(figsize=(width, height), constrained_layout=True)
+    return plt.subplots(1, columns, figsize=(width, height), constrained_layout=True)
 
 
 def size_text(size):
