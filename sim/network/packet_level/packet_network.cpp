@@ -11,6 +11,7 @@ namespace weft::net {
 namespace {
 
 constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // a byte's bits times the picoseconds of a second
+constexpr Bytes kLargestPayload{4096};                        // of a packet where nothing else is said
 constexpr std::uint32_t kNoRecord = 0xFFFF'FFFF;
 constexpr std::size_t kMostPauseRecords = 4'000'000;
 
@@ -66,18 +67,22 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
   }
   if (settings.switches.scheduling == Scheduling::kDwrr) deficits_.resize(wires_.size());
   if (!any_credits) return;
+  // Packets are those of the fabric inside hosts too, however small the TLPs and flits are that they stand for.
+  const auto largest = static_cast<std::int32_t>(settings.transport.payload.value_or(kLargestPayload).count());
   credits_.resize(wires_.size());
   for (std::size_t i = 0; i < wires_.size(); ++i) {
     const Wire& wire = wires_[i];
     if (!wire.credits) continue;
     // Enough for the link's full rate: what is on the way until a packet that begins now has left the far device and its credit
     // is back, and two packets more (network-models §4).
-    const double packet_ps = static_cast<double>(wire.full_size) * 8e12 / static_cast<double>(wire.rate);
+    const LinkId id = LinkId::from_index(i);
+    const std::int32_t packet = wire_size(id, std::max(wire.full_payload, largest));
+    const double packet_ps = static_cast<double>(packet) * 8e12 / static_cast<double>(wire.rate);
     const double loop = 2 * static_cast<double>(wire.latency) + static_cast<double>(wire.forward + wire.header) + 4 * packet_ps;
     const auto bytes = static_cast<std::int64_t>(loop * static_cast<double>(wire.rate) / 8e12);
-    const std::int64_t automatic = blocks_of(bytes) + 2 * blocks_of(wire.full_size);
-    credits_[i].blocks.fill(is_inside(topology, LinkId::from_index(i)) ? automatic
-                                                                       : settings.credits.credits.value_or(automatic));
+    const std::int64_t automatic = blocks_of(bytes) + 2 * blocks_of(packet);
+    credits_[i].total = is_inside(topology, id) ? automatic : settings.credits.credits.value_or(automatic);
+    credits_[i].blocks.fill(credits_[i].total);
   }
 }
 
@@ -86,8 +91,8 @@ std::int64_t PacketNetwork::blocks_of(std::int64_t size) const {
   return (size + block - 1) / block;
 }
 
-// Payload with the headers of the link's own packets, and what the protocol loses besides: for a full packet just
-// payload / efficiency, as in flow fidelity.
+// Payload with the headers of the link's own packets, and what the protocol loses besides (or gains, where it was measured with
+// larger packets): for a full packet just payload / efficiency, as in flow fidelity.
 std::int32_t PacketNetwork::wire_size(LinkId link, std::int32_t payload) const {
   const Wire& wire = wires_[link.index()];
   if (payload == wire.full_payload && wire.full_size != 0) return wire.full_size;
@@ -97,7 +102,7 @@ std::int32_t PacketNetwork::wire_size(LinkId link, std::int32_t payload) const {
   const std::int64_t with_headers = payload + pieces * spec.overhead.count() + settings_.transport.telemetry.count();
   const double packet = static_cast<double>(unit);
   const double rest = spec.efficiency * (packet + static_cast<double>(spec.overhead.count())) / packet;
-  if (rest >= 1.0 - 1e-12) return static_cast<std::int32_t>(with_headers);
+  if (std::abs(rest - 1.0) < 1e-12) return static_cast<std::int32_t>(with_headers);
   return static_cast<std::int32_t>(std::ceil(static_cast<double>(with_headers) / rest));
 }
 

@@ -11,24 +11,30 @@ namespace weft::net {
 
 class SelectiveRepeat {
  public:
+  // `reordering`: packets by which one may overtake another on the way without the other counting as lost.
+  explicit SelectiveRepeat(std::int64_t reordering = 0) : reordering_{reordering} {}
+
   // Receiver: takes a packet in. True: it is new. Afterwards all below expected() have arrived.
   bool receive(std::int64_t sequence) { return take(sequence, received_, expected_); }
   [[nodiscard]] std::int64_t expected() const { return expected_; }
 
-  // Sender: `sequence` has arrived, as have all below `below`. What was sent earlier than it, for the first time or again, and
-  // is not known to have arrived counts as lost.
-  void acknowledge(std::int64_t below, std::int64_t sequence) {
+  // Sender: `sequence` has arrived, as have all below `below`. What was sent earlier than it by more than the
+  // reordering, for the first time or again, and is not known to have arrived counts as lost. True: it was not known before.
+  bool acknowledge(std::int64_t below, std::int64_t sequence) {
     while (first_ < below) pop();
-    if (sequence < first_) return;
+    if (sequence < first_) return false;
+    const bool is_new = (slot(sequence) & kAcked) == 0;
     slot(sequence) |= kAcked;
-    for (std::int64_t s = std::max(first_, judged_); s < sequence; ++s) {
+    const std::int64_t past = sequence - reordering_;
+    for (std::int64_t s = std::max(first_, judged_); s < past; ++s) {
       if ((slot(s) & kAcked) == 0) lost_.push_back(s);
     }
-    judged_ = std::max(judged_, sequence);
-    for (; !again_.empty() && again_.front().next <= sequence; again_.pop_front()) {
+    judged_ = std::max(judged_, past);
+    for (; !again_.empty() && again_.front().next <= past; again_.pop_front()) {
       const std::int64_t s = again_.front().sequence;
       if (s >= first_ && (slot(s) & kAcked) == 0) lost_.push_back(s);
     }
+    return is_new;
   }
   // Everything from the first unacknowledged one to `end` that is not known to be there is to be sent again.
   void lose_all(std::int64_t end) {
@@ -75,6 +81,7 @@ class SelectiveRepeat {
     ++first_;
   }
 
+  std::int64_t reordering_;
   std::deque<bool> received_;  // from expected_ on
   std::int64_t expected_ = 0;
   std::deque<std::uint8_t> sent_;  // from first_ on

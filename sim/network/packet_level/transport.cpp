@@ -13,6 +13,7 @@ namespace {
 constexpr std::int32_t kDefaultPayload = 4096;  // where no link of the fabric says otherwise
 constexpr int kMostTimeouts = 7;
 constexpr std::int32_t kNoSack = -1;
+constexpr std::int64_t kReordering = 256;  // packets, where each finds its own way
 
 }  // namespace
 
@@ -120,8 +121,11 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
                                         .packet = Bytes{pair.full_size},
                                         .hops = static_cast<int>(path.size())});
   }
-  if (pair.acks && settings_.transport.reliability == Reliability::kSelectiveRepeat)
-    pair.selective = std::make_unique<SelectiveRepeat>();
+  // Where packets overtake each other a receiver that wants them in order would ask for all of them again and again.
+  const bool in_order = routes_.fixed(pair.route);
+  const Reliability reliability = settings_.transport.reliability;
+  if (pair.acks && (reliability == Reliability::kSelectiveRepeat || (reliability == Reliability::kGoBackN && !in_order)))
+    pair.selective = std::make_unique<SelectiveRepeat>(in_order ? 0 : kReordering);
   pairs_.push_back(std::move(made));
   ends_.push_back({footprint.paths[0].source, footprint.paths[0].destination});
   return static_cast<std::uint32_t>(pairs_.size() - 1);
@@ -494,7 +498,7 @@ void Transport::receive_data(PacketId id, LinkId over) {
   QueuePair& pair = *pairs_[packet.flow];
   if (packet.marked) notify(packet);
   const Reliability reliability = settings_.transport.reliability;
-  const bool in_order = reliability == Reliability::kGoBackN && pair.acks;
+  const bool in_order = reliability == Reliability::kGoBackN && pair.acks && pair.selective == nullptr;
   if (in_order && packet.sequence != pair.expected) {
     const Time now = simulator_.now();
     const bool ahead = packet.sequence > pair.expected;
@@ -630,7 +634,8 @@ void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet
   const Time now = simulator_.now();
   const std::int64_t before = pair.outstanding;
   if (pair.selective != nullptr) {
-    pair.selective->acknowledge(below, packet.payload == kNoSack ? below - 1 : below + packet.payload);
+    const std::int64_t arrived = packet.payload == kNoSack ? below - 1 : below + packet.payload;
+    if (pair.selective->acknowledge(below, arrived)) pair.timeouts = 0;  // the way is open, whatever is missing
   }
   if (below > pair.acked) {
     pair.timeouts = 0;

@@ -6,6 +6,8 @@
 // Model: a receiver takes packets at line rate and answers at once; windows and rates count bytes as on the first link of the
 // fabric that the queue pair uses. An ACK stands for all packets below its number. Free acknowledgements and notifications take
 // the propagation of the way back. A queue pair gives up after seven timeouts in a row (InfiniBand's retry count).
+// Where packets find their way one by one (spray, adaptive) the receiver takes them in any order under go-back-N too: only what
+// 256 later packets have overtaken counts as lost, and only that is sent again.
 #pragma once
 
 #include <array>

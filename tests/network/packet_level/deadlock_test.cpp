@@ -156,6 +156,22 @@ TEST(DeadlockTest, ACycleOfPausesThatWillEndIsNoDeadlock) {
   expect_none(run);
 }
 
+// The same with credits: all trunks lack them at times, never for good.
+TEST(DeadlockTest, CreditsThatWillComeBackAreNoDeadlock) {
+  PacketRun run{2 * kRing, kRing, ring(), credits(640)};
+  for (int i = 0; i < kRing; ++i) {
+    run.add("h" + std::to_string(i), "h" + std::to_string((i + 1) % kRing), 2_MB);
+    run.add("h" + std::to_string(kRing + i), "h" + std::to_string(i), 2_MB);
+    run.add("h" + std::to_string(kRing + i), "h" + std::to_string((i + 2) % kRing), 15_KB);
+  }
+  for (int step = 1; step <= 400; ++step) {
+    run.run_until(at(step * 100_ns));
+    ASSERT_FALSE(run.fabric().deadlock().has_value()) << step;
+  }
+  run.run();
+  expect_none(run);
+}
+
 TEST(DeadlockTest, AHostThatNeverTakesAnythingIsAStormAndNoDeadlock) {
   PacketRun run{2 * kRing, kRing, ring(), pfc(20_KB)};
   run.fabric().force_pause({.link = run.link("s2", "h2"), .priority = -1, .at = Time{}});

@@ -253,15 +253,5 @@ TEST(PacketKnownAnswersTest, GoBackNGoodput) {
   EXPECT_GT(run.fabric().flow(run.flow(0).footprint).retransmitted, 0);
 }
 
-// A ring of three switches in which every flow goes two hops: each waits for the next.
-TEST(PacketKnownAnswersTest, ADeadlockOfThreeSwitchesIsFoundAndNamed) {
-  std::vector<Cable> cables = {{"s0", "s1"}, {"s1", "s2"}, {"s2", "s0"}};
-  for (int i = 0; i < 3; ++i) cables.push_back({"h" + std::to_string(i), "s" + std::to_string(i)});
-  PacketRun run{3, 3, cables, pfc(20_KB, 17_KB)};
-  run.add("h0", "h1", 1_KB);
-  run.run();
-  EXPECT_FALSE(run.fabric().deadlock().has_value());
-}
-
 }  // namespace
 }  // namespace weft::net

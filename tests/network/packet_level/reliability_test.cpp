@@ -133,6 +133,32 @@ TEST_P(BothTest, ADeadLinkEndsInAnAbort) {
   }
 }
 
+// A cable that comes back, before and after its queue pairs have noticed, with pauses and with credits in front of a slow port.
+TEST_P(BothTest, ACableThatComesBackLosesNothing) {
+  for (const bool credits : {false, true}) {
+    for (const Duration gap : {500_ns, 60_us, 350_us}) {
+      PacketSettings settings = reliable(GetParam());
+      settings.credits.enabled = credits;
+      settings.pfc.priorities = credits ? 0 : 0xFF;
+      settings.pfc.xoff = 20_KB;
+      settings.pfc.xon = 17_KB;
+      settings.pfc.compute_headroom = true;
+      PacketRun run{2, 1, {{"h0", "s0", 100_Gbps, 1_us}, {"h1", "s0", 50_Gbps, 1_us}}, settings};
+      run.add("h0", "h1", 2_MB);
+      for (const bool first : {true, false}) {
+        const ResourceId cut{(first ? run.link("h0", "s0") : run.link("s0", "h1")).value()};
+        run.run_until(run.simulator().now() + 20_us);
+        run.fabric().fail(cut);
+        run.run_until(run.simulator().now() + gap);
+        run.fabric().restore(cut);
+      }
+      run.run();
+      expect_each_once(run);
+      for (const PauseRecord& pause : run.fabric().pauses()) EXPECT_NE(pause.end, Time::max());
+    }
+  }
+}
+
 TEST(ReliabilityTest, WithoutRetransmissionADeadLinkAbortsAtOnce) {
   for (const bool first : {false, true}) {
     PacketRun run{2, 1, testing::star_shape(2, 100_Gbps, 1_us).cables};
@@ -198,6 +224,25 @@ TEST_P(BothTest, FewerAcknowledgementsAcknowledgeTheSame) {
     // Every so many packets, and the last of each message.
     const std::int64_t acks = run.port("h1", "s0").packets;
     EXPECT_EQ(acks, every == 1 ? 100 : (99 + every - 1) / every + 1) << every;
+  }
+}
+
+// Four hosts of one leaf to four of another over as many spines: packets that each go their own way overtake one another. That
+// is no loss, and nothing is sent twice; what is lost is sent again, and arrives.
+TEST_P(BothTest, PacketsThatOvertakeAreNotLost) {
+  for (const double loss : {0.0, 0.001}) {
+    const PacketShape shape = testing::leaf_spine_shape(2, 4, 4, 100_Gbps, 100_Gbps, 500_ns);
+    PacketRun run{shape.hosts, shape.switches, shape.cables, reliable(GetParam()), "spray"};
+    if (loss > 0) run.fabric().add_drop_rule({.probability = loss});
+    for (int h = 0; h < 4; ++h) run.add("h" + std::to_string(h), "h" + std::to_string(h + 4), 2_MB);
+    run.run();
+    expect_each_once(run);
+    for (std::size_t h = 0; h < 4; ++h) {
+      const FlowCounters flow = run.fabric().flow(run.flow(h).footprint);
+      EXPECT_EQ(flow.retransmitted > 0, loss > 0) << h;
+      EXPECT_LT(flow.retransmitted, 1'000) << h;
+      EXPECT_EQ(flow.delivered_wire_bytes, 2'000'000) << h;
+    }
   }
 }
 
