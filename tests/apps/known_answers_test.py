@@ -1,5 +1,6 @@
 """Known answers of the network models: every file of configs/scenarios/known_answers, run as a user runs it, against the value
-of the formula that stands in its head (network-models §7, K1 to K31, with the tolerances given there).
+of the formula that stands in its head (network-models §7, K1 to K31, with the tolerances given there); and those of
+configs/scenarios/mechanisms, which go further by one mechanism each.
 
     known_answers_test.py ROOT WEFT [-k PATTERN] [CLASS ...]
 """
@@ -28,7 +29,8 @@ def weft(*arguments):
 
 
 def file_of(name):
-    return ROOT / "configs/scenarios/known_answers" / (name + ".yaml")
+    folder = "" if "/" in name else "known_answers"
+    return ROOT / "configs/scenarios" / folder / (name + ".yaml")
 
 
 @functools.cache
@@ -323,6 +325,111 @@ class Collectives(KnownAnswers):
         first, second = times("k31_jobs_priority")
         self.all_near(first, [200] * 4, 1e-4)
         self.all_near(second, [300, 200, 200, 200], 1e-4)
+
+
+class Mechanisms(KnownAnswers):
+    def drops(self, name):
+        return sum(p["total_drops"] for p in run("mechanisms/" + name)["ports"])
+
+    def rates(self, name, expected, relative):
+        self.all_near(gbps(run("mechanisms/" + name)), expected, relative)
+
+    def test_incast_at_400g(self):
+        result = run("mechanisms/incast_400g")
+        onset = 1.5 + 4178 * 8 / 400e3 + 250e3 * 8 / (400e3 * 0.8) + 1.5
+        for i in range(5):
+            start = pause_starts_us(result, f"h{i}->switch0")[0]
+            self.assertTrue(onset - 2 * 4178 * 8 / 400e3 < start <= onset, start)
+        self.all_near(gbps(result), [80 * 4096 / 4178] * 5, 0.03)
+        self.assertEqual(self.drops("incast_400g"), 0)
+
+    def test_headroom_to_the_packet(self):
+        self.assertEqual(self.drops("headroom_just_enough"), 0)
+        self.assertGreater(self.drops("headroom_one_packet_short"), 0)
+
+    def test_pause_frames_take_their_time(self):
+        result = run("mechanisms/pause_frames")
+        onset = 17.08 + 84 * 8 / 100e3 + 1
+        for link in ("h0->switch0", "h1->switch0"):
+            start = pause_starts_us(result, link)[0]
+            self.assertTrue(onset - 2 * P_NS / 1e3 < start <= onset + 1e-6, start)
+        self.assertEqual(self.drops("pause_frames"), 0)
+
+    def test_classes_are_paused_apart(self):
+        self.rates("one_class_paused", [100 / 9, 800 / 9], 0.001)
+
+    def test_weights(self):
+        self.rates("dwrr_1_2_5", [12.5, 25, 62.5], 0.005)
+
+    def test_lossless_beside_lossy(self):
+        self.rates("lossless_and_lossy", [25, 25, 50], 0.01)
+        lossy = port(run("mechanisms/lossless_and_lossy"), "h2->switch0")["total_drops"]
+        self.assertGreater(lossy, 0)
+        self.assertEqual(self.drops("lossless_and_lossy"), lossy)
+
+    def test_go_back_n(self):
+        window = (2 * 2 * 1000 + 3 * P_NS) / P_NS
+        result = run("mechanisms/go_back_n_every_256th")
+        self.near(50e6 * 8 / result["flows"][0]["fct_ns"], 100 * 256 / (256 + window), 0.01)
+        self.rates("go_back_n_random_loss", [100 * 0.99 / (1 + (window - 1) * 0.01)], 0.03)
+
+    def test_selective_repeat(self):
+        self.rates("selective_repeat_random_loss", [95], 0.005)
+
+    def test_coalesced_acks(self):
+        round_trip_ns = 6000 + 3 * P_NS + 3 * 84 * 8 / 100
+        self.rates("coalesced_acks", [50 * 8000 / (round_trip_ns + 9 * P_NS)], 0.01)
+
+    def test_dcqcn_two_notifications(self):
+        rates = series(run("mechanisms/dcqcn_two_notifications"), "rate_limit", 0)
+        expected = [20, 10, 15, 17.5, 18.75, 19.375, 19.6875, 19.86375]
+        for at, rate in zip([1000, 31_000, *(31_000 + 55_000 * k for k in range(1, 7))], expected):
+            self.near(next(value for time, value in rates if time > at), rate, 1e-6)
+
+    def test_credits_of_two_lanes(self):
+        self.rates("credits_two_lanes", [4 * 2112 * 8 / (84.48 + 10_000 + 0.32)] * 2, 0.005)
+        blocked, other = gbps(run("mechanisms/credits_blocked_lane"))
+        self.assertEqual(blocked, 0)
+        self.near(other, 4 * 2112 * 8 / (2 * 84.48 + 2000 + 0.32), 0.005)
+        self.assertEqual(self.drops("credits_blocked_lane"), 0)
+
+    def test_a_failed_link_is_routed_around(self):
+        flow = run("mechanisms/link_fails")["flows"][0]
+        self.near(flow["fct_ns"], 10e6 * 0.08 + 3 * P_NS + 4000, 0.002)
+        self.assertGreater(flow["retransmitted"], 0)
+
+    def test_any_order_will_do(self):
+        flow = run("mechanisms/reordering")["flows"][0]
+        self.assertAlmostEqual(flow["fct_ns"], 10e6 * 0.08 + 3 * P_NS + 9000, delta=2 * P_NS)
+        self.assertEqual(flow["retransmitted"], 0)
+
+    def test_a_deadlock_is_named(self):
+        result = run("mechanisms/deadlock_ring")
+        self.assertEqual(sorted(result["deadlock"]["links"]), [f"s{i}->s{(i + 1) % 5}" for i in range(5)])
+        self.assertEqual(gbps(result), [0] * 5)
+
+    def test_head_of_line_blocking(self):
+        self.rates("slow_receiver", [25, 25], 0.01)
+
+    def test_dynamic_threshold_of_two_groups(self):
+        result = run("mechanisms/dynamic_threshold_two_groups")
+        for i in range(12):
+            self.assertAlmostEqual(port(result, f"h{i}->switch0")["peak_ingress_bytes"], 9e6 / 4 / 4, delta=2500)
+
+    def test_cut_through_of_unequal_links(self):
+        self.assertAlmostEqual(run("mechanisms/cut_through_of_unequal_links")["flows"][0]["fct_ns"], 161.28, delta=1e-3)
+
+    def test_acks_take_capacity(self):
+        self.rates("acks_both_ways", [400 * 4096 / (4178 + 86)] * 2, 0.001)
+
+    def test_message_rate(self):
+        self.assertAlmostEqual(run("mechanisms/message_rate")["flows"][0]["fct_ns"], 500 + 999 * 500 + 2 * P_NS + 2000, delta=1)
+
+    def test_jobs_of_three_periods(self):
+        packet, flow = (run("mechanisms/jobs_of_three_periods", "--fidelity", fidelity) for fidelity in ("packet", "flow"))
+        self.near(packet["makespan_ns"], flow["makespan_ns"], 0.03)
+        for one, other in zip(packet["jobs"], flow["jobs"]):
+            self.near(one["iterations"][0]["time_ns"], other["iterations"][0]["time_ns"], 0.03)
 
 
 def main():
