@@ -14,7 +14,7 @@
 #include "sim/network/find_config.h"
 #include "sim/network/link_type.h"
 #include "sim/network/node_template.h"
-#include "sim/network/packet_level/settings_reader.h"
+#include "sim/network/packet_settings_reader.h"
 #include "sim/network/topology_shape.h"
 
 namespace weft::net {

@@ -11,7 +11,7 @@
 //     uplink: {...}                           # between switches; absent: as `link`
 //     routing: adaptive                       # ecmp (default), adaptive, spray, static, d_mod_k
 //     switch: {latency: 200 ns, forwarding: cut_through, header: 64 B}
-//     pfc, ecn, credits, transport: {...}     # of packet fidelity (packet_level/settings_reader.h)
+//     pfc, ecn, credits, transport: {...}     # of packet fidelity (packet_settings_reader.h)
 //   nccl: {ALGO: Ring}                        # environment of NCCL, with or without NCCL_
 //
 // A template is looked for as ../nodes/NAME.yaml beside the cluster's folder, then among the shipped ones (find_config.h).

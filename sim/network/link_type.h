@@ -70,8 +70,8 @@ class LinkType {
 [[nodiscard]] LinkSpec make_link_spec(std::string_view type, std::int64_t width, const Profile& profile);
 [[nodiscard]] LinkSpec make_link_spec(std::string_view type, const LinkParams& params, const Profile& profile);
 
-// Reads {type, width or lanes, rate, latency, mtu or payload, header, efficiency} of a map, as far as the type has them. After an error
-// the result is good enough to go on with. `default_type` makes `type` optional.
+// Reads {type, width or lanes, rate, latency, mtu or payload, header, efficiency} of a map, as far as the type has them. After
+// an error the result is good enough to go on with. `default_type` makes `type` optional.
 [[nodiscard]] LinkSpec read_link_spec(ParamReader& params, const Profile& profile, std::string_view default_type = {});
 
 inline constexpr std::int64_t kMaxLinkWidth = 1024;

@@ -262,7 +262,11 @@ double RunMeter::value_of(const SeriesItem& item, double& last) const {
   const FootprintId flow = flows_->results()[item.flow].footprint;
   if (!flow.valid()) return std::numeric_limits<double>::quiet_NaN();  // it has not begun
   const net::FlowCounters counters = packets.flow(flow);
-  if (item.quantity == "rate_limit") return counters.rate.gbps();
+  if (item.quantity == "rate_limit") {
+    // The control's own word is of this instant; the counter is of its last packet.
+    const double rate = packets.flow_state(flow, "rate_gbps");
+    return std::isnan(rate) ? counters.rate.gbps() : rate;
+  }
   if (item.quantity == "outstanding") return static_cast<double>(counters.outstanding_bytes);
   if (item.quantity == "window") {
     return counters.window == Bytes::max() ? std::numeric_limits<double>::quiet_NaN()

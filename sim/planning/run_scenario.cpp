@@ -116,14 +116,14 @@ class ScenarioRun {
         throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
       }
       result_.makespan = Duration::from_ps(static_cast<std::int64_t>(total));
-      if (item.count > 1) notes_.insert("bytes and busy time of links count one call of each collective");
-      span_ += done.device;
+      if (item.count > 1) notes_.insert("links count the calls that were simulated, not all of them");
       digest_.add(done.digest).add(done.time).add(item.count);
       notes_.insert(done.notes.begin(), done.notes.end());
       result_.collectives.push_back(std::move(done));
       result_.counts.push_back(item.count);
       ++watch_.done;
     }
+    span_ = machine_.simulator.now() - Time{};
   }
 
   void run_flows() {
@@ -169,13 +169,20 @@ class ScenarioRun {
       return;
     }
     const std::size_t left = flows_.unfinished() + jobs_.unfinished();
-    const bool may_lose = packet_->transport.reliability == net::Reliability::kNone;
-    if (left > 0 && (scenario_.faults.may_block() || may_lose || machine_.packets->deadlock())) {
+    if (left > 0 && (scenario_.faults.may_block() || has_losses() || machine_.packets->deadlock())) {
       notes_.insert(fmt::format("{} of {} flows and jobs did not end", left,
                                 scenario_.workload.flows.size() + scenario_.workload.jobs.size()));
       return;
     }
     machine_.fabric.check_conservation();
+  }
+
+  // Without acknowledgements what is lost stays lost, and its message never ends.
+  [[nodiscard]] bool has_losses() const {
+    for (std::size_t i = 0; i < machine_.topology.link_count(); ++i) {
+      if (machine_.packets->port(LinkId::from_index(i)).drops > 0) return true;
+    }
+    return false;
   }
 
   void report_network() {
@@ -226,7 +233,7 @@ class ScenarioRun {
   Watch watch_;
   Digest digest_;
   std::set<std::string> notes_;
-  Duration span_;  // what the links' counters cover: of collectives, one call of each
+  Duration span_;  // what the links' counters cover
   RunResult result_;
 };
 

@@ -26,9 +26,13 @@ class PacketRun final : private net::TransferListener {
   };
   struct Flow {
     Time start;
-    Time end = Time::max();
+    Time end = Time::max();  // of the message delivered last
     FootprintId footprint;
     bool aborted = false;
+    int posted = 1;  // messages, and callbacks of each kind
+    int freed = 0;
+    int delivered = 0;
+    int aborts = 0;
   };
 
   PacketRun(int hosts, int switches, const std::vector<Cable>& cables, net::PacketSettings settings = {},
@@ -37,26 +41,32 @@ class PacketRun final : private net::TransferListener {
         router_{topology_, net::make_routing_policy(routing), 1},
         fabric_{simulator_, router_, settings, 1} {}
 
-  // Returns its number.
+  // Its queue pair; the first message is posted now. Returns its number.
   std::size_t add(const std::string& from, const std::string& to, Bytes bytes, int priority = 0,
                   const net::FlowTransport* transport = nullptr) {
     const FootprintId footprint = fabric_.add_footprint(router_.route(device(from), device(to), {flows_.size()}));
     if (transport != nullptr) fabric_.set_transport(footprint, *transport);
-    flows_.push_back({.start = simulator_.now(), .end = Time::max(), .footprint = footprint, .aborted = false});
+    Flow& flow = flows_.emplace_back();
+    flow.start = simulator_.now();
+    flow.footprint = footprint;
     fabric_.post(
         {.footprint = footprint, .bytes = bytes, .priority = static_cast<std::uint8_t>(priority), .tag = flows_.size() - 1},
         *this);
     return flows_.size() - 1;
   }
   // Of one more message on a flow's queue pair.
-  void post(std::size_t flow, Bytes bytes) {
-    fabric_.post({.footprint = flows_[flow].footprint, .bytes = bytes, .tag = flow}, *this);
+  void post(std::size_t flow, Bytes bytes, int priority = 0) {
+    ++flows_[flow].posted;
+    fabric_.post(
+        {.footprint = flows_[flow].footprint, .bytes = bytes, .priority = static_cast<std::uint8_t>(priority), .tag = flow},
+        *this);
   }
 
   void run() { simulator_.run(); }
   void run_until(Time end) { simulator_.run_until(end); }
   [[nodiscard]] Duration taken(std::size_t flow) const { return flows_[flow].end - flows_[flow].start; }
   [[nodiscard]] const Flow& flow(std::size_t flow) const { return flows_[flow]; }
+  [[nodiscard]] std::size_t flows() const { return flows_.size(); }
   // Gb/s that a flow's receiver took in between two calls, on the wire.
   [[nodiscard]] std::int64_t delivered(std::size_t flow) const {
     return fabric_.flow(flows_[flow].footprint).delivered_wire_bytes;
@@ -106,9 +116,15 @@ class PacketRun final : private net::TransferListener {
     return std::move(builder).freeze();
   }
 
-  void on_source_free(TransferId, std::uint64_t) override {}
-  void on_delivered(TransferId, std::uint64_t tag) override { flows_[tag].end = simulator_.now(); }
-  void on_aborted(TransferId, std::uint64_t tag) override { flows_[tag].aborted = true; }
+  void on_source_free(TransferId, std::uint64_t tag) override { ++flows_[tag].freed; }
+  void on_delivered(TransferId, std::uint64_t tag) override {
+    flows_[tag].end = simulator_.now();
+    ++flows_[tag].delivered;
+  }
+  void on_aborted(TransferId, std::uint64_t tag) override {
+    flows_[tag].aborted = true;
+    ++flows_[tag].aborts;
+  }
 
   net::Topology topology_;
   Simulator simulator_;

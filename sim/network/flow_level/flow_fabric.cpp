@@ -71,6 +71,11 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   ++totals_.posted;
   totals_.peak_live = std::max<std::uint64_t>(totals_.peak_live, ++live_);
 
+  if (is_cut(path)) {
+    flow.state = State::kRefused;
+    deliver_later(index, {});
+    return TransferId{index};
+  }
   const bool limited = !path.usages.empty() || flow.cap < FairShareSolver::kNoCap;
   if (flow.bytes == 0 || !limited) {
     // Nothing to share: it has left at once. By way of the heap, so that callbacks never come from inside post().
@@ -82,7 +87,6 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   }
   for (const Usage& usage : path.usages) {
     ResourceState& resource = resources_[usage.resource.index()];
-    WEFT_CHECK(!resource.failed);
     resource.flows.push_back(index);
     ++resource.transfers;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
@@ -94,6 +98,10 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
     mark_dirty(flow);
   }
   return TransferId{index};
+}
+
+bool FlowFabric::is_cut(const Footprint& path) const {
+  return std::ranges::any_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].failed; });
 }
 
 void FlowFabric::mark_dirty(const Flow& flow) {
@@ -143,6 +151,12 @@ void FlowFabric::on_event(std::uint64_t payload) {
   const auto index = static_cast<std::uint32_t>(payload);
   TransferListener& listener = *flows_[index].listener;
   const std::uint64_t tag = flows_[index].tag;
+  if (flows_[index].state == State::kRefused) {
+    ++totals_.aborted;
+    release(index);
+    listener.on_aborted(TransferId{index}, tag);
+    return;
+  }
   ++totals_.delivered;
   release(index);
   listener.on_delivered(TransferId{index}, tag);

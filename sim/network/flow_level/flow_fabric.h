@@ -44,7 +44,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   [[nodiscard]] double rate(TransferId transfer) const { return flows_[transfer.index()].rate; }
 
  private:
-  enum class State : std::uint8_t { kFree, kMoving, kInFlight };
+  enum class State : std::uint8_t { kFree, kMoving, kInFlight, kRefused };
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
 
   struct Flow {
@@ -83,6 +83,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   void mark_dirty(const Flow& flow);
   void leave(std::uint32_t index, double moved);  // takes a moving flow off its resources
   void release(std::uint32_t index);
+  [[nodiscard]] bool is_cut(const Footprint& path) const;  // it uses a resource that failed
   void deliver_later(std::uint32_t index, Duration latency);
   void set_rate(std::uint32_t index, double rate);
   void arm();

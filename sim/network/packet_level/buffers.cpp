@@ -1,6 +1,7 @@
 #include "sim/network/packet_level/buffers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace weft::net {
@@ -34,14 +35,14 @@ std::int64_t Buffers::shared_of(const Ingress& ingress, int priority) const {
 std::int64_t Buffers::headroom(LinkId link) const {
   const PfcSettings& pfc = settings_.pfc;
   if (!pfc.compute_headroom) return pfc.headroom ? pfc.headroom->count() : kUnbounded;
-  // network-models §2.5: the cable's bytes both ways, a packet that the frame waits for, one that the peer has begun, the
-  // peer's response, and the frame itself.
+  // network-models §2.5: the cable's bytes both ways, a packet that the peer has begun, the peer's response, the frame itself
+  // and a packet that the frame waits for. Besides, the packet that crosses the threshold, which is above it too, and what the
+  // device has received and still looks at: it is not counted yet.
   const LinkSpec& spec = topology_.spec(link);
-  const double rate = spec.rate.bytes_per_ps();
-  const std::int64_t packet = (spec.packet + spec.overhead).count();
-  return static_cast<std::int64_t>(2.0 * rate * static_cast<double>(spec.latency.ps()) +
-                                   rate * static_cast<double>(pfc.response.ps())) +
-         2 * packet + pfc.frame.count();
+  const Duration delay = 2 * spec.latency + pfc.response + topology_.forwarding(topology_.link(link).to).latency;
+  const std::int64_t packets = pfc.frame > Bytes{} ? 3 : 2;
+  return static_cast<std::int64_t>(std::ceil(spec.rate.bytes_per_ps() * static_cast<double>(delay.ps()))) +
+         packets * (spec.packet + spec.overhead).count() + pfc.frame.count();
 }
 
 // Above the threshold a packet goes to the headroom, and the ingress pauses. With a static threshold the packet that crosses it
@@ -51,8 +52,10 @@ Buffers::Admission Buffers::admit_lossless(Ingress& ingress, LinkId link, int pr
   Memory& memory = memories_[ingress.device];
   const PfcSettings& pfc = settings_.pfc;
   const std::int64_t limit = threshold(memory);
+  // An empty ingress is not paused: nothing of it could leave and resume it.
+  const Admission refused{.accepted = false, .pause = ingress.used[p] + ingress.headroom[p] > 0};
   if (!pfc.dynamic) {
-    if (ingress.used[p] + size > limit && ingress.used[p] + size - limit > headroom(link)) return {.accepted = false};
+    if (ingress.used[p] + size > limit && ingress.used[p] + size - limit > headroom(link)) return refused;
     ingress.used[p] += size;
     return {.accepted = true, .pause = ingress.used[p] > limit};
   }
@@ -64,7 +67,7 @@ Buffers::Admission Buffers::admit_lossless(Ingress& ingress, LinkId link, int pr
     memory.shared += after - before;
     return {.accepted = true, .pause = after > 0 && after >= threshold(memory)};
   }
-  if (ingress.headroom[p] + size > headroom(link)) return {.accepted = false, .pause = true};
+  if (ingress.headroom[p] + size > headroom(link)) return refused;
   ingress.headroom[p] += size;
   return {.accepted = true, .pause = true};
 }
@@ -121,6 +124,20 @@ bool Buffers::release(LinkId link, int priority, std::int64_t size) {
                           : ingress.used[p] <= pfc.xon.count();
   if (resume) ingress.pausing &= static_cast<PriorityMask>(~priority_bit(priority));
   return resume;
+}
+
+std::vector<std::int64_t> Buffers::shared_of_held(const std::vector<std::int64_t>& held) const {
+  std::vector<std::int64_t> shared(memories_.size(), 0);
+  for (std::size_t i = 0; i < held.size(); ++i)
+    shared[ingresses_[i / kPriorities].device] += std::max<std::int64_t>(held[i] - settings_.pfc.reserved.count(), 0);
+  return shared;
+}
+
+bool Buffers::resumes_at(std::int64_t held, std::int64_t shared) const {
+  const PfcSettings& pfc = settings_.pfc;
+  if (!pfc.dynamic) return held <= pfc.xon.count();
+  const std::int64_t beyond = std::max<std::int64_t>(held - pfc.reserved.count(), 0);
+  return beyond == 0 || beyond + pfc.hysteresis.count() <= threshold({.used = 0, .shared = shared});
 }
 
 void Buffers::reset_peaks() {

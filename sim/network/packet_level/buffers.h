@@ -35,6 +35,10 @@ class Buffers {
     return (ingresses_[link.index()].pausing & priority_bit(priority)) != 0;
   }
   [[nodiscard]] std::int64_t headroom(LinkId link) const;
+  // Of bytes that stay for ever, by link x kPriorities + priority: what of each device's shared memory they take; and whether
+  // an ingress that holds so many of them, and nothing else, would be resumed.
+  [[nodiscard]] std::vector<std::int64_t> shared_of_held(const std::vector<std::int64_t>& held) const;
+  [[nodiscard]] bool resumes_at(std::int64_t held, std::int64_t shared) const;
   void reset_peaks();
 
  private:

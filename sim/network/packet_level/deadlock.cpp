@@ -1,82 +1,135 @@
-// Deadlock: a cycle of links each of which may not send because the memory behind it is full of packets that wait for the next
-// (network-models §2.7). Looked for where a pause has lasted long, and at the end of a run that leaves work undone.
+// Deadlock: a cycle of links each of which may never send again, because the memory behind it is full of packets that wait for
+// the next (network-models §2.7). Looked for where a pause has lasted long, and at the end of a run that leaves work undone.
+//
+// Most cycles of pauses dissolve, since part of what fills a memory can leave by other links. So the links are found first that
+// stay blocked even if everything leaves that can: from those blocked now, whichever would be resumed then is taken out, until
+// none is left to take out. A cycle among the rest is a deadlock. Pauses that a scenario forces are taken to end.
 #include <algorithm>
 
 #include "sim/network/packet_level/packet_network.h"
 
 namespace weft::net {
+namespace {
 
-bool PacketNetwork::blocked(LinkId link) const {
-  const Port& port = ports_[link.index()];
-  if (paused(link) != 0) return true;
-  for (int priority = 0; priority < kPriorities; ++priority) {
-    const PacketId head = port.queues[static_cast<std::size_t>(priority)].head;
-    if (head != kNoPacket && !port.busy && !has_credit(link.value(), priority, packets_[head])) return true;
-  }
-  return false;
-}
+// A link at one priority: link x kPriorities + priority.
+using Node = std::size_t;
 
-std::vector<LinkId> PacketNetwork::held_up_by(LinkId link) const {
-  std::vector<LinkId> from;
-  for (int priority = 0; priority < kPriorities; ++priority) {
-    for (PacketId packet = ports_[link.index()].queues[static_cast<std::size_t>(priority)].head; packet != kNoPacket;
-         packet = packets_[packet].next) {
-      const LinkId ingress = packets_[packet].ingress;
-      if (ingress.valid() && std::ranges::find(from, ingress) == from.end()) from.push_back(ingress);
-    }
-  }
-  return from;
-}
+// Packets that came over `came` and stand in front of `in_front_of`.
+struct Hold {
+  Node in_front_of = 0;
+  Node came = 0;
+  std::int64_t bytes = 0;
+  std::int64_t blocks = 0;
+};
 
-// Depth first over "waits for": link a waits for b where packets that came over a stand in front of b, and both are blocked.
-void PacketNetwork::look_for_deadlock() {
-  if (deadlock_) return;
-  std::vector<std::vector<LinkId>> waits_for(ports_.size());
-  std::vector<LinkId> blocked_links;
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    const LinkId link = LinkId::from_index(i);
-    if (!blocked(link)) continue;
-    blocked_links.push_back(link);
-    for (const LinkId before : held_up_by(link)) {
-      if (blocked(before)) waits_for[before.index()].push_back(link);
-    }
-  }
-  enum class State : std::uint8_t { kNew, kOpen, kDone };
-  std::vector<State> state(ports_.size(), State::kNew);
+// Depth first; the nodes of the first cycle met, in order.
+std::vector<Node> find_cycle(const std::vector<Node>& roots, const std::vector<std::vector<Node>>& next) {
+  enum class State { kNew, kOpen, kDone };
   struct Frame {
-    LinkId link;
-    std::size_t next = 0;
+    Node node;
+    std::size_t tried = 0;
   };
-  for (const LinkId root : blocked_links) {
-    if (state[root.index()] != State::kNew) continue;
-    std::vector<Frame> path{{root, 0}};
-    state[root.index()] = State::kOpen;
+  std::vector<State> state(next.size(), State::kNew);
+  for (const Node root : roots) {
+    if (state[root] != State::kNew) continue;
+    std::vector<Frame> path{{root}};
+    state[root] = State::kOpen;
     while (!path.empty()) {
-      Frame& top = path.back();
-      if (top.next == waits_for[top.link.index()].size()) {
-        state[top.link.index()] = State::kDone;
+      const Node node = path.back().node;
+      if (path.back().tried == next[node].size()) {
+        state[node] = State::kDone;
         path.pop_back();
         continue;
       }
-      const LinkId next = waits_for[top.link.index()][top.next++];
-      if (state[next.index()] == State::kNew) {
-        state[next.index()] = State::kOpen;
-        path.push_back({next, 0});
-      } else if (state[next.index()] == State::kOpen) {
-        Deadlock found{.at = simulator_.now(), .links = {}};
-        auto first = std::ranges::find(path, next, &Frame::link);
-        for (; first != path.end(); ++first) found.links.push_back(first->link);
-        deadlock_ = std::move(found);
-        return;
+      const Node to = next[node][path.back().tried++];
+      if (state[to] == State::kNew) {
+        state[to] = State::kOpen;
+        path.push_back({to});
+      } else if (state[to] == State::kOpen) {
+        std::vector<Node> cycle;
+        for (auto at = std::ranges::find(path, to, &Frame::node); at != path.end(); ++at) cycle.push_back(at->node);
+        return cycle;
       }
     }
   }
-  // What is still paused is looked at again as long as anything moves.
-  if (!blocked_links.empty() && hops_ != hops_at_check_ && !check_pending_) {
-    hops_at_check_ = hops_;
-    check_pending_ = true;
-    schedule(simulator_.now() + settings_.pfc.deadlock_after, Phase::kSample, EventKind::kDeadlockCheck, 0);
+  return {};
+}
+
+}  // namespace
+
+bool PacketNetwork::starved(std::uint32_t link, int priority, std::int64_t blocks) const {
+  const PacketId head = ports_[link].queues[static_cast<std::size_t>(priority)].head;
+  return wires_[link].credits && head != kNoPacket && blocks < blocks_of(packets_[head].size);
+}
+
+void PacketNetwork::look_for_deadlock() {
+  if (deadlock_) return;
+  std::vector<Node> blocked;
+  for (std::uint32_t link = 0; link < ports_.size(); ++link) {
+    for (int priority = 0; priority < kPriorities; ++priority) {
+      const auto p = static_cast<std::size_t>(priority);
+      if ((ports_[link].paused & priority_bit(priority)) != 0 ||
+          (wires_[link].credits && !ports_[link].busy && starved(link, priority, credits_[link].blocks[p])))
+        blocked.push_back(link * kPriorities + p);
+    }
   }
+  if (blocked.empty()) return;
+  std::vector<Hold> holds;
+  for (const Node node : blocked) {
+    for (PacketId id = ports_[node / kPriorities].queues[node % kPriorities].head; id != kNoPacket; id = packets_[id].next) {
+      const Packet& packet = packets_[id];
+      if (!packet.ingress.valid()) continue;
+      holds.push_back({node, packet.ingress.index() * kPriorities + packet.priority, packet.size,
+                       blocks_of(size_over(packet.ingress, packet))});
+    }
+  }
+
+  std::vector<bool> stuck(ports_.size() * kPriorities, false);
+  for (const Node node : blocked) stuck[node] = true;
+  std::vector<std::int64_t> bytes;
+  std::vector<std::int64_t> blocks;
+  for (bool changed = true; changed;) {
+    changed = false;
+    bytes.assign(stuck.size(), 0);
+    blocks.assign(stuck.size(), 0);
+    for (const Hold& hold : holds) {
+      if (!stuck[hold.in_front_of]) continue;
+      bytes[hold.came] += hold.bytes;
+      blocks[hold.came] += hold.blocks;
+    }
+    const std::vector<std::int64_t> shared = buffers_.shared_of_held(bytes);
+    for (const Node node : blocked) {
+      if (!stuck[node]) continue;
+      const auto link = static_cast<std::uint32_t>(node / kPriorities);
+      const auto priority = static_cast<int>(node % kPriorities);
+      const bool stays_paused =
+          (ports_[link].paused & priority_bit(priority)) != 0 && !buffers_.resumes_at(bytes[node], shared[wires_[link].to]);
+      if (stays_paused || (wires_[link].credits && starved(link, priority, credits_[link].total - blocks[node]))) continue;
+      stuck[node] = false;
+      changed = true;
+    }
+  }
+
+  std::erase_if(blocked, [&](Node node) { return !stuck[node]; });
+  std::vector<std::vector<Node>> waits_for(stuck.size());
+  for (const Hold& hold : holds) {
+    if (stuck[hold.came] && stuck[hold.in_front_of]) waits_for[hold.came].push_back(hold.in_front_of);
+  }
+  const std::vector<Node> cycle = find_cycle(blocked, waits_for);
+  if (cycle.empty()) return;
+  deadlock_ = Deadlock{.at = simulator_.now(), .links = {}};
+  for (const Node node : cycle) deadlock_->links.push_back(LinkId::from_index(node / kPriorities));
+}
+
+// What is still paused is looked at again as long as anything moves.
+void PacketNetwork::check_for_deadlock() {
+  check_pending_ = false;
+  look_for_deadlock();
+  const bool any = std::ranges::any_of(ports_, [](const Port& port) { return (port.paused | port.forced) != 0; });
+  if (deadlock_ || !any || hops_ == hops_at_check_) return;
+  hops_at_check_ = hops_;
+  check_pending_ = true;
+  schedule(simulator_.now() + settings_.pfc.deadlock_after, Phase::kSample, EventKind::kDeadlockCheck, 0);
 }
 
 }  // namespace weft::net

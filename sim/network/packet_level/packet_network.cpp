@@ -101,6 +101,10 @@ std::int32_t PacketNetwork::wire_size(LinkId link, std::int32_t payload) const {
   return static_cast<std::int32_t>(std::ceil(static_cast<double>(with_headers) / rest));
 }
 
+std::int32_t PacketNetwork::size_over(LinkId link, const Packet& packet) const {
+  return packet.kind == PacketKind::kData ? wire_size(link, packet.payload) : packet.size;
+}
+
 void PacketNetwork::schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra) {
   simulator_.schedule(at, phase, component_, *this,
                       static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(extra) << 32 | index);
@@ -136,8 +140,7 @@ void PacketNetwork::on_event(std::uint64_t payload) {
       try_start(index);
       break;
     case EventKind::kDeadlockCheck:
-      check_pending_ = false;
-      look_for_deadlock();
+      check_for_deadlock();
       break;
   }
 }
@@ -145,7 +148,8 @@ void PacketNetwork::on_event(std::uint64_t payload) {
 void PacketNetwork::offer(LinkId link, int priority) {
   Port& port = ports_[link.index()];
   port.offered |= priority_bit(priority);
-  if (!port.busy) try_start(link.value());
+  port.offered_again = true;
+  if (!port.busy && !port.choosing) try_start(link.value());
 }
 
 void PacketNetwork::change_queue(std::uint32_t link, int priority, std::int64_t by) {
@@ -163,6 +167,7 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet) {
   Port& port = ports_[link];
   Packet& p = packets_[packet];
   if (port.failed) {
+    if (p.ingress.valid()) release(p.ingress, p.priority, p.size, size_over(p.ingress, p));
     drop(packet, link);
     return;
   }
@@ -199,7 +204,7 @@ bool PacketNetwork::prefetch(std::uint32_t link, int priority) {
 }
 
 bool PacketNetwork::has_credit(std::uint32_t link, int priority, const Packet& packet) const {
-  if (!wires_[link].credits) return true;
+  if (!wires_[link].credits || ports_[link].failed) return true;
   return credits_[link].blocks[static_cast<std::size_t>(priority)] >= blocks_of(packet.size);
 }
 
@@ -247,10 +252,16 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
 
 void PacketNetwork::try_start(std::uint32_t link) {
   Port& port = ports_[link];
-  if (port.busy || port.failed) return;
-  const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
-  if (able == 0) return;
-  const int priority = deficits_.empty() ? choose(port, link, able) : choose_dwrr(port, link, able);
+  if (port.busy || port.choosing) return;
+  int priority = -1;
+  port.choosing = true;
+  do {
+    port.offered_again = false;
+    const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
+    if (able == 0) break;
+    priority = deficits_.empty() ? choose(port, link, able) : choose_dwrr(port, link, able);
+  } while (priority < 0 && port.offered_again);
+  port.choosing = false;
   if (priority >= 0) start(link, priority);
 }
 
@@ -275,7 +286,7 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
     telemetry_[at] = {counters.bytes + p.size, queued_[link] - p.size, now,
                       Bandwidth::from_bits_per_second(static_cast<std::int64_t>(wire.rate))};
   }
-  if (wire.credits) credits_[link].blocks[static_cast<std::size_t>(priority)] -= blocks_of(p.size);
+  if (wire.credits && !port.failed) credits_[link].blocks[static_cast<std::size_t>(priority)] -= blocks_of(p.size);
 
   // Bits are counted from the start of a burst and rounded down once, so that errors do not add up packet by packet.
   if (port.free_at != now) port.bits_left = 0;
@@ -288,6 +299,7 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   port.free_at = end;
   port.release_ingress = p.ingress;
   port.release_size = p.size;
+  port.release_came = p.ingress.valid() && wires_[p.ingress.index()].credits ? size_over(p.ingress, p) : 0;
   port.release_priority = static_cast<std::uint8_t>(priority);
   port.left_message = kNoPacket;
   if (p.last && !p.ingress.valid() && p.kind == PacketKind::kData) {
@@ -299,7 +311,11 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   counters.busy += (end - now).ps();
   ++hops_;
   schedule(end, Phase::kCompletion, EventKind::kPortFree, link);
-  put_on_wire(link, packet, now, end);
+  if (port.failed) {
+    drop(packet, link);
+  } else {
+    put_on_wire(link, packet, now, end);
+  }
 }
 
 void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end) {
@@ -343,10 +359,11 @@ void PacketNetwork::port_free(std::uint32_t link) {
   const LinkId ingress = port.release_ingress;
   const int priority = port.release_priority;
   const std::int64_t size = port.release_size;
+  const std::int64_t came = port.release_came;
   const std::uint32_t left = port.left_message;
   const std::uint32_t flow = port.left_flow;
   change_queue(link, priority, -size);
-  if (ingress.valid()) release(ingress, priority, size);
+  if (ingress.valid()) release(ingress, priority, size, came);
   if (!port.busy) try_start(link);
   if (left != kNoPacket) endpoints_->message_left(flow, left);
 }
@@ -356,6 +373,7 @@ void PacketNetwork::arrival(std::uint32_t link) {
   const PacketId packet = port.wire_head;
   if (packet == kNoPacket) return;  // lost with the link
   Packet& p = packets_[packet];
+  if (p.at > simulator_.now()) return;  // so was what this event was for; the link is back
   port.wire_head = p.next;
   if (port.wire_head == kNoPacket) {
     port.wire_tail = kNoPacket;
@@ -416,11 +434,12 @@ void PacketNetwork::join(LinkId out, PacketId packet) {
   enqueue(out, packet);
 }
 
-// A packet that came over `ingress` has left the device, or was lost there.
-void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size) {
+// A packet that came over `ingress` has left the device, or was lost there. Its credits are those of the bytes that it took on
+// the way in, which links with other headers do not share.
+void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std::int64_t came) {
   const Wire& wire = wires_[ingress.index()];
   if (wire.switch_ahead && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
-  if (wire.credits) return_credit(ingress, priority, size);
+  if (wire.credits) return_credit(ingress, priority, came);
 }
 
 void PacketNetwork::return_credit(LinkId link, int priority, std::int64_t size) {
@@ -450,6 +469,7 @@ void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
 void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
   const PriorityMask before = paused(LinkId{link});
   Port& port = ports_[link];
+  if (port.failed) return;
   const PriorityMask bit = priority_bit(priority);
   port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
   note_pause(link, before);
@@ -526,7 +546,9 @@ void PacketNetwork::fail(LinkId id) {
   Port& port = ports_[link];
   port.failed = true;
   for (PacketId packet = port.wire_head; packet != kNoPacket;) {
-    const PacketId next = packets_[packet].next;
+    const Packet& p = packets_[packet];
+    const PacketId next = p.next;
+    if (wires_[link].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
     drop(packet, link);
     packet = next;
   }
@@ -537,18 +559,28 @@ void PacketNetwork::fail(LinkId id) {
       const Packet& p = packets_[packet];
       const PacketId next = p.next;
       change_queue(link, priority, -p.size);
-      if (p.ingress.valid()) release(p.ingress, priority, p.size);
+      if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
       drop(packet, link);
       packet = next;
     }
     queue.head = queue.tail = kNoPacket;
   }
   port.waiting = 0;
+  // From now on what its sources have goes out into nothing, so that they notice.
+  const PriorityMask before = paused(id);
+  port.paused = port.forced = 0;
+  if (before != 0) note_pause(link, before);
+  try_start(link);
 }
 
-void PacketNetwork::restore(LinkId link) {
-  ports_[link.index()].failed = false;
-  try_start(link.value());
+// The far end says anew what it has paused.
+void PacketNetwork::restore(LinkId id) {
+  const std::uint32_t link = id.value();
+  ports_[link].failed = false;
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    if (buffers_.pauses(id, priority)) set_paused(link, priority, true);
+  }
+  try_start(link);
 }
 
 PortCounters PacketNetwork::counters(LinkId link) const {

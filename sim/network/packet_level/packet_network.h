@@ -63,13 +63,10 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] std::uint64_t hops() const { return hops_; }
   [[nodiscard]] std::span<const HopTelemetry> telemetry(PacketId packet) const;
   void copy_telemetry(PacketId from, PacketId to);
-  // Priorities of the link that may not send now; and whether the packet at the head of one lacks credits.
+  // Priorities of the link that may not send now.
   [[nodiscard]] PriorityMask paused(LinkId link) const {
     return static_cast<PriorityMask>(ports_[link.index()].paused | ports_[link.index()].forced);
   }
-  // Links whose packets stand in the queues of `link`, each once: what `link` holds up.
-  [[nodiscard]] std::vector<LinkId> held_up_by(LinkId link) const;
-  [[nodiscard]] bool blocked(LinkId link) const;
   [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
   void look_for_deadlock();
   [[nodiscard]] const Topology& topology() const { return topology_; }
@@ -90,7 +87,8 @@ class PacketNetwork final : private EventTarget {
     PacketId wire_tail = kNoPacket;
     // Of the packet in transmission: the packet itself may be at the next device already.
     LinkId release_ingress;
-    std::int32_t release_size = 0;  // counted in the queue; 0: it was pulled
+    std::int32_t release_size = 0;
+    std::int32_t release_came = 0;  // what it took on `release_ingress`
     std::uint32_t left_flow = 0;
     std::uint32_t left_message = kNoPacket;  // whose last packet it is
     std::uint8_t release_priority = 0;
@@ -101,6 +99,8 @@ class PacketNetwork final : private EventTarget {
     std::uint8_t turn = 0;  // of the round robin
     bool busy = false;
     bool failed = false;
+    bool choosing = false;  // pulls from queue pairs, which may offer something else meanwhile
+    bool offered_again = false;
     std::array<Queue, kPriorities> queues;
   };
   // What of a link never changes.
@@ -120,6 +120,7 @@ class PacketNetwork final : private EventTarget {
   };
   struct Credits {
     std::array<std::int64_t, kPriorities> blocks{};
+    std::int64_t total = 0;  // of each priority, where nothing is on the way
   };
   struct Counters {
     std::int64_t bytes = 0;
@@ -147,6 +148,11 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] int choose(Port& port, std::uint32_t link, PriorityMask able);
   [[nodiscard]] int choose_dwrr(Port& port, std::uint32_t link, PriorityMask able);
   [[nodiscard]] bool has_credit(std::uint32_t link, int priority, const Packet& packet) const;
+  // The packet at the head does not fit in so many blocks.
+  [[nodiscard]] bool starved(std::uint32_t link, int priority, std::int64_t blocks) const;
+  // Bytes that a packet took on a link that it came over.
+  [[nodiscard]] std::int32_t size_over(LinkId link, const Packet& packet) const;
+  void check_for_deadlock();
   bool prefetch(std::uint32_t link, int priority);
   void start(std::uint32_t link, int priority);
   void put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end);
@@ -155,7 +161,7 @@ class PacketNetwork final : private EventTarget {
   void arrival(std::uint32_t link);
   void pass_on(PacketId packet, std::uint32_t link);
   void join(LinkId link, PacketId packet);
-  void release(LinkId ingress, int priority, std::int64_t size);
+  void release(LinkId ingress, int priority, std::int64_t size, std::int64_t came);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
   void note_pause(std::uint32_t link, PriorityMask before);

@@ -15,8 +15,8 @@ class SelectiveRepeat {
   bool receive(std::int64_t sequence) { return take(sequence, received_, expected_); }
   [[nodiscard]] std::int64_t expected() const { return expected_; }
 
-  // Sender: `sequence` has arrived, as have all below `below`. What was sent earlier than it and is not known to have arrived
-  // counts as lost, once.
+  // Sender: `sequence` has arrived, as have all below `below`. What was sent earlier than it, for the first time or again, and
+  // is not known to have arrived counts as lost.
   void acknowledge(std::int64_t below, std::int64_t sequence) {
     while (first_ < below) pop();
     if (sequence < first_) return;
@@ -25,10 +25,15 @@ class SelectiveRepeat {
       if ((slot(s) & kAcked) == 0) lost_.push_back(s);
     }
     judged_ = std::max(judged_, sequence);
+    for (; !again_.empty() && again_.front().next <= sequence; again_.pop_front()) {
+      const std::int64_t s = again_.front().sequence;
+      if (s >= first_ && (slot(s) & kAcked) == 0) lost_.push_back(s);
+    }
   }
   // Everything from the first unacknowledged one to `end` that is not known to be there is to be sent again.
   void lose_all(std::int64_t end) {
     lost_.clear();
+    again_.clear();
     for (std::int64_t s = first_; s < end; ++s) {
       if ((slot(s) & kAcked) == 0) lost_.push_back(s);
     }
@@ -39,7 +44,11 @@ class SelectiveRepeat {
     while (!lost_.empty() && (lost_.front() < first_ || (slot(lost_.front()) & kAcked) != 0)) lost_.pop_front();
     return lost_.empty() ? std::nullopt : std::optional{lost_.front()};
   }
-  void pop_lost() { lost_.pop_front(); }
+  // It is sent now; `next` has never been.
+  void pop_lost(std::int64_t next) {
+    again_.push_back({lost_.front(), next});
+    lost_.pop_front();
+  }
 
  private:
   static constexpr std::uint8_t kAcked = 1;
@@ -72,6 +81,11 @@ class SelectiveRepeat {
   std::int64_t first_ = 0;         // all below are acknowledged
   std::int64_t judged_ = 0;        // below it, loss has been decided
   std::deque<std::int64_t> lost_;
+  struct Again {
+    std::int64_t sequence;
+    std::int64_t next;  // those from here on went out after it
+  };
+  std::deque<Again> again_;  // in the order sent
 };
 
 }  // namespace weft::net

@@ -261,8 +261,7 @@ std::int32_t Transport::payload_of(const Message& message, std::int64_t sequence
 
 PacketId Transport::build(std::uint32_t flow, std::int64_t sequence, LinkId link) {
   QueuePair& pair = *pairs_[flow];
-  std::uint32_t index = pair.sending != kNone && sequence >= messages_[pair.sending].first ? pair.sending : pair.oldest;
-  while (sequence >= messages_[index].first + messages_[index].count) index = messages_[index].next;
+  const std::uint32_t index = message_of(pair, sequence);
   const Message& message = messages_[index];
   const PacketId id = network_.packets().create();
   Packet& packet = network_.packets()[id];
@@ -303,7 +302,7 @@ void Transport::on_event(std::uint64_t payload) {
       break;
     case EventKind::kDeliver:
       if (!messages_[index].sent && messages_[index].flow == kNone) tell_sent(index);
-      tell_delivered(index);
+      if (!messages_[index].delivered) tell_delivered(index);
       break;
     case EventKind::kLost:
       if (messages_[index].in_use && !messages_[index].delivered) abort(index);
@@ -325,10 +324,21 @@ void Transport::inject_cnp(FootprintId flow, Time at) { schedule(at, EventKind::
 
 // Sending.
 
+std::int64_t Transport::next_packet(const QueuePair& pair) {
+  return pair.selective == nullptr ? pair.next : pair.selective->peek_lost().value_or(pair.next);
+}
+
+// The message of a packet that is posted and not acknowledged.
+std::uint32_t Transport::message_of(const QueuePair& pair, std::int64_t sequence) const {
+  std::uint32_t index = pair.sending != kNone && sequence >= messages_[pair.sending].first ? pair.sending : pair.oldest;
+  while (sequence >= messages_[index].first + messages_[index].count) index = messages_[index].next;
+  return index;
+}
+
 Time Transport::may_send(QueuePair& pair) {
   const Time now = simulator_.now();
   const bool again = pair.selective != nullptr && pair.selective->peek_lost().has_value();
-  if (!again && pair.next == pair.end) return Time::max();
+  if (pair.dead || (!again && pair.next == pair.end)) return Time::max();
   // A fixed window holds whole packets; one that a control law moves lets the packet through that crosses it, so that it is
   // used up. One packet may always be on the way.
   std::int64_t room = std::numeric_limits<std::int64_t>::max();
@@ -353,15 +363,14 @@ void Transport::wake(std::uint32_t flow, Time at) {
 
 void Transport::offer(std::uint32_t flow) {
   QueuePair& pair = *pairs_[flow];
-  if (pair.open_loop || pair.dead) return;
+  if (pair.open_loop) return;
   const Time at = may_send(pair);
   if (at == Time::max()) return;
   if (at > simulator_.now()) {
     wake(flow, at);
     return;
   }
-  const std::uint32_t from = pair.sending != kNone ? pair.sending : pair.oldest;
-  const int priority = messages_[from].priority;
+  const int priority = messages_[message_of(pair, next_packet(pair))].priority;
   for (std::size_t i = 0; i < pair.first_links.size(); ++i) {
     if (!pair.listed[i]) {
       pair.listed[i] = true;
@@ -390,10 +399,9 @@ PacketId Transport::pull(LinkId link, int priority) {
       if (at != Time::max()) wake(flow, at);
       continue;
     }
-    const bool again = pair.selective != nullptr && pair.selective->peek_lost().has_value();
-    const std::int64_t sequence = again ? *pair.selective->peek_lost() : pair.next;
-    const std::uint32_t source = again ? pair.oldest : pair.sending;
-    if (messages_[source].priority != priority) {  // the next message is of another class
+    const std::int64_t sequence = next_packet(pair);
+    const bool again = sequence < pair.next;
+    if (messages_[message_of(pair, sequence)].priority != priority) {  // the next message is of another class
       pair.listed[place] = false;
       offer(flow);
       continue;
@@ -404,7 +412,7 @@ PacketId Transport::pull(LinkId link, int priority) {
     packet.again = sequence < pair.most_sent;
     if (packet.again) ++pair.counters.retransmitted;
     if (again) {
-      pair.selective->pop_lost();
+      pair.selective->pop_lost(pair.next);
     } else {
       pair.most_sent = std::max(pair.most_sent, ++pair.next);
       if (pair.acks && (pair.outstanding += counted) == counted) pair.deadline = simulator_.now() + settings_.transport.timeout;
@@ -508,7 +516,8 @@ void Transport::receive_data(PacketId id, LinkId over) {
     pair.expected = pair.selective->expected();
     sack = packet.sequence >= pair.expected ? static_cast<std::int32_t>(packet.sequence - pair.expected) : kNoSack;
   } else {
-    ++pair.expected;
+    // In order; without retransmission what was lost on the way is no longer waited for.
+    pair.expected = std::max(pair.expected, packet.sequence + 1);
   }
   pair.nak_sent = false;
   ++pair.unacked;
@@ -526,7 +535,7 @@ void Transport::accept(const Packet& packet, LinkId /*over*/) {
   QueuePair& pair = *pairs_[packet.flow];
   pair.counters.delivered_wire_bytes += packet.size;
   Message& message = messages_[packet.message];
-  if (++message.arrived < message.count) return;
+  if (++message.arrived < message.count || message.delivered) return;  // delivered: given up before it all came
   if (message.extra_latency > Duration{}) {
     schedule(simulator_.now() + message.extra_latency, EventKind::kDeliver, packet.message);
   } else {
@@ -687,7 +696,7 @@ void Transport::arm_timeout(std::uint32_t flow) {
 void Transport::timeout(std::uint32_t flow) {
   QueuePair& pair = *pairs_[flow];
   pair.timer_queued = false;
-  if (pair.acked == pair.next || pair.dead) return;
+  if (pair.acked == pair.most_sent || pair.dead) return;
   if (simulator_.now() < pair.deadline) {
     pair.timer_queued = true;
     schedule(pair.deadline, EventKind::kTimeout, flow);
@@ -709,10 +718,14 @@ void Transport::give_up(std::uint32_t flow) {
   while (pair.oldest != kNone) {
     const std::uint32_t index = pair.oldest;
     pair.oldest = messages_[index].next;
-    abort(index);
+    if (messages_[index].delivered) {
+      tell_sent(index);  // only its acknowledgement is lost
+    } else {
+      abort(index);
+    }
   }
   pair.newest = pair.sending = kNone;
-  pair.next = pair.acked = pair.end;
+  pair.next = pair.acked = pair.most_sent = pair.end;
 }
 
 // A loss that nobody repairs ends the message.
@@ -792,6 +805,7 @@ FlowCounters Transport::counters(FootprintId flow) const {
   }
   counters.outstanding_bytes = pair.outstanding;
   if (pair.congestion != nullptr) {
+    pair.congestion->advance(simulator_.now());
     counters.rate = pair.congestion->rate();
     counters.window = pair.congestion->window();
   } else if (pair.rate > 0) {
@@ -814,6 +828,10 @@ std::string Transport::blocked() const {
     const Message& message = messages_[i];
     if (!message.in_use || message.delivered) continue;
     if (++named > 16) return text + "  ...\n";
+    if (message.flow == kNone) {
+      text += fmt::format("  a transfer of {} bytes in parts, by a group or inside a device\n", message.bytes);
+      continue;
+    }
     const QueuePair& pair = *pairs_[message.flow];
     text += fmt::format("  {} -> {}: {} of {} packets arrived, {} acknowledged of {} sent\n",
                         topology_.name(ends_[message.flow].source), topology_.name(ends_[message.flow].destination),

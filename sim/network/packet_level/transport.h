@@ -151,6 +151,9 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   std::uint32_t take_message();
   void send_open_loop(std::uint32_t flow, std::uint32_t message);
 
+  // Number of the packet sent next: one that is lost, or the first that was never sent.
+  [[nodiscard]] static std::int64_t next_packet(const QueuePair& pair);
+  [[nodiscard]] std::uint32_t message_of(const QueuePair& pair, std::int64_t sequence) const;
   // When the queue pair may send its next packet; Time::max(): something else must happen first.
   Time may_send(QueuePair& pair);
   void offer(std::uint32_t flow);

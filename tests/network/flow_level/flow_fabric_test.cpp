@@ -131,6 +131,17 @@ TEST(FlowFabricTest, AFailedLinkAbortsWhatIsOnItAndOthersTakeTheShare) {
   EXPECT_EQ(run.delivered(1), Time{} + 120_us);  // 500 kB more at the full rate: 40 us
 }
 
+TEST(FlowFabricTest, ATransferPostedOverAFailedLinkIsAborted) {
+  FabricRun run{testing::star(3, 100_Gbps, 0_ns)};
+  run.post_at(Time{} + 10_us, "h0", "h2", 1_MB);
+  run.post_at(Time{} + 10_us, "h1", "h2", 1_MB);
+  const Topology& t = run.topology();
+  run.fabric().fail(ResourceId{t.uplinks(*t.find("h0"))[0].value()});
+  run.finish();
+  EXPECT_TRUE(run.aborted(0));
+  EXPECT_EQ(run.delivered(1), Time{} + 90_us);
+}
+
 TEST(FlowFabricTest, DistantFlowsAreNotSolvedAgain) {
   // 50 pairs of hosts that share nothing: each completion touches its own component only.
   FabricRun run{testing::star(100, 100_Gbps, 0_ns)};

@@ -1,10 +1,13 @@
-#include "sim/network/packet_level/settings_reader.h"
+#include "sim/network/packet_settings_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/core/config/quantity.h"
 
@@ -18,6 +21,29 @@ constexpr PriorityMask kAllPriorities = 0xFF;
 constexpr Bytes kXonBelowXoff{3'000};
 // INT of five hops, in the format of the HPCC paper (network-models §3.2).
 constexpr Bytes kTelemetry{42};
+
+struct Chip {
+  std::string_view name;
+  Bytes buffer;
+};
+// Packet memory of switch chips (network-models §2.3). Of Quantum and NVSwitch none is published: their links give credits.
+constexpr std::array kChips{Chip{"trident_plus", 9_MB}, Chip{"trident2", 12_MB},  Chip{"tomahawk", 16_MB},
+                            Chip{"tomahawk2", 42_MB},   Chip{"tomahawk3", 64_MB}, Chip{"tomahawk4", 113_MB},
+                            Chip{"tomahawk5", 165_MB},  Chip{"spectrum", 16_MB},  Chip{"spectrum2", 42_MB},
+                            Chip{"spectrum3", 64_MB},   Chip{"spectrum4", 160_MB}};
+
+// The memory stated, or that of the chip stated.
+std::optional<Bytes> read_buffer(ParamReader& switches) {
+  std::vector<std::string> names;
+  for (const Chip& chip : kChips) names.emplace_back(chip.name);
+  std::optional<Bytes> buffer;
+  if (switches.has("chip")) {
+    const std::string name = switches.choice("chip", names);
+    buffer = std::ranges::find(kChips, name, &Chip::name)->buffer;
+  }
+  const auto stated = switches.optional<Bytes>("buffer", positive);
+  return stated ? stated : buffer;
+}
 
 bool enabled(ParamReader& section) { return section.optional<bool>("enabled", true); }
 
@@ -81,13 +107,13 @@ void read_weights(ParamReader& switches, SwitchSettings& settings) {
 
 SwitchSettings read_switch(ParamReader& switches) {
   SwitchSettings settings;
-  settings.buffer = switches.optional<Bytes>("buffer", positive);
+  settings.buffer = read_buffer(switches);
   settings.egress_alpha = switches.optional<double>("egress_alpha", 0.0, at_least(0.0));
   settings.queue_limit = switches.optional<Bytes>("queue_limit", positive);
   settings.scheduling = switches.choice<Scheduling>(
       "scheduling", {{"strict", Scheduling::kStrict}, {"dwrr", Scheduling::kDwrr}}, Scheduling::kStrict);
   read_weights(switches, settings);
-  if (settings.egress_alpha > 0 && !settings.buffer && !switches.has("buffer")) {
+  if (settings.egress_alpha > 0 && !settings.buffer && !switches.has("buffer") && !switches.has("chip")) {
     switches.error("egress_alpha", "is a share of what is free of 'buffer', which is not given");
   }
   return settings;

@@ -1,4 +1,4 @@
-#include "sim/network/packet_level/settings_reader.h"
+#include "sim/network/packet_settings_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::string hosts(const std::string& sections) {
 PacketSettings read(const std::string& sections) { return load(hosts(sections)).packet; }
 std::vector<std::string> errors(const std::string& sections) { return load_errors(hosts(sections)); }
 
-TEST(SettingsReaderTest, NothingIsOnWhereNothingIsSaid) {
+TEST(PacketSettingsReaderTest, NothingIsOnWhereNothingIsSaid) {
   const PacketSettings settings = read("routing: ecmp");
   EXPECT_FALSE(settings.switches.buffer);
   EXPECT_EQ(settings.pfc.priorities, 0);
@@ -30,7 +30,7 @@ TEST(SettingsReaderTest, NothingIsOnWhereNothingIsSaid) {
   EXPECT_EQ(settings.transport.congestion, nullptr);
 }
 
-TEST(SettingsReaderTest, ReadsSwitchMemoryAndScheduling) {
+TEST(PacketSettingsReaderTest, ReadsSwitchMemoryAndScheduling) {
   const SwitchSettings settings =
       read("switch: {buffer: 12 MB, egress_alpha: 8, queue_limit: 2 MB, scheduling: dwrr, weights: {3: 3, 4: 1.5}}").switches;
   EXPECT_EQ(settings.buffer, 12_MB);
@@ -40,7 +40,13 @@ TEST(SettingsReaderTest, ReadsSwitchMemoryAndScheduling) {
   EXPECT_EQ(settings.weights, (std::array<double, kPriorities>{1, 1, 1, 3, 1.5, 1, 1, 1}));
 }
 
-TEST(SettingsReaderTest, AnEmptyPfcSectionMakesEveryPriorityLossless) {
+TEST(PacketSettingsReaderTest, AChipBringsItsMemory) {
+  EXPECT_EQ(read("switch: {chip: tomahawk3}").switches.buffer, 64_MB);
+  EXPECT_EQ(read("switch: {chip: tomahawk3, buffer: 16 MB}").switches.buffer, 16_MB);
+  EXPECT_EQ(errors("switch: {chip: tomahawk33}").size(), 1U);
+}
+
+TEST(PacketSettingsReaderTest, AnEmptyPfcSectionMakesEveryPriorityLossless) {
   const PfcSettings settings = read("pfc: {}").pfc;
   EXPECT_EQ(settings.priorities, 0xFF);
   EXPECT_FALSE(settings.headroom);
@@ -48,7 +54,7 @@ TEST(SettingsReaderTest, AnEmptyPfcSectionMakesEveryPriorityLossless) {
   EXPECT_EQ(read("pfc: {enabled: false}").pfc.priorities, 0);
 }
 
-TEST(SettingsReaderTest, ReadsStaticPauseThresholds) {
+TEST(PacketSettingsReaderTest, ReadsStaticPauseThresholds) {
   const PfcSettings settings =
       read("pfc: {priorities: [3, 5], xoff: 50 kB, xon: 40 kB, headroom: 12 kB, frame: 84 B, response: 1 us}").pfc;
   EXPECT_EQ(settings.priorities, (1 << 3) | (1 << 5));
@@ -59,16 +65,16 @@ TEST(SettingsReaderTest, ReadsStaticPauseThresholds) {
   EXPECT_EQ(settings.response, 1_us);
 }
 
-TEST(SettingsReaderTest, XonFollowsXoffAndNeverPassesIt) {
+TEST(PacketSettingsReaderTest, XonFollowsXoffAndNeverPassesIt) {
   EXPECT_EQ(read("pfc: {xoff: 100 kB}").pfc.xon, 97_KB);
   EXPECT_EQ(read("pfc: {xoff: 2 kB}").pfc.xon, 0_B);
   EXPECT_EQ(read("pfc: {xoff: 2 kB, xon: 2 kB}").pfc.xon, 2_KB);
   EXPECT_EQ(errors("pfc: {xoff: 2 kB, xon: 2001 B}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, HeadroomMayBeLeftToEachLink) { EXPECT_TRUE(read("pfc: {headroom: auto}").pfc.compute_headroom); }
+TEST(PacketSettingsReaderTest, HeadroomMayBeLeftToEachLink) { EXPECT_TRUE(read("pfc: {headroom: auto}").pfc.compute_headroom); }
 
-TEST(SettingsReaderTest, ADynamicThresholdNeedsABufferToShare) {
+TEST(PacketSettingsReaderTest, ADynamicThresholdNeedsABufferToShare) {
   EXPECT_EQ(errors("pfc: {threshold: dynamic, alpha: 0.125}").size(), 1U);
   const PfcSettings settings = read("switch: {buffer: 12 MB}, pfc: {threshold: dynamic, alpha: 0.25, reserved: 4 KiB}").pfc;
   EXPECT_TRUE(settings.dynamic);
@@ -76,14 +82,14 @@ TEST(SettingsReaderTest, ADynamicThresholdNeedsABufferToShare) {
   EXPECT_EQ(settings.reserved, 4_KiB);
 }
 
-TEST(SettingsReaderTest, RefusesWhatHasNoEffect) {
+TEST(PacketSettingsReaderTest, RefusesWhatHasNoEffect) {
   EXPECT_EQ(errors("pfc: {alpha: 0.125}").size(), 1U);
   EXPECT_EQ(errors("switch: {buffer: 1 MB}, pfc: {threshold: dynamic, xoff: 1 kB}").size(), 1U);
   EXPECT_EQ(errors("switch: {weights: {3: 1}}").size(), 1U);
   EXPECT_EQ(errors("switch: {egress_alpha: 1}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, ReadsMarkingAndChecksItsRamp) {
+TEST(PacketSettingsReaderTest, ReadsMarkingAndChecksItsRamp) {
   const EcnSettings settings = read("ecn: {kmin: 100 kB, kmax: 400 kB, pmax: 20 %, priorities: 3, mark: enqueue}").ecn;
   EXPECT_EQ(settings.kmin, 100_KB);
   EXPECT_EQ(settings.kmax, 400_KB);
@@ -95,7 +101,7 @@ TEST(SettingsReaderTest, ReadsMarkingAndChecksItsRamp) {
   EXPECT_EQ(errors("ecn: {pmax: 101 %}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, ReadsCredits) {
+TEST(PacketSettingsReaderTest, ReadsCredits) {
   const CreditSettings settings = read("credits: {credits: 132, block: 64 B, update: 8 B}").credits;
   EXPECT_TRUE(settings.enabled);
   EXPECT_EQ(settings.credits, 132);
@@ -103,25 +109,25 @@ TEST(SettingsReaderTest, ReadsCredits) {
   EXPECT_EQ(errors("credits: {credits: 0}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, ALinkPausesOrCountsCreditsNotBoth) {
+TEST(PacketSettingsReaderTest, ALinkPausesOrCountsCreditsNotBoth) {
   EXPECT_EQ(errors("pfc: {}, credits: {}").size(), 1U);
   EXPECT_EQ(errors("pfc: {enabled: false}, credits: {}").size(), 0U);
 }
 
-TEST(SettingsReaderTest, AWindowTurnsAcknowledgementsOnUnlessTheyAreRuledOut) {
+TEST(PacketSettingsReaderTest, AWindowTurnsAcknowledgementsOnUnlessTheyAreRuledOut) {
   EXPECT_EQ(read("transport: {window: 50 kB}").transport.acks, AckMode::kPackets);
   EXPECT_EQ(read("transport: {window: 50 kB, acks: free}").transport.acks, AckMode::kFree);
   EXPECT_EQ(errors("transport: {window: 50 kB, acks: none}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, RetransmissionTurnsAcknowledgementsOnUnlessTheyAreRuledOut) {
+TEST(PacketSettingsReaderTest, RetransmissionTurnsAcknowledgementsOnUnlessTheyAreRuledOut) {
   const TransportSettings settings = read("transport: {reliability: selective_repeat}").transport;
   EXPECT_EQ(settings.acks, AckMode::kPackets);
   EXPECT_EQ(settings.reliability, Reliability::kSelectiveRepeat);
   EXPECT_EQ(errors("transport: {reliability: go_back_n, acks: none}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, ReadsTheTransport) {
+TEST(PacketSettingsReaderTest, ReadsTheTransport) {
   const TransportSettings settings =
       read(
           "transport: {payload: 1000 B, acks: packets, ack_size: 84 B, ack_every: 4, ack_priority: 6, cnp_interval: 4 us, "
@@ -142,14 +148,14 @@ TEST(SettingsReaderTest, ReadsTheTransport) {
   EXPECT_EQ(settings.message_rate, 1e7);
 }
 
-TEST(SettingsReaderTest, PrioritiesAreZeroToSeven) {
+TEST(PacketSettingsReaderTest, PrioritiesAreZeroToSeven) {
   EXPECT_EQ(errors("pfc: {priorities: [0, 7]}").size(), 0U);
   EXPECT_EQ(errors("pfc: {priorities: [8]}").size(), 1U);
   EXPECT_EQ(errors("pfc: {priorities: [-1]}").size(), 1U);
   EXPECT_EQ(errors("pfc: {priorities: []}").size(), 1U);
 }
 
-TEST(SettingsReaderTest, LinksMayCarryBarePackets) {
+TEST(PacketSettingsReaderTest, LinksMayCarryBarePackets) {
   const Cluster cluster = load(
       "{nodes: 2, node: {type: host}, fabric: {type: single_switch, link: {type: ethernet, rate: 100 Gb/s, mtu: 1000 B, "
       "header: 0 B}}}");

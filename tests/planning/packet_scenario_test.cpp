@@ -1,0 +1,158 @@
+// Scenarios at packet fidelity from their text to their results: what is measured, what is done to the network on purpose.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sim/planning/network_json.h"
+#include "sim/planning/result_json.h"
+#include "sim/planning/run_scenario.h"
+
+namespace weft::plan {
+namespace {
+
+using namespace weft::literals;
+
+// Bare hosts on one store-and-forward switch: 100 Gb/s, 1 us a link, packets of 1000 B.
+constexpr const char* kCluster = R"(
+cluster:
+  nodes: 3
+  node: {type: host}
+  fabric:
+    type: custom
+    devices: [{name: s0, kind: switch}]
+    links: [{between: [h0..2, s0], type: ethernet, rate: 100 Gb/s, latency: 1 us, mtu: 1000 B, header: 0 B}]
+    switch: {latency: 0 ns, forwarding: store_and_forward}
+)";
+
+class PacketScenarioTest : public ::testing::Test {
+ protected:
+  ~PacketScenarioTest() override { std::filesystem::remove(file_); }
+
+  Scenario load(const std::string& rest) {
+    std::ofstream{file_} << kCluster << rest;
+    Diagnostics diagnostics;
+    return load_scenario(file_, {}, diagnostics);
+  }
+  RunResult run(const std::string& rest) { return run_scenario(load(rest)); }
+
+  static const PortResult& port(const RunResult& result, const std::string& name) {
+    for (const PortResult& port : result.network.ports) {
+      if (port.name == name) return port;
+    }
+    throw std::out_of_range(name);
+  }
+
+  std::filesystem::path file_ =
+      std::filesystem::temp_directory_path() / ("weft_packet_scenario_" + std::to_string(getpid()) + ".yaml");
+};
+
+constexpr const char* kPair =
+    "workload: {flows: [{from: h0, to: h2, bytes: 1 MB}, {from: h1, to: h2, bytes: 1 MB}]}\n"
+    "simulation: {fidelity: packet}\n";
+
+TEST_F(PacketScenarioTest, MeasuringChangesNoResult) {
+  const RunResult plain = run(kPair);
+  const RunResult measured =
+      run(std::string{kPair} + "measure: {from: 10 us, to: 50 us, series: [queue, ingress, rate], every: 1 us}\n");
+  EXPECT_EQ(plain.digest, measured.digest);
+  EXPECT_EQ(plain.network.packet_hops, measured.network.packet_hops);
+  EXPECT_EQ(plain.makespan, measured.makespan);
+}
+
+TEST_F(PacketScenarioTest, TheWindowCountsOnlyWhatIsInIt) {
+  // Both flows send at line rate for 80 us and the sink's link takes 160 us, from 1.08 us on: the queue grows by 12.5 kB a us
+  // until 81.08 us. Between 41.08 and 81.08 us its mean is that of 0.5 and 1 MB.
+  const RunResult result = run(std::string{kPair} + "measure: {from: 41.08 us, to: 81.08 us}\n");
+  const PortResult& sink = port(result, "s0->h2");
+  EXPECT_NEAR(sink.utilization, 1.0, 0.001);
+  EXPECT_NEAR(sink.mean_queue_bytes, 750'000, 3'000);
+  EXPECT_NEAR(static_cast<double>(sink.peak_queue_bytes), 1'000'000, 2'000);
+  EXPECT_NEAR(result.network.flow_rates[0].rate_gbps, 50, 0.5);
+  EXPECT_NEAR(*result.network.jain_index, 1, 1e-3);
+  // A window after the sources have ended: nothing leaves the hosts, and the queue's peak is what is left of it.
+  const RunResult later = run(std::string{kPair} + "measure: {from: 121.08 us, to: 141.08 us}\n");
+  EXPECT_EQ(port(later, "h0->s0").utilization, 0);
+  EXPECT_NEAR(static_cast<double>(port(later, "s0->h2").peak_queue_bytes), 500'000, 2'000);
+}
+
+TEST_F(PacketScenarioTest, SeriesFollowTheQueue) {
+  const RunResult result =
+      run(std::string{kPair} + "measure: {from: 1.08 us, to: 81.08 us, series: [queue], of: [\"s0->h2\"], every: 10 us}\n");
+  ASSERT_EQ(result.network.series.size(), 1U);
+  ASSERT_EQ(result.network.sample_times.size(), 9U);
+  for (std::size_t i = 1; i < 9; ++i) {
+    EXPECT_EQ(result.network.sample_times[i], Time{} + 1'080_ns + static_cast<std::int64_t>(i) * 10_us);
+    EXPECT_NEAR(result.network.series[0].values[i], 125e3 * static_cast<double>(i), 2'000) << i;
+  }
+}
+
+TEST_F(PacketScenarioTest, SeriesGoToCsvAColumnEach) {
+  NetworkReport report;
+  report.sample_times = {Time{}, Time{} + 1'500_ps};
+  report.series = {{"queue", "s0->h1", {0, 1000}}, {"alpha", "0", {std::nan(""), 0.5}}};
+  std::ostringstream out;
+  write_series_csv(out, report);
+  EXPECT_EQ(out.str(), "time_ns,queue s0->h1,alpha 0\n0,0,\n1.5,1000,0.5\n");
+}
+
+TEST_F(PacketScenarioTest, UntilEndsTheRunWithFlowsUnderWay) {
+  const RunResult result =
+      run("workload: {flows: [{from: h0, to: h2, bytes: unlimited}]}\nsimulation: {fidelity: packet, until: 102.08 us}\n");
+  // 100 us of packets have arrived after two links and one store-and-forward.
+  EXPECT_NEAR(static_cast<double>(result.flows[0].bytes.count()), 1'250'000, 1'000);
+  EXPECT_EQ(result.flows[0].end, Time::max());
+  EXPECT_EQ(result.makespan, 102'080_ns);
+}
+
+TEST_F(PacketScenarioTest, ADroppedPacketWithoutRetransmissionIsMissed) {
+  const RunResult result =
+      run("workload: {flows: [{from: h0, to: h2, bytes: 10 kB}]}\nsimulation: {fidelity: packet}\n"
+          "faults: [{drop: {packets: [5], link: \"s0->h2\"}}]\n");
+  EXPECT_EQ(port(result, "s0->h2").drops, 1);
+  EXPECT_FALSE(result.flows[0].end < Time::max());
+}
+
+TEST_F(PacketScenarioTest, AForcedPauseHoldsItsLink) {
+  // The flow takes 82.08 us; its link is paused for 10 us in between.
+  const RunResult result =
+      run("workload: {flows: [{from: h0, to: h2, bytes: 1 MB}]}\nsimulation: {fidelity: packet}\n"
+          "faults: [{pause: {link: \"h0->s0\", priority: all, at: 20 us, for: 10 us}}]\n");
+  EXPECT_NEAR((result.flows[0].end - result.flows[0].start).us(), 92.08, 0.16);
+  ASSERT_FALSE(result.network.pauses.empty());
+  EXPECT_EQ(result.network.pauses[0].end - result.network.pauses[0].start, 10_us);
+}
+
+TEST_F(PacketScenarioTest, JsonHasTheKeysThatProgramsRelyOn) {
+  const Scenario scenario = load(std::string{kPair} + "measure: {series: [queue], of: [\"s0->h2\"], every: 10 us}\n");
+  std::ostringstream out;
+  write_run_result(out, {}, scenario, run_scenario(scenario));
+  const nlohmann::json json = nlohmann::json::parse(out.str());
+  for (const char* key : {"flows", "ports", "pauses", "series", "deadlock", "jain_index", "packet_hops", "makespan_ns"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  for (const char* key :
+       {"id", "bytes", "start_ns", "end_ns", "fct_ns", "rate_gbps", "packets_sent", "retransmitted", "cnps"}) {
+    EXPECT_TRUE(json["flows"][0].contains(key)) << key;
+  }
+  for (const char* key : {"name", "utilization", "peak_queue_bytes", "mean_queue_bytes", "mean_wait_ns", "peak_ingress_bytes",
+                          "marks", "drops"}) {
+    EXPECT_TRUE(json["ports"][0].contains(key)) << key;
+  }
+  EXPECT_EQ(json["series"][0]["time_ns"].size(), json["series"][0]["value"].size());
+  EXPECT_TRUE(json["deadlock"].is_null());
+}
+
+TEST(PauseTimeTest, AQuantumIs512BitTimes) {
+  // network-models §7 K7.
+  EXPECT_EQ(pause_time(65'535, 100_Gbps), 335'539'200_ps);
+  EXPECT_EQ(pause_time(65'535, 400_Gbps), 83'884'800_ps);
+  EXPECT_EQ(pause_time(100, 200_Gbps), 256_ns);
+}
+
+}  // namespace
+}  // namespace weft::plan
