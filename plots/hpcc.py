@@ -38,15 +38,15 @@ def main():
             for marker, share in (("o", "50"), ("_", "95"), ("^", "99")):
                 right.scatter([at + shift], [times[share]], marker=marker, s=30, color=colours[control], zorder=3)
     for marker, share in (("o", "50th"), ("_", "95th"), ("^", "99th")):
-        right.scatter([], [], marker=marker, s=30, color="#666666", label=f"{share} percentile")
+        right.scatter([], [], marker=marker, s=30, color="#666666", label=share)
     right.set_yscale("log")
     right.set_xlim(-0.5, len(groups) - 0.5)
-    right.set_xticks(range(len(groups)), [name.replace(" and ", "\nand ") for name in groups])
+    right.set_xticks(range(len(groups)), [name.replace(" ", "\n", 1).replace(" and ", "\nand ") for name in groups])
     right.set_ylabel("flows of up to 30 kB take (us)")
     right.set_title("Short flows under load", loc="left", fontsize=9)
     right.grid(axis="x", visible=False)
     right.set_ylim(top=right.get_ylim()[1] * 6)
-    right.legend(loc="upper left", ncol=3, columnspacing=0.8, handletextpad=0.2)
+    right.legend(title="percentile", loc="upper left", ncol=3, alignment="left")
     figure.savefig(options.output, dpi=150)
     print(options.output)
 

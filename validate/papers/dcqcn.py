@@ -2,7 +2,7 @@
 """PFC's unfairness and its victim flows, and what DCQCN makes of them, on the testbed of the DCQCN paper (Zhu et al., SIGCOMM 2015;
 network-models §8): the paper's figures beside ours, over many choices of ECMP. Exit status 1 where one is off by over a factor of two.
 
-    validate/papers/dcqcn.py PROGRAM [--seeds 12] [--out DIR]
+    validate/papers/dcqcn.py PROGRAM [--seeds 16] [--out DIR]
 
 writes DIR/dcqcn.json and DIR/dcqcn.png. A minute on two cores. The scenarios also run alone: `weft run
 configs/scenarios/papers/dcqcn_victim.yaml`.
@@ -23,7 +23,7 @@ REMOTE = (5, 6)  # the senders that join, in VICTIM
 # PFC's shares stand after the first pauses; DCQCN takes some 10 ms to find its own.
 CONTROLS = {
     "PFC": (*runs.PFC_ONLY, "simulation.until=15 ms", "measure.from=5 ms"),
-    "DCQCN": ("simulation.until=50 ms", "measure.from=20 ms"),
+    "DCQCN": ("simulation.until=35 ms", "measure.from=15 ms"),
 }
 
 
@@ -77,7 +77,7 @@ def checks(fair, hurt):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)

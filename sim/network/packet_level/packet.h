@@ -13,6 +13,7 @@ namespace weft::net {
 
 using PacketId = std::uint32_t;
 inline constexpr PacketId kNoPacket = 0xFFFF'FFFF;
+inline constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // a byte's bits times the picoseconds of a second
 
 enum class PacketKind : std::uint8_t {
   kData,

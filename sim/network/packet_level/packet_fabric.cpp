@@ -74,6 +74,7 @@ void PacketFabric::check_conservation() const {
 }
 
 void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transport) {
+  if (transport.congestion != nullptr && transport.congestion->needs().telemetry) network_->stamp_telemetry();
   transport_->set_transport(flow, transport);
 }
 

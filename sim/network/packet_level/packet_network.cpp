@@ -10,10 +10,7 @@
 namespace weft::net {
 namespace {
 
-constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // a byte's bits times the picoseconds of a second
-constexpr Bytes kLargestPayload{4096};                        // of a packet where nothing else is said
-constexpr std::uint32_t kNoRecord = 0xFFFF'FFFF;
-constexpr std::size_t kMostPauseRecords = 4'000'000;
+constexpr Bytes kLargestPayload{4096};  // of a packet where nothing else is said
 
 bool is_fabric_switch(const Topology& topology, DeviceId device) { return topology.kind(device) == DeviceKind::kSwitch; }
 
@@ -456,136 +453,10 @@ void PacketNetwork::return_credit(LinkId link, int priority, std::int64_t size) 
            static_cast<std::uint32_t>(priority) << 21 | blocks);
 }
 
-void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
-  const PfcSettings& pfc = settings_.pfc;
-  const LinkId back = topology_.link(ingress).twin;
-  const Wire& wire = wires_[back.index()];
-  Time at = simulator_.now();
-  if (pfc.frame > Bytes{}) {
-    if (ports_[back.index()].busy) at = std::max(at, ports_[back.index()].free_at);
-    at += Duration::from_ps(
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(pfc.frame.count()) * kBitPicoseconds / wire.rate));
-  }
-  at += Duration::from_ps(wire.latency) + pfc.response;
-  schedule(at, Phase::kDelivery, EventKind::kPause, ingress.value(),
-           static_cast<std::uint32_t>(priority) << 1 | static_cast<std::uint32_t>(on));
-}
-
-void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
-  const PriorityMask before = paused(LinkId{link});
-  Port& port = ports_[link];
-  if (port.failed) return;
-  const PriorityMask bit = priority_bit(priority);
-  port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
-  note_pause(link, before);
-  if (!on) try_start(link);
-}
-
-void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
-  const PriorityMask after = paused(LinkId{link});
-  if (open_pauses_.empty()) {
-    open_pauses_.resize(ports_.size());
-    for (auto& records : open_pauses_) records.fill(kNoRecord);
-  }
-  Counters& counters = counters_[link];
-  const Time now = simulator_.now();
-  if (before == 0 && after != 0) counters.paused_since = now.ps();
-  if (before != 0 && after == 0) counters.paused += now.ps() - counters.paused_since;
-  for (int priority = 0; priority < kPriorities; ++priority) {
-    const PriorityMask bit = priority_bit(priority);
-    std::uint32_t& record = open_pauses_[link][static_cast<std::size_t>(priority)];
-    if ((after & bit) != 0 && (before & bit) == 0 && pauses_.size() < kMostPauseRecords) {
-      record = static_cast<std::uint32_t>(pauses_.size());
-      pauses_.push_back({LinkId{link}, priority, now, Time::max()});
-    } else if ((after & bit) == 0 && (before & bit) != 0 && record != kNoRecord) {
-      pauses_[record].end = now;
-      record = kNoRecord;
-    }
-  }
-  if (after != 0 && !check_pending_ && !deadlock_) {
-    check_pending_ = true;
-    schedule(now + settings_.pfc.deadlock_after, Phase::kSample, EventKind::kDeadlockCheck, 0);
-  }
-}
-
-void PacketNetwork::force_pause(const ForcedPause& pause) {
-  const std::uint32_t bits = pause.priority < 0 ? 0xFFU : priority_bit(pause.priority);
-  schedule(pause.at, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1 | 1U);
-  if (pause.duration != Duration::max()) {
-    schedule(pause.at + pause.duration, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1);
-  }
-}
-
-void PacketNetwork::add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow) {
-  rules_.push_back({.rule = rule, .flow = flow, .taken = std::vector<bool>(rule.packets.size(), false)});
-}
-
-// Rules without a link apply where the packet ends, so that each transmission is judged once.
-bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_end) {
-  if (packet.kind != PacketKind::kData) return false;
-  const Time now = simulator_.now();
-  bool lost = false;
-  for (Rule& each : rules_) {
-    const DropRule& rule = each.rule;
-    if (rule.link.valid() ? rule.link.value() != link : !at_end) continue;
-    if ((each.flow && *each.flow != packet.flow) || now < rule.from || now >= rule.until) continue;
-    if (rule.every > 0 && !packet.again && (packet.sequence + 1) % rule.every == 0) lost = true;
-    if (rule.probability > 0 && random(link).chance(rule.probability)) lost = true;
-    for (std::size_t i = 0; i < rule.packets.size(); ++i) {
-      if (rule.packets[i] != packet.sequence || each.taken[i]) continue;
-      each.taken[i] = true;
-      lost = true;
-    }
-  }
-  return lost;
-}
-
 void PacketNetwork::drop(PacketId packet, std::uint32_t link) {
   ++counters_[link].drops;
   endpoints_->lost(packets_[packet]);
   packets_.destroy(packet);
-}
-
-void PacketNetwork::fail(LinkId id) {
-  const std::uint32_t link = id.value();
-  Port& port = ports_[link];
-  port.failed = true;
-  for (PacketId packet = port.wire_head; packet != kNoPacket;) {
-    const Packet& p = packets_[packet];
-    const PacketId next = p.next;
-    if (wires_[link].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
-    drop(packet, link);
-    packet = next;
-  }
-  port.wire_head = port.wire_tail = kNoPacket;
-  for (int priority = 0; priority < kPriorities; ++priority) {
-    Queue& queue = port.queues[static_cast<std::size_t>(priority)];
-    for (PacketId packet = queue.head; packet != kNoPacket;) {
-      const Packet& p = packets_[packet];
-      const PacketId next = p.next;
-      change_queue(link, priority, -p.size);
-      if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
-      drop(packet, link);
-      packet = next;
-    }
-    queue.head = queue.tail = kNoPacket;
-  }
-  port.waiting = 0;
-  // From now on what its sources have goes out into nothing, so that they notice.
-  const PriorityMask before = paused(id);
-  port.paused = port.forced = 0;
-  if (before != 0) note_pause(link, before);
-  try_start(link);
-}
-
-// The far end says anew what it has paused.
-void PacketNetwork::restore(LinkId id) {
-  const std::uint32_t link = id.value();
-  ports_[link].failed = false;
-  for (int priority = 0; priority < kPriorities; ++priority) {
-    if (buffers_.pauses(id, priority)) set_paused(link, priority, true);
-  }
-  try_start(link);
 }
 
 PortCounters PacketNetwork::counters(LinkId link) const {

@@ -36,6 +36,9 @@ class PacketNetwork final : private EventTarget {
                 bool telemetry);
   void set_endpoints(Transport& endpoints) { endpoints_ = &endpoints; }
 
+  // Switches stamp telemetry into data packets from now on.
+  void stamp_telemetry() { stamps_ = true; }
+
   [[nodiscard]] PacketStore& packets() { return packets_; }
   // Bytes on the wire of `link` of a data packet with `payload`.
   [[nodiscard]] std::int32_t wire_size(LinkId link, std::int32_t payload) const;

@@ -1,0 +1,75 @@
+// Packets that a scenario loses on purpose: by rule, or with a link that fails.
+#include <algorithm>
+
+#include "sim/network/packet_level/packet_network.h"
+#include "sim/network/packet_level/transport.h"
+
+namespace weft::net {
+
+void PacketNetwork::add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow) {
+  rules_.push_back({.rule = rule, .flow = flow, .taken = std::vector<bool>(rule.packets.size(), false)});
+}
+
+// Rules without a link apply where the packet ends, so that each transmission is judged once.
+bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_end) {
+  if (packet.kind != PacketKind::kData) return false;
+  const Time now = simulator_.now();
+  bool lost = false;
+  for (Rule& each : rules_) {
+    const DropRule& rule = each.rule;
+    if (rule.link.valid() ? rule.link.value() != link : !at_end) continue;
+    if ((each.flow && *each.flow != packet.flow) || now < rule.from || now >= rule.until) continue;
+    if (rule.every > 0 && !packet.again && (packet.sequence + 1) % rule.every == 0) lost = true;
+    if (rule.probability > 0 && random(link).chance(rule.probability)) lost = true;
+    for (std::size_t i = 0; i < rule.packets.size(); ++i) {
+      if (rule.packets[i] != packet.sequence || each.taken[i]) continue;
+      each.taken[i] = true;
+      lost = true;
+    }
+  }
+  return lost;
+}
+
+void PacketNetwork::fail(LinkId id) {
+  const std::uint32_t link = id.value();
+  Port& port = ports_[link];
+  port.failed = true;
+  for (PacketId packet = port.wire_head; packet != kNoPacket;) {
+    const Packet& p = packets_[packet];
+    const PacketId next = p.next;
+    if (wires_[link].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
+    drop(packet, link);
+    packet = next;
+  }
+  port.wire_head = port.wire_tail = kNoPacket;
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    Queue& queue = port.queues[static_cast<std::size_t>(priority)];
+    for (PacketId packet = queue.head; packet != kNoPacket;) {
+      const Packet& p = packets_[packet];
+      const PacketId next = p.next;
+      change_queue(link, priority, -p.size);
+      if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
+      drop(packet, link);
+      packet = next;
+    }
+    queue.head = queue.tail = kNoPacket;
+  }
+  port.waiting = 0;
+  // From now on what its sources have goes out into nothing, so that they notice.
+  const PriorityMask before = paused(id);
+  port.paused = port.forced = 0;
+  if (before != 0) note_pause(link, before);
+  try_start(link);
+}
+
+// The far end says anew what it has paused.
+void PacketNetwork::restore(LinkId id) {
+  const std::uint32_t link = id.value();
+  ports_[link].failed = false;
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    if (buffers_.pauses(id, priority)) set_paused(link, priority, true);
+  }
+  try_start(link);
+}
+
+}  // namespace weft::net

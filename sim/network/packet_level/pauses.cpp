@@ -1,0 +1,74 @@
+// Pauses on their way to the sender, and the record of how long each lasted.
+#include <algorithm>
+
+#include "sim/network/packet_level/packet_network.h"
+
+namespace weft::net {
+namespace {
+
+constexpr std::uint32_t kNoRecord = 0xFFFF'FFFF;
+constexpr std::size_t kMostPauseRecords = 4'000'000;
+
+}  // namespace
+
+void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
+  const PfcSettings& pfc = settings_.pfc;
+  const LinkId back = topology_.link(ingress).twin;
+  const Wire& wire = wires_[back.index()];
+  Time at = simulator_.now();
+  if (pfc.frame > Bytes{}) {
+    if (ports_[back.index()].busy) at = std::max(at, ports_[back.index()].free_at);
+    at += Duration::from_ps(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(pfc.frame.count()) * kBitPicoseconds / wire.rate));
+  }
+  at += Duration::from_ps(wire.latency) + pfc.response;
+  schedule(at, Phase::kDelivery, EventKind::kPause, ingress.value(),
+           static_cast<std::uint32_t>(priority) << 1 | static_cast<std::uint32_t>(on));
+}
+
+void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
+  const PriorityMask before = paused(LinkId{link});
+  Port& port = ports_[link];
+  if (port.failed) return;
+  const PriorityMask bit = priority_bit(priority);
+  port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
+  note_pause(link, before);
+  if (!on) try_start(link);
+}
+
+void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
+  const PriorityMask after = paused(LinkId{link});
+  if (open_pauses_.empty()) {
+    open_pauses_.resize(ports_.size());
+    for (auto& records : open_pauses_) records.fill(kNoRecord);
+  }
+  Counters& counters = counters_[link];
+  const Time now = simulator_.now();
+  if (before == 0 && after != 0) counters.paused_since = now.ps();
+  if (before != 0 && after == 0) counters.paused += now.ps() - counters.paused_since;
+  for (int priority = 0; priority < kPriorities; ++priority) {
+    const PriorityMask bit = priority_bit(priority);
+    std::uint32_t& record = open_pauses_[link][static_cast<std::size_t>(priority)];
+    if ((after & bit) != 0 && (before & bit) == 0 && pauses_.size() < kMostPauseRecords) {
+      record = static_cast<std::uint32_t>(pauses_.size());
+      pauses_.push_back({LinkId{link}, priority, now, Time::max()});
+    } else if ((after & bit) == 0 && (before & bit) != 0 && record != kNoRecord) {
+      pauses_[record].end = now;
+      record = kNoRecord;
+    }
+  }
+  if (after != 0 && !check_pending_ && !deadlock_) {
+    check_pending_ = true;
+    schedule(now + settings_.pfc.deadlock_after, Phase::kSample, EventKind::kDeadlockCheck, 0);
+  }
+}
+
+void PacketNetwork::force_pause(const ForcedPause& pause) {
+  const std::uint32_t bits = pause.priority < 0 ? 0xFFU : priority_bit(pause.priority);
+  schedule(pause.at, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1 | 1U);
+  if (pause.duration != Duration::max()) {
+    schedule(pause.at + pause.duration, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1);
+  }
+}
+
+}  // namespace weft::net

@@ -1,0 +1,331 @@
+// The receiving side of queue pairs, and what comes back from it: acknowledgements, losses, notifications, timeouts.
+#include "sim/network/packet_level/transport.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/core/error.h"
+
+namespace weft::net {
+namespace {
+
+constexpr int kMostTimeouts = 7;
+constexpr std::int32_t kNoSack = -1;
+
+}  // namespace
+
+void Transport::receive(PacketId id, LinkId over) {
+  const PacketKind kind = network_.packets()[id].kind;
+  if (is_of_group(kind)) {
+    groups_.receive(id);
+  } else if (kind == PacketKind::kData) {
+    receive_data(id, over);
+  } else {
+    receive_control(id);
+  }
+}
+
+void Transport::receive_data(PacketId id, LinkId over) {
+  const Packet packet = network_.packets()[id];
+  QueuePair& pair = *pairs_[packet.flow];
+  if (packet.marked) notify(packet);
+  const Reliability reliability = settings_.transport.reliability;
+  const bool in_order = reliability == Reliability::kGoBackN && pair.acks && pair.selective == nullptr;
+  if (in_order && packet.sequence != pair.expected) {
+    const Time now = simulator_.now();
+    const bool ahead = packet.sequence > pair.expected;
+    if (!ahead) {
+      answer(id, PacketKind::kAck, pair.expected, kNoSack);
+    } else if (!pair.nak_sent || now >= pair.last_nak + settings_.transport.nak_interval) {
+      pair.nak_sent = true;
+      pair.last_nak = now;
+      answer(id, PacketKind::kNak, pair.expected, kNoSack);
+    } else {
+      network_.packets().destroy(id);
+    }
+    return;
+  }
+  std::int32_t sack = kNoSack;
+  bool is_new = true;
+  if (pair.selective != nullptr) {
+    is_new = pair.selective->receive(packet.sequence);
+    pair.expected = pair.selective->expected();
+    sack = packet.sequence >= pair.expected ? static_cast<std::int32_t>(packet.sequence - pair.expected) : kNoSack;
+  } else {
+    // In order; without retransmission what was lost on the way is no longer waited for.
+    pair.expected = std::max(pair.expected, packet.sequence + 1);
+  }
+  pair.nak_sent = false;
+  ++pair.unacked;
+  const bool due = pair.unacked >= settings_.transport.ack_every || packet.last || sack != kNoSack || !is_new;
+  if (pair.acks && due) {
+    pair.unacked = 0;
+    answer(id, PacketKind::kAck, pair.expected, sack);
+  } else {
+    network_.packets().destroy(id);
+  }
+  if (is_new) accept(packet, over);
+}
+
+void Transport::accept(const Packet& packet, LinkId /*over*/) {
+  QueuePair& pair = *pairs_[packet.flow];
+  pair.counters.delivered_wire_bytes += packet.size;
+  Message& message = messages_[packet.message];
+  if (++message.arrived < message.count || message.delivered) return;  // delivered: given up before it all came
+  if (message.extra_latency > Duration{}) {
+    schedule(simulator_.now() + message.extra_latency, EventKind::kDeliver, packet.message);
+  } else {
+    tell_delivered(packet.message);
+  }
+}
+
+// The data packet becomes its own answer. `sequence`: all below have arrived; `sack`: and so has the one so far above it.
+void Transport::answer(PacketId id, PacketKind kind, std::int64_t sequence, std::int32_t sack) {
+  Packet& packet = network_.packets()[id];
+  packet.kind = kind;
+  packet.sequence = sequence;
+  packet.payload = sack;
+  send_control(id, settings_.transport.acks, static_cast<std::int32_t>(settings_.transport.ack_size.count()));
+}
+
+// A mark is answered with a notification, at most one in an interval.
+void Transport::notify(const Packet& packet) {
+  QueuePair& pair = *pairs_[packet.flow];
+  const TransportSettings& transport = settings_.transport;
+  if (!pair.cnps) return;
+  const Time now = simulator_.now();
+  if (pair.any_cnp && now < pair.last_cnp + transport.cnp_interval) return;
+  pair.any_cnp = true;
+  pair.last_cnp = now;
+  const PacketId id = network_.packets().create();
+  Packet& cnp = network_.packets()[id];
+  cnp = {};
+  cnp.kind = PacketKind::kCnp;
+  cnp.flow = packet.flow;
+  cnp.sent = packet.sent;
+  send_control(id, transport.cnps, static_cast<std::int32_t>(transport.cnp_size.count()));
+}
+
+void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
+  Packet& packet = network_.packets()[id];
+  QueuePair& pair = *pairs_[packet.flow];
+  if (mode == AckMode::kFree) {
+    schedule(simulator_.now() + pair.back_propagation, EventKind::kControl, id);
+    return;
+  }
+  packet.size = size;
+  packet.priority = static_cast<std::uint8_t>(settings_.transport.ack_priority);
+  packet.ingress = {};
+  packet.hop = 0;
+  packet.last = false;
+  packet.tail = simulator_.now();
+  if (!routes_.fixed(pair.route) && pair.back == kNone) {
+    const Ends& ends = ends_[packet.flow];
+    pair.back = routes_.add({ends.destination, ends.source, footprints_[pair.footprint.index()].paths[0].key});
+  }
+  const LinkId out = route(packet, ends_[packet.flow].destination);
+  if (out.valid()) {
+    network_.enqueue(out, id);
+  } else {
+    network_.packets().destroy(id);
+  }
+}
+
+void Transport::receive_control(PacketId id) {
+  const Packet packet = network_.packets()[id];
+  QueuePair& pair = *pairs_[packet.flow];
+  const Time now = simulator_.now();
+  switch (packet.kind) {
+    case PacketKind::kAck:
+      acknowledge(packet.flow, packet.sequence, packet, id);
+      break;
+    case PacketKind::kNak:
+      acknowledge(packet.flow, packet.sequence, packet, id);
+      if (pair.congestion != nullptr) pair.congestion->on_loss(now);
+      rewind(packet.flow);
+      break;
+    case PacketKind::kCnp:
+      ++pair.counters.cnps;
+      if (pair.congestion != nullptr) {
+        pair.congestion->advance(now);
+        pair.congestion->on_cnp(now);
+      }
+      break;
+    case PacketKind::kData:
+    case PacketKind::kReduce:
+    case PacketKind::kCopy:
+      WEFT_CHECK(false);
+  }
+  network_.packets().destroy(id);
+  offer(packet.flow);
+}
+
+void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet& packet, PacketId id) {
+  QueuePair& pair = *pairs_[flow];
+  if (pair.dead) return;
+  const Time now = simulator_.now();
+  const std::int64_t before = pair.outstanding;
+  if (pair.selective != nullptr) {
+    const std::int64_t arrived = packet.payload == kNoSack ? below - 1 : below + packet.payload;
+    if (pair.selective->acknowledge(below, arrived)) pair.timeouts = 0;  // the way is open, whatever is missing
+  }
+  if (below > pair.acked) {
+    pair.timeouts = 0;
+    pair.deadline = now + settings_.transport.timeout;
+    advance_acked(pair, below);
+  }
+  if (pair.congestion == nullptr) return;
+  pair.congestion->advance(now);
+  pair.congestion->on_ack({.now = now,
+                           .rtt = now - packet.sent,
+                           .marked = packet.marked,
+                           .newly_acked = Bytes{before - pair.outstanding},
+                           .acked = pair.acked,
+                           .next = pair.next,
+                           .hops = packet.hop,
+                           .telemetry = network_.telemetry(id)});
+}
+
+void Transport::advance_acked(QueuePair& pair, std::int64_t below) {
+  while (pair.acked < below) {
+    const std::uint32_t index = pair.oldest;
+    WEFT_CHECK(index != kNone);
+    const Message& message = messages_[index];
+    const std::int64_t end = message.first + message.count;
+    const std::int64_t upto = std::min(below, end);
+    const std::int64_t full = std::min(upto, end - 1) - pair.acked;
+    if (full > 0) pair.outstanding -= full * pair.full_size;
+    if (upto == end) pair.outstanding -= network_.wire_size(pair.reference, payload_of(message, end - 1));
+    pair.acked = upto;
+    if (upto < end) break;
+    pair.oldest = message.next;
+    if (pair.oldest == kNone) pair.newest = kNone;
+    tell_sent(index);
+  }
+  // After a rewind, what had arrived all the same needs no second sending.
+  if (pair.next < pair.acked) {
+    pair.next = pair.acked;
+    pair.sending = pair.oldest;
+    pair.outstanding = 0;
+  }
+}
+
+// Go-back-N: everything from the first unacknowledged packet on goes out again.
+void Transport::rewind(std::uint32_t flow) {
+  QueuePair& pair = *pairs_[flow];
+  if (pair.selective != nullptr) {
+    pair.selective->lose_all(pair.next);
+    return;
+  }
+  pair.next = pair.acked;
+  pair.outstanding = 0;
+  pair.sending = pair.oldest;
+}
+
+void Transport::arm_timeout(std::uint32_t flow) {
+  QueuePair& pair = *pairs_[flow];
+  if (settings_.transport.reliability == Reliability::kNone || pair.timer_queued) return;
+  pair.deadline = simulator_.now() + settings_.transport.timeout;
+  pair.timer_queued = true;
+  schedule(pair.deadline, EventKind::kTimeout, flow);
+}
+
+void Transport::timeout(std::uint32_t flow) {
+  QueuePair& pair = *pairs_[flow];
+  pair.timer_queued = false;
+  if (pair.acked == pair.most_sent || pair.dead) return;
+  if (simulator_.now() < pair.deadline) {
+    pair.timer_queued = true;
+    schedule(pair.deadline, EventKind::kTimeout, flow);
+    return;
+  }
+  if (++pair.timeouts > kMostTimeouts) {
+    give_up(flow);
+    return;
+  }
+  if (pair.congestion != nullptr) pair.congestion->on_loss(simulator_.now());
+  rewind(flow);
+  arm_timeout(flow);
+  offer(flow);
+}
+
+void Transport::give_up(std::uint32_t flow) {
+  QueuePair& pair = *pairs_[flow];
+  pair.dead = true;
+  while (pair.oldest != kNone) {
+    const std::uint32_t index = pair.oldest;
+    pair.oldest = messages_[index].next;
+    if (messages_[index].delivered) {
+      tell_sent(index);  // only its acknowledgement is lost
+    } else {
+      abort(index);
+    }
+  }
+  pair.newest = pair.sending = kNone;
+  pair.next = pair.acked = pair.most_sent = pair.end;
+}
+
+// A loss that nobody repairs ends the message.
+void Transport::lost(const Packet& packet) {
+  if (packet.kind != PacketKind::kData) return;
+  if (pairs_[packet.flow]->acks && settings_.transport.reliability != Reliability::kNone) return;
+  schedule(simulator_.now(), EventKind::kLost, packet.message);
+}
+
+void Transport::tell_sent(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (message.sent) return;
+  message.sent = true;
+  TransferListener* const listener = message.listener;
+  const std::uint64_t tag = message.tag;
+  const std::uint32_t parent = message.parent;
+  free_if_done(index);
+  if (parent == kNone) {
+    listener->on_source_free(TransferId{index}, tag);
+  } else if (--messages_[parent].parts_unsent == 0) {
+    tell_sent(parent);
+  }
+}
+
+void Transport::tell_delivered(std::uint32_t index) {
+  Message& message = messages_[index];
+  message.delivered = true;
+  TransferListener* const listener = message.listener;
+  const std::uint64_t tag = message.tag;
+  const std::uint32_t parent = message.parent;
+  if (parent != kNone) {
+    free_if_done(index);
+    if (--messages_[parent].parts_left == 0) tell_delivered(parent);
+    return;
+  }
+  ++totals_.delivered;
+  --live_;
+  free_if_done(index);
+  listener->on_delivered(TransferId{index}, tag);
+}
+
+void Transport::abort(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (message.delivered) return;
+  if (message.parent != kNone) {
+    message.sent = message.delivered = true;
+    abort(message.parent);
+    return;
+  }
+  TransferListener* const listener = message.listener;
+  const std::uint64_t tag = message.tag;
+  message.sent = message.delivered = true;
+  ++totals_.aborted;
+  --live_;
+  listener->on_aborted(TransferId{index}, tag);  // the slot is kept: its packets may still be on the way
+}
+
+void Transport::free_if_done(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (!message.sent || !message.delivered) return;
+  message.in_use = false;
+  message.next = free_message_;
+  free_message_ = index;
+}
+
+}  // namespace weft::net
