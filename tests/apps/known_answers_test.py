@@ -425,6 +425,13 @@ class Mechanisms(KnownAnswers):
     def test_message_rate(self):
         self.assertAlmostEqual(run("mechanisms/message_rate")["flows"][0]["fct_ns"], 500 + 999 * 500 + 2 * P_NS + 2000, delta=1)
 
+    def test_waiting_of_mixed_sizes_and_bursts(self):
+        residual = (3.125e-3 * 80 ** 2 + 0.78125e-3 * 320 ** 2) / 2
+        small, large = residual / 0.75, residual / (0.75 * 0.5)
+        for name, expected in [("mixed_sizes", residual / 0.5), ("mixed_sizes_by_priority", 0.8 * small + 0.2 * large),
+                               ("bursts", P_NS * (0.5 + 3) / (2 * 0.5))]:
+            self.near(port(run("mechanisms/" + name), "h0->switch0")["mean_wait_ns"], expected, 0.03)
+
     def test_jobs_of_three_periods(self):
         packet, flow = (run("mechanisms/jobs_of_three_periods", "--fidelity", fidelity) for fidelity in ("packet", "flow"))
         self.near(packet["makespan_ns"], flow["makespan_ns"], 0.03)
