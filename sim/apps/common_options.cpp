@@ -69,7 +69,8 @@ plan::Overrides to_overrides(const CommonOptions& options, bool runs_packets) {
     check_choice(options.fidelity, "--fidelity", {"flow", "packet"});
     overrides.fidelity = options.fidelity;
     if (options.fidelity == "packet" && !runs_packets) {
-      throw ConfigError("--fidelity: this command simulates flows; `weft run`, `weft collective` and `weft compare` simulate packets");
+      throw ConfigError(
+          "--fidelity: this command simulates flows; `weft run`, `weft collective` and `weft compare` simulate packets");
     }
   }
   if (!options.grain.empty()) {

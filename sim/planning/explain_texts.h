@@ -13,5 +13,6 @@ namespace weft::plan {
 [[nodiscard]] const std::vector<ModelText>& nccl_algorithm_texts();
 // Congestion controls of packet fidelity.
 [[nodiscard]] const std::vector<ModelText>& congestion_texts();
+[[nodiscard]] const std::vector<ModelText>& packet_texts();
 
 }  // namespace weft::plan

@@ -61,4 +61,30 @@ const std::vector<ModelText>& congestion_texts() {
   return texts;
 }
 
+const std::vector<ModelText>& packet_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"packet"},
+       .title = "packet fidelity: queues, shared switch memory, PFC, ECN, credits, queue pairs",
+       .assumes = "Transfers are messages of queue pairs, one for each path. Packets wait in output queues by priority; "
+                  "switches count "
+                  "them by ingress (pauses) and egress (marks, drops) until their last bit has left. Links inside hosts and "
+                  "InfiniBand "
+                  "have credits. Routes are the flow fidelity's own; spray and adaptive choose for every packet.",
+       .leaves_out =
+           {"packet: TLPs and flits are counted in the bytes on the wire, not simulated one by one; a packet inside a host is "
+            "4 KiB",
+            "packet: memory is not cut into cells; the bits of pause frames and credit updates are not charged to the links",
+            "packet: receivers take packets at line rate and answer at once",
+            "packet: a switch adds up and copies in no time, and members of a group wait for no window",
+            "packet: what is under way when a route changes, on a way that is no more, is lost",
+            "packet: an output behind credits serves its inputs first come, first served, so shares depend on the credits "
+            "held"},
+       .sources = {"network-models §2, §3.6, §4, §7 (K1-K31)"},
+       .files = {"network/packet_level/buffers.h", "network/packet_level/group_transfers.h",
+                 "network/packet_level/packet_fabric.h", "network/packet_level/packet_network.h",
+                 "network/packet_level/packet_routes.h", "network/packet_level/transport.h"}},
+  };
+  return texts;
+}
+
 }  // namespace weft::plan

@@ -111,7 +111,7 @@ class TheProgram(Commands):
         for extra, expected in [
                 (["--set", "nodes"], "--set: expected key.path=value, got 'nodes'"),
                 (["--seed", "-1"], "--seed: expected a whole number of 0 or more, got '-1'"),
-                (["--fidelity", "packet"], "--fidelity: this command simulates flows"),
+                (["--fidelity", "packets"], "--fidelity: "),
                 (["-b", "8X"], "-b: expected a size such as 8, 64K or 4G, got '8X'"),
                 (["-b", "1G", "-e", "1M"], "is below the smallest"),
                 (["-f", "1"], "expected a factor of 2 or more, got 1"),

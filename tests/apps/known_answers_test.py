@@ -272,9 +272,10 @@ class Topologies(KnownAnswers):
     def test_k26_nvswitch_all_to_all(self):
         self.near(run("k26_nvswitch_all_to_all")["points"][0]["time_us"], 7 / 8 * 1e9 / 450e3, 0.01)
         self.near(run("k26_nvl72_all_to_all")["points"][0]["time_us"], 71 / 72 * 1e9 / 900e3, 0.01)
-        result = run("k26_striped_packets")
-        self.near(result["points"][0]["time_us"], 7 / 8 * 64e6 / 450e3, 0.01)
-        self.assertLessEqual(max(p["utilization"] for p in result["ports"]), 1)
+        for name in ("k26_nvswitch_packets", "k26_striped_packets"):
+            result = run(name)
+            self.near(result["points"][0]["time_us"], 7 / 8 * 64e6 / 450e3, 0.01)
+            self.assertLessEqual(max(p["utilization"] for p in result["ports"]), 1)
 
     def test_k27_hybrid_cube_mesh(self):
         doubled = {(0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (4, 7), (5, 6), (6, 7)}
@@ -424,6 +425,13 @@ class Mechanisms(KnownAnswers):
 
     def test_message_rate(self):
         self.assertAlmostEqual(run("mechanisms/message_rate")["flows"][0]["fct_ns"], 500 + 999 * 500 + 2 * P_NS + 2000, delta=1)
+
+    def test_waiting_of_mixed_sizes_and_bursts(self):
+        residual = (3.125e-3 * 80 ** 2 + 0.78125e-3 * 320 ** 2) / 2
+        small, large = residual / 0.75, residual / (0.75 * 0.5)
+        for name, expected in [("mixed_sizes", residual / 0.5), ("mixed_sizes_by_priority", 0.8 * small + 0.2 * large),
+                               ("bursts", P_NS * (0.5 + 3) / (2 * 0.5))]:
+            self.near(port(run("mechanisms/" + name), "h0->switch0")["mean_wait_ns"], expected, 0.03)
 
     def test_jobs_of_three_periods(self):
         packet, flow = (run("mechanisms/jobs_of_three_periods", "--fidelity", fidelity) for fidelity in ("packet", "flow"))

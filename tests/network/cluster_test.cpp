@@ -30,7 +30,7 @@ TEST(ClusterTest, EveryShippedClusterLoadsAndIsOneConnectedWhole) {
 
 TEST(ClusterTest, EveryShippedBoxTakesMoreNodesByOneEdit) {
   for (const std::string& name : yaml_stems({WEFT_SOURCE_DIR "/configs/clusters"})) {
-    if (name.starts_with("fat_tree") || name == "clos_40g") continue;  // their size is that of k, and of the links listed
+    if (name.starts_with("fat_tree") || name.starts_with("clos")) continue;  // their size is that of k, and of the links listed
     const Topology as_shipped = shipped(name).topology;
     const std::size_t one = as_shipped.endpoints().size() / as_shipped.host_count();
     const Cluster three = load(shipped_node(name).with_override("nodes", "3", "test"));

@@ -76,8 +76,8 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
     const std::int32_t packet = wire_size(id, std::max(wire.full_payload, largest));
     const double packet_ps = static_cast<double>(packet) * 8e12 / static_cast<double>(wire.rate);
     const double loop = 2 * static_cast<double>(wire.latency) + static_cast<double>(wire.forward + wire.header) + 4 * packet_ps;
-    const auto bytes = static_cast<std::int64_t>(loop * static_cast<double>(wire.rate) / 8e12);
-    const std::int64_t automatic = blocks_of(bytes) + 2 * blocks_of(packet);
+    const auto packets = static_cast<std::int64_t>(std::ceil(loop / packet_ps));
+    const std::int64_t automatic = (packets + 2) * blocks_of(packet);
     credits_[i].total = is_inside(topology, id) ? automatic : settings.credits.credits.value_or(automatic);
     credits_[i].blocks.fill(credits_[i].total);
   }
@@ -128,15 +128,9 @@ void PacketNetwork::on_event(std::uint64_t payload) {
     case EventKind::kPause:
       set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
       break;
-    case EventKind::kForced: {
-      Port& port = ports_[index];
-      const PriorityMask before = paused(LinkId{index});
-      const auto bits = static_cast<PriorityMask>(extra >> 1);
-      port.forced = static_cast<PriorityMask>((extra & 1) != 0 ? port.forced | bits : port.forced & ~bits);
-      note_pause(index, before);
-      try_start(index);
+    case EventKind::kForced:
+      set_forced(index);
       break;
-    }
     case EventKind::kCredit:
       credits_[index].blocks[extra >> 21] += extra & 0x1F'FFFF;
       try_start(index);

@@ -51,6 +51,10 @@ class PacketNetwork final : private EventTarget {
 
   void add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow);
   void force_pause(const ForcedPause& pause);
+  // Whether the far end of `link` has credits for a packet of `size` at all.
+  [[nodiscard]] bool takes(LinkId link, std::int32_t size) const {
+    return !wires_[link.index()].credits || blocks_of(size) <= credits_[link.index()].total;
+  }
   // What is queued for the link or on its wire is lost, and so is whatever comes.
   void fail(LinkId link);
   void restore(LinkId link);
@@ -167,6 +171,7 @@ class PacketNetwork final : private EventTarget {
   void release(LinkId ingress, int priority, std::int64_t size, std::int64_t came);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
+  void set_forced(std::uint32_t link);
   void note_pause(std::uint32_t link, PriorityMask before);
   void return_credit(LinkId link, int priority, std::int64_t size);
   [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
@@ -193,6 +198,7 @@ class PacketNetwork final : private EventTarget {
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
   bool stamps_ = false;
   std::vector<Rule> rules_;
+  std::vector<ForcedPause> forced_pauses_;
   std::vector<PauseRecord> pauses_;
   std::vector<std::array<std::uint32_t, kPriorities>> open_pauses_;  // index of the record that lasts, by link
   std::optional<Deadlock> deadlock_;

@@ -64,11 +64,26 @@ void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
 }
 
 void PacketNetwork::force_pause(const ForcedPause& pause) {
-  const std::uint32_t bits = pause.priority < 0 ? 0xFFU : priority_bit(pause.priority);
-  schedule(pause.at, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1 | 1U);
+  forced_pauses_.push_back(pause);
+  schedule(pause.at, Phase::kDelivery, EventKind::kForced, pause.link.value());
   if (pause.duration != Duration::max()) {
-    schedule(pause.at + pause.duration, Phase::kDelivery, EventKind::kForced, pause.link.value(), bits << 1);
+    schedule(pause.at + pause.duration, Phase::kDelivery, EventKind::kForced, pause.link.value());
   }
+}
+
+// All forced pauses of the link that last now: they may overlap.
+void PacketNetwork::set_forced(std::uint32_t link) {
+  const Time now = simulator_.now();
+  const PriorityMask before = paused(LinkId{link});
+  PriorityMask forced = 0;
+  for (const ForcedPause& pause : forced_pauses_) {
+    if (pause.link.value() != link || now < pause.at) continue;
+    if (pause.duration != Duration::max() && now >= pause.at + pause.duration) continue;
+    forced |= pause.priority < 0 ? PriorityMask{0xFF} : priority_bit(pause.priority);
+  }
+  ports_[link].forced = forced;
+  note_pause(link, before);
+  try_start(link);
 }
 
 }  // namespace weft::net

@@ -97,6 +97,14 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
   if (own != nullptr && own->payload) payload = own->payload->count();
   pair.payload = static_cast<std::int32_t>(payload);
   pair.full_size = network_.wire_size(pair.reference, pair.payload);
+  for (const LinkId link : path) {
+    const std::int32_t size = network_.wire_size(link, pair.payload);
+    if (!network_.takes(link, size)) {
+      throw ConfigError(
+          fmt::format("link {} has credits for less than one packet of {} B; give it more, or send smaller packets",
+                      topology_.name(link), size));
+    }
+  }
 
   const bool over_fabric = topology_.host_of(footprint.paths[0].source) != topology_.host_of(footprint.paths[0].destination);
   std::shared_ptr<const CongestionFactory> congestion;

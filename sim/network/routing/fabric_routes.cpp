@@ -176,7 +176,10 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
     return;
   }
   if (policy_->spreads()) {
-    for (const LinkId link : candidates) out.push_back({link, 1.0 / static_cast<double>(candidates.size())});
+    // In proportion to what each carries: an even split would leave a wider one idle (network-models K26).
+    double total = 0;
+    for (const LinkId link : candidates) total += topology_->spec(link).capacity();
+    for (const LinkId link : candidates) out.push_back({link, topology_->spec(link).capacity() / total});
     return;
   }
   const std::size_t stride = std::min(static_cast<std::size_t>(std::max(tier, 0)), stride_.size() - 1);

@@ -66,7 +66,8 @@ class FabricRoutes {
   mutable std::vector<std::vector<int>> distances_;
   mutable std::vector<std::vector<LinkId>> sets_;
   mutable std::map<std::vector<LinkId>, std::uint32_t> set_ids_;
-  mutable std::unordered_map<std::uint64_t, std::uint32_t> near_sets_;  // by switch and NIC: a leaf's downlinks, NICs of two leaves
+  mutable std::unordered_map<std::uint64_t, std::uint32_t>
+      near_sets_;  // by switch and NIC: a leaf's downlinks, NICs of two leaves
   // By leaves and by the kinds of the links between them and the NICs, where the policy spreads.
   using SpreadKey = std::array<std::uint32_t, 4>;
   mutable std::map<SpreadKey, RouteFragment> spread_cache_;
