@@ -9,7 +9,7 @@ data=tests/data/h200x4
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-cat > "$folder/profile.yaml" <<'YAML'
+cat > "$folder/start.yaml" <<'YAML'
 kind: profile
 name: h200_sxm
 description: H200 SXM (NVLink 4 through NVSwitch)
@@ -17,29 +17,66 @@ parameters:
   network.nvlink4.efficiency: {value: 0.84, source: assumed}
 YAML
 
-# fit ID KEYS SIZES LOGS...: from the profile so far to the profile so far. Keys are those of collectives.*, unless they begin with a
-# dot. --prior: these logs leave some splits open (base against hop), which then stay near where they were.
+# fit PROFILE ID KEYS SIZES LOGS...: from the profile so far to the profile so far. Keys are those of collectives.*, unless they
+# begin with a dot. --prior: these logs leave some splits open (base against hop), which then stay near where they were.
 fit() {
-  local id=$1 keys=$2 sizes=$3 paths=() logs=()
+  local profile=$folder/$1.yaml id=$2 keys=$3 sizes=$4 paths=() logs=()
   for key in $keys; do
     if [[ $key == .* ]]; then paths+=("${key#.}"); else paths+=("collectives.$key"); fi
   done
-  for log in "${@:4}"; do logs+=("$data/$log.txt"); done
-  "$program" calibrate -q "${logs[@]}" --cluster configs/clusters/h200x4.yaml --profile "$folder/profile.yaml" \
-    --fit "$(IFS=,; echo "${paths[*]}")" --sizes "$sizes" --prior 0.3 --id "$id" --name h200_sxm -o "$folder/next.yaml"
-  mv "$folder/next.yaml" "$folder/profile.yaml"
+  for log in "${@:5}"; do logs+=("$data/$log.txt"); done
+  "$program" calibrate -q "${logs[@]}" --cluster configs/clusters/h200x4.yaml --profile "$profile" \
+    --fit "$(IFS=,; echo "${paths[*]}")" --sizes "$sizes" --prior 0.3 --id "$id" --name h200_sxm -o "$profile.next"
+  mv "$profile.next" "$profile"
 }
 
-fit launch .device.launch.host_cost 8,64,512,4K,16K,64K all_reduce_4gpu_Ring_LL sendrecv_2gpu
-fit ll_rate ll.channel_rate 4M,8M,16M,32M,64M,128M,256M all_reduce_4gpu_Ring_LL
-fit ll "ll.base_latency ll.hop_latency ll.step_gap ll.first_pass ll.thread_exponent" \
-  8,64,512,4K,16K,64K,128K,256K,512K,1M all_reduce_4gpu_threads all_reduce_2gpu_threads
-fit simple ".network.nvlink4.efficiency simple.base_latency simple.hop_latency simple.slice_latency simple.channel_rate
-  simple.channel_latency channels.service_spread" \
-  64,4K,32K,128K,512K,2M,4M,16M,32M,64M,128M,256M,512M,1G all_reduce_4gpu_Ring_Simple all_reduce_2gpu_threads
-fit ll128 "ll128.base_latency ll128.hop_latency ll128.step_gap ll128.first_pass ll128.channel_rate" \
-  8,64,4K,64K,2M,4M,8M,16M,32M,64M,128M,256M,512M,1G all_reduce_4gpu_Ring_LL128
-fit p2p "p2p.base_latency p2p.channel_latency p2p.hop_latency p2p.slice_latency p2p.channel_rate p2p.copy_rate" \
-  128K,256K,512K,1M,2M,4M,8M,16M,32M,64M,128M,256M,512M,1G sendrecv_2gpu
+# merge PROFILES...: all of their parameters, fitted values before assumed ones, and all of their other entries, each once.
+merge() {
+  python3 - "$@" <<'PYTHON'
+import sys
 
-cp "$folder/profile.yaml" configs/profiles/h200_sxm.yaml
+parameters, entries = {}, {}  # entries: section -> first line -> lines
+for path in sys.argv[1:]:
+    section = ""
+    for line in open(path, encoding="utf-8").read().splitlines():
+        if not line.startswith(" "):
+            section = line
+        elif section == "parameters:":
+            key = line.split(":")[0]
+            if key not in parameters or "assumed" in parameters[key]:
+                parameters[key] = line
+        elif not line.startswith("    "):
+            lines = entries.setdefault(section, {})[line] = [line]
+        else:
+            lines.append(line)
+print("kind: profile\nname: h200_sxm\ndescription: H200 SXM (NVLink 4 through NVSwitch)\nparameters:")
+print("\n".join(parameters[key] for key in sorted(parameters)))
+for section, named in entries.items():
+    print(section)
+    for lines in named.values():
+        print("\n".join(lines))
+PYTHON
+}
+
+# What launches and LL cost, and what Simple costs and the links give, tell little of each other.
+cp "$folder/start.yaml" "$folder/ll.yaml"
+cp "$folder/start.yaml" "$folder/simple.yaml"
+{
+  fit ll launch ".device.launch.host_cost channels.launch_cost" 8,64,512,4K,16K,64K,256K,512K \
+    all_reduce_4gpu_Ring_LL sendrecv_2gpu
+  fit ll ll_rate ll.channel_rate 4M,8M,16M,32M,64M,128M,256M all_reduce_4gpu_Ring_LL
+  fit ll ll "ll.base_latency ll.hop_latency ll.step_gap ll.first_pass ll.thread_exponent" \
+    8,64,512,4K,16K,64K,128K,256K,512K,1M all_reduce_4gpu_threads all_reduce_2gpu_threads
+} &
+fit simple simple ".network.nvlink4.efficiency simple.base_latency simple.hop_latency simple.slice_latency simple.copy_rate
+  simple.channel_latency channels.service_spread" \
+  64,4K,32K,128K,512K,2M,8M,32M,128M,512M all_reduce_4gpu_Ring_Simple all_reduce_2gpu_threads
+wait $!
+merge "$folder/ll.yaml" "$folder/simple.yaml" > "$folder/ll128.yaml"
+cp "$folder/ll128.yaml" "$folder/p2p.yaml"
+fit ll128 ll128 "ll128.base_latency ll128.hop_latency ll128.step_gap ll128.first_pass ll128.channel_rate" \
+  8,64,4K,64K,2M,8M,16M,32M,128M,512M all_reduce_4gpu_Ring_LL128 &
+fit p2p p2p "p2p.base_latency p2p.channel_latency p2p.hop_latency p2p.slice_latency p2p.channel_rate p2p.copy_rate" \
+  128K,512K,1M,4M,8M,32M,128M,256M,512M,1G sendrecv_2gpu
+wait $!
+merge "$folder/ll128.yaml" "$folder/p2p.yaml" > configs/profiles/h200_sxm.yaml

@@ -23,7 +23,6 @@ struct ProtocolCosts {
   Duration slice_latency;     // before the bytes of a slice
   Duration empty_slice_latency;
   Duration step_gap;             // from the end of a slice with data to its lane's next one
-  Duration step_occupancy;       // a lane's warps are not free before this has passed since the start of a slice with data
   Bandwidth channel_rate;        // data rate of one thread block with all its threads
   Bandwidth copy_rate;           // the same where a step only receives; 0: channel_rate
   double thread_exponent = 1.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
@@ -59,7 +58,10 @@ extern const ParamGroup<InSwitchCosts> in_switch_costs;
 
 // What all channels of a communicator have in common.
 struct ChannelCosts {
-  double service_spread = 0.2;  // StepCosts::service_spread
+  double service_spread = 0.2;     // StepCosts::service_spread
+  double pcie_share = 1 / 1.2;     // StepCosts::pcie_share
+  Duration host_start = 1'300_ns;  // StepCosts::host_start
+  Duration launch_cost = 30_ns;    // of the host, for each channel of a kernel: NCCL plans them one by one
 };
 extern const ParamGroup<ChannelCosts> channel_costs;
 

@@ -22,9 +22,11 @@ constexpr std::size_t kFewestCalls = 4;
 
 bool has_peer(const Step& step) { return !step.receive_from.empty() || !step.send_to.empty(); }
 
-// -1 to 1 by lane: which CTA sits where on the chip is fixed, so it is no draw of the run's seed.
-double place_of(Rank rank, int channel) {
-  std::uint64_t x = (static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(channel)) + 0x9E37'79B9'7F4A'7C15;
+// -1 to 1 by step: how a link happens to serve a thread block while it runs one step is the same in every run and every call,
+// so it is no draw of the run's seed.
+double service_of(Rank rank, int channel, std::int64_t step) {
+  std::uint64_t x = static_cast<std::uint64_t>(rank) << 44 | static_cast<std::uint64_t>(channel) << 32;
+  x = (x + static_cast<std::uint64_t>(step) + 1) * 0x9E37'79B9'7F4A'7C15;
   x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9;  // splitmix64
   x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EB;
   x ^= x >> 31;
@@ -146,7 +148,6 @@ void Executor::start_chunks() {
     for (int channel = 0; channel < schedule_->channels(); ++channel) {
       first_lane_.push_back(static_cast<std::uint32_t>(lanes_.size()));
       bool talks = false;
-      const double weight = 1.0 + costs_.service_spread * place_of(rank, channel);
       for (int lane = 0; lane < schedule_->lanes(rank, channel); ++lane) {
         Lane& made = lanes_.emplace_back();
         made.rank = rank;
@@ -154,7 +155,6 @@ void Executor::start_chunks() {
         made.lane = lane;
         made.count = schedule_->step_count(rank, channel, lane);
         made.share = schedule_->warp_share(rank, channel, lane);
-        made.weight = weight;
         made.block = block;
         talks = talks || (made.count > 0 && has_peer(schedule_->step(rank, channel, lane, 0)));
       }
@@ -168,7 +168,8 @@ void Executor::start_chunks() {
 void Executor::start_call(Rank rank) {
   Member& member = members_[static_cast<std::size_t>(rank)];
   const Time issued = began_ + launches_.issued(rank, member.call);
-  const Duration wait = std::max(issued - simulator_.now(), Duration{}) + costs_.start;
+  Duration wait = std::max(issued - simulator_.now(), Duration{}) + costs_.start;
+  if (options_.through_host_memory) wait = wait + costs_.host_start;
   member.lanes_left = 0;
   for (std::uint32_t i = member.first_lane; i < member.first_lane + member.lane_count; ++i) {
     lanes_[i].next = 0;
@@ -188,6 +189,7 @@ void Executor::load(std::uint32_t index) {
   lane.step = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next);
   lane.loaded = true;
   lane.slice = 0;
+  lane.weight = 1.0 + costs_.service_spread * service_of(lane.rank, lane.channel, lane.next);
   // Most lanes have the same peers all along; then the connections stay.
   bool changed = lane.next == 0;
   if (changed || !(lane.step.receive_from == before.receive_from) ||
@@ -254,7 +256,6 @@ void Executor::begin_slice(std::uint32_t index) {
   for (const std::uint32_t from : lane.receives) --connections_[from].arrived;
   for (const std::uint32_t to : lane.sends) ++connections_[to].occupied;
   lane.state = LaneState::kBusy;
-  lane.began = simulator_.now();
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
   const Duration before = data > Bytes{} ? costs_.slice : costs_.empty_slice;
   if (before > Duration{}) {
@@ -264,13 +265,24 @@ void Executor::begin_slice(std::uint32_t index) {
   }
 }
 
+// Of the thread block's warps, those of lanes that have a slice in hand.
+double Executor::busy_share(std::uint32_t index) const {
+  const Lane& lane = lanes_[index];
+  double share = 0;
+  for (std::uint32_t i = index - static_cast<std::uint32_t>(lane.lane);
+       i < lanes_.size() && lanes_[i].rank == lane.rank && lanes_[i].channel == lane.channel; ++i) {
+    if (lanes_[i].state == LaneState::kBusy) share += lanes_[i].share;
+  }
+  return std::min(share, 1.0);
+}
+
 void Executor::work(std::uint32_t index) {
   const Lane& lane = lanes_[index];
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
   const bool contributes = lane.step.send_in_switch && lane.step.send_to.size() == 1;
-  const bool moves = lane.step.receive_in_switch || (!lane.step.send_to.empty() && !contributes);
-  const Duration busy = costs_.work(data, lane.share, moves);
-  if (moves) {
+  const bool sends = lane.step.receive_in_switch || (!lane.step.send_to.empty() && !contributes);
+  const Duration busy = costs_.work(data, lane.share, sends, busy_share(index));
+  if (sends || reads_host_memory(lane)) {
     post_slice(index, data, busy);
     return;
   }
@@ -289,10 +301,7 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
   Lane& lane = lanes_[index];
   const Bytes wire = costs_.on_wire(data);
   net::Transfer transfer{.bytes = wire, .weight = lane.weight, .tag = std::uint64_t{index} << 32};
-  if (busy > Duration{}) {
-    transfer.rate_cap =
-        Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(wire.count()) / busy.seconds() * 8.0));
-  }
+  transfer.rate_cap = StepCosts::pace(wire, busy);
   const bool multicast = lane.step.send_in_switch && lane.step.send_to.size() > 1;
   if (lane.step.receive_in_switch || multicast) {
     lane.outstanding = 1;
@@ -316,15 +325,25 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
     return;
   }
   lane.outstanding = static_cast<std::int32_t>(lane.sends.size());
+  for (const std::uint32_t from : lane.receives) lane.outstanding += connections_[from].in_host_memory ? 1 : 0;
+  for (const std::uint32_t from : lane.receives) {
+    if (!connections_[from].in_host_memory) continue;
+    ++messages_;
+    transfer.footprint = connections_[from].read_path;
+    transfer.weight = 1.0;  // one PCIe link serves in turn; it is the many NVLinks that share unequally
+    transfer.tag = std::uint64_t{index} << 32 | kNone;
+    fabric_.post(transfer, *this);
+  }
   for (const std::uint32_t to : lane.sends) {
     ++messages_;
+    transfer.weight = connections_[to].in_host_memory ? 1.0 : lane.weight;
     transfer.footprint = connections_[to].path;
     transfer.extra_latency = hop(to);
     transfer.tag = std::uint64_t{index} << 32 | to;
     fabric_.post(transfer, *this);
     if (!costs_.cut_through) continue;
     const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * lane.share)};
-    const Duration first = costs_.work(std::min(data, pass), lane.share, true);
+    const Duration first = costs_.work(std::min(data, pass), lane.share, true, busy_share(index));
     schedule_event(first + fabric_.footprint(connections_[to].path).latency + hop(to), EventKind::kFirstPass, to);
   }
 }
@@ -363,9 +382,7 @@ void Executor::end_slice(std::uint32_t index) {
     lane.first_follower = kNone;
   }
   // Fewer warps meet sooner.
-  const Duration after =
-      Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(costs_.after_slice.ps())));
-  const Duration gap = std::max(after, costs_.least_slice - (simulator_.now() - lane.began));
+  const Duration gap = Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(costs_.after_slice.ps())));
   if (had_data && gap > Duration{} && lane.next < lane.count) {
     schedule_event(gap, EventKind::kLaneContinue, index);
     return;
@@ -436,7 +453,8 @@ void Executor::arrive(std::uint32_t connection) {
 }
 
 void Executor::on_source_free(TransferId, std::uint64_t tag) {
-  if (grain_ == Grain::kFluid || costs_.rendezvous) return;
+  const bool is_read = static_cast<std::uint32_t>(tag) == kNone;
+  if (grain_ == Grain::kFluid || costs_.rendezvous || is_read) return;
   const auto index = static_cast<std::uint32_t>(tag >> 32);
   if (--lanes_[index].outstanding > 0) return;
   end_slice(index);
@@ -454,7 +472,10 @@ void Executor::on_delivered(TransferId, std::uint64_t tag) {
     return;
   }
   const auto to = static_cast<std::uint32_t>(tag);
-  if ((to & kManyConnections) != 0) {
+  const bool is_read = to == kNone;
+  if (is_read) {
+    // What a lane reads it has when it is here, not when it has left the memory.
+  } else if ((to & kManyConnections) != 0) {
     const std::uint32_t list = to & ~kManyConnections;
     for (const std::uint32_t each : deliveries_[list]) arrive(each);
     free_deliveries_.push_back(list);
@@ -462,7 +483,7 @@ void Executor::on_delivered(TransferId, std::uint64_t tag) {
     arrive(to);
   }
   const auto index = static_cast<std::uint32_t>(tag >> 32);
-  if (costs_.rendezvous && --lanes_[index].outstanding == 0) end_slice(index);
+  if ((costs_.rendezvous || is_read) && --lanes_[index].outstanding == 0) end_slice(index);
   drain();
   finish_if_done();
 }
@@ -470,89 +491,6 @@ void Executor::on_delivered(TransferId, std::uint64_t tag) {
 void Executor::on_aborted(TransferId, std::uint64_t) {
   // Failures are not injected into collectives yet; a transfer of ours that ends so is a bug.
   throw InternalError("a collective's transfer was aborted");
-}
-
-// What a switch adds up crosses each member's links once and the head's once; so does what it copies.
-FootprintId Executor::switch_path(const Lane& lane) {
-  net::Footprint joined;
-  const auto add = [&](Rank from, Rank to) {
-    if (from == to) return;
-    const net::Footprint& one = fabric_.footprint(path(from, to, lane.channel));
-    joined.paths.insert(joined.paths.end(), one.paths.begin(), one.paths.end());
-    joined.usages.insert(joined.usages.end(), one.usages.begin(), one.usages.end());
-    joined.latency = std::max(joined.latency, one.latency);
-    joined.fill = std::max(joined.fill, one.fill);
-    joined.fill_packet = std::max(joined.fill_packet, one.fill_packet);
-  };
-  if (lane.step.receive_in_switch) {
-    for (const Rank from : lane.step.receive_from) add(from, lane.rank);
-  }
-  if (lane.step.send_in_switch) {
-    for (const Rank to : lane.step.send_to) add(lane.rank, to);
-  } else {
-    for (const Rank to : lane.step.send_to) add(lane.rank, to);
-  }
-  std::ranges::sort(joined.usages, {}, [](const Usage& usage) { return usage.resource; });
-  std::vector<Usage> once;
-  for (const Usage& usage : joined.usages) {
-    if (once.empty() || once.back().resource != usage.resource) {
-      once.push_back(usage);
-    } else {
-      once.back().usage = std::max(once.back().usage, usage.usage);
-    }
-  }
-  joined.usages = std::move(once);
-  return fabric_.add_footprint(std::move(joined));
-}
-
-Transport Executor::transport(Rank from, Rank to) const {
-  if (communicator_.node_of(from) != communicator_.node_of(to)) return Transport::kNet;
-  if (options_.through_host_memory) return Transport::kHost;
-  return router_.path_class(communicator_.device(from), communicator_.device(to)) <= net::PathClass::kNvb ? Transport::kNvlink
-                                                                                                          : Transport::kHost;
-}
-
-net::Footprint Executor::route(Rank from, Rank to, int channel) const {
-  const DeviceId source = communicator_.device(from);
-  const DeviceId destination = communicator_.device(to);
-  const net::FlowKey key{static_cast<std::uint64_t>(channel)};
-  if (!options_.through_host_memory || transport(from, to) != Transport::kHost) {
-    return router_.route(source, destination, key);
-  }
-  // The sender writes into host memory near the receiver, which reads it from there (nccl-model §6.2).
-  const std::optional<DeviceId> memory = router_.host_memory(destination);
-  if (!memory) return router_.route(source, destination, key);
-  net::Footprint both = router_.route(source, *memory, key);
-  const net::Footprint down = router_.route(*memory, destination, key);
-  const Duration latency = both.latency + down.latency;
-  both.couple(down);
-  both.latency = latency;
-  return both;
-}
-
-FootprintId Executor::path(Rank from, Rank to, int channel) {
-  // The channel is the flow's entropy: one queue pair per connection, so ECMP may take another path for another channel.
-  const std::uint64_t key =
-      (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
-  const auto found = paths_.find(key);
-  if (found != paths_.end()) return found->second;
-  const FootprintId made = fabric_.add_footprint(route(from, to, channel));
-  paths_.emplace(key, made);
-  return made;
-}
-
-std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
-  const std::uint64_t key = (static_cast<std::uint64_t>(from) << 41) | (static_cast<std::uint64_t>(to) << 17) |
-                            (static_cast<std::uint64_t>(channel) << 1) | static_cast<std::uint64_t>(index);
-  const auto [found, inserted] = connection_ids_.emplace(key, static_cast<std::uint32_t>(connections_.size()));
-  if (inserted) {
-    Connection& made = connections_.emplace_back();
-    made.from = from;
-    made.to = to;
-    if (from != to) made.path = path(from, to, channel);
-    made.transport = transport(from, to);
-  }
-  return found->second;
 }
 
 std::string Executor::blocked() const {

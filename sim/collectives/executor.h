@@ -12,6 +12,9 @@
 // Where data carry their flags (LL, LL128), a slice starts as soon as the first pass of what it receives is there, and ends no
 // sooner than the last.
 //
+// Through host memory a message is two transfers: the sender writes, and once told so the receiver reads, in a step of its own
+// lane that may send at the same time (nccl-model §6.2).
+//
 // Model: a lane that follows another sends at the pace of its own warps and links even where data come in more slowly; only its
 // end waits. A contribution to a reduction in a switch costs its sender nothing: the head pulls all copies in one transfer
 // (nccl-model §3.4).
@@ -85,6 +88,8 @@ class Executor final : private net::TransferListener, private EventTarget {
     Rank from = 0;
     Rank to = 0;
     FootprintId path;
+    FootprintId read_path;  // through host memory: from there to the receiver, which moves the data itself
+    bool in_host_memory = false;
     Transport transport = Transport::kNvlink;
     std::int32_t arrived = 0;        // there, or with cut-through begun, and not yet claimed by a slice
     std::int32_t whole = 0;          // delivered whole, and not yet consumed
@@ -124,7 +129,6 @@ class Executor final : private net::TransferListener, private EventTarget {
     std::int32_t slice = 0;
     std::int32_t block = 0;        // among the rank's thread blocks that talk to a peer, in channel order
     std::int32_t outstanding = 0;  // transfers that the lane waits for
-    Time began;                    // of its slice
     std::int64_t next = 0;         // step
     std::int64_t count = 0;
     double share = 1.0;   // of the thread block's warps
@@ -159,6 +163,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] bool can_start(std::uint32_t index);
   [[nodiscard]] std::uint32_t lane_index(Rank rank, int channel, int lane) const;
   void begin_slice(std::uint32_t index);
+  [[nodiscard]] double busy_share(std::uint32_t index) const;
   void work(std::uint32_t index);
   void post_slice(std::uint32_t index, Bytes data, Duration busy);
   void end_slice(std::uint32_t index);
@@ -171,11 +176,19 @@ class Executor final : private net::TransferListener, private EventTarget {
   void wake(std::uint32_t& lane);
   void drain();
   void finish_if_done();
+
+  // Ways, executor_paths.cpp.
   FootprintId switch_path(const Lane& lane);
   std::uint32_t connection(Rank from, Rank to, int channel, int index);
   FootprintId path(Rank from, Rank to, int channel);
   [[nodiscard]] net::Footprint route(Rank from, Rank to, int channel) const;
+  // Halves of a way through host memory.
+  [[nodiscard]] net::Footprint write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const;
+  [[nodiscard]] net::Footprint read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const;
   [[nodiscard]] Transport transport(Rank from, Rank to) const;
+  // Where NCCL keeps what `from` sends to `to` in host memory: that memory.
+  [[nodiscard]] std::optional<DeviceId> memory_between(Rank from, Rank to) const;
+  [[nodiscard]] bool reads_host_memory(const Lane& lane) const;
 
   // Fluid grain, executor_fluid.cpp.
   struct EdgeTime {

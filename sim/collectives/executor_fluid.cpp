@@ -108,18 +108,22 @@ void Executor::start_fluid() {
     Duration extra = latency_of(flow, alone ? nothing : demand, first) + costs_.start + flow.channel * costs_.channel_start;
     if (last_index >= 0) {
       const Step last = schedule_->step(last_rank, flow.channel, 0, last_index);
-      if (!last.receive_from.empty() && last.send_to.empty())
-        extra = extra + (flow.copies - 1) * costs_.work(flow.step_bytes, 1.0, false) + costs_.work(last.bytes, 1.0, false);
+      if (!last.receive_from.empty() && last.send_to.empty()) {
+        Duration copy = costs_.work(flow.step_bytes, 1.0, false);
+        // What lies in host memory is read over links, not copied.
+        if (memory_between(flow.edges.back().from, last_rank)) {
+          const EdgeTime read = edge_time(flow, flow.edges.size() - 1, demand);
+          copy = std::max(copy, Duration::from_ps(static_cast<std::int64_t>(read.drain)));
+        }
+        extra = extra + (flow.copies - 1) * copy + costs_.work(last.bytes, 1.0, false);
+      }
     }
     net::Transfer transfer{.footprint = fabric_.add_footprint(std::move(coupled)),
                            .bytes = costs_.on_wire(flow.bytes),
                            .kind = net::TransferKind::kCoupled,
                            .extra_latency = extra,
                            .tag = static_cast<std::uint64_t>(i)};
-    if (const Duration busy = costs_.work(flow.step_bytes, 1.0, true); busy > Duration{}) {
-      transfer.rate_cap = Bandwidth::from_bits_per_second(
-          static_cast<std::int64_t>(static_cast<double>(costs_.on_wire(flow.step_bytes).count()) / busy.seconds() * 8.0));
-    }
+    transfer.rate_cap = StepCosts::pace(costs_.on_wire(flow.step_bytes), costs_.work(flow.step_bytes, 1.0, true));
     ++messages_;
     fabric_.post(transfer, *this);
   }

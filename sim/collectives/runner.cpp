@@ -69,6 +69,17 @@ nccl::Chosen custom_choice(const msccl::Program& program) {
   return chosen;
 }
 
+// Channels on which some rank has work; ranks differ little, so the first stands for all.
+std::int64_t used_channels(const Schedule& schedule) {
+  std::int64_t used = 0;
+  for (int channel = 0; channel < schedule.channels(); ++channel) {
+    bool works = false;
+    for (int lane = 0; lane < schedule.lanes(0, channel); ++lane) works = works || schedule.step_count(0, channel, lane) > 0;
+    if (works) ++used;
+  }
+  return used;
+}
+
 // A loop of calls is simulated as long as it has no more than this many steps; above, one call stands for all.
 constexpr std::uint64_t kLoopMessages = 40'000;
 
@@ -168,11 +179,12 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, Collective kind
   return costs_.of(chosen.choice.protocol, chosen.choice.warps, chain || chosen.choice.algorithm != "ring", false);
 }
 
-LaunchPlan CollectiveRunner::launches(const nccl::Chosen& chosen, const RunOptions& options, std::uint64_t messages) const {
+LaunchPlan CollectiveRunner::launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
+                                      std::uint64_t messages) const {
   LaunchPlan plan;
   if (chosen.kernel == nccl::Kernel::kTextbook) return plan;
   plan.ranks_per_thread = options.launches_per_thread;
-  plan.launch = launch_.host_cost;
+  plan.launch = launch_cost;
   if (options.cuda_graph) plan.graph_launch = options.iterations * launch_.graph_kernel_cost;
   const std::uint64_t affordable = kLoopMessages / std::max<std::uint64_t>(messages, 1);
   plan.iterations = static_cast<int>(std::clamp<std::uint64_t>(affordable, 1, static_cast<std::uint64_t>(options.iterations)));
@@ -240,11 +252,13 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.notes = std::move(chosen.notes);
 
   const StepCosts costs = costs_of(chosen, call.kind);
-  if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_.host_cost;
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
   const std::unique_ptr<Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
+  // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
+  const Duration launch_cost = launch_.host_cost + used_channels(*schedule) * costs_.channels.launch_cost;
+  if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_cost;
 
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
@@ -268,7 +282,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (result.grain == Grain::kClosedForm) {
     run_closed_form(*opened.communicator, costs, result);
   } else {
-    LaunchPlan plan = launches(chosen, options, messages);
+    LaunchPlan plan = launches(chosen, options, launch_cost, messages);
     // Of a large call at packet fidelity one is simulated, and its time is that of each in the loop.
     const bool many_packets = machine_.packets != nullptr && call.bytes.count() > kLoopPacketBytes / ranks();
     if (result.grain == Grain::kFluid || many_packets) plan.iterations = 1;

@@ -103,7 +103,8 @@ class CollectiveRunner final : private ExecutorListener {
   };
   Opened& open(const nccl::View* view, int channels);
   [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, Collective kind) const;
-  [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, std::uint64_t messages) const;
+  [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
+                                    std::uint64_t messages) const;
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,
                 const RunOptions& options, CollectiveResult& result);
   void run_closed_form(const Communicator& communicator, const StepCosts& costs, CollectiveResult& result) const;

@@ -20,7 +20,12 @@ Bytes StepCosts::slice_bytes(Bytes chunk, int index) const {
 
 Bytes StepCosts::on_wire(Bytes data) const { return Bytes{(data.count() * wire_bytes + per_data_bytes - 1) / per_data_bytes}; }
 
-Duration StepCosts::work(Bytes data, double share, bool sends) const {
+Bandwidth StepCosts::pace(Bytes wire, Duration busy) {
+  if (busy <= Duration{}) return {};
+  return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(wire.count()) / busy.seconds() * 8.0));
+}
+
+Duration StepCosts::work(Bytes data, double share, bool sends, double busy_share) const {
   const Bandwidth whole = !sends && copy_rate > Bandwidth{} ? copy_rate : rate;
   if (whole <= Bandwidth{} || data.count() == 0) return {};
   const double rate_of_lane = whole.bytes_per_ps() * share;
@@ -30,6 +35,7 @@ Duration StepCosts::work(Bytes data, double share, bool sends) const {
     const double of_lane = static_cast<double>(pass.count()) * share;
     const double passes = amount / of_lane;
     amount = (passes <= 1 ? passes * first_pass : std::ceil(passes) - 1 + first_pass) * of_lane;
+    if (busy_share < 1.0) amount *= std::pow(busy_share, thread_exponent);
   }
   return Duration::from_ps(static_cast<std::int64_t>(std::ceil(amount / rate_of_lane)));
 }

@@ -20,28 +20,32 @@ struct StepCosts {
   // `channel_start` later.
   Duration start = {};
   Duration channel_start = {};
+  // What the start costs more where ranks talk through host memory.
+  Duration host_start = {};
   // From the last byte to the moment the receiver acts on it, beyond the path's own latency; by transport.
   std::array<Duration, 3> hop = {};
-  // Of a slice, before its bytes; of an empty one instead; of one with bytes, from its end to the lane's next slice; and the
-  // least time from its start to the next.
+  // Of a slice, before its bytes; of an empty one instead; of one with bytes, from its end to the lane's next slice.
   Duration slice = {};
   Duration empty_slice = {};
   Duration after_slice = {};
-  Duration least_slice = {};
   // Data a whole thread block moves; 0: no limit. `copy_rate` is of steps that send nothing; 0: as `rate`.
   Bandwidth rate = {};
   Bandwidth copy_rate = {};
   // Threads move data in whole passes of this; 0: in any amount. The first pass of a slice costs this share of the others.
   Bytes pass = {};
   double first_pass = 1.0;
+  // Where a share s of a block's warps is busy, a pass of each takes s^exponent of the time: warps wait less for each other.
+  double thread_exponent = 0.0;
   // Bytes on the wire per byte of data: flags of LL and LL128.
   std::int64_t wire_bytes = 1;
   std::int64_t per_data_bytes = 1;
+  // Share of a PCIe link's rate that loads and stores of thread blocks reach in host memory.
+  double pcie_share = 1.0;
   int slots = 2;   // slices a connection holds that the receiver has not taken
   int slices = 1;  // of a chunk, as far as each has `min_slice` bytes
   Bytes min_slice = {};
-  // Links serve channels unequally, by up to this share either way, so that channels which start in phase drift apart
-  // (nccl-calibration-notes, advice 5).
+  // Links serve the blocks that share them unequally, step by step, by up to this share either way, so that channels which
+  // start in phase drift apart (nccl-calibration-notes, advice 5).
   double service_spread = 0.0;
   // Data carry their own flags (LL, LL128), so a receiver follows the sender pass by pass instead of waiting for a whole slice.
   bool cut_through = false;
@@ -51,8 +55,11 @@ struct StepCosts {
   // Data of slice `index` of a chunk.
   [[nodiscard]] Bytes slice_bytes(Bytes chunk, int index) const;
   [[nodiscard]] Bytes on_wire(Bytes data) const;
-  // Time a lane with `share` of the thread block's warps is busy with `data`.
-  [[nodiscard]] Duration work(Bytes data, double share, bool sends) const;
+  // Rate of `wire` bytes that keep warps busy for so long; 0, no limit, where they cost nothing.
+  [[nodiscard]] static Bandwidth pace(Bytes wire, Duration busy);
+  // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,
+  // are.
+  [[nodiscard]] Duration work(Bytes data, double share, bool sends, double busy_share = 1.0) const;
   // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
   [[nodiscard]] Duration message_overhead(Transport transport) const;
 };

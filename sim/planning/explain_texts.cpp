@@ -284,9 +284,10 @@ const std::vector<ModelText>& collective_texts() {
            "for "
            "LL and LL128, and shares the links; a step that only receives costs the thread block time but no link. LL and "
            "LL128 "
-           "are passed on as they come in, Simple slice by slice. Links serve channels unequally by a fixed draw, so that "
-           "channels which start in phase drift apart. Kernels start in the order in which host threads or a graph launch them "
-           "and queue behind the kernel before; the loop of calls is run until its pace is steady.",
+           "are passed on as they come in, Simple slice by slice. Through host memory the sender writes and, once told, the "
+           "receiver reads. Links serve channels unequally, step by step, so that channels which start in phase drift apart. A "
+           "launch costs the host more for each channel with work. Kernels start in the order in which host threads or a graph "
+           "launch them and queue behind the kernel before; the loop of calls is run until its pace is steady.",
        .leaves_out =
            {"a lane that follows another sends at the pace of its own warps and links even where data come in more "
             "slowly; only its end waits",

@@ -19,10 +19,10 @@ using weft::testing::TableSchedule;
 // `ranks` hosts on one switch, 1 GB/s each way: 1000 bytes a microsecond.
 class Switch final : private ExecutorListener {
  public:
-  explicit Switch(int ranks)
+  explicit Switch(int ranks, int channels = 1)
       : topology_{testing::star(ranks, Bandwidth::from_bytes_per_second(1'000'000'000), 0_ns)},
         machine_{topology_, "spray", 1},
-        communicator_{topology_, topology_.endpoints(), rank_order_rings(ranks, 1)},
+        communicator_{topology_, topology_.endpoints(), rank_order_rings(ranks, channels)},
         executor_{machine_.simulator, machine_.fabric, machine_.router, communicator_} {}
 
   Duration run(const Schedule& schedule, const StepCosts& costs, const LaunchPlan& launches = {}) {
@@ -185,6 +185,26 @@ TEST(ExecutorLoopTest, ThreadBlocksStartOneAfterAnother) {
   StepCosts costs = kPlain;
   costs.start = 3_us;
   EXPECT_EQ(one.run(stream(1), costs), 4_us);
+}
+
+// Links serve now one channel better, now the other. Over many messages that evens out: no channel is left to end alone, at a
+// rate that its thread block limits.
+TEST(ExecutorLoopTest, UnequalServiceCostsNoBandwidth) {
+  Switch one{2, 2};
+  TableSchedule table{2, 2};
+  constexpr int kMessages = 400;
+  for (const int channel : {0, 1}) {
+    for (int i = 0; i < kMessages; ++i) {
+      table.lane(0, channel).push_back(sends(1, Bytes{1000}));
+      table.lane(1, channel).push_back(receives(0, Bytes{1000}));
+    }
+  }
+  StepCosts costs = kPlain;
+  costs.service_spread = 0.5;
+  costs.rate = Bandwidth::from_bytes_per_second(600'000'000);
+  costs.copy_rate = Bandwidth::from_bytes_per_second(100'000'000'000);
+  // 800 messages of 1 us; a channel that were always served better by half would end early and leave 133 of them at 0.6 GB/s.
+  EXPECT_NEAR(one.run(table, costs).us(), 2 * kMessages, 0.02 * 2 * kMessages);
 }
 
 TEST(ExecutorLoopTest, AStepWaitsForTheProgressOfAnotherLane) {

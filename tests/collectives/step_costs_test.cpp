@@ -52,6 +52,20 @@ TEST(StepCostsTest, BeyondTheFirstPassesAreWhole) {
   EXPECT_EQ(costs.work(8_KiB, 0.5, true), 3'500_ns);  // four passes of 2 KiB, each at half the rate
 }
 
+// Where only the warps of one lane have work, its passes are shorter: a quarter of the warps at an exponent of 1/2 takes half
+// the time of a full block's pass.
+TEST(StepCostsTest, PassesAreShorterWhileOtherLanesWait) {
+  const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(4'096'000'000), .pass = 4_KiB, .thread_exponent = 0.5};
+  EXPECT_EQ(costs.work(4_KiB, 0.25, true), 4_us);  // four passes of 1 KiB, of 1 us each
+  EXPECT_EQ(costs.work(4_KiB, 0.25, true, 1.0), 4_us);
+  EXPECT_EQ(costs.work(4_KiB, 0.25, true, 0.25), 2_us);
+}
+
+TEST(StepCostsTest, PaceIsBytesOverTheTimeTheyTake) {
+  EXPECT_EQ(StepCosts::pace(Bytes{3000}, 2_us), Bandwidth::from_bytes_per_second(1'500'000'000));
+  EXPECT_EQ(StepCosts::pace(Bytes{3000}, Duration{}), Bandwidth{});
+}
+
 // One process with four GPUs launches each rank's kernel in turn, call after call; threads launch side by side; a graph of the
 // whole loop is launched once a rank.
 TEST(LaunchPlanTest, ThreadsLaunchOneKernelAfterAnother) {

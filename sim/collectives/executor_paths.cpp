@@ -1,0 +1,124 @@
+// Which ways the executor's messages take: directly, through host memory or by a switch that adds up and copies.
+#include <algorithm>
+
+#include "sim/collectives/executor.h"
+
+namespace weft::coll {
+namespace {
+
+// Of a read's bytes, what its requests take: a header of about 30 bytes for the 128 that a warp's loads ask for. Thread blocks
+// of an H200 that read or write pinned host memory over PCIe 5 x16 reach 51 GB/s; where they do both, 42 GB/s each way.
+constexpr double kRequestShare = 30.0 / 128.0;
+
+}  // namespace
+
+// What a switch adds up crosses each member's links once and the head's once; so does what it copies.
+FootprintId Executor::switch_path(const Lane& lane) {
+  net::Footprint joined;
+  const auto add = [&](Rank from, Rank to) {
+    if (from == to) return;
+    const net::Footprint& one = fabric_.footprint(path(from, to, lane.channel));
+    joined.paths.insert(joined.paths.end(), one.paths.begin(), one.paths.end());
+    joined.usages.insert(joined.usages.end(), one.usages.begin(), one.usages.end());
+    joined.latency = std::max(joined.latency, one.latency);
+    joined.fill = std::max(joined.fill, one.fill);
+    joined.fill_packet = std::max(joined.fill_packet, one.fill_packet);
+  };
+  if (lane.step.receive_in_switch) {
+    for (const Rank from : lane.step.receive_from) add(from, lane.rank);
+  }
+  for (const Rank to : lane.step.send_to) add(lane.rank, to);
+  std::ranges::sort(joined.usages, {}, [](const Usage& usage) { return usage.resource; });
+  std::vector<Usage> once;
+  for (const Usage& usage : joined.usages) {
+    if (once.empty() || once.back().resource != usage.resource) {
+      once.push_back(usage);
+    } else {
+      once.back().usage = std::max(once.back().usage, usage.usage);
+    }
+  }
+  joined.usages = std::move(once);
+  return fabric_.add_footprint(std::move(joined));
+}
+
+Transport Executor::transport(Rank from, Rank to) const {
+  if (communicator_.node_of(from) != communicator_.node_of(to)) return Transport::kNet;
+  if (options_.through_host_memory) return Transport::kHost;
+  return router_.path_class(communicator_.device(from), communicator_.device(to)) <= net::PathClass::kNvb ? Transport::kNvlink
+                                                                                                          : Transport::kHost;
+}
+
+// With P2P off, the FIFO lies in host memory near the receiver (nccl-model §6.2).
+std::optional<DeviceId> Executor::memory_between(Rank from, Rank to) const {
+  if (!options_.through_host_memory || from == to || transport(from, to) != Transport::kHost) return std::nullopt;
+  return router_.host_memory(communicator_.device(to));
+}
+
+bool Executor::reads_host_memory(const Lane& lane) const {
+  return std::ranges::any_of(lane.receives, [&](std::uint32_t from) { return connections_[from].in_host_memory; });
+}
+
+net::Footprint Executor::write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const {
+  net::Footprint write = router_.route(writer, memory, flow);
+  for (Usage& usage : write.usages) usage.usage /= costs_.pcie_share;
+  return write;
+}
+
+// Requests take room on the way to the memory.
+net::Footprint Executor::read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const {
+  net::Footprint read = router_.route(memory, reader, flow);
+  net::Footprint requests = router_.route(reader, memory, flow);
+  for (Usage& usage : read.usages) usage.usage /= costs_.pcie_share;
+  for (Usage& usage : requests.usages) usage.usage *= kRequestShare / costs_.pcie_share;
+  read.couple(requests);
+  return read;
+}
+
+// All of the way, written and read at once where it leads through host memory: for flows without steps.
+net::Footprint Executor::route(Rank from, Rank to, int channel) const {
+  const DeviceId source = communicator_.device(from);
+  const DeviceId destination = communicator_.device(to);
+  const net::FlowKey key{static_cast<std::uint64_t>(channel)};
+  const std::optional<DeviceId> memory = memory_between(from, to);
+  if (!memory) return router_.route(source, destination, key);
+  net::Footprint both = write_route(source, *memory, key);
+  const net::Footprint down = read_route(*memory, destination, key);
+  const Duration latency = both.latency + down.latency;
+  both.couple(down);
+  both.latency = latency;
+  return both;
+}
+
+FootprintId Executor::path(Rank from, Rank to, int channel) {
+  // The channel is the flow's entropy: one queue pair per connection, so ECMP may take another path for another channel.
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
+  const auto found = paths_.find(key);
+  if (found != paths_.end()) return found->second;
+  const FootprintId made = fabric_.add_footprint(route(from, to, channel));
+  paths_.emplace(key, made);
+  return made;
+}
+
+std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
+  const std::uint64_t key = (static_cast<std::uint64_t>(from) << 41) | (static_cast<std::uint64_t>(to) << 17) |
+                            (static_cast<std::uint64_t>(channel) << 1) | static_cast<std::uint64_t>(index);
+  const auto [found, inserted] = connection_ids_.emplace(key, static_cast<std::uint32_t>(connections_.size()));
+  if (inserted) {
+    Connection& made = connections_.emplace_back();
+    made.from = from;
+    made.to = to;
+    made.transport = transport(from, to);
+    const net::FlowKey flow{static_cast<std::uint64_t>(channel)};
+    if (const std::optional<DeviceId> memory = memory_between(from, to)) {
+      made.in_host_memory = true;
+      made.path = fabric_.add_footprint(write_route(communicator_.device(from), *memory, flow));
+      made.read_path = fabric_.add_footprint(read_route(*memory, communicator_.device(to), flow));
+    } else if (from != to) {
+      made.path = path(from, to, channel);
+    }
+  }
+  return found->second;
+}
+
+}  // namespace weft::coll

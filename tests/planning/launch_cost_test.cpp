@@ -1,0 +1,33 @@
+// What launching a collective costs the host, on the shipped cluster.
+#include <gtest/gtest.h>
+
+#include "sim/collectives/costs.h"
+#include "sim/collectives/runner.h"
+#include "sim/network/device.h"
+#include "sim/planning/scenario.h"
+
+namespace weft::plan {
+namespace {
+
+using namespace coll;
+using namespace literals;
+
+// One host thread launches for both GPUs; a kernel of n channels costs it the kernel's share and n times a channel's.
+TEST(LaunchCostTest, ALaunchCostsTheHostMoreForEachChannelWithWork) {
+  Diagnostics diagnostics;
+  const net::Cluster cluster = load_cluster(WEFT_SOURCE_DIR "/configs/clusters/h200x4.yaml", {}, diagnostics);
+  Machine machine{cluster.topology, cluster.routing, 1};
+  CollectiveRunner runner{machine, cluster.profile, cluster.topology.endpoints()};
+  const Duration of_kernel = cluster.profile.get(net::launch_timings).host_cost;
+  const Duration of_channel = cluster.profile.get(channel_costs).launch_cost;
+  RunOptions options;
+  options.launches_per_thread = 2;
+  const auto launch = [&](Collective kind, Bytes bytes) { return runner.run({.kind = kind, .bytes = bytes}, options).launch; };
+  EXPECT_EQ(launch(Collective::kAllReduce, 8_B), 2 * (of_kernel + of_channel));
+  EXPECT_EQ(launch(Collective::kAllReduce, 16_MiB), 2 * (of_kernel + 24 * of_channel));
+  // A send of 256 KiB goes out in 64 KiB parts, each on a channel of its own (nccl-model §3.6); the communicator has 32.
+  EXPECT_EQ(launch(Collective::kSendRecv, 256_KiB), 2 * (of_kernel + 4 * of_channel));
+}
+
+}  // namespace
+}  // namespace weft::plan
