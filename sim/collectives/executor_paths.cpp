@@ -71,6 +71,7 @@ net::Footprint Executor::read_route(DeviceId memory, DeviceId reader, const net:
   for (Usage& usage : read.usages) usage.usage /= costs_.pcie_share;
   for (Usage& usage : requests.usages) usage.usage *= kRequestShare / costs_.pcie_share;
   read.couple(requests);
+  read.paths.resize(1);  // packets carry the data; what their requests take is not charged there
   return read;
 }
 
