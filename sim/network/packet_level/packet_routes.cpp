@@ -17,7 +17,9 @@ PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::
 
 RouteId PacketRoutes::add(const PathEnds& ends) {
   Route route{.ends = ends};
-  WEFT_CHECK(explore(route));
+  if (!explore(route)) {
+    throw ConfigError("no route for packets from " + topology_.name(ends.source) + " to " + topology_.name(ends.destination));
+  }
   routes_.push_back(route);
   return static_cast<RouteId>(routes_.size() - 1);
 }
