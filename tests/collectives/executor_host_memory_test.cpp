@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "sim/collectives/communicator.h"
 #include "sim/collectives/executor.h"
-#include "sim/collectives/ring_order.h"
 #include "sim/collectives/runner.h"
 #include "tests/support/schedules.h"
 #include "tests/support/topologies.h"
