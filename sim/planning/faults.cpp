@@ -95,11 +95,7 @@ struct Reader {
 
 }  // namespace
 
-Duration pause_time(std::int64_t quanta, Bandwidth rate) {
-  const Int128 bit_picoseconds = static_cast<Int128>(quanta) * 512 * 1'000'000'000'000;
-  const Int128 bps = rate.bits_per_second();
-  return Duration::from_ps(static_cast<std::int64_t>((bit_picoseconds + bps - 1) / bps));
-}
+Duration pause_time(std::int64_t quanta, Bandwidth rate) { return transmission_time(quanta * Bytes{512 / 8}, rate); }
 
 Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::size_t flows, std::string_view fidelity) {
   using Read = void (Reader::*)(ParamReader&);

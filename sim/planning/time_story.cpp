@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "sim/planning/flow_summary.h"
 #include "sim/planning/json_writer.h"
@@ -54,14 +56,12 @@ std::string time_story(const coll::Machine& machine, const work::Workload& workl
       "{:.1f} % sharing and waiting",
       *slowest, machine.topology.name(item.from), machine.topology.name(item.to), us_text(taken), percent(bytes),
       percent(latency), percent(rest));
+  std::set<std::string> on_path;
+  for (const Usage& usage : path.usages) on_path.insert(machine.topology.name(LinkId{usage.resource.value()}));
   const PortResult* busiest = nullptr;
   const PortResult* paused = nullptr;
   for (const PortResult& port : ports) {
-    const bool on_path = std::ranges::any_of(path.usages, [&](const Usage& usage) {
-      return usage.resource.index() < machine.topology.link_count() &&
-             machine.topology.name(LinkId{usage.resource.value()}) == port.name;
-    });
-    if (!on_path) continue;
+    if (!on_path.contains(port.name)) continue;
     if (busiest == nullptr || port.utilization > busiest->utilization) busiest = &port;
     if (port.paused > Duration{} && (paused == nullptr || port.paused > paused->paused)) paused = &port;
   }

@@ -8,7 +8,7 @@ namespace weft::net {
 namespace {
 
 constexpr std::uint32_t kNone = 0xFFFF'FFFF;
-constexpr std::int64_t kPayload = 4096;  // of a packet in a host; links count their own headers in it
+constexpr std::int64_t kPayload = kDefaultPayload;  // links count their own headers in it
 // Events: the next packet of a message is due; the last one has been sent; the message is delivered.
 constexpr std::uint64_t kSent = std::uint64_t{1} << 32;
 constexpr std::uint64_t kDelivered = std::uint64_t{2} << 32;

@@ -11,6 +11,9 @@
 
 namespace weft::net {
 
+// Of a packet's payload where no link of the fabric says otherwise: inside hosts.
+inline constexpr std::int32_t kDefaultPayload = 4096;
+
 using PacketId = std::uint32_t;
 inline constexpr PacketId kNoPacket = 0xFFFF'FFFF;
 inline constexpr std::uint64_t kBitPicoseconds = 8'000'000'000'000;  // a byte's bits times the picoseconds of a second

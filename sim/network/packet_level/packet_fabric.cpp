@@ -9,17 +9,18 @@
 namespace weft::net {
 namespace {
 
-bool wants_telemetry(const PacketSettings& settings) {
-  return settings.transport.congestion != nullptr && settings.transport.congestion->needs().telemetry;
+bool wants_telemetry(const std::shared_ptr<const CongestionFactory>& congestion) {
+  return congestion != nullptr && congestion->needs().telemetry;
 }
 
 }  // namespace
 
 PacketFabric::PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed)
     : settings_{settings},
-      network_{std::make_unique<PacketNetwork>(simulator, router.topology(), settings_, seed, wants_telemetry(settings_))},
+      network_{std::make_unique<PacketNetwork>(simulator, router.topology(), settings_, seed)},
       transport_{std::make_unique<Transport>(simulator, *network_, router, settings_, seed)} {
   network_->set_endpoints(*transport_);
+  if (wants_telemetry(settings_.transport.congestion)) network_->stamp_telemetry();
 }
 
 PacketFabric::~PacketFabric() = default;
@@ -74,7 +75,7 @@ void PacketFabric::check_conservation() const {
 }
 
 void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transport) {
-  if (transport.congestion != nullptr && transport.congestion->needs().telemetry) network_->stamp_telemetry();
+  if (wants_telemetry(transport.congestion)) network_->stamp_telemetry();
   transport_->set_transport(flow, transport);
 }
 

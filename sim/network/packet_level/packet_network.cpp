@@ -10,24 +10,16 @@
 namespace weft::net {
 namespace {
 
-constexpr Bytes kLargestPayload{4096};  // of a packet where nothing else is said
-
 bool is_fabric_switch(const Topology& topology, DeviceId device) { return topology.kind(device) == DeviceKind::kSwitch; }
-
-bool is_inside(const Topology& topology, LinkId link) {
-  const Link& ends = topology.link(link);
-  return topology.host_of(ends.from) >= 0 && topology.host_of(ends.from) == topology.host_of(ends.to);
-}
 
 // Where a lost packet is not the switches' doing, flow control is by credits: inside hosts, and on InfiniBand.
 bool has_credits(const Topology& topology, LinkId link, const CreditSettings& settings) {
-  return is_inside(topology, link) || settings.enabled || topology.spec(link).type == "infiniband";
+  return is_inside_host(topology, link) || settings.enabled || topology.spec(link).type == "infiniband";
 }
 
 }  // namespace
 
-PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed,
-                             bool telemetry)
+PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed)
     : simulator_{simulator},
       topology_{topology},
       settings_{settings},
@@ -37,8 +29,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
       ports_(topology.link_count()),
       wires_(topology.link_count()),
       counters_(topology.link_count()),
-      queued_(topology.link_count(), 0),
-      stamps_{telemetry} {
+      queued_(topology.link_count(), 0) {
   bool any_credits = false;
   for (std::size_t i = 0; i < wires_.size(); ++i) {
     const LinkId id = LinkId::from_index(i);
@@ -51,7 +42,6 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
     wire.forward = forwarding.latency.ps();
     wire.header = transmission_time(forwarding.header, spec.rate).ps();
     wire.cut_through = !forwarding.store_and_forward;
-    wire.from = link.from.value();
     wire.to = link.to.value();
     wire.switch_ahead = is_fabric_switch(topology, link.to) ||
                         (topology.kind(link.to) == DeviceKind::kNic && is_fabric_switch(topology, link.from));
@@ -62,10 +52,14 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
     wire.full_size = 0;
     wire.full_size = wire_size(id, wire.full_payload);
   }
-  if (settings.switches.scheduling == Scheduling::kDwrr) deficits_.resize(wires_.size());
+  if (settings.switches.scheduling == Scheduling::kDwrr) {
+    deficits_.resize(wires_.size());
+    const double least = *std::ranges::min_element(settings.switches.weights);
+    std::ranges::transform(settings.switches.weights, shares_.begin(), [&](double weight) { return weight / least; });
+  }
   if (!any_credits) return;
   // Packets are those of the fabric inside hosts too, however small the TLPs and flits are that they stand for.
-  const auto largest = static_cast<std::int32_t>(settings.transport.payload.value_or(kLargestPayload).count());
+  const auto largest = static_cast<std::int32_t>(settings.transport.payload.value_or(Bytes{kDefaultPayload}).count());
   credits_.resize(wires_.size());
   for (std::size_t i = 0; i < wires_.size(); ++i) {
     const Wire& wire = wires_[i];
@@ -78,7 +72,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
     const double loop = 2 * static_cast<double>(wire.latency) + static_cast<double>(wire.forward + wire.header) + 4 * packet_ps;
     const auto packets = static_cast<std::int64_t>(std::ceil(loop / packet_ps));
     const std::int64_t automatic = (packets + 2) * blocks_of(packet);
-    credits_[i].total = is_inside(topology, id) ? automatic : settings.credits.credits.value_or(automatic);
+    credits_[i].total = is_inside_host(topology, id) ? automatic : settings.credits.credits.value_or(automatic);
     credits_[i].blocks.fill(credits_[i].total);
   }
 }
@@ -167,6 +161,13 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet) {
     drop(packet, link);
     return;
   }
+  append(link, packet);
+  if (!port.busy) try_start(link);
+}
+
+void PacketNetwork::append(std::uint32_t link, PacketId packet) {
+  Port& port = ports_[link];
+  Packet& p = packets_[packet];
   p.at = simulator_.now();
   p.next = kNoPacket;
   Queue& queue = port.queues[p.priority];
@@ -179,23 +180,15 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet) {
   queue.tail = packet;
   change_queue(link, p.priority, p.size);
   if (settings_.ecn.at_enqueue) mark(link, p, queue.bytes);
-  if (!port.busy) try_start(link);
 }
 
 bool PacketNetwork::prefetch(std::uint32_t link, int priority) {
   const PacketId packet = endpoints_->pull(LinkId{link}, priority);
-  Port& port = ports_[link];
   if (packet == kNoPacket) {
-    port.offered &= static_cast<PriorityMask>(~priority_bit(priority));
+    ports_[link].offered &= static_cast<PriorityMask>(~priority_bit(priority));
     return false;
   }
-  Packet& p = packets_[packet];
-  p.at = simulator_.now();
-  p.next = kNoPacket;
-  Queue& queue = port.queues[static_cast<std::size_t>(priority)];
-  queue.head = queue.tail = packet;
-  port.waiting |= priority_bit(priority);
-  change_queue(link, priority, p.size);
+  append(link, packet);
   return true;
 }
 
@@ -228,8 +221,6 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
   }
   if (able == 0) return -1;
   auto& deficits = deficits_[link];
-  const auto& weights = settings_.switches.weights;
-  const double least = *std::ranges::min_element(weights);
   while (true) {
     const auto turn = static_cast<std::size_t>(port.turn);
     if ((able & priority_bit(port.turn)) != 0) {
@@ -242,7 +233,7 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
       deficits[turn] = 0;
     }
     port.turn = static_cast<std::uint8_t>((port.turn + 1) % kPriorities);
-    if ((able & priority_bit(port.turn)) != 0) deficits[port.turn] += weights[port.turn] / least * wires_[link].full_size;
+    if ((able & priority_bit(port.turn)) != 0) deficits[port.turn] += shares_[port.turn] * wires_[link].full_size;
   }
 }
 
@@ -380,17 +371,17 @@ void PacketNetwork::arrival(std::uint32_t link) {
   ++p.hop;
   const bool at_end = endpoints_->destination(p).value() == wires_[link].to;
   if (!rules_.empty() && ruled_out(p, link, at_end)) {
-    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    return_credit(LinkId{link}, p.priority, p.size);
     drop(packet, link);
     return;
   }
   if (at_end) {
-    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
-    endpoints_->receive(packet, LinkId{link});
+    return_credit(LinkId{link}, p.priority, p.size);
+    endpoints_->receive(packet);
     return;
   }
   if (is_of_group(p.kind)) {
-    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    return_credit(LinkId{link}, p.priority, p.size);
     endpoints_->in_switch(packet, DeviceId{wires_[link].to});
     return;
   }
@@ -401,7 +392,7 @@ void PacketNetwork::pass_on(PacketId packet, std::uint32_t link) {
   Packet& p = packets_[packet];
   const LinkId out = endpoints_->route(p, DeviceId{wires_[link].to});
   if (!out.valid()) {  // no way from here any more
-    if (wires_[link].credits) return_credit(LinkId{link}, p.priority, p.size);
+    return_credit(LinkId{link}, p.priority, p.size);
     drop(packet, link);
     return;
   }
@@ -422,7 +413,7 @@ void PacketNetwork::join(LinkId out, PacketId packet) {
     const Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, ports_[out.index()].queues[p.priority].bytes);
     if (admission.pause) send_pause(in, p.priority, true);
     if (!admission.accepted) {
-      if (wires_[in.index()].credits) return_credit(in, p.priority, came);
+      return_credit(in, p.priority, came);
       drop(packet, in.value());
       return;
     }
@@ -433,12 +424,12 @@ void PacketNetwork::join(LinkId out, PacketId packet) {
 // A packet that came over `ingress` has left the device, or was lost there. Its credits are those of the bytes that it took on
 // the way in, which links with other headers do not share.
 void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std::int64_t came) {
-  const Wire& wire = wires_[ingress.index()];
-  if (wire.switch_ahead && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
-  if (wire.credits) return_credit(ingress, priority, came);
+  if (wires_[ingress.index()].switch_ahead && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
+  return_credit(ingress, priority, came);
 }
 
 void PacketNetwork::return_credit(LinkId link, int priority, std::int64_t size) {
+  if (!wires_[link.index()].credits) return;
   const Wire& back = wires_[topology_.link(link).twin.index()];
   const auto bits = static_cast<std::uint64_t>(settings_.credits.update.count()) * kBitPicoseconds;
   const Duration travel = Duration::from_ps(static_cast<std::int64_t>(bits / back.rate) + back.latency);
@@ -480,15 +471,6 @@ std::span<const HopTelemetry> PacketNetwork::telemetry(PacketId packet) const {
   const std::size_t first = packet * kMaxTelemetryHops;
   if (!stamps_ || packets_[packet].stamps == 0) return {};
   return {telemetry_.data() + first, packets_[packet].stamps};
-}
-
-void PacketNetwork::copy_telemetry(PacketId from, PacketId to) {
-  if (!stamps_) return;
-  packets_[to].stamps = packets_[from].stamps;
-  const std::size_t needed = packets_.capacity() * kMaxTelemetryHops;
-  if (telemetry_.size() < needed) telemetry_.resize(needed);
-  std::copy_n(telemetry_.begin() + static_cast<std::ptrdiff_t>(from * kMaxTelemetryHops), packets_[from].stamps,
-              telemetry_.begin() + static_cast<std::ptrdiff_t>(to * kMaxTelemetryHops));
 }
 
 RandomStream& PacketNetwork::random(std::uint32_t link) {

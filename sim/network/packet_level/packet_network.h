@@ -28,12 +28,17 @@ namespace weft::net {
 
 class Transport;
 
+// Of a link whose ends are devices of one host.
+[[nodiscard]] inline bool is_inside_host(const Topology& topology, LinkId link) {
+  const Link& ends = topology.link(link);
+  return topology.host_of(ends.from) >= 0 && topology.host_of(ends.from) == topology.host_of(ends.to);
+}
+
 class PacketNetwork final : private EventTarget {
  public:
   static constexpr std::size_t kMaxTelemetryHops = 8;
 
-  PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed,
-                bool telemetry);
+  PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed);
   void set_endpoints(Transport& endpoints) { endpoints_ = &endpoints; }
 
   // Switches stamp telemetry into data packets from now on.
@@ -69,7 +74,6 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] const std::vector<PauseRecord>& pauses() const { return pauses_; }
   [[nodiscard]] std::uint64_t hops() const { return hops_; }
   [[nodiscard]] std::span<const HopTelemetry> telemetry(PacketId packet) const;
-  void copy_telemetry(PacketId from, PacketId to);
   // Priorities of the link that may not send now.
   [[nodiscard]] PriorityMask paused(LinkId link) const {
     return static_cast<PriorityMask>(ports_[link.index()].paused | ports_[link.index()].forced);
@@ -117,7 +121,6 @@ class PacketNetwork final : private EventTarget {
     std::int64_t forward = 0;  // ps: the far device's own latency, where it passes packets on
     std::int64_t header = 0;   // ps to take in what cut-through needs
     std::uint32_t to = 0;
-    std::uint32_t from = 0;
     std::int32_t full_payload = 0;
     std::int32_t full_size = 0;
     bool cut_through = false;   // at the far device
@@ -160,6 +163,7 @@ class PacketNetwork final : private EventTarget {
   // Bytes that a packet took on a link that it came over.
   [[nodiscard]] std::int32_t size_over(LinkId link, const Packet& packet) const;
   void check_for_deadlock();
+  void append(std::uint32_t link, PacketId packet);
   bool prefetch(std::uint32_t link, int priority);
   void start(std::uint32_t link, int priority);
   void put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end);
@@ -173,6 +177,7 @@ class PacketNetwork final : private EventTarget {
   void set_paused(std::uint32_t link, int priority, bool on);
   void set_forced(std::uint32_t link);
   void note_pause(std::uint32_t link, PriorityMask before);
+  // To the sender of `link`, where it needs any.
   void return_credit(LinkId link, int priority, std::int64_t size);
   [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
   void drop(PacketId packet, std::uint32_t link);
@@ -194,6 +199,7 @@ class PacketNetwork final : private EventTarget {
   std::vector<std::int64_t> queued_;
   std::vector<Credits> credits_;
   std::vector<std::array<double, kPriorities>> deficits_;  // where the scheduler needs them
+  std::array<double, kPriorities> shares_{};               // weights, the least one 1
   std::vector<std::optional<RandomStream>> random_;
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
   bool stamps_ = false;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
 
 namespace weft::net {
 
@@ -15,7 +16,18 @@ class SelectiveRepeat {
   explicit SelectiveRepeat(std::int64_t reordering = 0) : reordering_{reordering} {}
 
   // Receiver: takes a packet in. True: it is new. Afterwards all below expected() have arrived.
-  bool receive(std::int64_t sequence) { return take(sequence, received_, expected_); }
+  bool receive(std::int64_t sequence) {
+    if (sequence < expected_) return false;
+    const auto at = static_cast<std::size_t>(sequence - expected_);
+    if (received_.size() <= at) received_.resize(at + 1, false);
+    if (received_[at]) return false;
+    received_[at] = true;
+    while (!received_.empty() && received_.front()) {
+      received_.pop_front();
+      ++expected_;
+    }
+    return true;
+  }
   [[nodiscard]] std::int64_t expected() const { return expected_; }
 
   // Sender: `sequence` has arrived, as have all below `below`. What was sent earlier than it by more than the
@@ -23,16 +35,15 @@ class SelectiveRepeat {
   bool acknowledge(std::int64_t below, std::int64_t sequence) {
     while (first_ < below) pop();
     if (sequence < first_) return false;
-    const bool is_new = (slot(sequence) & kAcked) == 0;
-    slot(sequence) |= kAcked;
+    const bool is_new = !std::exchange(is_acked(sequence), true);
     const std::int64_t past = sequence - reordering_;
     for (std::int64_t s = std::max(first_, judged_); s < past; ++s) {
-      if ((slot(s) & kAcked) == 0) lost_.push_back(s);
+      if (!is_acked(s)) lost_.push_back(s);
     }
     judged_ = std::max(judged_, past);
     for (; !again_.empty() && again_.front().next <= past; again_.pop_front()) {
       const std::int64_t s = again_.front().sequence;
-      if (s >= first_ && (slot(s) & kAcked) == 0) lost_.push_back(s);
+      if (s >= first_ && !is_acked(s)) lost_.push_back(s);
     }
     return is_new;
   }
@@ -41,13 +52,13 @@ class SelectiveRepeat {
     lost_.clear();
     again_.clear();
     for (std::int64_t s = first_; s < end; ++s) {
-      if ((slot(s) & kAcked) == 0) lost_.push_back(s);
+      if (!is_acked(s)) lost_.push_back(s);
     }
     judged_ = end;
   }
   // The next one to send again.
   [[nodiscard]] std::optional<std::int64_t> peek_lost() {
-    while (!lost_.empty() && (lost_.front() < first_ || (slot(lost_.front()) & kAcked) != 0)) lost_.pop_front();
+    while (!lost_.empty() && (lost_.front() < first_ || is_acked(lost_.front()))) lost_.pop_front();
     return lost_.empty() ? std::nullopt : std::optional{lost_.front()};
   }
   // It is sent now; `next` has never been.
@@ -57,36 +68,22 @@ class SelectiveRepeat {
   }
 
  private:
-  static constexpr std::uint8_t kAcked = 1;
-
-  static bool take(std::int64_t sequence, std::deque<bool>& there, std::int64_t& expected) {
-    if (sequence < expected) return false;
-    const auto at = static_cast<std::size_t>(sequence - expected);
-    if (there.size() <= at) there.resize(at + 1, false);
-    if (there[at]) return false;
-    there[at] = true;
-    while (!there.empty() && there.front()) {
-      there.pop_front();
-      ++expected;
-    }
-    return true;
-  }
-  std::uint8_t& slot(std::int64_t sequence) {
+  bool& is_acked(std::int64_t sequence) {
     const auto at = static_cast<std::size_t>(sequence - first_);
-    if (sent_.size() <= at) sent_.resize(at + 1, 0);
-    return sent_[at];
+    if (acked_.size() <= at) acked_.resize(at + 1, false);
+    return acked_[at];
   }
   void pop() {
-    if (!sent_.empty()) sent_.pop_front();
+    if (!acked_.empty()) acked_.pop_front();
     ++first_;
   }
 
   std::int64_t reordering_;
   std::deque<bool> received_;  // from expected_ on
   std::int64_t expected_ = 0;
-  std::deque<std::uint8_t> sent_;  // from first_ on
-  std::int64_t first_ = 0;         // all below are acknowledged
-  std::int64_t judged_ = 0;        // below it, loss has been decided
+  std::deque<bool> acked_;   // from first_ on
+  std::int64_t first_ = 0;   // all below are acknowledged
+  std::int64_t judged_ = 0;  // below it, loss has been decided
   std::deque<std::int64_t> lost_;
   struct Again {
     std::int64_t sequence;

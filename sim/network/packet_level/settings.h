@@ -53,7 +53,6 @@ struct PfcSettings {
   // Of a pause frame on the wire; it waits for the packet in transmission on its way back. 0: neither, it just propagates.
   Bytes frame{0};
   Duration response = {};  // from a pause frame's arrival until the sender heeds it
-  Duration duration = {};  // pause time of one frame, renewed while it lasts; 0: until XON (65535 quanta refreshed)
   // A queue paused for as long as this is looked at for deadlock.
   Duration deadlock_after = Duration::from_us(1'000);
 };

@@ -10,10 +10,10 @@
 namespace weft::net {
 namespace {
 
-constexpr std::int32_t kDefaultPayload = 4096;  // where no link of the fabric says otherwise
-constexpr std::int64_t kReordering = 256;       // packets, where each finds its own way
+constexpr std::int64_t kReordering = 256;  // packets, where each finds its own way
 
 }  // namespace
+
 Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router& router, const PacketSettings& settings,
                      std::uint64_t seed)
     : simulator_{simulator},
@@ -39,7 +39,7 @@ FootprintId Transport::add_footprint(Footprint footprint) {
 
 void Transport::set_transport(FootprintId flow, const FlowTransport& transport) {
   WEFT_CHECK(pair_of_[flow.index()] == kNone);
-  overrides_.emplace_back(flow, transport);
+  overrides_.insert_or_assign(flow, transport);
 }
 
 std::uint32_t Transport::queue_pair(FootprintId flow) {
@@ -79,18 +79,14 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
   QueuePair& pair = *made;
   pair.footprint = id;
   pair.route = routes_.add({footprint.paths[0].source, footprint.paths[0].destination, {entropy}});
-  const FlowTransport* own = nullptr;
-  for (const auto& [flow, transport] : overrides_) {
-    if (flow == id) own = &transport;
-  }
+  const auto found = overrides_.find(id);
+  const FlowTransport* own = found == overrides_.end() ? nullptr : &found->second;
   choose_links(pair);
   const std::vector<LinkId> path = routes_.sample(pair.route);
   std::int64_t payload = std::numeric_limits<std::int32_t>::max();
   for (const LinkId link : path) {
     pair.back_propagation += topology_.spec(topology_.link(link).twin).latency;
-    const Link& ends = topology_.link(link);
-    const bool inside = topology_.host_of(ends.from) >= 0 && topology_.host_of(ends.from) == topology_.host_of(ends.to);
-    if (!inside) payload = std::min(payload, topology_.spec(link).packet.count());
+    if (!is_inside_host(topology_, link)) payload = std::min(payload, topology_.spec(link).packet.count());
   }
   if (payload == std::numeric_limits<std::int32_t>::max()) payload = kDefaultPayload;
   if (settings_.transport.payload) payload = settings_.transport.payload->count();
@@ -320,11 +316,7 @@ void Transport::on_event(std::uint64_t payload) {
       timeout(index);
       break;
     case EventKind::kCnp:
-      ++pairs_[index]->counters.cnps;
-      if (pairs_[index]->congestion != nullptr) {
-        pairs_[index]->congestion->advance(simulator_.now());
-        pairs_[index]->congestion->on_cnp(simulator_.now());
-      }
+      receive_cnp(*pairs_[index]);
       break;
   }
 }

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   // A packet of a group is at a switch of its tree. It is the transport's now.
   void in_switch(PacketId packet, DeviceId device) { groups_.in_switch(packet, device); }
   // A packet has reached its end. It is the transport's now.
-  void receive(PacketId packet, LinkId over);
+  void receive(PacketId packet);
   // The last bit of a message's last packet has left its source.
   void message_left(std::uint32_t flow, std::uint32_t message);
   // A packet is lost; it is destroyed afterwards.
@@ -165,12 +166,13 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void pace(QueuePair& pair, std::int32_t size, std::int32_t payload, double rate_cap);
   [[nodiscard]] std::int32_t payload_of(const Message& message, std::int64_t sequence) const;
 
-  void receive_data(PacketId packet, LinkId over);
-  void accept(const Packet& packet, LinkId over);
+  void receive_data(PacketId packet);
+  void accept(const Packet& packet);
   void answer(PacketId packet, PacketKind kind, std::int64_t sequence, std::int32_t sack);
   void notify(const Packet& packet);
   void send_control(PacketId packet, AckMode mode, std::int32_t size);
   void receive_control(PacketId packet);
+  void receive_cnp(QueuePair& pair);
   void acknowledge(std::uint32_t flow, std::int64_t below, const Packet& packet, PacketId id);
   void advance_acked(QueuePair& pair, std::int64_t below);
   void rewind(std::uint32_t flow);
@@ -193,7 +195,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   GroupTransfers groups_;
   std::vector<Footprint> footprints_;
   std::vector<std::uint32_t> pair_of_;  // by footprint
-  std::vector<std::pair<FootprintId, FlowTransport>> overrides_;
+  std::map<FootprintId, FlowTransport> overrides_;
   std::vector<std::unique_ptr<QueuePair>> pairs_;
   std::vector<Ends> ends_;  // by queue pair; apart, because every hop of every packet asks
   std::vector<Message> messages_;

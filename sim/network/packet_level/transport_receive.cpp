@@ -14,18 +14,18 @@ constexpr std::int32_t kNoSack = -1;
 
 }  // namespace
 
-void Transport::receive(PacketId id, LinkId over) {
+void Transport::receive(PacketId id) {
   const PacketKind kind = network_.packets()[id].kind;
   if (is_of_group(kind)) {
     groups_.receive(id);
   } else if (kind == PacketKind::kData) {
-    receive_data(id, over);
+    receive_data(id);
   } else {
     receive_control(id);
   }
 }
 
-void Transport::receive_data(PacketId id, LinkId over) {
+void Transport::receive_data(PacketId id) {
   const Packet packet = network_.packets()[id];
   QueuePair& pair = *pairs_[packet.flow];
   if (packet.marked) notify(packet);
@@ -64,10 +64,10 @@ void Transport::receive_data(PacketId id, LinkId over) {
   } else {
     network_.packets().destroy(id);
   }
-  if (is_new) accept(packet, over);
+  if (is_new) accept(packet);
 }
 
-void Transport::accept(const Packet& packet, LinkId /*over*/) {
+void Transport::accept(const Packet& packet) {
   QueuePair& pair = *pairs_[packet.flow];
   pair.counters.delivered_wire_bytes += packet.size;
   Message& message = messages_[packet.message];
@@ -145,11 +145,7 @@ void Transport::receive_control(PacketId id) {
       rewind(packet.flow);
       break;
     case PacketKind::kCnp:
-      ++pair.counters.cnps;
-      if (pair.congestion != nullptr) {
-        pair.congestion->advance(now);
-        pair.congestion->on_cnp(now);
-      }
+      receive_cnp(pair);
       break;
     case PacketKind::kData:
     case PacketKind::kReduce:
@@ -158,6 +154,13 @@ void Transport::receive_control(PacketId id) {
   }
   network_.packets().destroy(id);
   offer(packet.flow);
+}
+
+void Transport::receive_cnp(QueuePair& pair) {
+  ++pair.counters.cnps;
+  if (pair.congestion == nullptr) return;
+  pair.congestion->advance(simulator_.now());
+  pair.congestion->on_cnp(simulator_.now());
 }
 
 void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet& packet, PacketId id) {

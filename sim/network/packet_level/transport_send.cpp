@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 
 namespace weft::net {
+
 std::int64_t Transport::next_packet(const QueuePair& pair) {
   return pair.selective == nullptr ? pair.next : pair.selective->peek_lost().value_or(pair.next);
 }
