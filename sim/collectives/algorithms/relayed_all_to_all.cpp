@@ -137,4 +137,26 @@ Step RelayedAllToAll::step(Rank rank, int channel, int lane, std::int64_t index)
   return step;
 }
 
+namespace {
+
+class RelayedAlgorithm final : public Algorithm {
+ public:
+  explicit RelayedAlgorithm(RelayPlace place) : place_{place} {}
+
+  [[nodiscard]] bool supports(Collective collective) const override { return collective == Collective::kAllToAll; }
+  [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
+                                               const Choice& choice) const override {
+    WEFT_CHECK(supports(call.kind));
+    WEFT_CHECK(choice.channels <= communicator.channels());
+    return std::make_unique<RelayedAllToAll>(communicator, call, choice, place_);
+  }
+
+ private:
+  RelayPlace place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Algorithm> make_relayed_all_to_all(RelayPlace place) { return std::make_unique<RelayedAlgorithm>(place); }
+
 }  // namespace weft::coll

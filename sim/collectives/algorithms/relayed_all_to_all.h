@@ -10,8 +10,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/node_layout.h"
 #include "sim/collectives/algorithms/parts.h"
 #include "sim/collectives/schedule.h"
@@ -60,5 +62,8 @@ class RelayedAllToAll final : public Schedule {
   std::vector<std::vector<Rank>> send_peers_;  // by rank
   std::vector<std::vector<Rank>> receive_peers_;
 };
+
+// The algorithm whose relays stand at `place`.
+[[nodiscard]] std::unique_ptr<Algorithm> make_relayed_all_to_all(RelayPlace place);
 
 }  // namespace weft::coll

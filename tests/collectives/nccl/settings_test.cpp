@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/core/error.h"
+#include "tests/collectives/nccl/setting_error.h"
 
 namespace weft::coll::nccl {
 namespace {
@@ -12,42 +12,32 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string error_of(const char* key, const char* value) {
-  try {
-    Settings settings;
-    settings.set(key, value);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(NcclSettingsTest, TakesValuesInTheirRange) {
-  EXPECT_EQ(error_of("NTHREADS", "64"), "no error");
-  EXPECT_EQ(error_of("NTHREADS", "512"), "no error");
-  EXPECT_EQ(error_of("NCCL_LL128_NTHREADS", "160"), "no error");
-  EXPECT_EQ(error_of("MIN_NCHANNELS", "64"), "no error");
-  EXPECT_EQ(error_of("BUFFSIZE", "0x400000"), "no error");
-  EXPECT_EQ(error_of("THREAD_THRESHOLDS", "8 8 64 32 8 64"), "no error");
-  EXPECT_EQ(error_of("P2P_LEVEL", "SYS"), "no error");
+  EXPECT_EQ(setting_error("NTHREADS", "64"), "no error");
+  EXPECT_EQ(setting_error("NTHREADS", "512"), "no error");
+  EXPECT_EQ(setting_error("NCCL_LL128_NTHREADS", "160"), "no error");
+  EXPECT_EQ(setting_error("MIN_NCHANNELS", "64"), "no error");
+  EXPECT_EQ(setting_error("BUFFSIZE", "0x400000"), "no error");
+  EXPECT_EQ(setting_error("THREAD_THRESHOLDS", "8 8 64 32 8 64"), "no error");
+  EXPECT_EQ(setting_error("P2P_LEVEL", "SYS"), "no error");
 }
 
 TEST(NcclSettingsTest, RefusesValuesOutsideAndSaysWhatItExpects) {
-  EXPECT_THAT(error_of("NTHREADS", "32"), HasSubstr("NCCL_NTHREADS: expected a number of threads from 64 to 512"));
-  EXPECT_THAT(error_of("NTHREADS", "100"), HasSubstr("a multiple of 32, got '100'"));
-  EXPECT_THAT(error_of("NTHREADS", "544"), HasSubstr("got '544'"));
-  EXPECT_THAT(error_of("MAX_NCHANNELS", "0"), HasSubstr("expected a number of channels from 1 to 64, got '0'"));
-  EXPECT_THAT(error_of("MAX_NCHANNELS", "65"), HasSubstr("got '65'"));
-  EXPECT_THAT(error_of("BUFFSIZE", "4MB"), HasSubstr("expected a number of bytes"));
-  EXPECT_THAT(error_of("NVLS_ENABLE", "yes"), HasSubstr("expected 0, 1 or 2"));
-  EXPECT_THAT(error_of("THREAD_THRESHOLDS", "8,8,64"), HasSubstr("separated by blanks"));
-  EXPECT_THAT(error_of("THREAD_THRESHOLDS", "1 2 3 4 5 6 7"), HasSubstr("up to six"));
-  EXPECT_THAT(error_of("P2P_LEVEL", "NODE"), HasSubstr("LOC, NVL, PIX, PXB, PHB, SYS"));
+  EXPECT_THAT(setting_error("NTHREADS", "32"), HasSubstr("NCCL_NTHREADS: expected a number of threads from 64 to 512"));
+  EXPECT_THAT(setting_error("NTHREADS", "100"), HasSubstr("a multiple of 32, got '100'"));
+  EXPECT_THAT(setting_error("NTHREADS", "544"), HasSubstr("got '544'"));
+  EXPECT_THAT(setting_error("MAX_NCHANNELS", "0"), HasSubstr("expected a number of channels from 1 to 64, got '0'"));
+  EXPECT_THAT(setting_error("MAX_NCHANNELS", "65"), HasSubstr("got '65'"));
+  EXPECT_THAT(setting_error("BUFFSIZE", "4MB"), HasSubstr("expected a number of bytes"));
+  EXPECT_THAT(setting_error("NVLS_ENABLE", "yes"), HasSubstr("expected 0, 1 or 2"));
+  EXPECT_THAT(setting_error("THREAD_THRESHOLDS", "8,8,64"), HasSubstr("separated by blanks"));
+  EXPECT_THAT(setting_error("THREAD_THRESHOLDS", "1 2 3 4 5 6 7"), HasSubstr("up to six"));
+  EXPECT_THAT(setting_error("P2P_LEVEL", "NODE"), HasSubstr("LOC, NVL, PIX, PXB, PHB, SYS"));
 }
 
 TEST(NcclSettingsTest, NamesTheNearestVariable) {
-  EXPECT_THAT(error_of("NTHREAD", "64"), HasSubstr("unknown NCCL variable 'NCCL_NTHREAD'"));
-  EXPECT_THAT(error_of("NTHREAD", "64"), HasSubstr("did you mean 'NCCL_NTHREADS'?"));
+  EXPECT_THAT(setting_error("NTHREAD", "64"), HasSubstr("unknown NCCL variable 'NCCL_NTHREAD'"));
+  EXPECT_THAT(setting_error("NTHREAD", "64"), HasSubstr("did you mean 'NCCL_NTHREADS'?"));
 }
 
 TEST(NcclSettingsTest, ReadsNumbers) {

@@ -9,6 +9,7 @@
 
 #include "sim/core/error.h"
 #include "tests/collectives/nccl/golden_file.h"
+#include "tests/collectives/nccl/setting_error.h"
 
 namespace weft::coll::nccl {
 namespace {
@@ -217,24 +218,14 @@ TEST(TuningModelTest, OneRankHasNothingToChoose) {
   EXPECT_EQ(model.select(Collective::kAllReduce, 1_MiB).reason, "one rank: a copy at most");
 }
 
-std::string list_error(const char* key, const char* value) {
-  try {
-    Settings settings;
-    settings.set(key, value);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(ChoiceListTest, RefusesUnknownWordsWithTheNearest) {
-  EXPECT_THAT(list_error("ALGO", "Rnig"), HasSubstr("NCCL_ALGO=Rnig: 'Rnig' is no algorithm"));
-  EXPECT_THAT(list_error("ALGO", "Rnig"), HasSubstr("did you mean 'Ring'?"));
-  EXPECT_THAT(list_error("PROTO", "LL,LL12"), HasSubstr("did you mean 'LL128'?"));
-  EXPECT_THAT(list_error("ALGO", "allreduc:ring"), HasSubstr("did you mean 'AllReduce'?"));
-  EXPECT_THAT(list_error("ALGO", "alltoall:ring"), HasSubstr("'alltoall' is no collective that NCCL tunes"));
-  EXPECT_THAT(list_error("ALGO", "^"), HasSubstr("is no algorithm"));
-  EXPECT_EQ(list_error("ALGO", "NVLS_TREE,collnetdirect"), "no error");
+  EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("NCCL_ALGO=Rnig: 'Rnig' is no algorithm"));
+  EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("did you mean 'Ring'?"));
+  EXPECT_THAT(setting_error("PROTO", "LL,LL12"), HasSubstr("did you mean 'LL128'?"));
+  EXPECT_THAT(setting_error("ALGO", "allreduc:ring"), HasSubstr("did you mean 'AllReduce'?"));
+  EXPECT_THAT(setting_error("ALGO", "alltoall:ring"), HasSubstr("'alltoall' is no collective that NCCL tunes"));
+  EXPECT_THAT(setting_error("ALGO", "^"), HasSubstr("is no algorithm"));
+  EXPECT_EQ(setting_error("ALGO", "NVLS_TREE,collnetdirect"), "no error");
 }
 
 }  // namespace

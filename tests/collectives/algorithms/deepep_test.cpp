@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/support/ideal_time.h"
 
 namespace weft::coll {
@@ -13,11 +15,13 @@ CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
   return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
 }
 
+class DeepEpTest : public ::testing::TestWithParam<const char*> {};
+
 // Three nodes of two: rank i has 2 blocks for each other node, all to or from the rank of its index there, and hands on, or is
 // handed, 2 blocks for its neighbour beside that rank's own.
-TEST(DeepEpDispatchTest, OnlyRanksOfTheSameIndexSpeakBetweenNodes) {
+TEST_P(DeepEpTest, OnlyRanksOfTheSameIndexSpeakBetweenNodes) {
   const Group group{std::vector<int>{2, 2, 2}};
-  const auto schedule = plan(group.communicator(), call(Collective::kAllToAll, 6 * 64_B), "deepep_dispatch");
+  const auto schedule = plan(group.communicator(), call(Collective::kAllToAll, 6 * 64_B), GetParam());
   for (const auto& [edge, bytes] : weft::testing::traffic_of_steps(*schedule)) {
     const auto [from, to] = edge.second;
     if (from / 2 == to / 2) {
@@ -28,6 +32,9 @@ TEST(DeepEpDispatchTest, OnlyRanksOfTheSameIndexSpeakBetweenNodes) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(BothWays, DeepEpTest, ::testing::Values("deepep_combine", "deepep_dispatch"),
+                         [](const auto& name) { return std::string{name.param}; });
 
 // Two nodes of two, rank 3: lanes are own; to 2, to 1; from 2, from 1. It hands to 2 what rank 1 sent for it, the first of the
 // two blocks that come from rank 1.
