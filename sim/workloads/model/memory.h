@@ -1,0 +1,44 @@
+// What a rank must hold: parameters, gradients, optimizer states and activations (workload-models §1.4, §1.5), in closed form.
+// A program's own account of live activations (MemoryChange) is tested against these.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/workloads/model/transformer.h"
+#include "sim/workloads/parallel/plan.h"
+
+namespace weft::work {
+
+// The parameters one rank of a pipeline stage holds, before any sharding over data.
+struct StageParameters {
+  std::int64_t dense = 0;    // replicated over data x context
+  std::int64_t experts = 0;  // replicated over expert_data
+  [[nodiscard]] std::int64_t total() const { return dense + experts; }
+};
+// Layers [first, last) of the model; `has_embedding` and `has_head` of the first and the last stage.
+[[nodiscard]] StageParameters stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t first,
+                                               std::int64_t last, bool has_embedding, bool has_head);
+
+struct StateBytes {
+  double parameters = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  [[nodiscard]] double total() const { return parameters + gradients + optimizer; }
+};
+// Resident all the step long. `trainable` is below `held` under LoRA.
+[[nodiscard]] StateBytes state_bytes(const StageParameters& held, const StageParameters& trainable, const ParallelPlan& plan,
+                                     const PrecisionPlan& precision);
+
+// Bytes that the forward pass of one microbatch of one layer leaves for the backward pass, on one rank. With recomputation: the
+// layer's input.
+[[nodiscard]] double activation_bytes(const TransformerModel& model, std::int64_t layer, const ParallelPlan& plan,
+                                      const Batch& batch, const PrecisionPlan& precision);
+// Korthikanti's coefficients: bytes over s b h of one layer of a GPT without flash attention.
+[[nodiscard]] double korthikanti_coefficient(const TransformerModel& model, const ParallelPlan& plan, double sequence);
+// The first pipeline stage, bytes, as Korthikanti's figure 1 counts it.
+[[nodiscard]] double korthikanti_first_stage(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch);
+
+// Key/value cache, bytes per token over all layers and one replica (MLA: not divided by tensor parallelism).
+[[nodiscard]] double kv_bytes_per_token(const TransformerModel& model, Precision precision);
+
+}  // namespace weft::work

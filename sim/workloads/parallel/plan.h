@@ -1,0 +1,85 @@
+// How a model is spread over GPUs and over time: the parallel plan, the batch and the precisions of a training step. Names are
+// Megatron-LM's and PyTorch's. What a plan means for a rank is in rank_groups.h; reading and checking it in plan_reader.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/workloads/model/transformer.h"
+
+namespace weft::work {
+
+// How replicas keep their parameters and gradients the same.
+enum class DataParallelism : std::uint8_t {
+  kDdp,                   // PyTorch DDP: buckets all-reduced during the backward pass
+  kMegatron,              // Megatron's DDP: one contiguous buffer, buckets of max(40e6, 1e6 d) parameters where they overlap
+  kDistributedOptimizer,  // ZeRO-1 (zero: 1) and ZeRO-2 (zero: 2): gradients reduce-scattered, parameters all-gathered
+  kFsdp,                  // ZeRO-3: units gathered before use, gradients reduce-scattered after it
+};
+
+enum class ContextKind : std::uint8_t { kRing, kAllGather, kUlysses };
+enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+
+struct ParallelPlan {
+  int tensor = 1;
+  int pipeline = 1;
+  int data = 1;  // d: replicas of the dense part; groups of gradients span data x context
+  int context = 1;
+  int expert = 1;         // e: divides data x context x tensor / expert_tensor
+  int expert_tensor = 0;  // t_e; 0: as `tensor`
+  DataParallelism data_parallelism = DataParallelism::kDdp;
+  int zero = 0;        // 0 .. 3: what is sharded over data (optimizer, gradients, parameters)
+  int fsdp_shard = 0;  // HSDP: ranks of a shard group; 0: all of data x context
+  bool reshard_after_forward = true;
+  bool sequence_parallel = false;
+  ContextKind context_kind = ContextKind::kAllGather;
+  std::string schedule = "1f1b";  // registered name, see pipeline_schedule.h
+  int virtual_stages = 1;         // v: model chunks per rank (interleaved)
+  // Layers of the first and of the last stage; -1: an even share.
+  std::int64_t first_stage_layers = -1;
+  std::int64_t last_stage_layers = -1;
+  Recompute recompute = Recompute::kNone;
+  bool overlap_grad_reduce = true;
+  bool overlap_param_gather = true;
+  bool overlap_p2p = true;         // interleaved schedules: sends and receives beside compute
+  bool overlap_tensor = false;     // userbuffers, async TP
+  bool overlap_expert = false;     // expert all-to-all beside another microbatch's compute
+  Bytes bucket = Bytes{25 << 20};  // of DDP
+  Bytes first_bucket = Bytes{1 << 20};
+  std::string order = "tp-cp-ep-dp-pp";     // leftmost varies fastest
+  std::vector<std::int32_t> rank_map = {};  // endpoint index of each rank; empty: rank r on endpoint r
+
+  [[nodiscard]] int world() const { return tensor * pipeline * data * context; }
+  [[nodiscard]] int expert_tensor_size() const { return expert_tensor > 0 ? expert_tensor : tensor; }
+  [[nodiscard]] int expert_data() const { return world() / (expert_tensor_size() * expert * pipeline); }
+};
+
+struct Batch {
+  std::int64_t global = 1;  // sequences per step
+  std::int64_t micro = 1;   // sequences per microbatch and data-parallel rank
+  std::int64_t sequence = 0;
+
+  [[nodiscard]] std::int64_t microbatches(const ParallelPlan& plan) const { return global / (micro * plan.data); }
+};
+
+// Precision per tensor class.
+struct PrecisionPlan {
+  Precision compute = Precision::kBf16;  // of GEMMs in linear layers
+  Precision activations = Precision::kBf16;
+  Precision parameters = Precision::kBf16;
+  Precision gradients = Precision::kBf16;  // that are communicated and kept
+  Precision optimizer = Precision::kFp32;  // of each of the two moments
+  bool master_parameters = true;           // an fp32 copy of the parameters in the optimizer
+  Precision dispatch = Precision::kBf16;   // expert dispatch on the wire
+  Precision combine = Precision::kBf16;
+};
+
+// Tokens of experts, by rank of the expert group: how uneven routing is.
+struct ExpertLoad {
+  double imbalance = 1.0;      // most loaded rank's tokens over the mean; 1: balanced
+  double capacity_factor = 0;  // 0: dropless
+};
+
+}  // namespace weft::work

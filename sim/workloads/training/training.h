@@ -1,0 +1,44 @@
+// A training step as a Program: model x plan x batch x framework, for every rank.
+//
+//   TrainingSetup setup = read_training(node, ...);            // training_reader.h
+//   Program program = training_program(setup, kernel_times, topology);
+//
+// What is emitted per microbatch follows workload-models §2.10; what a layer is made of is the framework's business
+// (layer_operators.h): PyTorch eager runs every operator as its own kernel, Megatron fuses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/network/topology.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/model/flops.h"
+#include "sim/workloads/model/transformer.h"
+#include "sim/workloads/parallel/plan.h"
+#include "sim/workloads/program.h"
+
+namespace weft::work {
+
+enum class OptimizerKind : std::uint8_t { kAdamFused, kAdamForeach, kSgd };
+
+struct TrainingSetup {
+  TransformerModel model;
+  ParallelPlan plan;
+  Batch batch;
+  PrecisionPlan precision;
+  ExpertLoad expert_load;
+  LoraAdapters lora;
+  std::string framework = "megatron";  // registered: pytorch_eager, megatron
+  OptimizerKind optimizer = OptimizerKind::kAdamFused;
+  bool clip_grad_norm = true;  // a 4-byte all-reduce over the model-parallel ranks before the optimizer
+  bool cuda_graph = false;
+  bool fused_loss = true;
+  FlopConvention convention = FlopConvention::kCausalAttention;
+};
+
+// Ranks that do the same at the same time get one leader (Program::ranks) where `fold` is set; see fold_ranks.h.
+[[nodiscard]] Program training_program(const TrainingSetup& setup, const KernelTimes& times, const net::Topology& topology,
+                                       bool fold);
+
+}  // namespace weft::work
