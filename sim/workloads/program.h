@@ -69,6 +69,8 @@ struct Operation {
   Category category = Category::kOtherCompute;
   coll::Collective collective = coll::Collective::kAllReduce;
   std::uint8_t element_size = 2;
+  // Of messages: those of one pair, direction and tag meet in the order both ends issue them. Two slots of one peer need two.
+  std::uint8_t tag = 0;
   // GEMM: holds every SM until it ends, so that a collective that becomes ready waits for it; a weight gradient's blocks that
   // find no SM run after the others (training-step-notes §6).
   bool fills_gpu = false;
@@ -85,12 +87,12 @@ struct MemoryChange {
 };
 
 struct RankProgram {
-  std::vector<Operation> operations;  // in the order the host issues them
-  std::vector<OpIndex> waits;         // of earlier operations
-  std::vector<std::string> names;
-  std::vector<std::string> streams;  // names; Operation::stream is an index. Stream 0 is compute
-  std::vector<MemoryChange> memory;  // in order of op
-  std::int64_t resident_bytes = 0;   // parameters, gradients, optimizer: all the step long
+  std::vector<Operation> operations = {};  // in the order the host issues them
+  std::vector<OpIndex> waits = {};         // of earlier operations
+  std::vector<std::string> names = {};
+  std::vector<std::string> streams = {};  // names; Operation::stream is an index. Stream 0 is compute
+  std::vector<MemoryChange> memory = {};  // in order of op
+  std::int64_t resident_bytes = 0;        // parameters, gradients, optimizer: all the step long
 
   [[nodiscard]] std::span<const OpIndex> waits_of(const Operation& op) const {
     return std::span{waits}.subspan(op.first_wait, op.wait_count);

@@ -1,0 +1,63 @@
+// What a group's collectives take alone, and which links they load: each distinct call is run once by the collectives' executor
+// on an idle machine, and remembered.
+//
+// Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
+// that moves at its pace alone or slower where others share its links. How its channels drift against each other under
+// contention is left out, and its start-up stretches with the rest.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "sim/collectives/runner.h"
+#include "sim/core/profile.h"
+#include "sim/network/transfer.h"
+
+namespace weft::work {
+
+// What the runs of a program's communication may be told: as for a scenario's list of collectives.
+struct GroupRunSettings {
+  coll::Grain grain = coll::Grain::kAuto;
+  coll::nccl::Settings nccl = {};
+};
+
+struct GroupCost {
+  Duration alone;           // from the last rank's arrival to the end, on idle links, beside no compute
+  net::Footprint loads;     // usage per byte of the call; no latency: `alone` has it
+  int ctas = 0;             // thread blocks its kernel holds on each GPU
+  std::string choice = {};  // "ring Simple 24", for reports
+};
+
+class GroupCosts {
+ public:
+  // `routing`, `seed`: as the machine's that the program runs on. All must outlive it.
+  GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
+             GroupRunSettings settings);
+
+  // `devices` in group order, at least two.
+  const GroupCost& collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+  // One message from one to the other; loads its way only.
+  const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes);
+
+  // Runs done so far; the rest was remembered.
+  [[nodiscard]] std::size_t runs() const { return runs_; }
+
+ private:
+  using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t>;
+  coll::CollectiveResult run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+  coll::CollectiveRunner& runner(const std::vector<DeviceId>& devices);
+
+  const Profile& profile_;
+  GroupRunSettings settings_;
+  coll::Machine machine_;
+  std::map<std::vector<DeviceId>, std::unique_ptr<coll::CollectiveRunner>> runners_;
+  std::map<Key, GroupCost> costs_;
+  std::vector<double> bytes_before_;
+  std::size_t runs_ = 0;
+};
+
+}  // namespace weft::work

@@ -1,0 +1,84 @@
+// What a replay is told, and what it tells: options, observers, results.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/workloads/kernels/contention.h"
+#include "sim/workloads/program.h"
+
+namespace weft::work {
+
+// Random variation (workload-models §7.2). Named streams: one per rank.
+struct JitterModel {
+  double kernel = 0;  // sigma of each kernel's duration, lognormal
+  double rank = 0;    // sigma of a rank's speed for the whole run, normal
+  // Ranks slower than the others by a factor.
+  std::vector<std::pair<Rank, double>> stragglers = {};
+
+  [[nodiscard]] bool is_none() const { return kernel == 0 && rank == 0 && stragglers.empty(); }
+};
+
+struct ReplayOptions {
+  int iterations = 1;
+  std::uint64_t seed = 1;
+  JitterModel jitter = {};
+  Contention contention = {};
+  // Of each class of compute kernels, over full clock (clock.h): gemm, attention, memory, optimizer.
+  std::array<double, 4> clock_slowdown = {1, 1, 1, 1};
+};
+
+// Hears of every operation when it ends.
+class ReplayObserver {
+ public:
+  struct Span {
+    Rank rank = 0;
+    int iteration = 0;
+    OpIndex op = 0;
+    Time start;  // it was its turn: a communication kernel is resident from then on
+    Time ready;  // communication: all members were there. Else as start
+    Time end;
+  };
+  virtual void on_operation(const Span& span) = 0;
+
+ protected:
+  ~ReplayObserver() = default;
+};
+
+// Of one rank in one iteration. A moment counts as compute where a compute kernel runs; else as exposed communication of the
+// first category that moves data; else as waiting for the peer of a collective (skew) or of a message (bubble); else as idle.
+struct RankTimes {
+  Duration compute;
+  std::array<Duration, kCategories> busy{};     // sums of durations, from ready to end
+  std::array<Duration, kCategories> exposed{};  // communication and I/O not hidden behind compute
+  Duration skew;
+  Duration bubble;
+  Duration idle;  // gaps, launches, host
+};
+
+struct RankResult {
+  Rank rank = 0;
+  std::vector<Time> iteration_ends;
+  RankTimes last;  // of the last iteration
+  std::int64_t peak_bytes = 0;
+};
+
+// A step of the critical path, latest first.
+struct CriticalStep {
+  Rank rank = 0;
+  OpIndex op = 0;
+  Time start;
+  Time end;
+};
+
+struct ReplayResult {
+  std::vector<RankResult> ranks;       // leaders only
+  std::vector<Duration> iterations;    // each from the last rank's end to the last rank's end
+  std::vector<CriticalStep> critical;  // of the last iteration
+  std::uint64_t operations = 0;        // that were run
+  std::uint64_t digest = 0;
+};
+
+}  // namespace weft::work

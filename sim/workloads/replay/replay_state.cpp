@@ -1,0 +1,140 @@
+#include "sim/workloads/replay/replay_state.h"
+
+#include <fmt/format.h>
+
+#include "sim/core/digest.h"
+#include "sim/core/error.h"
+#include "sim/core/portable_math.h"
+
+namespace weft::work {
+
+ProgramLayout::ProgramLayout(const RankProgram& program, Duration launch)
+    : streams(std::max<std::size_t>(program.streams.size(), 1)) {
+  const std::size_t count = program.operations.size();
+  segment.resize(count);
+  issue_offset.resize(count);
+  sequence.resize(count);
+  first_memory.resize(count + 1);
+  Duration offset;
+  std::size_t change = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Operation& op = program.operations[i];
+    const auto index = static_cast<OpIndex>(i);
+    if (op.launched && !is_host(op.kind) && op.kind != OpKind::kMarker) offset += launch;
+    segment[i] = static_cast<std::uint32_t>(host_operations.size());
+    issue_offset[i] = offset;
+    if (is_host(op.kind)) {
+      host_operations.push_back(index);
+      offset = {};
+    } else {
+      streams[op.stream].push_back(index);
+    }
+    if (op.kind == OpKind::kCollective || is_message(op.kind)) {
+      const CallKey key{op.kind, op.slot, op.tag};
+      auto known = std::ranges::find(calls_, key, &std::pair<CallKey, std::uint32_t>::first);
+      if (known == calls_.end()) known = calls_.insert(calls_.end(), {key, 0});
+      sequence[i] = known->second++;
+    }
+    first_memory[i] = static_cast<std::uint32_t>(change);
+    while (change < program.memory.size() && program.memory[change].op == index) ++change;
+    WEFT_CHECK(change == program.memory.size() || program.memory[change].op > index);
+  }
+  first_memory[count] = static_cast<std::uint32_t>(change);
+}
+
+std::uint64_t ProgramLayout::calls_like(const Operation& op) const {
+  const auto known = std::ranges::find(calls_, CallKey{op.kind, op.slot, op.tag}, &std::pair<CallKey, std::uint32_t>::first);
+  return known->second;
+}
+
+RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const ReplayOptions& options)
+    : rank{r}, table{&whole.ranks[static_cast<std::size_t>(r)]}, program{&whole.program_of(r)}, layout{&l} {
+  streams.resize(layout->streams.size());
+  const std::size_t count = program->operations.size();
+  starts.resize(count);
+  readies.resize(count);
+  ends.resize(count);
+  causes.resize(count);
+  if (options.jitter.kernel > 0) random.emplace(options.seed, fmt::format("rank{}/kernel jitter", r));
+  if (options.jitter.rank > 0) {
+    RandomStream speeds{options.seed, fmt::format("rank{}/speed", r)};
+    slowness = std::max(0.1, speeds.normal(1.0, options.jitter.rank));
+  }
+  for (const auto& [straggler, factor] : options.jitter.stragglers) {
+    if (straggler == r) slowness *= factor;
+  }
+}
+
+void RankState::begin(Time now) {
+  for (StreamState& stream : streams) stream = {};
+  std::ranges::fill(ends, Time::max());
+  remaining = program->operations.size();
+  segment = 0;
+  host_base = now;
+  changed = now;
+  times = {};
+  bytes = 0;
+}
+
+void RankState::end(Time now) {
+  account(now);
+  last = times;
+  iteration_ends.push_back(now);
+  Digest sum;
+  sum.add(digest);
+  for (std::size_t i = 0; i < ends.size(); ++i) sum.add(starts[i]).add(ends[i]);
+  digest = sum.value();
+}
+
+void RankState::account(Time now) {
+  const Duration passed = now - changed;
+  changed = now;
+  if (passed == Duration{}) return;
+  if (computing > 0) {
+    times.compute += passed;
+    return;
+  }
+  for (std::size_t c = 0; c < kCategories; ++c) {
+    if (moving[c] > 0) {
+      times.exposed[c] += passed;
+      return;
+    }
+  }
+  if (waiting_messages > 0) {
+    times.bubble += passed;
+  } else if (waiting_collectives > 0) {
+    times.skew += passed;
+  } else {
+    times.idle += passed;
+  }
+}
+
+void RankState::change_memory(OpIndex op, bool starts_now) {
+  for (std::uint32_t i = layout->first_memory[op]; i < layout->first_memory[op + 1]; ++i) {
+    const std::int64_t change = program->memory[i].bytes;
+    if ((change > 0) == starts_now) bytes += change;
+  }
+  peak_bytes = std::max(peak_bytes, bytes);
+}
+
+double RankState::stretch(const Operation& op, const ReplayOptions& options) {
+  double factor = slowness;
+  if (is_compute(op.category)) factor *= options.clock_slowdown[static_cast<std::size_t>(op.category)];
+  // Lognormal with mean 1.
+  if (random) {
+    const double sigma = options.jitter.kernel;
+    factor *= portable_exp(random->normal(-0.5 * sigma * sigma, sigma));
+  }
+  return factor;
+}
+
+double RankState::speed(const Operation& op, const RunningKernel& kernel, const Contention& contention) const {
+  if (held_ctas == 0 || kernel.has_second_wave) return 1;
+  const double share = std::min(1.0, held_ctas / contention.reference_ctas);
+  double factor = contention.memory;
+  if (op.category == Category::kGemm) factor = contention.gemm;
+  if (op.category == Category::kAttention) factor = contention.attention;
+  return 1 / (1 + (factor - 1) * share);
+}
+
+}  // namespace weft::work

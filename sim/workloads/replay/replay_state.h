@@ -1,0 +1,143 @@
+// What the Replayer keeps of programs, ranks and meetings. No part of its interface.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/random.h"
+#include "sim/workloads/program.h"
+#include "sim/workloads/replay/group_costs.h"
+#include "sim/workloads/replay/replay_options.h"
+#include "sim/workloads/replay/replayer.h"
+
+namespace weft::work {
+
+[[nodiscard]] constexpr bool is_host(OpKind kind) { return kind == OpKind::kHostDelay || kind == OpKind::kHostSync; }
+[[nodiscard]] constexpr bool is_message(OpKind kind) { return kind == OpKind::kSend || kind == OpKind::kReceive; }
+
+struct Member {
+  std::uint32_t state = kNoState;
+  OpIndex op = kNoOp;
+};
+
+// A RankProgram by streams, and when its host issues what. Shared by all ranks of the program.
+struct ProgramLayout {
+  ProgramLayout(const RankProgram& program, Duration launch);
+
+  // How many calls of this kind, slot and tag one iteration has.
+  [[nodiscard]] std::uint64_t calls_like(const Operation& op) const;
+
+  std::vector<std::vector<OpIndex>> streams;
+  std::vector<OpIndex> host_operations;
+  std::vector<std::uint32_t> segment;       // by operation: host operations before it
+  std::vector<Duration> issue_offset;       // by operation: after the host operation before it
+  std::vector<std::uint32_t> sequence;      // by operation: communication of the same kind, slot and tag before it
+  std::vector<std::uint32_t> first_memory;  // by operation, and one more: into RankProgram::memory
+
+ private:
+  using CallKey = std::tuple<OpKind, std::uint16_t, std::uint8_t>;
+  std::vector<std::pair<CallKey, std::uint32_t>> calls_;
+};
+
+struct StreamState {
+  std::size_t next = 0;  // into ProgramLayout::streams
+  bool busy = false;
+  Time woken_for;  // an event is pending for then
+};
+
+struct RunningKernel {
+  OpIndex op = kNoOp;
+  double alone_ps = 0;
+  double remaining_ps = 0;  // at `since`, at speed 1
+  double speed = 1;
+  Time since;
+  // Started beside communication, its blocks that found no SM run after the others (training-step-notes §6).
+  bool has_second_wave = false;
+
+  [[nodiscard]] Time end() const {
+    return since + Duration::from_ps(static_cast<std::int64_t>(remaining_ps / speed + 0.999999));
+  }
+};
+
+struct RankState {
+  RankState(Rank rank, const Program& program, const ProgramLayout& layout, const ReplayOptions& options);
+
+  void begin(Time now);
+  void end(Time now);
+  // Books the time since the last change to what was going on; to be called before any of the counts below changes.
+  void account(Time now);
+  void change_memory(OpIndex op, bool starts);
+  // Duration of a kernel over what the program says: clock, straggling, jitter.
+  [[nodiscard]] double stretch(const Operation& op, const ReplayOptions& options);
+  [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const Contention& contention) const;
+  [[nodiscard]] bool is_done(OpIndex op) const { return ends[op] != Time::max(); }
+
+  Rank rank;
+  const ProgramRank* table;
+  const RankProgram* program;
+  const ProgramLayout* layout;
+
+  std::vector<StreamState> streams;
+  std::vector<Time> starts;  // by operation, of this iteration
+  std::vector<Time> readies;
+  std::vector<Time> ends;  // max: not yet
+  std::vector<Cause> causes;
+  std::size_t remaining = 0;  // operations of this iteration
+  std::uint32_t segment = 0;  // host operations done
+  Time host_base;             // when the last of them ended
+  bool host_busy = false;
+
+  std::vector<RunningKernel> kernels;
+  std::uint32_t generation = 0;   // of the pending event of the kernels
+  int fills_gpu = 0;              // kernels that hold every SM
+  std::vector<OpIndex> draining;  // communication that waits for those to end
+  int held_ctas = 0;
+
+  Time changed;
+  int computing = 0;
+  std::array<int, kCategories> moving{};
+  int waiting_collectives = 0;
+  int waiting_messages = 0;
+  RankTimes times;  // of this iteration
+  RankTimes last;
+
+  std::vector<Time> iteration_ends;
+  std::uint64_t digest = 0;
+  std::int64_t bytes = 0;  // live, beside what is resident
+  std::int64_t peak_bytes = 0;
+  double slowness = 1;  // of the rank
+  std::optional<RandomStream> random;
+};
+
+// A group, or the two ends of messages in one direction: the calls that members have reached.
+struct Meeting {
+  std::size_t expected = 0;  // leaders that take part
+  std::vector<DeviceId> devices;
+  // The groups of followers on hosts that are run: they load links as this one does.
+  std::vector<std::vector<DeviceId>> alike;
+  std::string name;
+  std::deque<std::vector<Member>> calls;  // who is there, from call `next` on
+  // Of calls there have been: a handful of sizes.
+  using KnownCost = std::pair<std::tuple<coll::Collective, Bytes, std::uint8_t>, const GroupCost*>;
+  std::vector<KnownCost> costs;
+  std::uint64_t next = 0;
+  bool busy = false;
+};
+
+// Communication on the wire.
+struct Moving {
+  Meeting* meeting = nullptr;  // null: a copy
+  std::vector<Member> members;
+  FootprintId loads = {};
+  Bytes bytes;
+  Duration alone;
+  int ctas = 0;
+};
+
+}  // namespace weft::work

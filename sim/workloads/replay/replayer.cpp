@@ -1,0 +1,306 @@
+#include "sim/workloads/replay/replayer.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/workloads/replay/replay_state.h"
+
+namespace weft::work {
+namespace {
+
+// An event's payload: kind in 4 bits, generation in 28, index in 32.
+constexpr std::uint32_t kGenerations = 0x0FFF'FFFF;
+
+}  // namespace
+
+Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& costs, const net::LaunchTimings& launch,
+                   const ReplayOptions& options, ReplayObserver* observer)
+    : machine_{machine},
+      program_{program},
+      costs_{costs},
+      options_{options},
+      observer_{observer},
+      component_{machine.simulator.add_component("replayer")},
+      state_of_(program.ranks.size(), kNoState),
+      hosts_run_(static_cast<std::size_t>(machine.topology.host_count()), false),
+      groups_(program.groups.size()) {
+  for (const RankProgram& each : program.programs) layouts_.push_back(std::make_unique<ProgramLayout>(each, launch.host_cost));
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    const auto rank = static_cast<Rank>(r);
+    if (program.ranks[r].leader != rank) continue;
+    state_of_[r] = static_cast<std::uint32_t>(states_.size());
+    const std::uint32_t which = program.ranks[r].program;
+    states_.push_back(std::make_unique<RankState>(rank, program, *layouts_[which], options_));
+    operations_total_ += program.programs[which].operations.size() * static_cast<std::uint64_t>(options_.iterations);
+    const std::int32_t host = machine.topology.host_of(device_of(rank));
+    if (host >= 0) hosts_run_[static_cast<std::size_t>(host)] = true;
+  }
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    const auto leader = static_cast<std::size_t>(program.ranks[r].leader);
+    WEFT_CHECK(leader < program.ranks.size() && program.ranks[leader].leader == program.ranks[r].leader);
+    state_of_[r] = state_of_[leader];
+  }
+  ranks_left_ = states_.size();
+}
+
+Replayer::~Replayer() = default;
+
+void Replayer::start() {
+  for (std::uint32_t s = 0; s < states_.size(); ++s) schedule_event(machine_.simulator.now(), EventKind::kBegin, s);
+}
+
+void Replayer::schedule_event(Time at, EventKind kind, std::uint32_t index, std::uint32_t generation) {
+  const std::uint64_t payload =
+      (static_cast<std::uint64_t>(kind) << 60) | (static_cast<std::uint64_t>(generation & kGenerations) << 32) | index;
+  machine_.simulator.schedule(at, Phase::kAction, component_, *this, payload);
+}
+
+void Replayer::on_event(std::uint64_t payload) {
+  const auto generation = static_cast<std::uint32_t>(payload >> 32) & kGenerations;
+  const auto index = static_cast<std::uint32_t>(payload);
+  cause_ = {};
+  switch (static_cast<EventKind>(payload >> 60)) {
+    case EventKind::kBegin:
+      begin_iteration(index);
+      break;
+    case EventKind::kKernelEnd:
+      if ((states_[index]->generation & kGenerations) == generation) end_kernels(index);
+      break;
+    case EventKind::kWake:
+      try_streams(index);
+      break;
+    case EventKind::kPost:
+      post(index);
+      break;
+    case EventKind::kHostEnd:
+      end_host_operation(index);
+      break;
+  }
+}
+
+void Replayer::begin_iteration(std::uint32_t state) {
+  states_[state]->begin(machine_.simulator.now());
+  if (states_[state]->remaining == 0) {
+    end_iteration(state);
+    return;
+  }
+  advance_host(state);
+  try_streams(state);
+}
+
+void Replayer::end_iteration(std::uint32_t state) {
+  RankState& rank = *states_[state];
+  rank.end(machine_.simulator.now());
+  if (static_cast<int>(rank.iteration_ends.size()) == options_.iterations) {
+    --ranks_left_;
+  } else {
+    schedule_event(machine_.simulator.now(), EventKind::kBegin, state);
+  }
+}
+
+// The host reaches its next own operation, a delay or a wait for what it has launched: begins it where nothing is missing.
+void Replayer::advance_host(std::uint32_t state) {
+  RankState& rank = *states_[state];
+  if (rank.segment >= rank.layout->host_operations.size() || rank.host_busy) return;
+  const OpIndex index = rank.layout->host_operations[rank.segment];
+  const Operation& op = rank.program->operations[index];
+  Time start = rank.host_base + rank.layout->issue_offset[index];
+  for (const OpIndex wait : rank.program->waits_of(op)) {
+    if (!rank.is_done(wait)) return;
+    start = std::max(start, rank.ends[wait]);
+  }
+  rank.host_busy = true;
+  rank.starts[index] = start;
+  rank.readies[index] = start;
+  rank.causes[index] = cause_;
+  schedule_event(std::max(machine_.simulator.now(), start + op.duration), EventKind::kHostEnd, state);
+}
+
+void Replayer::end_host_operation(std::uint32_t state) {
+  RankState& rank = *states_[state];
+  const OpIndex index = rank.layout->host_operations[rank.segment];
+  rank.host_busy = false;
+  rank.host_base = machine_.simulator.now();
+  ++rank.segment;
+  cause_ = {state, index};
+  finish(state, index);
+  try_streams(state);
+}
+
+// Of the operations that may start, those that were issued first go first.
+void Replayer::try_streams(std::uint32_t state) {
+  RankState& rank = *states_[state];
+  while (rank.remaining > 0) {
+    OpIndex first = kNoOp;
+    for (std::size_t stream = 0; stream < rank.streams.size(); ++stream) first = std::min(first, startable(state, stream));
+    if (first == kNoOp) return;
+    rank.streams[rank.program->operations[first].stream].busy = true;
+    start_operation(state, first);
+  }
+}
+
+// The head of the stream, where nothing holds it up; else kNoOp.
+OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
+  RankState& rank = *states_[state];
+  StreamState& at = rank.streams[stream];
+  const std::vector<OpIndex>& operations = rank.layout->streams[stream];
+  if (at.busy || at.next >= operations.size()) return kNoOp;
+  const OpIndex index = operations[at.next];
+  const Operation& op = rank.program->operations[index];
+  if (rank.layout->segment[index] > rank.segment) return kNoOp;  // behind a host operation
+  for (const OpIndex wait : rank.program->waits_of(op)) {
+    if (!rank.is_done(wait)) return kNoOp;
+  }
+  if (rank.layout->segment[index] < rank.segment) return index;
+  const Time issued = rank.host_base + rank.layout->issue_offset[index];
+  if (issued <= machine_.simulator.now()) return index;
+  if (at.woken_for != issued) schedule_event(issued, EventKind::kWake, state);
+  at.woken_for = issued;
+  return kNoOp;
+}
+
+void Replayer::start_operation(std::uint32_t state, OpIndex index) {
+  RankState& rank = *states_[state];
+  const Operation& op = rank.program->operations[index];
+  rank.starts[index] = machine_.simulator.now();
+  rank.readies[index] = rank.starts[index];
+  rank.causes[index] = cause_;
+  rank.change_memory(index, true);
+  switch (op.kind) {
+    case OpKind::kKernel:
+      start_kernel(state, index);
+      break;
+    case OpKind::kCollective:
+    case OpKind::kSend:
+    case OpKind::kReceive:
+      if (rank.fills_gpu > 0) {
+        rank.draining.push_back(index);
+      } else {
+        arrive(state, index);
+      }
+      break;
+    case OpKind::kCopy:
+    case OpKind::kStorage:
+      start_copy(state, index);
+      break;
+    case OpKind::kMarker:
+      finish(state, index);
+      break;
+    case OpKind::kHostDelay:
+    case OpKind::kHostSync:
+      WEFT_CHECK(false);  // these are in no stream
+  }
+}
+
+// An operation of any kind has ended. What it held up is started by the caller's try_streams.
+void Replayer::finish(std::uint32_t state, OpIndex index) {
+  RankState& rank = *states_[state];
+  const Operation& op = rank.program->operations[index];
+  const Time now = machine_.simulator.now();
+  rank.ends[index] = now;
+  rank.change_memory(index, false);
+  rank.times.busy[static_cast<std::size_t>(op.category)] += now - rank.readies[index];
+  if (!is_host(op.kind)) {
+    rank.streams[op.stream].busy = false;
+    ++rank.streams[op.stream].next;
+  }
+  ++operations_done_;
+  if (observer_ != nullptr) {
+    observer_->on_operation({.rank = rank.rank,
+                             .iteration = static_cast<int>(rank.iteration_ends.size()),
+                             .op = index,
+                             .start = rank.starts[index],
+                             .ready = rank.readies[index],
+                             .end = now});
+  }
+  if (--rank.remaining == 0) {
+    end_iteration(state);
+  } else {
+    advance_host(state);
+  }
+}
+
+void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
+  RankState& rank = *states_[state];
+  const Operation& op = rank.program->operations[index];
+  const Time now = machine_.simulator.now();
+  rank.account(now);
+  RunningKernel kernel;
+  kernel.op = index;
+  kernel.alone_ps = static_cast<double>(op.duration.ps()) * rank.stretch(op, options_);
+  kernel.remaining_ps = kernel.alone_ps;
+  kernel.since = now;
+  if (op.weight_gradient && rank.held_ctas > 0) {
+    kernel.has_second_wave = true;
+    kernel.remaining_ps *= 2;
+  }
+  kernel.speed = rank.speed(op, kernel, options_.contention);
+  if (op.fills_gpu) ++rank.fills_gpu;
+  ++rank.computing;
+  rank.kernels.push_back(kernel);
+  arm_kernels(state);
+}
+
+// One event is pending, for the kernel that ends first.
+void Replayer::arm_kernels(std::uint32_t state) {
+  RankState& rank = *states_[state];
+  ++rank.generation;
+  Time first = Time::max();
+  for (const RunningKernel& kernel : rank.kernels) first = std::min(first, kernel.end());
+  if (first != Time::max()) {
+    schedule_event(std::max(first, machine_.simulator.now()), EventKind::kKernelEnd, state, rank.generation);
+  }
+}
+
+void Replayer::end_kernels(std::uint32_t state) {
+  RankState& rank = *states_[state];
+  const Time now = machine_.simulator.now();
+  rank.account(now);
+  std::vector<OpIndex> ended;
+  std::erase_if(rank.kernels, [&](const RunningKernel& kernel) {
+    if (kernel.end() > now) return false;
+    ended.push_back(kernel.op);
+    return true;
+  });
+  for (const OpIndex index : ended) {
+    if (rank.program->operations[index].fills_gpu) --rank.fills_gpu;
+    --rank.computing;
+  }
+  arm_kernels(state);
+  // What waited for the SMs takes them before the next kernel does.
+  if (rank.fills_gpu == 0 && !rank.draining.empty()) {
+    std::vector<OpIndex> waiting;
+    waiting.swap(rank.draining);
+    for (const OpIndex index : waiting) {
+      rank.starts[index] = now;
+      rank.readies[index] = now;
+      rank.causes[index] = {state, ended.front()};
+      arrive(state, index);
+    }
+  }
+  for (const OpIndex index : ended) {
+    cause_ = {state, index};
+    finish(state, index);
+  }
+  try_streams(state);
+}
+
+// The thread blocks that communication holds on this GPU have changed.
+void Replayer::retime(std::uint32_t state) {
+  RankState& rank = *states_[state];
+  if (rank.kernels.empty()) return;
+  const Time now = machine_.simulator.now();
+  for (RunningKernel& kernel : rank.kernels) {
+    const auto passed = static_cast<double>((now - kernel.since).ps());
+    kernel.remaining_ps = std::max(0.0, kernel.remaining_ps - passed * kernel.speed);
+    kernel.since = now;
+    if (kernel.has_second_wave && rank.held_ctas == 0) {
+      kernel.has_second_wave = false;
+      kernel.remaining_ps = std::min(kernel.remaining_ps, kernel.alone_ps);
+    }
+    kernel.speed = rank.speed(rank.program->operations[kernel.op], kernel, options_.contention);
+  }
+  arm_kernels(state);
+}
+
+}  // namespace weft::work

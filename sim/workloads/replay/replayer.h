@@ -1,0 +1,137 @@
+// Runs a Program on a machine: streams, launches, rendezvous of groups, contention for SMs, and what every rank did when.
+//
+//   Replayer replayer{machine, program, costs, options};
+//   replayer.start();
+//   machine.simulator.run();
+//   replayer.check_finished();                 // a deadlock is an error that names ranks, streams and operations
+//   const ReplayResult result = replayer.result();
+//
+// A rank's operations start as program.h says. A collective starts on the wire when all members of its group have reached it,
+// in the order in which each of them issued it; it ends on all of them at once. A message starts when both its ends are there.
+//
+// Model: the host runs ahead of the GPU without bound and pays one launch per operation; each rank's next iteration begins when
+// all its streams have drained, and its host then starts anew.
+//
+// Model: while communication kernels are resident on a GPU, compute kernels there run slower by their class's factor, in
+// proportion to the thread blocks held; a collective that starts while compute runs on one of its GPUs moves slower by its own
+// (gpu.contention). Compute kernels of several streams of one GPU do not slow each other.
+//
+// Model: a kernel that fills the GPU is not interrupted: a communication kernel that becomes ready beside it starts when it has
+// ended (training-step-notes §6).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/runner.h"
+#include "sim/core/random.h"
+#include "sim/network/device.h"
+#include "sim/workloads/kernels/contention.h"
+#include "sim/workloads/program.h"
+#include "sim/workloads/replay/group_costs.h"
+#include "sim/workloads/replay/replay_options.h"
+
+namespace weft::work {
+
+inline constexpr std::uint32_t kNoState = 0xFFFF'FFFF;
+
+// An operation that the one at hand waited for last.
+struct Cause {
+  std::uint32_t state = kNoState;
+  OpIndex op = kNoOp;
+};
+
+struct Meeting;
+struct Member;
+struct Moving;
+struct ProgramLayout;
+struct RankState;
+
+class Replayer final : private net::TransferListener, private EventTarget {
+ public:
+  // All must outlive the run. Followers (ProgramRank::leader) are not run.
+  Replayer(coll::Machine& machine, const Program& program, GroupCosts& costs, const net::LaunchTimings& launch,
+           const ReplayOptions& options, ReplayObserver* observer = nullptr);
+  ~Replayer();
+
+  void start();
+  [[nodiscard]] bool finished() const { return ranks_left_ == 0; }
+  [[nodiscard]] std::uint64_t operations_done() const { return operations_done_; }
+  [[nodiscard]] std::uint64_t operations_total() const { return operations_total_; }
+  // InternalError where the program is at fault (a deadlock), naming the ranks and what they wait for.
+  void check_finished() const;
+  [[nodiscard]] ReplayResult result() const;
+
+ private:
+  enum class EventKind : std::uint8_t { kBegin, kKernelEnd, kWake, kPost, kHostEnd };
+
+  void on_event(std::uint64_t payload) override;
+  void on_source_free(TransferId, std::uint64_t) override {}
+  void on_delivered(TransferId transfer, std::uint64_t moving) override;
+  void on_aborted(TransferId transfer, std::uint64_t moving) override;
+  void schedule_event(Time at, EventKind kind, std::uint32_t index, std::uint32_t generation = 0);
+
+  // Streams and hosts, replayer.cpp.
+  void begin_iteration(std::uint32_t state);
+  void end_iteration(std::uint32_t state);
+  void try_streams(std::uint32_t state);
+  OpIndex startable(std::uint32_t state, std::size_t stream);
+  void start_operation(std::uint32_t state, OpIndex op);
+  void finish(std::uint32_t state, OpIndex op);
+  void advance_host(std::uint32_t state);
+  void end_host_operation(std::uint32_t state);
+  // Compute kernels.
+  void start_kernel(std::uint32_t state, OpIndex op);
+  void end_kernels(std::uint32_t state);
+  void arm_kernels(std::uint32_t state);
+  void retime(std::uint32_t state);
+
+  // Communication, replayer_communication.cpp.
+  void arrive(std::uint32_t state, OpIndex op);
+  Meeting& meeting_of(const RankState& rank, const Operation& op);
+  void open_group(Meeting& meeting, const RankState& rank, const Operation& op);
+  void open_pair(Meeting& meeting, const RankState& rank, const Operation& op);
+  void begin_next_call(Meeting& meeting);
+  void check_agreement(const Meeting& meeting, const std::vector<Member>& members) const;
+  void post(std::uint32_t moving);
+  void start_copy(std::uint32_t state, OpIndex op);
+  std::uint32_t new_moving();
+  void hold(std::uint32_t state, int ctas);
+  const GroupCost& cost_between(const std::vector<DeviceId>& devices, const Operation& op);
+  const GroupCost& cost_of(Meeting& meeting, const Operation& op);
+  FootprintId loads_of(const Meeting& meeting, const Operation& op, const GroupCost& cost);
+  [[nodiscard]] DeviceId device_of(Rank rank) const { return program_.devices[static_cast<std::size_t>(rank)]; }
+
+  // What is left, replay_report.cpp.
+  [[nodiscard]] std::string blocked() const;
+  [[nodiscard]] std::vector<CriticalStep> critical_path() const;
+
+  coll::Machine& machine_;
+  const Program& program_;
+  GroupCosts& costs_;
+  ReplayOptions options_;
+  ReplayObserver* observer_;
+  ComponentId component_;
+  std::vector<std::unique_ptr<ProgramLayout>> layouts_;                    // by RankProgram
+  std::vector<std::unique_ptr<RankState>> states_;                         // leaders, in rank order
+  std::vector<std::uint32_t> state_of_;                                    // by rank; of followers their leader's
+  std::vector<bool> hosts_run_;                                            // hosts that leaders are on
+  std::vector<std::unique_ptr<Meeting>> groups_;                           // by group; null until used
+  std::map<std::tuple<Rank, Rank, int>, std::unique_ptr<Meeting>> pairs_;  // by sender, receiver and tag
+  std::vector<std::unique_ptr<Moving>> moving_;
+  std::vector<std::uint32_t> free_moving_;
+  std::map<std::pair<const Meeting*, const GroupCost*>, FootprintId> loads_;
+  Cause cause_;  // what led to the operations that start now
+  std::size_t ranks_left_ = 0;
+  std::uint64_t operations_done_ = 0;
+  std::uint64_t operations_total_ = 0;
+};
+
+}  // namespace weft::work

@@ -1,0 +1,260 @@
+// Meetings of ranks, and what they then put on the wire.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/core/error.h"
+#include "sim/workloads/replay/replay_state.h"
+#include "sim/workloads/replay/replayer.h"
+
+namespace weft::work {
+// A member of a collective, or an end of a message, is there. A collective's kernel holds its thread blocks while it waits for
+// the others; a message's only once both ends are there.
+void Replayer::arrive(std::uint32_t state, OpIndex index) {
+  RankState& rank = *states_[state];
+  const Operation& op = rank.program->operations[index];
+  rank.account(machine_.simulator.now());
+  Meeting& meeting = meeting_of(rank, op);
+  if (is_message(op.kind)) {
+    ++rank.waiting_messages;
+  } else {
+    ++rank.waiting_collectives;
+    hold(state, cost_of(meeting, op).ctas);
+  }
+  const std::uint64_t call =
+      rank.layout->sequence[index] + static_cast<std::uint64_t>(rank.iteration_ends.size()) * rank.layout->calls_like(op);
+  WEFT_CHECK(call >= meeting.next);
+  if (call - meeting.next >= meeting.calls.size()) meeting.calls.resize(call - meeting.next + 1);
+  meeting.calls[call - meeting.next].push_back({state, index});
+  begin_next_call(meeting);
+}
+
+void Replayer::hold(std::uint32_t state, int ctas) {
+  states_[state]->held_ctas += ctas;
+  retime(state);
+}
+
+Meeting& Replayer::meeting_of(const RankState& rank, const Operation& op) {
+  if (op.kind == OpKind::kCollective) {
+    std::unique_ptr<Meeting>& group = groups_[rank.table->groups.at(op.slot)];
+    if (group == nullptr) {
+      group = std::make_unique<Meeting>();
+      open_group(*group, rank, op);
+    }
+    return *group;
+  }
+  const Rank peer = program_.ranks[static_cast<std::size_t>(rank.table->peers.at(op.slot))].leader;
+  const bool sends = op.kind == OpKind::kSend;
+  std::unique_ptr<Meeting>& pair = pairs_[sends ? std::tuple{rank.rank, peer, op.tag} : std::tuple{peer, rank.rank, op.tag}];
+  if (pair == nullptr) {
+    pair = std::make_unique<Meeting>();
+    open_pair(*pair, rank, op);
+  }
+  return *pair;
+}
+
+void Replayer::open_group(Meeting& meeting, const RankState& rank, const Operation& op) {
+  const std::uint32_t id = rank.table->groups[op.slot];
+  const Group& group = program_.groups[id];
+  meeting.name = group.name;
+  std::set<std::uint32_t> leaders;
+  for (const Rank member : group.ranks) {
+    meeting.devices.push_back(device_of(member));
+    leaders.insert(state_of_[static_cast<std::size_t>(member)]);
+  }
+  meeting.expected = leaders.size();
+  // Groups that followers of this rank form, where they touch a host that is run.
+  std::set<std::uint32_t> known{id};
+  for (const ProgramRank& follower : program_.ranks) {
+    if (follower.leader != rank.rank || !known.insert(follower.groups.at(op.slot)).second) continue;
+    std::vector<DeviceId> devices;
+    bool is_near = false;
+    for (const Rank member : program_.groups[follower.groups[op.slot]].ranks) {
+      devices.push_back(device_of(member));
+      const std::int32_t host = machine_.topology.host_of(devices.back());
+      is_near = is_near || (host >= 0 && hosts_run_[static_cast<std::size_t>(host)]);
+    }
+    if (is_near) meeting.alike.push_back(std::move(devices));
+  }
+}
+
+void Replayer::open_pair(Meeting& meeting, const RankState& rank, const Operation& op) {
+  const bool sends = op.kind == OpKind::kSend;
+  const auto ends = [&](Rank self, Rank peer) {
+    const DeviceId here = device_of(self);
+    const DeviceId there = device_of(peer);
+    return sends ? std::vector{here, there} : std::vector{there, here};
+  };
+  const Rank peer = rank.table->peers[op.slot];
+  meeting.expected = 2;
+  meeting.devices = ends(rank.rank, peer);
+  meeting.name = sends ? fmt::format("{} to {}", rank.rank, peer) : fmt::format("{} to {}", peer, rank.rank);
+  for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
+    const ProgramRank& follower = program_.ranks[r];
+    if (follower.leader != rank.rank || static_cast<Rank>(r) == rank.rank) continue;
+    const std::int32_t host = machine_.topology.host_of(device_of(static_cast<Rank>(r)));
+    if (host < 0 || !hosts_run_[static_cast<std::size_t>(host)]) continue;
+    meeting.alike.push_back(ends(static_cast<Rank>(r), follower.peers.at(op.slot)));
+  }
+}
+
+// The calls of a communicator go on the wire one after another, each when all its members are there.
+void Replayer::begin_next_call(Meeting& meeting) {
+  if (meeting.busy || meeting.calls.empty() || meeting.calls.front().size() < meeting.expected) return;
+  const Member last = meeting.calls.front().back();
+  const std::uint32_t index = new_moving();
+  Moving& moving = *moving_[index];
+  moving.meeting = &meeting;
+  moving.members = std::move(meeting.calls.front());
+  meeting.calls.pop_front();
+  ++meeting.next;
+  meeting.busy = true;
+  check_agreement(meeting, moving.members);
+
+  const Operation& op = states_[last.state]->program->operations[last.op];
+  const GroupCost& cost = cost_of(meeting, op);
+  moving.bytes = op.bytes;
+  moving.alone = cost.alone;
+  moving.ctas = cost.ctas;
+  moving.loads = loads_of(meeting, op, cost);
+  const Time now = machine_.simulator.now();
+  for (const Member& member : moving.members) {
+    RankState& rank = *states_[member.state];
+    const Operation& its = rank.program->operations[member.op];
+    rank.account(now);
+    --(is_message(its.kind) ? rank.waiting_messages : rank.waiting_collectives);
+    ++rank.moving[static_cast<std::size_t>(its.category)];
+    rank.readies[member.op] = now;
+    if (member.state != last.state) rank.causes[member.op] = states_[last.state]->causes[last.op];
+    if (is_message(its.kind)) hold(member.state, cost.ctas);
+  }
+  // Whether compute runs beside it is seen once all of this instant has started.
+  schedule_event(now, EventKind::kPost, index);
+}
+
+void Replayer::check_agreement(const Meeting& meeting, const std::vector<Member>& members) const {
+  const auto text = [&](const Member& member) {
+    const RankState& rank = *states_[member.state];
+    const Operation& op = rank.program->operations[member.op];
+    return fmt::format("rank {}: {} of {} B ('{}')", rank.rank,
+                       op.kind == OpKind::kCollective ? coll::to_string(op.collective) : "a message", op.bytes.count(),
+                       rank.program->names[op.name]);
+  };
+  const Operation& first = states_[members.front().state]->program->operations[members.front().op];
+  for (const Member& member : members) {
+    const Operation& op = states_[member.state]->program->operations[member.op];
+    if (op.bytes == first.bytes && op.collective == first.collective && op.element_size == first.element_size) continue;
+    throw ConfigError(
+        fmt::format("members of '{}' do not call the same: {}; {}", meeting.name, text(members.front()), text(member)));
+  }
+}
+
+const GroupCost& Replayer::cost_between(const std::vector<DeviceId>& devices, const Operation& op) {
+  if (is_message(op.kind)) return costs_.message(devices[0], devices[1], op.bytes);
+  return costs_.collective(devices, {.kind = op.collective, .bytes = op.bytes, .element_size = op.element_size});
+}
+
+const GroupCost& Replayer::cost_of(Meeting& meeting, const Operation& op) {
+  const std::tuple key{op.collective, op.bytes, op.element_size};
+  const auto known = std::ranges::find(meeting.costs, key, &Meeting::KnownCost::first);
+  if (known != meeting.costs.end()) return *known->second;
+  return *meeting.costs.emplace_back(key, &cost_between(meeting.devices, op)).second;
+}
+
+// The loads of a call and of those like it that other ranks make at the same time, on one transfer.
+FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, const GroupCost& cost) {
+  FootprintId& known = loads_[{&meeting, &cost}];
+  if (known.valid()) return known;
+  net::Footprint sum = cost.loads;
+  for (const std::vector<DeviceId>& devices : meeting.alike) sum.couple(cost_between(devices, op).loads);
+  known = machine_.fabric.add_footprint(std::move(sum));
+  return known;
+}
+
+void Replayer::post(std::uint32_t index) {
+  Moving& moving = *moving_[index];
+  double stretch = 1;
+  for (const Member& member : moving.members) {
+    if (states_[member.state]->computing > 0) stretch = options_.contention.collective;
+  }
+  const double alone_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
+  net::Transfer transfer;
+  transfer.kind = net::TransferKind::kCoupled;
+  transfer.footprint = moving.loads;
+  transfer.bytes = std::max(moving.bytes, Bytes{1});
+  transfer.rate_cap = Bandwidth::from_bits_per_second(
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(transfer.bytes.count()) * 8e12 / alone_ps)));
+  transfer.tag = index;
+  machine_.fabric.post(transfer, *this);
+}
+
+// Between a GPU and its host's memory.
+void Replayer::start_copy(std::uint32_t state, OpIndex index) {
+  RankState& rank = *states_[state];
+  const Operation& op = rank.program->operations[index];
+  const DeviceId gpu = device_of(rank.rank);
+  const std::optional<DeviceId> memory = machine_.router.host_memory(gpu);
+  if (op.kind == OpKind::kStorage || !memory) {
+    throw ConfigError(fmt::format("rank {}: '{}' needs {}", rank.rank, rank.program->names[op.name],
+                                  memory ? "storage, which this version does not simulate" : "a CPU in its node"));
+  }
+  rank.account(machine_.simulator.now());
+  ++rank.moving[static_cast<std::size_t>(op.category)];
+  const bool to_device = op.slot == 1;
+  const std::uint32_t at = new_moving();
+  Moving& moving = *moving_[at];
+  moving.members = {{state, index}};
+  net::Transfer transfer;
+  transfer.footprint = machine_.fabric.add_footprint(to_device ? machine_.router.route(*memory, gpu, {})
+                                                               : machine_.router.route(gpu, *memory, {}));
+  transfer.bytes = op.bytes;
+  transfer.tag = at;
+  machine_.fabric.post(transfer, *this);
+}
+
+std::uint32_t Replayer::new_moving() {
+  if (!free_moving_.empty()) {
+    const std::uint32_t index = free_moving_.back();
+    free_moving_.pop_back();
+    *moving_[index] = {};
+    return index;
+  }
+  moving_.push_back(std::make_unique<Moving>());
+  return static_cast<std::uint32_t>(moving_.size() - 1);
+}
+
+void Replayer::on_delivered(TransferId, std::uint64_t index) {
+  Moving& moving = *moving_[index];
+  Meeting* meeting = moving.meeting;
+  const std::vector<Member> members = std::move(moving.members);
+  const int ctas = moving.ctas;
+  free_moving_.push_back(static_cast<std::uint32_t>(index));
+  const Time now = machine_.simulator.now();
+  for (const Member& member : members) {
+    RankState& rank = *states_[member.state];
+    const Operation& op = rank.program->operations[member.op];
+    rank.account(now);
+    --rank.moving[static_cast<std::size_t>(op.category)];
+    hold(member.state, -ctas);
+  }
+  if (meeting != nullptr) {
+    meeting->busy = false;
+    begin_next_call(*meeting);
+  }
+  for (const Member& member : members) {
+    cause_ = {member.state, member.op};
+    finish(member.state, member.op);
+    try_streams(member.state);
+  }
+}
+
+void Replayer::on_aborted(TransferId, std::uint64_t index) {
+  const Moving& moving = *moving_[index];
+  const Member& member = moving.members.front();
+  const RankState& rank = *states_[member.state];
+  throw ConfigError(fmt::format("'{}' of rank {} was cut by a failed link, and a training job does not survive that",
+                                rank.program->names[rank.program->operations[member.op].name], rank.rank));
+}
+
+}  // namespace weft::work

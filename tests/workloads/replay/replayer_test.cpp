@@ -1,0 +1,329 @@
+#include "sim/workloads/replay/replayer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "sim/collectives/builtin.h"
+#include "sim/core/error.h"
+#include "sim/network/builtin.h"
+#include "tests/support/topologies.h"
+
+namespace weft::work::test {
+namespace {
+
+using namespace weft::literals;
+
+ParamGroups groups() {
+  ParamGroups all = net::network_param_groups();
+  for (const ParamGroupBase* group : coll::collective_param_groups()) all.push_back(group);
+  return all;
+}
+
+// Programs written by hand, on a star of bare hosts: 100 Gb/s, no latency, textbook collectives. Launches are free unless said.
+class ReplayerTest : public ::testing::Test {
+ protected:
+  static constexpr int kRanks = 4;
+
+  ReplayerTest() {
+    launch_.host_cost = 0_us;
+    for (Rank r = 0; r < kRanks; ++r) {
+      program_.programs.emplace_back();
+      program_.programs.back().names = {"op"};
+      program_.programs.back().streams = {"compute", "comm", "more"};
+      program_.ranks.push_back({.program = static_cast<std::uint32_t>(r), .groups = {0}, .peers = {0, 1, 2, 3}, .leader = r});
+      program_.devices.push_back(topology_.endpoints()[static_cast<std::size_t>(r)]);
+    }
+    program_.groups = {{.name = "pair", .ranks = {0, 1}}};
+    options_.contention = {.gemm = 1.5, .attention = 1, .memory = 1, .collective = 1, .reference_ctas = 1};
+  }
+
+  OpIndex add(Rank rank, Operation op, const std::vector<OpIndex>& waits = {}) {
+    RankProgram& program = program_.programs[static_cast<std::size_t>(rank)];
+    op.first_wait = static_cast<std::uint32_t>(program.waits.size());
+    op.wait_count = static_cast<std::uint16_t>(waits.size());
+    program.waits.insert(program.waits.end(), waits.begin(), waits.end());
+    program.operations.push_back(op);
+    return static_cast<OpIndex>(program.operations.size() - 1);
+  }
+  OpIndex kernel(Rank rank, Duration duration, const std::vector<OpIndex>& waits = {}, std::uint8_t stream = 0) {
+    return add(rank, {.duration = duration, .stream = stream}, waits);
+  }
+  OpIndex gemm(Rank rank, Duration duration, const std::vector<OpIndex>& waits = {}) {
+    return add(rank, {.duration = duration, .category = Category::kGemm}, waits);
+  }
+  // 12.5 MB in a ring of two at 12.5 GB/s: two steps of half of it, 1 ms.
+  OpIndex all_reduce(Rank rank, const std::vector<OpIndex>& waits = {}, Bytes bytes = 12'500'000_B) {
+    return add(rank, {.bytes = bytes, .stream = 1, .kind = OpKind::kCollective, .category = Category::kCommData}, waits);
+  }
+  OpIndex message(Rank rank, Rank peer, OpKind kind, const std::vector<OpIndex>& waits = {}) {
+    return add(rank,
+               {.bytes = 12'500'000_B,
+                .slot = static_cast<std::uint16_t>(peer),
+                .stream = 1,
+                .kind = kind,
+                .category = Category::kCommPipeline},
+               waits);
+  }
+
+  // Ends of the operations of the last iteration, in the order they ended.
+  struct Log final : ReplayObserver {
+    void on_operation(const Span& span) override { spans.push_back(span); }
+    [[nodiscard]] const Span& of(Rank rank, OpIndex op) const {
+      for (const Span& span : spans) {
+        if (span.rank == rank && span.op == op) return span;
+      }
+      throw InternalError("no such operation");
+    }
+    std::vector<Span> spans;
+  };
+
+  ReplayResult run() {
+    coll::Machine machine{topology_, "ecmp", 1, shuffle_};
+    GroupCosts costs{topology_, "ecmp", 1, profile_, {}};
+    log_ = {};
+    Replayer replayer{machine, program_, costs, launch_, options_, &log_};
+    replayer.start();
+    machine.simulator.run();
+    replayer.check_finished();
+    machine.fabric.check_conservation();
+    return replayer.result();
+  }
+  [[nodiscard]] Time end(Rank rank, OpIndex op) const { return log_.of(rank, op).end; }
+
+  net::Topology topology_ = weft::testing::star(kRanks, 100_Gbps, 0_us);
+  Profile profile_ = Profile::defaults(groups());
+  net::LaunchTimings launch_;
+  ReplayOptions options_;
+  Program program_;
+  Log log_;
+  std::uint64_t shuffle_ = 0;
+};
+
+TEST_F(ReplayerTest, AStreamRunsInOrderAndStreamsRunSideBySide) {
+  const OpIndex a = kernel(0, 10_us);
+  const OpIndex b = kernel(0, 20_us);
+  const OpIndex c = kernel(0, 5_us, {}, 2);
+  const OpIndex d = kernel(0, 1_us, {b}, 2);
+  run();
+  EXPECT_EQ(end(0, a), Time{} + 10_us);
+  EXPECT_EQ(end(0, b), Time{} + 30_us);
+  EXPECT_EQ(end(0, c), Time{} + 5_us);
+  EXPECT_EQ(end(0, d), Time{} + 31_us);
+}
+
+TEST_F(ReplayerTest, TheHostPaysForEveryLaunch) {
+  launch_.host_cost = 4_us;
+  const OpIndex a = kernel(0, 1_us);
+  const OpIndex b = kernel(0, 10_us);
+  const OpIndex c = kernel(0, 1_us);
+  run();
+  EXPECT_EQ(end(0, a), Time{} + 5_us);
+  EXPECT_EQ(end(0, b), Time{} + 18_us);
+  EXPECT_EQ(end(0, c), Time{} + 19_us) << "issued at 12 us, and waits for b";
+}
+
+TEST_F(ReplayerTest, AHostSyncHoldsBackWhatIsIssuedAfterIt) {
+  const OpIndex a = kernel(0, 10_us);
+  add(0, {.duration = 3_us, .kind = OpKind::kHostSync, .category = Category::kHost}, {a});
+  const OpIndex b = kernel(0, 1_us, {}, 2);
+  run();
+  EXPECT_EQ(end(0, b), Time{} + 14_us);
+}
+
+TEST_F(ReplayerTest, ACollectiveStartsWithItsLastMemberAndEndsForAll) {
+  kernel(0, 10_us);
+  const OpIndex late = kernel(1, 400_us);
+  const OpIndex a = all_reduce(0);
+  const OpIndex b = all_reduce(1, {late});
+  const OpIndex after = kernel(0, 1_us, {a});
+  const ReplayResult result = run();
+  EXPECT_EQ(log_.of(0, a).ready, Time{} + 400_us);
+  EXPECT_EQ(end(0, a), Time{} + 1'400_us);
+  EXPECT_EQ(end(1, b), Time{} + 1'400_us);
+  EXPECT_EQ(end(0, after), Time{} + 1'401_us);
+  // Rank 0: 11 us of compute, waits 390 us, 1 ms of the wire exposed.
+  EXPECT_EQ(result.ranks[0].last.compute, 11_us);
+  EXPECT_EQ(result.ranks[0].last.skew, 390_us);
+  EXPECT_EQ(result.ranks[0].last.exposed[static_cast<std::size_t>(Category::kCommData)], 1_ms);
+  EXPECT_EQ(result.iterations, (std::vector<Duration>{1'401_us}));
+}
+
+TEST_F(ReplayerTest, CallsOfOneCommunicatorMeetInIssueOrder) {
+  for (Rank r = 0; r < 2; ++r) {
+    all_reduce(r);
+    all_reduce(r);
+  }
+  run();
+  EXPECT_EQ(end(0, 1), Time{} + 2_ms);
+  EXPECT_EQ(end(1, 1), Time{} + 2_ms);
+}
+
+TEST_F(ReplayerTest, TwoGroupsShareTheLinksTheyHaveInCommon) {
+  program_.groups.push_back({.name = "other", .ranks = {0, 2}});
+  program_.ranks[0].groups = {0, 1};
+  program_.ranks[2].groups = {0, 1};
+  all_reduce(0);
+  all_reduce(1);
+  for (const Rank r : {0, 2}) {
+    add(r, {.bytes = 12'500'000_B, .slot = 1, .stream = 2, .kind = OpKind::kCollective, .category = Category::kCommTensor});
+  }
+  run();
+  EXPECT_EQ(end(1, 0), Time{} + 2_ms) << "rank 0's link serves both";
+  EXPECT_EQ(end(2, 0), Time{} + 2_ms);
+}
+
+TEST_F(ReplayerTest, AMessageStartsWhenBothEndsAreThere) {
+  const OpIndex computed = kernel(0, 300_us);
+  const OpIndex sent = message(0, 1, OpKind::kSend, {computed});
+  const OpIndex received = message(1, 0, OpKind::kReceive);
+  const ReplayResult result = run();
+  EXPECT_EQ(end(0, sent), Time{} + 1'300_us);
+  EXPECT_EQ(end(1, received), Time{} + 1'300_us);
+  EXPECT_EQ(result.ranks[1].last.bubble, 300_us);
+  EXPECT_EQ(result.ranks[1].last.exposed[static_cast<std::size_t>(Category::kCommPipeline)], 1_ms);
+}
+
+// One thread block of a reference of one: a GEMM takes 1.5 times as long while it is held.
+TEST_F(ReplayerTest, ComputeIsSlowerWhileCommunicationIsResident) {
+  for (Rank r = 0; r < 2; ++r) {
+    all_reduce(r);
+    gemm(r, 4_ms);
+  }
+  run();
+  // 1 ms at two thirds, then the rest.
+  EXPECT_NEAR(static_cast<double>((end(0, 1) - Time{}).ps()), 4e9 + 1e9 / 3, 2);
+}
+
+TEST_F(ReplayerTest, AWeightGradientBesideCommunicationRunsASecondWave) {
+  options_.contention.gemm = 1;
+  for (Rank r = 0; r < 2; ++r) all_reduce(r);
+  const OpIndex held = add(0, {.duration = 600_us, .category = Category::kGemm, .weight_gradient = true});
+  const OpIndex longer = add(1, {.duration = 3_ms, .category = Category::kGemm, .weight_gradient = true});
+  run();
+  EXPECT_EQ(end(0, held), Time{} + 1'200_us) << "T + min(T, rest) with T = 600 us, rest 1 ms";
+  EXPECT_EQ(end(1, longer), Time{} + 4_ms) << "T + rest";
+}
+
+TEST_F(ReplayerTest, CommunicationWaitsForAKernelThatFillsTheGpu) {
+  const OpIndex big = add(0, {.duration = 500_us, .category = Category::kGemm, .fills_gpu = true});
+  const OpIndex a = all_reduce(0);
+  all_reduce(1);
+  run();
+  EXPECT_EQ(end(0, big), Time{} + 500_us);
+  EXPECT_EQ(log_.of(0, a).start, Time{} + 500_us);
+  EXPECT_EQ(end(0, a), Time{} + 1'500_us);
+}
+
+TEST_F(ReplayerTest, ADeadlockNamesRanksAndWhatTheyWaitFor) {
+  all_reduce(0);
+  message(1, 0, OpKind::kReceive);
+  all_reduce(1);
+  try {
+    run();
+    FAIL() << "it cannot end";
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("rank 0, stream comm: 'op' waits in group 'pair' for ranks 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 1, stream comm: 'op' waits for rank 0 to send"), std::string::npos) << text;
+  }
+}
+
+TEST_F(ReplayerTest, MembersThatCallDifferentlyAreNamed) {
+  all_reduce(0);
+  all_reduce(1, {}, 1_MB);
+  try {
+    run();
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string{error.what()}.find("members of 'pair' do not call the same: rank 0: all_reduce of 12500000 B"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(ReplayerTest, IterationsFollowEachOtherWhenARankHasDrained) {
+  options_.iterations = 3;
+  for (Rank r = 0; r < 2; ++r) {
+    kernel(r, 100_us);
+    all_reduce(r);
+  }
+  const ReplayResult result = run();
+  EXPECT_EQ(result.iterations, (std::vector<Duration>{1_ms, 1_ms, 1_ms}));
+}
+
+TEST_F(ReplayerTest, MemoryRisesAtStartsAndFallsAtEnds) {
+  const OpIndex a = kernel(0, 10_us);
+  const OpIndex b = kernel(0, 10_us);
+  kernel(0, 10_us);
+  program_.programs[0].resident_bytes = 1'000;
+  program_.programs[0].memory = {{a, 70}, {b, 50}, {b, -70}, {2, 30}, {2, -80}};
+  EXPECT_EQ(run().ranks[0].peak_bytes, 1'120);
+}
+
+TEST_F(ReplayerTest, OneRankStandsForThoseAlike) {
+  const auto build = [&] {
+    for (Rank r = 0; r < kRanks; ++r) {
+      const OpIndex a = gemm(r, 300_us);
+      const OpIndex b = all_reduce(r, {a});
+      gemm(r, 600_us);
+      kernel(r, 5_us, {b});
+    }
+  };
+  program_.groups = {{.name = "all", .ranks = {0, 1, 2, 3}}};
+  build();
+  const Duration whole = run().iterations[0];
+  for (ProgramRank& rank : program_.ranks) rank.leader = 0;
+  EXPECT_EQ(run().iterations[0], whole);
+  EXPECT_EQ(log_.spans.size(), 4U) << "one rank's operations";
+}
+
+// Two groups whose members share links: the leader's transfer carries what the other group sends over them too.
+TEST_F(ReplayerTest, FollowersGroupsLoadTheLinksOfHostsThatAreRun) {
+  program_.groups = {{.name = "a", .ranks = {0, 1}}, {.name = "b", .ranks = {1, 0}}};
+  for (Rank r = 0; r < 2; ++r) {
+    program_.ranks[static_cast<std::size_t>(r)].groups = {static_cast<std::uint32_t>(r)};
+    program_.ranks[static_cast<std::size_t>(r)].leader = 0;
+  }
+  all_reduce(0);
+  run();
+  EXPECT_EQ(end(0, 0), Time{} + 2_ms);
+}
+
+TEST_F(ReplayerTest, TheDigestDoesNotDependOnTheOrderOfTies) {
+  for (Rank r = 0; r < 2; ++r) {
+    all_reduce(r);
+    gemm(r, 100_us);
+    all_reduce(r);
+    kernel(r, 10_us, {}, 2);
+  }
+  const std::uint64_t digest = run().digest;
+  for (shuffle_ = 1; shuffle_ < 20; ++shuffle_) EXPECT_EQ(run().digest, digest) << shuffle_;
+}
+
+TEST_F(ReplayerTest, StragglersAndJitterSlowTheirRanksOnly) {
+  options_.jitter.stragglers = {{1, 2.0}};
+  const OpIndex a = kernel(0, 10_us);
+  const OpIndex b = kernel(1, 10_us);
+  run();
+  EXPECT_EQ(end(0, a), Time{} + 10_us);
+  EXPECT_EQ(end(1, b), Time{} + 20_us);
+}
+
+TEST_F(ReplayerTest, TheCriticalPathLeadsBackThroughTheLastArrival) {
+  kernel(0, 10_us);
+  const OpIndex late = kernel(1, 400_us);
+  const OpIndex a = all_reduce(0);
+  all_reduce(1, {late});
+  const OpIndex after = kernel(0, 50_us, {a});
+  const ReplayResult result = run();
+  ASSERT_EQ(result.critical.size(), 3U);
+  EXPECT_EQ(result.critical[0].op, after);
+  EXPECT_EQ(result.critical[1].op, a);
+  EXPECT_EQ(result.critical[2].rank, 1);
+  EXPECT_EQ(result.critical[2].op, late);
+}
+
+}  // namespace
+}  // namespace weft::work::test
