@@ -11,12 +11,14 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
 #include "sim/planning/collective_sweep.h"
 #include "sim/planning/flow_summary.h"
 #include "sim/planning/network_json.h"
+#include "sim/planning/replay_timeline.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/run_scenario.h"
 #include "sim/planning/timeline.h"
@@ -177,6 +179,7 @@ void print_jobs(const Report& report, const plan::Scenario& scenario, const plan
 }
 
 std::string what_ran(const work::Workload& workload) {
+  if (workload.training) return "training step";
   if (workload.collectives.empty()) {
     const std::string jobs = plural(workload.jobs.size(), "job");
     if (workload.flows.empty()) return jobs;
@@ -201,12 +204,24 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
   const Report report{outputs};
   report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain, scenario.simulation.fidelity));
   report.print(cluster_line(scenario.cluster));
-  ProgressBar progress{scenario.workload.flows.empty() ? "collectives" : "flows", options.quiet};
-  const plan::RunResult result = plan::run_scenario(scenario, &progress);
+  const bool is_training = scenario.workload.training.has_value();
+  const char* counted = is_training ? "operations" : scenario.workload.flows.empty() ? "collectives" : "flows";
+  ProgressBar progress{counted, options.quiet};
+  plan::RunResult result;
+  if (is_training && !outputs.timeline.empty()) {
+    write_file(outputs.timeline, [&](std::ostream& out) {
+      plan::ReplayTimeline timeline{out};
+      result = plan::run_scenario(scenario, &progress, &timeline);
+      timeline.finish();
+    });
+  } else {
+    result = plan::run_scenario(scenario, &progress);
+  }
   for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
   if (result.interrupted) report.print("# interrupted: what follows is what was finished\n");
   report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
                            plan::us_text(result.makespan)));
+  if (result.training) print_training(report, *scenario.workload.training, *result.training);
   if (!result.collectives.empty()) print_collectives(report, result);
   if (!result.flows.empty()) print_flows(report, scenario, result);
   print_rates(report, scenario, result);
@@ -234,7 +249,7 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
   if (!series.empty()) {
     write_file(series, [&](std::ostream& out) { plan::write_series_csv(out, result.network); });
   }
-  if (!outputs.timeline.empty()) {
+  if (!outputs.timeline.empty() && !is_training) {
     write_file(outputs.timeline, [&](std::ostream& out) {
       if (scenario.workload.flows.empty()) {
         plan::write_collective_timeline(out, result.collectives, result.counts);

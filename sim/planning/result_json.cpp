@@ -9,6 +9,7 @@
 #include "sim/core/version.h"
 #include "sim/planning/compare.h"
 #include "sim/planning/network_json.h"
+#include "sim/planning/training_json.h"
 
 namespace weft::plan {
 namespace {
@@ -150,6 +151,7 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const Scena
     }
     json.end_array();
   }
+  if (result.training) write_training(json, *result.training);
   if (!result.flows.empty()) write_flows(json, result);
   if (!result.jobs.empty()) write_jobs(json, scenario.workload, result);
   if (!result.flows.empty() || result.network.is_packet || scenario.measure.stated) {

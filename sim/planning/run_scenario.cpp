@@ -30,25 +30,6 @@ void watch_hook(void* context, const Simulator& simulator) {
   watch.observer->on_progress(simulator, done, watch.total);
 }
 
-std::vector<LinkUse> hottest_links(const coll::Machine& machine, Duration makespan) {
-  std::vector<std::pair<double, ResourceId>> used;
-  for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
-    const ResourceId id = ResourceId::from_index(i);
-    const double bytes = machine.fabric.counters(id).bytes;
-    if (bytes <= 0 || makespan <= Duration{}) continue;
-    used.emplace_back(bytes / (machine.fabric.capacity(id) * static_cast<double>(makespan.ps())), id);
-  }
-  const std::size_t keep = std::min<std::size_t>(used.size(), 10);
-  std::partial_sort(used.begin(), used.begin() + static_cast<std::ptrdiff_t>(keep), used.end(),
-                    [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-  std::vector<LinkUse> links;
-  for (std::size_t i = 0; i < keep; ++i) {
-    const net::ResourceCounters counters = machine.fabric.counters(used[i].second);
-    links.push_back({machine.fabric.resource_name(used[i].second), counters.bytes, used[i].first, counters.busy});
-  }
-  return links;
-}
-
 class ScenarioRun {
  public:
   ScenarioRun(const Scenario& scenario, RunObserver* observer)
@@ -80,9 +61,7 @@ class ScenarioRun {
     if (!result_.flows.empty() && packet_ != nullptr) {
       result_.time_story = time_story(machine_, scenario_.workload, result_.flows, result_.network.ports);
     }
-    for (std::size_t i = 0; i < machine_.topology.link_count(); ++i) {
-      digest_.add(static_cast<std::int64_t>(machine_.fabric.counters(ResourceId::from_index(i)).bytes + 0.5));
-    }
+    add_link_bytes(digest_, machine_);
     result_.digest = digest_.value();
     result_.events = machine_.simulator.events();
     result_.transfers = machine_.fabric.totals().posted;
@@ -237,13 +216,30 @@ class ScenarioRun {
   RunResult result_;
 };
 
+RunResult training_result(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
+  RunResult result;
+  result.training = run_training(scenario, observer, operations);
+  const ProgramRunResult& run = result.training->run;
+  result.hottest = run.hottest;
+  result.makespan = run.makespan;
+  result.digest = run.digest;
+  result.events = run.events;
+  result.transfers = run.transfers;
+  result.solves = run.solves;
+  result.peak_live = run.peak_live;
+  result.interrupted = run.interrupted;
+  result.notes = result.training->notes;
+  return result;
+}
+
 }  // namespace
 
-RunResult run_scenario(const Scenario& scenario, RunObserver* observer) {
+RunResult run_scenario(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
   const auto wall_begin = std::chrono::steady_clock::now();
-  RunResult result = ScenarioRun{scenario, observer}.run();
+  const bool is_training = scenario.workload.training.has_value();
+  RunResult result = is_training ? training_result(scenario, observer, operations) : ScenarioRun{scenario, observer}.run();
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
-  if (observer != nullptr) observer->on_end();
+  if (observer != nullptr && !is_training) observer->on_end();
   return result;
 }
 

@@ -7,18 +7,14 @@
 #include <vector>
 
 #include "sim/collectives/runner.h"
+#include "sim/planning/link_use.h"
+#include "sim/planning/run_observer.h"
 #include "sim/planning/scenario.h"
+#include "sim/planning/training_run.h"
 #include "sim/workloads/flow_run.h"
 #include "sim/workloads/job_run.h"
 
 namespace weft::plan {
-
-struct LinkUse {
-  std::string name;
-  double bytes = 0;
-  double utilization = 0;  // bytes over what its capacity carries in the run's time
-  Duration busy;
-};
 
 // What packets tell, and what `measure` asks for.
 struct NetworkReport {
@@ -42,6 +38,7 @@ struct RunResult {
   std::vector<work::FlowResult> flows;
   std::vector<std::optional<work::MessageCounts>> messages;  // by flow, of several messages; empty where no flow has options
   std::vector<work::JobResult> jobs;
+  std::optional<TrainingResult> training;
   NetworkReport network;
   std::string time_story;        // where the time went; empty: nothing to tell
   std::vector<LinkUse> hottest;  // busiest links first, at most ten
@@ -56,19 +53,9 @@ struct RunResult {
   std::vector<std::string> notes;
 };
 
-class RunObserver {
- public:
-  // Called about every 100,000 events; `done` of `total` items are finished (flows, or collectives).
-  virtual void on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) = 0;
-  // Before the run, so that a signal handler can stop it.
-  virtual void on_begin(Simulator& simulator) = 0;
-  virtual void on_end() = 0;
-
- protected:
-  ~RunObserver() = default;
-};
-
-[[nodiscard]] RunResult run_scenario(const Scenario& scenario, RunObserver* observer = nullptr);
+// `operations` hears of every operation of a training step.
+[[nodiscard]] RunResult run_scenario(const Scenario& scenario, RunObserver* observer = nullptr,
+                                     work::ReplayObserver* operations = nullptr);
 
 // Highest resident memory of this process so far.
 [[nodiscard]] std::uint64_t peak_memory_bytes();

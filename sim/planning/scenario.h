@@ -36,6 +36,7 @@ struct SimulationOptions {
   std::uint64_t shuffle_ties = 0;
   // The run ends then, whatever is still going on; none: when everything is done.
   std::optional<Time> until = {};
+  int iterations = 2;  // of a training step; the last one is reported
 
   [[nodiscard]] bool is_packet() const { return fidelity == "packet"; }
 };

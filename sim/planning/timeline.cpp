@@ -7,44 +7,10 @@
 #include <vector>
 
 #include "sim/planning/flow_summary.h"
-#include "sim/planning/json_writer.h"
+#include "sim/planning/trace_writer.h"
 
 namespace weft::plan {
 namespace {
-
-class TraceWriter {
- public:
-  explicit TraceWriter(std::ostream& out) : json_{out} {
-    json_.begin_object().field("displayTimeUnit", "ns").key("traceEvents").begin_array();
-  }
-
-  void name_process(std::size_t process, std::string_view name) { name_track("process_name", process, 0, name); }
-  void name_thread(std::size_t process, std::size_t thread, std::string_view name) {
-    name_track("thread_name", process, thread, name);
-  }
-
-  // Leaves "args" open for fields; end_span() closes it.
-  JsonWriter& begin_span(std::string_view name, std::string_view category, std::size_t process, std::size_t thread, Time begin,
-                         Duration duration) {
-    json_.begin_object().field("name", name).field("cat", category).field("ph", "X");
-    json_.key("ts").raw(us_text(begin - Time{})).key("dur").raw(us_text(duration));
-    return json_.field("pid", process).field("tid", thread).key("args").begin_object();
-  }
-  void end_span() { json_.end_object().end_object(); }
-
-  void finish() {
-    json_.end_array().end_object();
-    json_.finish();
-  }
-
- private:
-  void name_track(std::string_view what, std::size_t process, std::size_t thread, std::string_view name) {
-    json_.begin_object().field("name", what).field("ph", "M").field("pid", process).field("tid", thread);
-    json_.key("args").begin_object().field("name", name).end_object().end_object();
-  }
-
-  JsonWriter json_;
-};
 
 void write_call(TraceWriter& trace, const coll::CollectiveResult& call, std::int64_t calls, Time begin, Duration duration) {
   const int tracks = call.ranks <= kMaxRankTracks ? call.ranks : 1;

@@ -86,13 +86,21 @@ struct MemoryChange {
   std::int64_t bytes = 0;  // more than 0: from the operation's start; less: from its end
 };
 
+// Held all the step long.
+struct ResidentBytes {
+  std::int64_t parameters = 0;
+  std::int64_t gradients = 0;
+  std::int64_t optimizer = 0;
+  [[nodiscard]] std::int64_t total() const { return parameters + gradients + optimizer; }
+};
+
 struct RankProgram {
   std::vector<Operation> operations = {};  // in the order the host issues them
   std::vector<OpIndex> waits = {};         // of earlier operations
   std::vector<std::string> names = {};
   std::vector<std::string> streams = {};  // names; Operation::stream is an index. Stream 0 is compute
   std::vector<MemoryChange> memory = {};  // in order of op
-  std::int64_t resident_bytes = 0;        // parameters, gradients, optimizer: all the step long
+  ResidentBytes resident = {};
 
   [[nodiscard]] std::span<const OpIndex> waits_of(const Operation& op) const {
     return std::span{waits}.subspan(op.first_wait, op.wait_count);

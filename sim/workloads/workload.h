@@ -1,4 +1,4 @@
-// What a scenario runs: a list of collectives, or flows and periodic jobs, as YAML gives them.
+// What a scenario runs: a list of collectives, flows and periodic jobs, or a training step, as YAML gives them.
 //
 //   workload: {collectives: [{kind: all_reduce, bytes: 1 GiB, ranks: all, count: 1}]}
 //   workload: {flows: [{from: h0, to: h3, bytes: 10 MB, start: 0 us, rate_cap: 5 Gb/s, priority: 3}]}
@@ -6,11 +6,14 @@
 //   workload: {jobs: [{from: h0, to: h1, bytes: 1.25 GB, compute: 100 ms, iterations: 10}]}
 //   workload: {background: {sizes: websearch, load: 30 %, until: 10 ms}, incast: {senders: 60, bytes: 500 kB, every: 1 ms}}
 //
-// Collectives run one after another on one communicator; everything else starts at its time, side by side. Generated training
-// steps and traces are programs, which this version does not have yet.
+//   workload: {model: ../models/llama3_8b.yaml, parallelism: {data: 32, zero: 3}, batch: {global: 128, micro: 1, sequence: 8192}}
+//
+// Collectives run one after another on one communicator; flows and jobs start at their time, side by side; a training step
+// (training/training_reader.h) is alone.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,8 @@
 #include "sim/core/units.h"
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/topology.h"
+#include "sim/workloads/replay/replay_options.h"
+#include "sim/workloads/training/training.h"
 
 namespace weft::work {
 
@@ -85,6 +90,8 @@ struct Workload {
   std::vector<FlowItem> flows;
   std::vector<FlowOptions> options = {FlowOptions{}};
   std::vector<JobItem> jobs;
+  std::optional<TrainingSetup> training;
+  JitterModel jitter;  // of training steps
 
   [[nodiscard]] const FlowOptions& options_of(const FlowItem& flow) const { return options[flow.options]; }
   [[nodiscard]] bool has_endless_flow() const;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/program.h"
 
@@ -25,14 +26,15 @@ struct ReplayOptions {
   int iterations = 1;
   std::uint64_t seed = 1;
   JitterModel jitter = {};
-  Contention contention = {};
-  // Of each class of compute kernels, over full clock (clock.h): gemm, attention, memory, optimizer.
-  std::array<double, 4> clock_slowdown = {1, 1, 1, 1};
+  ContentionCosts contention = {};
+  std::vector<ClockSlowdown> clocks = {};  // by leader, in rank order; empty: full clock
 };
 
 // Hears of every operation when it ends.
 class ReplayObserver {
  public:
+  // Before the first of them; the program outlives the run.
+  virtual void on_program(const Program& program) = 0;
   struct Span {
     Rank rank = 0;
     int iteration = 0;
@@ -53,6 +55,8 @@ struct RankTimes {
   Duration compute;
   std::array<Duration, kCategories> busy{};     // sums of durations, from ready to end
   std::array<Duration, kCategories> exposed{};  // communication and I/O not hidden behind compute
+  Duration tensor;                              // with a GEMM or attention running
+  Duration tensor_beside;                       // of those, with communication moving data
   Duration skew;
   Duration bubble;
   Duration idle;  // gaps, launches, host

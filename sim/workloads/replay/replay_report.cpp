@@ -79,7 +79,7 @@ ReplayResult Replayer::result() const {
     result.ranks.push_back({.rank = rank->rank,
                             .iteration_ends = rank->iteration_ends,
                             .last = rank->last,
-                            .peak_bytes = rank->program->resident_bytes + rank->peak_bytes});
+                            .peak_bytes = rank->program->resident.total() + rank->peak_bytes});
     digest.add(rank->digest);
     for (std::size_t i = 0; i < iterations; ++i) ends[i] = std::max(ends[i], rank->iteration_ends[i]);
   }

@@ -90,6 +90,10 @@ void RankState::account(Time now) {
   const Duration passed = now - changed;
   changed = now;
   if (passed == Duration{}) return;
+  if (tensor_kernels > 0) {
+    times.tensor += passed;
+    if (std::ranges::any_of(moving, [](int count) { return count > 0; })) times.tensor_beside += passed;
+  }
   if (computing > 0) {
     times.compute += passed;
     return;
@@ -119,7 +123,11 @@ void RankState::change_memory(OpIndex op, bool starts_now) {
 
 double RankState::stretch(const Operation& op, const ReplayOptions& options) {
   double factor = slowness;
-  if (is_compute(op.category)) factor *= options.clock_slowdown[static_cast<std::size_t>(op.category)];
+  if (is_tensor(op.category)) {
+    factor *= clock.compute;
+  } else if (is_compute(op.category)) {
+    factor *= clock.memory;
+  }
   // Lognormal with mean 1.
   if (random) {
     const double sigma = options.jitter.kernel;
@@ -128,13 +136,12 @@ double RankState::stretch(const Operation& op, const ReplayOptions& options) {
   return factor;
 }
 
-double RankState::speed(const Operation& op, const RunningKernel& kernel, const Contention& contention) const {
+double RankState::speed(const Operation& op, const RunningKernel& kernel, const ContentionCosts& contention) const {
   if (held_ctas == 0 || kernel.has_second_wave) return 1;
-  const double share = std::min(1.0, held_ctas / contention.reference_ctas);
-  double factor = contention.memory;
-  if (op.category == Category::kGemm) factor = contention.gemm;
-  if (op.category == Category::kAttention) factor = contention.attention;
-  return 1 / (1 + (factor - 1) * share);
+  KernelClass kernel_class = KernelClass::kMemory;
+  if (op.category == Category::kGemm) kernel_class = KernelClass::kGemm;
+  if (op.category == Category::kAttention) kernel_class = KernelClass::kAttention;
+  return 1 / slowdown_beside(contention, kernel_class, held_ctas);
 }
 
 }  // namespace weft::work

@@ -21,6 +21,8 @@ namespace weft::work {
 [[nodiscard]] constexpr bool is_host(OpKind kind) { return kind == OpKind::kHostDelay || kind == OpKind::kHostSync; }
 [[nodiscard]] constexpr bool is_message(OpKind kind) { return kind == OpKind::kSend || kind == OpKind::kReceive; }
 
+[[nodiscard]] constexpr bool is_tensor(Category c) { return c == Category::kGemm || c == Category::kAttention; }
+
 struct Member {
   std::uint32_t state = kNoState;
   OpIndex op = kNoOp;
@@ -75,7 +77,7 @@ struct RankState {
   void change_memory(OpIndex op, bool starts);
   // Duration of a kernel over what the program says: clock, straggling, jitter.
   [[nodiscard]] double stretch(const Operation& op, const ReplayOptions& options);
-  [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const Contention& contention) const;
+  [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const ContentionCosts& contention) const;
   [[nodiscard]] bool is_done(OpIndex op) const { return ends[op] != Time::max(); }
 
   Rank rank;
@@ -101,6 +103,7 @@ struct RankState {
 
   Time changed;
   int computing = 0;
+  int tensor_kernels = 0;  // of those, GEMMs and attention
   std::array<int, kCategories> moving{};
   int waiting_collectives = 0;
   int waiting_messages = 0;
@@ -112,6 +115,7 @@ struct RankState {
   std::int64_t bytes = 0;  // live, beside what is resident
   std::int64_t peak_bytes = 0;
   double slowness = 1;  // of the rank
+  ClockSlowdown clock;
   std::optional<RandomStream> random;
 };
 

@@ -32,6 +32,7 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
     const std::uint32_t which = program.ranks[r].program;
     states_.push_back(std::make_unique<RankState>(rank, program, *layouts_[which], options_));
     operations_total_ += program.programs[which].operations.size() * static_cast<std::uint64_t>(options_.iterations);
+    if (!options_.clocks.empty()) states_.back()->clock = options_.clocks.at(states_.size() - 1);
     const std::int32_t host = machine.topology.host_of(device_of(rank));
     if (host >= 0) hosts_run_[static_cast<std::size_t>(host)] = true;
   }
@@ -46,6 +47,7 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
 Replayer::~Replayer() = default;
 
 void Replayer::start() {
+  if (observer_ != nullptr) observer_->on_program(program_);
   for (std::uint32_t s = 0; s < states_.size(); ++s) schedule_event(machine_.simulator.now(), EventKind::kBegin, s);
 }
 
@@ -237,6 +239,7 @@ void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
   kernel.speed = rank.speed(op, kernel, options_.contention);
   if (op.fills_gpu) ++rank.fills_gpu;
   ++rank.computing;
+  if (is_tensor(op.category)) ++rank.tensor_kernels;
   rank.kernels.push_back(kernel);
   arm_kernels(state);
 }
@@ -263,7 +266,9 @@ void Replayer::end_kernels(std::uint32_t state) {
     return true;
   });
   for (const OpIndex index : ended) {
-    if (rank.program->operations[index].fills_gpu) --rank.fills_gpu;
+    const Operation& op = rank.program->operations[index];
+    if (op.fills_gpu) --rank.fills_gpu;
+    if (is_tensor(op.category)) --rank.tensor_kernels;
     --rank.computing;
   }
   arm_kernels(state);

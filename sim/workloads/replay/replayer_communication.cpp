@@ -174,10 +174,9 @@ FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, cons
 
 void Replayer::post(std::uint32_t index) {
   Moving& moving = *moving_[index];
-  double stretch = 1;
-  for (const Member& member : moving.members) {
-    if (states_[member.state]->computing > 0) stretch = options_.contention.collective;
-  }
+  const bool beside_compute =
+      std::ranges::any_of(moving.members, [&](const Member& member) { return states_[member.state]->computing > 0; });
+  const double stretch = collective_slowdown(options_.contention, beside_compute);
   const double alone_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
   net::Transfer transfer;
   transfer.kind = net::TransferKind::kCoupled;

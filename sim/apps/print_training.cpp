@@ -1,0 +1,125 @@
+#include "sim/apps/print_training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/apps/table.h"
+#include "sim/workloads/model/parameters.h"
+
+namespace weft::apps {
+namespace {
+
+constexpr std::size_t kRanksShown = 16;
+
+std::string plan_text(const work::ParallelPlan& plan) {
+  std::string text;
+  const auto add = [&](std::string_view name, int size) {
+    if (size > 1) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, size);
+  };
+  add("tensor", plan.tensor);
+  add("context", plan.context);
+  add("pipeline", plan.pipeline);
+  add("data", plan.data);
+  add("expert", plan.expert);
+  if (plan.pipeline > 1) text += fmt::format(", {}", plan.schedule);
+  if (plan.virtual_stages > 1) text += fmt::format(" x {}", plan.virtual_stages);
+  if (plan.zero > 0) text += fmt::format(", ZeRO-{}", plan.zero);
+  return text.empty() ? "one GPU" : text;
+}
+
+std::string ms(Duration duration) { return fmt::format("{:.2f}", duration.us() / 1e3); }
+
+void print_breakdown(const Report& report, const plan::TrainingResult& result) {
+  report.print("#\n# where an iteration goes, mean over GPUs\n");
+  Table table;
+  table.add_column("what", Table::Align::kLeft);
+  for (const char* title : {"busy (ms)", "exposed (ms)", "share"}) table.add_column(title);
+  const double step = std::max(1e-12, result.iteration.seconds());
+  const auto share = [&](Duration duration) { return fmt::format("{:.1f} %", 100 * duration.seconds() / step); };
+  const work::RankTimes& mean = result.mean;
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    const auto category = static_cast<work::Category>(c);
+    if (mean.busy[c] == Duration{}) continue;
+    const bool is_compute = work::is_compute(category);
+    const Duration counted = is_compute ? mean.busy[c] : mean.exposed[c];
+    table.add_row(
+        {std::string{work::to_string(category)}, ms(mean.busy[c]), is_compute ? "" : ms(mean.exposed[c]), share(counted)});
+  }
+  for (const auto& [name, duration] :
+       {std::pair{"pipeline bubble", mean.bubble}, std::pair{"waiting for slower ranks", mean.skew},
+        std::pair{"idle (launches, gaps)", mean.idle}}) {
+    if (duration > Duration{}) table.add_row({name, "", ms(duration), share(duration)});
+  }
+  report.print(table.text());
+}
+
+void print_ranks(const Report& report, const plan::TrainingResult& result) {
+  if (result.ranks.size() < 2) return;
+  report.print(fmt::format("#\n# ranks{}\n", result.ranks.size() > kRanksShown ? ", the first ones" : ""));
+  Table table;
+  for (const char* title :
+       {"rank", "stands for", "compute (ms)", "exposed comm (ms)", "bubble (ms)", "skew (ms)", "peak (GB)"}) {
+    table.add_column(title);
+  }
+  for (std::size_t i = 0; i < std::min(result.ranks.size(), kRanksShown); ++i) {
+    const plan::RankReport& rank = result.ranks[i];
+    Duration exposed;
+    for (const Duration each : rank.times.exposed) exposed += each;
+    table.add_row({std::to_string(rank.rank), std::to_string(rank.stands_for), ms(rank.times.compute), ms(exposed),
+                   ms(rank.times.bubble), ms(rank.times.skew), fmt::format("{:.2f}", rank.peak_bytes / 1e9)});
+  }
+  report.print(table.text());
+}
+
+std::string critical_text(const plan::TrainingResult& result) {
+  std::vector<std::pair<Duration, std::size_t>> parts;
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    if (result.critical[c] > Duration{}) parts.emplace_back(result.critical[c], c);
+  }
+  std::ranges::sort(parts,
+                    [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::string text;
+  for (const auto& [duration, c] : parts) {
+    text += fmt::format("{}{} {} ms", text.empty() ? "" : ", ", work::to_string(static_cast<work::Category>(c)), ms(duration));
+  }
+  return text;
+}
+
+}  // namespace
+
+void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result) {
+  const double total = static_cast<double>(work::total_parameters(setup.model));
+  const double active = static_cast<double>(work::active_parameters(setup.model));
+  report.print(fmt::format("# {}: {:.2f} B parameters{}; {}; {} GPUs, {} simulated\n",
+                           setup.model.name.empty() ? "model" : setup.model.name, total / 1e9,
+                           active < total ? fmt::format(" ({:.2f} B active)", active / 1e9) : "", plan_text(setup.plan),
+                           result.gpus, result.leaders));
+  report.print(fmt::format("# batch {} x {} tokens, micro {}, {} microbatches, {}\n", setup.batch.global, setup.batch.sequence,
+                           setup.batch.micro, setup.batch.microbatches(setup.plan), setup.framework));
+  if (result.run.replay.iterations.empty()) return;
+  const double gpus = static_cast<double>(result.gpus);
+  report.print("#\n");
+  report.print(fmt::format("iteration   {:.3f} ms\n", result.iteration.us() / 1e3));
+  report.print(
+      fmt::format("tokens/s    {:.0f}  ({:.0f} per GPU)\n", result.tokens_per_second, result.tokens_per_second / gpus));
+  report.print(fmt::format("MFU         {:.1f} %  ({:.0f} TFLOP/s per GPU, {}; peak {})\n", 100 * result.mfu,
+                           result.model_tflops_per_gpu, result.convention, result.peak_name));
+  report.print(fmt::format("HFU         {:.1f} %\n", 100 * result.hfu));
+  const plan::MemoryParts& memory = result.memory;
+  report.print(fmt::format(
+      "memory      {:.2f} of {:.0f} GB  (rank {}: parameters {:.2f}, gradients {:.2f}, optimizer {:.2f}, activations {:.2f})\n",
+      memory.total() / 1e9, memory.capacity / 1e9, memory.rank, memory.parameters / 1e9, memory.gradients / 1e9,
+      memory.optimizer / 1e9, memory.activations / 1e9));
+  print_breakdown(report, result);
+  print_ranks(report, result);
+  report.print(fmt::format("#\n# critical path: {}\n", critical_text(result)));
+  if (!result.run.clock_slowdown.empty()) {
+    const auto [low, high] = std::ranges::minmax(result.run.clock_slowdown);
+    report.print(fmt::format("# sustained load slows GEMMs by {:.1f} to {:.1f} % (weft explain gpu.clock)\n", 100 * (low - 1),
+                             100 * (high - 1)));
+  }
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,47 @@
+// Runs a program on a cluster: generated training steps and replayed traces alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/nccl/settings.h"
+#include "sim/network/cluster.h"
+#include "sim/planning/link_use.h"
+#include "sim/planning/run_observer.h"
+#include "sim/planning/scenario.h"
+#include "sim/workloads/program.h"
+#include "sim/workloads/replay/replayer.h"
+
+namespace weft::plan {
+
+struct ProgramRunOptions {
+  SimulationOptions simulation = {};
+  int iterations = 2;
+  work::JitterModel jitter = {};
+  coll::nccl::Settings nccl = {};
+  // Runs at full clock first, and then at the clocks that the load of that run allows (clock.h).
+  bool sustained_clocks = true;
+};
+
+struct ProgramRunResult {
+  work::ReplayResult replay;
+  std::vector<LinkUse> hottest;
+  std::vector<double> clock_slowdown;  // of GEMMs, by leader; empty: full clock
+  std::uint64_t digest = 0;
+  std::uint64_t events = 0;
+  std::uint64_t transfers = 0;
+  std::uint64_t solves = 0;
+  std::uint64_t peak_live = 0;
+  Duration makespan;
+  bool interrupted = false;
+  std::vector<std::string> notes;
+};
+
+// The observers hear of the last run only. ConfigError where the program deadlocks.
+[[nodiscard]] ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& program,
+                                           const ProgramRunOptions& options, RunObserver* observer = nullptr,
+                                           work::ReplayObserver* operations = nullptr);
+
+}  // namespace weft::plan

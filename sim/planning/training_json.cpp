@@ -1,0 +1,68 @@
+#include "sim/planning/training_json.h"
+
+#include <string>
+
+namespace weft::plan {
+namespace {
+
+void write_times(JsonWriter& json, const work::RankTimes& times) {
+  json.begin_object();
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    if (times.busy[c] > Duration{}) json.key(work::to_string(static_cast<work::Category>(c))).raw(ns_text(times.busy[c]));
+  }
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    if (times.exposed[c] > Duration{}) {
+      json.key("exposed_" + std::string{work::to_string(static_cast<work::Category>(c))}).raw(ns_text(times.exposed[c]));
+    }
+  }
+  json.key("compute").raw(ns_text(times.compute)).key("bubble").raw(ns_text(times.bubble));
+  json.key("skew").raw(ns_text(times.skew)).key("idle").raw(ns_text(times.idle));
+  json.end_object();
+}
+
+void write_memory(JsonWriter& json, const MemoryParts& memory) {
+  json.key("memory_per_gpu_bytes").begin_object();
+  json.field("rank", memory.rank).field("total", memory.total()).field("parameters", memory.parameters);
+  json.field("gradients", memory.gradients).field("optimizer", memory.optimizer).field("activations", memory.activations);
+  json.field("capacity", memory.capacity).end_object();
+}
+
+}  // namespace
+
+void write_training(JsonWriter& json, const TrainingResult& result) {
+  json.key("iteration_time_ns").raw(ns_text(result.iteration));
+  json.key("iterations_ns").begin_array();
+  for (const Duration iteration : result.run.replay.iterations) json.raw(ns_text(iteration));
+  json.end_array();
+  json.field("gpus", result.gpus).field("simulated_ranks", result.leaders);
+  json.field("tokens_per_second", result.tokens_per_second);
+  json.field("tokens_per_second_per_gpu", result.tokens_per_second / static_cast<double>(result.gpus));
+  json.field("model_tflops_per_gpu", result.model_tflops_per_gpu).field("mfu", result.mfu).field("hfu", result.hfu);
+  json.field("flop_convention", result.convention).field("peak", result.peak_name);
+  json.field("bubble_share", result.bubble_share);
+  write_memory(json, result.memory);
+  json.key("breakdown_ns");
+  write_times(json, result.mean);
+  json.key("ranks").begin_array();
+  for (const RankReport& rank : result.ranks) {
+    json.begin_object().field("rank", rank.rank).field("stands_for", rank.stands_for).field("peak_bytes", rank.peak_bytes);
+    json.key("breakdown_ns");
+    write_times(json, rank.times);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("critical_path_ns").begin_object();
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    if (result.critical[c] > Duration{}) {
+      json.key(work::to_string(static_cast<work::Category>(c))).raw(ns_text(result.critical[c]));
+    }
+  }
+  json.end_object();
+  if (!result.run.clock_slowdown.empty()) {
+    json.key("clock_slowdown").begin_array();
+    for (const double factor : result.run.clock_slowdown) json.value(factor);
+    json.end_array();
+  }
+}
+
+}  // namespace weft::plan

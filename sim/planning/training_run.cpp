@@ -1,0 +1,162 @@
+#include "sim/planning/training_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/model/flops.h"
+#include "sim/workloads/replay/places.h"
+
+namespace weft::plan {
+namespace {
+
+std::string label_of(const net::Topology& topology, DeviceId device, std::string_view key) {
+  for (const auto& [name, value] : topology.labels(device)) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+const work::GpuSpec& gpu_of(const net::Cluster& cluster, DeviceId device) {
+  const std::string model = label_of(cluster.topology, device, "model");
+  if (model.empty()) {
+    throw ConfigError(fmt::format("{} has no 'model': a training step needs to know its GPUs (h100_sxm, a100_sxm, ...)",
+                                  cluster.topology.name(device)));
+  }
+  return work::gpu_spec(model);
+}
+
+double capacity_of(const net::Cluster& cluster, DeviceId device, const work::GpuSpec& gpu) {
+  const std::string memory = label_of(cluster.topology, device, "memory");
+  if (!memory.empty()) {
+    if (const auto bytes = parse_bytes(memory)) return static_cast<double>(bytes->count());
+  }
+  return static_cast<double>(gpu.hbm_bytes);
+}
+
+// Ideas that would make the step fit, those that cost least first.
+std::string remedies(const work::TrainingSetup& setup) {
+  std::string text;
+  const auto add = [&](std::string_view idea) { text += fmt::format("{}{}", text.empty() ? "" : ", ", idea); };
+  if (setup.plan.recompute == work::Recompute::kNone) add("recompute: selective");
+  if (setup.plan.recompute != work::Recompute::kFull) add("recompute: full");
+  if (setup.batch.micro > 1) add("a smaller batch.micro");
+  if (setup.plan.tensor > 1 && !setup.plan.sequence_parallel) add("sequence_parallel: true");
+  if (setup.plan.zero == 0 && setup.plan.data > 1) add("zero: 1");
+  if (setup.plan.zero == 1 && setup.plan.data > 1) add("zero: 3");
+  add("more tensor or pipeline parallelism");
+  return text;
+}
+
+std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
+
+void check_fits(const MemoryParts& memory, const work::TrainingSetup& setup, const std::string& gpu) {
+  if (memory.total() + kReservedBytes <= memory.capacity) return;
+  throw ConfigError(fmt::format(
+      "out of memory: rank {} needs {} (parameters {}, gradients {}, optimizer {}, activations {}) and {} for context and "
+      "buffers, and {} has {}\n  note: what would help: {}",
+      memory.rank, gigabytes(memory.total()), gigabytes(memory.parameters), gigabytes(memory.gradients),
+      gigabytes(memory.optimizer), gigabytes(memory.activations), gigabytes(kReservedBytes), gpu, gigabytes(memory.capacity),
+      remedies(setup)));
+}
+
+void add_weighted(work::RankTimes& sum, const work::RankTimes& times, std::int64_t weight) {
+  sum.compute += weight * times.compute;
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    sum.busy[c] += weight * times.busy[c];
+    sum.exposed[c] += weight * times.exposed[c];
+  }
+  sum.tensor += weight * times.tensor;
+  sum.tensor_beside += weight * times.tensor_beside;
+  sum.skew += weight * times.skew;
+  sum.bubble += weight * times.bubble;
+  sum.idle += weight * times.idle;
+}
+
+void divide(work::RankTimes& sum, std::int64_t by) {
+  const auto part = [&](Duration& duration) { duration = Duration::from_ps(duration.ps() / by); };
+  part(sum.compute);
+  std::ranges::for_each(sum.busy, part);
+  std::ranges::for_each(sum.exposed, part);
+  part(sum.tensor);
+  part(sum.tensor_beside);
+  part(sum.skew);
+  part(sum.bubble);
+  part(sum.idle);
+}
+
+void report_ranks(const work::Program& program, TrainingResult& result) {
+  std::vector<std::int64_t> followers(program.ranks.size(), 0);
+  for (const work::ProgramRank& rank : program.ranks) ++followers[static_cast<std::size_t>(rank.leader)];
+  for (const work::RankResult& rank : result.run.replay.ranks) {
+    const std::int64_t stands_for = followers[static_cast<std::size_t>(rank.rank)];
+    result.ranks.push_back({rank.rank, stands_for, rank.last, static_cast<double>(rank.peak_bytes)});
+    add_weighted(result.mean, rank.last, stands_for);
+    const work::ResidentBytes& resident = program.program_of(rank.rank).resident;
+    if (static_cast<double>(rank.peak_bytes) <= result.memory.total()) continue;
+    const double capacity = result.memory.capacity;
+    result.memory = {.rank = rank.rank,
+                     .parameters = static_cast<double>(resident.parameters),
+                     .gradients = static_cast<double>(resident.gradients),
+                     .optimizer = static_cast<double>(resident.optimizer),
+                     .activations = static_cast<double>(rank.peak_bytes - resident.total()),
+                     .capacity = capacity};
+  }
+  divide(result.mean, static_cast<std::int64_t>(program.ranks.size()));
+}
+
+}  // namespace
+
+TrainingResult run_training(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
+  const work::TrainingSetup& setup = *scenario.workload.training;
+  const net::Cluster& cluster = scenario.cluster;
+  const DeviceId first = cluster.topology.endpoints().front();
+  const work::GpuSpec& gpu = gpu_of(cluster, first);
+  const work::KernelTimes times{gpu, cluster.profile};
+
+  TrainingResult result;
+  work::Program program = work::training_program(setup, times, cluster.topology, scenario.workload.jitter.is_none());
+  const std::string difference = work::difference_of_places(program, cluster.topology);
+  if (!difference.empty()) {
+    result.notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
+    work::unfold(program);
+  }
+  ProgramRunOptions options;
+  options.simulation = scenario.simulation;
+  options.iterations = scenario.simulation.iterations;
+  options.jitter = scenario.workload.jitter;
+  options.nccl = scenario.nccl;
+  result.run = run_program(cluster, program, options, observer, operations);
+  result.gpus = static_cast<std::int64_t>(program.ranks.size());
+  result.leaders = result.run.replay.ranks.size();
+  if (result.run.replay.iterations.empty()) return result;
+
+  result.memory.capacity = capacity_of(cluster, first, gpu);
+  report_ranks(program, result);
+  check_fits(result.memory, setup, std::string{gpu.name});
+
+  result.iteration = result.run.replay.iterations.back();
+  const double seconds = result.iteration.seconds();
+  const double tokens = static_cast<double>(setup.batch.global) * static_cast<double>(setup.batch.sequence);
+  const auto sequence = static_cast<double>(setup.batch.sequence);
+  const double flops = work::model_flops(setup.model, tokens, sequence, setup.convention);
+  const double executed = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute);
+  const double peak = gpu.peak(setup.precision.compute) * static_cast<double>(result.gpus);
+  result.tokens_per_second = tokens / seconds;
+  result.model_tflops_per_gpu = flops / seconds / static_cast<double>(result.gpus) / 1e12;
+  result.mfu = flops / seconds / peak;
+  result.hfu = executed / seconds / peak;
+  result.convention = work::to_string(setup.convention);
+  result.peak_name = fmt::format("{} dense, {:.0f} TFLOP/s", work::to_string(setup.precision.compute),
+                                 gpu.peak(setup.precision.compute) / 1e12);
+  result.bubble_share = result.mean.bubble.seconds() / seconds;
+  for (const work::CriticalStep& step : result.run.replay.critical) {
+    const work::RankProgram& of = program.program_of(step.rank);
+    result.critical[static_cast<std::size_t>(of.operations[step.op].category)] += step.end - step.start;
+  }
+  return result;
+}
+
+}  // namespace weft::plan

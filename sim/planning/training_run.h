@@ -1,0 +1,62 @@
+// A training step from setup to figures: generates the program, checks that it fits, runs it, and says what a planner asks for
+// (definitions: workload-models §2.11).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/planning/program_run.h"
+#include "sim/planning/scenario.h"
+#include "sim/workloads/training/training.h"
+
+namespace weft::plan {
+
+// Of the rank that holds most. Without the CUDA context and NCCL's buffers.
+struct MemoryParts {
+  Rank rank = 0;
+  double parameters = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  double activations = 0;  // and what else comes and goes during a step, at its peak
+  double capacity = 0;     // of the GPU
+  [[nodiscard]] double total() const { return parameters + gradients + optimizer + activations; }
+};
+
+// One rank of each kind, and how many it stands for.
+struct RankReport {
+  Rank rank = 0;
+  std::int64_t stands_for = 1;
+  work::RankTimes times;  // of the last iteration
+  double peak_bytes = 0;
+};
+
+struct TrainingResult {
+  ProgramRunResult run;
+  Duration iteration;  // the last one
+  double tokens_per_second = 0;
+  double model_tflops_per_gpu = 0;
+  double mfu = 0;
+  double hfu = 0;
+  std::string convention;  // of the FLOPs
+  std::string peak_name;   // "bf16 dense, 989 TFLOP/s"
+  MemoryParts memory;
+  work::RankTimes mean;  // over all ranks, of the last iteration
+  std::vector<RankReport> ranks;
+  std::array<Duration, work::kCategories> critical{};  // time on the critical path
+  std::int64_t gpus = 0;
+  double bubble_share = 0;
+  std::size_t leaders = 0;
+  std::vector<std::string> notes;
+};
+
+// Context, NCCL buffers and fragmentation that the allocator's peak leaves out (workload-models §1.5), for the check that a
+// step fits.
+inline constexpr double kReservedBytes = 2e9;
+
+// ConfigError where a rank does not fit its GPU, with what it holds and what would fit.
+[[nodiscard]] TrainingResult run_training(const Scenario& scenario, RunObserver* observer = nullptr,
+                                          work::ReplayObserver* operations = nullptr);
+
+}  // namespace weft::plan
