@@ -14,5 +14,7 @@ namespace weft::plan {
 // Congestion controls of packet fidelity.
 [[nodiscard]] const std::vector<ModelText>& congestion_texts();
 [[nodiscard]] const std::vector<ModelText>& packet_texts();
+// Kernels of a GPU.
+[[nodiscard]] const std::vector<ModelText>& kernel_texts();
 
 }  // namespace weft::plan

@@ -7,6 +7,7 @@
 #include "sim/collectives/costs.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
+#include "sim/workloads/kernels/kernel_costs.h"
 
 namespace weft::plan {
 namespace {
@@ -63,6 +64,7 @@ const ParamGroups& all_param_groups() {
   static const ParamGroups groups = [] {
     ParamGroups all = net::network_param_groups();
     for (const ParamGroupBase* group : coll::collective_param_groups()) all.push_back(group);
+    for (const ParamGroupBase* group : work::kernel_param_groups()) all.push_back(group);
     return all;
   }();
   return groups;

@@ -15,25 +15,34 @@ enum class KernelKind : std::uint8_t {
   kAttentionForward,   // flash attention
   kAttentionBackward,  // its main kernel
   kElementwise,        // contiguous: `bytes` read and written
-  kStrided,            // halves of a chunk, permuted views: `elements` written, by element and not by byte
+  kStrided,            // halves of a chunk, permuted views, widening casts: `elements` written, by element and not by byte
   kNormForward,        // `elements` of tokens x width
   kNormBackward,
   kNormWeightGradient,  // gamma's reduction over the tokens
-  kSoftmaxLoss,         // one pass over logits: `bytes`
-  kEmbeddingForward,
-  kEmbeddingBackward,  // scatter of `elements` gradients
-  kOptimizer,          // fused Adam over `elements` parameters
-  kCopy,               // device to device: `bytes` read and written
-  kMemset,             // `bytes`
+  kSoftmaxLoss,         // one pass of the softmax, forward or backward, over logits: `bytes`
+  kEmbeddingForward,    // `elements` of tokens x width gathered
+  kEmbeddingBackward,   // scatter of `elements` gradients
+  kOptimizer,           // fused Adam over `elements` parameters; `bytes` where the states are not all bf16
+  kCopy,                // device to device: `bytes` read and written
+  kMemset,              // `bytes`; of `elements`, where a kernel fills them
 };
 
 // What it is counted as in breakdowns and where communication beside it slows it (training-step-notes §6).
 enum class KernelClass : std::uint8_t { kGemm, kAttention, kMemory, kOptimizer };
 [[nodiscard]] KernelClass class_of(KernelKind kind);
 [[nodiscard]] std::string_view to_string(KernelClass kernel_class);
+[[nodiscard]] std::string_view to_string(KernelKind kind);  // "gemm", "attention_forward", ...
 
 // How the strided kernel of eager frameworks reads and writes (training-step-notes §3: ps per element differ).
-enum class StridedKind : std::uint8_t { kForward, kActivationBackward, kCopy, kStack };
+enum class StridedKind : std::uint8_t {
+  kForward,  // SiLU, multiply, a cast from bf16 to fp32
+  kActivationBackward,
+  kCopy,           // to a contiguous tensor
+  kStack,          // of dQ, dK and dV
+  kAttentionEnds,  // around attention's backward: the rows' sums of dO O, and dQ's conversion to bf16
+};
+
+[[nodiscard]] std::string_view to_string(StridedKind kind);  // "forward", "activation_backward", ...
 
 struct Kernel {
   KernelKind kind = KernelKind::kElementwise;
@@ -49,11 +58,15 @@ struct Kernel {
   std::int64_t value_dim = 0;    // attention: width of a value head; 0: k
   bool weight_gradient = false;  // GEMM: splits its work statically (training-step-notes §6)
   StridedKind strided = StridedKind::kForward;
+  bool mostly_zero = false;  // optimizer: of gradients, as an embedding's are
   double elements = 0;
   double bytes = 0;  // through HBM; 0 of GEMM and attention: from their shapes
 
-  // Multiply and add counted apart; 0 of memory-bound kernels. Causal attention counts the half it computes.
+  // Multiply and add counted apart; 0 of memory-bound kernels. Causal attention counts the half it computes; its backward
+  // counts the scores that it computes again (workload-models §1.2: 2.5 times the forward).
   [[nodiscard]] double flops() const;
+  // Attention: keys that a query meets, on average.
+  [[nodiscard]] double keys_per_query() const;
 };
 
 }  // namespace weft::work

@@ -16,7 +16,7 @@ namespace weft::work {
 
 // What a data sheet says of a GPU (workload-models §4.5). Dense peaks, FLOP/s; 0: not supported.
 struct GpuSpec {
-  std::string_view name;  // "h200": as node templates name it (NodeGpu)
+  std::string_view name;  // "h200_sxm": as node templates name it (NodeGpu)
   double bf16 = 0;
   double fp8 = 0;
   double fp4 = 0;
@@ -25,23 +25,48 @@ struct GpuSpec {
   double hbm_bytes_per_second = 0;
   std::int64_t hbm_bytes = 0;
   int sms = 0;
+  double clock_ghz = 0;
   std::int64_t l2_bytes = 0;
   double tdp_watts = 0;
 
   [[nodiscard]] double peak(Precision precision) const;
+  // The same, or the next wider one where it has no units for it.
+  [[nodiscard]] Precision runs_as(Precision precision) const;
 };
 [[nodiscard]] const std::vector<GpuSpec>& gpu_table();
+// "h200" finds "h200_sxm" too. Null where nothing is known of it.
 [[nodiscard]] const GpuSpec* find_gpu(std::string_view name);
+// ConfigError, with the nearest name, in place of null.
+[[nodiscard]] const GpuSpec& gpu_spec(std::string_view name);
+// The nearest name, then all: the note below an error of the caller's.
+[[nodiscard]] std::string gpu_names_note(std::string_view name);
 
-// Parameters of each class are ParamGroups "gpu.gemm", "gpu.attention", "gpu.memory", "gpu.optimizer", declared in
-// kernel_times.cpp and listed for profiles in sim/workloads/builtin.h.
+// How a GEMM's output is cut and shared out over SMs (workload-models §4.2).
+struct TileShape {
+  int m = 0;
+  int n = 0;
+};
+struct GemmWaves {
+  std::int64_t tiles = 0;
+  std::int64_t waves = 0;
+};
+[[nodiscard]] GemmWaves gemm_waves(std::int64_t m, std::int64_t n, std::int64_t batch, TileShape tile, int sms);
+
+// Parameters of each class are ParamGroups "gpu.gemm", "gpu.attention", "gpu.memory", "gpu.optimizer", "gpu.stream", declared
+// in kernel_costs.h.
+//
+// Model: a GEMM runs with the tile shape, and the split of its inner dimension, that this model finds fastest; libraries choose
+// by heuristics of their own. Tensor layouts do not matter.
+// Model: a precision that the GPU has no tensor cores for runs at the rate of the next wider one.
 class KernelTimes {
  public:
   KernelTimes(const GpuSpec& gpu, const Profile& profile);
   ~KernelTimes();
   KernelTimes(KernelTimes&&) noexcept;
+  KernelTimes& operator=(KernelTimes&&) noexcept;
 
   // At full clock, nothing beside it, without the gap before it. `sms`: those it can have; 0: all.
+  // `bytes` of a kernel, where they are 0, follow from `elements` of bf16 tensors.
   [[nodiscard]] Duration alone(const Kernel& kernel, int sms = 0) const;
   // Between dependent kernels of a stream.
   [[nodiscard]] Duration gap() const;
@@ -49,6 +74,13 @@ class KernelTimes {
 
  private:
   struct Parameters;
+  [[nodiscard]] double matmul_rate(Precision precision) const;
+  [[nodiscard]] double gemm_seconds(const Kernel& kernel, int sms) const;
+  [[nodiscard]] double attention_seconds(const Kernel& kernel, int sms) const;
+  [[nodiscard]] double memory_seconds(const Kernel& kernel, int sms) const;
+  // Slower of the two limits: bytes through HBM, work on the elements.
+  [[nodiscard]] double bounded_seconds(double bytes, double efficiency, double elements, double picoseconds, int sms) const;
+
   const GpuSpec* gpu_;
   std::unique_ptr<const Parameters> parameters_;
 };

@@ -1,0 +1,49 @@
+// The texts on how long kernels take, alone, beside communication and under sustained load.
+#include "sim/planning/explain_texts.h"
+
+namespace weft::plan {
+
+const std::vector<ModelText>& kernel_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"kernels", "gemm", "attention", "kernel_times"},
+       .title = "how long a kernel takes alone on a GPU: one rule for each class",
+       .assumes =
+           "GEMM: waves of tiles over the SMs, each tile at its SM's share of the peak times an efficiency, small tiles less, "
+           "or "
+           "bytes over bandwidth where that is longer; grouped GEMMs share the waves. Flash attention: FLOPs that are not "
+           "masked "
+           "over a share of the peak, a tail of the longest block, a fixed time. Elementwise kernels: bytes over bandwidth; "
+           "strided "
+           "ones, norms, scatters and fused Adam: a time per element, which scales with SMs x clock. The peaks are the data "
+           "sheet's, by the model of the node's GPUs.",
+       .leaves_out =
+           {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by heuristics",
+            "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
+            "a precision without tensor cores runs at the rate of the next wider one",
+            "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
+       .sources = {"workload-models §4 (rooflines, tiles, data sheets)", "training-step-notes §3, §4 (kernels of real steps)"},
+       .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h"}},
+      {.names = {"contention", "overlap"},
+       .title = "compute and communication at the same time on one GPU",
+       .assumes =
+           "A kernel that starts while a collective is resident takes its class's factor longer, in proportion to the SMs "
+           "held; the collective is slowed by one factor. A collective waits for a running GEMM to drain. A weight gradient "
+           "T beside a collective takes T + min(T, the collective's rest).",
+       .leaves_out =
+           {"contention: factors depend on the class of a kernel only, not on its size or on the collective's traffic"},
+       .sources = {"training-step-notes §6"},
+       .files = {"workloads/kernels/contention.h"}},
+      {.names = {"clock", "power"},
+       .title = "clocks that fall when GPUs are kept busy with matrix products",
+       .assumes =
+           "GEMMs and attention slow down with their share of the step beyond a free one, and with the share of the step "
+           "in which they run beside communication; memory-bound kernels see a part of it.",
+       .leaves_out = {"clocks: one factor for a whole step; no power, temperature or controller is simulated",
+                      "clocks: GPUs are alike; in truth the slowest of a group paces the others"},
+       .sources = {"training-step-notes §7"},
+       .files = {"workloads/kernels/clock.h"}},
+  };
+  return texts;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,39 @@
+#include "sim/workloads/kernels/clock.h"
+
+#include <algorithm>
+
+namespace weft::work {
+namespace {
+
+constexpr const char* kSeen = "training-step-notes §7, on H200";
+
+Param<ClockRule> of(const char* name, double ClockRule::*member, double min, double max, const char* description) {
+  return param<ClockRule>(name, member,
+                          {.unit = "ratio",
+                           .min = min,
+                           .max = max,
+                           .source = ParamSource::kLiterature,
+                           .reference = kSeen,
+                           .description = description});
+}
+
+}  // namespace
+
+const ParamGroup<ClockRule> clock_rule{
+    "gpu.clock",
+    "clocks that fall under sustained load",
+    {of("free_share", &ClockRule::free_share, 0, 1, "share of a step in GEMMs and attention up to which the clock holds"),
+     of("load_slope", &ClockRule::load_slope, 0, 2, "slow-down of GEMMs and attention per share beyond"),
+     of("overlap_slope", &ClockRule::overlap_slope, 0, 2,
+        "slow-down per share of the step in which they run beside collectives"),
+     of("memory_part", &ClockRule::memory_part, 0, 1, "of that slow-down, what memory-bound kernels see"),
+     of("limit", &ClockRule::limit, 1, 4, "largest slow-down")}};
+
+ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load) {
+  const double beyond = std::max(load.compute_share - rule.free_share, 0.0);
+  const double slower = rule.load_slope * beyond + rule.overlap_slope * std::max(load.overlap_share, 0.0);
+  const double compute = std::min(1.0 + slower, rule.limit);
+  return {.compute = compute, .memory = 1.0 + (compute - 1.0) * rule.memory_part};
+}
+
+}  // namespace weft::work

@@ -1,0 +1,34 @@
+// How much slower kernels become under sustained load: GPUs that are kept busy with matrix products reach their power limit and
+// lower the clock of their SMs (training-step-notes §7). A rule by itself, replaceable, and no part of the kernels' times.
+//
+// Model: one factor for all of a step, from two shares of its time, instead of power, temperature and a controller; the GPUs of
+// a group are alike, though in truth the slowest of them paces the others.
+#pragma once
+
+#include "sim/core/profile.h"
+
+namespace weft::work {
+
+struct ClockRule {
+  double free_share = 0.6;       // share of a step in GEMMs and attention up to which the clock holds
+  double load_slope = 0.2;       // slow-down per share beyond
+  double overlap_slope = 0.3;    // slow-down per share of the step in which they run beside communication
+  double memory_part = 1.0 / 3;  // of that slow-down, what kernels bound by memory see
+  double limit = 1.3;
+};
+extern const ParamGroup<ClockRule> clock_rule;
+
+// What a step is made of, as shares of its time.
+struct StepLoad {
+  double compute_share = 0;  // GEMMs and attention
+  double overlap_share = 0;  // of the step: those of them beside communication
+};
+
+// Time over time at full clock.
+struct ClockSlowdown {
+  double compute = 1;  // GEMMs, attention
+  double memory = 1;
+};
+[[nodiscard]] ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load);
+
+}  // namespace weft::work

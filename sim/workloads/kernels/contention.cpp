@@ -1,0 +1,45 @@
+#include "sim/workloads/kernels/contention.h"
+
+namespace weft::work {
+namespace {
+
+constexpr const char* kSeen = "training-step-notes §6, on H200";
+
+Param<ContentionCosts> factor(const char* name, double ContentionCosts::*member, const char* description) {
+  return param<ContentionCosts>(name, member,
+                                {.unit = "ratio",
+                                 .min = 1.0,
+                                 .max = 4.0,
+                                 .source = ParamSource::kLiterature,
+                                 .reference = kSeen,
+                                 .description = description});
+}
+
+}  // namespace
+
+const ParamGroup<ContentionCosts> contention_costs{
+    "gpu.contention",
+    "compute and communication at the same time on one GPU",
+    {factor("gemm", &ContentionCosts::gemm, "time of a GEMM beside a collective of 24 CTAs over its time alone"),
+     factor("attention", &ContentionCosts::attention, "the same of attention"),
+     factor("memory", &ContentionCosts::memory, "the same of memory-bound kernels"),
+     factor("collective", &ContentionCosts::collective, "time of a collective beside compute over its time alone"),
+     factor("collective_pair", &ContentionCosts::collective_pair, "the same of two collectives whose groups cross")}};
+
+double slowdown_beside(const ContentionCosts& costs, KernelClass kernel_class, int ctas) {
+  const auto factor_of = [&] {
+    switch (kernel_class) {
+      case KernelClass::kGemm:
+        return costs.gemm;
+      case KernelClass::kAttention:
+        return costs.attention;
+      case KernelClass::kMemory:
+      case KernelClass::kOptimizer:
+        return costs.memory;
+    }
+    return 1.0;
+  };
+  return 1.0 + (factor_of() - 1.0) * ctas / kContentionCtas;
+}
+
+}  // namespace weft::work

@@ -1,0 +1,51 @@
+// What compute and communication on one GPU cost each other: pure rules, which the Replayer applies while both are resident
+// (training-step-notes §6).
+//
+// A communication kernel holds one SM per channel as long as it runs. What runs beside it loses those SMs and some of the
+// memory bandwidth. GEMMs are persistent, with a block on every SM: a collective that becomes ready starts when the GEMM that
+// is running has drained, and only a GEMM that starts while the collective is resident is slowed. The kernels of weight
+// gradients split their work statically: the blocks that find no SM run when the others are done, or the collective is.
+//
+// Model: a kernel that starts beside a collective is slowed by its class's factor while the collective is resident, in
+// proportion to the SMs that it holds; which kernel and which collective does not matter.
+#pragma once
+
+#include <algorithm>
+
+#include "sim/core/profile.h"
+#include "sim/core/units.h"
+#include "sim/workloads/kernels/kernel.h"
+
+namespace weft::work {
+
+// How much longer kernels take beside a collective of 24 CTAs, and it beside them.
+struct ContentionCosts {
+  double gemm = 1.35;
+  double attention = 1.12;
+  double memory = 1.25;  // the optimizer's kernels too
+  double collective = 1.13;
+  double collective_pair = 1.45;  // two collectives whose groups cross
+};
+extern const ParamGroup<ContentionCosts> contention_costs;
+
+// Of the CTAs that the factors are stated for: those of NCCL's all-reduce on H200.
+inline constexpr int kContentionCtas = 24;
+
+// Time of a kernel over its time alone, while collectives that hold `ctas` SMs are resident: 1 + (factor - 1) ctas / 24.
+[[nodiscard]] double slowdown_beside(const ContentionCosts& costs, KernelClass kernel_class, int ctas);
+
+// Of a collective while any compute kernel runs beside it.
+[[nodiscard]] inline double collective_slowdown(const ContentionCosts& costs, bool beside_compute) {
+  return beside_compute ? costs.collective : 1.0;
+}
+
+// Of a weight gradient that takes `alone` and starts while a collective is resident that ends `rest` later: T + min(T, rest).
+[[nodiscard]] inline Duration weight_gradient_beside(Duration alone, Duration rest) { return alone + std::min(alone, rest); }
+
+// Kernels that hold every SM until they end.
+[[nodiscard]] inline bool fills_gpu(KernelClass kernel_class) { return kernel_class == KernelClass::kGemm; }
+
+// When a collective starts that is ready at `ready` while a kernel runs that fills the GPU and ends at `drained`.
+[[nodiscard]] inline Time start_after_drain(Time ready, Time drained) { return std::max(ready, drained); }
+
+}  // namespace weft::work

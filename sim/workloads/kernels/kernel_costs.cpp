@@ -1,0 +1,116 @@
+#include "sim/workloads/kernels/kernel_costs.h"
+
+#include "sim/workloads/kernels/clock.h"
+#include "sim/workloads/kernels/contention.h"
+
+namespace weft::work {
+namespace {
+
+constexpr const char* kNotes = "training-step-notes §3, on H200";
+constexpr const char* kMatmul = "workload-models §4.1: most that matmul was seen to reach";
+constexpr const char* kMemory = "workload-models §1.3: 0.75 to 0.9 above 10 MB";
+
+template <class S>
+Param<S> share(const char* name, double S::*member, const char* reference, const char* description) {
+  return param<S>(name, member,
+                  {.unit = "ratio",
+                   .min = 0.01,
+                   .max = 1.0,
+                   .source = ParamSource::kLiterature,
+                   .reference = reference,
+                   .description = description});
+}
+
+template <class S>
+Param<S> time(const char* name, Duration S::*member, const char* description) {
+  return param<S>(name, member,
+                  {.max = 1_ms, .source = ParamSource::kLiterature, .reference = kNotes, .description = description});
+}
+
+template <class S>
+Param<S> per_element(const char* name, double S::*member, const char* description) {
+  return param<S>(name, member,
+                  {.unit = "ps",
+                   .min = 0.0,
+                   .max = 1000.0,
+                   .source = ParamSource::kLiterature,
+                   .reference = kNotes,
+                   .description = description});
+}
+
+}  // namespace
+
+const ParamGroup<GemmCosts> gemm_costs{
+    "gpu.gemm",
+    "matrix products",
+    {share("efficiency", &GemmCosts::efficiency, kMatmul, "share of the tensor cores' peak in the main loop of a large tile"),
+     share("fp8_efficiency", &GemmCosts::fp8_efficiency, kMatmul, "the same of the FP8 peak"),
+     param("fp4_efficiency", &GemmCosts::fp4_efficiency,
+           {.unit = "ratio", .min = 0.01, .max = 1.0, .description = "the same of the FP4 peak; as FP8"}),
+     param("small_tile_penalty", &GemmCosts::small_tile_penalty,
+           {.unit = "FLOP/element",
+            .min = 0.0,
+            .max = 100.0,
+            .description = "intensity m n / (m + n) of a tile at which it would run at half its rate"}),
+     time("tile_overhead", &GemmCosts::tile_overhead, "prologue and epilogue of a tile"),
+     time("fixed", &GemmCosts::fixed, "of a kernel, beyond its tiles"),
+     share("memory_efficiency", &GemmCosts::memory_efficiency, kMemory, "of the HBM bandwidth, of GEMMs bound by it")}};
+
+const ParamGroup<AttentionCosts> attention_costs{
+    "gpu.attention",
+    "flash attention",
+    {share("forward_efficiency", &AttentionCosts::forward_efficiency, kNotes, "share of the tensor cores' peak"),
+     share("backward_efficiency", &AttentionCosts::backward_efficiency, kNotes, "the same of the backward kernel"),
+     time("forward_fixed", &AttentionCosts::forward_fixed, "of a kernel"),
+     time("backward_fixed", &AttentionCosts::backward_fixed, "of the backward kernel"),
+     param("tail", &AttentionCosts::tail,
+           {.unit = "ratio",
+            .min = 0.0,
+            .max = 1.0,
+            .source = ParamSource::kLiterature,
+            .reference = kNotes,
+            .description = "part of the longest block's time in which the other SMs have nothing left"}),
+     share("memory_efficiency", &AttentionCosts::memory_efficiency, kMemory, "of the HBM bandwidth, of decoding")}};
+
+const ParamGroup<MemoryCosts> memory_costs{
+    "gpu.memory",
+    "kernels bound by memory or by the work on each element",
+    {time("fixed", &MemoryCosts::fixed, "of a kernel"),
+     share("contiguous_efficiency", &MemoryCosts::contiguous_efficiency, kMemory, "of the HBM bandwidth: elementwise, copies"),
+     share("softmax_efficiency", &MemoryCosts::softmax_efficiency, kNotes, "the same of softmax passes over logits"),
+     share("gather_efficiency", &MemoryCosts::gather_efficiency, kNotes, "the same of an embedding's rows"),
+     share("fill_efficiency", &MemoryCosts::fill_efficiency, kNotes, "the same of writing constants"),
+     per_element("strided_forward_ps", &MemoryCosts::strided_forward_ps, "strided SiLU, multiply, cast to fp32"),
+     per_element("strided_activation_backward_ps", &MemoryCosts::strided_activation_backward_ps, "strided SiLU backward"),
+     per_element("strided_copy_ps", &MemoryCosts::strided_copy_ps, "copy of a permuted view"),
+     per_element("strided_stack_ps", &MemoryCosts::strided_stack_ps, "stack of dQ, dK and dV"),
+     per_element("attention_ends_ps", &MemoryCosts::attention_ends_ps, "before and after attention's backward"),
+     per_element("norm_forward_ps", &MemoryCosts::norm_forward_ps, "RMSNorm"),
+     per_element("norm_backward_ps", &MemoryCosts::norm_backward_ps, "gradient of a norm's input"),
+     per_element("norm_weight_gradient_ps", &MemoryCosts::norm_weight_gradient_ps, "gradient of a norm's weight"),
+     per_element("embedding_backward_ps", &MemoryCosts::embedding_backward_ps, "scatter of gradients into an embedding"),
+     per_element("fill_ps", &MemoryCosts::fill_ps, "constant written by a kernel"),
+     share("l2_share", &MemoryCosts::l2_share, kNotes, "of the L2, that still holds a norm's input")}};
+
+const ParamGroup<OptimizerCosts> optimizer_costs{
+    "gpu.optimizer",
+    "fused Adam",
+    {time("fixed", &OptimizerCosts::fixed, "of a kernel"),
+     share("efficiency", &OptimizerCosts::efficiency, kMemory, "of the HBM bandwidth"),
+     per_element("adam_ps", &OptimizerCosts::adam_ps, "a parameter"),
+     per_element("mostly_zero_ps", &OptimizerCosts::mostly_zero_ps, "a parameter whose gradients are mostly zeros")}};
+
+const ParamGroup<StreamCosts> stream_costs{
+    "gpu.stream",
+    "the order of kernels in a stream",
+    {param("gap", &StreamCosts::gap,
+           {.max = 100_us,
+            .source = ParamSource::kLiterature,
+            .reference = "training-step-notes §2",
+            .description = "from the end of a kernel to the start of the next that was issued in time"})}};
+
+ParamGroups kernel_param_groups() {
+  return {&gemm_costs, &attention_costs, &memory_costs, &optimizer_costs, &stream_costs, &contention_costs, &clock_rule};
+}
+
+}  // namespace weft::work

@@ -1,0 +1,70 @@
+// What kernels cost on a GPU beyond what its data sheet says: parameter groups of the profile, one for each class of kernels.
+// kernel_times.h says how they are used. Efficiencies are shares of the GPU's own peaks; costs per element are those of a GPU
+// of 132 SMs at 1.83 GHz (H100, H200), and in inverse proportion to SMs x clock on others.
+#pragma once
+
+#include "sim/core/profile.h"
+#include "sim/core/units.h"
+
+namespace weft::work {
+
+using namespace literals;
+
+struct GemmCosts {
+  double efficiency = 0.803;        // of the tensor cores' peak, in the main loop of a 128 x 256 tile
+  double fp8_efficiency = 0.709;    // the same of the FP8 peak
+  double fp4_efficiency = 0.7;      // and of the FP4 peak
+  double small_tile_penalty = 6;    // FLOPs per byte at which a tile would run at half its rate
+  Duration tile_overhead = 1_us;    // of a tile: prologue and epilogue
+  Duration fixed = 5_us;            // of a kernel
+  double memory_efficiency = 0.85;  // of the HBM bandwidth, of GEMMs bound by it
+};
+extern const ParamGroup<GemmCosts> gemm_costs;
+
+struct AttentionCosts {
+  double forward_efficiency = 0.62;  // of the tensor cores' peak
+  double backward_efficiency = 0.57;
+  Duration forward_fixed = 16_us;
+  Duration backward_fixed = 50_us;
+  double tail = 0.4;  // of the longest block's time, in which the others have ended
+  double memory_efficiency = 0.85;
+};
+extern const ParamGroup<AttentionCosts> attention_costs;
+
+struct MemoryCosts {
+  Duration fixed = 1_us;
+  double contiguous_efficiency = 0.85;  // of the HBM bandwidth
+  double softmax_efficiency = 0.55;
+  double gather_efficiency = 0.7;
+  double fill_efficiency = 0.96;
+  double strided_forward_ps = 2.83;  // per element, as all that follow
+  double strided_activation_backward_ps = 3.4;
+  double strided_copy_ps = 2.66;
+  double strided_stack_ps = 4.2;
+  double attention_ends_ps = 2.0;
+  double norm_forward_ps = 1.7;
+  double norm_backward_ps = 2.3;
+  double norm_weight_gradient_ps = 1.5;
+  double embedding_backward_ps = 17;
+  double fill_ps = 0.6;
+  double l2_share = 0.6;  // of the L2, that holds what the kernel before a norm wrote
+};
+extern const ParamGroup<MemoryCosts> memory_costs;
+
+struct OptimizerCosts {
+  Duration fixed = 1_us;
+  double efficiency = 0.85;     // of the HBM bandwidth
+  double adam_ps = 5;           // per parameter
+  double mostly_zero_ps = 8.6;  // per parameter of an embedding
+};
+extern const ParamGroup<OptimizerCosts> optimizer_costs;
+
+struct StreamCosts {
+  Duration gap = 1'700_ns;
+};
+extern const ParamGroup<StreamCosts> stream_costs;
+
+// All groups under gpu.*: these, gpu.contention and gpu.clock.
+[[nodiscard]] ParamGroups kernel_param_groups();
+
+}  // namespace weft::work

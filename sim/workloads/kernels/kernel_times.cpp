@@ -1,0 +1,230 @@
+#include "sim/workloads/kernels/kernel_times.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "sim/core/error.h"
+#include "sim/workloads/kernels/kernel_costs.h"
+
+namespace weft::work {
+namespace {
+
+// What libraries choose from on Hopper (names of their kernels in the traces); on Blackwell a tile of 256 x 256 over two SMs is
+// 128 x 256 to each.
+constexpr std::array<TileShape, 13> kTiles{{{256, 128},
+                                            {128, 256},
+                                            {320, 128},
+                                            {128, 320},
+                                            {192, 192},
+                                            {192, 128},
+                                            {128, 192},
+                                            {128, 128},
+                                            {64, 256},
+                                            {256, 64},
+                                            {128, 64},
+                                            {64, 128},
+                                            {64, 64}}};
+constexpr std::array<int, 3> kSplits{1, 2, 4};  // of the inner dimension, for outputs of few tiles
+constexpr double kAccumulatorBytes = 4;
+constexpr double kOutputBytes = 2;  // bf16 from FP8 operands too
+
+// The GPU that costs per element are stated for (kernel_costs.h).
+constexpr double kReferenceSmGhz = 132 * 1.83;
+
+constexpr std::int64_t kAttentionRows = 128;  // queries of one block
+
+double intensity(TileShape tile) { return static_cast<double>(tile.m) * tile.n / (tile.m + tile.n); }
+
+// Of an operand of a product; scales of blocks are left out.
+double operand_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return 4;
+    case Precision::kFp16:
+    case Precision::kBf16:
+      return 2;
+    case Precision::kFp8:
+    case Precision::kMxfp8:
+      return 1;
+    case Precision::kFp4:
+      return 0.5;
+  }
+  return 2;
+}
+
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+struct KernelTimes::Parameters {
+  GemmCosts gemm;
+  AttentionCosts attention;
+  MemoryCosts memory;
+  OptimizerCosts optimizer;
+  StreamCosts stream;
+};
+
+GemmWaves gemm_waves(std::int64_t m, std::int64_t n, std::int64_t batch, TileShape tile, int sms) {
+  const std::int64_t tiles = divided_up(m, tile.m) * divided_up(n, tile.n) * batch;
+  return {.tiles = tiles, .waves = divided_up(tiles, sms)};
+}
+
+KernelTimes::KernelTimes(const GpuSpec& gpu, const Profile& profile)
+    : gpu_{&gpu},
+      parameters_{std::make_unique<Parameters>(Parameters{.gemm = profile.get(gemm_costs),
+                                                          .attention = profile.get(attention_costs),
+                                                          .memory = profile.get(memory_costs),
+                                                          .optimizer = profile.get(optimizer_costs),
+                                                          .stream = profile.get(stream_costs)})} {}
+KernelTimes::~KernelTimes() = default;
+KernelTimes::KernelTimes(KernelTimes&&) noexcept = default;
+KernelTimes& KernelTimes::operator=(KernelTimes&&) noexcept = default;
+
+Duration KernelTimes::gap() const { return parameters_->stream.gap; }
+const GpuSpec& KernelTimes::gpu() const { return *gpu_; }
+
+// FLOP/s that products of this precision reach, before the effects of their shapes.
+double KernelTimes::matmul_rate(Precision precision) const {
+  const GemmCosts& costs = parameters_->gemm;
+  const Precision used = gpu_->runs_as(precision);
+  const auto efficiency = [&] {
+    switch (used) {
+      case Precision::kFp4:
+        return costs.fp4_efficiency;
+      case Precision::kFp8:
+      case Precision::kMxfp8:
+        return costs.fp8_efficiency;
+      default:
+        return costs.efficiency;
+    }
+  };
+  return gpu_->peak(used) * efficiency();
+}
+
+// workload-models §4.2: waves of tiles, each tile's main loop at its SM's share of the peak. A tile of m x n loads m + n
+// elements for m n multiplications: small ones wait for their operands.
+double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
+  const GemmCosts& costs = parameters_->gemm;
+  const double sm_rate = matmul_rate(kernel.precision) / gpu_->sms;
+  const double large = 1.0 + costs.small_tile_penalty / intensity({128, 256});
+  const double outputs = static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * static_cast<double>(kernel.batch);
+  const double bandwidth = gpu_->hbm_bytes_per_second * costs.memory_efficiency;
+  double best = std::numeric_limits<double>::infinity();
+  for (const TileShape tile : kTiles) {
+    const double rate = sm_rate * large / (1.0 + costs.small_tile_penalty / intensity(tile));
+    const double tile_seconds = 2.0 * tile.m * tile.n * static_cast<double>(kernel.k) / rate;
+    for (const int split : kSplits) {
+      const GemmWaves waves = gemm_waves(kernel.m, kernel.n, kernel.batch * split, tile, sms);
+      const double combine = split == 1 ? 0 : split * outputs * kAccumulatorBytes / bandwidth;
+      const double seconds =
+          static_cast<double>(waves.waves) * (tile_seconds / split + costs.tile_overhead.seconds()) + combine;
+      best = std::min(best, seconds);
+    }
+  }
+  const double elements = static_cast<double>(kernel.batch) * (static_cast<double>(kernel.m) * static_cast<double>(kernel.k) +
+                                                               static_cast<double>(kernel.k) * static_cast<double>(kernel.n)) +
+                          outputs;
+  const double bytes = kernel.bytes > 0 ? kernel.bytes : elements * operand_bytes(kernel.precision);
+  return costs.fixed.seconds() + std::max(best, bytes / bandwidth);
+}
+
+// Blocks of 128 queries share out over the SMs; the longest meets all keys, and part of its time is a tail. Decoding (few
+// queries) splits the keys over the SMs instead, and reads them once.
+double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
+  const AttentionCosts& costs = parameters_->attention;
+  const bool forward = kernel.kind == KernelKind::kAttentionForward;
+  const double rate = gpu_->peak(gpu_->runs_as(kernel.precision)) * sms / gpu_->sms *
+                      (forward ? costs.forward_efficiency : costs.backward_efficiency);
+  const auto value_dim = static_cast<double>(kernel.value_dim > 0 ? kernel.value_dim : kernel.k);
+  const double widths = static_cast<double>(kernel.k) + value_dim;
+  const auto keys = static_cast<double>(kernel.window > 0 ? std::min(kernel.window, kernel.n) : kernel.n);
+  const double block =
+      kernel.m < kAttentionRows ? 0 : 2.0 * kAttentionRows * keys * widths * (forward ? 1.0 : 2.5) / (rate / sms);
+  const double elements =
+      static_cast<double>(kernel.batch) * (static_cast<double>(kernel.m) + static_cast<double>(kernel.n)) * widths;
+  const double bytes = kernel.bytes > 0 ? kernel.bytes : (forward ? 1 : 2) * elements * operand_bytes(kernel.precision);
+  const double computing = std::max(kernel.flops() / rate + costs.tail * block, block);
+  const double fixed = (forward ? costs.forward_fixed : costs.backward_fixed).seconds();
+  return fixed + std::max(computing, bytes / (gpu_->hbm_bytes_per_second * costs.memory_efficiency));
+}
+
+double KernelTimes::bounded_seconds(double bytes, double efficiency, double elements, double picoseconds, int sms) const {
+  const double scale = kReferenceSmGhz / (sms * gpu_->clock_ghz);
+  return std::max(bytes / (gpu_->hbm_bytes_per_second * efficiency), elements * picoseconds * 1e-12 * scale);
+}
+
+double KernelTimes::memory_seconds(const Kernel& kernel, int sms) const {
+  const MemoryCosts& costs = parameters_->memory;
+  const auto bytes = [&](double per_element) { return kernel.bytes > 0 ? kernel.bytes : per_element * kernel.elements; };
+  const auto by_element = [&](double bytes_per_element, double picoseconds) {
+    return bounded_seconds(bytes(bytes_per_element), costs.contiguous_efficiency, kernel.elements, picoseconds, sms);
+  };
+  const auto by_bytes = [&](double bytes_per_element, double efficiency) {
+    return bounded_seconds(bytes(bytes_per_element), efficiency, 0, 0, sms);
+  };
+  switch (kernel.kind) {
+    case KernelKind::kStrided:
+      switch (kernel.strided) {
+        case StridedKind::kForward:
+          return by_element(4, costs.strided_forward_ps);
+        case StridedKind::kActivationBackward:
+          return by_element(6, costs.strided_activation_backward_ps);
+        case StridedKind::kCopy:
+          return by_element(4, costs.strided_copy_ps);
+        case StridedKind::kStack:
+          return by_element(4, costs.strided_stack_ps);
+        case StridedKind::kAttentionEnds:
+          return by_element(4, costs.attention_ends_ps);
+      }
+      break;
+    case KernelKind::kNormForward: {
+      // What the kernel before wrote and the L2 still holds goes at twice the speed.
+      const double total = bytes(4);
+      const double cached = std::min(total, costs.l2_share * static_cast<double>(gpu_->l2_bytes));
+      const double weight = total > 0 ? 1.0 - 0.5 * cached / total : 1.0;
+      return weight * by_element(4, costs.norm_forward_ps);
+    }
+    case KernelKind::kNormBackward:
+      return by_element(6, costs.norm_backward_ps);
+    case KernelKind::kNormWeightGradient:
+      return by_element(4, costs.norm_weight_gradient_ps);
+    case KernelKind::kSoftmaxLoss:
+      return by_bytes(8, costs.softmax_efficiency);
+    case KernelKind::kEmbeddingForward:
+      return by_bytes(4, costs.gather_efficiency);
+    case KernelKind::kEmbeddingBackward:
+      return by_element(4, costs.embedding_backward_ps);
+    case KernelKind::kMemset:
+      return bounded_seconds(bytes(2), costs.fill_efficiency, kernel.elements, costs.fill_ps, sms);
+    default:
+      return by_bytes(4, costs.contiguous_efficiency);  // kElementwise, kCopy
+  }
+  throw InternalError("a strided kernel of no kind");
+}
+
+Duration KernelTimes::alone(const Kernel& kernel, int sms) const {
+  const int used = sms > 0 ? std::min(sms, gpu_->sms) : gpu_->sms;
+  const auto seconds = [&] {
+    switch (class_of(kernel.kind)) {
+      case KernelClass::kGemm:
+        return gemm_seconds(kernel, used);
+      case KernelClass::kAttention:
+        return attention_seconds(kernel, used);
+      case KernelClass::kMemory:
+        return parameters_->memory.fixed.seconds() + memory_seconds(kernel, used);
+      case KernelClass::kOptimizer:
+        break;
+    }
+    const OptimizerCosts& costs = parameters_->optimizer;
+    constexpr double kBf16States = 14;  // gradient, two moments and parameter read, the last three written
+    const double bytes = kernel.bytes > 0 ? kernel.bytes : kBf16States * kernel.elements;
+    const double picoseconds = kernel.mostly_zero ? costs.mostly_zero_ps : costs.adam_ps;
+    return costs.fixed.seconds() + bounded_seconds(bytes, costs.efficiency, kernel.elements, picoseconds, used);
+  };
+  return Duration::from_ps(std::llround(seconds() * 1e12));
+}
+
+}  // namespace weft::work

@@ -1,0 +1,18 @@
+#include "sim/workloads/kernels/clock.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::work {
+namespace {
+
+TEST(ClockTest, HoldsUpToAShareOfLoadAndFallsBeyond) {
+  const ClockRule rule{.free_share = 0.6, .load_slope = 0.2, .overlap_slope = 0.3, .memory_part = 0.5, .limit = 1.1};
+  EXPECT_DOUBLE_EQ(clock_slowdown(rule, {.compute_share = 0.6}).compute, 1.0);
+  EXPECT_DOUBLE_EQ(clock_slowdown(rule, {.compute_share = 0.8}).compute, 1.04);
+  EXPECT_DOUBLE_EQ(clock_slowdown(rule, {.compute_share = 0.8}).memory, 1.02);
+  EXPECT_DOUBLE_EQ(clock_slowdown(rule, {.compute_share = 0.5, .overlap_share = 0.2}).compute, 1.06);
+  EXPECT_DOUBLE_EQ(clock_slowdown(rule, {.compute_share = 1.0, .overlap_share = 0.9}).compute, 1.1);
+}
+
+}  // namespace
+}  // namespace weft::work

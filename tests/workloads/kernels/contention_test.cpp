@@ -1,0 +1,40 @@
+#include "sim/workloads/kernels/contention.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::work {
+namespace {
+
+using namespace literals;
+
+TEST(ContentionTest, FactorsGrowWithTheSmsThatACollectiveHolds) {
+  const ContentionCosts costs{.gemm = 1.4, .attention = 1.2, .memory = 1.3};
+  EXPECT_DOUBLE_EQ(slowdown_beside(costs, KernelClass::kGemm, 24), 1.4);
+  EXPECT_DOUBLE_EQ(slowdown_beside(costs, KernelClass::kGemm, 12), 1.2);
+  EXPECT_DOUBLE_EQ(slowdown_beside(costs, KernelClass::kAttention, 24), 1.2);
+  EXPECT_DOUBLE_EQ(slowdown_beside(costs, KernelClass::kMemory, 24), 1.3);
+  EXPECT_DOUBLE_EQ(slowdown_beside(costs, KernelClass::kOptimizer, 24), 1.3);
+  EXPECT_DOUBLE_EQ(slowdown_beside(costs, KernelClass::kGemm, 0), 1.0);
+}
+
+TEST(ContentionTest, ACollectiveIsSlowedByComputeBesideIt) {
+  EXPECT_EQ(collective_slowdown({.collective = 1.13}, true), 1.13);
+  EXPECT_EQ(collective_slowdown({.collective = 1.13}, false), 1.0);
+}
+
+TEST(ContentionTest, AWeightGradientRunsItsLeftOverBlocksWhenTheCollectiveHasEnded) {
+  EXPECT_EQ(weight_gradient_beside(91_us, 500_us), 182_us);
+  EXPECT_EQ(weight_gradient_beside(91_us, 91_us), 182_us);
+  EXPECT_EQ(weight_gradient_beside(91_us, 40_us), 131_us);
+  EXPECT_EQ(weight_gradient_beside(91_us, 0_us), 91_us);
+}
+
+TEST(ContentionTest, ACollectiveWaitsForAGemmToDrain) {
+  EXPECT_TRUE(fills_gpu(KernelClass::kGemm));
+  EXPECT_FALSE(fills_gpu(KernelClass::kAttention));
+  EXPECT_EQ(start_after_drain(Time{} + 15_us, Time{} + 16_us), Time{} + 16_us);
+  EXPECT_EQ(start_after_drain(Time{} + 17_us, Time{} + 16_us), Time{} + 17_us);
+}
+
+}  // namespace
+}  // namespace weft::work

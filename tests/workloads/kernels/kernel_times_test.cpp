@@ -1,0 +1,193 @@
+#include "sim/workloads/kernels/kernel_times.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/workloads/kernels/kernel_costs.h"
+
+namespace weft::work {
+namespace {
+
+// Nothing but the shapes: no fixed costs, no penalty of small tiles, efficiencies of 1/2.
+Profile bare() {
+  Profile profile = Profile::defaults(kernel_param_groups());
+  for (const char* key : {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.attention.forward_fixed",
+                          "gpu.attention.backward_fixed", "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
+    profile = profile.with_value(key, "0 us", "test");
+  }
+  for (const char* key : {"gpu.gemm.small_tile_penalty", "gpu.attention.tail"}) profile = profile.with_value(key, "0", "test");
+  for (const char* key :
+       {"gpu.gemm.efficiency", "gpu.gemm.fp8_efficiency", "gpu.gemm.memory_efficiency", "gpu.attention.forward_efficiency",
+        "gpu.attention.backward_efficiency", "gpu.attention.memory_efficiency", "gpu.memory.contiguous_efficiency",
+        "gpu.memory.softmax_efficiency", "gpu.memory.gather_efficiency", "gpu.memory.fill_efficiency",
+        "gpu.optimizer.efficiency"}) {
+    profile = profile.with_value(key, "0.5", "test");
+  }
+  return profile;
+}
+
+KernelTimes times_of(std::string_view gpu) { return KernelTimes{gpu_spec(gpu), bare()}; }
+
+double us(const KernelTimes& times, const Kernel& kernel, int sms = 0) { return times.alone(kernel, sms).seconds() * 1e6; }
+
+Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k) { return {.kind = KernelKind::kGemm, .m = m, .n = n, .k = k}; }
+
+TEST(GemmTimesTest, TilesThatFillTheLastWaveAndTilesThatDoNot) {
+  // workload-models §8, case 30: 108 SMs, tiles of 128 x 256, 2048 rows.
+  const GemmWaves full = gemm_waves(2048, 6912, 1, {128, 256}, 108);
+  EXPECT_EQ(full.tiles, 432);
+  EXPECT_EQ(full.waves, 4);
+  const GemmWaves spilled = gemm_waves(2048, 7168, 1, {128, 256}, 108);
+  EXPECT_EQ(spilled.tiles, 448);
+  EXPECT_EQ(spilled.waves, 5);
+}
+
+TEST(GemmTimesTest, ATileThatIsPartlyFilledCountsWhole) {
+  EXPECT_EQ(gemm_waves(128, 256, 3, {128, 256}, 108).tiles, 3);
+  EXPECT_EQ(gemm_waves(129, 256, 3, {128, 256}, 108).tiles, 6);
+}
+
+TEST(GemmTimesTest, FullWavesRunAtTheEfficiencyOfThePeak) {
+  // 432 tiles on 108 SMs: no SM idles, so FLOPs / (0.5 x 312 TFLOP/s).
+  const Kernel kernel = gemm(2048, 6912, 8192);
+  EXPECT_NEAR(us(times_of("a100_sxm"), kernel), 2.0 * 2048 * 6912 * 8192 / 156e12 * 1e6, 1e-5);
+}
+
+TEST(GemmTimesTest, HalfTheSmsTakeTwiceAsLong) {
+  const KernelTimes times = times_of("a100_sxm");
+  const Kernel kernel = gemm(2048, 6912, 8192);
+  EXPECT_NEAR(us(times, kernel, 54), 2 * us(times, kernel), 1e-5);
+  EXPECT_EQ(times.alone(kernel, 108), times.alone(kernel, 0));
+  EXPECT_EQ(times.alone(kernel, 1000), times.alone(kernel));
+}
+
+TEST(GemmTimesTest, SkinnyOnesReadTheirWeightsAtTheMemorysRate) {
+  // One row: 8192 x 8192 weights of 2 B at half of 4.8 TB/s, and 2 x 8192 elements beside them.
+  EXPECT_NEAR(us(times_of("h200_sxm"), gemm(1, 8192, 8192)), 2.0 * (8192.0 * 8192 + 2 * 8192) / 2.4e12 * 1e6, 1e-5);
+}
+
+TEST(GemmTimesTest, Fp8RunsAtItsOwnPeakWhereThereIsOne) {
+  Kernel kernel = gemm(8192, 8192, 8192);
+  const double h100_bf16 = us(times_of("h100_sxm"), kernel);
+  const double a100_bf16 = us(times_of("a100_sxm"), kernel);
+  kernel.precision = Precision::kFp8;
+  EXPECT_NEAR(us(times_of("h100_sxm"), kernel), h100_bf16 * 989 / 1979, 1e-3);
+  EXPECT_NEAR(us(times_of("a100_sxm"), kernel), a100_bf16, 1e-3);
+}
+
+TEST(GemmTimesTest, ExpertsShareTheWavesOfOneKernel) {
+  // Eight experts of 16 tiles each fill 128 of 132 SMs once.
+  Kernel one = gemm(512, 1024, 4096);
+  Kernel grouped = one;
+  grouped.batch = 8;
+  const KernelTimes times = times_of("h200_sxm");
+  EXPECT_LT(us(times, grouped), 8 * us(times, one));
+  EXPECT_GE(us(times, grouped), 2.0 * 8 * 512 * 1024 * 4096 / 494.5e12 * 1e6);
+}
+
+TEST(GemmTimesTest, MoreRowsNeverTakeLess) {
+  const KernelTimes times{gpu_spec("h200_sxm"), Profile::defaults(kernel_param_groups())};
+  Duration last;
+  for (std::int64_t m = 1; m <= 16384; m += 37) {
+    const Duration now = times.alone(gemm(m, 4096, 4096));
+    EXPECT_GE(now, last) << m;
+    last = now;
+  }
+}
+
+TEST(AttentionTimesTest, LongSequencesRunAtTheEfficiencyOfThePeak) {
+  // 128 heads of 64 blocks; no tail: 2 T s h / (0.5 x 989 TFLOP/s), and 2.5 times that backward.
+  Kernel kernel{.kind = KernelKind::kAttentionForward, .m = 8192, .n = 8192, .k = 128, .batch = 128};
+  const double forward = 2.0 * 8192 * 8192 * 128 * 128 / 494.5e12 * 1e6;
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), forward, 1e-5);
+  kernel.kind = KernelKind::kAttentionBackward;
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 2.5 * forward, 1e-5);
+}
+
+TEST(AttentionTimesTest, OneBlockTakesItsOwnTimeOnOneSm) {
+  // 128 queries of one head over 2048 keys: 2 x 128 x 2048 x (128 + 128) FLOPs on 1/132 of the GPU, causal or not.
+  const Kernel kernel{.kind = KernelKind::kAttentionForward, .m = 128, .n = 2048, .k = 128};
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 2.0 * 128 * 2048 * 256 / (494.5e12 / 132) * 1e6, 1e-5);
+}
+
+TEST(AttentionTimesTest, DecodingReadsKeysAndValuesAtTheMemorysRate) {
+  // 64 sequences x 32 heads, one query each over 4096 keys of 128, values as wide: 2 B each at 2.4 TB/s.
+  const Kernel kernel{.kind = KernelKind::kAttentionForward, .m = 1, .n = 4096, .k = 128, .batch = 64 * 32};
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 64.0 * 32 * 4097 * 256 * 2 / 2.4e12 * 1e6, 1e-5);
+}
+
+TEST(AttentionTimesTest, AWindowShortensItToTheTimeOfReadingItsTensors) {
+  // 64 heads of 64: queries, keys, values and output of 8192 tokens, 2 B each, at half of 8 TB/s.
+  Kernel kernel{.kind = KernelKind::kAttentionForward, .m = 8192, .n = 8192, .k = 64, .batch = 64};
+  EXPECT_NEAR(us(times_of("b200"), kernel), 2.0 * 8192 * 8192 * 64 * 64 / 1125e12 * 1e6, 1e-5);
+  kernel.window = 128;
+  EXPECT_NEAR(us(times_of("b200"), kernel), 4.0 * 64 * 8192 * 64 * 2 / 4e12 * 1e6, 1e-5);
+}
+
+TEST(MemoryTimesTest, ContiguousKernelsMoveTheirBytesAtAShareOfTheBandwidth) {
+  const Kernel add{.kind = KernelKind::kElementwise, .elements = 1e8, .bytes = 6e8};
+  EXPECT_NEAR(us(times_of("h200_sxm"), add), 6e8 / 2.4e12 * 1e6, 1e-6);
+  EXPECT_NEAR(us(times_of("a100_sxm"), add), 6e8 / (0.5 * 2.039e12) * 1e6, 1e-6);
+}
+
+TEST(MemoryTimesTest, StridedKernelsTakeTheirTimePerElement) {
+  // 45.1 M elements at 2.83 ps: 128 us (training-step-notes §3 saw 126), more than 4 B at 2.4 TB/s.
+  Kernel kernel{.kind = KernelKind::kStrided, .elements = 45.1e6};
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 45.1 * 2.83, 1e-6);
+  kernel.strided = StridedKind::kStack;
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 45.1 * 4.2, 1e-6);
+  // On other GPUs in proportion to SMs x clock: 56 at 1.48 GHz against 132 at 1.83.
+  EXPECT_NEAR(us(times_of("p100"), kernel), 45.1 * 4.2 * (132 * 1.83) / (56 * 1.48), 1e-5);
+}
+
+TEST(MemoryTimesTest, StridedKernelsAreNoFasterThanTheMemory) {
+  // 100 B per element at 2.4 TB/s are 41.7 ps.
+  const Kernel kernel{.kind = KernelKind::kStrided, .elements = 1e6, .bytes = 1e8};
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 1e8 / 2.4e12 * 1e6, 1e-6);
+}
+
+TEST(MemoryTimesTest, ANormReadsFasterWhatTheCacheHolds) {
+  // 60 % of 50 MiB hold a 4-byte pair of 7.86 M elements. All cached: half of 1.7 ps; far beyond: all but those.
+  const KernelTimes times = times_of("h200_sxm");
+  EXPECT_NEAR(us(times, {.kind = KernelKind::kNormForward, .elements = 4e6}), 4 * 1.7 / 2, 1e-6);
+  const double cached = 0.6 * 50 * 1024 * 1024 / 4;
+  EXPECT_NEAR(us(times, {.kind = KernelKind::kNormForward, .elements = 64e6}), (64e6 - cached / 2) * 1.7e-6, 1e-6);
+}
+
+TEST(MemoryTimesTest, FillingIsBoundByBytesOrByElements) {
+  const KernelTimes times = times_of("h200_sxm");
+  EXPECT_NEAR(us(times, {.kind = KernelKind::kMemset, .bytes = 2.4e8}), 100, 1e-6);
+  EXPECT_NEAR(us(times, {.kind = KernelKind::kMemset, .elements = 1e9, .bytes = 1e6}), 600, 1e-6);
+}
+
+TEST(OptimizerTimesTest, AdamTakesItsTimePerParameterOrPerByte) {
+  const KernelTimes times = times_of("h200_sxm");
+  Kernel adam{.kind = KernelKind::kOptimizer, .elements = 20e6};
+  EXPECT_NEAR(us(times, adam), 20e6 * 14 / 2.4e12 * 1e6, 1e-6);  // 5.8 ps at half the bandwidth, more than 5
+  adam.mostly_zero = true;
+  EXPECT_NEAR(us(times, adam), 20 * 8.6, 1e-6);
+  adam.bytes = 30 * adam.elements;  // fp32 states
+  EXPECT_NEAR(us(times, adam), 20e6 * 30 / 2.4e12 * 1e6, 1e-6);
+}
+
+TEST(KernelTimesTest, EveryKindTakesItsFixedTimeAndMoreWithItsSize) {
+  const KernelTimes times{gpu_spec("h200_sxm"), Profile::defaults(kernel_param_groups())};
+  for (int kind = 0; kind <= static_cast<int>(KernelKind::kMemset); ++kind) {
+    Kernel small{.kind = static_cast<KernelKind>(kind)};
+    EXPECT_GE(times.alone(small), 1_us) << to_string(small.kind);
+    Kernel large = small;
+    small.m = small.n = small.k = 512;
+    large.m = large.n = large.k = 4096;
+    small.elements = 1e6;
+    large.elements = 1e8;
+    EXPECT_GT(times.alone(large), 2 * times.alone(small)) << to_string(small.kind);
+  }
+}
+
+TEST(KernelTimesTest, TheGapIsTheProfiles) {
+  EXPECT_EQ(KernelTimes(gpu_spec("b200"), bare().with_value("gpu.stream.gap", "2 us", "test")).gap(), 2_us);
+}
+
+}  // namespace
+}  // namespace weft::work
