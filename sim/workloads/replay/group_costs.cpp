@@ -25,15 +25,43 @@ coll::CollectiveResult GroupCosts::run(const std::vector<DeviceId>& devices, con
   return runner(devices).run(call, options);
 }
 
+GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices) const {
+  const net::Topology& topology = machine_.topology;
+  std::vector<std::int32_t> hosts;
+  std::vector<DeviceId> leaves;
+  const auto number = [](auto& seen, auto value) {
+    auto at = std::ranges::find(seen, value);
+    if (at == seen.end()) at = seen.insert(seen.end(), value);
+    return static_cast<std::int32_t>(at - seen.begin());
+  };
+  Pattern pattern;
+  for (const DeviceId device : devices) {
+    DeviceId leaf;
+    const DeviceId nic = topology.kind(device) == net::DeviceKind::kGpu ? machine_.router.nic_of(device) : DeviceId{};
+    if (nic.valid() && !topology.uplinks(nic).empty()) leaf = topology.link(topology.uplinks(nic).front()).to;
+    const std::int32_t local = topology.host_of(device) < 0 ? -1 : static_cast<std::int32_t>(topology.local(device));
+    pattern.push_back({number(hosts, topology.host_of(device)), local, number(leaves, leaf)});
+  }
+  return pattern;
+}
+
 const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
   const auto [at, is_new] =
       costs_.try_emplace(Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size});
-  if (!is_new) return at->second;
+  GroupCost& cost = at->second;
+  if (!is_new) return cost;
+  const auto [known, is_first] = run_for_.try_emplace(
+      PatternKey{pattern_of(devices), static_cast<int>(call.kind), call.bytes.count(), call.element_size}, &at->first);
+  if (!is_first) {
+    const GroupCost& other = costs_.at(*known->second);
+    cost = {.alone = other.alone, .ctas = other.ctas, .choice = other.choice};
+    cost.loads = loads_like(other, std::get<0>(*known->second), devices, call.kind);
+    return cost;
+  }
   const std::size_t links = machine_.topology.link_count();
   bytes_before_.resize(links);
   for (std::size_t i = 0; i < links; ++i) bytes_before_[i] = machine_.fabric.counters(ResourceId::from_index(i)).bytes;
   const coll::CollectiveResult result = run(devices, call);
-  GroupCost& cost = at->second;
   cost.alone = result.device;
   cost.ctas = result.choice.channels;
   cost.choice = fmt::format("{}{}{} {}", result.choice.algorithm, result.choice.protocol.empty() ? "" : " ",
@@ -47,16 +75,63 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
   return cost;
 }
 
+net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
+                                      const std::vector<DeviceId>& devices, coll::Collective kind) const {
+  const net::Topology& topology = machine_.topology;
+  const Pattern pattern = pattern_of(of);
+  const bool has_one_host = std::ranges::all_of(pattern, [](const auto& member) { return member[0] == 0 && member[1] >= 0; });
+  net::Footprint loads;
+  if (has_one_host && pattern == pattern_of(devices)) {
+    const std::uint32_t from = topology.host(static_cast<std::size_t>(topology.host_of(of[0]))).first_link;
+    const std::uint32_t to = topology.host(static_cast<std::size_t>(topology.host_of(devices[0]))).first_link;
+    for (const Usage& usage : cost.loads.usages) {
+      loads.usages.push_back({ResourceId{usage.resource.value() - from + to}, usage.usage});
+    }
+    return loads;
+  }
+  // What a member sends, from the links that leave its device.
+  double sent = 0;
+  for (const Usage& usage : cost.loads.usages) {
+    const DeviceId source = topology.link(LinkId{usage.resource.value()}).from;
+    if (std::ranges::find(of, source) != of.end()) sent += usage.usage;
+  }
+  sent /= static_cast<double>(of.size());
+  const auto add = [&](DeviceId from, DeviceId to, double share) {
+    for (const Usage& usage : machine_.router.route(from, to, {}).usages) {
+      loads.usages.push_back({usage.resource, usage.usage * share});
+    }
+  };
+  const std::size_t count = devices.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kind != coll::Collective::kAllToAll) {
+      add(devices[i], devices[(i + 1) % count], sent);
+      continue;
+    }
+    for (std::size_t j = 1; j < count; ++j) {
+      add(devices[i], devices[(i + j) % count], sent / static_cast<double>(count - 1));
+    }
+  }
+  net::Footprint sum;
+  sum.couple(loads);
+  return sum;
+}
+
 const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes) {
   const auto [at, is_new] = costs_.try_emplace(Key{{from, to}, -1, bytes.count(), 1});
   if (!is_new) return at->second;
-  // Both ends send and receive in NCCL's exchange; the two directions have links of their own.
-  const coll::CollectiveResult result =
-      run({from, to}, {.kind = coll::Collective::kSendRecv, .bytes = bytes, .element_size = 1});
   GroupCost& cost = at->second;
-  cost.alone = result.device;
-  cost.ctas = result.choice.channels;
-  cost.choice = fmt::format("send {}", result.choice.channels);
+  const auto [known, is_first] = run_for_.try_emplace(PatternKey{pattern_of({from, to}), -1, bytes.count(), 1}, &at->first);
+  if (is_first) {
+    // Both ends send and receive in NCCL's exchange; the two directions have links of their own.
+    const coll::CollectiveResult result =
+        run({from, to}, {.kind = coll::Collective::kSendRecv, .bytes = bytes, .element_size = 1});
+    cost.alone = result.device;
+    cost.ctas = result.choice.channels;
+    cost.choice = fmt::format("send {}", result.choice.channels);
+  } else {
+    const GroupCost& other = costs_.at(*known->second);
+    cost = {.alone = other.alone, .ctas = other.ctas, .choice = other.choice};
+  }
   cost.loads.usages = machine_.router.route(from, to, {}).usages;
   return cost;
 }

@@ -1,11 +1,15 @@
 // What a group's collectives take alone, and which links they load: each distinct call is run once by the collectives' executor
-// on an idle machine, and remembered.
+// on an idle machine, and remembered. Groups that lie alike (the same places within hosts, hosts and leaves in the same
+// pattern) take the same time, so that one is run for all.
 //
 // Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
 // that moves at its pace alone or slower where others share its links. How its channels drift against each other under
-// contention is left out, and its start-up stretches with the rest.
+// contention is left out, and its start-up stretches with the rest. Of a group that another was run for, the links in its hosts
+// are loaded as the other's are where it has one host; else as if each member sent to the next one what a member of the other
+// sent, or in an all-to-all the same to each.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,6 +44,9 @@ class GroupCosts {
 
   // `devices` in group order, at least two.
   const GroupCost& collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+  // The loads of another group that makes the call that `cost` is of.
+  [[nodiscard]] net::Footprint loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
+                                          const std::vector<DeviceId>& devices, coll::Collective kind) const;
   // One message from one to the other; loads its way only.
   const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes);
 
@@ -48,6 +55,10 @@ class GroupCosts {
 
  private:
   using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t>;
+  // By member: host and leaf as numbered where they first appear, and the place within the host.
+  using Pattern = std::vector<std::array<std::int32_t, 3>>;
+  using PatternKey = std::tuple<Pattern, int, std::int64_t, std::int64_t>;
+  [[nodiscard]] Pattern pattern_of(const std::vector<DeviceId>& devices) const;
   coll::CollectiveResult run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
   coll::CollectiveRunner& runner(const std::vector<DeviceId>& devices);
 
@@ -56,6 +67,7 @@ class GroupCosts {
   coll::Machine machine_;
   std::map<std::vector<DeviceId>, std::unique_ptr<coll::CollectiveRunner>> runners_;
   std::map<Key, GroupCost> costs_;
+  std::map<PatternKey, const Key*> run_for_;  // the call that was run
   std::vector<double> bytes_before_;
   std::size_t runs_ = 0;
 };

@@ -166,8 +166,14 @@ const GroupCost& Replayer::cost_of(Meeting& meeting, const Operation& op) {
 FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, const GroupCost& cost) {
   FootprintId& known = loads_[{&meeting, &cost}];
   if (known.valid()) return known;
-  net::Footprint sum = cost.loads;
-  for (const std::vector<DeviceId>& devices : meeting.alike) sum.couple(cost_between(devices, op).loads);
+  net::Footprint all = cost.loads;
+  for (const std::vector<DeviceId>& devices : meeting.alike) {
+    const net::Footprint more = is_message(op.kind) ? cost_between(devices, op).loads
+                                                    : costs_.loads_like(cost, meeting.devices, devices, op.collective);
+    all.usages.insert(all.usages.end(), more.usages.begin(), more.usages.end());
+  }
+  net::Footprint sum;
+  sum.couple(all);
   known = machine_.fabric.add_footprint(std::move(sum));
   return known;
 }
