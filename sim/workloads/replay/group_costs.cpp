@@ -54,7 +54,9 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
       PatternKey{pattern_of(devices), static_cast<int>(call.kind), call.bytes.count(), call.element_size}, &at->first);
   if (!is_first) {
     const GroupCost& other = costs_.at(*known->second);
-    cost = {.alone = other.alone, .ctas = other.ctas, .choice = other.choice};
+    cost.alone = other.alone;
+    cost.ctas = other.ctas;
+    cost.choice = other.choice;
     cost.loads = loads_like(other, std::get<0>(*known->second), devices, call.kind);
     return cost;
   }
@@ -130,7 +132,9 @@ const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes) {
     cost.choice = fmt::format("send {}", result.choice.channels);
   } else {
     const GroupCost& other = costs_.at(*known->second);
-    cost = {.alone = other.alone, .ctas = other.ctas, .choice = other.choice};
+    cost.alone = other.alone;
+    cost.ctas = other.ctas;
+    cost.choice = other.choice;
   }
   cost.loads.usages = machine_.router.route(from, to, {}).usages;
   return cost;
