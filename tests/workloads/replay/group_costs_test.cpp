@@ -1,0 +1,71 @@
+#include "sim/workloads/replay/group_costs.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/collectives/builtin.h"
+#include "sim/network/builtin.h"
+#include "tests/support/topologies.h"
+
+namespace weft::work::test {
+namespace {
+
+using namespace weft::literals;
+
+// Hosts on one switch, 12.5 GB/s each, textbook collectives.
+class GroupCostsTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] static Profile defaults() {
+    ParamGroups groups = net::network_param_groups();
+    for (const ParamGroupBase* group : coll::collective_param_groups()) groups.push_back(group);
+    return Profile::defaults(groups);
+  }
+  [[nodiscard]] std::vector<DeviceId> hosts(const std::vector<std::size_t>& which) const {
+    std::vector<DeviceId> devices;
+    for (const std::size_t index : which) devices.push_back(topology_.endpoints()[index]);
+    return devices;
+  }
+  // Usage by name of the link.
+  [[nodiscard]] std::map<std::string, double> loads(const net::Footprint& footprint) const {
+    std::map<std::string, double> named;
+    for (const Usage& usage : footprint.usages) named[topology_.name(LinkId{usage.resource.value()})] = usage.usage;
+    return named;
+  }
+
+  net::Topology topology_ = weft::testing::star(6, 100_Gbps, 0_us);
+  Profile profile_ = defaults();
+  GroupCosts costs_{topology_, "ecmp", 1, profile_, {}};
+};
+
+TEST_F(GroupCostsTest, ARingTakesItsTextbookTimeAndLoadsEveryLinkAlike) {
+  const GroupCost& cost =
+      costs_.collective(hosts({0, 1, 2, 3}), {.kind = coll::Collective::kAllReduce, .bytes = 100'000'000_B, .element_size = 4});
+  EXPECT_EQ(cost.alone, 12_ms) << "2 (n-1)/n of 100 MB at 12.5 GB/s";
+  const std::map<std::string, double> used = loads(cost.loads);
+  EXPECT_EQ(used.size(), 8U) << "four links up and four down";
+  for (const auto& [name, usage] : used) EXPECT_NEAR(usage, 1.5, 1e-6) << name;
+}
+
+TEST_F(GroupCostsTest, EachCallIsRunOnceForAllGroupsThatLieAlike) {
+  const coll::CollectiveCall call{.kind = coll::Collective::kAllReduce, .bytes = 12'500'000_B, .element_size = 4};
+  const Duration alone = costs_.collective(hosts({0, 1}), call).alone;
+  EXPECT_EQ(costs_.runs(), 1U);
+  EXPECT_EQ(&costs_.collective(hosts({0, 1}), call), &costs_.collective(hosts({0, 1}), call));
+  const GroupCost& other = costs_.collective(hosts({2, 5}), call);
+  EXPECT_EQ(costs_.runs(), 1U);
+  EXPECT_EQ(other.alone, alone);
+  const std::map<std::string, double> used = loads(other.loads);
+  EXPECT_EQ(used.size(), 4U);
+  for (const auto& [name, usage] : used) EXPECT_NEAR(usage, 1.0, 1e-6) << name;
+  EXPECT_TRUE(used.contains("h2->sw0") || used.begin()->first.find("h2") != std::string::npos) << used.begin()->first;
+}
+
+TEST_F(GroupCostsTest, AMessageLoadsItsWayOnly) {
+  const GroupCost& cost = costs_.message(topology_.endpoints()[1], topology_.endpoints()[4], 12'500'000_B);
+  EXPECT_EQ(cost.alone, 1_ms);
+  EXPECT_EQ(cost.loads.usages.size(), 2U);
+}
+
+}  // namespace
+}  // namespace weft::work::test
