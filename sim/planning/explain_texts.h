@@ -14,5 +14,6 @@ namespace weft::plan {
 // Congestion controls of packet fidelity.
 [[nodiscard]] const std::vector<ModelText>& congestion_texts();
 [[nodiscard]] const std::vector<ModelText>& packet_texts();
+[[nodiscard]] const std::vector<ModelText>& transformer_texts();
 
 }  // namespace weft::plan
