@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Draws a timeline (Chrome trace) of a training step: one row per rank and stream.
+
+    weft run configs/scenarios/pipeline_1f1b.yaml --timeline step.json
+    plots/timeline.py step.json -o step.png [--iteration 1] [--ranks 8] [--streams compute,pp]
+"""
+import argparse
+import json
+import pathlib
+
+import style
+from matplotlib.patches import Patch
+
+CATEGORIES = {  # category: (label, colour)
+    "gemm": ("GEMM", style.COLOURS[0]),
+    "attention": ("attention", style.COLOURS[2]),
+    "other_compute": ("other compute", style.COLOURS[4]),
+    "optimizer": ("optimizer", style.COLOURS[3]),
+    "communication": ("communication", style.COLOURS[1]),
+}
+
+
+def kind_of(span):
+    category = span["cat"]
+    return "communication" if category.startswith("comm_") else category
+
+
+def read(path):
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    processes = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    return processes, threads, [e for e in events if e["ph"] == "X"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trace", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("timeline.png"))
+    parser.add_argument("--iteration", type=int, help="the one to draw; by default the last")
+    parser.add_argument("--ranks", type=int, default=8, help="ranks drawn, from the first")
+    parser.add_argument("--streams", help="names of streams, with commas; by default all that have something")
+    options = parser.parse_args()
+    processes, threads, spans = read(options.trace)
+    last = max(span["args"]["iteration"] for span in spans)
+    iteration = last if options.iteration is None else options.iteration
+    spans = [span for span in spans if span["args"]["iteration"] == iteration]
+    if not spans:
+        parser.error(f"no iteration {iteration}: the last one is {last}")
+    ranks = sorted(processes)[: options.ranks]
+    wanted = set(options.streams.split(",")) if options.streams else None
+    used = {(span["pid"], span["tid"]) for span in spans}
+    rows = [key for key in sorted(threads) if key[0] in ranks and key in used and (wanted is None or threads[key] in wanted)]
+    begin = min(span["ts"] for span in spans)
+
+    figure, axes = style.figure(10, 0.9 + 0.28 * len(rows))
+    height = 0.8
+    drawn = set()
+    for place, row in enumerate(rows):
+        by_kind = {}
+        for span in spans:
+            if (span["pid"], span["tid"]) != row:
+                continue
+            waited = span["args"].get("waited_us", 0.0)
+            by_kind.setdefault(kind_of(span), []).append(((span["ts"] - begin + waited) / 1e3, (span["dur"] - waited) / 1e3))
+        for kind, bars in by_kind.items():
+            axes.broken_barh(bars, (place - height / 2, height), color=CATEGORIES.get(kind, ("", "0.6"))[1], linewidth=0)
+            drawn.add(kind)
+    axes.set_yticks(range(len(rows)), [f"{processes[pid]} {threads[pid, tid]}" for pid, tid in rows], fontsize=7)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("ms from the start of the iteration")
+    axes.grid(axis="y", visible=False)
+    axes.legend(handles=[Patch(color=colour, label=label) for kind, (label, colour) in CATEGORIES.items() if kind in drawn],
+                loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize=7, frameon=False)
+    figure.savefig(options.output, dpi=150)
+    print(options.output)
+
+
+if __name__ == "__main__":
+    main()
