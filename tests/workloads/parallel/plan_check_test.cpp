@@ -196,7 +196,7 @@ TEST(PlanCheckTest, AnUnknownScheduleNamesThoseThereAre) {
   ASSERT_EQ(diagnostics.errors().size(), 1U);
   EXPECT_EQ(diagnostics.errors()[0].message, "workload.parallelism.schedule: unknown pipeline schedule '1f1c'");
   EXPECT_EQ(diagnostics.errors()[0].note,
-            "did you mean '1f1b'? choices: 1f1b, dualpipe, dualpipe_v, gpipe, interleaved_1f1b, zb_h1, zb_h2");
+            "did you mean '1f1b'? choices: 1f1b, dualpipe, dualpipe_v, gpipe, interleaved_1f1b, zb_h1, zb_h2, zb_v");
 }
 
 TEST(PlanCheckTest, BatchesDivideIntoMicrobatches) {
