@@ -69,6 +69,8 @@ struct Operation {
   Category category = Category::kOtherCompute;
   coll::Collective collective = coll::Collective::kAllReduce;
   std::uint8_t element_size = 2;
+  // kSend, kReceive: messages from one rank to another match in the order they are posted among those of one tag.
+  std::uint8_t tag = 0;
   // GEMM: holds every SM until it ends, so that a collective that becomes ready waits for it; a weight gradient's blocks that
   // find no SM run after the others (training-step-notes §6).
   bool fills_gpu = false;
