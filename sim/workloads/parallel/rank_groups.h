@@ -18,10 +18,14 @@ namespace weft::work {
 
 enum class Axis : std::uint8_t { kTensor, kContext, kExpert, kData, kPipeline };
 
+// Why the plan's order string or its sizes give no grids; empty where they do. An axis of size 1 may be left out of the order.
+[[nodiscard]] std::string grid_problem(const ParallelPlan& plan);
+
 // A plan's two grids: dense (tp, cp, dp, pp) and expert (t_e, ep, dp_e, pp), both in the plan's order, sharing the pp axis.
+// Where no expert is split (e = 1, t_e = t) the expert grid is the dense one, and kData of it spans dp and cp.
 class RankGrid {
  public:
-  explicit RankGrid(const ParallelPlan& plan);
+  explicit RankGrid(const ParallelPlan& plan);  // a ConfigError says grid_problem()
 
   [[nodiscard]] int world() const { return world_; }
   // Position of a rank along an axis of the dense grid (kExpert: of the expert grid).
@@ -32,10 +36,14 @@ class RankGrid {
   [[nodiscard]] std::vector<Rank> expert_group(Rank rank, std::span<const Axis> axes) const;
 
  private:
+  friend std::string grid_problem(const ParallelPlan& plan);
   struct Grid {
     std::vector<int> sizes;  // fastest first
     std::vector<Axis> axes;
+    [[nodiscard]] int stride(Axis axis) const;
   };
+  [[nodiscard]] static Grid dense_grid(const ParallelPlan& plan);
+  [[nodiscard]] static Grid expert_grid(const ParallelPlan& plan);
   [[nodiscard]] static std::vector<Rank> group_in(const Grid& grid, Rank rank, std::span<const Axis> axes);
 
   Grid dense_;

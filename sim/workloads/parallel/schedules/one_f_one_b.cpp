@@ -1,0 +1,33 @@
+#include <memory>
+
+#include "sim/workloads/parallel/pipeline_schedule.h"
+#include "sim/workloads/parallel/schedules/orders.h"
+
+namespace weft::work {
+namespace {
+
+// 1F1B, PipeDream-flush (Narayanan et al., 2021): GPipe's idle time, but stage s holds only min(p-s, m) microbatches
+// (workload-models §3.1). Without stages the forward of a microbatch may run beside the backward of the one before it, so that
+// expert all-to-alls overlap.
+class OneForwardOneBackward final : public PipelineSchedule {
+ public:
+  [[nodiscard]] std::string refusal(const PipelineShape& shape) const override { return one_chunk_refusal(shape, "1f1b"); }
+
+  [[nodiscard]] std::vector<PipelineOp> order(const PipelineShape& shape, int stage) const override {
+    const int m = shape.microbatches;
+    const int warmup = shape.stages - stage - 1 + (shape.overlap_expert ? 1 : 0);
+    return in_turn(passes(PipelinePass::kForward, m), passes(PipelinePass::kBackward, m), warmup, shape.overlap_expert);
+  }
+};
+
+}  // namespace
+
+namespace builtin {
+const Registration<PipelineSchedule> one_f_one_b{
+    .name = "1f1b",
+    .summary = "one forward, one backward in turn after the warm-up; stage s holds p-s microbatches",
+    .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<OneForwardOneBackward>(); },
+};
+}  // namespace builtin
+
+}  // namespace weft::work
