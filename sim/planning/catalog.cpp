@@ -30,6 +30,7 @@ constexpr std::array kKinds{
     CatalogKind{"clusters", "shipped clusters, configs/clusters"},
     CatalogKind{"nodes", "shipped node templates: `node: {type: ...}`"},
     CatalogKind{"profiles", "shipped profiles, configs/profiles"},
+    CatalogKind{"models", "shipped models, configs/models"},
     CatalogKind{"parameters", "what a profile may set"},
 };
 
@@ -118,7 +119,7 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
   if (kind == "congestion") return registered(net::congestion_controls());
   if (kind == "link_types") return registered(net::link_types());
   if (kind == "parameters") return parameters();
-  WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles");
+  WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles" || kind == "models");
   return files(std::string{kind});
 }
 

@@ -18,6 +18,9 @@
 #include "sim/network/node_template.h"
 #include "sim/network/router.h"
 #include "sim/planning/scenario.h"
+#include "sim/workloads/model/memory.h"
+#include "sim/workloads/model/model_reader.h"
+#include "sim/workloads/model/parameters.h"
 
 namespace weft::plan {
 namespace {
@@ -32,10 +35,11 @@ const std::array kKinds{
     KindKeys{"cluster", {"node", "nodes", "fabric"}},
     KindKeys{"profile", {"parameters", "calibrations", "validation"}},
     KindKeys{"node", {"devices", "links"}},
+    KindKeys{"model", {"layers", "hidden", "heads", "architectures", "model_type"}},
 };
 
 constexpr std::string_view kKindsNote =
-    "a scenario has a 'workload', a cluster a 'node', a profile 'parameters', a node template 'devices'";
+    "a scenario has a 'workload', a cluster a 'node', a profile 'parameters', a node template 'devices', a model 'layers'";
 
 std::string_view recognise(const ConfigNode& root) {
   std::vector<std::string> names;
@@ -162,18 +166,37 @@ std::string check_scenario(const std::filesystem::path& file, Diagnostics& diagn
   return fmt::format("{} on {}", work, size_text(scenario.cluster.topology));
 }
 
+std::string parameters_text(std::int64_t parameters, std::string_view what) {
+  const auto count = static_cast<double>(parameters);
+  const bool is_large = parameters >= 1'000'000'000;
+  return fmt::format("{} {} ({:.2f} {})", parameters, what, count * (is_large ? 1e-9 : 1e-6), is_large ? "B" : "M");
+}
+
+std::string check_model(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  const work::TransformerModel model = work::read_model(work::load_model_file(file), diagnostics);
+  diagnostics.throw_if_any();
+  std::string text = parameters_text(work::total_parameters(model), "parameters");
+  if (model.moe.experts > 0) text += ", " + parameters_text(work::active_parameters(model), "active");
+  return fmt::format("{}, {} of {} hidden, {} heads, KV cache {:.0f} B a token in bf16", text,
+                     plural(static_cast<std::size_t>(model.layers), "layer"), model.hidden, model.heads,
+                     work::kv_bytes_per_token(model, work::Precision::kBf16));
+}
+
 }  // namespace
 
 CheckedFile check_file(const std::filesystem::path& file) {
   CheckedFile checked;
   Diagnostics diagnostics;
-  checked.kind = recognise(ConfigNode::load_file(file));
+  const bool is_json = file.extension() == ".json";
+  checked.kind = recognise(is_json ? work::load_model_file(file) : ConfigNode::load_file(file));
   if (checked.kind == "cluster") {
     checked.summary = check_cluster(file, diagnostics);
   } else if (checked.kind == "node") {
     checked.summary = check_node(ConfigNode::load_file(file, "node"), file.stem().string(), diagnostics);
   } else if (checked.kind == "profile") {
     checked.summary = check_profile(file);
+  } else if (checked.kind == "model") {
+    checked.summary = check_model(file, diagnostics);
   } else {
     checked.summary = check_scenario(file, diagnostics);
   }

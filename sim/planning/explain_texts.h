@@ -16,5 +16,6 @@ namespace weft::plan {
 [[nodiscard]] const std::vector<ModelText>& packet_texts();
 // Kernels of a GPU.
 [[nodiscard]] const std::vector<ModelText>& kernel_texts();
+[[nodiscard]] const std::vector<ModelText>& transformer_texts();
 
 }  // namespace weft::plan

@@ -59,6 +59,15 @@ TEST(CheckFileTest, KindsAreRecognisedByTheirKeys) {
   EXPECT_EQ(check_file(scenario.path()).kind, "scenario");
 }
 
+TEST(CheckFileTest, ModelsAreCounted) {
+  const CheckedFile ours = check_file(fs::path{WEFT_SOURCE_DIR} / "configs" / "models" / "mixtral_8x7b.yaml");
+  EXPECT_EQ(ours.kind, "model");
+  EXPECT_THAT(ours.summary, HasSubstr("46702792704 parameters (46.70 B), 12879925248 active (12.88 B), 32 layers"));
+  const CheckedFile theirs = check_file(fs::path{WEFT_TEST_DATA} / "models" / "mixtral_8x7b.json");
+  EXPECT_EQ(theirs.kind, "model");
+  EXPECT_EQ(theirs.summary, ours.summary);
+}
+
 TEST(CheckFileTest, AMisspeltKeyAloneStillTellsTheKind) {
   const ScratchFile file{"nodee: {type: h200x4}\n"};
   EXPECT_THAT(message_of(file.path()), HasSubstr("did you mean 'node'?"));

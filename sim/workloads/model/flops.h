@@ -28,6 +28,10 @@ struct LayerFlops {
                                              FlopConvention convention);
 [[nodiscard]] double head_forward_flops(const TransformerModel& model, double tokens);
 
+// One module of multi-token prediction with its pass through the head.
+[[nodiscard]] double mtp_forward_flops(const TransformerModel& model, double tokens, double sequence,
+                                       FlopConvention convention);
+
 // Forward and backward of `tokens` tokens: model FLOPs, recomputation left out. What MFU divides.
 [[nodiscard]] double model_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention);
 // With what recomputation adds. What HFU divides.

@@ -7,9 +7,11 @@
 
 namespace weft::work {
 
-// Of one layer. Matrices and what else there is apart, since tensor parallelism shards matrices and replicates norms.
+// Of one layer, apart where tensor parallelism treats them apart: it shards matrices but keeps norms, routers and MLA's
+// down-projections whole.
 struct LayerParameters {
-  std::int64_t qkv = 0;      // Q, K, V; of MLA all of its down- and up-projections before attention
+  std::int64_t qkv = 0;      // Q, K, V; of MLA what makes them of h or of its latents
+  std::int64_t latent = 0;   // MLA's projections of h down to its latents
   std::int64_t proj = 0;     // attention's output
   std::int64_t mlp = 0;      // dense MLP matrices, or shared experts'
   std::int64_t experts = 0;  // all routed experts' matrices
@@ -17,7 +19,7 @@ struct LayerParameters {
   std::int64_t norms = 0;   // block norms, inner norms of MLA, norms of queries and keys
   std::int64_t biases = 0;  // of linear layers
 
-  [[nodiscard]] std::int64_t total() const { return qkv + proj + mlp + experts + router + norms + biases; }
+  [[nodiscard]] std::int64_t total() const { return qkv + latent + proj + mlp + experts + router + norms + biases; }
   // That work for one token: all but the routed experts it does not visit.
   [[nodiscard]] std::int64_t active(const MixtureOfExperts& moe) const;
 };
@@ -28,6 +30,12 @@ struct LayerParameters {
 [[nodiscard]] std::int64_t final_norm_parameters(const TransformerModel& model);
 [[nodiscard]] std::int64_t total_parameters(const TransformerModel& model);
 [[nodiscard]] std::int64_t active_parameters(const TransformerModel& model);
+// Multi-token prediction (DeepSeek-V3 §2.2): each module is one layer like the last and a projection of 2h to h, with three
+// norms; embedding and head are the model's.
+[[nodiscard]] std::int64_t mtp_parameters(const TransformerModel& model);
+// GPT's closed form (Narayanan 2021, eq. 2): tied head, learned positions, biases; without the final norm.
+[[nodiscard]] std::int64_t gpt_closed_form(std::int64_t layers, std::int64_t hidden, std::int64_t vocab,
+                                           std::int64_t positions);
 // Megatron's: vocab up to a multiple of 128 t.
 [[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, int tensor);
 

@@ -4,6 +4,7 @@
 // Symbols as in workload-models: a heads, kv key/value heads, d_h head width, h hidden, f FFN width, L layers, V vocabulary.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct LatentAttention {
   std::int64_t nope_dim = 0;    // d_nope: per head, without position
   std::int64_t rope_dim = 0;    // d_rope
   std::int64_t value_dim = 0;   // d_v
+
+  friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
 // Mixture of experts; experts == 0: none.
@@ -41,6 +44,9 @@ struct MixtureOfExperts {
   std::int64_t groups = 1;             // of experts, for node-limited routing
   std::int64_t groups_per_token = 0;   // at most this many groups serve one token; 0: no limit
   bool router_bias = false;
+  bool shared_gate = false;  // a scalar gate on the shared experts' output (Qwen2-MoE): h more in the router
+
+  friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 };
 
 struct TransformerModel {
@@ -59,12 +65,13 @@ struct TransformerModel {
   bool gated_mlp = true;        // SwiGLU, GeGLU: three matrices instead of two
   bool tied_embedding = false;  // the head is the embedding
   bool linear_bias = false;     // on attention and MLP matrices (GPT-2 and 3)
+  bool qkv_bias = false;        // on Q, K and V alone (Qwen2)
   bool qk_norm = false;         // an RMSNorm of head_dim on queries and on keys
   bool parallel_block = false;  // attention and MLP read the same norm and are summed once
   MixtureOfExperts moe = {};
   // Width of the attention window by layer, repeated over the layers: {0} full, {128, 0} alternating. 0: full.
   std::vector<std::int64_t> windows = {0};
-  std::int64_t mtp_modules = 0;  // multi-token prediction; not counted in parameters and FLOPs unless asked
+  std::int64_t mtp_modules = 0;  // multi-token prediction; counted by mtp_parameters and mtp_forward_flops only
   double dropout = 0;            // more than 0: masks are kept
 
   [[nodiscard]] bool is_moe_layer(std::int64_t layer) const { return moe.experts > 0 && layer >= moe.dense_layers; }
@@ -76,6 +83,10 @@ struct TransformerModel {
     return attention == AttentionKind::kLatent ? latent.nope_dim + latent.rope_dim : head_dim;
   }
   [[nodiscard]] std::int64_t value_dim() const { return attention == AttentionKind::kLatent ? latent.value_dim : head_dim; }
+  // Matrices of one MLP or expert.
+  [[nodiscard]] std::int64_t mlp_matrices() const { return gated_mlp ? 3 : 2; }
+
+  friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
 
 // LoRA: adapters of `rank` on some matrices; everything else is frozen.

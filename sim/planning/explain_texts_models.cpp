@@ -1,0 +1,26 @@
+// The texts on transformers: what is counted of their parameters, FLOPs and memory.
+#include "sim/planning/explain_texts.h"
+
+namespace weft::plan {
+
+const std::vector<ModelText>& transformer_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"transformer", "flops", "activations"},
+       .title = "parameters, FLOPs and memory of a transformer, from its shapes",
+       .assumes =
+           "FLOPs count multiplications and additions of matrices and of attention's products; the convention (full attention, "
+           "causal, 6N) is named with every figure. Activations are the tensors a layer keeps for its backward pass under "
+           "flash "
+           "attention; optimizer states are Adam's.",
+       .leaves_out = {"transformer: biases and attention sinks of GPT-OSS are not counted",
+                      "activations: inputs of matrices are kept in the precision of activations, in fp8 training too",
+                      "activations: what experts return is not kept for the gradient of their weights",
+                      "transformer: the vocabulary is split evenly over tensor ranks, without Megatron's padding"},
+       .sources = {"workload-models §1", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Rajbhandari et al., 2019"},
+       .files = {"workloads/model/parameters.h", "workloads/model/flops.h", "workloads/model/memory.cpp",
+                 "workloads/model/huggingface_config.cpp"}},
+  };
+  return texts;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,187 @@
+#include "sim/workloads/model/memory.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/workloads/model/parameters.h"
+
+namespace weft::work {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Key/value heads on one rank: where there are fewer than ranks, each rank keeps one.
+std::int64_t local_kv_heads(const TransformerModel& model, int tensor) { return ceil_div(model.kv_heads, tensor); }
+
+// What tensor parallelism leaves of one layer on one rank: matrices sharded with the biases of their columns, the rest whole.
+StageParameters local_layer(const TransformerModel& m, std::int64_t layer, const ParallelPlan& plan) {
+  const int t = plan.tensor;
+  const LayerParameters p = layer_parameters(m, layer);
+  StageParameters out;
+  out.dense = p.latent + p.router + p.norms + ceil_div(p.proj, t) + ceil_div(p.mlp, t);
+  std::int64_t column_biases = 0;
+  if (m.attention == AttentionKind::kLatent) {
+    out.dense += ceil_div(p.qkv, t);
+  } else {
+    const std::int64_t width = (m.heads + 2 * m.kv_heads) * m.head_dim;
+    const std::int64_t local_width = (ceil_div(m.heads, t) + 2 * local_kv_heads(m, t)) * m.head_dim;
+    out.dense += m.hidden * local_width;
+    if (m.linear_bias || m.qkv_bias) {
+      column_biases += width;
+      out.dense += local_width;
+    }
+  }
+  if (m.linear_bias && !m.is_moe_layer(layer)) {
+    const std::int64_t inner = (m.gated_mlp ? 2 : 1) * m.ffn;
+    column_biases += inner;
+    out.dense += ceil_div(inner, t);
+  }
+  out.dense += p.biases - column_biases;
+  if (m.is_moe_layer(layer)) {
+    out.experts = ceil_div(m.moe.experts, plan.expert) * ceil_div(p.experts / m.moe.experts, plan.expert_tensor_size());
+  }
+  return out;
+}
+
+// Over how many ranks the optimizer's states, the gradients and the parameters are sharded.
+struct Shards {
+  int optimizer = 1;
+  int gradients = 1;
+  int parameters = 1;
+};
+
+Shards shards_over(int replicas, const ParallelPlan& plan) {
+  int level = plan.zero;
+  if (plan.data_parallelism == DataParallelism::kDistributedOptimizer) level = std::max(level, 1);
+  if (plan.data_parallelism == DataParallelism::kFsdp) {
+    level = 3;
+    if (plan.fsdp_shard > 0) replicas = std::min(replicas, plan.fsdp_shard);
+  }
+  return {level >= 1 ? replicas : 1, level >= 2 ? replicas : 1, level >= 3 ? replicas : 1};
+}
+
+void add_state(std::int64_t held, std::int64_t trainable, const Shards& shards, const PrecisionPlan& precision,
+               StateBytes& out) {
+  const bool stored_in_fp32 = bytes_per_element(precision.parameters) == 4;
+  const double per_parameter =
+      2 * bytes_per_element(precision.optimizer) + (precision.master_parameters && !stored_in_fp32 ? 4 : 0);
+  out.parameters += bytes_per_element(precision.parameters) * static_cast<double>(held) / shards.parameters;
+  out.gradients += bytes_per_element(precision.gradients) * static_cast<double>(trainable) / shards.gradients;
+  out.optimizer += per_parameter * static_cast<double>(trainable) / shards.optimizer;
+}
+
+// Elements per token that a layer's attention keeps, apart from its normalized input: those that sequence parallelism shards
+// and those that are split over heads.
+struct Kept {
+  double whole = 0;
+  double sharded = 0;  // over tensor parallelism
+};
+
+Kept kept_by_attention(const TransformerModel& m, int tensor) {
+  const auto t = static_cast<double>(tensor);
+  if (m.attention == AttentionKind::kLatent) {
+    // The latents before and after their norms; then Q, K, V and the output.
+    const auto latents = static_cast<double>(2 * (m.latent.query_rank + m.latent.kv_rank) + m.latent.rope_dim);
+    return {latents, static_cast<double>(2 * m.heads * (m.score_dim() + m.value_dim())) / t};
+  }
+  const double heads = static_cast<double>(m.heads) / t;
+  const auto kv_heads = static_cast<double>(local_kv_heads(m, tensor));
+  double kept = 2 * heads + 2 * kv_heads;
+  if (m.qk_norm) kept += heads + kv_heads;  // what the norms read
+  return {0, kept * static_cast<double>(m.head_dim)};
+}
+
+// Model: what experts return is not kept for the gradient of their weights.
+// Bytes of the routed experts: the tokens they were sent, what their first matrices gave, and the product that the last one
+// reads (workload-models §1.6).
+double kept_by_experts(const TransformerModel& m, const ParallelPlan& plan, double tokens, double width) {
+  const double expert_tensor = plan.expert_tensor_size();
+  double rows = tokens * static_cast<double>(m.moe.experts_per_token);
+  // Under sequence parallelism a rank routes its own tokens only, and those of an expert's tensor group are gathered.
+  if (plan.sequence_parallel) rows *= expert_tensor / plan.tensor;
+  const auto inner = static_cast<double>(m.mlp_matrices() * m.moe.expert_ffn);
+  constexpr double kIndexBytes = 4;  // where a row came from
+  return rows * (width * (static_cast<double>(m.hidden) + inner / expert_tensor) + kIndexBytes);
+}
+
+}  // namespace
+
+StageParameters stage_parameters(const TransformerModel& model, const ParallelPlan& plan, std::int64_t first, std::int64_t last,
+                                 bool has_embedding, bool has_head) {
+  StageParameters out;
+  for (std::int64_t layer = first; layer < last; ++layer) {
+    const StageParameters one = local_layer(model, layer, plan);
+    out.dense += one.dense;
+    out.experts += one.experts;
+  }
+  // Model: the vocabulary is split as evenly as it goes, without Megatron's padding.
+  const std::int64_t table = ceil_div(model.vocab, plan.tensor) * model.hidden;
+  if (has_embedding) out.dense += table + model.learned_positions * model.hidden;
+  // A tied head on another stage is a copy of the embedding.
+  if (has_head && !(model.tied_embedding && has_embedding)) out.dense += table;
+  if (has_head) out.dense += final_norm_parameters(model);
+  return out;
+}
+
+StateBytes state_bytes(const StageParameters& held, const StageParameters& trainable, const ParallelPlan& plan,
+                       const PrecisionPlan& precision) {
+  StateBytes out;
+  add_state(held.dense, trainable.dense, shards_over(plan.data * plan.context, plan), precision, out);
+  add_state(held.experts, trainable.experts, shards_over(std::max(plan.expert_data(), 1), plan), precision, out);
+  return out;
+}
+
+double activation_bytes(const TransformerModel& model, std::int64_t layer, const ParallelPlan& plan, const Batch& batch,
+                        const PrecisionPlan& precision) {
+  // Model: inputs of matrices are kept in the precision of activations, of fp8 training too.
+  const double width = bytes_per_element(precision.activations);
+  const double tokens = static_cast<double>(batch.micro * batch.sequence) / plan.context;
+  const double t = plan.tensor;
+  const double whole_over = plan.sequence_parallel ? t : 1;
+  const auto hidden = static_cast<double>(model.hidden);
+  if (plan.recompute == Recompute::kFull) return tokens * hidden * width / whole_over;
+
+  // Inputs of both norms and of both first matrices; a parallel block has one of each.
+  const double inputs = (model.parallel_block ? 2 : 4) * hidden;
+  const Kept attention = kept_by_attention(model, plan.tensor);
+  double bytes = tokens * width * ((inputs + attention.whole) / whole_over + attention.sharded);
+  const bool is_moe = model.is_moe_layer(layer);
+  const std::int64_t ffn = is_moe ? model.moe.shared_experts * model.moe.expert_ffn : model.ffn;
+  // Gate and up projection and their product, or the activation function's input and output.
+  bytes += tokens * width * static_cast<double>(model.mlp_matrices() * ffn) / t;
+  if (is_moe) bytes += kept_by_experts(model, plan, tokens, width);
+  // Flash attention keeps the fp32 logarithm of each row's sum instead of scores; recomputed, not even that.
+  if (plan.recompute == Recompute::kNone) bytes += 4 * tokens * static_cast<double>(model.heads) / t;
+  if (model.dropout > 0) bytes += 2 * tokens * hidden / whole_over;  // masks of one byte behind attention and MLP
+  return bytes;
+}
+
+double korthikanti_coefficient(const TransformerModel& model, const ParallelPlan& plan, double sequence) {
+  const double t = plan.tensor;
+  const double scores = 5 * static_cast<double>(model.heads) * sequence / static_cast<double>(model.hidden);
+  switch (plan.recompute) {
+    case Recompute::kFull:
+      return plan.sequence_parallel ? 2 / t : 2;
+    case Recompute::kSelective:
+      return plan.sequence_parallel ? 34 / t : 10 + 24 / t;
+    case Recompute::kNone:
+      return plan.sequence_parallel ? (34 + scores) / t : 10 + 24 / t + scores / t;
+  }
+  WEFT_CHECK(false);
+}
+
+double korthikanti_first_stage(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch) {
+  // p microbatches of L/p layers; interleaving holds (p - 1)/(p v) more. Without embedding dropout, last norm and logits.
+  const double p = plan.pipeline;
+  const double interleaving = plan.virtual_stages > 1 ? 1 + (p - 1) / (p * plan.virtual_stages) : 1;
+  return static_cast<double>(model.layers * batch.micro * batch.sequence * model.hidden) * interleaving *
+         korthikanti_coefficient(model, plan, static_cast<double>(batch.sequence));
+}
+
+double kv_bytes_per_token(const TransformerModel& model, Precision precision) {
+  const std::int64_t per_layer = model.attention == AttentionKind::kLatent ? model.latent.kv_rank + model.latent.rope_dim
+                                                                           : 2 * model.kv_heads * model.head_dim;
+  return static_cast<double>(model.layers * per_layer) * bytes_per_element(precision);
+}
+
+}  // namespace weft::work

@@ -1,0 +1,45 @@
+#include "sim/workloads/model/transformer.h"
+
+#include "sim/core/error.h"
+
+namespace weft::work {
+
+std::string_view to_string(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kFp16:
+      return "fp16";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kFp8:
+      return "fp8";
+    case Precision::kMxfp8:
+      return "mxfp8";
+    case Precision::kFp4:
+      return "fp4";
+  }
+  WEFT_CHECK(false);
+}
+
+double bytes_per_element(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return 4;
+    case Precision::kFp16:
+    case Precision::kBf16:
+      return 2;
+    case Precision::kFp8:
+      return 1;
+    case Precision::kMxfp8:
+      return 1 + 1.0 / 32;
+    case Precision::kFp4:
+      return 0.5 + 1.0 / 16;
+  }
+  WEFT_CHECK(false);
+}
+
+}  // namespace weft::work
