@@ -11,7 +11,7 @@ namespace weft::work {
 
 std::string_view to_string(Category category) {
   static constexpr std::array<std::string_view, kCategories> kNames = {
-      "gemm",        "attention",     "other compute", "optimizer",    "tensor comm", "data comm",
+      "gemm",          "attention",   "other compute", "optimizer",  "tensor comm", "data comm",
       "pipeline comm", "expert comm", "context comm",  "other comm", "io",          "host"};
   return kNames[static_cast<std::size_t>(category)];
 }

@@ -146,9 +146,9 @@ class BufferSync final : public GradientSync {
     bucket.gather_issued = true;
     const Bytes size = bytes(bucket.parameters, bytes_per_element(setup_.precision.parameters));
     // On its own stream: gradients and parameters go through communicators of their own.
-    bucket.gather = emit.collective(bucket.slot(), coll::Collective::kAllGather, size, "all-gather parameters",
-                                    {.stream = bucket.experts ? "expert dp parameters" : "dp parameters",
-                                     .after_compute = after_compute});
+    bucket.gather =
+        emit.collective(bucket.slot(), coll::Collective::kAllGather, size, "all-gather parameters",
+                        {.stream = bucket.experts ? "expert dp parameters" : "dp parameters", .after_compute = after_compute});
   }
 
   // The next bucket of the forward pass: buckets lie in order of the backward pass, chunk by chunk. At the start of a step

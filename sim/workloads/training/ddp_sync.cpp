@@ -1,9 +1,12 @@
 // PyTorch's DistributedDataParallel: gradients are all-reduced in buckets in the order in which the backward pass makes them
 // (the order it settles on after the first step), during the last microbatch. Also steps without any synchronisation.
+//
+// Model: buckets are made anew once, early in a run, while the host runs ahead and the GPU still holds the old ones; since a
+// run's peak is asked for, both are there until the first gradient of the last microbatch.
 #include "sim/workloads/training/gradient_buckets.h"
 #include "sim/workloads/training/gradient_sync.h"
 
-#include "sim/core/error.h"
+#include <utility>
 
 namespace weft::work {
 namespace {
@@ -19,21 +22,35 @@ class DdpSync final : public GradientSync {
         dense_{setup.plan.first_bucket, setup.plan.bucket},
         experts_{setup.plan.first_bucket, setup.plan.bucket} {}
 
+  void before_forward(StepEmitter& emit, std::int64_t unit, int chunk) override {
+    if (unit == kHeadUnit || !place().last_of_chunk || !keeps_gradients() || old_buckets_ != 0) return;
+    for (const ParameterTensor& tensor : chunks_[static_cast<std::size_t>(chunk)]) {
+      old_buckets_ += static_cast<std::int64_t>(width_ * static_cast<double>(tensor.trainable));
+    }
+    emit.allocate(old_buckets_);
+  }
+
   void gradient_ready(StepEmitter& emit, TensorKind kind) override {
     const ParameterTensor* tensor = find(emit.layer(), kind);
     if (tensor == nullptr || tensor->trainable == 0) return;
     const double bytes = width_ * static_cast<double>(tensor->trainable);
+    const bool own_memory = !keeps_gradients() || !place().last_of_chunk;
     if (!place().first_of_chunk && eager_) {
       emit.kernel({.kind = KernelKind::kElementwise, .bytes = 3 * bytes}, "accumulate gradient");
-    } else if (place().first_of_chunk && !keeps_gradients()) {
+    } else if (place().first_of_chunk && own_memory) {
       emit.builder().allocate(emit.computed(), static_cast<std::int64_t>(bytes));
       allocated_ += static_cast<std::int64_t>(bytes);
     }
     if (!place().last_of_chunk) return;
+    emit.release(std::exchange(old_buckets_, 0));
     const GroupSlot slot = tensor->is_expert() ? GroupSlot::kExpertData : GroupSlot::kData;
     if (!synchronises() || !emit.groups().has(slot)) return;
     // Divided by the number of replicas on its way into the bucket.
     if (eager_) emit.kernel({.kind = KernelKind::kElementwise, .bytes = 2 * bytes}, "scale gradient");
+    if (!place().first_of_chunk) {
+      emit.release(static_cast<std::int64_t>(bytes));
+      allocated_ -= static_cast<std::int64_t>(bytes);
+    }
     if (const auto size = (tensor->is_expert() ? experts_ : dense_).add(Bytes{static_cast<std::int64_t>(bytes)})) {
       reduce(emit, slot, *size);
     }
@@ -58,7 +75,7 @@ class DdpSync final : public GradientSync {
 
   void after_optimizer(StepEmitter& emit) override { emit.release(allocated_); }
 
-  // Buckets hold them: gradients are views of those.
+  // Buckets hold them: from the last microbatch on, gradients are views of those.
   [[nodiscard]] bool keeps_gradients() const override { return synchronises() && plan_.data * plan_.context > 1; }
 
  private:
@@ -89,6 +106,7 @@ class DdpSync final : public GradientSync {
   std::vector<OpIndex> reductions_;
   std::vector<std::pair<GroupSlot, Bytes>> deferred_;
   std::int64_t allocated_ = 0;
+  std::int64_t old_buckets_ = 0;
 };
 
 }  // namespace

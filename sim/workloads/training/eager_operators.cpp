@@ -149,15 +149,22 @@ Linear PytorchEager::linear(const StepEmitter& emit, TensorKind kind) {
   const bool gated = emit.setup().model.gated_mlp;
   const bool bias = emit.setup().model.linear_bias;
   switch (kind) {
-    case TensorKind::kQkv: return {.rows = s.tokens, .in = s.hidden, .out = s.qkv_width, .bias = bias};
-    case TensorKind::kProj: return {.rows = s.tokens, .in = s.attention_width, .out = s.hidden, .bias = bias};
-    case TensorKind::kUp: return {.rows = s.tokens, .in = s.hidden, .out = (gated ? 2 : 1) * s.ffn, .bias = bias};
-    case TensorKind::kDown: return {.rows = s.tokens, .in = s.ffn, .out = s.hidden, .bias = bias};
-    case TensorKind::kRouter: return {.rows = s.tokens, .in = s.hidden, .out = emit.setup().model.moe.experts};
+    case TensorKind::kQkv:
+      return {.rows = s.tokens, .in = s.hidden, .out = s.qkv_width, .bias = bias};
+    case TensorKind::kProj:
+      return {.rows = s.tokens, .in = s.attention_width, .out = s.hidden, .bias = bias};
+    case TensorKind::kUp:
+      return {.rows = s.tokens, .in = s.hidden, .out = (gated ? 2 : 1) * s.ffn, .bias = bias};
+    case TensorKind::kDown:
+      return {.rows = s.tokens, .in = s.ffn, .out = s.hidden, .bias = bias};
+    case TensorKind::kRouter:
+      return {.rows = s.tokens, .in = s.hidden, .out = emit.setup().model.moe.experts};
     case TensorKind::kExpertUp:
       return {.rows = x.per_expert, .in = s.hidden, .out = (gated ? 2 : 1) * x.ffn, .batch = x.local_experts};
-    case TensorKind::kExpertDown: return {.rows = x.per_expert, .in = x.ffn, .out = s.hidden, .batch = x.local_experts};
-    default: return {.rows = s.tokens, .in = s.hidden, .out = emit.setup().model.vocab};
+    case TensorKind::kExpertDown:
+      return {.rows = x.per_expert, .in = x.ffn, .out = s.hidden, .batch = x.local_experts};
+    default:
+      return {.rows = s.tokens, .in = s.hidden, .out = emit.setup().model.vocab};
   }
 }
 

@@ -137,8 +137,8 @@ class FsdpSync final : public GradientSync {
     }
     const std::array waits{copied, free_buffer_};
     const StepEmitter::On on{.stream = kGatherStream, .after_compute = false, .waits = waits};
-    unit.gather =
-        emit.collective(GroupSlot::kData, coll::Collective::kAllGather, parameter_bytes(unit, false), "all-gather parameters", on);
+    unit.gather = emit.collective(GroupSlot::kData, coll::Collective::kAllGather, parameter_bytes(unit, false),
+                                  "all-gather parameters", on);
     unit.expert_gather = emit.collective(GroupSlot::kExpertData, coll::Collective::kAllGather, parameter_bytes(unit, true),
                                          "all-gather parameters", on);
     unit.prefetched = true;
@@ -158,8 +158,8 @@ class FsdpSync final : public GradientSync {
     if (eager_) {
       emit.kernel({.kind = KernelKind::kCopy, .bytes = 8}, "copy offsets");
       emit.allocate(whole(unit));
-      last_copy_out_ = emit.kernel({.kind = KernelKind::kCopy, .bytes = 2.0 * static_cast<double>(whole(unit))},
-                                   "copy gathered out");
+      last_copy_out_ =
+          emit.kernel({.kind = KernelKind::kCopy, .bytes = 2.0 * static_cast<double>(whole(unit))}, "copy gathered out");
       if (unit.gather != kNoOp) emit.release(whole(unit));
     } else {
       last_copy_out_ = emit.marker("parameters there");
@@ -179,8 +179,8 @@ class FsdpSync final : public GradientSync {
     const Bytes size = gradient_bytes(unit, own_group);
     if (size == Bytes{}) return;
     const GroupSlot slot = own_group ? GroupSlot::kExpertData : GroupSlot::kData;
-    OpIndex done = emit.collective(slot, coll::Collective::kReduceScatter, size, "reduce-scatter gradients",
-                                   {.stream = kReduceStream});
+    OpIndex done =
+        emit.collective(slot, coll::Collective::kReduceScatter, size, "reduce-scatter gradients", {.stream = kReduceStream});
     const std::int64_t shard = size.count() / groups_.size(slot);
     if (!own_group) {
       const OpIndex replicas = emit.collective(GroupSlot::kReplica, coll::Collective::kAllReduce, Bytes{shard},

@@ -1,8 +1,8 @@
 // How replicas keep parameters and gradients the same: what happens when a gradient is there, around the use of a unit of
 // parameters, and before and after the optimizer. One implementation per way (plan.h, DataParallelism).
 //
-// A unit is a layer, or the root (kRootUnit): embedding, final norm and head of a chunk, which is entered before the first layer
-// and left after the last; that the head comes next is said by kHeadUnit, in the forward pass only. The order of calls:
+// A unit is a layer, or the root (kRootUnit): embedding, final norm and head of a chunk, which is entered before the first
+// layer and left after the last; that the head comes next is said by kHeadUnit, in the forward pass only. The order of calls:
 //
 //   begin_step
 //     per microbatch pass: before_forward(unit), after_forward(unit), before_backward(unit), gradient_ready(tensor)...,
@@ -69,6 +69,7 @@ struct SyncedModel {
 [[nodiscard]] std::unique_ptr<GradientSync> make_ddp_sync(const TrainingSetup& setup, SyncedModel model);
 [[nodiscard]] std::unique_ptr<GradientSync> make_buffer_sync(const TrainingSetup& setup, const GroupSlots& groups,
                                                              SyncedModel model);
-[[nodiscard]] std::unique_ptr<GradientSync> make_fsdp_sync(const TrainingSetup& setup, const GroupSlots& groups, SyncedModel model);
+[[nodiscard]] std::unique_ptr<GradientSync> make_fsdp_sync(const TrainingSetup& setup, const GroupSlots& groups,
+                                                           SyncedModel model);
 
 }  // namespace weft::work

@@ -9,8 +9,8 @@
 namespace weft::work {
 
 std::string_view to_string(GroupSlot slot) {
-  static constexpr std::array<std::string_view, kGroupSlots> kNames = {
-      "tp", "cp", "dp", "dp replica", "ep", "expert tp", "expert dp", "model", "embedding"};
+  static constexpr std::array<std::string_view, kGroupSlots> kNames = {"tp",        "cp",        "dp",    "dp replica", "ep",
+                                                                       "expert tp", "expert dp", "model", "embedding"};
   return kNames[static_cast<std::size_t>(slot)];
 }
 
@@ -33,8 +33,10 @@ std::vector<Rank> group_of(const RankGrid& grid, const ParallelPlan& plan, Group
   static constexpr std::array kAllAxes = {Axis::kTensor, Axis::kContext, Axis::kData, Axis::kPipeline};
   const auto one = [](Axis axis) { return std::array{axis}; };
   switch (slot) {
-    case GroupSlot::kTensor: return grid.group(rank, one(Axis::kTensor));
-    case GroupSlot::kContext: return grid.group(rank, one(Axis::kContext));
+    case GroupSlot::kTensor:
+      return grid.group(rank, one(Axis::kTensor));
+    case GroupSlot::kContext:
+      return grid.group(rank, one(Axis::kContext));
     case GroupSlot::kData:
     case GroupSlot::kReplica: {
       // Neighbours of the group share a model; the same place in every such run is a replica.
@@ -49,9 +51,12 @@ std::vector<Rank> group_of(const RankGrid& grid, const ParallelPlan& plan, Group
       }
       return group;
     }
-    case GroupSlot::kExpert: return grid.expert_group(rank, one(Axis::kExpert));
-    case GroupSlot::kExpertTensor: return grid.expert_group(rank, one(Axis::kTensor));
-    case GroupSlot::kExpertData: return grid.expert_group(rank, one(Axis::kData));
+    case GroupSlot::kExpert:
+      return grid.expert_group(rank, one(Axis::kExpert));
+    case GroupSlot::kExpertTensor:
+      return grid.expert_group(rank, one(Axis::kTensor));
+    case GroupSlot::kExpertData:
+      return grid.expert_group(rank, one(Axis::kData));
     case GroupSlot::kModel:
       return norm_spans_world(plan) ? grid.group(rank, kAllAxes) : grid.group(rank, kModelAxes);
     case GroupSlot::kEmbedding: {
@@ -124,7 +129,8 @@ void fill_rank_tables(const ParallelPlan& plan, const GroupSlots& slots, const s
         placed[static_cast<std::size_t>(member)] = true;
         program.ranks[static_cast<std::size_t>(member)].groups.push_back(static_cast<std::uint32_t>(program.groups.size()));
       }
-      program.groups.push_back({.name = std::string{to_string(slot)} + " " + std::to_string(number++), .ranks = std::move(ranks)});
+      program.groups.push_back(
+          {.name = std::string{to_string(slot)} + " " + std::to_string(number++), .ranks = std::move(ranks)});
     }
   }
 }

@@ -39,7 +39,8 @@ class LayerOperators {
   // After the last microbatch of the step.
   virtual void after_microbatches(StepEmitter& emit) const { static_cast<void>(emit); }
   // Updates the rank's share of these tensors (GradientSync::shards).
-  virtual void optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors, const GradientSync& gradients) const = 0;
+  virtual void optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors,
+                         const GradientSync& gradients) const = 0;
 
   // Bytes a layer's forward pass leaves for its backward pass. Embedding and head tell the emitter of theirs themselves.
   [[nodiscard]] virtual std::int64_t saved_by_layer(const StepEmitter& emit, std::int64_t layer) const = 0;

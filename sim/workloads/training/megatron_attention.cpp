@@ -1,5 +1,5 @@
-// Model: causal attention is spread evenly over the context-parallel ranks, as the exchange of chunks r and 2c - 1 - r makes it:
-// every block of a ring but the first is half a full one.
+// Model: causal attention is spread evenly over the context-parallel ranks, as the exchange of chunks r and 2c - 1 - r makes
+// it: every block of a ring but the first is half a full one.
 #include "sim/workloads/training/megatron_attention.h"
 
 #include <algorithm>
@@ -71,7 +71,8 @@ void gathered(StepEmitter& emit, Kernel kernel) {
   kernel.causal = false;
   kernel.n = std::max<std::int64_t>(1, kernel.n * c / 2);
   run(emit, kernel);
-  if (backward) emit.blocking(GroupSlot::kContext, coll::Collective::kReduceScatter, all, "reduce-scatter gradients of keys and values");
+  if (backward)
+    emit.blocking(GroupSlot::kContext, coll::Collective::kReduceScatter, all, "reduce-scatter gradients of keys and values");
 }
 
 // From a part of the sequence and all heads to all of it and a part of the heads, and back.
@@ -108,9 +109,12 @@ void ulysses(StepEmitter& emit, Kernel kernel) {
 void attention(StepEmitter& emit, const Kernel& kernel) {
   if (!emit.groups().has(GroupSlot::kContext)) return run(emit, kernel);
   switch (emit.setup().plan.context_kind) {
-    case ContextKind::kRing: return ring(emit, kernel);
-    case ContextKind::kAllGather: return gathered(emit, kernel);
-    case ContextKind::kUlysses: return ulysses(emit, kernel);
+    case ContextKind::kRing:
+      return ring(emit, kernel);
+    case ContextKind::kAllGather:
+      return gathered(emit, kernel);
+    case ContextKind::kUlysses:
+      return ulysses(emit, kernel);
   }
 }
 

@@ -12,16 +12,16 @@ bool is_fp8(Precision precision) { return bytes_per_element(precision) < 2; }
 void gemm(StepEmitter& emit, const SplitLinear& linear, std::int64_t m, std::int64_t n, std::int64_t k, std::string_view suffix,
           bool weight_gradient) {
   const Precision activations = emit.setup().precision.activations;
-  emit.kernel({.kind = KernelKind::kGemm,
-               .precision = linear.kind == TensorKind::kRouter || linear.kind == TensorKind::kHead
-                                ? activations
-                                : emit.setup().precision.compute,
-               .m = m,
-               .n = n,
-               .k = k,
-               .batch = linear.batch,
-               .weight_gradient = weight_gradient},
-              std::string{linear.name} + std::string{suffix});
+  emit.kernel(
+      {.kind = KernelKind::kGemm,
+       .precision = linear.kind == TensorKind::kRouter || linear.kind == TensorKind::kHead ? activations
+                                                                                           : emit.setup().precision.compute,
+       .m = m,
+       .n = n,
+       .k = k,
+       .batch = linear.batch,
+       .weight_gradient = weight_gradient},
+      std::string{linear.name} + std::string{suffix});
 }
 
 bool adapted(const StepEmitter& emit, const SplitLinear& linear) {
@@ -71,7 +71,8 @@ void linear_forward(StepEmitter& emit, const SplitLinear& linear) {
     emit.join(exchange(emit, coll::Collective::kAllGather, exposed, kGather));
     if (overlaps) beside = exchange(emit, coll::Collective::kAllGather, whole - exposed, kGather);
   }
-  if (linear.split == Split::kRow && overlaps) beside = exchange(emit, coll::Collective::kReduceScatter, whole - exposed, kScatter);
+  if (linear.split == Split::kRow && overlaps)
+    beside = exchange(emit, coll::Collective::kReduceScatter, whole - exposed, kScatter);
   if (linear.split == Split::kRow) quantize(emit, linear, linear.rows * linear.in * linear.batch);
   gemm(emit, linear, linear.rows, linear.out, linear.in, "", false);
   if (adapted(emit, linear)) adapters(emit, linear, "", false);

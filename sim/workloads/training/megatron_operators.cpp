@@ -60,23 +60,43 @@ std::string Megatron::refusal(const TrainingSetup& setup) const {
 
 SplitLinear qkv(const StepEmitter& emit) {
   const RankShapes& s = emit.shapes();
-  return {.kind = TensorKind::kQkv, .split = Split::kColumn, .rows = s.tokens, .in = s.hidden, .out = s.qkv_width, .lora = "qkv",
+  return {.kind = TensorKind::kQkv,
+          .split = Split::kColumn,
+          .rows = s.tokens,
+          .in = s.hidden,
+          .out = s.qkv_width,
+          .lora = "qkv",
           .name = "qkv"};
 }
 SplitLinear proj(const StepEmitter& emit) {
   const RankShapes& s = emit.shapes();
-  return {.kind = TensorKind::kProj, .split = Split::kRow, .rows = s.tokens, .in = s.attention_width, .out = s.hidden,
-          .lora = "proj", .name = "proj"};
+  return {.kind = TensorKind::kProj,
+          .split = Split::kRow,
+          .rows = s.tokens,
+          .in = s.attention_width,
+          .out = s.hidden,
+          .lora = "proj",
+          .name = "proj"};
 }
 SplitLinear up(const StepEmitter& emit) {
   const RankShapes& s = emit.shapes();
   const std::int64_t halves = emit.setup().model.gated_mlp ? 2 : 1;
-  return {.kind = TensorKind::kUp, .split = Split::kColumn, .rows = s.tokens, .in = s.hidden, .out = halves * s.ffn, .lora = "fc1",
+  return {.kind = TensorKind::kUp,
+          .split = Split::kColumn,
+          .rows = s.tokens,
+          .in = s.hidden,
+          .out = halves * s.ffn,
+          .lora = "fc1",
           .name = "up"};
 }
 SplitLinear down(const StepEmitter& emit) {
   const RankShapes& s = emit.shapes();
-  return {.kind = TensorKind::kDown, .split = Split::kRow, .rows = s.tokens, .in = s.ffn, .out = s.hidden, .lora = "fc2",
+  return {.kind = TensorKind::kDown,
+          .split = Split::kRow,
+          .rows = s.tokens,
+          .in = s.ffn,
+          .out = s.hidden,
+          .lora = "fc2",
           .name = "down"};
 }
 SplitLinear Megatron::head(const StepEmitter& emit) {
@@ -115,13 +135,15 @@ void qkv_forward(StepEmitter& emit) {
   if (model.attention == AttentionKind::kLatent) {
     const LatentLinears linears = latent_linears(emit);
     linear_forward(emit, linears.down);
-    of_elements(emit, KernelKind::kNormForward, s.norm_tokens * (model.latent.query_rank + model.latent.kv_rank), "norm of latents");
+    of_elements(emit, KernelKind::kNormForward, s.norm_tokens * (model.latent.query_rank + model.latent.kv_rank),
+                "norm of latents");
     linear_forward(emit, linears.query_up);
     linear_forward(emit, linears.kv_up);
   } else {
     linear_forward(emit, qkv(emit));
   }
-  if (model.qk_norm) of_elements(emit, KernelKind::kNormForward, s.tokens * (s.heads + s.kv_heads) * model.head_dim, "norm of queries and keys");
+  if (model.qk_norm)
+    of_elements(emit, KernelKind::kNormForward, s.tokens * (s.heads + s.kv_heads) * model.head_dim, "norm of queries and keys");
 }
 
 std::int64_t rotated(const StepEmitter& emit) {
@@ -139,7 +161,8 @@ void qkv_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part)
   const RankShapes& s = emit.shapes();
   const TransformerModel& model = emit.setup().model;
   if (model.qk_norm && part.input) {
-    of_elements(emit, KernelKind::kNormBackward, s.tokens * (s.heads + s.kv_heads) * model.head_dim, "norm of queries and keys backward");
+    of_elements(emit, KernelKind::kNormBackward, s.tokens * (s.heads + s.kv_heads) * model.head_dim,
+                "norm of queries and keys backward");
   }
   if (model.attention != AttentionKind::kLatent) return linear_backward(emit, gradients, qkv(emit), part);
   // The three matrices are one tensor to gradient synchronisation: it is ready with the last of them.
@@ -150,7 +173,9 @@ void qkv_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part)
   const LatentLinears linears = latent_linears(emit);
   linear_backward(emit, silent, linears.kv_up, part);
   linear_backward(emit, silent, linears.query_up, part);
-  if (part.input) of_elements(emit, KernelKind::kNormBackward, s.norm_tokens * (model.latent.query_rank + model.latent.kv_rank), "norm of latents backward");
+  if (part.input)
+    of_elements(emit, KernelKind::kNormBackward, s.norm_tokens * (model.latent.query_rank + model.latent.kv_rank),
+                "norm of latents backward");
   linear_backward(emit, gradients, linears.down, part);
 }
 
@@ -270,8 +295,9 @@ void Megatron::head_backward(StepEmitter& emit, GradientSync& gradients, Backwar
   const RankShapes& s = emit.shapes();
   const std::int64_t logits = s.tokens * s.vocab;
   if (part.input) {
-    emit.kernel({.kind = KernelKind::kSoftmaxLoss, .bytes = (emit.setup().fused_loss ? 6.0 : 12.0) * static_cast<double>(logits)},
-                "cross entropy backward");
+    emit.kernel(
+        {.kind = KernelKind::kSoftmaxLoss, .bytes = (emit.setup().fused_loss ? 6.0 : 12.0) * static_cast<double>(logits)},
+        "cross entropy backward");
     if (!emit.setup().fused_loss) elementwise(emit, 6.0 * static_cast<double>(logits), "cast to 16 bit");
   }
   linear_backward(emit, gradients, head(emit), part);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/workloads/model/messages.h"
 #include "sim/workloads/model/parameters.h"
 
 namespace weft::work {
@@ -27,7 +28,8 @@ std::vector<std::int64_t> layers_by_stage(const TransformerModel& model, const P
   if (left < 0 || (free_stages == 0 && left != 0)) throw ConfigError{"the stages' layers do not add up to the model's"};
   std::size_t seen = 0;
   for (std::size_t stage = 0; stage < p; ++stage) {
-    const bool fixed = p > 1 && ((stage == 0 && plan.first_stage_layers >= 0) || (stage == p - 1 && plan.last_stage_layers >= 0));
+    const bool fixed =
+        p > 1 && ((stage == 0 && plan.first_stage_layers >= 0) || (stage == p - 1 && plan.last_stage_layers >= 0));
     if (fixed) continue;
     const auto n = static_cast<std::int64_t>(free_stages);
     layers[stage] = left / n + (static_cast<std::int64_t>(seen++) < left % n ? 1 : 0);
@@ -95,12 +97,13 @@ std::vector<ParameterTensor> layer_tensors(const TrainingSetup& setup, std::int6
   const std::int64_t mlp_norm = model.parallel_block ? 0 : (model.norm == NormKind::kLayerNorm ? 2 * h : h);
   add(TensorKind::kAttentionNorm, all.norms - mlp_norm, 0);
   add(TensorKind::kMlpNorm, mlp_norm, 0);
-  const std::int64_t qkv_out = h > 0 ? all.qkv / h : 0;
-  // Biases in the ratio of their matrices' outputs: those of column-parallel matrices are sharded (workload-models §1.1).
-  const std::int64_t qkv_bias = model.linear_bias ? qkv_out / t : 0;
+  // Biases of column-parallel matrices are sharded with them. Where there are fewer key/value heads than ranks, each has one.
+  const std::int64_t qkv_out = RankShapes{setup}.qkv_width;
+  const std::int64_t qkv = model.attention == AttentionKind::kLatent ? all.qkv / t + all.latent : h * qkv_out;
+  const std::int64_t qkv_bias = model.linear_bias || model.qkv_bias ? qkv_out : 0;
   const std::int64_t up_out = (matrices - 1) * model.ffn;
   const bool moe = model.is_moe_layer(layer);
-  add(TensorKind::kQkv, all.qkv / t + qkv_bias, adapter(setup, "qkv", h, qkv_out / t));
+  add(TensorKind::kQkv, qkv + qkv_bias, adapter(setup, "qkv", h, qkv_out));
   add(TensorKind::kProj, all.proj / t + (model.linear_bias ? h : 0), adapter(setup, "proj", all.proj / h / t, h));
   if (!moe) {
     const std::int64_t up = all.mlp / matrices * (matrices - 1);
@@ -177,8 +180,8 @@ ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   const double load = setup.expert_load.imbalance;
   if (setup.expert_load.capacity_factor > 0) {
     // Padded to the capacity of every expert (workload-models §2.7).
-    const auto capacity = static_cast<std::int64_t>(std::ceil(setup.expert_load.capacity_factor * static_cast<double>(copies) /
-                                                              static_cast<double>(moe.experts)));
+    const auto capacity = static_cast<std::int64_t>(
+        std::ceil(setup.expert_load.capacity_factor * static_cast<double>(copies) / static_cast<double>(moe.experts)));
     sent = moe.experts * capacity;
   } else {
     sent = static_cast<std::int64_t>(std::llround(static_cast<double>(copies) * load));
@@ -188,7 +191,8 @@ ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   ffn = moe.expert_ffn / plan.expert_tensor_size();
   shared_ffn = moe.shared_experts * moe.expert_ffn / plan.tensor;
   const auto wire = [&](Precision precision) {
-    return Bytes{static_cast<std::int64_t>(static_cast<double>(sent * shapes.hidden) * bytes_per_element(precision))};
+    const double routed = static_cast<double>(sent) / static_cast<double>(moe.experts_per_token);
+    return Bytes{static_cast<std::int64_t>(expert_message_bytes(setup.model, routed, precision).total())};
   };
   dispatch = wire(setup.precision.dispatch);
   combine = wire(setup.precision.combine);

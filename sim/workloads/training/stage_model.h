@@ -73,10 +73,10 @@ struct StageModel {
 struct RankShapes {
   explicit RankShapes(const TrainingSetup& setup);
 
-  std::int64_t sequences = 1;        // b
-  std::int64_t sequence = 0;         // s / c
-  std::int64_t tokens = 0;           // b s / c
-  std::int64_t norm_tokens = 0;      // outside the tensor-parallel regions: tokens / t under sequence parallelism
+  std::int64_t sequences = 1;    // b
+  std::int64_t sequence = 0;     // s / c
+  std::int64_t tokens = 0;       // b s / c
+  std::int64_t norm_tokens = 0;  // outside the tensor-parallel regions: tokens / t under sequence parallelism
   std::int64_t hidden = 0;
   std::int64_t heads = 0;            // a / t
   std::int64_t kv_heads = 0;         // kv / t, at least 1

@@ -129,10 +129,14 @@ void StageProgram::run(const PipelineOp& op) {
   const int last = (schedule_ == nullptr ? shape_.microbatches : schedule_->microbatches(shape_)) - 1;
   gradients_->set_place({.first_of_chunk = op.microbatch == 0, .last_of_chunk = op.microbatch == last, .chunk = op.chunk});
   switch (op.pass) {
-    case PipelinePass::kForward: return forward(op);
-    case PipelinePass::kBackward: return backward(op, {});
-    case PipelinePass::kBackwardInput: return backward(op, {.weight = false});
-    case PipelinePass::kBackwardWeight: return backward(op, {.input = false});
+    case PipelinePass::kForward:
+      return forward(op);
+    case PipelinePass::kBackward:
+      return backward(op, {});
+    case PipelinePass::kBackwardInput:
+      return backward(op, {.weight = false});
+    case PipelinePass::kBackwardWeight:
+      return backward(op, {.input = false});
   }
 }
 

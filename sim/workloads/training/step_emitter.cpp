@@ -9,10 +9,14 @@ namespace {
 
 Category category_of(KernelKind kind) {
   switch (class_of(kind)) {
-    case KernelClass::kGemm: return Category::kGemm;
-    case KernelClass::kAttention: return Category::kAttention;
-    case KernelClass::kMemory: return Category::kOtherCompute;
-    case KernelClass::kOptimizer: return Category::kOptimizer;
+    case KernelClass::kGemm:
+      return Category::kGemm;
+    case KernelClass::kAttention:
+      return Category::kAttention;
+    case KernelClass::kMemory:
+      return Category::kOtherCompute;
+    case KernelClass::kOptimizer:
+      return Category::kOptimizer;
   }
   return Category::kOtherCompute;
 }
@@ -20,14 +24,19 @@ Category category_of(KernelKind kind) {
 Category category_of(GroupSlot slot) {
   switch (slot) {
     case GroupSlot::kTensor:
-    case GroupSlot::kExpertTensor: return Category::kCommTensor;
-    case GroupSlot::kContext: return Category::kCommContext;
+    case GroupSlot::kExpertTensor:
+      return Category::kCommTensor;
+    case GroupSlot::kContext:
+      return Category::kCommContext;
     case GroupSlot::kData:
     case GroupSlot::kReplica:
-    case GroupSlot::kExpertData: return Category::kCommData;
-    case GroupSlot::kExpert: return Category::kCommExpert;
+    case GroupSlot::kExpertData:
+      return Category::kCommData;
+    case GroupSlot::kExpert:
+      return Category::kCommExpert;
     case GroupSlot::kModel:
-    case GroupSlot::kEmbedding: return Category::kCommOther;
+    case GroupSlot::kEmbedding:
+      return Category::kCommOther;
   }
   return Category::kCommOther;
 }
@@ -59,8 +68,8 @@ OpIndex StepEmitter::kernel(const Kernel& kernel, std::string_view name, std::op
 
 OpIndex StepEmitter::kernel_on(std::string_view stream, const Kernel& kernel, std::string_view name,
                                std::span<const OpIndex> waits) {
-  Operation op{.duration = times_.alone(kernel) + times_.gap(), .stream = builder_.stream(stream),
-               .category = category_of(kernel.kind)};
+  Operation op{
+      .duration = times_.alone(kernel) + times_.gap(), .stream = builder_.stream(stream), .category = category_of(kernel.kind)};
   return builder_.add(tagged(op), name, waits);
 }
 
