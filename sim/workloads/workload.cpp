@@ -15,6 +15,8 @@
 #include "sim/workloads/flow_file.h"
 #include "sim/workloads/flow_reader.h"
 #include "sim/workloads/generated_flows.h"
+#include "sim/workloads/replay/jitter_reader.h"
+#include "sim/workloads/training/training_reader.h"
 
 namespace weft::work {
 namespace {
@@ -120,10 +122,16 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
   constexpr std::array<std::string_view, 6> kKinds{"collectives", "flows", "flows_file", "jobs", "background", "incast"};
   Workload workload;
   ParamReader reader{node, diagnostics};
+  if (reader.has("model")) {
+    workload.training = read_training(reader, context.topology.endpoints().size());
+    workload.jitter = read_jitter(reader);
+    reader.finish();
+    return workload;
+  }
   const auto kinds = std::ranges::count_if(kKinds, [&](std::string_view key) { return reader.has(key); });
   if (node.is_map() && (kinds == 0 || (kinds > 1 && reader.has("collectives")))) {
     diagnostics.error(
-        node.key_diagnostic(fmt::format("{}: expected 'collectives', or any of 'flows', 'flows_file', 'jobs', 'background' and "
+        node.key_diagnostic(fmt::format("{}: expected 'model', 'collectives', or any of 'flows', 'flows_file', 'jobs', 'background' and "
                                         "'incast'",
                                         node.path())));
   }

@@ -13,6 +13,7 @@ namespace weft::work {
 
 // How replicas keep their parameters and gradients the same.
 enum class DataParallelism : std::uint8_t {
+  kNone,                  // not at all: replicas go their own ways, as benchmarks of one axis do
   kDdp,                   // PyTorch DDP: buckets all-reduced during the backward pass
   kMegatron,              // Megatron's DDP: one contiguous buffer, buckets of max(40e6, 1e6 d) parameters where they overlap
   kDistributedOptimizer,  // ZeRO-1 (zero: 1) and ZeRO-2 (zero: 2): gradients reduce-scattered, parameters all-gathered

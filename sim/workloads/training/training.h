@@ -37,7 +37,12 @@ struct TrainingSetup {
   FlopConvention convention = FlopConvention::kCausalAttention;
 };
 
-// Ranks that do the same at the same time get one leader (Program::ranks) where `fold` is set; see fold_ranks.h.
+// Why a setup cannot be run: sizes that do not divide, a schedule's shape, what the framework has no operators for. Empty where
+// it can.
+[[nodiscard]] std::string training_refusal(const TrainingSetup& setup);
+
+// A ConfigError says training_refusal(). Where `fold` is set, the ranks of a stage do the same at the same time, and the first
+// of them is their leader (Program::ranks).
 [[nodiscard]] Program training_program(const TrainingSetup& setup, const KernelTimes& times, const net::Topology& topology,
                                        bool fold);
 

@@ -1,0 +1,66 @@
+#include "sim/workloads/program.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "sim/core/error.h"
+
+namespace weft::work {
+
+std::string_view to_string(Category category) {
+  static constexpr std::array<std::string_view, kCategories> kNames = {
+      "gemm",          "attention",   "other compute", "optimizer",  "tensor comm", "data comm",
+      "pipeline comm", "expert comm", "context comm",  "other comm", "io",          "host"};
+  return kNames[static_cast<std::size_t>(category)];
+}
+
+namespace {
+
+// Its place in `names`, appended where it is new. Programs have some dozens of names, asked for in runs.
+std::uint32_t intern(std::vector<std::string>& names, std::string_view name) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at != names.end()) return static_cast<std::uint32_t>(at - names.begin());
+  names.emplace_back(name);
+  return static_cast<std::uint32_t>(names.size() - 1);
+}
+
+}  // namespace
+
+std::uint8_t RankProgramBuilder::stream(std::string_view name) {
+  const std::uint32_t index = intern(program_.streams, name);
+  WEFT_CHECK(index <= std::numeric_limits<std::uint8_t>::max());
+  if (index == last_.size()) last_.push_back(kNoOp);
+  return static_cast<std::uint8_t>(index);
+}
+
+OpIndex RankProgramBuilder::add(Operation op, std::string_view name, std::span<const OpIndex> waits) {
+  WEFT_CHECK(op.stream < last_.size());
+  const auto index = static_cast<OpIndex>(program_.operations.size());
+  op.name = intern(program_.names, name);
+  op.first_wait = static_cast<std::uint32_t>(program_.waits.size());
+  for (const OpIndex wait : waits) {
+    if (wait == kNoOp) continue;
+    WEFT_CHECK(wait < index);
+    if (program_.operations[wait].stream == op.stream) continue;
+    const auto own = program_.waits.begin() + op.first_wait;
+    if (std::find(own, program_.waits.end(), wait) == program_.waits.end()) program_.waits.push_back(wait);
+  }
+  op.wait_count = static_cast<std::uint16_t>(program_.waits.size() - op.first_wait);
+  program_.operations.push_back(op);
+  last_[op.stream] = index;
+  return index;
+}
+
+OpIndex RankProgramBuilder::last(std::uint8_t stream) const { return stream < last_.size() ? last_[stream] : kNoOp; }
+
+RankProgram RankProgramBuilder::take() {
+  // Changes are told as they come to mind; the program has them in order of operation.
+  std::stable_sort(program_.memory.begin(), program_.memory.end(),
+                   [](const MemoryChange& a, const MemoryChange& b) { return a.op < b.op; });
+  last_.clear();
+  return std::exchange(program_, {});
+}
+
+}  // namespace weft::work

@@ -1,0 +1,13 @@
+#include "sim/workloads/training/layer_operators.h"
+
+#include <array>
+
+namespace weft::work {
+
+const Registry<LayerOperators>& training_frameworks() {
+  static constexpr std::array<const Registration<LayerOperators>*, 2> kBuiltin = {&pytorch_eager, &megatron};
+  static const Registry<LayerOperators> registry{"framework", kBuiltin};
+  return registry;
+}
+
+}  // namespace weft::work

@@ -1,0 +1,14 @@
+// Attention of one layer with its context-parallel communication (workload-models §2.5), between the QKV and the output
+// projection.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/workloads/training/step_emitter.h"
+
+namespace weft::work {
+
+void attention_forward(StepEmitter& emit, std::int64_t layer);
+void attention_backward(StepEmitter& emit, std::int64_t layer);
+
+}  // namespace weft::work

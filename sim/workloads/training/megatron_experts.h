@@ -1,0 +1,16 @@
+// A mixture-of-experts layer as Megatron-core runs it (workload-models §2.7): router, permutation, dispatch, grouped GEMMs,
+// combination, and shared experts.
+#pragma once
+
+#include "sim/workloads/training/gradient_sync.h"
+#include "sim/workloads/training/step_emitter.h"
+
+namespace weft::work {
+
+void experts_forward(StepEmitter& emit);
+void experts_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part);
+
+// SwiGLU or GELU over `elements` outputs in one kernel.
+void fused_activation(StepEmitter& emit, std::int64_t elements, bool backward);
+
+}  // namespace weft::work

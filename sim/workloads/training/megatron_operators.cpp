@@ -1,0 +1,344 @@
+// Megatron-LM with its fused kernels: one for norm, for bias and activation, for rotary embedding, for residual and dropout;
+// cross entropy in two passes over the logits; weight gradients accumulated by their GEMM; one kernel of the optimizer.
+//
+// Model: gradients of biases and of norm weights are added to their buffers at no cost.
+#include <string>
+#include <vector>
+
+#include "sim/workloads/model/memory.h"
+#include "sim/workloads/training/layer_operators.h"
+#include "sim/workloads/training/megatron_attention.h"
+#include "sim/workloads/training/megatron_experts.h"
+#include "sim/workloads/training/megatron_linear.h"
+#include "sim/workloads/training/optimizer_bytes.h"
+
+namespace weft::work {
+namespace {
+
+void elementwise(StepEmitter& emit, double bytes, std::string_view name) {
+  emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes}, name);
+}
+void of_elements(StepEmitter& emit, KernelKind kind, std::int64_t elements, std::string_view name) {
+  emit.kernel({.kind = kind, .elements = static_cast<double>(elements)}, name);
+}
+
+class Megatron final : public LayerOperators {
+ public:
+  [[nodiscard]] std::string refusal(const TrainingSetup& setup) const override;
+  [[nodiscard]] bool replicates_vocabulary() const override { return false; }
+  [[nodiscard]] bool is_eager() const override { return false; }
+
+  void embedding_forward(StepEmitter& emit) const override;
+  void layer_forward(StepEmitter& emit, std::int64_t layer) const override;
+  void head_forward(StepEmitter& emit) const override;
+  void head_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) const override;
+  void layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const override;
+  void embedding_backward(StepEmitter& emit, GradientSync& gradients) const override;
+  void optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors, const GradientSync& gradients) const override;
+  [[nodiscard]] std::int64_t saved_by_layer(const StepEmitter& emit, std::int64_t layer) const override;
+
+ private:
+  static SplitLinear head(const StepEmitter& emit);
+};
+
+std::string Megatron::refusal(const TrainingSetup& setup) const {
+  const ParallelPlan& plan = setup.plan;
+  if (setup.model.moe.experts > 0 && plan.tensor > 1 && !plan.sequence_parallel) {
+    return "experts beside tensor parallelism need sequence_parallel: each tensor rank routes its own tokens";
+  }
+  if (plan.sequence_parallel && (setup.batch.micro * setup.batch.sequence / plan.context) % plan.tensor != 0) {
+    return "the tokens of a microbatch do not divide by the tensor-parallel ranks";
+  }
+  if (setup.model.parallel_block && setup.model.moe.experts > 0) return "a parallel block has no operators for experts";
+  if (plan.context > 1 && plan.context_kind == ContextKind::kUlysses && (setup.model.heads / plan.tensor) % plan.context != 0) {
+    return "the heads of a tensor rank do not divide by the context-parallel ranks, as ulysses needs";
+  }
+  if (setup.model.moe.experts > 0 && plan.fsdp_shard > 0) return "experts cannot be sharded within fsdp_shard";
+  if (setup.lora.rank > 0 && setup.model.moe.experts > 0) return "adapters (LoRA) of experts have no operators";
+  return {};
+}
+
+SplitLinear qkv(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  return {.kind = TensorKind::kQkv,
+          .split = Split::kColumn,
+          .rows = s.tokens,
+          .in = s.hidden,
+          .out = s.qkv_width,
+          .lora = "qkv",
+          .name = "qkv"};
+}
+SplitLinear proj(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  return {.kind = TensorKind::kProj,
+          .split = Split::kRow,
+          .rows = s.tokens,
+          .in = s.attention_width,
+          .out = s.hidden,
+          .lora = "proj",
+          .name = "proj"};
+}
+SplitLinear up(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  const std::int64_t halves = emit.setup().model.gated_mlp ? 2 : 1;
+  return {.kind = TensorKind::kUp,
+          .split = Split::kColumn,
+          .rows = s.tokens,
+          .in = s.hidden,
+          .out = halves * s.ffn,
+          .lora = "fc1",
+          .name = "up"};
+}
+SplitLinear down(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  return {.kind = TensorKind::kDown,
+          .split = Split::kRow,
+          .rows = s.tokens,
+          .in = s.ffn,
+          .out = s.hidden,
+          .lora = "fc2",
+          .name = "down"};
+}
+SplitLinear Megatron::head(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  return {.kind = TensorKind::kHead, .split = Split::kColumn, .rows = s.tokens, .in = s.hidden, .out = s.vocab, .name = "head"};
+}
+
+// Latent attention's projections: down to the latents (every tensor rank computes them), up to the heads.
+struct LatentLinears {
+  SplitLinear down;
+  SplitLinear query_up;
+  SplitLinear kv_up;
+};
+LatentLinears latent_linears(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  const LatentAttention& latent = emit.setup().model.latent;
+  const std::int64_t heads = s.heads;
+  const std::int64_t query_in = latent.query_rank > 0 ? latent.query_rank : s.hidden;
+  SplitLinear shared = {.kind = TensorKind::kQkv, .rows = s.norm_tokens, .in = s.hidden, .name = "latents down"};
+  shared.out = latent.query_rank + latent.kv_rank + latent.rope_dim;
+  SplitLinear query = qkv(emit);
+  query.in = query_in;
+  query.out = heads * (latent.nope_dim + latent.rope_dim);
+  query.name = "query up";
+  SplitLinear kv = qkv(emit);
+  kv.split = Split::kNone;
+  kv.in = latent.kv_rank;
+  kv.out = heads * (latent.nope_dim + latent.value_dim);
+  kv.name = "key and value up";
+  return {.down = shared, .query_up = query, .kv_up = kv};
+}
+
+void qkv_forward(StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  const TransformerModel& model = emit.setup().model;
+  if (model.attention == AttentionKind::kLatent) {
+    const LatentLinears linears = latent_linears(emit);
+    linear_forward(emit, linears.down);
+    of_elements(emit, KernelKind::kNormForward, s.norm_tokens * (model.latent.query_rank + model.latent.kv_rank),
+                "norm of latents");
+    linear_forward(emit, linears.query_up);
+    linear_forward(emit, linears.kv_up);
+  } else {
+    linear_forward(emit, qkv(emit));
+  }
+  if (model.qk_norm)
+    of_elements(emit, KernelKind::kNormForward, s.tokens * (s.heads + s.kv_heads) * model.head_dim, "norm of queries and keys");
+}
+
+std::int64_t rotated(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  const TransformerModel& model = emit.setup().model;
+  if (model.attention == AttentionKind::kLatent) return s.tokens * (s.heads + 1) * model.latent.rope_dim;
+  return s.tokens * (s.heads + s.kv_heads) * model.head_dim;
+}
+void rotary(StepEmitter& emit, std::string_view name) {
+  if (emit.setup().model.learned_positions > 0) return;
+  elementwise(emit, 2 * emit.shapes().width * static_cast<double>(rotated(emit)), name);
+}
+
+void qkv_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) {
+  const RankShapes& s = emit.shapes();
+  const TransformerModel& model = emit.setup().model;
+  if (model.qk_norm && part.input) {
+    of_elements(emit, KernelKind::kNormBackward, s.tokens * (s.heads + s.kv_heads) * model.head_dim,
+                "norm of queries and keys backward");
+  }
+  if (model.attention != AttentionKind::kLatent) return linear_backward(emit, gradients, qkv(emit), part);
+  // The three matrices are one tensor to gradient synchronisation: it is ready with the last of them.
+  class Silent final : public GradientSync {
+    void gradient_ready(StepEmitter&, TensorKind) override {}
+    void before_optimizer(StepEmitter&) override {}
+  } silent;
+  const LatentLinears linears = latent_linears(emit);
+  linear_backward(emit, silent, linears.kv_up, part);
+  linear_backward(emit, silent, linears.query_up, part);
+  if (part.input)
+    of_elements(emit, KernelKind::kNormBackward, s.norm_tokens * (model.latent.query_rank + model.latent.kv_rank),
+                "norm of latents backward");
+  linear_backward(emit, gradients, linears.down, part);
+}
+
+// Residual, dropout and bias in one kernel.
+void residual(StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  elementwise(emit, 3 * s.width * static_cast<double>(s.norm_tokens * s.hidden), "residual");
+}
+void norm_forward(StepEmitter& emit) {
+  of_elements(emit, KernelKind::kNormForward, emit.shapes().norm_tokens * emit.shapes().hidden, "norm");
+}
+void norm_backward(StepEmitter& emit, GradientSync& gradients, TensorKind kind) {
+  const std::int64_t elements = emit.shapes().norm_tokens * emit.shapes().hidden;
+  of_elements(emit, KernelKind::kNormBackward, elements, "norm backward");
+  if (emit.setup().lora.rank > 0) return;
+  of_elements(emit, KernelKind::kNormWeightGradient, elements, "norm weight gradient");
+  gradients.gradient_ready(emit, kind);
+}
+
+void Megatron::embedding_forward(StepEmitter& emit) const {
+  const RankShapes& s = emit.shapes();
+  of_elements(emit, KernelKind::kEmbeddingForward, s.tokens * s.hidden, "embedding");
+  emit.blocking(GroupSlot::kTensor,
+                emit.setup().plan.sequence_parallel ? coll::Collective::kReduceScatter : coll::Collective::kAllReduce,
+                s.hidden_bytes(), "reduce embedding");
+}
+
+void Megatron::layer_forward(StepEmitter& emit, std::int64_t layer) const {
+  const RankShapes& s = emit.shapes();
+  const TransformerModel& model = emit.setup().model;
+  norm_forward(emit);
+  qkv_forward(emit);
+  rotary(emit, "rotary");
+  attention_forward(emit, layer);
+  if (model.parallel_block) {
+    // One gather serves both first matrices, one reduction both last ones.
+    SplitLinear first = up(emit);
+    first.split = Split::kNone;
+    linear_forward(emit, first);
+    fused_activation(emit, s.tokens * s.ffn, false);
+    SplitLinear partial = proj(emit);
+    partial.split = Split::kNone;
+    linear_forward(emit, partial);
+    linear_forward(emit, down(emit));
+    return residual(emit);
+  }
+  linear_forward(emit, proj(emit));
+  residual(emit);
+  norm_forward(emit);
+  if (model.is_moe_layer(layer)) {
+    experts_forward(emit);
+  } else {
+    linear_forward(emit, up(emit));
+    fused_activation(emit, s.tokens * s.ffn, false);
+    linear_forward(emit, down(emit));
+  }
+  residual(emit);
+}
+
+void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const {
+  const RankShapes& s = emit.shapes();
+  const TransformerModel& model = emit.setup().model;
+  const auto attention = [&] {
+    if (!part.input) return;
+    if (emit.setup().plan.recompute == Recompute::kSelective) attention_forward(emit, layer);
+    attention_backward(emit, layer);
+    rotary(emit, "rotary backward");
+  };
+  if (model.parallel_block) {
+    linear_backward(emit, gradients, down(emit), part);
+    SplitLinear partial = proj(emit);
+    partial.split = Split::kNone;
+    linear_backward(emit, gradients, partial, part);
+    attention();
+    if (part.input) fused_activation(emit, s.tokens * s.ffn, true);
+    SplitLinear first = up(emit);
+    first.split = Split::kNone;
+    linear_backward(emit, gradients, first, part);
+    qkv_backward(emit, gradients, part);
+  } else {
+    if (model.is_moe_layer(layer)) {
+      experts_backward(emit, gradients, part);
+    } else {
+      linear_backward(emit, gradients, down(emit), part);
+      if (part.input) fused_activation(emit, s.tokens * s.ffn, true);
+      linear_backward(emit, gradients, up(emit), part);
+    }
+    if (part.input) {
+      norm_backward(emit, gradients, TensorKind::kMlpNorm);
+      residual(emit);
+    }
+    linear_backward(emit, gradients, proj(emit), part);
+    attention();
+    qkv_backward(emit, gradients, part);
+  }
+  if (!part.input) return;
+  norm_backward(emit, gradients, TensorKind::kAttentionNorm);
+  residual(emit);
+}
+
+void Megatron::head_forward(StepEmitter& emit) const {
+  const RankShapes& s = emit.shapes();
+  const std::int64_t logits = s.tokens * s.vocab;
+  emit.allocate(2 * s.activation_bytes(s.norm_tokens * s.hidden) + 4 * logits);
+  norm_forward(emit);
+  linear_forward(emit, head(emit));
+  if (!emit.setup().fused_loss) elementwise(emit, 6.0 * static_cast<double>(logits), "cast to fp32");
+  emit.kernel({.kind = KernelKind::kSoftmaxLoss, .bytes = (emit.setup().fused_loss ? 6.0 : 8.0) * static_cast<double>(logits)},
+              "cross entropy");
+  // Vocabulary-parallel: maximum, the target's logit, sum (workload-models §2.4).
+  for (const std::string_view name : {"all-reduce maxima", "all-reduce target logits", "all-reduce sums"}) {
+    emit.blocking(GroupSlot::kTensor, coll::Collective::kAllReduce, Bytes{4 * s.tokens}, name);
+  }
+}
+
+void Megatron::head_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) const {
+  const RankShapes& s = emit.shapes();
+  const std::int64_t logits = s.tokens * s.vocab;
+  if (part.input) {
+    emit.kernel(
+        {.kind = KernelKind::kSoftmaxLoss, .bytes = (emit.setup().fused_loss ? 6.0 : 12.0) * static_cast<double>(logits)},
+        "cross entropy backward");
+    if (!emit.setup().fused_loss) elementwise(emit, 6.0 * static_cast<double>(logits), "cast to 16 bit");
+  }
+  linear_backward(emit, gradients, head(emit), part);
+  if (part.input) norm_backward(emit, gradients, TensorKind::kFinalNorm);
+  if (part.weight) emit.release(2 * s.activation_bytes(s.norm_tokens * s.hidden) + 4 * logits);
+}
+
+void Megatron::embedding_backward(StepEmitter& emit, GradientSync& gradients) const {
+  if (emit.setup().lora.rank > 0) return;
+  const RankShapes& s = emit.shapes();
+  const auto table = static_cast<double>(s.vocab * s.hidden);
+  if (emit.setup().plan.sequence_parallel) {
+    emit.blocking(GroupSlot::kTensor, coll::Collective::kAllGather, s.hidden_bytes(), "all-gather gradients of activations");
+  }
+  emit.kernel({.kind = KernelKind::kMemset, .elements = table, .bytes = s.width * table}, "fill");
+  of_elements(emit, KernelKind::kEmbeddingBackward, s.tokens * s.hidden, "embedding backward");
+  elementwise(emit, (s.width + 2 * bytes_per_element(emit.setup().precision.gradients)) * table, "accumulate gradient");
+  gradients.gradient_ready(emit, TensorKind::kEmbedding);
+}
+
+void Megatron::optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors, const GradientSync& gradients) const {
+  double elements = 0;
+  for (const ParameterTensor& tensor : tensors) elements += static_cast<double>(tensor.trainable) / gradients.shards(tensor);
+  const double bytes = elements * optimizer_bytes(emit.setup().precision, emit.setup().optimizer);
+  emit.kernel({.kind = KernelKind::kOptimizer, .elements = elements, .bytes = bytes}, "optimizer");
+}
+
+// What the backward pass reads; a recomputed layer has all of it again, for a while.
+std::int64_t Megatron::saved_by_layer(const StepEmitter& emit, std::int64_t layer) const {
+  const TrainingSetup& setup = emit.setup();
+  ParallelPlan plan = setup.plan;
+  if (plan.recompute == Recompute::kFull) plan.recompute = Recompute::kNone;
+  return static_cast<std::int64_t>(activation_bytes(setup.model, layer, plan, setup.batch, setup.precision));
+}
+
+}  // namespace
+
+const Registration<LayerOperators> megatron{
+    .name = "megatron",
+    .summary = "fused kernels of Megatron-LM and Transformer Engine",
+    .make = [](ParamReader&) -> std::unique_ptr<LayerOperators> { return std::make_unique<Megatron>(); },
+};
+
+}  // namespace weft::work

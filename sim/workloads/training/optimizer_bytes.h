@@ -1,0 +1,31 @@
+// Memory traffic of optimizers, bytes per parameter (workload-models §1.3).
+#pragma once
+
+#include "sim/workloads/parallel/plan.h"
+#include "sim/workloads/training/training.h"
+
+namespace weft::work {
+
+// Kernels that pass over all parameters: one where fused, of "foreach" one for each operation of Adam.
+[[nodiscard]] constexpr int optimizer_passes(OptimizerKind kind) { return kind == OptimizerKind::kAdamForeach ? 8 : 1; }
+
+// Over all passes. Fused Adam reads the gradient and reads and writes both moments and the parameter (its fp32 copy, where
+// there is one, besides writing the parameter): 14 B where all are bf16, 28 B with fp32 states and gradients in bf16.
+[[nodiscard]] inline double optimizer_bytes(const PrecisionPlan& precision, OptimizerKind kind) {
+  const double gradient = bytes_per_element(precision.gradients);
+  const double moment = bytes_per_element(precision.optimizer);
+  const double parameter = bytes_per_element(precision.parameters);
+  const double master = precision.master_parameters ? 8 : parameter;
+  switch (kind) {
+    case OptimizerKind::kAdamFused:
+      return gradient + 4 * moment + master + parameter;
+    // Decay, both moments (2 + 3 + 2 + 3 accesses), root, division and sum of the denominator (2 + 2 + 2), update (4).
+    case OptimizerKind::kAdamForeach:
+      return 20 * moment;
+    case OptimizerKind::kSgd:
+      return gradient + master + parameter;
+  }
+  return 0;
+}
+
+}  // namespace weft::work

@@ -1,0 +1,239 @@
+#include "sim/workloads/training/stage_program.h"
+
+#include <utility>
+
+#include "sim/core/error.h"
+#include "sim/workloads/model/memory.h"
+
+namespace weft::work {
+namespace {
+
+SyncedModel synced(int stage, bool eager, const std::vector<std::vector<ParameterTensor>>& tensors) {
+  return {.stage = stage, .eager = eager, .chunks = tensors};
+}
+
+std::vector<std::vector<ParameterTensor>> tensors_of(const TrainingSetup& setup, const StageModel& model, bool replicated) {
+  std::vector<std::vector<ParameterTensor>> chunks;
+  for (const StageChunk& chunk : model.chunks) chunks.push_back(chunk_tensors(setup, chunk, replicated));
+  return chunks;
+}
+
+}  // namespace
+
+StageProgram::StageProgram(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups,
+                           const LayerOperators& operators, const PipelineSchedule* schedule, int stage)
+    : setup_{setup},
+      operators_{operators},
+      schedule_{schedule},
+      shape_{pipeline_shape(setup.plan, setup.batch)},
+      model_{stage_model(setup, schedule, stage)},
+      tensors_{tensors_of(setup, model_, operators.replicates_vocabulary())},
+      emit_{setup, times, groups},
+      gradients_{make_gradient_sync(setup, groups, synced(stage, operators.is_eager(), tensors_))},
+      order_{order()},
+      received_(order_.size(), kNoOp) {
+  // Under sequence parallelism a rank has, and sends, its part of the tokens.
+  const RankShapes& shapes = emit_.shapes();
+  message_ = Bytes{shapes.activation_bytes(shapes.norm_tokens * shapes.hidden)};
+}
+
+std::vector<PipelineOp> StageProgram::order() const {
+  if (schedule_ != nullptr) return schedule_->order(shape_, model_.stage);
+  std::vector<PipelineOp> order;
+  for (int i = 0; i < shape_.microbatches; ++i) {
+    order.push_back({.pass = PipelinePass::kForward, .microbatch = i});
+    order.push_back({.pass = PipelinePass::kBackward, .microbatch = i});
+  }
+  return order;
+}
+
+// Schedules that alternate one chunk's passes wait for each message; others have more to do meanwhile.
+bool StageProgram::posts_early() const {
+  return setup_.plan.overlap_p2p && schedule_ != nullptr && (model_.chunks.size() > 1 || schedule_->splits_backward());
+}
+
+std::optional<StageProgram::Neighbour> StageProgram::neighbour(int chunk, int step) const {
+  if (schedule_ == nullptr) return std::nullopt;
+  const StageChunk& place = model_.chunks[static_cast<std::size_t>(chunk)];
+  const int position = place.position + step;
+  if (position < 0 || position >= place.positions) return std::nullopt;
+  const int p = shape_.stages;
+  const int stage = schedule_->stage_at(shape_, position, chunk);
+  if (stage == model_.stage) return std::nullopt;
+  const bool is_next = stage == (model_.stage + 1) % p;
+  WEFT_CHECK(is_next || stage == (model_.stage + p - 1) % p);
+  // Which way activations move: from here to `stage`, or from there to here.
+  const bool reversed = step > 0 ? !is_next : model_.stage != (stage + 1) % p;
+  return Neighbour{.peer = is_next ? kNextStage : kPreviousStage, .reversed = reversed};
+}
+
+std::optional<StageProgram::Message> StageProgram::input_of(const PipelineOp& op) const {
+  if (op.pass == PipelinePass::kBackwardWeight) return std::nullopt;
+  const bool gradient = op.pass != PipelinePass::kForward;
+  const auto from = neighbour(op.chunk, gradient ? 1 : -1);
+  if (!from) return std::nullopt;
+  return Message{.peer = from->peer, .tag = static_cast<std::uint8_t>((from->reversed ? 2 : 0) + (gradient ? 1 : 0))};
+}
+
+std::optional<StageProgram::Message> StageProgram::output_of(const PipelineOp& op) const {
+  if (op.pass == PipelinePass::kBackwardWeight) return std::nullopt;
+  const bool gradient = op.pass != PipelinePass::kForward;
+  const auto to = neighbour(op.chunk, gradient ? -1 : 1);
+  if (!to) return std::nullopt;
+  return Message{.peer = to->peer, .tag = static_cast<std::uint8_t>((to->reversed ? 2 : 0) + (gradient ? 1 : 0))};
+}
+
+// Posts what the operation `index` of the order, and those before it, need.
+void StageProgram::receive(std::size_t index) {
+  for (; posted_ <= index && posted_ < order_.size(); ++posted_) {
+    const PipelineOp& op = order_[posted_];
+    emit_.set_microbatch(op.microbatch);
+    emit_.set_layer(-1);
+    if (const auto message = input_of(op)) {
+      received_[posted_] = emit_.message(OpKind::kReceive, message->peer, message_, message->tag,
+                                         op.pass == PipelinePass::kForward ? "receive activations" : "receive gradients");
+    }
+  }
+}
+
+RankProgram StageProgram::write() {
+  gradients_->begin_step(emit_);
+  const bool early = posts_early();
+  std::optional<Message> sent;
+  OpIndex send = kNoOp;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const PipelineOp& op = order_[i];
+    receive(early ? i + 1 : i);
+    emit_.join(received_[i]);
+    const auto input = input_of(op);
+    if (!early && sent && input && sent->peer == input->peer) emit_.join(send);
+    run(op);
+    sent = output_of(op);
+    if (sent) {
+      send = emit_.message(OpKind::kSend, sent->peer, message_, sent->tag,
+                           op.pass == PipelinePass::kForward ? "send activations" : "send gradients");
+    }
+  }
+  finish();
+  RankProgram program = emit_.builder().take();
+  const StageParameters held = count(all_tensors(), false);
+  const StateBytes state = state_bytes(held, count(all_tensors(), true), setup_.plan, setup_.precision);
+  program.resident = {.parameters = static_cast<std::int64_t>(state.parameters),
+                      .gradients = gradients_->keeps_gradients() ? static_cast<std::int64_t>(state.gradients) : 0,
+                      .optimizer = static_cast<std::int64_t>(state.optimizer)};
+  return program;
+}
+
+void StageProgram::run(const PipelineOp& op) {
+  emit_.set_microbatch(op.microbatch);
+  emit_.begin_pass();
+  const int last = (schedule_ == nullptr ? shape_.microbatches : schedule_->microbatches(shape_)) - 1;
+  gradients_->set_place({.first_of_chunk = op.microbatch == 0, .last_of_chunk = op.microbatch == last, .chunk = op.chunk});
+  switch (op.pass) {
+    case PipelinePass::kForward:
+      return forward(op);
+    case PipelinePass::kBackward:
+      return backward(op, {});
+    case PipelinePass::kBackwardInput:
+      return backward(op, {.weight = false});
+    case PipelinePass::kBackwardWeight:
+      return backward(op, {.input = false});
+  }
+}
+
+void StageProgram::forward(const PipelineOp& op) {
+  const StageChunk& chunk = model_.chunks[static_cast<std::size_t>(op.chunk)];
+  emit_.set_layer(-1);
+  if (chunk.has_embedding || chunk.has_head) gradients_->before_forward(emit_, kRootUnit, op.chunk);
+  if (chunk.has_embedding) operators_.embedding_forward(emit_);
+  for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
+    gradients_->before_forward(emit_, layer, op.chunk);
+    emit_.set_layer(layer);
+    emit_.allocate(setup_.plan.recompute == Recompute::kFull ? layer_input_bytes() : operators_.saved_by_layer(emit_, layer));
+    operators_.layer_forward(emit_, layer);
+    gradients_->after_forward(emit_, layer, op.chunk);
+  }
+  emit_.set_layer(-1);
+  if (!chunk.has_head) return;
+  gradients_->before_forward(emit_, kHeadUnit, op.chunk);
+  emit_.set_layer(-1);
+  operators_.head_forward(emit_);
+}
+
+void StageProgram::backward(const PipelineOp& op, BackwardPart part) {
+  const StageChunk& chunk = model_.chunks[static_cast<std::size_t>(op.chunk)];
+  const bool has_root = chunk.has_embedding || chunk.has_head;
+  emit_.set_layer(-1);
+  if (has_root) gradients_->before_backward(emit_, kRootUnit);
+  emit_.set_layer(-1);
+  if (chunk.has_head) operators_.head_backward(emit_, *gradients_, part);
+  for (std::int64_t layer = chunk.last - 1; layer >= chunk.first; --layer) backward_layer(layer, part);
+  emit_.set_layer(-1);
+  if (chunk.has_embedding && part.weight) operators_.embedding_backward(emit_, *gradients_);
+  if (has_root) gradients_->after_backward(emit_, kRootUnit);
+}
+
+void StageProgram::backward_layer(std::int64_t layer, BackwardPart part) {
+  gradients_->before_backward(emit_, layer);
+  emit_.set_layer(layer);
+  const std::int64_t saved = operators_.saved_by_layer(emit_, layer);
+  if (setup_.plan.recompute == Recompute::kFull && part.input) {
+    emit_.allocate(saved - layer_input_bytes());
+    operators_.layer_forward(emit_, layer);
+  }
+  operators_.layer_backward(emit_, *gradients_, layer, part);
+  if (part.weight) emit_.release(saved);
+  gradients_->after_backward(emit_, layer);
+}
+
+std::int64_t StageProgram::layer_input_bytes() const {
+  const RankShapes& shapes = emit_.shapes();
+  return shapes.activation_bytes(shapes.norm_tokens * shapes.hidden);
+}
+
+std::vector<ParameterTensor> StageProgram::all_tensors() const {
+  std::vector<ParameterTensor> all;
+  for (const auto& chunk : tensors_) all.insert(all.end(), chunk.begin(), chunk.end());
+  return all;
+}
+
+void StageProgram::finish() {
+  emit_.set_microbatch(-1);
+  emit_.set_layer(-1);
+  bool has_head = false;
+  bool has_embedding = false;
+  for (const StageChunk& chunk : model_.chunks) {
+    has_head = has_head || chunk.has_head;
+    has_embedding = has_embedding || chunk.has_embedding;
+  }
+  if (has_head) operators_.after_microbatches(emit_);
+  gradients_->before_optimizer(emit_);
+  if (emit_.groups().has(GroupSlot::kEmbedding) && (has_head || has_embedding)) {
+    // Both ends of the pipeline hold the table, and both have a gradient of it.
+    for (const ParameterTensor& tensor : all_tensors()) {
+      if (tensor.kind != TensorKind::kEmbedding && tensor.kind != TensorKind::kHead) continue;
+      const double bytes = bytes_per_element(setup_.precision.gradients) * static_cast<double>(tensor.trainable);
+      emit_.blocking(GroupSlot::kEmbedding, coll::Collective::kAllReduce, Bytes{static_cast<std::int64_t>(bytes)},
+                     "all-reduce shared embedding");
+      break;
+    }
+  }
+  if (setup_.clip_grad_norm) clip_gradients();
+  emit_.begin_pass();
+  operators_.optimizer(emit_, all_tensors(), *gradients_);
+  gradients_->after_optimizer(emit_);
+}
+
+// Each rank's squares, their sum over all ranks that hold other parameters, and the factor on every gradient.
+void StageProgram::clip_gradients() {
+  double elements = 0;
+  for (const ParameterTensor& tensor : all_tensors()) {
+    elements += static_cast<double>(tensor.trainable) / gradients_->shards(tensor);
+  }
+  const double bytes = elements * bytes_per_element(setup_.precision.gradients);
+  emit_.kernel({.kind = KernelKind::kElementwise, .bytes = bytes}, "gradient norm", Category::kOptimizer);
+  emit_.blocking(GroupSlot::kModel, coll::Collective::kAllReduce, Bytes{4}, "all-reduce gradient norm");
+  emit_.kernel({.kind = KernelKind::kElementwise, .bytes = 2 * bytes}, "clip gradients", Category::kOptimizer);
+}
+
+}  // namespace weft::work

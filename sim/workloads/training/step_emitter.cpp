@@ -1,0 +1,124 @@
+#include "sim/workloads/training/step_emitter.h"
+
+#include <string>
+
+#include "sim/core/error.h"
+
+namespace weft::work {
+namespace {
+
+Category category_of(KernelKind kind) {
+  switch (class_of(kind)) {
+    case KernelClass::kGemm:
+      return Category::kGemm;
+    case KernelClass::kAttention:
+      return Category::kAttention;
+    case KernelClass::kMemory:
+      return Category::kOtherCompute;
+    case KernelClass::kOptimizer:
+      return Category::kOptimizer;
+  }
+  return Category::kOtherCompute;
+}
+
+Category category_of(GroupSlot slot) {
+  switch (slot) {
+    case GroupSlot::kTensor:
+    case GroupSlot::kExpertTensor:
+      return Category::kCommTensor;
+    case GroupSlot::kContext:
+      return Category::kCommContext;
+    case GroupSlot::kData:
+    case GroupSlot::kReplica:
+    case GroupSlot::kExpertData:
+      return Category::kCommData;
+    case GroupSlot::kExpert:
+      return Category::kCommExpert;
+    case GroupSlot::kModel:
+    case GroupSlot::kEmbedding:
+      return Category::kCommOther;
+  }
+  return Category::kCommOther;
+}
+
+}  // namespace
+
+StepEmitter::StepEmitter(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups)
+    : setup_{setup}, times_{times}, groups_{groups}, shapes_{setup}, experts_{setup}, compute_{builder_.stream("compute")} {}
+
+Operation StepEmitter::tagged(Operation op) const {
+  op.microbatch = microbatch_;
+  op.layer = layer_;
+  return op;
+}
+
+OpIndex StepEmitter::kernel(const Kernel& kernel, std::string_view name, std::optional<Category> category) {
+  Operation op{.duration = times_.alone(kernel) + times_.gap(), .stream = compute_};
+  op.category = category.value_or(category_of(kernel.kind));
+  op.fills_gpu = kernel.kind == KernelKind::kGemm;
+  op.weight_gradient = kernel.weight_gradient;
+  op.launched = !setup_.cuda_graph || !graph_started_;
+  graph_started_ = true;
+  const OpIndex index = builder_.add(tagged(op), name, joined_);
+  joined_.clear();
+  if (to_allocate_ != 0) builder_.allocate(index, to_allocate_);
+  to_allocate_ = 0;
+  return index;
+}
+
+OpIndex StepEmitter::kernel_on(std::string_view stream, const Kernel& kernel, std::string_view name,
+                               std::span<const OpIndex> waits) {
+  Operation op{
+      .duration = times_.alone(kernel) + times_.gap(), .stream = builder_.stream(stream), .category = category_of(kernel.kind)};
+  return builder_.add(tagged(op), name, waits);
+}
+
+OpIndex StepEmitter::collective(GroupSlot slot, coll::Collective kind, Bytes bytes, std::string_view name, On on) {
+  if (!groups_.has(slot) || bytes <= Bytes{}) return kNoOp;
+  Operation op{.bytes = bytes, .slot = groups_.index(slot), .kind = OpKind::kCollective, .category = category_of(slot)};
+  op.stream = builder_.stream(on.stream.empty() ? to_string(slot) : on.stream);
+  op.collective = kind;
+  std::vector<OpIndex> waits{on.waits.begin(), on.waits.end()};
+  if (on.after_compute) {
+    // What compute would wait for next, this waits for too: it reads what those make.
+    waits.push_back(computed());
+    waits.insert(waits.end(), joined_.begin(), joined_.end());
+  }
+  return builder_.add(tagged(op), name, waits);
+}
+
+OpIndex StepEmitter::message(OpKind kind, std::uint16_t peer, Bytes bytes, std::uint8_t tag, std::string_view name) {
+  Operation op{.bytes = bytes, .slot = peer, .kind = kind, .category = Category::kCommPipeline};
+  op.tag = tag;
+  std::string stream = kind == OpKind::kSend ? "pp send " : "pp receive ";
+  stream += peer == kNextStage ? "next" : "previous";
+  // Messages of one tag keep their order at either end; those of two need not.
+  if (tag > 1) stream += " reversed";
+  if (tag % 2 == 1) stream += " gradient";
+  op.stream = builder_.stream(stream);
+  std::vector<OpIndex> waits = joined_;
+  waits.push_back(computed());
+  return builder_.add(tagged(op), name, waits);
+}
+
+void StepEmitter::join(OpIndex op) {
+  if (op != kNoOp) joined_.push_back(op);
+}
+
+OpIndex StepEmitter::marker(std::string_view name) {
+  Operation op{.stream = compute_, .kind = OpKind::kMarker, .category = Category::kOtherCompute};
+  op.launched = false;
+  const OpIndex index = builder_.add(tagged(op), name, joined_);
+  joined_.clear();
+  return index;
+}
+
+void StepEmitter::allocate(std::int64_t bytes) { to_allocate_ += bytes; }
+
+void StepEmitter::release(std::int64_t bytes) {
+  if (bytes == 0) return;
+  WEFT_CHECK(computed() != kNoOp);
+  builder_.release(computed(), bytes);
+}
+
+}  // namespace weft::work

@@ -1,0 +1,94 @@
+// Writes the operations of one rank's step: kernels on the compute stream, communication on a stream per axis, and the waits
+// between them. What is written in which order is the business of layer operators, gradient synchronisation and the pipeline.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/program.h"
+#include "sim/workloads/training/group_slots.h"
+#include "sim/workloads/training/stage_model.h"
+#include "sim/workloads/training/training.h"
+
+namespace weft::work {
+
+// Which gradients a backward pass computes: zero-bubble schedules run them apart.
+struct BackwardPart {
+  bool input = true;
+  bool weight = true;
+};
+
+class StepEmitter {
+ public:
+  StepEmitter(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups);
+
+  [[nodiscard]] const TrainingSetup& setup() const { return setup_; }
+  [[nodiscard]] const GroupSlots& groups() const { return groups_; }
+  [[nodiscard]] const RankShapes& shapes() const { return shapes_; }
+  [[nodiscard]] const ExpertShapes& experts() const { return experts_; }
+  [[nodiscard]] const GpuSpec& gpu() const { return times_.gpu(); }
+
+  // Tags of what follows.
+  void set_microbatch(int microbatch) { microbatch_ = static_cast<std::int16_t>(microbatch); }
+  void set_layer(std::int64_t layer) { layer_ = static_cast<std::int16_t>(layer); }
+  [[nodiscard]] std::int64_t layer() const { return layer_; }
+  // A pass over a microbatch begins: with CUDA graphs its first kernel is launched, the others are nodes.
+  void begin_pass() { graph_started_ = false; }
+
+  // A kernel on the compute stream. It waits for what was joined since the last one.
+  OpIndex kernel(const Kernel& kernel, std::string_view name, std::optional<Category> category = {});
+  // A kernel on another stream; it waits for `waits` only.
+  OpIndex kernel_on(std::string_view stream, const Kernel& kernel, std::string_view name, std::span<const OpIndex> waits);
+
+  // A collective on the group's own stream (or `stream`), after all compute so far (or after `waits`). kNoOp where the group is
+  // one rank. Bytes are nccl-tests' (call.h).
+  struct On {
+    std::string_view stream = {};
+    bool after_compute = true;
+    std::span<const OpIndex> waits = {};
+  };
+  OpIndex collective(GroupSlot slot, coll::Collective kind, Bytes bytes, std::string_view name, On on);
+  OpIndex collective(GroupSlot slot, coll::Collective kind, Bytes bytes, std::string_view name) {
+    return collective(slot, kind, bytes, name, On{});
+  }
+  // The same, and compute goes on when it has ended.
+  void blocking(GroupSlot slot, coll::Collective kind, Bytes bytes, std::string_view name) {
+    join(collective(slot, kind, bytes, name));
+  }
+  OpIndex message(OpKind kind, std::uint16_t peer, Bytes bytes, std::uint8_t tag, std::string_view name);
+
+  // The next compute kernel waits for it.
+  void join(OpIndex op);
+  // The last operation of the compute stream.
+  [[nodiscard]] OpIndex computed() const { return builder_.last(compute_); }
+  // A point of the compute stream that takes no time and waits for all that was joined.
+  OpIndex marker(std::string_view name);
+
+  // From the start of the next operation of the compute stream on, and until the end of its last one.
+  void allocate(std::int64_t bytes);
+  void release(std::int64_t bytes);
+
+  [[nodiscard]] RankProgramBuilder& builder() { return builder_; }
+
+ private:
+  Operation tagged(Operation op) const;
+
+  const TrainingSetup& setup_;
+  const KernelTimes& times_;
+  const GroupSlots& groups_;
+  RankShapes shapes_;
+  ExpertShapes experts_;
+  RankProgramBuilder builder_;
+  std::vector<OpIndex> joined_;
+  std::int64_t to_allocate_ = 0;
+  std::uint8_t compute_ = 0;
+  std::int16_t microbatch_ = -1;
+  std::int16_t layer_ = -1;
+  bool graph_started_ = false;
+};
+
+}  // namespace weft::work

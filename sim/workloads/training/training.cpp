@@ -1,0 +1,70 @@
+#include "sim/workloads/training/training.h"
+
+#include <string>
+
+#include "sim/core/config/params.h"
+#include "sim/core/error.h"
+#include "sim/workloads/parallel/pipeline_schedule.h"
+#include "sim/workloads/training/group_slots.h"
+#include "sim/workloads/training/layer_operators.h"
+#include "sim/workloads/training/stage_program.h"
+
+namespace weft::work {
+namespace {
+
+std::unique_ptr<LayerOperators> make_operators(const TrainingSetup& setup) {
+  const auto* framework = training_frameworks().find(setup.framework);
+  if (framework == nullptr) throw ConfigError{training_frameworks().unknown(setup.framework)};
+  Diagnostics diagnostics;
+  ParamReader none{ConfigNode::parse("{}", "framework"), diagnostics};
+  std::unique_ptr<LayerOperators> operators = framework->make(none);
+  none.finish();
+  return operators;
+}
+
+std::unique_ptr<PipelineSchedule> make_schedule(const TrainingSetup& setup) {
+  const ParallelPlan& plan = setup.plan;
+  if (plan.pipeline == 1 && plan.virtual_stages == 1) return nullptr;
+  if (pipeline_schedules().find(plan.schedule) == nullptr) throw ConfigError{pipeline_schedules().unknown(plan.schedule)};
+  return make_pipeline_schedule(plan.schedule);
+}
+
+}  // namespace
+
+std::string training_refusal(const TrainingSetup& setup) {
+  const ParallelPlan& plan = setup.plan;
+  const Batch& batch = setup.batch;
+  if (batch.micro <= 0 || batch.microbatches(plan) <= 0 || batch.global != batch.micro * plan.data * batch.microbatches(plan)) {
+    return "the global batch of " + std::to_string(batch.global) + " sequences is not a whole number of microbatches of " +
+           std::to_string(batch.micro) + " on each of " + std::to_string(plan.data) + " replicas";
+  }
+  if (batch.sequence % plan.context != 0) return "the sequence does not divide by the context-parallel ranks";
+  if (setup.model.heads % plan.tensor != 0) return "the heads do not divide by the tensor-parallel ranks";
+  if (setup.model.moe.experts % plan.expert != 0) return "the experts do not divide by the expert-parallel ranks";
+  if (plan.fsdp_shard > 0 && (plan.data * plan.context) % plan.fsdp_shard != 0) {
+    return "fsdp_shard does not divide the data-parallel ranks";
+  }
+  const auto schedule = make_schedule(setup);
+  if (schedule != nullptr) {
+    if (const std::string reason = schedule->refusal(pipeline_shape(plan, batch)); !reason.empty()) return reason;
+    if (schedule->splits_backward() && plan.data_parallelism == DataParallelism::kFsdp) {
+      return "fsdp gathers a unit once for its whole backward pass, and " + plan.schedule + " cuts that in two";
+    }
+  }
+  return make_operators(setup)->refusal(setup);
+}
+
+Program training_program(const TrainingSetup& setup, const KernelTimes& times, const net::Topology& topology, bool fold) {
+  if (const std::string reason = training_refusal(setup); !reason.empty()) throw ConfigError{reason};
+  const auto operators = make_operators(setup);
+  const auto schedule = make_schedule(setup);
+  const GroupSlots slots{setup.plan, setup.model.tied_embedding};
+  Program program;
+  for (int stage = 0; stage < setup.plan.pipeline; ++stage) {
+    program.programs.push_back(StageProgram{setup, times, slots, *operators, schedule.get(), stage}.write());
+  }
+  fill_rank_tables(setup.plan, slots, topology.endpoints(), fold, program);
+  return program;
+}
+
+}  // namespace weft::work
