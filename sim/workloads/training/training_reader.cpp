@@ -1,0 +1,92 @@
+#include "sim/workloads/training/training_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+
+#include "sim/workloads/model/model_reader.h"
+#include "sim/workloads/parallel/plan_reader.h"
+#include "sim/workloads/training/layer_operators.h"
+
+namespace weft::work {
+namespace {
+
+void read_optimizer(ParamReader& workload, TrainingSetup& setup) {
+  ParamReader optimizer = workload.map_or_empty("optimizer");
+  setup.optimizer = optimizer.choice<OptimizerKind>(
+      "type",
+      {{"adam_fused", OptimizerKind::kAdamFused}, {"adam_foreach", OptimizerKind::kAdamForeach}, {"sgd", OptimizerKind::kSgd}},
+      OptimizerKind::kAdamFused);
+  setup.clip_grad_norm = optimizer.optional<bool>("clip_grad_norm", true);
+  optimizer.finish();
+}
+
+void read_experts(ParamReader& workload, TrainingSetup& setup) {
+  std::optional<ParamReader> experts = workload.optional_map("experts");
+  if (!experts) return;
+  setup.expert_load.imbalance = experts->optional<double>("imbalance", 1.0, at_least(1.0));
+  setup.expert_load.capacity_factor = experts->optional<double>("capacity_factor", 0.0, at_least(0.0));
+  if (setup.expert_load.capacity_factor > 0 && experts->has("imbalance")) {
+    experts->error("imbalance", "with a capacity factor every expert is padded to its capacity, whatever it is sent");
+  }
+  if (setup.model.moe.experts == 0) experts->error_here("the model has no experts");
+  experts->finish();
+}
+
+void read_lora(ParamReader& workload, TrainingSetup& setup) {
+  static constexpr std::array<std::string_view, 4> kTargets = {"qkv", "proj", "fc1", "fc2"};
+  std::optional<ParamReader> lora = workload.optional_map("lora");
+  if (!lora) return;
+  setup.lora.rank = lora->required<std::int64_t>("rank", between(1, 65'536));
+  setup.lora.targets = lora->required_list<std::string>("targets");
+  for (const std::string& target : setup.lora.targets) {
+    if (std::find(kTargets.begin(), kTargets.end(), target) == kTargets.end()) {
+      lora->error("targets", "unknown matrix '" + target + "'", "choices: fc1, fc2, proj, qkv");
+    }
+  }
+  lora->finish();
+}
+
+// Layers and microbatches are tags of 16 bits.
+constexpr std::int64_t kMaxTag = std::numeric_limits<std::int16_t>::max();
+
+}  // namespace
+
+TrainingSetup read_training(ParamReader& workload, std::size_t ranks) {
+  Diagnostics& diagnostics = workload.diagnostics();
+  const std::size_t errors_before = diagnostics.errors().size();
+  TrainingSetup setup;
+  setup.model = read_model(workload.raw("model"), diagnostics);
+  const std::span<const std::string> frameworks = training_frameworks().names();
+  setup.framework = workload.choice("framework", {frameworks.begin(), frameworks.end()}, "megatron");
+  ParamReader parallelism = workload.map_or_empty("parallelism");
+  const bool says_data = parallelism.has("data_parallelism") || parallelism.has("zero");
+  setup.plan = read_plan(parallelism);
+  if (!says_data && setup.framework == "megatron") setup.plan.data_parallelism = DataParallelism::kMegatron;
+  ParamReader batch = workload.map("batch");
+  setup.batch = read_batch(batch);
+  ParamReader precision = workload.map_or_empty("precision");
+  setup.precision = read_precision(precision);
+  read_optimizer(workload, setup);
+  read_experts(workload, setup);
+  read_lora(workload, setup);
+  setup.convention = workload.choice<FlopConvention>("convention",
+                                                     {{"causal", FlopConvention::kCausalAttention},
+                                                      {"full", FlopConvention::kFullAttention},
+                                                      {"six_n", FlopConvention::kSixN}},
+                                                     FlopConvention::kCausalAttention);
+  setup.cuda_graph = workload.optional<bool>("cuda_graph", false);
+  setup.fused_loss = workload.optional<bool>("fused_loss", true);
+  if (diagnostics.errors().size() != errors_before) return setup;
+  check_plan(workload.node(), setup.model, setup.plan, setup.batch, ranks, diagnostics);
+  if (diagnostics.errors().size() != errors_before) return setup;
+  if (setup.batch.microbatches(setup.plan) > kMaxTag || setup.model.layers > kMaxTag) {
+    workload.error_here("more than " + std::to_string(kMaxTag) + " layers or microbatches");
+    return setup;
+  }
+  if (const std::string reason = training_refusal(setup); !reason.empty()) workload.error_here(reason);
+  return setup;
+}
+
+}  // namespace weft::work
