@@ -15,11 +15,12 @@ PipelineShape pipeline_shape(const ParallelPlan& plan, const Batch& batch) {
 
 int PipelineSchedule::chunk_at(const PipelineShape& shape, int position, int chunk) const {
   const int stage = stage_at(shape, position, chunk);
-  for (int candidate = 0; candidate < chunks(shape); ++candidate) {
-    if (place(shape, stage, candidate).position == position) return candidate;
+  int held = 0;
+  while (place(shape, stage, held).position != position) {
+    ++held;
+    WEFT_CHECK(held < chunks(shape));  // a stage holds each position that stage_at() says it holds
   }
-  WEFT_CHECK(!"a stage holds each position that stage_at() says it holds");
-  return 0;
+  return held;
 }
 
 const Registry<PipelineSchedule>& pipeline_schedules() {

@@ -39,7 +39,7 @@ struct ParallelPlan {
   std::string schedule = "1f1b";  // registered name, see pipeline_schedule.h
   int virtual_stages = 1;         // v: model chunks per rank (interleaved)
   int microbatch_group = 0;       // interleaved: microbatches in a row of one chunk; 0: as many as stages
-  // Layers of the first and of the last stage; -1: an even share.
+  // Layers of the first and of the last stage, over all their chunks; -1: an even share.
   std::int64_t first_stage_layers = -1;
   std::int64_t last_stage_layers = -1;
   Recompute recompute = Recompute::kNone;

@@ -110,7 +110,7 @@ std::vector<std::vector<Rank>> groups_of(std::span<const int> sizes, const std::
 
 std::string grid_problem(const ParallelPlan& plan) {
   if (std::string problem = order_problem(plan); !problem.empty()) return problem;
-  const int shards = plan.expert_tensor_size() * plan.expert * plan.pipeline;
+  const std::int64_t shards = std::int64_t{plan.expert_tensor_size()} * plan.expert * plan.pipeline;
   if (plan.world() % shards != 0) {
     return fmt::format(
         "expert groups need a multiple of expert tensor {} x expert {} x pipeline {} = {} ranks, the plan has {}",

@@ -11,7 +11,11 @@ namespace {
 // expert all-to-alls overlap.
 class OneForwardOneBackward final : public PipelineSchedule {
  public:
-  [[nodiscard]] std::string refusal(const PipelineShape& shape) const override { return one_chunk_refusal(shape, "1f1b"); }
+  [[nodiscard]] std::string refusal(const PipelineShape& shape) const override {
+    PipelineShape checked = shape;
+    if (shape.stages == 1) checked.overlap_expert = false;  // which a single stage can
+    return one_chunk_refusal(checked, "1f1b");
+  }
 
   [[nodiscard]] std::vector<PipelineOp> order(const PipelineShape& shape, int stage) const override {
     const int m = shape.microbatches;

@@ -46,7 +46,7 @@ std::string one_chunk_refusal(const PipelineShape& shape, std::string_view name)
     return fmt::format("{} has one chunk per rank; virtual_stages {} needs interleaved_1f1b", name, shape.virtual_stages);
   }
   if (shape.group != 0) return fmt::format("{} has no groups of microbatches; they are of interleaved_1f1b", name);
-  if (shape.overlap_expert && shape.stages > 1) {
+  if (shape.overlap_expert) {
     return fmt::format(
         "{} leaves no independent microbatch to run beside an expert all-to-all; interleaved_1f1b and dualpipe do", name);
   }

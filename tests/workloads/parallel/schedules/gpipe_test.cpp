@@ -25,5 +25,10 @@ TEST(GPipeTest, IdlesAPipelineAndHoldsEveryMicrobatch) {
   }
 }
 
+TEST(GPipeTest, OverlapsNothing) {
+  EXPECT_EQ(refusal("gpipe", {.microbatches = 4, .overlap_expert = true}),
+            "gpipe leaves no independent microbatch to run beside an expert all-to-all; interleaved_1f1b and dualpipe do");
+}
+
 }  // namespace
 }  // namespace weft::work::test
