@@ -38,6 +38,8 @@ void read_sizes(ParamReader& reader, ParallelPlan& plan) {
 
 std::string_view name_of(DataParallelism kind) {
   switch (kind) {
+    case DataParallelism::kNone:
+      return "none";
     case DataParallelism::kDdp:
       return "ddp";
     case DataParallelism::kMegatron:
@@ -65,7 +67,8 @@ void read_data_parallelism(ParamReader& reader, ParallelPlan& plan) {
   const auto zero = reader.optional<std::int64_t>("zero", between(0, 3));
   const DataParallelism implied = of_zero(zero.value_or(0));
   plan.data_parallelism = reader.choice<DataParallelism>("data_parallelism",
-                                                         {{"ddp", DataParallelism::kDdp},
+                                                         {{"none", DataParallelism::kNone},
+                                                          {"ddp", DataParallelism::kDdp},
                                                           {"megatron", DataParallelism::kMegatron},
                                                           {"distributed_optimizer", DataParallelism::kDistributedOptimizer},
                                                           {"fsdp", DataParallelism::kFsdp}},
