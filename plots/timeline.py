@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 CATEGORIES = {  # category: (label, colour)
     "gemm": ("GEMM", style.COLOURS[0]),
     "attention": ("attention", style.COLOURS[2]),
-    "other_compute": ("other compute", style.COLOURS[4]),
+    "other compute": ("other compute", style.COLOURS[4]),
     "optimizer": ("optimizer", style.COLOURS[3]),
     "communication": ("communication", style.COLOURS[1]),
 }
@@ -22,7 +22,7 @@ CATEGORIES = {  # category: (label, colour)
 
 def kind_of(span):
     category = span["cat"]
-    return "communication" if category.startswith("comm_") else category
+    return "communication" if category.endswith(" comm") else category
 
 
 def read(path):

@@ -32,8 +32,8 @@ def categories_of(result):
         part = {key: value / 1e6 for key, value in rank["breakdown_ns"].items()}
         row = {key: part.get(key, 0.0) for key in ("gemm", "attention", "optimizer")}
         row["other"] = part.get("other_compute", 0.0)
-        row["nccl"] = sum(value for key, value in part.items() if key.startswith("comm_"))
-        row["exposed_nccl"] = sum(value for key, value in part.items() if key.startswith("exposed_comm_"))
+        row["nccl"] = sum(value for key, value in part.items() if key.endswith("_comm") and not key.startswith("exposed_"))
+        row["exposed_nccl"] = sum(value for key, value in part.items() if key.startswith("exposed_") and key.endswith("_comm"))
         rows += [row] * int(rank["stands_for"])
     return {key: statistics.median(row[key] for row in rows) for key in CATEGORIES}
 
