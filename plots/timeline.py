@@ -63,7 +63,9 @@ def main():
             waited = span["args"].get("waited_us", 0.0)
             by_kind.setdefault(kind_of(span), []).append(((span["ts"] - begin + waited) / 1e3, (span["dur"] - waited) / 1e3))
         for kind, bars in by_kind.items():
-            axes.broken_barh(bars, (place - height / 2, height), color=CATEGORIES.get(kind, ("", "0.6"))[1], linewidth=0)
+            colour = CATEGORIES.get(kind, ("", "0.6"))[1]
+            edge = 0.5 if kind == "communication" else 0.0  # a message is thinner than a pixel
+            axes.broken_barh(bars, (place - height / 2, height), facecolor=colour, edgecolor=colour, linewidth=edge)
             drawn.add(kind)
     axes.set_yticks(range(len(rows)), [f"{processes[pid]} {threads[pid, tid]}" for pid, tid in rows], fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)
