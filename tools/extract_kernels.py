@@ -20,6 +20,9 @@ import statistics
 import sys
 
 
+SEPARATORS = " \n\r\t,"
+
+
 def events(path):
     """The elements of traceEvents, one by one."""
     decoder = json.JSONDecoder()
@@ -31,10 +34,8 @@ def events(path):
                 sys.exit(f"{path}: no traceEvents")
             text += chunk
         text = text[text.index("[", text.index('"traceEvents"')) + 1:]
-        while True:
-            text = text.lstrip(" \n\r\t,")
-            if text.startswith("]"):
-                return
+        text = text.lstrip(SEPARATORS)
+        while not text.startswith("]"):
             try:
                 event, end = decoder.raw_decode(text)
             except json.JSONDecodeError:
@@ -44,7 +45,7 @@ def events(path):
                 text += chunk
                 continue
             yield event
-            text = text[end:]
+            text = text[end:].lstrip(SEPARATORS)
 
 
 def product(dims):

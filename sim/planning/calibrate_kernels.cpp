@@ -50,12 +50,19 @@ std::string description_of(const Kernel& kernel) {
   return kernel.mostly_zero ? kind + " mostly_zero" : kind;
 }
 
+// What bf16 tensors of the kernel's shape hold, where its row does not say: the size that reports show.
+Bytes bytes_of(const Kernel& kernel) {
+  if (kernel.bytes > 0) return Bytes{std::llround(kernel.bytes)};
+  if (kernel.elements > 0) return Bytes{std::llround(2 * kernel.elements)};
+  return Bytes{2 * kernel.batch * (kernel.m * kernel.k + kernel.k * kernel.n + kernel.m * kernel.n)};
+}
+
 Sample sample_of(const KernelLog& log, const KernelRow& row) {
   Sample sample;
   sample.log = &log;
   sample.kind = to_string(work::class_of(row.kernel.kind));
   sample.what = description_of(row.kernel);
-  sample.bytes = Bytes{std::llround(row.kernel.bytes)};
+  sample.bytes = bytes_of(row.kernel);
   sample.measured = row.us.value_or(0);
   sample.predicted = [&log, kernel = row.kernel](const Profile& profile) { return alone_us(log, profile, kernel); };
   return sample;
@@ -192,8 +199,8 @@ KernelFit& KernelFitter::entry(const std::string& id) {
   return result_.fits.emplace_back(KernelFit{.id = id, .parameters = {}, .training = {}, .before = {}, .after = {}});
 }
 
-// A key off its declared default by a factor of e^0.5 weighs as a row 3 % off: rows leave some splits open (fixed against rate).
-// The profile's values do not enter, so that fitting a fitted profile changes nothing.
+// A key off its declared default by a factor of e^0.5 weighs as a row 3 % off: rows leave some splits open (fixed against
+// rate). The profile's values do not enter, so that fitting a fitted profile changes nothing.
 constexpr double kPriorWeight = 0.03 / 0.5;
 
 void KernelFitter::fit(Fit fit) {
