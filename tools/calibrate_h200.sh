@@ -80,3 +80,4 @@ fit p2p p2p "p2p.base_latency p2p.channel_latency p2p.hop_latency p2p.slice_late
   128K,512K,1M,4M,8M,32M,128M,256M,512M,1G sendrecv_2gpu
 wait $!
 merge "$folder/ll128.yaml" "$folder/p2p.yaml" > configs/profiles/h200_sxm.yaml
+"$PWD/tools/calibrate_kernels.sh" "$program"

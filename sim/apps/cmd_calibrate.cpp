@@ -1,4 +1,4 @@
-// weft calibrate: fits parameters of a profile to measured logs and writes the profile.
+// weft calibrate: fits parameters of a profile to measured logs, of collectives or of kernels, and writes the profile.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +22,8 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/planning/calibrate.h"
+#include "sim/planning/calibrate_kernels.h"
+#include "sim/planning/explain.h"
 #include "sim/planning/json_writer.h"
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/validation_output.h"
@@ -171,7 +173,82 @@ void take_sizes(const std::string& text, const plan::MeasurementSet& set, std::v
   if (sizes.size() == before) throw ConfigError(fmt::format("--sizes: no log has a row of a size in {}", text));
 }
 
+bool is_of_kernels(const std::vector<std::string>& files) {
+  const auto kernels = std::ranges::count_if(files, plan::is_kernel_log);
+  if (kernels != 0 && static_cast<std::size_t>(kernels) != files.size())
+    throw ConfigError("logs of kernels (.jsonl) and of collectives are fitted one after the other, not together");
+  return kernels != 0;
+}
+
+// Where the fit begins: --profile, or the profile of the cluster.
+Profile start_of(const CalibrateOptions& options, const plan::Overrides& overrides) {
+  if (overrides.profile) return plan::find_profile(overrides.profile->string());
+  if (options.logs.cluster.empty()) throw ConfigError("--profile or --cluster: expected the profile that the fit starts from");
+  Diagnostics diagnostics;
+  return plan::load_cluster(options.logs.cluster, overrides, diagnostics).profile;
+}
+
+void print_kernel_fits(const Report& report, const plan::KernelCalibration& result) {
+  Table parameters;
+  parameters.add_column("parameter", Table::Align::kLeft);
+  parameters.add_column("before");
+  parameters.add_column("after");
+  for (const plan::KernelFit& fit : result.fits) {
+    for (const plan::FittedParameter& parameter : fit.parameters)
+      parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after)});
+  }
+  report.print(parameters.text() + "#\n");
+  Table points;
+  for (const char* name : {"fit", "what", "file"}) points.add_column(name, Table::Align::kLeft);
+  for (const char* name : {"measured", "fitted", "error"}) points.add_column(name);
+  for (const plan::KernelFit& fit : result.fits) {
+    for (const plan::ValidationPoint& point : fit.training) {
+      points.add_row({fit.id, point.algorithm, std::filesystem::path{point.file}.filename().string(),
+                      fmt::format("{:.4g}", point.measured_us), fmt::format("{:.4g}", *point.predicted_us),
+                      fmt::format("{:+.1f} %", 100 * *plan::relative_error(point))});
+    }
+  }
+  report.print(points.text() + "#\n");
+  for (const plan::KernelFit& fit : result.fits) {
+    report.print(fmt::format("# {}: {} rows, median error {} (before {}), max {} (before {})\n", fit.id, fit.after.points,
+                             percent(fit.after.median), percent(fit.before.median), percent(fit.after.max),
+                             percent(fit.before.max)));
+  }
+}
+
+int run_calibrate_kernels(const CalibrateOptions& options) {
+  for (const auto& [name, value] : {std::pair{"--fit", &options.keys}, std::pair{"--sizes", &options.sizes},
+                                    std::pair{"--validate-from", &options.validate_from}, std::pair{"--id", &options.id}}) {
+    if (!value->empty()) throw ConfigError(fmt::format("{}: not for logs of kernels, which are fitted class by class", name));
+  }
+  const plan::Overrides overrides = to_overrides(options.common);
+  if (!options.date.empty()) check_date(options.date);
+  const Outputs outputs = outputs_of(options.common, "calibrate");
+  if (!outputs.json.empty()) throw ConfigError("--json: not for logs of kernels");
+  check_output(options.output);
+  std::vector<plan::KernelLog> logs;
+  for (const std::string& file : options.logs.files) logs.push_back(plan::read_kernel_log(file));
+  const Profile start = start_of(options, overrides);
+  plan::KernelCalibration result = plan::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date);
+  std::string name = options.name.empty() ? start.name() : options.name;
+  result.profile =
+      result.profile.with_name(std::move(name), options.description.empty() ? start.description() : options.description);
+  const auto write_profile = [&](std::ostream& out) { out << result.profile.to_yaml(); };
+  if (options.output != "-") {
+    const Report report{outputs};
+    report.print(fmt::format("# weft calibrate: kernels of {}; starts from profile {}\n", logs.front().gpu, start.name()));
+    print_kernel_fits(report, result);
+  }
+  write_file(options.output, write_profile);
+  if (!options.common.quiet) {
+    for (const std::string& warning : result.warnings) std::fputs(fmt::format("warning: {}\n", warning).c_str(), stderr);
+  }
+  return kOk;
+}
+
 int run_calibrate(const CalibrateOptions& options) {
+  if (is_of_kernels(options.logs.files)) return run_calibrate_kernels(options);
+  if (options.logs.cluster.empty()) throw ConfigError("--cluster: expected the cluster that the logs were taken on");
   plan::Overrides overrides = to_overrides(options.common);
   if (!options.common.timeline.empty()) throw ConfigError("--timeline: a calibration has no timeline");
   if (!options.date.empty()) check_date(options.date);
@@ -237,15 +314,16 @@ int run_calibrate(const CalibrateOptions& options) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("calibrate", "Fits parameters of a profile to measured logs");
+  CLI::App* command =
+      app.add_subcommand("calibrate", "Fits parameters of a profile to measured logs of collectives, or of kernels (.jsonl)");
   const auto options = std::make_shared<CalibrateOptions>();
   add_measured_logs(*command, options->logs);
+  command->get_option("--cluster")->required(false);  // kernels need none
   const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
     return command->add_option(name, value, help)->type_name(form);
   };
-  text("--fit", options->keys, "Parameters to fit, by key ('weft list parameters')", "KEY,...")->required();
-  text("--sizes", options->sizes, "Sizes of the rows to fit to (8-1G: all between); the others are held out", "SIZE,...")
-      ->required();
+  text("--fit", options->keys, "Parameters to fit, by key ('weft list parameters')", "KEY,...");
+  text("--sizes", options->sizes, "Sizes of the rows to fit to (8-1G: all between); the others are held out", "SIZE,...");
   command
       ->add_option("--prior", options->prior,
                    "Hold each parameter near its value so far: a factor of e^WIDTH weighs as a row 3 % off; 0: free")

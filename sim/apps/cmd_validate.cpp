@@ -21,6 +21,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/calibrate_kernels.h"
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/predict.h"
 #include "sim/planning/validation_output.h"
@@ -113,7 +114,13 @@ int run_validate(const ValidateOptions& options) {
   const Outputs outputs = outputs_of(options.common, "validate");
   make_report_folder(options.report);
 
-  const plan::MeasurementSet set = read_logs(options.logs, options.common);
+  MeasuredLogs logs = options.logs;
+  std::erase_if(logs.files, plan::is_kernel_log);
+  std::vector<plan::KernelLog> kernels;
+  for (const std::string& file : options.logs.files) {
+    if (plan::is_kernel_log(file)) kernels.push_back(plan::read_kernel_log(file));
+  }
+  const plan::MeasurementSet set = read_logs(logs, options.common);
   Diagnostics diagnostics;
   const net::Cluster cluster = load_cluster(options.logs, set, options.common, overrides, diagnostics);
 
@@ -127,7 +134,11 @@ int run_validate(const ValidateOptions& options) {
   plan::PredictOptions watched = predict;
   watched.observer = &progress;
   const auto wall_begin = std::chrono::steady_clock::now();
-  const plan::ValidationReport report = predict_all(cluster, set.measurements, watched, totals);
+  plan::ValidationReport report = predict_all(cluster, set.measurements, watched, totals);
+  for (const plan::KernelLog& log : kernels) {
+    const std::vector<plan::ValidationPoint> points = plan::predict_kernels(cluster.profile, log);
+    report.points.insert(report.points.end(), points.begin(), points.end());
+  }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   progress.wipe();
 
@@ -163,7 +174,8 @@ int run_validate(const ValidateOptions& options) {
 }  // namespace
 
 void add_validate(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("validate", "Predicts every point of measured logs, and shows the error");
+  CLI::App* command = app.add_subcommand(
+      "validate", "Predicts every point of measured logs, of collectives or of kernels (.jsonl), and shows the error");
   const auto options = std::make_shared<ValidateOptions>();
   add_measured_logs(*command, options->logs);
   const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {

@@ -20,15 +20,17 @@ const std::vector<ModelText>& kernel_texts() {
            {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by heuristics",
             "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
             "a precision without tensor cores runs at the rate of the next wider one",
+            "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the rule",
             "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
        .sources = {"workload-models §4 (rooflines, tiles, data sheets)", "training-step-notes §3, §4 (kernels of real steps)"},
-       .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h"}},
+       .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h", "planning/calibrate_kernels.h"}},
       {.names = {"contention", "overlap"},
        .title = "compute and communication at the same time on one GPU",
        .assumes =
            "A kernel that starts while a collective is resident takes its class's factor longer, in proportion to the SMs "
-           "held; the collective is slowed by one factor. A collective waits for a running GEMM to drain. A weight gradient "
-           "T beside a collective takes T + min(T, the collective's rest).",
+           "held; the collective is slowed by one factor. A collective waits for a running GEMM to drain. A GEMM "
+           "of up to two waves has its tiles shared out in advance: beside a collective it takes T + min(T, the rest of "
+           "the collective) instead.",
        .leaves_out =
            {"contention: factors depend on the class of a kernel only, not on its size or on the collective's traffic"},
        .sources = {"training-step-notes §6"},

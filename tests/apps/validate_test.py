@@ -250,6 +250,42 @@ class CalibrateTest(Test):
                 self.assertFalse((self.folder / "fitted.yaml").exists())
 
 
+class KernelsTest(Test):
+    """Logs of kernels, which no cluster and no simulation is needed for."""
+
+    def setUp(self):
+        super().setUp()
+        self.logs = sorted(str(path) for path in (SOURCE / "tests" / "data" / "h200x4" / "kernels").glob("*.jsonl"))
+
+    def test_the_shipped_profile_is_what_the_shipped_logs_give(self):
+        shipped = SOURCE / "configs" / "profiles" / "h200_sxm.yaml"
+        self.weft("calibrate", *self.logs, "--profile", str(shipped), "--date", "2026-11-21", "-o", "again.yaml")
+        self.assertEqual((self.folder / "again.yaml").read_text(encoding="utf-8"), shipped.read_text(encoding="utf-8"))
+
+    def test_kernels_are_points_and_those_fitted_to_do_not_count(self):
+        result = self.validate(self.logs[0])
+        kinds = {point["kind"] for point in result["points"]}
+        self.assertEqual(kinds, {"gemm", "attention", "memory", "optimizer"})
+        self.assertEqual(result["summary"]["points"], len(result["points"]))
+        self.weft("calibrate", *self.logs, "--profile", "profile.yaml", "-q", "-o", "fitted.yaml")
+        result = self.validate(self.logs[0], "--profile", "fitted.yaml")
+        self.assertTrue(all(point["training"] for point in result["points"]))
+        self.assertEqual(result["summary"]["points"], 0)
+
+    def test_bad_input_exits_with_2(self):
+        self.write("log.txt", log({64 * MIB: 300.0}))
+        out = ["-o", "fitted.yaml"]
+        for arguments, message in [
+                ([self.logs[0], "log.txt", *out], "one after the other, not together"),
+                ([self.logs[0], *out], "--profile or --cluster: expected the profile"),
+                ([self.logs[0], "--profile", "profile.yaml", "--fit", "gpu.gemm.fixed", *out], "--fit: not for logs of kernels"),
+                (["log.txt", *out], "--cluster: expected the cluster"),
+        ]:
+            done = self.weft("calibrate", *arguments, status=2)
+            self.assertIn(message, done.stderr)
+            self.assertFalse((self.folder / "fitted.yaml").exists())
+
+
 class MeasuredNodeTest(Test):
     """The real logs: all-reduce of four GPUs, fitted on two of the seven sizes from 64 MiB up, message by message."""
 

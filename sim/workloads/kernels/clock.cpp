@@ -27,7 +27,7 @@ const ParamGroup<ClockRule> clock_rule{
      of("overlap_slope", &ClockRule::overlap_slope, 0, 2,
         "slow-down per share of the step in which they run beside collectives"),
      of("memory_part", &ClockRule::memory_part, 0, 1, "of that slow-down, what memory-bound kernels see"),
-     of("limit", &ClockRule::limit, 1, 4, "largest slow-down")}};
+     param("limit", &ClockRule::limit, {.unit = "ratio", .min = 1.0, .max = 4.0, .description = "largest slow-down"})}};
 
 ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load) {
   const double beyond = std::max(load.compute_share - rule.free_share, 0.0);

@@ -3,8 +3,10 @@
 //
 // A communication kernel holds one SM per channel as long as it runs. What runs beside it loses those SMs and some of the
 // memory bandwidth. GEMMs are persistent, with a block on every SM: a collective that becomes ready starts when the GEMM that
-// is running has drained, and only a GEMM that starts while the collective is resident is slowed. The kernels of weight
-// gradients split their work statically: the blocks that find no SM run when the others are done, or the collective is.
+// is running has drained, and only a GEMM that starts while the collective is resident is slowed. Most take their tiles from a
+// counter, which a memset of 4 bytes sets before them. GEMMs of at most two waves (KernelTimes::splits_statically) have none:
+// their blocks share out the tiles in advance, and those that find no SM run when the others are done, or the collective is.
+// The traces show this of all GEMMs of up to two waves and of no other, whether of outputs, inputs' or weights' gradients.
 //
 // Model: a kernel that starts beside a collective is slowed by its class's factor while the collective is resident, in
 // proportion to the SMs that it holds; which kernel and which collective does not matter.
@@ -39,8 +41,9 @@ inline constexpr int kContentionCtas = 24;
   return beside_compute ? costs.collective : 1.0;
 }
 
-// Of a weight gradient that takes `alone` and starts while a collective is resident that ends `rest` later: T + min(T, rest).
-[[nodiscard]] inline Duration weight_gradient_beside(Duration alone, Duration rest) { return alone + std::min(alone, rest); }
+// Of a GEMM that splits statically, takes `alone`, and starts while a collective is resident that ends `rest` later:
+// T + min(T, rest). In place of the factor.
+[[nodiscard]] inline Duration static_split_beside(Duration alone, Duration rest) { return alone + std::min(alone, rest); }
 
 // Kernels that hold every SM until they end.
 [[nodiscard]] inline bool fills_gpu(KernelClass kernel_class) { return kernel_class == KernelClass::kGemm; }

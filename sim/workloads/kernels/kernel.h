@@ -56,7 +56,7 @@ struct Kernel {
   bool causal = true;            // attention: half of the tiles
   std::int64_t window = 0;       // attention: keys per query; 0: all
   std::int64_t value_dim = 0;    // attention: width of a value head; 0: k
-  bool weight_gradient = false;  // GEMM: splits its work statically (training-step-notes §6)
+  bool weight_gradient = false;  // GEMM: sums over tokens
   StridedKind strided = StridedKind::kForward;
   bool mostly_zero = false;  // optimizer: of gradients, as an embedding's are
   double elements = 0;

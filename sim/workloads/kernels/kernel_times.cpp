@@ -131,6 +131,12 @@ double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
   return costs.fixed.seconds() + std::max(best, bytes / bandwidth);
 }
 
+bool KernelTimes::splits_statically(const Kernel& kernel) const {
+  if (kernel.kind != KernelKind::kGemm) return false;
+  const auto waves = [&](TileShape tile) { return gemm_waves(kernel.m, kernel.n, kernel.batch, tile, gpu_->sms).waves; };
+  return std::min(waves({256, 128}), waves({128, 256})) <= 2;
+}
+
 // Blocks of 128 queries share out over the SMs; the longest meets all keys, and part of its time is a tail. Decoding (few
 // queries) splits the keys over the SMs instead, and reads them once.
 double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {

@@ -68,6 +68,9 @@ class KernelTimes {
   // At full clock, nothing beside it, without the gap before it. `sms`: those it can have; 0: all.
   // `bytes` of a kernel, where they are 0, follow from `elements` of bf16 tensors.
   [[nodiscard]] Duration alone(const Kernel& kernel, int sms = 0) const;
+  // True of GEMMs of at most two waves of large tiles: blocks share out the tiles in advance (contention.h). The others have a
+  // counter of tiles, set by a memset of 4 bytes in the stream before them.
+  [[nodiscard]] bool splits_statically(const Kernel& kernel) const;
   // Between dependent kernels of a stream.
   [[nodiscard]] Duration gap() const;
   [[nodiscard]] const GpuSpec& gpu() const;

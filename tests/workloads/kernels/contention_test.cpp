@@ -22,11 +22,11 @@ TEST(ContentionTest, ACollectiveIsSlowedByComputeBesideIt) {
   EXPECT_EQ(collective_slowdown({.collective = 1.13}, false), 1.0);
 }
 
-TEST(ContentionTest, AWeightGradientRunsItsLeftOverBlocksWhenTheCollectiveHasEnded) {
-  EXPECT_EQ(weight_gradient_beside(91_us, 500_us), 182_us);
-  EXPECT_EQ(weight_gradient_beside(91_us, 91_us), 182_us);
-  EXPECT_EQ(weight_gradient_beside(91_us, 40_us), 131_us);
-  EXPECT_EQ(weight_gradient_beside(91_us, 0_us), 91_us);
+TEST(ContentionTest, AGemmSplitStaticallyRunsItsLeftOverBlocksWhenTheCollectiveHasEnded) {
+  EXPECT_EQ(static_split_beside(91_us, 500_us), 182_us);
+  EXPECT_EQ(static_split_beside(91_us, 91_us), 182_us);
+  EXPECT_EQ(static_split_beside(91_us, 40_us), 131_us);
+  EXPECT_EQ(static_split_beside(91_us, 0_us), 91_us);
 }
 
 TEST(ContentionTest, ACollectiveWaitsForAGemmToDrain) {

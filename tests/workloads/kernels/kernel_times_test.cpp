@@ -86,6 +86,16 @@ TEST(GemmTimesTest, ExpertsShareTheWavesOfOneKernel) {
   EXPECT_GE(us(times, grouped), 2.0 * 8 * 512 * 1024 * 4096 / 494.5e12 * 1e6);
 }
 
+TEST(GemmTimesTest, UpToTwoWavesOfLargeTilesAreSharedOutInAdvance) {
+  // 8 x 32 tiles on 132 SMs are two waves, 9 x 32 three. The kernels of the traces without a counter of tiles are the first.
+  const KernelTimes times = times_of("h200_sxm");
+  EXPECT_TRUE(times.splits_statically(gemm(2048, 4096, 22016)));
+  EXPECT_TRUE(times.splits_statically(gemm(4096, 2048, 8192)));
+  EXPECT_FALSE(times.splits_statically(gemm(2049, 4096, 22016)));
+  EXPECT_FALSE(times.splits_statically(gemm(4096, 4096, 2048)));
+  EXPECT_FALSE(times.splits_statically({.kind = KernelKind::kCopy, .bytes = 1e6}));
+}
+
 TEST(GemmTimesTest, MoreRowsNeverTakeLess) {
   const KernelTimes times{gpu_spec("h200_sxm"), Profile::defaults(kernel_param_groups())};
   Duration last;

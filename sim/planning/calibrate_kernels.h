@@ -1,0 +1,39 @@
+// Fits the gpu.* parameters of a profile to measured kernels: each class of kernels to its own rows, then what collectives cost
+// them, then the clocks. What is fitted to what is the table of fits in the .cpp.
+//
+// Model: kernels are fitted at full clock, as what a row calls `us`; in `gpu.contention` a kernel that was never seen alone is
+// compared with the fitted rule.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/profile.h"
+#include "sim/planning/calibrate.h"
+#include "sim/planning/measurements/kernel_log.h"
+
+namespace weft::plan {
+
+// One class of parameters, and what it was fitted to.
+struct KernelFit {
+  std::string id;  // of the calibration in the profile
+  std::vector<FittedParameter> parameters;
+  std::vector<ValidationPoint> training;
+  ErrorSummary before;
+  ErrorSummary after;
+};
+
+struct KernelCalibration {
+  Profile profile;
+  std::vector<KernelFit> fits;
+  std::vector<std::string> warnings;
+};
+
+// ConfigError where the logs are of several GPUs, or of one that nothing is known of. Deterministic.
+[[nodiscard]] KernelCalibration calibrate_kernels(const Profile& profile, const std::vector<KernelLog>& logs,
+                                                  const std::string& date);
+
+// Every row as a point, predicted with the profile: alone as gemm, attention, memory or optimizer.
+[[nodiscard]] std::vector<ValidationPoint> predict_kernels(const Profile& profile, const KernelLog& log);
+
+}  // namespace weft::plan
