@@ -267,7 +267,7 @@ class Topologies(KnownAnswers):
             for name, share in [("alone", 1), ("peer_alone", 1), ("two_copies", 0.5)]:
                 for rate in gbps(run("k25_pcie_" + name, "--fidelity", fidelity)):
                     self.near(rate / 8, alone * share, 0.005)
-        self.all_near([r / 8 for r in gbps(run("k25_pcie_and_peer", "--fidelity", "flow"))], [alone / 2] * 3, 0.005)
+            self.all_near([r / 8 for r in gbps(run("k25_pcie_and_peer", "--fidelity", fidelity))], [alone / 2] * 3, 0.005)
 
     def test_k26_nvswitch_all_to_all(self):
         self.near(run("k26_nvswitch_all_to_all")["points"][0]["time_us"], 7 / 8 * 1e9 / 450e3, 0.01)
