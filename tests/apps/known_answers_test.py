@@ -398,6 +398,7 @@ class Mechanisms(KnownAnswers):
         flow = run("mechanisms/link_fails")["flows"][0]
         self.near(flow["fct_ns"], 10e6 * 0.08 + 3 * P_NS + 4000, 0.002)
         self.assertGreater(flow["retransmitted"], 0)
+        self.near(fct_us(run("mechanisms/link_fails", "--fidelity", "flow"))[0], 10e6 * 0.08 / 1e3 + 3 * P_NS / 1e3 + 4, 1e-6)
 
     def test_any_order_will_do(self):
         flow = run("mechanisms/reordering")["flows"][0]

@@ -154,5 +154,39 @@ TEST(PauseTimeTest, AQuantumIs512BitTimes) {
   EXPECT_EQ(pause_time(100, 200_Gbps), 256_ns);
 }
 
+TEST_F(PacketScenarioTest, MessagesOfOneFlowFollowEachOther) {
+  // Three messages of 1 MB, 80 us each: the last has waited for two. Side by side they would all take 240 us.
+  for (const char* fidelity : {"packet", "flow"}) {
+    const RunResult result =
+        run("workload: {flows: [{from: h0, to: h2, bytes: 1 MB, count: 3}]}\nsimulation: {fidelity: " + std::string{fidelity} +
+            "}\n");
+    const work::MessageCounts& counts = result.messages[0].value();
+    EXPECT_EQ(counts.delivered, 3);
+    EXPECT_NEAR(counts.latency_ps / 3e6, 160 + 2, 0.1) << fidelity;
+    EXPECT_NEAR(counts.max_latency.us(), 240 + 2, 0.1) << fidelity;
+  }
+}
+
+TEST_F(PacketScenarioTest, AFlowOfManyMessagesHasOneShare) {
+  // h0's ten messages are one flow beside h1's one: half of the link each until h1's 1 MB are there.
+  const RunResult result =
+      run("workload: {flows: [{from: h0, to: h2, bytes: 1 MB, count: 10}, {from: h1, to: h2, bytes: 1 MB}]}\n");
+  EXPECT_NEAR((result.flows[1].end - Time{}).us(), 160 + 2, 0.1);
+  EXPECT_NEAR((result.flows[0].end - Time{}).us(), 880 + 2, 0.1);
+}
+
+TEST_F(PacketScenarioTest, FlowFidelityNamesWhatItIgnores) {
+  const std::string flows = "workload: {flows: [{from: h0, to: h2, bytes: 1 MB, open_loop: true}]}\n";
+  const std::string fabric =
+      "    pfc: {}\n    ecn: {enabled: false}\n    credits: {enabled: false}\n    transport: {window: 50 kB}\n" + flows;
+  const RunResult result = run(fabric);
+  ASSERT_EQ(result.notes.size(), 1U);
+  EXPECT_EQ(result.notes[0],
+            "flow fidelity ignores fabric.pfc, fabric.transport, the flows' open_loop: flows share links evenly, where pauses "
+            "share them by ingress port and hold up bystanders; simulation: {fidelity: packet} heeds them");
+  EXPECT_TRUE(run(fabric + "simulation: {fidelity: packet}\n").notes.empty());
+  EXPECT_TRUE(run("workload: {flows: [{from: h0, to: h2, bytes: 1 MB}]}\n").notes.empty());
+}
+
 }  // namespace
 }  // namespace weft::plan
