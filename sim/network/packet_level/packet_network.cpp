@@ -472,6 +472,14 @@ PortCounters PacketNetwork::counters(LinkId link) const {
   out.peak_ingress_bytes = buffers_.peak_ingress_bytes(link);
   out.marks = counted.marks;
   out.drops = counted.drops;
+  if (const Port& port = ports_[link.index()]; port.busy && port.free_at.ps() > now) {
+    // What of the packet in transmission has not left yet.
+    const std::int64_t left = port.free_at.ps() - now;
+    const auto bits = static_cast<Int128>(left) * static_cast<Int128>(wires_[link.index()].rate);
+    const auto bytes = static_cast<std::int64_t>((bits + kBitPicoseconds - 1) / kBitPicoseconds);
+    out.bytes -= std::min<std::int64_t>(bytes, port.release_size);
+    out.busy -= Duration::from_ps(left);
+  }
   out.paused = Duration::from_ps(counted.paused + (paused(link) != 0 ? now - counted.paused_since : 0));
   return out;
 }
