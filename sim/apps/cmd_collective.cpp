@@ -165,15 +165,19 @@ int run_collective(const CollectiveOptions& options) {
   report.print(sweep_columns());
   ProgressBar progress{"sizes", options.common.quiet};
   std::vector<std::string> told;
-  const plan::SweepResult result = plan::run_sweep(sweep, &progress, [&](const coll::CollectiveResult& point) {
-    progress.wipe();
-    for (const std::string& note : point.notes) {
+  const auto tell = [&](const std::vector<std::string>& notes) {
+    for (const std::string& note : notes) {
       if (std::ranges::find(told, note) != told.end()) continue;
       report.print(fmt::format("# note: {}\n", note));
       told.push_back(note);
     }
+  };
+  const plan::SweepResult result = plan::run_sweep(sweep, &progress, [&](const coll::CollectiveResult& point) {
+    progress.wipe();
+    tell(point.notes);
     report.print(sweep_row(point, type.name));
   });
+  tell(result.notes);
   if (result.interrupted) {
     report.print(fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
   }

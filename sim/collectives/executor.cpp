@@ -488,10 +488,7 @@ void Executor::on_delivered(TransferId, std::uint64_t tag) {
   finish_if_done();
 }
 
-void Executor::on_aborted(TransferId, std::uint64_t) {
-  // Failures are not injected into collectives yet; a transfer of ours that ends so is a bug.
-  throw InternalError("a collective's transfer was aborted");
-}
+void Executor::on_aborted(TransferId, std::uint64_t) { throw ConfigError("a link failure left a collective without a path"); }
 
 std::string Executor::blocked() const {
   std::string text;

@@ -101,12 +101,18 @@ Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t
       router{t, net::make_routing_policy(routing), seed},
       owned_fabric{make_fabric(simulator, router, packet, seed)},
       packets{packet == nullptr ? nullptr : static_cast<net::PacketFabric*>(owned_fabric.get())},
-      fabric{*owned_fabric} {
+      fabric{*owned_fabric},
+      rerouting{packets == nullptr ? std::make_unique<net::Rerouting>(router, static_cast<net::FlowFabric&>(fabric))
+                                   : nullptr} {
   if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
 }
 
 void Machine::set_cable_state(LinkId link, bool up) {
   const LinkId both[] = {link, topology.link(link).twin};
+  if (packets == nullptr) {
+    rerouting->set_link_state(both, up);
+    return;
+  }
   for (const LinkId each : both) router.set_link_state(each, up);
   for (const LinkId each : both) {
     const ResourceId resource{each.value()};

@@ -26,6 +26,7 @@
 #include "sim/core/simulator.h"
 #include "sim/network/device.h"
 #include "sim/network/fabric.h"
+#include "sim/network/flow_level/rerouting.h"
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/router.h"
 
@@ -46,6 +47,7 @@ struct Machine {
   std::unique_ptr<net::Fabric> owned_fabric;
   net::PacketFabric* packets;  // the fabric, where it is one of packets; else null
   net::Fabric& fabric;
+  std::unique_ptr<net::Rerouting> rerouting;  // of flows; packets find their own way
 };
 
 // What the user may say about how a call runs.

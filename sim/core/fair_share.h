@@ -26,6 +26,8 @@ namespace weft {
 struct Usage {
   ResourceId resource;
   double usage = 1.0;
+
+  friend bool operator==(const Usage&, const Usage&) = default;
 };
 
 struct FairShareFlow {

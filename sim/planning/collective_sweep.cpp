@@ -12,6 +12,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
+#include "sim/planning/packets_only.h"
 
 namespace weft::plan {
 namespace {
@@ -179,6 +180,9 @@ double SweepResult::mean_bus_bandwidth_gbps() const {
 SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
                       const std::function<void(const coll::CollectiveResult&)>& on_point) {
   SweepResult result;
+  if (!sweep.packets) {
+    if (std::string note = ignored_note(packets_only(sweep.cluster)); !note.empty()) result.notes.push_back(std::move(note));
+  }
   const auto wall_begin = std::chrono::steady_clock::now();
   coll::Machine machine{sweep.cluster.topology, sweep.cluster.routing, sweep.seed, sweep.shuffle_ties,
                         sweep.packets ? &sweep.cluster.packet : nullptr};

@@ -17,9 +17,10 @@ const std::vector<ModelText>& network_texts() {
                   "to the picosecond. A link's capacity is its rate times its efficiency (headers, flow control, coding).",
        .leaves_out = {"rates follow every arrival and departure at once: no congestion-control transients",
                       "queues are empty and no port pauses another: no buffer, ECN, PFC or credit effects",
-                      "latency is charged after the last byte has left, and takes no capacity"},
+                      "latency is charged after the last byte has left, and takes no capacity",
+                      "when a link fails nothing under way is lost: flows go on over another path at that instant"},
        .sources = {"network-models §6.1 (max-min, progressive filling), §6.3 (latency), §6.5 (what this misses)"},
-       .files = {"network/flow_level/flow_fabric.h", "core/fair_share.h"}},
+       .files = {"network/flow_level/flow_fabric.h", "network/flow_level/rerouting.h", "core/fair_share.h"}},
       {.names = {"router", "routes"},
        .title = "which links lead towards a destination",
        .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread over equal "

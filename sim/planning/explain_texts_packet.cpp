@@ -77,8 +77,8 @@ const std::vector<ModelText>& packet_texts() {
             "packet: receivers take packets at line rate and answer at once",
             "packet: a switch adds up and copies in no time, and members of a group wait for no window",
             "packet: what is under way when a route changes, on a way that is no more, is lost",
-            "packet: an output behind credits serves its inputs first come, first served, so shares depend on the credits "
-            "held"},
+            "packet: an output behind credits serves its inputs in turn, a packet each; what a device sends itself is one of "
+            "them"},
        .sources = {"network-models §2, §3.6, §4, §7 (K1-K31)"},
        .files = {"network/packet_level/buffers.h", "network/packet_level/group_transfers.h",
                  "network/packet_level/packet_fabric.h", "network/packet_level/packet_network.h",

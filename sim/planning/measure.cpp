@@ -299,12 +299,13 @@ std::vector<PortResult> RunMeter::ports() const {
     if (end.bytes <= 0 && end.drops == 0 && end.peak_queue == 0 && end.paused == Duration{}) continue;
     const Port begin = begin_.ports.empty() ? Port{} : begin_.ports[i];
     const LinkId link = LinkId::from_index(i);
-    const double capacity = machine_.packets == nullptr ? machine_.fabric.capacity(ResourceId{link.value()})
-                                                        : machine_.topology.spec(link).rate.bytes_per_ps();
     PortResult port;
     port.name = machine_.topology.name(link);
     if (window > Duration{}) {
-      port.utilization = (end.bytes - begin.bytes) / (capacity * static_cast<double>(window.ps()));
+      port.utilization = machine_.packets == nullptr
+                             ? (end.bytes - begin.bytes) /
+                                   (machine_.fabric.capacity(ResourceId{link.value()}) * static_cast<double>(window.ps()))
+                             : static_cast<double>((end.busy - begin.busy).ps()) / static_cast<double>(window.ps());
       port.mean_queue_bytes = (end.queue_byte_ps - begin.queue_byte_ps) / static_cast<double>(window.ps());
     }
     port.packets = end.packets - begin.packets;

@@ -12,6 +12,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/planning/flow_summary.h"
+#include "sim/planning/packets_only.h"
 #include "sim/planning/time_story.h"
 
 namespace weft::plan {
@@ -49,6 +50,11 @@ class ScenarioRun {
   }
 
   RunResult run() {
+    if (packet_ == nullptr) {
+      if (std::string note = ignored_note(packets_only(scenario_.cluster, scenario_.workload)); !note.empty()) {
+        notes_.insert(std::move(note));
+      }
+    }
     meter_.start();
     if (!scenario_.workload.collectives.empty()) {
       run_collectives();

@@ -43,7 +43,7 @@ void read_arrivals(ParamReader& item, FlowItem& flow, FlowOptions& options) {
 }
 
 // When a flow posts what; keeps `bytes` in `flow`.
-void read_timing(ParamReader& item, const WorkloadContext& context, FlowItem& flow, FlowOptions& options) {
+void read_timing(ParamReader& item, FlowItem& flow, FlowOptions& options) {
   options.unlimited = states_unlimited(item);
   if (options.unlimited) {
     static_cast<void>(item.optional_raw("bytes"));
@@ -70,9 +70,6 @@ void read_timing(ParamReader& item, const WorkloadContext& context, FlowItem& fl
     for (const char* key : {"count", "every", "arrivals"}) {
       if (item.has(key)) item.error(key, "has no effect on a flow of unlimited bytes");
     }
-  }
-  if (context.packet != nullptr && options.unlimited && options.stop != Time::max()) {
-    item.error("stop", "at packet fidelity a flow of unlimited bytes goes on until the run ends", "simulation: {until: 1 ms}");
   }
   if (item.has("every") && item.has("arrivals")) item.error("every", "'arrivals' says when messages come");
 }
@@ -122,8 +119,11 @@ void read_flows(ParamReader& workload, const WorkloadContext& context, Workload&
     made.rate_cap = item.optional<Bandwidth>("rate_cap", positive).value_or(Bandwidth{});
     made.priority = static_cast<int>(item.optional<std::int64_t>("priority", 0, between(0, 7)));
     const bool timed = states_options(item);
-    read_timing(item, context, made, options);
+    read_timing(item, made, options);
     options.has_transport = read_flow_transport(item, context, options.transport);
+    if (options.unlimited && options.transport.open_loop) {
+      item.error("open_loop", "a flow of unlimited bytes cannot queue them all at once");
+    }
     item.finish();
     if (timed || options.has_transport) {
       made.options = static_cast<std::uint32_t>(out.options.size());

@@ -102,7 +102,7 @@ void FlowRun::post_next(Source& source) {
     do {
       source.posts.push_back(next);
       ++source.counts.posted;
-      post(flow);
+      post_message(source);
     } while (source.counts.posted < options.messages && !options.is_poisson() && options.every == Duration{});
   }
   source.closed = source.counts.posted >= options.messages;
@@ -112,6 +112,26 @@ void FlowRun::post_next(Source& source) {
   next += gap;
   source.closed = next >= options.stop;
   if (!source.closed) machine_.simulator.schedule(next, Phase::kAction, component_, *this, flow);
+}
+
+void FlowRun::post_message(Source& source) {
+  if (machine_.packets == nullptr && source.sending) {
+    ++source.held;
+    return;
+  }
+  source.sending = true;
+  post(source.flow);
+}
+
+void FlowRun::send_next(Source& source) {
+  source.sending = false;
+  if (source.held == 0) return;
+  --source.held;
+  post_message(source);
+}
+
+void FlowRun::on_source_free(TransferId, std::uint64_t flow) {
+  if (Source* source = source_of(flow)) send_next(*source);
 }
 
 void FlowRun::stop(std::size_t flow) {
@@ -138,7 +158,10 @@ void FlowRun::on_delivered(TransferId, std::uint64_t flow) {
 
 void FlowRun::on_aborted(TransferId, std::uint64_t flow) {
   results_[flow].aborted = true;
-  if (Source* source = source_of(flow)) source->posts.pop_front();
+  Source* source = source_of(flow);
+  if (source == nullptr) return;
+  source->posts.pop_front();
+  send_next(*source);
 }
 
 double FlowRun::delivered_bytes(std::size_t flow) const {

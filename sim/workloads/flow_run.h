@@ -4,7 +4,8 @@
 //   run.start();                  // schedules the first post of every flow
 //   machine.simulator.run();
 //
-// A flow is one queue pair: a footprint, on which its messages are posted in order.
+// A flow is one queue pair: a footprint, on which its messages follow each other. Packets see to that themselves; at flow
+// fidelity a message is held back until the one before has left its source.
 #pragma once
 
 #include <cstdint>
@@ -64,16 +65,20 @@ class FlowRun final : private net::TransferListener, private EventTarget {
     MessageCounts counts;
     std::deque<Time> posts;  // of messages not yet delivered
     std::optional<RandomStream> random;
-    double gap_ps = 0;    // mean, of Poisson arrivals
-    bool closed = false;  // posts nothing more
+    double gap_ps = 0;      // mean, of Poisson arrivals
+    std::int64_t held = 0;  // messages that wait for the one before, at flow fidelity
+    bool sending = false;   // a message has not left yet
+    bool closed = false;    // posts nothing more
   };
 
   void on_event(std::uint64_t payload) override;
-  void on_source_free(TransferId, std::uint64_t) override {}
+  void on_source_free(TransferId transfer, std::uint64_t flow) override;
   void on_delivered(TransferId transfer, std::uint64_t flow) override;
   void on_aborted(TransferId transfer, std::uint64_t flow) override;
 
   void post(std::size_t flow);
+  void post_message(Source& source);
+  void send_next(Source& source);
   void post_next(Source& source);
   void stop(std::size_t flow);
   [[nodiscard]] Source* source_of(std::size_t flow);

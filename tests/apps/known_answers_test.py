@@ -1,6 +1,6 @@
 """Known answers of the network models: every file of configs/scenarios/known_answers, run as a user runs it, against the value
-of the formula that stands in its head (network-models §7, K1 to K31, with the tolerances given there); and those of
-configs/scenarios/mechanisms, which go further by one mechanism each.
+of the formula that stands in its head (network-models §7, K1 to K31, with the tolerances given there); those of
+configs/scenarios/mechanisms, which go further by one mechanism each; and the small ones of configs/bench that have closed forms.
 
     known_answers_test.py ROOT WEFT [-k PATTERN] [CLASS ...]
 """
@@ -267,7 +267,7 @@ class Topologies(KnownAnswers):
             for name, share in [("alone", 1), ("peer_alone", 1), ("two_copies", 0.5)]:
                 for rate in gbps(run("k25_pcie_" + name, "--fidelity", fidelity)):
                     self.near(rate / 8, alone * share, 0.005)
-        self.all_near([r / 8 for r in gbps(run("k25_pcie_and_peer", "--fidelity", "flow"))], [alone / 2] * 3, 0.005)
+            self.all_near([r / 8 for r in gbps(run("k25_pcie_and_peer", "--fidelity", fidelity))], [alone / 2] * 3, 0.005)
 
     def test_k26_nvswitch_all_to_all(self):
         self.near(run("k26_nvswitch_all_to_all")["points"][0]["time_us"], 7 / 8 * 1e9 / 450e3, 0.01)
@@ -317,6 +317,15 @@ class Collectives(KnownAnswers):
             for fidelity in ("packet", "flow"):
                 self.near(gbps(run(f"k29_roce_goodput_{payload}", "--fidelity", fidelity))[0], 400 * payload / (payload + 82),
                           0.001)
+
+    def test_w3_plain_ring_of_128_gpus(self):
+        # 2 (N-1)/N x 1 GiB / 50 GB/s, and 2 (N-1) times four links of 1 us; a byte of cut-through at each of three switches.
+        steps = 2 * 127
+        self.near(run("../bench/w3_128")["makespan_ns"], steps * ((1 << 30) / 128 / 50 + 4000 + 3 / 50), 1e-6)
+
+    def test_w4_all_to_all_of_128_gpus(self):
+        # What a GPU sends to the 120 of other nodes goes over its NIC; four links of 1 us to another rail.
+        self.near(run("../bench/w4_128")["makespan_ns"], 120 * 1e6 / 50 + 4000 + 3 / 50, 1e-6)
 
     def test_k31_periodic_jobs(self):
         def times(name):
@@ -398,6 +407,7 @@ class Mechanisms(KnownAnswers):
         flow = run("mechanisms/link_fails")["flows"][0]
         self.near(flow["fct_ns"], 10e6 * 0.08 + 3 * P_NS + 4000, 0.002)
         self.assertGreater(flow["retransmitted"], 0)
+        self.near(fct_us(run("mechanisms/link_fails", "--fidelity", "flow"))[0], 10e6 * 0.08 / 1e3 + 3 * P_NS / 1e3 + 4, 1e-6)
 
     def test_any_order_will_do(self):
         flow = run("mechanisms/reordering")["flows"][0]

@@ -154,5 +154,109 @@ TEST(PauseTimeTest, AQuantumIs512BitTimes) {
   EXPECT_EQ(pause_time(100, 200_Gbps), 256_ns);
 }
 
+TEST_F(PacketScenarioTest, MessagesOfOneFlowFollowEachOther) {
+  // Three messages of 1 MB, 80 us each: the last has waited for two. Side by side they would all take 240 us.
+  for (const char* fidelity : {"packet", "flow"}) {
+    const RunResult result =
+        run("workload: {flows: [{from: h0, to: h2, bytes: 1 MB, count: 3}]}\nsimulation: {fidelity: " + std::string{fidelity} +
+            "}\n");
+    const work::MessageCounts& counts = result.messages[0].value();
+    EXPECT_EQ(counts.delivered, 3);
+    EXPECT_NEAR(counts.latency_ps / 3e6, 160 + 2, 0.1) << fidelity;
+    EXPECT_NEAR(counts.max_latency.us(), 240 + 2, 0.1) << fidelity;
+  }
+}
+
+TEST_F(PacketScenarioTest, AFlowOfManyMessagesHasOneShare) {
+  // h0's ten messages are one flow beside h1's one: half of the link each until h1's 1 MB are there.
+  const RunResult result =
+      run("workload: {flows: [{from: h0, to: h2, bytes: 1 MB, count: 10}, {from: h1, to: h2, bytes: 1 MB}]}\n");
+  EXPECT_NEAR((result.flows[1].end - Time{}).us(), 160 + 2, 0.1);
+  EXPECT_NEAR((result.flows[0].end - Time{}).us(), 880 + 2, 0.1);
+}
+
+TEST_F(PacketScenarioTest, FlowFidelityNamesWhatItIgnores) {
+  const std::string flows = "workload: {flows: [{from: h0, to: h2, bytes: 1 MB, open_loop: true}]}\n";
+  const std::string fabric =
+      "    pfc: {}\n    ecn: {enabled: false}\n    credits: {enabled: false}\n    transport: {window: 50 kB}\n" + flows;
+  const RunResult result = run(fabric);
+  ASSERT_EQ(result.notes.size(), 1U);
+  EXPECT_EQ(result.notes[0],
+            "flow fidelity ignores fabric.pfc, fabric.transport, the flows' open_loop: flows share links evenly, where pauses "
+            "share them by ingress port and hold up bystanders; simulation: {fidelity: packet} heeds them");
+  EXPECT_TRUE(run(fabric + "simulation: {fidelity: packet}\n").notes.empty());
+  EXPECT_TRUE(run("workload: {flows: [{from: h0, to: h2, bytes: 1 MB}]}\n").notes.empty());
+}
+
+TEST_F(PacketScenarioTest, LossesDoNotEndAFlowWithoutEnd) {
+  // Without retransmission every fourth packet is missing in what arrives, and nothing else happens.
+  const RunResult result =
+      run("workload: {flows: [{from: h0, to: h2, bytes: unlimited}]}\nsimulation: {fidelity: packet, until: 802.08 us}\n"
+          "faults: [{drop: {every: 4}}]\n");
+  EXPECT_FALSE(result.flows[0].aborted);
+  EXPECT_EQ(result.makespan, 802'080_ns);
+  EXPECT_NEAR(static_cast<double>(result.flows[0].bytes.count()), 7.5e6, 2e3);
+}
+
+TEST_F(PacketScenarioTest, StopEndsAFlowWithoutEnd) {
+  // 100 Gb/s for 80 us, and h1's flow alone afterwards: 1 MB in 160 us beside it, the other 1 MB in 80 us.
+  const std::string flows =
+      "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 160 us}, {from: h1, to: h2, bytes: 2 MB}]}\n";
+  for (const char* fidelity : {"packet", "flow"}) {
+    const RunResult result = run(flows + "simulation: {fidelity: " + fidelity + "}\n");
+    if (std::string{fidelity} == "flow") EXPECT_NEAR(static_cast<double>(result.flows[0].bytes.count()), 1e6, 1e3);
+    EXPECT_FALSE(result.flows[0].aborted);
+    EXPECT_NE(result.flows[0].end, Time::max());
+  }
+  // In packets what h0 has put into the switch's queue by then still arrives: 2 MB, of one packet more.
+  const RunResult packets = run(flows + "simulation: {fidelity: packet}\n");
+  EXPECT_NEAR(static_cast<double>(packets.flows[0].bytes.count()), 2e6, 1.5e3);
+  EXPECT_NEAR((packets.flows[0].end - Time{}).us(), 322, 0.2);
+}
+
+TEST_F(PacketScenarioTest, StopEndsAFlowOverSeveralQueuePairsWithLosses) {
+  const RunResult result =
+      run("    transport: {queue_pairs: 4, acks: none}\n"
+          "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 80 us}]}\nsimulation: {fidelity: packet}\n"
+          "faults: [{drop: {every: 10}}]\n");
+  EXPECT_FALSE(result.flows[0].aborted);
+  // Each queue pair ends with a packet more.
+  EXPECT_NEAR((result.flows[0].end - Time{}).us(), 82 + 4 * 0.08, 0.2);
+  EXPECT_NEAR(static_cast<double>(result.flows[0].bytes.count()), 900e3, 5e3);
+}
+
+TEST_F(PacketScenarioTest, AStoppedFlowIsAcknowledgedToItsEnd) {
+  // The last packet's acknowledgement comes at once, whatever the receiver waits for otherwise: nothing is sent again.
+  const RunResult result =
+      run("    transport: {acks: free, ack_every: 64, reliability: go_back_n}\n"
+          "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 8 us}]}\nsimulation: {fidelity: packet}\n");
+  EXPECT_EQ(result.network.flow_counters[0].packets_sent, 101);
+  EXPECT_EQ(result.network.flow_counters[0].retransmitted, 0);
+  EXPECT_EQ(result.network.flow_counters[0].outstanding_bytes, 0);
+}
+
+TEST_F(PacketScenarioTest, AWindowSmallerThanWhatAnAckStandsForMovesOn) {
+  // Five packets, and the acknowledgement that the fifth asks for: 5 kB in 4 packets' times and a round trip of 4 us and two
+  // packets' times.
+  const RunResult result =
+      run("    transport: {acks: free, ack_every: 10, window: 5 kB, reliability: none}\n"
+          "workload: {flows: [{from: h0, to: h2, bytes: 1 MB}]}\nsimulation: {fidelity: packet}\n");
+  EXPECT_NEAR((result.flows[0].end - Time{}).us(), 199 * (4 * 0.08 + 4 + 2 * 0.08) + 4 * 0.08 + 2 + 2 * 0.08, 0.01);
+}
+
+TEST_F(PacketScenarioTest, NoLinkIsBusierThanItsTime) {
+  // A packet takes 80 ns; the windows begin and end within one.
+  for (const char* window : {"{from: 10.03 us, to: 10.13 us}", "{from: 10.01 us, to: 12.34567 us}", "{to: 5.999 us}"}) {
+    const RunResult result =
+        run("workload: {flows: [{from: h0, to: h2, bytes: unlimited}]}\nsimulation: {fidelity: packet, until: 20.011 us}\n"
+            "measure: " +
+            std::string{window} + "\n");
+    const double utilization = port(result, "h0->s0").utilization;
+    EXPECT_LE(utilization, 1.0) << window;
+    EXPECT_GE(utilization, 1.0 - 1e-9) << window;
+    for (const LinkUse& link : result.hottest) EXPECT_LE(link.utilization, 1.0);
+  }
+}
+
 }  // namespace
 }  // namespace weft::plan

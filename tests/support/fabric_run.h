@@ -25,7 +25,7 @@ class FabricRun final : private net::TransferListener, private EventTarget {
 
   [[nodiscard]] const net::Topology& topology() const { return topology_; }
   [[nodiscard]] net::FlowFabric& fabric() { return fabric_; }
-  [[nodiscard]] const net::Router& router() const { return router_; }
+  [[nodiscard]] net::Router& router() { return router_; }
   [[nodiscard]] Simulator& simulator() { return simulator_; }
 
   std::size_t post(const std::string& from, const std::string& to, Bytes bytes, Bandwidth cap = {}, int priority = 0) {

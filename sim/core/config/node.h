@@ -79,12 +79,12 @@ class ConfigNode {
   [[nodiscard]] Diagnostic key_diagnostic(std::string message, std::string note = {}) const;
   [[noreturn]] void fail(std::string message, std::string note = {}) const;
 
-  // A tree with one value replaced. `dotted_path` is relative to this node: "fabric.links[2].latency". Missing keys of maps are
-  // made; a scalar on the way that names a .yaml file is loaded in its place; an index must exist. `value_text` is YAML.
-  // Errors, and the new value, are located at `origin` ("--set").
+  // A tree with one value laid over: a map over a map merges, all else replaces. `dotted_path` is relative to this node, as
+  // "fabric.links[2].latency". Missing keys of maps are made; a scalar on the way that names a .yaml file is loaded in its
+  // place; an index must exist. `value_text` is YAML. Errors, and the new value, are located at `origin` ("--set").
   [[nodiscard]] ConfigNode with_override(std::string_view dotted_path, std::string_view value_text,
                                          const std::string& origin) const;
-  // The same with a value that has a place of its own. A map laid over a map merges.
+  // The same with a value that has a place of its own.
   [[nodiscard]] ConfigNode with_value(std::string_view dotted_path, const ConfigNode& value) const;
   // Each key of `overrides` is a dotted path: {nodes: 4, fabric.leaf_ports: 32}.
   [[nodiscard]] ConfigNode with_overrides(const ConfigNode& overrides) const;

@@ -85,19 +85,53 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
     arm();
     return TransferId{index};
   }
-  for (const Usage& usage : path.usages) {
+  if (path.usages.empty()) {
+    set_rate(index, flow.cap);
+    arm();
+  } else {
+    enter(index);
+  }
+  return TransferId{index};
+}
+
+void FlowFabric::enter(std::uint32_t index) {
+  const Flow& flow = flows_[index];
+  for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
     resource.flows.push_back(index);
     ++resource.transfers;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
   }
-  if (path.usages.empty()) {
-    set_rate(index, flow.cap);
-    arm();
-  } else {
-    mark_dirty(flow);
+  mark_dirty(flow);
+}
+
+double FlowFabric::bytes_left(const Flow& flow) const {
+  return std::max(0.0, flow.remaining - flow.rate * static_cast<double>((simulator_.now() - flow.updated).ps()));
+}
+
+void FlowFabric::replace(std::vector<std::pair<FootprintId, Footprint>> changed) {
+  std::erase_if(changed, [&](const auto& each) { return footprints_[each.first.index()].usages == each.second.usages; });
+  if (changed.empty()) return;
+  std::vector<std::uint32_t> moved;
+  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
+    Flow& flow = flows_[index];
+    if (flow.state != State::kMoving || flow.bytes == 0) continue;
+    const FootprintId id{flow.footprint};
+    const auto found = std::ranges::lower_bound(changed, id, {}, [](const auto& each) { return each.first; });
+    if (found == changed.end() || found->first != id) continue;
+    const Footprint& old = footprints_[flow.footprint];
+    const Bytes bytes{flow.bytes};
+    flow.latency += found->second.latency_of(bytes) - old.latency_of(bytes);
+    flow.remaining = bytes_left(flow);
+    flow.updated = simulator_.now();
+    const double gone = static_cast<double>(flow.bytes) - flow.remaining;
+    leave(index, gone);
+    for (const Usage& usage : old.usages) std::erase(resources_[usage.resource.index()].flows, index);
+    flow.before = gone;
+    moved.push_back(index);
   }
-  return TransferId{index};
+  for (auto& [id, footprint] : changed) footprints_[id.index()] = std::move(footprint);
+  for (const std::uint32_t index : moved) enter(index);
 }
 
 bool FlowFabric::is_cut(const Footprint& path) const {
@@ -137,7 +171,7 @@ void FlowFabric::leave(std::uint32_t index, double moved) {
   if (flow.bytes == 0) return;
   for (const Usage& usage : usages) {
     ResourceState& resource = resources_[usage.resource.index()];
-    resource.bytes += usage.usage * moved;
+    resource.bytes += usage.usage * (moved - flow.before);
     if (--resource.live == 0) resource.busy += simulator_.now() - resource.busy_since;
   }
   if (!usages.empty()) mark_dirty(flow);
@@ -221,7 +255,7 @@ void FlowFabric::solve() {
     for (std::size_t i = 0; i < problem_.size(); ++i) {
       Flow& flow = flows_[component_flows_[i]];
       if (problem_[i].rate == flow.rate && flow.finish != Time::max()) continue;
-      flow.remaining = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((now - flow.updated).ps()));
+      flow.remaining = bytes_left(flow);
       flow.updated = now;
       set_rate(component_flows_[i], problem_[i].rate);
     }
@@ -266,8 +300,7 @@ void FlowFabric::arm() {
 double FlowFabric::moved_bytes(TransferId transfer) const {
   const Flow& flow = flows_[transfer.index()];
   if (flow.state != State::kMoving) return static_cast<double>(flow.bytes);
-  const double left = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((simulator_.now() - flow.updated).ps()));
-  return static_cast<double>(flow.bytes) - left;
+  return static_cast<double>(flow.bytes) - bytes_left(flow);
 }
 
 void FlowFabric::cut_short(TransferId transfer) {
@@ -294,9 +327,9 @@ void FlowFabric::fail(ResourceId resource) {
   for (const std::uint32_t index : over) {
     Flow& flow = flows_[index];
     if (flow.state != State::kMoving) continue;
-    const double left = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((simulator_.now() - flow.updated).ps()));
+    const double moved = static_cast<double>(flow.bytes) - bytes_left(flow);
     heap_remove(index);
-    leave(index, static_cast<double>(flow.bytes) - left);
+    leave(index, moved);
     TransferListener& listener = *flow.listener;
     const std::uint64_t tag = flow.tag;
     ++totals_.aborted;
@@ -313,9 +346,9 @@ ResourceCounters FlowFabric::counters(ResourceId resource) const {
   for (const std::uint32_t index : state.flows) {
     const Flow& flow = flows_[index];
     if (flow.state != State::kMoving) continue;
-    const double left = std::max(0.0, flow.remaining - flow.rate * static_cast<double>((simulator_.now() - flow.updated).ps()));
+    const double moved = static_cast<double>(flow.bytes) - bytes_left(flow) - flow.before;
     for (const Usage& usage : footprints_[flow.footprint].usages) {
-      if (usage.resource == resource) counters.bytes += usage.usage * (static_cast<double>(flow.bytes) - left);
+      if (usage.resource == resource) counters.bytes += usage.usage * moved;
     }
   }
   return counters;

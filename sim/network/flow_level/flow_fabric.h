@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/fair_share.h"
@@ -30,6 +31,10 @@ class FlowFabric final : public Fabric, private EventTarget {
   [[nodiscard]] std::size_t resource_count() const override { return solver_.resource_count(); }
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return footprints_[footprint.index()]; }
+  [[nodiscard]] std::size_t footprint_count() const { return footprints_.size(); }
+  // Other resources for some footprints, ascending, with the same paths: what moves over them goes on there with what it has
+  // left.
+  void replace(std::vector<std::pair<FootprintId, Footprint>> changed);
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
@@ -57,6 +62,7 @@ class FlowFabric final : public Fabric, private EventTarget {
     double weight = 1;
     double cap = FairShareSolver::kNoCap;
     std::int64_t bytes = 0;
+    double before = 0;  // bytes that had left when it took its present path
     std::uint32_t footprint = 0;
     std::uint32_t heap_position = kNowhere;
     Duration latency;
@@ -81,7 +87,9 @@ class FlowFabric final : public Fabric, private EventTarget {
   void complete();                                // the earliest completions
   void solve();                                   // of the dirty components
   void mark_dirty(const Flow& flow);
-  void leave(std::uint32_t index, double moved);  // takes a moving flow off its resources
+  void enter(std::uint32_t index);                          // puts a moving flow on its resources
+  void leave(std::uint32_t index, double moved);            // takes it off again, after so many of its bytes
+  [[nodiscard]] double bytes_left(const Flow& flow) const;  // bytes, now
   void release(std::uint32_t index);
   [[nodiscard]] bool is_cut(const Footprint& path) const;  // it uses a resource that failed
   void deliver_later(std::uint32_t index, Duration latency);

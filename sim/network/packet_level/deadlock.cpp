@@ -62,6 +62,15 @@ bool PacketNetwork::starved(std::uint32_t link, int priority, std::int64_t block
   return wires_[link].credits && head != kNoPacket && blocks < blocks_of(packets_[head].size);
 }
 
+template <typename Visit>
+void PacketNetwork::for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const {
+  if (wires_[link].credits) {
+    inputs_[link][priority].for_each(packets_, visit);
+    return;
+  }
+  for (PacketId id = ports_[link].queues[priority].head; id != kNoPacket; id = packets_[id].next) visit(packets_[id]);
+}
+
 void PacketNetwork::look_for_deadlock() {
   if (deadlock_) return;
   std::vector<Node> blocked;
@@ -76,12 +85,11 @@ void PacketNetwork::look_for_deadlock() {
   if (blocked.empty()) return;
   std::vector<Hold> holds;
   for (const Node node : blocked) {
-    for (PacketId id = ports_[node / kPriorities].queues[node % kPriorities].head; id != kNoPacket; id = packets_[id].next) {
-      const Packet& packet = packets_[id];
-      if (!packet.ingress.valid()) continue;
+    for_each_waiting(static_cast<std::uint32_t>(node / kPriorities), node % kPriorities, [&](const Packet& packet) {
+      if (!packet.ingress.valid()) return;
       holds.push_back({node, packet.ingress.index() * kPriorities + packet.priority, packet.size,
                        blocks_of(size_over(packet.ingress, packet))});
-    }
+    });
   }
 
   std::vector<bool> stuck(ports_.size() * kPriorities, false);

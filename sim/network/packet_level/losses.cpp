@@ -43,18 +43,14 @@ void PacketNetwork::fail(LinkId id) {
   }
   port.wire_head = port.wire_tail = kNoPacket;
   for (int priority = 0; priority < kPriorities; ++priority) {
-    Queue& queue = port.queues[static_cast<std::size_t>(priority)];
-    for (PacketId packet = queue.head; packet != kNoPacket;) {
+    while ((port.waiting & priority_bit(priority)) != 0) {
+      const PacketId packet = take(link, priority);
       const Packet& p = packets_[packet];
-      const PacketId next = p.next;
       change_queue(link, priority, -p.size);
       if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
       drop(packet, link);
-      packet = next;
     }
-    queue.head = queue.tail = kNoPacket;
   }
-  port.waiting = 0;
   // From now on what its sources have goes out into nothing, so that they notice.
   const PriorityMask before = paused(id);
   port.paused = port.forced = 0;

@@ -47,6 +47,7 @@ struct Packet {
   bool marked = false;      // CE; of an acknowledgement: that of what it acknowledges
   bool last = false;        // of its message
   bool again = false;       // a retransmission
+  bool asks = false;        // for an acknowledgement
   std::uint8_t stamps = 0;  // hops of telemetry so far
 };
 static_assert(sizeof(Packet) == 64, "one cache line");

@@ -47,6 +47,8 @@ TransferId PacketFabric::post(const Transfer& transfer, TransferListener& listen
   return transport_->post(transfer, listener);
 }
 
+void PacketFabric::cut_short(TransferId transfer) { transport_->cut_short(transfer); }
+
 void PacketFabric::fail(ResourceId resource) {
   network_->fail(LinkId{resource.value()});
   transport_->routes_changed();

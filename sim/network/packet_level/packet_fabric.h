@@ -90,6 +90,7 @@ class PacketFabric final : public Fabric {
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override;
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
+  void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
   void restore(ResourceId resource) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;

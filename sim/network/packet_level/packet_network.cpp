@@ -31,6 +31,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
       counters_(topology.link_count()),
       queued_(topology.link_count(), 0) {
   bool any_credits = false;
+  std::vector<std::uint32_t> inputs(topology.device_count(), 0);
   for (std::size_t i = 0; i < wires_.size(); ++i) {
     const LinkId id = LinkId::from_index(i);
     const Link& link = topology.link(id);
@@ -43,6 +44,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
     wire.header = transmission_time(forwarding.header, spec.rate).ps();
     wire.cut_through = !forwarding.store_and_forward;
     wire.to = link.to.value();
+    wire.input = ++inputs[link.to.index()];
     wire.switch_ahead = is_fabric_switch(topology, link.to) ||
                         (topology.kind(link.to) == DeviceKind::kNic && is_fabric_switch(topology, link.from));
     wire.switch_behind = is_fabric_switch(topology, link.from);
@@ -61,6 +63,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
   // Packets are those of the fabric inside hosts too, however small the TLPs and flits are that they stand for.
   const auto largest = static_cast<std::int32_t>(settings.transport.payload.value_or(Bytes{kDefaultPayload}).count());
   credits_.resize(wires_.size());
+  inputs_.resize(wires_.size());
   for (std::size_t i = 0; i < wires_.size(); ++i) {
     const Wire& wire = wires_[i];
     if (!wire.credits) continue;
@@ -171,15 +174,32 @@ void PacketNetwork::append(std::uint32_t link, PacketId packet) {
   p.at = simulator_.now();
   p.next = kNoPacket;
   Queue& queue = port.queues[p.priority];
-  if (queue.head == kNoPacket) {
-    queue.head = packet;
-    port.waiting |= priority_bit(p.priority);
+  port.waiting |= priority_bit(p.priority);
+  if (wires_[link].credits) {
+    InputQueues& inputs = inputs_[link][p.priority];
+    inputs.push(packets_, p.ingress.valid() ? wires_[p.ingress.index()].input : 0, packet);
+    queue.head = inputs.head();
   } else {
-    packets_[queue.tail].next = packet;
+    (queue.head == kNoPacket ? queue.head : packets_[queue.tail].next) = packet;
+    queue.tail = packet;
   }
-  queue.tail = packet;
   change_queue(link, p.priority, p.size);
   if (settings_.ecn.at_enqueue) mark(link, p, queue.bytes);
+}
+
+PacketId PacketNetwork::take(std::uint32_t link, int priority) {
+  Port& port = ports_[link];
+  Queue& queue = port.queues[static_cast<std::size_t>(priority)];
+  const PacketId packet = queue.head;
+  if (wires_[link].credits) {
+    InputQueues& inputs = inputs_[link][static_cast<std::size_t>(priority)];
+    inputs.pop(packets_);
+    queue.head = inputs.head();
+  } else {
+    queue.head = packets_[packet].next;
+  }
+  if (queue.head == kNoPacket) port.waiting &= static_cast<PriorityMask>(~priority_bit(priority));
+  return packet;
 }
 
 bool PacketNetwork::prefetch(std::uint32_t link, int priority) {
@@ -256,17 +276,11 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   Port& port = ports_[link];
   const Wire& wire = wires_[link];
   Counters& counters = counters_[link];
-  Queue& queue = port.queues[static_cast<std::size_t>(priority)];
-  const PacketId packet = queue.head;
+  const PacketId packet = take(link, priority);
   Packet& p = packets_[packet];
-  queue.head = p.next;
-  if (queue.head == kNoPacket) {
-    queue.tail = kNoPacket;
-    port.waiting &= static_cast<PriorityMask>(~priority_bit(priority));
-  }
   const Time now = simulator_.now();
   counters.wait_ps += static_cast<double>((now - p.at).ps());
-  if (!settings_.ecn.at_enqueue) mark(link, p, queue.bytes);
+  if (!settings_.ecn.at_enqueue) mark(link, p, port.queues[static_cast<std::size_t>(priority)].bytes);
   if (stamps_ && wire.switch_behind && p.kind == PacketKind::kData && p.stamps < kMaxTelemetryHops) {
     const std::size_t at = packet * kMaxTelemetryHops + p.stamps++;
     if (telemetry_.size() <= at) telemetry_.resize(packets_.capacity() * kMaxTelemetryHops);
@@ -458,6 +472,14 @@ PortCounters PacketNetwork::counters(LinkId link) const {
   out.peak_ingress_bytes = buffers_.peak_ingress_bytes(link);
   out.marks = counted.marks;
   out.drops = counted.drops;
+  if (const Port& port = ports_[link.index()]; port.busy && port.free_at.ps() > now) {
+    // What of the packet in transmission has not left yet.
+    const std::int64_t left = port.free_at.ps() - now;
+    const auto bits = static_cast<Int128>(left) * static_cast<Int128>(wires_[link.index()].rate);
+    const auto bytes = static_cast<std::int64_t>((bits + kBitPicoseconds - 1) / kBitPicoseconds);
+    out.bytes -= std::min<std::int64_t>(bytes, port.release_size);
+    out.busy -= Duration::from_ps(left);
+  }
   out.paused = Duration::from_ps(counted.paused + (paused(link) != 0 ? now - counted.paused_since : 0));
   return out;
 }

@@ -19,6 +19,7 @@
 #include "sim/core/random.h"
 #include "sim/core/simulator.h"
 #include "sim/network/packet_level/buffers.h"
+#include "sim/network/packet_level/input_queues.h"
 #include "sim/network/packet_level/packet.h"
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/packet_level/settings.h"
@@ -86,9 +87,9 @@ class PacketNetwork final : private EventTarget {
   enum class EventKind : std::uint8_t { kPortFree, kArrival, kLate, kPause, kForced, kCredit, kDeadlockCheck };
 
   struct Queue {
-    PacketId head = kNoPacket;
-    PacketId tail = kNoPacket;
-    std::int64_t bytes = 0;  // the packet in transmission included
+    PacketId head = kNoPacket;  // the next to go
+    PacketId tail = kNoPacket;  // where the link has no credits
+    std::int64_t bytes = 0;     // the packet in transmission included
   };
   // One direction of a link with the queues in front of it.
   struct Port {
@@ -121,6 +122,7 @@ class PacketNetwork final : private EventTarget {
     std::int64_t forward = 0;  // ps: the far device's own latency, where it passes packets on
     std::int64_t header = 0;   // ps to take in what cut-through needs
     std::uint32_t to = 0;
+    std::uint32_t input = 0;  // its number among those of the far device, which is 0 itself
     std::int32_t full_payload = 0;
     std::int32_t full_size = 0;
     bool cut_through = false;   // at the far device
@@ -164,6 +166,11 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] std::int32_t size_over(LinkId link, const Packet& packet) const;
   void check_for_deadlock();
   void append(std::uint32_t link, PacketId packet);
+  // The head of a queue that is not empty, out of it.
+  PacketId take(std::uint32_t link, int priority);
+  // In no order that matters.
+  template <typename Visit>
+  void for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const;
   bool prefetch(std::uint32_t link, int priority);
   void start(std::uint32_t link, int priority);
   void put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end);
@@ -198,8 +205,9 @@ class PacketNetwork final : private EventTarget {
   std::vector<Counters> counters_;
   std::vector<std::int64_t> queued_;
   std::vector<Credits> credits_;
-  std::vector<std::array<double, kPriorities>> deficits_;  // where the scheduler needs them
-  std::array<double, kPriorities> shares_{};               // weights, the least one 1
+  std::vector<std::array<InputQueues, kPriorities>> inputs_;  // of links with credits: what waits behind Queue::head
+  std::vector<std::array<double, kPriorities>> deficits_;     // where the scheduler needs them
+  std::array<double, kPriorities> shares_{};                  // weights, the least one 1
   std::vector<std::optional<RandomStream>> random_;
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
   bool stamps_ = false;

@@ -310,7 +310,8 @@ void Transport::on_event(std::uint64_t payload) {
       if (!messages_[index].delivered) tell_delivered(index);
       break;
     case EventKind::kLost:
-      if (messages_[index].in_use && !messages_[index].delivered) abort(index);
+      ++messages_[index].missing;
+      complete(index);
       break;
     case EventKind::kTimeout:
       timeout(index);

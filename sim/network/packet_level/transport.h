@@ -3,7 +3,8 @@
 //
 // A NIC serves its queue pairs round robin, those that may send now: neither paced, nor at their window, nor paused.
 //
-// Model: a receiver takes packets at line rate and answers at once; windows and rates count bytes as on the first link of the
+// Model: a receiver takes packets at line rate and answers at once; a packet asks for its acknowledgement where the window lets
+// no other follow and the receiver would wait for more; windows and rates count bytes as on the first link of the
 // fabric that the queue pair uses. An ACK stands for all packets below its number. Free acknowledgements and notifications take
 // the propagation of the way back. A queue pair gives up after seven timeouts in a row (InfiniBand's retry count).
 // Where packets find their way one by one (spray, adaptive) the receiver takes them in any order under go-back-N too: only what
@@ -37,6 +38,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   TransferId post(const Transfer& transfer, TransferListener& listener);
   // Its queue pair's number, made if need be.
   std::uint32_t queue_pair(FootprintId flow);
+  // The message ends with the packet that is sent next. What of it is lost does not abort it.
+  void cut_short(TransferId transfer);
   void inject_cnp(FootprintId flow, Time at);
   void routes_changed();
 
@@ -75,6 +78,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     std::int64_t first = 0;  // packet number within the queue pair
     std::int64_t count = 0;
     std::int64_t arrived = 0;  // packets accepted
+    std::int64_t missing = 0;  // lost for good
     Time ready;                // the NIC may send from then on
     Duration extra_latency;
     double rate_cap = 0;             // payload bytes per picosecond; 0: none
@@ -85,6 +89,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     std::uint32_t next = kNone;      // in its queue pair, or in the free list
     std::uint8_t priority = 0;
     bool in_use = false;
+    bool cut = false;        // ended before all of it was sent
     bool left = false;       // all its packets have left their source once
     bool sent = false;       // its sender has told its poster
     bool delivered = false;  // so has its receiver
@@ -157,6 +162,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   // Number of the packet sent next: one that is lost, or the first that was never sent.
   [[nodiscard]] static std::int64_t next_packet(const QueuePair& pair);
   [[nodiscard]] std::uint32_t message_of(const QueuePair& pair, std::int64_t sequence) const;
+  // Bytes that may be under way before the next packet is sent.
+  [[nodiscard]] static std::int64_t window_room(const QueuePair& pair);
   // When the queue pair may send its next packet; Time::max(): something else must happen first.
   Time may_send(QueuePair& pair);
   void offer(std::uint32_t flow);
@@ -168,6 +175,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
 
   void receive_data(PacketId packet);
   void accept(const Packet& packet);
+  void complete(std::uint32_t message);
+  void cut_message(std::uint32_t message);
   void answer(PacketId packet, PacketKind kind, std::int64_t sequence, std::int32_t sack);
   void notify(const Packet& packet);
   void send_control(PacketId packet, AckMode mode, std::int32_t size);

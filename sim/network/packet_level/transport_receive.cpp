@@ -57,7 +57,7 @@ void Transport::receive_data(PacketId id) {
   }
   pair.nak_sent = false;
   ++pair.unacked;
-  const bool due = pair.unacked >= settings_.transport.ack_every || packet.last || sack != kNoSack || !is_new;
+  const bool due = pair.unacked >= settings_.transport.ack_every || packet.last || packet.asks || sack != kNoSack || !is_new;
   if (pair.acks && due) {
     pair.unacked = 0;
     answer(id, PacketKind::kAck, pair.expected, sack);
@@ -70,12 +70,20 @@ void Transport::receive_data(PacketId id) {
 void Transport::accept(const Packet& packet) {
   QueuePair& pair = *pairs_[packet.flow];
   pair.counters.delivered_wire_bytes += packet.size;
-  Message& message = messages_[packet.message];
-  if (++message.arrived < message.count || message.delivered) return;  // delivered: given up before it all came
-  if (message.extra_latency > Duration{}) {
-    schedule(simulator_.now() + message.extra_latency, EventKind::kDeliver, packet.message);
+  ++messages_[packet.message].arrived;
+  complete(packet.message);
+}
+
+// Once all packets of a message have arrived or are lost for good. A loss that nobody repairs ends it.
+void Transport::complete(std::uint32_t index) {
+  const Message& message = messages_[index];
+  if (message.arrived + message.missing < message.count || message.delivered) return;  // delivered: given up before
+  if (message.missing > 0 && !message.cut) {
+    abort(index);
+  } else if (message.extra_latency > Duration{}) {
+    schedule(simulator_.now() + message.extra_latency, EventKind::kDeliver, index);
   } else {
-    tell_delivered(packet.message);
+    tell_delivered(index);
   }
 }
 
@@ -268,7 +276,6 @@ void Transport::give_up(std::uint32_t flow) {
   pair.next = pair.acked = pair.most_sent = pair.end;
 }
 
-// A loss that nobody repairs ends the message.
 void Transport::lost(const Packet& packet) {
   if (packet.kind != PacketKind::kData) return;
   if (pairs_[packet.flow]->acks && settings_.transport.reliability != Reliability::kNone) return;

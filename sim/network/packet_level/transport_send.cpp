@@ -19,19 +19,21 @@ std::uint32_t Transport::message_of(const QueuePair& pair, std::int64_t sequence
   return index;
 }
 
+// A fixed window holds whole packets; one that a control law moves lets the packet through that crosses it, so that it is used
+// up. One packet may always be on the way.
+std::int64_t Transport::window_room(const QueuePair& pair) {
+  std::int64_t room = std::numeric_limits<std::int64_t>::max();
+  if (pair.window > 0) room = pair.window - pair.full_size + 1;
+  if (pair.congestion != nullptr) room = std::min(room, pair.congestion->window().count());
+  return std::max<std::int64_t>(room, 1);
+}
+
 Time Transport::may_send(QueuePair& pair) {
   const Time now = simulator_.now();
   const bool again = pair.selective != nullptr && pair.selective->peek_lost().has_value();
   if (pair.dead || (!again && pair.next == pair.end)) return Time::max();
-  // A fixed window holds whole packets; one that a control law moves lets the packet through that crosses it, so that it is
-  // used up. One packet may always be on the way.
-  std::int64_t room = std::numeric_limits<std::int64_t>::max();
-  if (pair.window > 0) room = pair.window - pair.full_size + 1;
-  if (pair.congestion != nullptr) {
-    pair.congestion->advance(now);
-    room = std::min(room, pair.congestion->window().count());
-  }
-  if (!again && pair.outstanding > 0 && pair.outstanding >= room) return Time::max();
+  if (pair.congestion != nullptr) pair.congestion->advance(now);
+  if (!again && pair.outstanding >= window_room(pair)) return Time::max();
   Time at = next_send(pair);
   if (!again) at = std::max(at, messages_[pair.sending].ready);
   if (at <= now) return now;
@@ -101,6 +103,9 @@ PacketId Transport::pull(LinkId link, int priority) {
       pair.most_sent = std::max(pair.most_sent, ++pair.next);
       if (pair.acks && (pair.outstanding += counted) == counted) pair.deadline = simulator_.now() + settings_.transport.timeout;
     }
+    // A receiver that waits for more packets than the window holds would wait for ever.
+    const std::int64_t every = settings_.transport.ack_every;
+    packet.asks = pair.acks && every > 1 && pair.next - pair.acked < every && pair.outstanding >= window_room(pair);
     pace(pair, counted, packet.payload, messages_[packet.message].rate_cap);
     if (packet.last && !again) pair.sending = messages_[packet.message].next;
     if (pair.acks) arm_timeout(flow);
@@ -133,6 +138,36 @@ void Transport::pace(QueuePair& pair, std::int32_t size, std::int32_t payload, d
   const Duration gap = due - pair.paced_from;
   pair.paced_from = pair.paced_size > 0 && due > Time{} && due + gap > now ? due : now;
   pair.paced_size = size;
+}
+
+void Transport::cut_short(TransferId transfer) {
+  const std::uint32_t index = transfer.value();
+  if (!messages_[index].in_use || messages_[index].delivered) return;
+  messages_[index].cut = true;
+  if (messages_[index].flow != kNone) {
+    cut_message(index);
+    return;
+  }
+  WEFT_CHECK(messages_[index].parts_left > 0);  // no group's
+  for (std::uint32_t part = 0; part < messages_.size(); ++part) {
+    if (messages_[part].in_use && messages_[part].parent == index) cut_message(part);
+  }
+}
+
+// One packet more: the receiver sees by it that the message has ended, and answers it at once.
+void Transport::cut_message(std::uint32_t index) {
+  Message& message = messages_[index];
+  QueuePair& pair = *pairs_[message.flow];
+  message.cut = true;
+  const std::int64_t sent = std::max(pair.next, pair.most_sent) - message.first;
+  const std::int64_t count = std::max<std::int64_t>(sent, 0) + 1;
+  if (count >= message.count) return;
+  const std::int64_t less = message.count - count;
+  message.count = count;
+  message.bytes = count * pair.payload;
+  for (std::uint32_t later = message.next; later != kNone; later = messages_[later].next) messages_[later].first -= less;
+  pair.end -= less;
+  offer(message.flow);
 }
 
 LinkId Transport::route(const Packet& packet, DeviceId device) {

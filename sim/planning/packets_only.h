@@ -1,0 +1,20 @@
+// What a cluster or a workload states that only packets heed: flow fidelity owes a word about it, lest its shares be taken for
+// what pauses, marks or windows would make of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/network/cluster.h"
+#include "sim/workloads/workload.h"
+
+namespace weft::plan {
+
+// Key paths, as "fabric.pfc"; sections with `enabled: false` are none.
+[[nodiscard]] std::vector<std::string> packets_only(const net::Cluster& cluster);
+[[nodiscard]] std::vector<std::string> packets_only(const net::Cluster& cluster, const work::Workload& workload);
+
+// The warning; empty where nothing is ignored.
+[[nodiscard]] std::string ignored_note(const std::vector<std::string>& keys);
+
+}  // namespace weft::plan
