@@ -54,7 +54,10 @@ std::string description_of(const Kernel& kernel) {
 Bytes bytes_of(const Kernel& kernel) {
   if (kernel.bytes > 0) return Bytes{std::llround(kernel.bytes)};
   if (kernel.elements > 0) return Bytes{std::llround(2 * kernel.elements)};
-  return Bytes{2 * kernel.batch * (kernel.m * kernel.k + kernel.k * kernel.n + kernel.m * kernel.n)};
+  const auto m = static_cast<double>(kernel.m);
+  const auto n = static_cast<double>(kernel.n);
+  const auto k = static_cast<double>(kernel.k);
+  return Bytes{std::llround(std::min(2 * static_cast<double>(kernel.batch) * (m * k + k * n + m * n), 9e18))};
 }
 
 Sample sample_of(const KernelLog& log, const KernelRow& row) {

@@ -5,7 +5,7 @@ namespace weft::plan {
 
 const std::vector<ModelText>& kernel_texts() {
   static const std::vector<ModelText> texts{
-      {.names = {"kernels", "gemm", "attention", "kernel_times"},
+      {.names = {"kernels", "kernel_times", "gemm"},
        .title = "how long a kernel takes alone on a GPU: one rule for each class",
        .assumes =
            "GEMM: waves of tiles over the SMs, each tile at its SM's share of the peak times an efficiency, small tiles less, "
@@ -24,7 +24,7 @@ const std::vector<ModelText>& kernel_texts() {
             "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
        .sources = {"workload-models §4 (rooflines, tiles, data sheets)", "training-step-notes §3, §4 (kernels of real steps)"},
        .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h", "planning/calibrate_kernels.h"}},
-      {.names = {"contention", "overlap"},
+      {.names = {"contention"},
        .title = "compute and communication at the same time on one GPU",
        .assumes =
            "A kernel that starts while a collective is resident takes its class's factor longer, in proportion to the SMs "
@@ -35,7 +35,7 @@ const std::vector<ModelText>& kernel_texts() {
            {"contention: factors depend on the class of a kernel only, not on its size or on the collective's traffic"},
        .sources = {"training-step-notes §6"},
        .files = {"workloads/kernels/contention.h"}},
-      {.names = {"clock", "power"},
+      {.names = {"clock", "clocks"},
        .title = "clocks that fall when GPUs are kept busy with matrix products",
        .assumes =
            "GEMMs and attention slow down with their share of the step beyond a free one, and with the share of the step "

@@ -69,11 +69,13 @@ TEST(KernelLogTest, ReadsGapsAndClocks) {
 TEST(KernelLogTest, TellsWhereAndWhatIsWrong) {
   EXPECT_THAT(error_in(R"({"kind": "gem", "m": 1})"), HasSubstr("k.jsonl:2:1: error: kind: nothing is known of 'gem'"));
   EXPECT_THAT(error_in(R"({"kind": "gem", "m": 1})"), HasSubstr("did you mean 'gemm'?"));
-  EXPECT_THAT(error_in(R"({"kind": "gemm", "m": 1, "n": 2})"), HasSubstr("expected m, n and k"));
+  EXPECT_THAT(error_in(R"({"kind": "gemm", "m": 1, "n": 2})"), HasSubstr("expected m, n and k from 1"));
   EXPECT_THAT(error_in(R"({"kind": "copy", "us": 2})"), HasSubstr("expected elements or bytes"));
   EXPECT_THAT(error_in(R"({"kind": "copy", "bytes": -2})"), HasSubstr("bytes: expected a number from 0, got -2"));
   EXPECT_THAT(error_in(R"({"kind": "copy", "bytes": "2"})"), HasSubstr("bytes: expected a number from 0, got \"2\""));
-  EXPECT_THAT(error_in(R"({"kind": "gemm", "m": 1.5, "n": 2, "k": 2})"), HasSubstr("m: expected a whole number, got 1.5"));
+  EXPECT_THAT(error_in(R"({"kind": "gemm", "m": 1.5, "n": 2, "k": 2})"),
+              HasSubstr("m: expected a whole number of at most 10000000, got 1.5"));
+  EXPECT_THAT(error_in(R"({"kind": "gemm", "m": 1e8, "n": 2, "k": 2})"), HasSubstr("m: expected a whole number of at most"));
   EXPECT_THAT(error_in(R"({"kind": "copy", "byte": 2, "bytes": 2})"), HasSubstr("unknown key 'byte'"));
   EXPECT_THAT(error_in(R"({"kind": "copy", "bytes": 2, "causal": 1})"), HasSubstr("causal: expected true or false, got 1"));
   EXPECT_THAT(error_in(R"({"kind": "clock", "slowdown": 1})"), HasSubstr("compute_share: missing"));

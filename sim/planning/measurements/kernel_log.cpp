@@ -20,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kMaxNumber = 1e18;
+constexpr double kMaxDimension = 1e7;  // products of four fit
 
 // One line: every member is read or refused.
 class LineObject {
@@ -47,7 +48,8 @@ class LineObject {
   std::int64_t whole(const char* key, std::int64_t otherwise) {
     const auto value = number(key);
     if (!value) return otherwise;
-    if (*value != std::floor(*value)) fail(fmt::format("{}: expected a whole number, got {}", key, *value));
+    if (*value != std::floor(*value) || *value > kMaxDimension)
+      fail(fmt::format("{}: expected a whole number of at most {:.0f}, got {}", key, kMaxDimension, *value));
     return static_cast<std::int64_t>(*value);
   }
   bool flag(const char* key, bool otherwise) {
@@ -116,8 +118,9 @@ KernelRow kernel_row(LineObject& line) {
   kernel.bytes = line.number("bytes").value_or(0);
   const bool by_shape =
       work::class_of(kernel.kind) == work::KernelClass::kGemm || work::class_of(kernel.kind) == work::KernelClass::kAttention;
-  if (by_shape ? kernel.m * kernel.n * kernel.k == 0 : kernel.elements + kernel.bytes <= 0) {
-    line.fail(by_shape ? "expected m, n and k" : "expected elements or bytes");
+  const bool has_shape = kernel.m > 0 && kernel.n > 0 && kernel.k > 0 && kernel.batch > 0;
+  if (by_shape ? !has_shape : kernel.elements + kernel.bytes <= 0) {
+    line.fail(by_shape ? "expected m, n and k from 1" : "expected elements or bytes");
   }
   row.us = line.number("us");
   row.beside_us = line.number("beside_us");

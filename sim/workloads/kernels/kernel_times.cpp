@@ -124,10 +124,10 @@ double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
       best = std::min(best, seconds);
     }
   }
-  const double elements = static_cast<double>(kernel.batch) * (static_cast<double>(kernel.m) * static_cast<double>(kernel.k) +
-                                                               static_cast<double>(kernel.k) * static_cast<double>(kernel.n)) +
-                          outputs;
-  const double bytes = kernel.bytes > 0 ? kernel.bytes : elements * operand_bytes(kernel.precision);
+  const double inputs =
+      static_cast<double>(kernel.batch) * static_cast<double>(kernel.m + kernel.n) * static_cast<double>(kernel.k);
+  const double width = operand_bytes(kernel.precision);
+  const double bytes = kernel.bytes > 0 ? kernel.bytes : inputs * width + outputs * std::max(width, kOutputBytes);
   return costs.fixed.seconds() + std::max(best, bytes / bandwidth);
 }
 

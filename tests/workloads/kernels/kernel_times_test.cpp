@@ -67,6 +67,12 @@ TEST(GemmTimesTest, SkinnyOnesReadTheirWeightsAtTheMemorysRate) {
   EXPECT_NEAR(us(times_of("h200_sxm"), gemm(1, 8192, 8192)), 2.0 * (8192.0 * 8192 + 2 * 8192) / 2.4e12 * 1e6, 1e-5);
 }
 
+TEST(GemmTimesTest, SkinnyOnesOfFp8ReadHalfAsMuchAndWriteBf16) {
+  Kernel kernel = gemm(1, 8192, 8192);
+  kernel.precision = Precision::kFp8;
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), (8192.0 * 8192 + 8192 + 2 * 8192) / 2.4e12 * 1e6, 1e-5);
+}
+
 TEST(GemmTimesTest, Fp8RunsAtItsOwnPeakWhereThereIsOne) {
   Kernel kernel = gemm(8192, 8192, 8192);
   const double h100_bf16 = us(times_of("h100_sxm"), kernel);
