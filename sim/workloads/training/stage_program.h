@@ -36,7 +36,7 @@ class StageProgram {
   [[nodiscard]] std::optional<Message> input_of(const PipelineOp& op) const;
   [[nodiscard]] std::optional<Message> output_of(const PipelineOp& op) const;
   [[nodiscard]] std::vector<PipelineOp> order() const;
-  [[nodiscard]] bool posts_early() const;
+  [[nodiscard]] bool is_plain() const;
 
   void receive(std::size_t index);
   void run(const PipelineOp& op);
