@@ -17,5 +17,6 @@ namespace weft::plan {
 // Kernels of a GPU.
 [[nodiscard]] const std::vector<ModelText>& kernel_texts();
 [[nodiscard]] const std::vector<ModelText>& transformer_texts();
+[[nodiscard]] const std::vector<ModelText>& training_texts();
 
 }  // namespace weft::plan
