@@ -19,5 +19,6 @@ namespace weft::plan {
 [[nodiscard]] const std::vector<ModelText>& transformer_texts();
 // How programs are run.
 [[nodiscard]] const std::vector<ModelText>& replay_texts();
+[[nodiscard]] const std::vector<ModelText>& training_texts();
 
 }  // namespace weft::plan

@@ -69,7 +69,7 @@ std::vector<Rank> group_of(const RankGrid& grid, const ParallelPlan& plan, Group
 
 }  // namespace
 
-GroupSlots::GroupSlots(const ParallelPlan& plan, bool tied_embedding) {
+GroupSlots::GroupSlots(const ParallelPlan& plan, bool shared_embedding) {
   const auto set = [&](GroupSlot slot, int size) { sizes_[static_cast<std::size_t>(slot)] = size; };
   const int shard = shard_ranks(plan);
   set(GroupSlot::kTensor, plan.tensor);
@@ -80,7 +80,7 @@ GroupSlots::GroupSlots(const ParallelPlan& plan, bool tied_embedding) {
   set(GroupSlot::kExpertTensor, plan.expert_tensor_size());
   set(GroupSlot::kExpertData, plan.expert_data());
   set(GroupSlot::kModel, norm_spans_world(plan) ? plan.world() : plan.tensor * plan.pipeline);
-  set(GroupSlot::kEmbedding, tied_embedding && plan.pipeline > 1 ? 2 : 1);
+  set(GroupSlot::kEmbedding, shared_embedding && plan.pipeline > 1 ? 2 : 1);
 }
 
 std::uint16_t GroupSlots::index(GroupSlot slot) const {

@@ -32,7 +32,8 @@ inline constexpr std::uint16_t kNextStage = 1;
 // Sizes of a rank's groups and the indices of those that have more than one member.
 class GroupSlots {
  public:
-  GroupSlots(const ParallelPlan& plan, bool tied_embedding);
+  // `shared_embedding`: the first and the last stage hold copies of one table.
+  GroupSlots(const ParallelPlan& plan, bool shared_embedding);
 
   [[nodiscard]] int size(GroupSlot slot) const { return sizes_[static_cast<std::size_t>(slot)]; }
   [[nodiscard]] bool has(GroupSlot slot) const { return size(slot) > 1; }

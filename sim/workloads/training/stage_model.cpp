@@ -45,33 +45,34 @@ std::int64_t adapter(const TrainingSetup& setup, std::string_view target, std::i
 
 }  // namespace
 
-std::vector<std::int64_t> layers_by_position(const TransformerModel& model, const ParallelPlan& plan, int positions) {
+std::vector<std::int64_t> layers_by_position(const TransformerModel& model, const ParallelPlan& plan,
+                                             const PipelineShape& shape, const PipelineSchedule* schedule) {
   const std::vector<std::int64_t> stages = layers_by_stage(model, plan);
   const int p = plan.pipeline;
+  const int positions = schedule == nullptr ? 1 : schedule->place(shape, 0, 0).positions;
   if (positions == p) return stages;
   WEFT_CHECK(positions % p == 0);
   const int v = positions / p;
+  const int head_stage = schedule->stage_at(shape, positions - 1, 0);
   std::vector<std::int64_t> layers(static_cast<std::size_t>(positions));
   for (int position = 0; position < positions; ++position) {
-    const int stage = position % p;
+    const int stage = schedule->stage_at(shape, position, 0);
     const int chunk = position / p;
     const std::int64_t all = stages[static_cast<std::size_t>(stage)];
     const std::int64_t rest = all % v;
-    const bool gets_one = stage == p - 1 ? chunk < rest : chunk >= v - rest;
+    const bool gets_one = stage == head_stage && stage != 0 ? chunk < rest : chunk >= v - rest;
     layers[static_cast<std::size_t>(position)] = all / v + (gets_one ? 1 : 0);
   }
   return layers;
 }
 
 StageModel stage_model(const TrainingSetup& setup, const PipelineSchedule* schedule, int stage) {
-  const PipelineShape shape{.stages = setup.plan.pipeline,
-                            .microbatches = static_cast<int>(setup.batch.microbatches(setup.plan)),
-                            .virtual_stages = setup.plan.virtual_stages};
+  const PipelineShape shape = pipeline_shape(setup.plan, setup.batch);
+  const std::vector<std::int64_t> layers = layers_by_position(setup.model, setup.plan, shape, schedule);
   const int chunks = schedule == nullptr ? 1 : schedule->chunks(shape);
   StageModel result{.stage = stage, .chunks = {}};
   for (int c = 0; c < chunks; ++c) {
     const ChunkPlace place = schedule == nullptr ? ChunkPlace{} : schedule->place(shape, stage, c);
-    const std::vector<std::int64_t> layers = layers_by_position(setup.model, setup.plan, place.positions);
     StageChunk chunk{.position = place.position, .positions = place.positions};
     for (int i = 0; i < place.position; ++i) chunk.first += layers[static_cast<std::size_t>(i)];
     chunk.last = chunk.first + layers[static_cast<std::size_t>(place.position)];
@@ -122,25 +123,35 @@ std::vector<ParameterTensor> layer_tensors(const TrainingSetup& setup, std::int6
   return tensors;
 }
 
-std::vector<ParameterTensor> chunk_tensors(const TrainingSetup& setup, const StageChunk& chunk, bool replicated_vocabulary) {
+std::vector<std::vector<ParameterTensor>> stage_tensors(const TrainingSetup& setup, const StageModel& stage,
+                                                        bool replicated_vocabulary) {
   const TransformerModel& model = setup.model;
   const std::int64_t t = replicated_vocabulary ? 1 : setup.plan.tensor;
   const std::int64_t vocab = replicated_vocabulary ? model.vocab : padded_vocab(model.vocab, setup.plan.tensor);
   const bool lora = setup.lora.rank > 0;
-  std::vector<ParameterTensor> tensors;
-  const auto add = [&](TensorKind kind, std::int64_t held) {
-    if (held > 0) tensors.push_back({.kind = kind, .layer = -1, .held = held, .trainable = lora ? 0 : held});
-  };
-  if (chunk.has_embedding) add(TensorKind::kEmbedding, (vocab + model.learned_positions) * model.hidden / t);
-  for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
-    for (const ParameterTensor& tensor : layer_tensors(setup, layer)) tensors.push_back(tensor);
-  }
-  if (chunk.has_head) {
+  std::vector<std::vector<ParameterTensor>> chunks;
+  for (const StageChunk& chunk : stage.chunks) {
+    std::vector<ParameterTensor>& tensors = chunks.emplace_back();
+    const auto add = [&](TensorKind kind, std::int64_t held) {
+      if (held > 0) tensors.push_back({.kind = kind, .layer = -1, .held = held, .trainable = lora ? 0 : held});
+    };
+    if (chunk.has_embedding) add(TensorKind::kEmbedding, (vocab + model.learned_positions) * model.hidden / t);
+    for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
+      for (const ParameterTensor& tensor : layer_tensors(setup, layer)) tensors.push_back(tensor);
+    }
+    if (!chunk.has_head) continue;
     add(TensorKind::kFinalNorm, final_norm_parameters(model));
     // A tied head is the embedding; where that lies on another stage, a copy.
-    if (!model.tied_embedding || !chunk.has_embedding) add(TensorKind::kHead, vocab * model.hidden / t);
+    if (!model.tied_embedding || !stage.has_embedding()) add(TensorKind::kHead, vocab * model.hidden / t);
   }
-  return tensors;
+  return chunks;
+}
+
+bool StageModel::has_embedding() const {
+  return std::any_of(chunks.begin(), chunks.end(), [](const StageChunk& chunk) { return chunk.has_embedding; });
+}
+bool StageModel::has_head() const {
+  return std::any_of(chunks.begin(), chunks.end(), [](const StageChunk& chunk) { return chunk.has_head; });
 }
 
 StageParameters count(const std::vector<ParameterTensor>& tensors, bool trainable) {

@@ -53,19 +53,22 @@ struct StageChunk {
 struct StageModel {
   int stage = 0;
   std::vector<StageChunk> chunks;
+
+  [[nodiscard]] bool has_embedding() const;
+  [[nodiscard]] bool has_head() const;
 };
 
 // Layers at each of a schedule's positions: an even share per stage, or as the plan says for the first and the last one.
 // A stage's remainder goes to its later chunks, on the last stage to its earlier ones: away from embedding and head.
-[[nodiscard]] std::vector<std::int64_t> layers_by_position(const TransformerModel& model, const ParallelPlan& plan,
-                                                           int positions);
 // `schedule` may be null for a pipeline of one stage.
+[[nodiscard]] std::vector<std::int64_t> layers_by_position(const TransformerModel& model, const ParallelPlan& plan,
+                                                           const PipelineShape& shape, const PipelineSchedule* schedule);
 [[nodiscard]] StageModel stage_model(const TrainingSetup& setup, const PipelineSchedule* schedule, int stage);
 
 // In order of registration. `replicated_vocabulary`: every tensor rank holds the whole embedding and head.
 [[nodiscard]] std::vector<ParameterTensor> layer_tensors(const TrainingSetup& setup, std::int64_t layer);
-[[nodiscard]] std::vector<ParameterTensor> chunk_tensors(const TrainingSetup& setup, const StageChunk& chunk,
-                                                         bool replicated_vocabulary);
+[[nodiscard]] std::vector<std::vector<ParameterTensor>> stage_tensors(const TrainingSetup& setup, const StageModel& stage,
+                                                                      bool replicated_vocabulary);  // by chunk
 // Elements of them, `trainable` or held.
 [[nodiscard]] StageParameters count(const std::vector<ParameterTensor>& tensors, bool trainable);
 

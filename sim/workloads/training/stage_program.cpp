@@ -12,12 +12,6 @@ SyncedModel synced(int stage, bool eager, const std::vector<std::vector<Paramete
   return {.stage = stage, .eager = eager, .chunks = tensors};
 }
 
-std::vector<std::vector<ParameterTensor>> tensors_of(const TrainingSetup& setup, const StageModel& model, bool replicated) {
-  std::vector<std::vector<ParameterTensor>> chunks;
-  for (const StageChunk& chunk : model.chunks) chunks.push_back(chunk_tensors(setup, chunk, replicated));
-  return chunks;
-}
-
 }  // namespace
 
 StageProgram::StageProgram(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups,
@@ -27,7 +21,7 @@ StageProgram::StageProgram(const TrainingSetup& setup, const KernelTimes& times,
       schedule_{schedule},
       shape_{pipeline_shape(setup.plan, setup.batch)},
       model_{stage_model(setup, schedule, stage)},
-      tensors_{tensors_of(setup, model_, operators.replicates_vocabulary())},
+      tensors_{stage_tensors(setup, model_, operators.replicates_vocabulary())},
       emit_{setup, times, groups},
       gradients_{make_gradient_sync(setup, groups, synced(stage, operators.is_eager(), tensors_))},
       order_{order()},
@@ -47,9 +41,9 @@ std::vector<PipelineOp> StageProgram::order() const {
   return order;
 }
 
-// Schedules that alternate one chunk's passes wait for each message; others have more to do meanwhile.
-bool StageProgram::posts_early() const {
-  return setup_.plan.overlap_p2p && schedule_ != nullptr && (model_.chunks.size() > 1 || schedule_->splits_backward());
+// GPipe and 1F1B: nothing else can be done while a message is under way.
+bool StageProgram::is_plain() const {
+  return schedule_ == nullptr || (model_.chunks.size() == 1 && !schedule_->splits_backward());
 }
 
 std::optional<StageProgram::Neighbour> StageProgram::neighbour(int chunk, int step) const {
@@ -98,7 +92,7 @@ void StageProgram::receive(std::size_t index) {
 
 RankProgram StageProgram::write() {
   gradients_->begin_step(emit_);
-  const bool early = posts_early();
+  const bool early = setup_.plan.overlap_p2p && !is_plain();
   std::optional<Message> sent;
   OpIndex send = kNoOp;
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -106,7 +100,7 @@ RankProgram StageProgram::write() {
     receive(early ? i + 1 : i);
     emit_.join(received_[i]);
     const auto input = input_of(op);
-    if (!early && sent && input && sent->peer == input->peer) emit_.join(send);
+    if (is_plain() && sent && input && sent->peer == input->peer) emit_.join(send);
     run(op);
     sent = output_of(op);
     if (sent) {
@@ -200,15 +194,9 @@ std::vector<ParameterTensor> StageProgram::all_tensors() const {
 void StageProgram::finish() {
   emit_.set_microbatch(-1);
   emit_.set_layer(-1);
-  bool has_head = false;
-  bool has_embedding = false;
-  for (const StageChunk& chunk : model_.chunks) {
-    has_head = has_head || chunk.has_head;
-    has_embedding = has_embedding || chunk.has_embedding;
-  }
-  if (has_head) operators_.after_microbatches(emit_);
+  if (model_.has_head()) operators_.after_microbatches(emit_);
   gradients_->before_optimizer(emit_);
-  if (emit_.groups().has(GroupSlot::kEmbedding) && (has_head || has_embedding)) {
+  if (emit_.groups().has(GroupSlot::kEmbedding) && (model_.has_head() || model_.has_embedding())) {
     // Both ends of the pipeline hold the table, and both have a gradient of it.
     for (const ParameterTensor& tensor : all_tensors()) {
       if (tensor.kind != TensorKind::kEmbedding && tensor.kind != TensorKind::kHead) continue;

@@ -1,9 +1,11 @@
 // The step of one pipeline stage: walks the schedule's order and writes forward and backward passes, messages between stages,
 // gradient synchronisation and the optimizer (workload-models §2.10).
 //
-// Model: a receive is posted when the operation before it has been issued and its compute has ended. Without overlap, a send
-// and a receive to and from the same stage that follow each other travel together, as frameworks batch them, and compute waits
-// for both. Model: the two copies of a stage that DualPipe holds on two ranks do not exchange their gradients.
+// Model: a receive is posted when the operation before it has ended; of schedules with several chunks or split backward passes,
+// with overlap_p2p, one operation earlier. Of GPipe and 1F1B, a send and a receive to and from the same stage that follow each
+// other travel together, as frameworks batch them, and compute waits for both.
+//
+// Model: the two copies of a stage that DualPipe holds on two ranks do not exchange their gradients.
 #pragma once
 
 #include <optional>
@@ -36,7 +38,7 @@ class StageProgram {
   [[nodiscard]] std::optional<Message> input_of(const PipelineOp& op) const;
   [[nodiscard]] std::optional<Message> output_of(const PipelineOp& op) const;
   [[nodiscard]] std::vector<PipelineOp> order() const;
-  [[nodiscard]] bool posts_early() const;
+  [[nodiscard]] bool is_plain() const;
 
   void receive(std::size_t index);
   void run(const PipelineOp& op);

@@ -29,6 +29,13 @@ std::unique_ptr<PipelineSchedule> make_schedule(const TrainingSetup& setup) {
   return make_pipeline_schedule(plan.schedule);
 }
 
+// The last position of the model is not on the first stage: in a V it is.
+bool head_is_elsewhere(const TrainingSetup& setup, const PipelineSchedule* schedule) {
+  if (schedule == nullptr) return false;
+  const PipelineShape shape = pipeline_shape(setup.plan, setup.batch);
+  return schedule->stage_at(shape, schedule->place(shape, 0, 0).positions - 1, 0) != 0;
+}
+
 }  // namespace
 
 std::string training_refusal(const TrainingSetup& setup) {
@@ -58,7 +65,7 @@ Program training_program(const TrainingSetup& setup, const KernelTimes& times, c
   if (const std::string reason = training_refusal(setup); !reason.empty()) throw ConfigError{reason};
   const auto operators = make_operators(setup);
   const auto schedule = make_schedule(setup);
-  const GroupSlots slots{setup.plan, setup.model.tied_embedding};
+  const GroupSlots slots{setup.plan, setup.model.tied_embedding && head_is_elsewhere(setup, schedule.get())};
   Program program;
   for (int stage = 0; stage < setup.plan.pipeline; ++stage) {
     program.programs.push_back(StageProgram{setup, times, slots, *operators, schedule.get(), stage}.write());

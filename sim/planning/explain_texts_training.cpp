@@ -1,0 +1,49 @@
+// The texts on training steps: what frameworks run, and what is left out of it.
+#include "sim/planning/explain_texts.h"
+
+namespace weft::plan {
+
+const std::vector<ModelText>& training_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"training", "pytorch_eager"},
+       .title = "training steps of PyTorch in eager mode: every operator a kernel of its own",
+       .assumes =
+           "the operators of a gated block with one matrix for Q, K and V and one for gate and up projection, unfused loss, "
+           "gradients scaled and accumulated by kernels, Adam in launches of 21 million elements; DDP's buckets in the order "
+           "of the backward pass, FSDP2's units with its copies and streams.",
+       .leaves_out = {"pytorch_eager: rotary embedding and dropout have no kernels",
+                      "pytorch_eager: a layer's activations live until its backward pass ends",
+                      "ddp: old buckets are counted in every step's peak, as they are there once in a run",
+                      "fsdp: every microbatch gathers and reduces"},
+       .sources = {"training-step-notes §3 to §5", "Li et al., PyTorch Distributed, VLDB 2020",
+                   "Zhao et al., PyTorch FSDP, 2023"},
+       .files = {"workloads/training/eager_operators.cpp", "workloads/training/ddp_sync.cpp",
+                 "workloads/training/fsdp_sync.cpp"}},
+      {.names = {"megatron"},
+       .title = "training steps of Megatron-LM: fused kernels, tensor, sequence, context and expert parallelism",
+       .assumes =
+           "one kernel each for norm, activation, rotary embedding and residual, cross entropy in two passes, weight "
+           "gradients accumulated by their GEMMs; tensor-parallel communication blocks forward and runs beside the other GEMM "
+           "backward; gradients and parameters in contiguous buffers and buckets.",
+       .leaves_out = {"megatron: gradients of biases and norms are added to their buffers at no cost",
+                      "megatron: padding of buckets to even shards",
+                      "overlap_tensor: the collective is cut in two, that which is exposed and the rest; the GEMM stays whole",
+                      "context parallelism: causal work is spread exactly evenly",
+                      "experts: all ranks of an expert group do what the most loaded one does",
+                      "experts: a token's copies to one node are not merged on the way"},
+       .sources = {"workload-models §2", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Megatron-core"},
+       .files = {"workloads/training/megatron_operators.cpp", "workloads/training/megatron_linear.cpp",
+                 "workloads/training/megatron_attention.cpp", "workloads/training/megatron_experts.cpp",
+                 "workloads/training/buffer_sync.cpp", "workloads/training/stage_model.h"}},
+      {.names = {"pipeline"},
+       .title = "pipeline stages of a training step: the schedule's order, and messages between stages",
+       .assumes = "each stage runs its schedule's order; sends and receives have a stream per neighbour and direction.",
+       .leaves_out = {"pipeline: a receive is posted when the operation before it has ended, or one earlier where it overlaps",
+                      "dualpipe: the two copies of a stage do not exchange their gradients"},
+       .sources = {"workload-models §2.6, §3"},
+       .files = {"workloads/training/stage_program.h"}},
+  };
+  return texts;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,105 @@
+#include "sim/workloads/training/training_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/workloads/training/training_support.h"
+
+namespace weft::work::test {
+namespace {
+
+TrainingSetup read_node(const ConfigNode& node) {
+  Diagnostics diagnostics;
+  ParamReader reader{node, diagnostics};
+  TrainingSetup setup = read_training(reader, 4);
+  reader.finish();
+  diagnostics.throw_if_any();
+  return setup;
+}
+
+TrainingSetup read(const std::string& yaml) { return read_node(ConfigNode::parse(yaml, "step.yaml", "workload")); }
+
+std::string error_of(const std::string& yaml) {
+  try {
+    static_cast<void>(read(yaml));
+  } catch (const ConfigError& error) {
+    return error.diagnostics().front().message;
+  }
+  return {};
+}
+
+constexpr const char* kModel =
+    "model: {kind: model, name: tiny, layers: 4, hidden: 512, heads: 8, ffn: 1024, vocab: 1000}\n"
+    "batch: {global: 8, sequence: 1024}\n";
+
+// A scenario's workload is the step that the tests build by hand: the same operations, one by one.
+void expect_same(const std::string& file, const TrainingSetup& expected) {
+  const std::filesystem::path path = std::filesystem::path{WEFT_SOURCE_DIR} / "configs/validation/h200x4" / (file + ".yaml");
+  const TrainingSetup setup = read_node(*ConfigNode::load_file(path).find("workload"));
+  const Program program = program_of(setup), other = program_of(expected);
+  ASSERT_EQ(program.programs.size(), other.programs.size());
+  for (std::size_t stage = 0; stage < program.programs.size(); ++stage) {
+    const RankProgram &a = program.programs[stage], &b = other.programs[stage];
+    ASSERT_EQ(a.operations.size(), b.operations.size());
+    EXPECT_EQ(a.resident.total(), b.resident.total());
+    for (std::size_t i = 0; i < a.operations.size(); ++i) {
+      ASSERT_EQ(a.operations[i].duration, b.operations[i].duration);
+      ASSERT_EQ(a.operations[i].bytes, b.operations[i].bytes);
+      ASSERT_EQ(a.operations[i].kind, b.operations[i].kind);
+    }
+  }
+}
+
+TEST(TrainingReaderTest, ReadsTheMeasuredStepsScenarios) {
+  expect_same("single_h4096_l8_s2048", single());
+  expect_same("ddp_h4096_l8_s2048", ddp());
+  expect_same("fsdp_h4096_l16_s4096", fsdp());
+  expect_same("tp4_h8192_l8_s4096", tp4());
+  expect_same("tp2dp2_h4096_l8_s4096", tp2dp2());
+  expect_same("pp4_h4096_l16_s2048_m8", pp4());
+  expect_same("ep4_h4096_l4_s4096_e8k2", ep4());
+}
+
+TEST(TrainingReaderTest, MegatronAndItsOwnDataParallelismAreTheDefaults) {
+  const TrainingSetup setup = read(kModel);
+  EXPECT_EQ(setup.framework, "megatron");
+  EXPECT_EQ(setup.plan.data_parallelism, DataParallelism::kMegatron);
+  EXPECT_TRUE(setup.clip_grad_norm);
+  EXPECT_TRUE(setup.fused_loss);
+  EXPECT_FALSE(setup.cuda_graph);
+  EXPECT_EQ(setup.convention, FlopConvention::kCausalAttention);
+  EXPECT_EQ(read(std::string{kModel} + "parallelism: {data: 2, zero: 1}").plan.data_parallelism,
+            DataParallelism::kDistributedOptimizer);
+}
+
+TEST(TrainingReaderTest, ReadsLoraAndExperts) {
+  const TrainingSetup setup = read(std::string{kModel} + "lora: {rank: 16, targets: [qkv, fc1]}\nconvention: six_n\n");
+  EXPECT_EQ(setup.lora.rank, 16);
+  EXPECT_EQ(setup.lora.targets, (std::vector<std::string>{"qkv", "fc1"}));
+  EXPECT_EQ(setup.convention, FlopConvention::kSixN);
+}
+
+TEST(TrainingReaderTest, RefusesWhatAFrameworkHasNoOperatorsFor) {
+  const std::string eager = std::string{kModel} + "framework: pytorch_eager\n";
+  EXPECT_THAT(error_of(eager + "parallelism: {tensor: 2, sequence_parallel: true}"),
+              ::testing::HasSubstr("sequence parallelism"));
+  EXPECT_THAT(error_of(eager + "parallelism: {context: 2}"), ::testing::HasSubstr("context parallelism"));
+  EXPECT_THAT(error_of(eager + "parallelism: {data: 2, zero: 1}"), ::testing::HasSubstr("by ddp or fsdp"));
+  EXPECT_THAT(error_of(eager + "precision: {compute: fp8}"), ::testing::HasSubstr("other precisions than 16 bit"));
+  EXPECT_THAT(error_of(eager + "lora: {rank: 8, targets: [qkv]}"), ::testing::HasSubstr("adapters (LoRA)"));
+  EXPECT_THAT(error_of(eager + "parallelism: {recompute: selective}"), ::testing::HasSubstr("selective recomputation"));
+  EXPECT_THAT(error_of(std::string{kModel} + "parallelism: {pipeline: 2, schedule: zb_h1, zero: 3}"),
+              ::testing::HasSubstr("cuts that in two"));
+}
+
+TEST(TrainingReaderTest, RefusesKeysThatSayNothing) {
+  EXPECT_THAT(error_of(std::string{kModel} + "experts: {imbalance: 1.5}"), ::testing::HasSubstr("the model has no experts"));
+  EXPECT_THAT(error_of(std::string{kModel} + "lora: {rank: 8, targets: [query]}"),
+              ::testing::HasSubstr("unknown matrix 'query'"));
+  EXPECT_THAT(error_of(std::string{kModel} + "framework: eager"), ::testing::HasSubstr("framework"));
+}
+
+}  // namespace
+}  // namespace weft::work::test
