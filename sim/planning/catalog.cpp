@@ -16,6 +16,9 @@
 #include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
 #include "sim/planning/scenario.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/parallel/pipeline_schedule.h"
+#include "sim/workloads/training/layer_operators.h"
 
 namespace weft::plan {
 namespace {
@@ -31,6 +34,9 @@ constexpr std::array kKinds{
     CatalogKind{"nodes", "shipped node templates: `node: {type: ...}`"},
     CatalogKind{"profiles", "shipped profiles, configs/profiles"},
     CatalogKind{"models", "shipped models, configs/models"},
+    CatalogKind{"gpus", "what is known of GPUs: `model:` of a node's GPU"},
+    CatalogKind{"schedules", "orders of work in a pipeline: `parallelism: {schedule: ...}`"},
+    CatalogKind{"frameworks", "what a training step is made of: `framework:`"},
     CatalogKind{"parameters", "what a profile may set"},
 };
 
@@ -52,6 +58,16 @@ std::vector<CatalogEntry> collectives() {
           {"reduce_scatter", "every rank ends with its block of the sum"},
           {"scatter", "every rank gets its block from the root"},
           {"sendrecv", "every rank sends to the next one and receives from the one before"}};
+}
+
+std::vector<CatalogEntry> gpus() {
+  std::vector<CatalogEntry> entries;
+  for (const work::GpuSpec& gpu : work::gpu_table()) {
+    entries.push_back({std::string{gpu.name},
+                       fmt::format("{:.0f} TFLOP/s bf16, {:.0f} GB at {:.2f} TB/s, {} SMs", gpu.bf16 / 1e12,
+                                   static_cast<double>(gpu.hbm_bytes) / 1e9, gpu.hbm_bytes_per_second / 1e12, gpu.sms)});
+  }
+  return entries;
 }
 
 // The file's own words about itself.
@@ -119,6 +135,9 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
   if (kind == "congestion") return registered(net::congestion_controls());
   if (kind == "link_types") return registered(net::link_types());
   if (kind == "parameters") return parameters();
+  if (kind == "schedules") return registered(work::pipeline_schedules());
+  if (kind == "frameworks") return registered(work::training_frameworks());
+  if (kind == "gpus") return gpus();
   WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles" || kind == "models");
   return files(std::string{kind});
 }

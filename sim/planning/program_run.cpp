@@ -41,16 +41,18 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
   if (options.simulation.is_packet()) {
     throw ConfigError("training steps and traces run at flow fidelity in this version: --fidelity flow");
   }
-  work::GroupCosts costs{cluster.topology,
-                         cluster.routing,
-                         options.simulation.seed,
-                         cluster.profile,
-                         {.grain = options.simulation.grain, .nccl = options.nccl}};
+  const work::ContentionCosts contention = cluster.profile.get(work::contention_costs);
+  work::GroupCosts costs{
+      cluster.topology,
+      cluster.routing,
+      options.simulation.seed,
+      cluster.profile,
+      {.grain = options.simulation.grain, .nccl = options.nccl, .nvlink_overhead = contention.collective_links}};
   work::ReplayOptions replay;
   replay.iterations = options.iterations;
   replay.seed = options.simulation.seed;
   replay.jitter = options.jitter;
-  replay.contention = cluster.profile.get(work::contention_costs);
+  replay.contention = contention;
   const net::LaunchTimings launch = cluster.profile.get(net::launch_timings);
 
   ProgramRunResult result;

@@ -204,7 +204,9 @@ TEST_F(PacketScenarioTest, StopEndsAFlowWithoutEnd) {
       "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 160 us}, {from: h1, to: h2, bytes: 2 MB}]}\n";
   for (const char* fidelity : {"packet", "flow"}) {
     const RunResult result = run(flows + "simulation: {fidelity: " + fidelity + "}\n");
-    if (std::string{fidelity} == "flow") EXPECT_NEAR(static_cast<double>(result.flows[0].bytes.count()), 1e6, 1e3);
+    if (std::string{fidelity} == "flow") {
+      EXPECT_NEAR(static_cast<double>(result.flows[0].bytes.count()), 1e6, 1e3);
+    }
     EXPECT_FALSE(result.flows[0].aborted);
     EXPECT_NE(result.flows[0].end, Time::max());
   }

@@ -24,7 +24,13 @@ const ParamGroup<ContentionCosts> contention_costs{
      factor("attention", &ContentionCosts::attention, "the same of attention"),
      factor("memory", &ContentionCosts::memory, "the same of memory-bound kernels"),
      factor("collective", &ContentionCosts::collective, "time of a collective beside compute over its time alone"),
-     factor("collective_pair", &ContentionCosts::collective_pair, "the same of two collectives whose groups cross")}};
+     param<ContentionCosts>("collective_links", &ContentionCosts::collective_links,
+                            {.unit = "ratio",
+                             .min = 1.0,
+                             .max = 2.0,
+                             .source = ParamSource::kLiterature,
+                             .reference = "h200x4: copy engines 395 GB/s, NCCL's largest all-reduce 362 GB/s of bus bandwidth",
+                             .description = "NVLink rate of copy engines over what collectives reach on it together"})}};
 
 double slowdown_beside(const ContentionCosts& costs, KernelClass kernel_class, int ctas) {
   const auto factor_of = [&] {

@@ -26,7 +26,9 @@ struct ContentionCosts {
   double attention = 1.12;
   double memory = 1.25;  // the optimizer's kernels too
   double collective = 1.13;
-  double collective_pair = 1.45;  // two collectives whose groups cross
+  // What a link carries of any kind over what collectives reach on it together: thread blocks that load and store do not fill
+  // an NVLink as copy engines do.
+  double collective_links = 1.09;
 };
 extern const ParamGroup<ContentionCosts> contention_costs;
 

@@ -68,13 +68,20 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
   cost.ctas = result.choice.channels;
   cost.choice = fmt::format("{}{}{} {}", result.choice.algorithm, result.choice.protocol.empty() ? "" : " ",
                             result.choice.protocol, result.choice.channels);
-  const double bytes = std::max(1.0, static_cast<double>(call.bytes.count()));
   for (std::size_t i = 0; i < links; ++i) {
     const ResourceId link = ResourceId::from_index(i);
     const double moved = machine_.fabric.counters(link).bytes - bytes_before_[i];
-    if (moved > 0) cost.loads.usages.push_back({link, moved / bytes});
+    if (moved > 0) cost.loads.usages.push_back({link, usage_on(LinkId::from_index(i), moved, call.bytes, cost.alone)});
   }
   return cost;
+}
+
+double GroupCosts::usage_on(LinkId link, double moved, Bytes bytes, Duration alone) const {
+  const double usage = moved / std::max(1.0, static_cast<double>(bytes.count()));
+  if (!machine_.topology.spec(link).type.starts_with("nvlink")) return usage;
+  // A collective that is alone is not to be slowed by this.
+  const double full = machine_.fabric.capacity(ResourceId{link.value()}) * static_cast<double>(alone.ps());
+  return usage * std::clamp(full / moved, 1.0, settings_.nvlink_overhead);
 }
 
 net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,

@@ -27,6 +27,7 @@ namespace weft::work {
 struct GroupRunSettings {
   coll::Grain grain = coll::Grain::kAuto;
   coll::nccl::Settings nccl = {};
+  double nvlink_overhead = 1.0;  // ContentionCosts::collective_links
 };
 
 struct GroupCost {
@@ -60,6 +61,8 @@ class GroupCosts {
   using PatternKey = std::tuple<Pattern, int, std::int64_t, std::int64_t>;
   [[nodiscard]] Pattern pattern_of(const std::vector<DeviceId>& devices) const;
   coll::CollectiveResult run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+  // Usage of a link per byte, so that collectives together load it no more than they can.
+  [[nodiscard]] double usage_on(LinkId link, double moved, Bytes bytes, Duration alone) const;
   coll::CollectiveRunner& runner(const std::vector<DeviceId>& devices);
 
   const Profile& profile_;
