@@ -67,6 +67,7 @@ std::vector<CatalogEntry> gpus() {
                        fmt::format("{:.0f} TFLOP/s bf16, {:.0f} GB at {:.2f} TB/s, {} SMs", gpu.bf16 / 1e12,
                                    static_cast<double>(gpu.hbm_bytes) / 1e9, gpu.hbm_bytes_per_second / 1e12, gpu.sms)});
   }
+  std::ranges::sort(entries, {}, &CatalogEntry::name);
   return entries;
 }
 

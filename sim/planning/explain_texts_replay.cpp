@@ -5,7 +5,7 @@ namespace weft::plan {
 
 const std::vector<ModelText>& replay_texts() {
   static const std::vector<ModelText> texts{
-      {.names = {"replayer", "program", "training"},
+      {.names = {"replayer", "program"},
        .title = "how a program of streams and collectives is run",
        .assumes = "An operation starts when the one before it in its stream and all it waits for have ended and the host has "
                   "issued it. A collective starts on the wire when all its members have reached it, each communicator's in "

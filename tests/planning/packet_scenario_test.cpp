@@ -199,9 +199,10 @@ TEST_F(PacketScenarioTest, LossesDoNotEndAFlowWithoutEnd) {
 }
 
 TEST_F(PacketScenarioTest, StopEndsAFlowWithoutEnd) {
-  // 100 Gb/s for 80 us, and h1's flow alone afterwards: 1 MB in 160 us beside it, the other 1 MB in 80 us.
+  // It stops in the middle of a packet. 100 Gb/s for 80 us, and h1's flow alone afterwards: 1 MB in 160 us beside it, the other
+  // 1 MB in 80 us.
   const std::string flows =
-      "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 160 us}, {from: h1, to: h2, bytes: 2 MB}]}\n";
+      "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 159.96 us}, {from: h1, to: h2, bytes: 2 MB}]}\n";
   for (const char* fidelity : {"packet", "flow"}) {
     const RunResult result = run(flows + "simulation: {fidelity: " + fidelity + "}\n");
     if (std::string{fidelity} == "flow") {
@@ -231,7 +232,7 @@ TEST_F(PacketScenarioTest, AStoppedFlowIsAcknowledgedToItsEnd) {
   // The last packet's acknowledgement comes at once, whatever the receiver waits for otherwise: nothing is sent again.
   const RunResult result =
       run("    transport: {acks: free, ack_every: 64, reliability: go_back_n}\n"
-          "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 8 us}]}\nsimulation: {fidelity: packet}\n");
+          "workload: {flows: [{from: h0, to: h2, bytes: unlimited, stop: 7.96 us}]}\nsimulation: {fidelity: packet}\n");
   EXPECT_EQ(result.network.flow_counters[0].packets_sent, 101);
   EXPECT_EQ(result.network.flow_counters[0].retransmitted, 0);
   EXPECT_EQ(result.network.flow_counters[0].outstanding_bytes, 0);
