@@ -54,6 +54,9 @@ std::string training_refusal(const TrainingSetup& setup) {
   const auto schedule = make_schedule(setup);
   if (schedule != nullptr) {
     if (const std::string reason = schedule->refusal(pipeline_shape(plan, batch)); !reason.empty()) return reason;
+    if (plan.overlap_expert && plan.expert > 1 && plan.data_parallelism == DataParallelism::kFsdp) {
+      return "overlap_expert runs two passes at once, and fsdp gathers for one";
+    }
     if (schedule->splits_backward() && plan.data_parallelism == DataParallelism::kFsdp) {
       return "fsdp gathers a unit once for its whole backward pass, and " + plan.schedule + " cuts that in two";
     }
