@@ -27,6 +27,7 @@ const std::vector<ModelText>& training_texts() {
            "backward; gradients and parameters in contiguous buffers and buckets.",
        .leaves_out = {"megatron: gradients of biases and norms are added to their buffers at no cost",
                       "megatron: padding of buckets to even shards",
+                      "megatron: modules of multi-token prediction and dropout are not run",
                       "overlap_tensor: the collective is cut in two, that which is exposed and the rest; the GEMM stays whole",
                       "context parallelism: causal work is spread exactly evenly",
                       "experts: all ranks of an expert group do what the most loaded one does",
