@@ -1,7 +1,7 @@
 // A training step as a Program: model x plan x batch x framework, for every rank.
 //
-//   TrainingSetup setup = read_training(node, ...);            // training_reader.h
-//   Program program = training_program(setup, kernel_times, topology);
+//   TrainingSetup setup = read_training(workload, ranks);      // training_reader.h
+//   Program program = training_program(setup, kernel_times, topology, true);
 //
 // What is emitted per microbatch follows workload-models §2.10; what a layer is made of is the framework's business
 // (layer_operators.h): PyTorch eager runs every operator as its own kernel, Megatron fuses.
