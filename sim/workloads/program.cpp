@@ -62,8 +62,7 @@ void RankProgramBuilder::find_last() {
 
 RankProgram RankProgramBuilder::take() {
   // Changes are told as they come to mind; the program has them in order of operation.
-  std::stable_sort(program_.memory.begin(), program_.memory.end(),
-                   [](const MemoryChange& a, const MemoryChange& b) { return a.op < b.op; });
+  std::ranges::stable_sort(program_.memory, {}, &MemoryChange::op);
   last_.clear();
   return std::exchange(program_, {});
 }
