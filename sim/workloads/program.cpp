@@ -55,10 +55,14 @@ OpIndex RankProgramBuilder::add(Operation op, std::string_view name, std::span<c
 
 OpIndex RankProgramBuilder::last(std::uint8_t stream) const { return stream < last_.size() ? last_[stream] : kNoOp; }
 
+void RankProgramBuilder::find_last() {
+  std::fill(last_.begin(), last_.end(), kNoOp);
+  for (OpIndex i = 0; i < program_.operations.size(); ++i) last_[program_.operations[i].stream] = i;
+}
+
 RankProgram RankProgramBuilder::take() {
   // Changes are told as they come to mind; the program has them in order of operation.
-  std::stable_sort(program_.memory.begin(), program_.memory.end(),
-                   [](const MemoryChange& a, const MemoryChange& b) { return a.op < b.op; });
+  std::ranges::stable_sort(program_.memory, {}, &MemoryChange::op);
   last_.clear();
   return std::exchange(program_, {});
 }

@@ -145,6 +145,8 @@ class RankProgramBuilder {
   [[nodiscard]] OpIndex last(std::uint8_t stream) const;
   [[nodiscard]] std::size_t size() const { return program_.operations.size(); }
   [[nodiscard]] RankProgram& program() { return program_; }
+  // After a change of the order of operations in program().
+  void find_last();
   [[nodiscard]] RankProgram take();
 
  private:

@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/workloads/training/gradient_buckets.h"
 #include "sim/workloads/training/gradient_sync.h"
+#include "sim/workloads/training/weave.h"
 
 namespace weft::work {
 namespace {
@@ -63,6 +64,11 @@ class BufferSync final : public GradientSync {
       for (const Bucket& bucket : buckets_) norms += bucket.norms;
       emit.blocking(GroupSlot::kTensor, coll::Collective::kAllReduce, bytes(norms, width), "all-reduce norm gradients");
     }
+  }
+
+  void moved(OpIndex begin, const std::vector<OpIndex>& to) override {
+    for (OpIndex& op : reductions_) follow(op, begin, to);
+    for (Bucket& bucket : buckets_) follow(bucket.gather, begin, to);
   }
 
   void after_optimizer(StepEmitter& emit) override {

@@ -5,6 +5,7 @@
 // run's peak is asked for, both are there until the first gradient of the last microbatch.
 #include "sim/workloads/training/gradient_buckets.h"
 #include "sim/workloads/training/gradient_sync.h"
+#include "sim/workloads/training/weave.h"
 
 #include <utility>
 
@@ -71,6 +72,10 @@ class DdpSync final : public GradientSync {
                     "scale gradient");
       }
     }
+  }
+
+  void moved(OpIndex begin, const std::vector<OpIndex>& to) override {
+    for (OpIndex& op : reductions_) follow(op, begin, to);
   }
 
   void after_optimizer(StepEmitter& emit) override { emit.release(allocated_); }

@@ -150,7 +150,7 @@ Linear PytorchEager::linear(const StepEmitter& emit, TensorKind kind) {
   const bool bias = emit.setup().model.linear_bias;
   switch (kind) {
     case TensorKind::kQkv:
-      return {.rows = s.tokens, .in = s.hidden, .out = s.qkv_width, .bias = bias};
+      return {.rows = s.tokens, .in = s.hidden, .out = s.qkv_width, .bias = bias || emit.setup().model.qkv_bias};
     case TensorKind::kProj:
       return {.rows = s.tokens, .in = s.attention_width, .out = s.hidden, .bias = bias};
     case TensorKind::kUp:

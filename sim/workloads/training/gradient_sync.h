@@ -43,6 +43,9 @@ class GradientSync {
   virtual void before_optimizer(StepEmitter&) = 0;
   virtual void after_optimizer(StepEmitter&) {}
 
+  // Operations from `begin` on have moved to to[i - begin] (weave.h).
+  virtual void moved(OpIndex begin, const std::vector<OpIndex>& to) { static_cast<void>(begin), static_cast<void>(to); }
+
   // The optimizer updates 1/shards of a tensor's elements on each rank.
   [[nodiscard]] virtual int shards(const ParameterTensor& tensor) const { return static_cast<void>(tensor), 1; }
   // Gradients live all the step long, in buckets or a buffer.

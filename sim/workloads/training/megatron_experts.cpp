@@ -1,4 +1,3 @@
-// Model: a token travels once for each of its experts, also to those of one node; copies are not merged on the way.
 #include "sim/workloads/training/megatron_experts.h"
 
 #include "sim/workloads/training/megatron_linear.h"

@@ -43,6 +43,15 @@ std::int64_t adapter(const TrainingSetup& setup, std::string_view target, std::i
   return std::find(targets.begin(), targets.end(), target) == targets.end() ? 0 : setup.lora.rank * (in + out);
 }
 
+// Of a token's copies, those that are sent to some node and not made there.
+double copies_that_travel(const TrainingSetup& setup) {
+  const MixtureOfExperts& moe = setup.model.moe;
+  if (moe.groups_per_token == 0 || setup.expert_nodes <= 1) return 1;
+  const auto nodes = static_cast<double>(std::min<std::int64_t>(moe.groups_per_token, setup.expert_nodes));
+  const auto picks = static_cast<double>(moe.experts_per_token);
+  return expected_nodes(nodes, picks) / picks;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> layers_by_position(const TransformerModel& model, const ParallelPlan& plan,
@@ -180,6 +189,8 @@ RankShapes::RankShapes(const TrainingSetup& setup) {
   width = bytes_per_element(setup.precision.activations);
 }
 
+double expected_nodes(double nodes, double picks) { return nodes * (1 - std::pow(1 - 1 / nodes, picks)); }
+
 ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   const MixtureOfExperts& moe = setup.model.moe;
   const ParallelPlan& plan = setup.plan;
@@ -203,7 +214,8 @@ ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   shared_ffn = moe.shared_experts * moe.expert_ffn / plan.tensor;
   const auto wire = [&](Precision precision) {
     const double routed = static_cast<double>(sent) / static_cast<double>(moe.experts_per_token);
-    return Bytes{static_cast<std::int64_t>(expert_message_bytes(setup.model, routed, precision).total())};
+    const double bytes = expert_message_bytes(setup.model, routed, precision).total();
+    return Bytes{static_cast<std::int64_t>(bytes * copies_that_travel(setup))};
   };
   dispatch = wire(setup.precision.dispatch);
   combine = wire(setup.precision.combine);

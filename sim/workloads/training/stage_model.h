@@ -95,7 +95,13 @@ struct RankShapes {
   [[nodiscard]] Bytes hidden_bytes() const { return Bytes{activation_bytes(tokens * hidden)}; }
 };
 
+// Nodes that a token visits whose `picks` fall uniformly on `nodes` of them, picks with replacement (workload-models §2.7).
+[[nodiscard]] double expected_nodes(double nodes, double picks);
+
 // Routed experts' tokens on one rank, of one microbatch (workload-models §2.7).
+//
+// Model: where routing is limited to some nodes and an expert group spans several, a token's copies to one node travel as one,
+// and are multiplied there at no cost (DeepEP); elsewhere each copy travels.
 //
 // Model: every rank of an expert group does what its most loaded one does.
 struct ExpertShapes {
@@ -107,7 +113,7 @@ struct ExpertShapes {
   std::int64_t per_expert = 0;     // token copies one local expert computes
   std::int64_t ffn = 0;            // f_e / t_e
   std::int64_t shared_ffn = 0;     // E_shared f_e / t
-  Bytes dispatch;                  // sent x h, on the wire
+  Bytes dispatch;                  // on the wire: sent x h, less what is merged
   Bytes combine;
 };
 

@@ -4,6 +4,7 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/model/memory.h"
+#include "sim/workloads/training/weave.h"
 
 namespace weft::work {
 namespace {
@@ -90,23 +91,49 @@ void StageProgram::receive(std::size_t index) {
   }
 }
 
+void StageProgram::send_output(const PipelineOp& op) {
+  emit_.set_microbatch(op.microbatch);
+  const auto message = output_of(op);
+  if (!message) return;
+  last_send_ = emit_.message(OpKind::kSend, message->peer, message_, message->tag,
+                             op.pass == PipelinePass::kForward ? "send activations" : "send gradients");
+}
+
+// Only experts' all-to-alls leave compute idle that the other pass can use.
+bool StageProgram::runs_together(const PipelineOp& op) const {
+  return op.with_next && setup_.plan.expert > 1 && setup_.model.moe.experts > 0;
+}
+
+// Operation `index` and the next.
+void StageProgram::run_together(std::size_t index) {
+  receive(index + 1);
+  const auto begin = static_cast<OpIndex>(emit_.builder().size());
+  emit_.join(received_[index]);
+  run(order_[index]);
+  const auto middle = static_cast<OpIndex>(emit_.builder().size());
+  emit_.join(received_[index + 1]);
+  run(order_[index + 1]);
+  gradients_->moved(begin, weave(emit_.builder(), begin, middle));
+  send_output(order_[index]);
+  send_output(order_[index + 1]);
+}
+
 RankProgram StageProgram::write() {
   gradients_->begin_step(emit_);
   const bool early = setup_.plan.overlap_p2p && !is_plain();
-  std::optional<Message> sent;
-  OpIndex send = kNoOp;
   for (std::size_t i = 0; i < order_.size(); ++i) {
-    const PipelineOp& op = order_[i];
     receive(early ? i + 1 : i);
-    emit_.join(received_[i]);
-    const auto input = input_of(op);
-    if (is_plain() && sent && input && sent->peer == input->peer) emit_.join(send);
-    run(op);
-    sent = output_of(op);
-    if (sent) {
-      send = emit_.message(OpKind::kSend, sent->peer, message_, sent->tag,
-                           op.pass == PipelinePass::kForward ? "send activations" : "send gradients");
+    if (runs_together(order_[i])) {
+      run_together(i++);
+      continue;
     }
+    emit_.join(received_[i]);
+    if (is_plain() && i > 0) {
+      const auto sent = output_of(order_[i - 1]), input = input_of(order_[i]);
+      if (sent && input && sent->peer == input->peer) emit_.join(last_send_);
+    }
+    run(order_[i]);
+    send_output(order_[i]);
   }
   finish();
   RankProgram program = emit_.builder().take();

@@ -41,6 +41,9 @@ class StageProgram {
   [[nodiscard]] bool is_plain() const;
 
   void receive(std::size_t index);
+  void send_output(const PipelineOp& op);
+  [[nodiscard]] bool runs_together(const PipelineOp& op) const;
+  void run_together(std::size_t index);
   void run(const PipelineOp& op);
   void forward(const PipelineOp& op);
   void backward(const PipelineOp& op, BackwardPart part);
@@ -61,6 +64,7 @@ class StageProgram {
   std::vector<PipelineOp> order_;
   std::vector<OpIndex> received_;  // by index in the order; kNoOp: needs nothing
   std::size_t posted_ = 0;         // receives of the order's first operations
+  OpIndex last_send_ = kNoOp;
   Bytes message_;
 };
 

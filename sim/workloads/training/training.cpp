@@ -1,10 +1,13 @@
 #include "sim/workloads/training/training.h"
 
+#include <array>
+#include <set>
 #include <string>
 
 #include "sim/core/config/params.h"
 #include "sim/core/error.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
+#include "sim/workloads/parallel/rank_groups.h"
 #include "sim/workloads/training/group_slots.h"
 #include "sim/workloads/training/layer_operators.h"
 #include "sim/workloads/training/stage_program.h"
@@ -36,6 +39,17 @@ bool head_is_elsewhere(const TrainingSetup& setup, const PipelineSchedule* sched
   return schedule->stage_at(shape, schedule->place(shape, 0, 0).positions - 1, 0) != 0;
 }
 
+// Hosts that the first expert group spans; the others lie alike, or rank 0's stands for them.
+int expert_nodes(const ParallelPlan& plan, const net::Topology& topology) {
+  if (plan.expert == 1) return 1;
+  std::set<std::int32_t> hosts;
+  for (const Rank rank : RankGrid{plan}.expert_group(0, std::array{Axis::kExpert})) {
+    const auto index = static_cast<std::size_t>(plan.rank_map.empty() ? rank : plan.rank_map[static_cast<std::size_t>(rank)]);
+    if (index < topology.endpoints().size()) hosts.insert(topology.host_of(topology.endpoints()[index]));
+  }
+  return static_cast<int>(hosts.size());
+}
+
 }  // namespace
 
 std::string training_refusal(const TrainingSetup& setup) {
@@ -54,6 +68,9 @@ std::string training_refusal(const TrainingSetup& setup) {
   const auto schedule = make_schedule(setup);
   if (schedule != nullptr) {
     if (const std::string reason = schedule->refusal(pipeline_shape(plan, batch)); !reason.empty()) return reason;
+    if (plan.overlap_expert && plan.expert > 1 && plan.data_parallelism == DataParallelism::kFsdp) {
+      return "overlap_expert runs two passes at once, and fsdp gathers for one";
+    }
     if (schedule->splits_backward() && plan.data_parallelism == DataParallelism::kFsdp) {
       return "fsdp gathers a unit once for its whole backward pass, and " + plan.schedule + " cuts that in two";
     }
@@ -61,8 +78,10 @@ std::string training_refusal(const TrainingSetup& setup) {
   return make_operators(setup)->refusal(setup);
 }
 
-Program training_program(const TrainingSetup& setup, const KernelTimes& times, const net::Topology& topology, bool fold) {
-  if (const std::string reason = training_refusal(setup); !reason.empty()) throw ConfigError{reason};
+Program training_program(const TrainingSetup& asked, const KernelTimes& times, const net::Topology& topology, bool fold) {
+  if (const std::string reason = training_refusal(asked); !reason.empty()) throw ConfigError{reason};
+  TrainingSetup setup = asked;
+  setup.expert_nodes = expert_nodes(setup.plan, topology);
   const auto operators = make_operators(setup);
   const auto schedule = make_schedule(setup);
   const GroupSlots slots{setup.plan, setup.model.tied_embedding && head_is_elsewhere(setup, schedule.get())};

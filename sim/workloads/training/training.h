@@ -1,7 +1,7 @@
 // A training step as a Program: model x plan x batch x framework, for every rank.
 //
-//   TrainingSetup setup = read_training(node, ...);            // training_reader.h
-//   Program program = training_program(setup, kernel_times, topology);
+//   TrainingSetup setup = read_training(workload, ranks);      // training_reader.h
+//   Program program = training_program(setup, kernel_times, topology, true);
 //
 // What is emitted per microbatch follows workload-models §2.10; what a layer is made of is the framework's business
 // (layer_operators.h): PyTorch eager runs every operator as its own kernel, Megatron fuses.
@@ -34,6 +34,7 @@ struct TrainingSetup {
   bool clip_grad_norm = true;  // a 4-byte all-reduce over the model-parallel ranks before the optimizer
   bool cuda_graph = false;
   bool fused_loss = true;
+  int expert_nodes = 1;  // hosts that an expert group spans; training_program() counts them
   FlopConvention convention = FlopConvention::kCausalAttention;
 };
 

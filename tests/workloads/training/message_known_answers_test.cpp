@@ -1,7 +1,10 @@
 // Known answers 16 to 20 of workload-models §8 that concern messages, as the generated programs send them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/collectives/call.h"
+#include "sim/workloads/training/stage_model.h"
 #include "tests/workloads/training/training_support.h"
 
 namespace weft::work::test {
@@ -105,6 +108,30 @@ TEST(MessageKnownAnswersTest, Number20ExpertDispatch) {
   };
   EXPECT_EQ(dispatch_of(Precision::kBf16), 469'762'048);
   EXPECT_EQ(dispatch_of(Precision::kFp8), 234'881'024 + 7'340'032);  // payload and scales
+}
+
+TEST(MessageKnownAnswersTest, Number31NodesThatATokenVisits) {
+  EXPECT_NEAR(expected_nodes(8, 8), 5.251, 0.0005);
+  EXPECT_DOUBLE_EQ(expected_nodes(1, 8), 1);
+}
+
+// The star's endpoints are hosts of their own: eight nodes. At most four of them serve a token: 4 (1 - (3/4)^8) copies of 8.
+TEST(MessageKnownAnswersTest, NodeLimitedRoutingSendsATokenOncePerNode) {
+  TrainingSetup setup;
+  setup.model = {.name = "experts",
+                 .layers = 1,
+                 .hidden = 1024,
+                 .heads = 8,
+                 .kv_heads = 8,
+                 .head_dim = 128,
+                 .vocab = 1024,
+                 .moe = {.experts = 64, .experts_per_token = 8, .expert_ffn = 512, .groups = 8, .groups_per_token = 4}};
+  setup.plan.data = setup.plan.expert = 8;
+  setup.plan.data_parallelism = DataParallelism::kMegatron;
+  setup.batch = {.global = 8, .micro = 1, .sequence = 4096};
+  const double all = 4096.0 * 8 * 1024 * 2;
+  const auto sent = collective_bytes(program_of(setup).programs[0], coll::Collective::kAllToAll, Category::kCommExpert).front();
+  EXPECT_NEAR(static_cast<double>(sent), all * 4 * (1 - std::pow(0.75, 8)) / 8, 1);
 }
 
 }  // namespace

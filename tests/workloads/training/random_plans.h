@@ -65,7 +65,8 @@ inline TrainingSetup random_setup(std::uint64_t seed) {
     if (dice.coin()) setup.model.moe.shared_experts = 1;
     plan.expert = dice.one_of({1, 2});
     if (plan.data * plan.context % plan.expert != 0) plan.expert = 1;
-    plan.overlap_expert = dice.coin();
+    plan.overlap_expert =
+        dice.coin() && (plan.pipeline == 1 || plan.schedule == "interleaved_1f1b" || plan.schedule.starts_with("dualpipe"));
   }
   const int microbatches = plan.pipeline * dice.one_of({2, 3, 4});
   setup.batch = {.global = std::int64_t{plan.data} * microbatches, .micro = 1, .sequence = 1024};
