@@ -27,7 +27,7 @@ double one_layer(const TrainingSetup& setup) {
 // Layers' activations that a stage holds at most.
 double layers_held(const TrainingSetup& setup, const Program& program, std::size_t stage) {
   const RankProgram& own = program.programs[stage];
-  return static_cast<double>(peak_bytes(own) - own.resident_bytes) / one_layer(setup);
+  return static_cast<double>(peak_bytes(own) - own.resident.total()) / one_layer(setup);
 }
 
 TEST(LiveActivationsTest, OneForwardOneBackwardHoldsOneMicrobatchLessPerStage) {
@@ -67,7 +67,7 @@ TEST(LiveActivationsTest, FullRecomputationHoldsInputsAndOneLayer) {
   const double input = 2.0 * 1024 * 512;
   const RankProgram& first = program.programs[0];
   // Four microbatches of four layers' inputs; the last layer of one of them, recomputed.
-  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident_bytes), 16 * input + whole - input);
+  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()), 16 * input + whole - input);
 }
 
 }  // namespace
