@@ -366,6 +366,7 @@ std::span<const ModelText> model_texts() {
     texts.insert(texts.end(), packet_texts().begin(), packet_texts().end());
     texts.insert(texts.end(), kernel_texts().begin(), kernel_texts().end());
     texts.insert(texts.end(), transformer_texts().begin(), transformer_texts().end());
+    texts.insert(texts.end(), inference_texts().begin(), inference_texts().end());
     return texts;
   }();
   return all;

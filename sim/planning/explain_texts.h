@@ -17,5 +17,7 @@ namespace weft::plan {
 // Kernels of a GPU.
 [[nodiscard]] const std::vector<ModelText>& kernel_texts();
 [[nodiscard]] const std::vector<ModelText>& transformer_texts();
+// Inference serving.
+[[nodiscard]] const std::vector<ModelText>& inference_texts();
 
 }  // namespace weft::plan

@@ -15,6 +15,7 @@
 #include "sim/workloads/flow_file.h"
 #include "sim/workloads/flow_reader.h"
 #include "sim/workloads/generated_flows.h"
+#include "sim/workloads/inference/inference_reader.h"
 
 namespace weft::work {
 namespace {
@@ -120,6 +121,12 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
   constexpr std::array<std::string_view, 6> kKinds{"collectives", "flows", "flows_file", "jobs", "background", "incast"};
   Workload workload;
   ParamReader reader{node, diagnostics};
+  if (reader.has("inference")) {
+    ParamReader inference = reader.map("inference");
+    workload.inference = read_inference(inference, context.topology.endpoints().size());
+    reader.finish();
+    return workload;
+  }
   const auto kinds = std::ranges::count_if(kKinds, [&](std::string_view key) { return reader.has(key); });
   if (node.is_map() && (kinds == 0 || (kinds > 1 && reader.has("collectives")))) {
     diagnostics.error(
