@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace weft::work {
 namespace {
@@ -16,8 +17,38 @@ constexpr int kLeastClass = 8;  // 256 B: below, only latency is left
 
 }  // namespace
 
-EngineMessages::EngineMessages(GroupCosts& costs, const EnginePlan& plan, std::vector<DeviceId> devices)
-    : costs_{costs}, plan_{plan}, devices_{std::move(devices)} {}
+EngineMessages::EngineMessages(GroupCosts& costs, const ServingCosts& engine, const EnginePlan& plan,
+                               std::vector<DeviceId> devices)
+    : costs_{costs}, engine_{engine}, plan_{plan}, devices_{std::move(devices)} {}
+
+std::vector<DeviceId> EngineMessages::tensor_group(int stage) const {
+  const auto begin = devices_.begin() + static_cast<std::ptrdiff_t>(stage) * plan_.stage_gpus();
+  return {begin, begin + plan_.tensor};
+}
+
+double EngineMessages::nvlink_rate(int stage) {
+  const auto [known, is_new] = nvlink_rates_.try_emplace(stage, 0.0);
+  if (!is_new) return known->second;
+  const coll::Machine& machine = costs_.machine();
+  const std::vector<DeviceId> group = tensor_group(stage);
+  double slowest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < group.size(); ++i) {
+    const bool shares_host = machine.topology.host_of(group[0]) == machine.topology.host_of(group[i]);
+    if (!shares_host || machine.router.path_class(group[0], group[i]) != net::PathClass::kNvl) return 0;
+    for (const Usage& usage : machine.router.route(group[0], group[i], {}).usages) {
+      slowest = std::min(slowest, machine.fabric.capacity(usage.resource) / usage.usage);
+    }
+  }
+  known->second = slowest;
+  return slowest;
+}
+
+Duration EngineMessages::by_reading(double rate, double bytes) const {
+  const auto peers = static_cast<double>(plan_.tensor - 1);
+  const Duration one = engine_.one_shot + Duration::from_ps(std::llround(peers * bytes / rate));
+  const Duration two = engine_.two_shot + Duration::from_ps(std::llround(2 * peers / plan_.tensor * bytes / rate));
+  return std::min(one, two);
+}
 
 Duration EngineMessages::at_class(int what, int stage, int size_class) {
   const auto [known, is_new] = known_.try_emplace({stage * kKinds + what, size_class});
@@ -31,9 +62,9 @@ Duration EngineMessages::at_class(int what, int stage, int size_class) {
     const std::vector<DeviceId> group(begin, begin + plan_.stage_gpus());
     known->second = costs_.collective(group, {.kind = coll::Collective::kAllToAll, .bytes = bytes, .element_size = 1}).alone;
   } else {
-    const std::vector<DeviceId> group(begin, begin + plan_.tensor);
     known->second =
-        costs_.collective(group, {.kind = static_cast<coll::Collective>(what), .bytes = bytes, .element_size = 2}).alone;
+        costs_.collective(tensor_group(stage), {.kind = static_cast<coll::Collective>(what), .bytes = bytes, .element_size = 2})
+            .alone;
   }
   return known->second;
 }
@@ -52,7 +83,9 @@ Duration EngineMessages::between_classes(int what, int stage, double bytes, int 
 
 Duration EngineMessages::over_tensor(int stage, coll::Collective kind, double bytes) {
   if (plan_.tensor == 1) return {};
-  return between_classes(static_cast<int>(kind), stage, bytes, kLeastClass);
+  const Duration nccl = between_classes(static_cast<int>(kind), stage, bytes, kLeastClass);
+  const double rate = kind == coll::Collective::kAllReduce ? nvlink_rate(stage) : 0;
+  return rate > 0 ? std::min(nccl, by_reading(rate, bytes)) : nccl;
 }
 
 Duration EngineMessages::to_experts(int stage, double bytes) {

@@ -59,7 +59,7 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
       launch_{profile.get(net::launch_timings)},
       fixed_{profile.get(gemm_costs).fixed, profile.get(attention_costs).forward_fixed, profile.get(memory_costs).fixed},
       activation_{bytes_per_element(setup.precision.activations)},
-      messages_{costs, plan, std::move(devices)} {
+      messages_{costs, costs_, plan, std::move(devices)} {
   const TransformerModel& model = setup.model;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     std::vector<LayerKind>& kinds = stages_.emplace_back();
