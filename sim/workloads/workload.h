@@ -6,8 +6,8 @@
 //   workload: {jobs: [{from: h0, to: h1, bytes: 1.25 GB, compute: 100 ms, iterations: 10}]}
 //   workload: {background: {sizes: websearch, load: 30 %, until: 10 ms}, incast: {senders: 60, bytes: 500 kB, every: 1 ms}}
 //
-//   workload: {model: ../models/llama3_8b.yaml, parallelism: {data: 32, zero: 3}, batch: {global: 128, micro: 1, sequence: 8192}}
-//   workload: {inference: {model: llama3_70b, parallelism: {tensor: 8}, requests: {rate: 4 /s}}}    # inference_reader.h
+//   workload: {model: ../models/llama3_8b.yaml, parallelism: {data: 32, zero: 3}, batch: {global: 128, micro: 1, sequence:
+//   8192}} workload: {inference: {model: llama3_70b, parallelism: {tensor: 8}, requests: {rate: 4 /s}}}    # inference_reader.h
 //
 // Collectives run one after another on one communicator; flows and jobs start at their time, side by side; a training step
 // (training/training_reader.h) is alone, and so is inference.

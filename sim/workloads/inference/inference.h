@@ -117,16 +117,16 @@ struct ServiceTargets {
 };
 
 struct InferenceSetup {
-  TransformerModel model;
-  EnginePlan plan;                        // of prefill, where `decode` is given
+  TransformerModel model = {};
+  EnginePlan plan = {};                   // of prefill, where `decode` is given
   std::optional<EnginePlan> decode = {};  // disaggregated: engines of their own, on the GPUs after those of `plan`
   bool layer_wise = true;                 // disaggregated: a layer's cache moves while the next layers are computed
-  ServingPrecision precision;
-  RequestSpec requests;
-  SchedulerOptions scheduler;
-  KvCacheOptions kv_cache;
-  Speculation speculation;
-  ServiceTargets targets;
+  ServingPrecision precision = {};
+  RequestSpec requests = {};
+  SchedulerOptions scheduler = {};
+  KvCacheOptions kv_cache = {};
+  Speculation speculation = {};
+  ServiceTargets targets = {};
   double expert_imbalance = 1;  // tokens of the most loaded rank's experts over the mean
 
   [[nodiscard]] int gpus() const { return plan.gpus() + (decode ? decode->gpus() : 0); }

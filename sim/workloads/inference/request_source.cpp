@@ -6,9 +6,11 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/portable_math.h"
@@ -81,6 +83,17 @@ std::int64_t draw(const LengthSpec& spec, RandomStream& random) {
   return std::clamp(static_cast<std::int64_t>(std::llround(std::min(length, 1e9))), spec.min, spec.max);
 }
 
+// Those of one instant stay in the order of their lines.
+std::vector<Request> by_arrival(const std::vector<Request>& requests) {
+  std::vector<std::size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair{requests[i].arrival, i}; });
+  std::vector<Request> sorted;
+  sorted.reserve(requests.size());
+  for (const std::size_t i : order) sorted.push_back(requests[i]);
+  return sorted;
+}
+
 }  // namespace
 
 std::vector<Request> make_requests(const RequestSpec& spec, std::uint64_t seed) {
@@ -138,8 +151,7 @@ std::vector<Request> read_request_trace(const std::filesystem::path& path, Diagn
                        .length = 1,
                        .note = "a line of it: 0.25,1024,128"});
   }
-  std::ranges::stable_sort(requests, {}, &Request::arrival);
-  return requests;
+  return by_arrival(requests);
 }
 
 }  // namespace weft::work
