@@ -11,6 +11,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_inference.h"
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
@@ -180,6 +181,7 @@ void print_jobs(const Report& report, const plan::Scenario& scenario, const plan
 
 std::string what_ran(const work::Workload& workload) {
   if (workload.training) return "training step";
+  if (workload.inference) return "inference";
   if (workload.collectives.empty()) {
     const std::string jobs = plural(workload.jobs.size(), "job");
     if (workload.flows.empty()) return jobs;
@@ -205,7 +207,11 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
   report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain, scenario.simulation.fidelity));
   report.print(cluster_line(scenario.cluster));
   const bool is_training = scenario.workload.training.has_value();
-  const char* counted = is_training ? "operations" : scenario.workload.flows.empty() ? "collectives" : "flows";
+  const bool is_inference = scenario.workload.inference.has_value();
+  const char* counted = is_training                       ? "operations"
+                        : is_inference                    ? "requests"
+                        : scenario.workload.flows.empty() ? "collectives"
+                                                          : "flows";
   ProgressBar progress{counted, options.quiet};
   plan::RunResult result;
   if (is_training && !outputs.timeline.empty()) {
@@ -222,6 +228,7 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
   report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
                            plan::us_text(result.makespan)));
   if (result.training) print_training(report, *scenario.workload.training, *result.training);
+  if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
   if (!result.collectives.empty()) print_collectives(report, result);
   if (!result.flows.empty()) print_flows(report, scenario, result);
   print_rates(report, scenario, result);

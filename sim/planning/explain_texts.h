@@ -20,5 +20,7 @@ namespace weft::plan {
 // How programs are run.
 [[nodiscard]] const std::vector<ModelText>& replay_texts();
 [[nodiscard]] const std::vector<ModelText>& training_texts();
+// Inference serving.
+[[nodiscard]] const std::vector<ModelText>& inference_texts();
 
 }  // namespace weft::plan

@@ -8,6 +8,7 @@
 
 #include "sim/core/version.h"
 #include "sim/planning/compare.h"
+#include "sim/planning/inference_json.h"
 #include "sim/planning/network_json.h"
 #include "sim/planning/training_json.h"
 
@@ -152,6 +153,7 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const Scena
     json.end_array();
   }
   if (result.training) write_training(json, *result.training);
+  if (result.inference) write_inference(json, *result.inference);
   if (!result.flows.empty()) write_flows(json, result);
   if (!result.jobs.empty()) write_jobs(json, scenario.workload, result);
   if (!result.flows.empty() || result.network.is_packet || scenario.measure.stated) {

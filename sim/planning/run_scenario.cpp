@@ -238,14 +238,36 @@ RunResult training_result(const Scenario& scenario, RunObserver* observer, work:
   return result;
 }
 
+RunResult inference_result(const Scenario& scenario, RunObserver* observer) {
+  RunResult result;
+  result.inference = run_inference(scenario, observer);
+  const InferenceResult& run = *result.inference;
+  result.hottest = run.hottest;
+  result.makespan = run.makespan;
+  result.digest = run.digest;
+  result.events = run.events;
+  result.transfers = run.transfers;
+  result.solves = run.solves;
+  result.peak_live = run.peak_live;
+  result.interrupted = run.interrupted;
+  result.notes = run.notes;
+  return result;
+}
+
+RunResult result_of(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
+  if (scenario.workload.training) return training_result(scenario, observer, operations);
+  if (scenario.workload.inference) return inference_result(scenario, observer);
+  RunResult result = ScenarioRun{scenario, observer}.run();
+  if (observer != nullptr) observer->on_end();
+  return result;
+}
+
 }  // namespace
 
 RunResult run_scenario(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
   const auto wall_begin = std::chrono::steady_clock::now();
-  const bool is_training = scenario.workload.training.has_value();
-  RunResult result = is_training ? training_result(scenario, observer, operations) : ScenarioRun{scenario, observer}.run();
+  RunResult result = result_of(scenario, observer, operations);
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
-  if (observer != nullptr && !is_training) observer->on_end();
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collectives/runner.h"
+#include "sim/planning/inference_run.h"
 #include "sim/planning/link_use.h"
 #include "sim/planning/run_observer.h"
 #include "sim/planning/scenario.h"
@@ -39,6 +40,7 @@ struct RunResult {
   std::vector<std::optional<work::MessageCounts>> messages;  // by flow, of several messages; empty where no flow has options
   std::vector<work::JobResult> jobs;
   std::optional<TrainingResult> training;
+  std::optional<InferenceResult> inference;
   NetworkReport network;
   std::string time_story;        // where the time went; empty: nothing to tell
   std::vector<LinkUse> hottest;  // busiest links first, at most ten

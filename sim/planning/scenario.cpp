@@ -7,6 +7,7 @@
 #include "sim/collectives/costs.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
+#include "sim/workloads/inference/serving_costs.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 
 namespace weft::plan {
@@ -65,6 +66,7 @@ const ParamGroups& all_param_groups() {
     ParamGroups all = net::network_param_groups();
     for (const ParamGroupBase* group : coll::collective_param_groups()) all.push_back(group);
     for (const ParamGroupBase* group : work::kernel_param_groups()) all.push_back(group);
+    all.push_back(&work::serving_costs);
     return all;
   }();
   return groups;

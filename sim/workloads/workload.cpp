@@ -15,6 +15,7 @@
 #include "sim/workloads/flow_file.h"
 #include "sim/workloads/flow_reader.h"
 #include "sim/workloads/generated_flows.h"
+#include "sim/workloads/inference/inference_reader.h"
 #include "sim/workloads/replay/jitter_reader.h"
 #include "sim/workloads/training/training_reader.h"
 
@@ -125,6 +126,12 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
   if (reader.has("model")) {
     workload.training = read_training(reader, context.topology.endpoints().size());
     workload.jitter = read_jitter(reader);
+    reader.finish();
+    return workload;
+  }
+  if (reader.has("inference")) {
+    ParamReader inference = reader.map("inference");
+    workload.inference = read_inference(inference, context.topology.endpoints().size());
     reader.finish();
     return workload;
   }

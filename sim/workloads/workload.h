@@ -6,11 +6,11 @@
 //   workload: {jobs: [{from: h0, to: h1, bytes: 1.25 GB, compute: 100 ms, iterations: 10}]}
 //   workload: {background: {sizes: websearch, load: 30 %, until: 10 ms}, incast: {senders: 60, bytes: 500 kB, every: 1 ms}}
 //
-//   workload: {model: ../models/llama3_8b.yaml, parallelism: {data: 32, zero: 3}, batch: {global: 128, micro: 1, sequence:
-//   8192}}
+//   workload: {model: ../models/llama3_8b.yaml, parallelism: {data: 32}, batch: {global: 128, micro: 1, sequence: 8192}}
+//   workload: {inference: {model: llama3_70b, parallelism: {tensor: 8}, requests: {rate: 4 /s}}}   # inference_reader.h
 //
 // Collectives run one after another on one communicator; flows and jobs start at their time, side by side; a training step
-// (training/training_reader.h) is alone.
+// (training/training_reader.h) is alone, and so is inference.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@
 #include "sim/core/units.h"
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/topology.h"
+#include "sim/workloads/inference/inference.h"
 #include "sim/workloads/replay/replay_options.h"
 #include "sim/workloads/training/training.h"
 
@@ -92,6 +93,7 @@ struct Workload {
   std::vector<FlowOptions> options = {FlowOptions{}};
   std::vector<JobItem> jobs;
   std::optional<TrainingSetup> training;
+  std::optional<InferenceSetup> inference;
   JitterModel jitter;  // of training steps
 
   [[nodiscard]] const FlowOptions& options_of(const FlowItem& flow) const { return options[flow.options]; }

@@ -51,6 +51,8 @@ class GroupCosts {
   // One message from one to the other; loads its way only.
   const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes);
 
+  // The idle machine that calls are run on.
+  [[nodiscard]] const coll::Machine& machine() const { return machine_; }
   // Runs done so far; the rest was remembered.
   [[nodiscard]] std::size_t runs() const { return runs_; }
 

@@ -1,0 +1,12 @@
+// What a person wants of inference first.
+#pragma once
+
+#include "sim/apps/output.h"
+#include "sim/planning/inference_run.h"
+#include "sim/workloads/inference/inference.h"
+
+namespace weft::apps {
+
+void print_inference(const Report& report, const work::InferenceSetup& setup, const plan::InferenceResult& result);
+
+}  // namespace weft::apps

@@ -1,0 +1,245 @@
+#include "sim/workloads/inference/batch_scheduler.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+
+namespace weft::work {
+namespace {
+
+// One block in this many is left to sequences that run when others are admitted (vLLM's watermark).
+constexpr std::int64_t kWatermark = 100;
+
+}  // namespace
+
+BatchScheduler::BatchScheduler(const SchedulerOptions& options, const KvCacheOptions& cache, std::int64_t blocks,
+                               const EnginePlan& plan, EngineRole role, std::int64_t tokens_per_decode,
+                               std::vector<Sequence>& sequences)
+    : options_{options},
+      cache_{cache},
+      blocks_{blocks},
+      free_blocks_{blocks},
+      kept_free_{blocks / kWatermark},
+      pipeline_{plan.pipeline},
+      role_{role},
+      tokens_per_decode_{tokens_per_decode},
+      sequences_{sequences} {}
+
+void BatchScheduler::submit(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  sequence.to_prefill = sequence.prompt;
+  waiting_.push_back(request);
+}
+
+bool BatchScheduler::grow(Sequence& sequence, std::int64_t tokens) {
+  const std::int64_t more = blocks_for(tokens) - sequence.blocks;
+  if (more <= 0) return true;
+  if (more > free_blocks_) return false;
+  free_blocks_ -= more;
+  sequence.blocks += more;
+  return true;
+}
+
+void BatchScheduler::give_up_blocks(Sequence& sequence) {
+  free_blocks_ += sequence.blocks;
+  sequence.blocks = 0;
+  WEFT_CHECK(free_blocks_ <= blocks_);
+}
+
+void BatchScheduler::preempt(std::size_t position, BatchStep& step) {
+  const RequestId request = running_[position];
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(position));
+  Sequence& sequence = sequences_[request];
+  give_up_blocks(sequence);
+  sequence.state = SequenceState::kWaiting;
+  ++sequence.preemptions;
+  ++totals_.preemptions;
+  if (options_.preemption == Preemption::kSwap) {
+    sequence.is_swapped = true;
+    step.mix.swapped_tokens += sequence.cached;
+    totals_.swapped_tokens += sequence.cached;
+  } else {
+    sequence.to_prefill = sequence.prompt + sequence.generated;
+    sequence.cached = 0;
+  }
+  waiting_.push_front(request);
+}
+
+bool BatchScheduler::grow_or_preempt(std::size_t position, std::int64_t tokens, BatchStep& step) {
+  Sequence& sequence = sequences_[running_[position]];
+  while (!grow(sequence, tokens)) {
+    std::size_t last = running_.size() - 1;
+    while (last > position && sequences_[running_[last]].in_step) --last;
+    if (last > position) {
+      preempt(last, step);
+      continue;
+    }
+    // Only those before it could help, which come first. The first of all waits for what parked sequences hold.
+    if (position > 0) preempt(position, step);
+    return false;
+  }
+  return true;
+}
+
+void BatchScheduler::add_decode(RequestId request, BatchStep& step) {
+  Sequence& sequence = sequences_[request];
+  sequence.in_step = true;
+  ++step.mix.decodes;
+  step.mix.decode_context += sequence.cached;
+  step.mix.samples += tokens_per_decode_;
+  step.items.push_back({request, tokens_per_decode_, false});
+}
+
+void BatchScheduler::add_prefill(RequestId request, std::int64_t tokens, BatchStep& step) {
+  Sequence& sequence = sequences_[request];
+  sequence.in_step = true;
+  step.mix.prefills.push_back({tokens, sequence.cached});
+  if (sequence.cached + tokens == sequence.to_prefill) ++step.mix.samples;
+  step.items.push_back({request, tokens, true});
+}
+
+std::int64_t BatchScheduler::decode_share() const {
+  const auto decoding = std::ranges::count_if(running_, [&](RequestId request) { return sequences_[request].decodes(); });
+  return (decoding + pipeline_ - 1) / pipeline_;
+}
+
+std::int64_t BatchScheduler::add_running(BatchStep& step, std::int64_t budget) {
+  const std::int64_t share = decode_share();
+  for (std::size_t position = 0; position < running_.size(); ++position) {
+    const RequestId request = running_[position];
+    const Sequence& sequence = sequences_[request];
+    if (sequence.in_step) continue;
+    if (sequence.decodes()) {
+      if (step.mix.decodes >= share || budget < tokens_per_decode_) continue;
+      if (!grow_or_preempt(position, sequence.cached + tokens_per_decode_, step)) continue;
+      add_decode(request, step);
+      budget -= tokens_per_decode_;
+      continue;
+    }
+    const std::int64_t tokens = std::min(sequence.to_prefill - sequence.cached, budget);
+    if (tokens <= 0 || !grow_or_preempt(position, sequence.cached + tokens, step)) continue;
+    add_prefill(request, tokens, step);
+    budget -= tokens;
+  }
+  return budget;
+}
+
+bool BatchScheduler::admit_first(std::int64_t tokens) {
+  const RequestId request = waiting_.front();
+  Sequence& sequence = sequences_[request];
+  const bool is_alone = running_.empty() && reserved_ == 0;
+  if (!is_alone && blocks_for(tokens) > free_blocks_ - kept_free_) return false;
+  if (!grow(sequence, tokens)) return false;
+  sequence.state = SequenceState::kRunning;
+  running_.push_back(request);
+  waiting_.pop_front();
+  return true;
+}
+
+void BatchScheduler::admit(BatchStep& step, std::int64_t budget) {
+  while (!waiting_.empty() && budget > 0 && !batch_is_full()) {
+    const RequestId request = waiting_.front();
+    Sequence& sequence = sequences_[request];
+    const bool decodes = sequence.is_swapped && sequence.decodes();
+    const std::int64_t tokens = decodes ? tokens_per_decode_ : std::min(sequence.to_prefill - sequence.cached, budget);
+    if (tokens > budget || !admit_first(sequence.cached + tokens)) return;
+    if (sequence.is_swapped) {
+      sequence.is_swapped = false;
+      step.mix.swapped_tokens += sequence.cached;
+      totals_.swapped_tokens += sequence.cached;
+    }
+    if (decodes) {
+      add_decode(request, step);
+    } else {
+      add_prefill(request, tokens, step);
+    }
+    budget -= tokens;
+  }
+}
+
+// Prompts as they are: as many as the budget takes, or one that is longer.
+void BatchScheduler::admit_whole(BatchStep& step) {
+  std::int64_t budget = options_.token_budget;
+  while (!waiting_.empty() && !batch_is_full()) {
+    const Sequence& sequence = sequences_[waiting_.front()];
+    if (sequence.is_swapped) return;
+    const std::int64_t tokens = sequence.to_prefill;
+    if (tokens > budget && !step.items.empty()) return;
+    const RequestId request = waiting_.front();
+    if (!admit_first(tokens)) return;
+    add_prefill(request, tokens, step);
+    budget -= tokens;
+  }
+}
+
+bool BatchScheduler::next_step(BatchStep& step) {
+  step = {};
+  step.mix.tokens_per_decode = tokens_per_decode_;
+  if (!options_.chunked_prefill) admit_whole(step);
+  if (step.items.empty()) {
+    const std::int64_t preempted = totals_.preemptions;
+    const std::int64_t budget = add_running(step, options_.token_budget);
+    const bool takes_more = options_.chunked_prefill || (!waiting_.empty() && sequences_[waiting_.front()].is_swapped);
+    if (takes_more && totals_.preemptions == preempted) admit(step, budget);
+  }
+  if (step.items.empty()) return false;
+  ++totals_.steps;
+  return true;
+}
+
+bool BatchScheduler::advance(const StepItem& item, std::int64_t accepted, Emitted& emitted) {
+  Sequence& sequence = sequences_[item.request];
+  sequence.in_step = false;
+  if (item.is_prefill) {
+    sequence.cached += item.tokens;
+    totals_.prefill_tokens += item.tokens;
+    if (!sequence.decodes()) return false;
+    if (role_ == EngineRole::kPrefill) {
+      sequence.state = SequenceState::kParked;
+      emitted.is_done = true;
+      return true;
+    }
+    emitted.tokens = 1;
+  } else {
+    emitted.tokens = std::min(accepted, sequence.output - sequence.generated);
+    sequence.cached += emitted.tokens;
+    totals_.decode_tokens += emitted.tokens;
+  }
+  sequence.generated += emitted.tokens;
+  if (sequence.generated < sequence.output) return false;
+  emitted.is_done = true;
+  sequence.state = SequenceState::kDone;
+  give_up_blocks(sequence);
+  return true;
+}
+
+bool BatchScheduler::reserve(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  if (!waiting_.empty() || batch_is_full()) return false;
+  const std::int64_t tokens = sequence.prompt + tokens_per_decode_;
+  const bool is_alone = running_.empty() && reserved_ == 0;
+  if (!is_alone && blocks_for(tokens) > free_blocks_ - kept_free_) return false;
+  if (!grow(sequence, tokens)) return false;
+  sequence.state = SequenceState::kParked;
+  ++reserved_;
+  return true;
+}
+
+void BatchScheduler::activate(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  WEFT_CHECK(sequence.state == SequenceState::kParked && reserved_ > 0);
+  sequence.to_prefill = sequence.prompt;
+  sequence.cached = sequence.prompt;
+  sequence.state = SequenceState::kRunning;
+  running_.push_back(request);
+  --reserved_;
+}
+
+void BatchScheduler::release(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  WEFT_CHECK(sequence.state == SequenceState::kParked);
+  sequence.state = SequenceState::kDone;
+  give_up_blocks(sequence);
+}
+
+}  // namespace weft::work

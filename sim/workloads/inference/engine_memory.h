@@ -1,0 +1,38 @@
+// What an engine's GPUs hold: weights, room for activations, and the cache of keys and values in blocks (workload-models §6).
+//
+// Model: weights, cache and activations of the fullest stage stand for all; what the runtime itself takes (context, buffers of
+// NCCL) is in the share of memory that kv_cache.utilization leaves. Layers with a window cache as many tokens as the others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/workloads/inference/inference.h"
+
+namespace weft::work {
+
+// Of the GPU that holds most.
+struct EngineMemory {
+  double capacity = 0;
+  double usable = 0;  // capacity x utilization
+  double weights = 0;
+  double activations = 0;
+  double cache = 0;         // whole blocks
+  double block_bytes = 0;   // of one GPU
+  std::int64_t blocks = 0;  // of the engine: of all its attention groups
+  [[nodiscard]] std::int64_t tokens(const KvCacheOptions& options) const { return blocks * options.block; }
+};
+
+// Of a cached token on one GPU, of the stage with most layers. MLA's latents are whole on every tensor-parallel GPU; so is a
+// head where there are fewer heads than GPUs.
+[[nodiscard]] double kv_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan);
+// The weights of the GPU that holds most.
+[[nodiscard]] double weight_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan);
+// Hidden states, and the widest tensor between two kernels, of `token_budget` tokens; and the logits of a full batch.
+[[nodiscard]] double activation_reserve(const InferenceSetup& setup, const EnginePlan& plan);
+
+// ConfigError where weights and activations leave no room for `tokens` of one sequence: what they need, and what would fit.
+[[nodiscard]] EngineMemory engine_memory(const InferenceSetup& setup, const EnginePlan& plan, double capacity,
+                                         const std::string& gpu, std::int64_t tokens);
+
+}  // namespace weft::work

@@ -1,0 +1,135 @@
+// An inference workload: a model, how engines of it are spread over GPUs, the requests that arrive and how they are batched
+// (workload-models §6). Plain data; inference_reader.h reads it, serving.h runs it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/workloads/model/transformer.h"
+#include "sim/workloads/parallel/plan.h"
+
+namespace weft::work {
+
+// How engines of one kind take up GPUs: `data` of them, one after another in the cluster's order; within an engine tensor
+// parallelism varies fastest, then attention's replicas, then pipeline stages.
+struct EnginePlan {
+  int tensor = 1;
+  int pipeline = 1;
+  int attention_data = 1;  // groups of `tensor` GPUs in a stage, each with the whole attention and its own requests
+  int expert = 1;          // parts of a stage that experts are spread over; within a part each is sharded
+  int data = 1;            // engines
+
+  [[nodiscard]] int stage_gpus() const { return tensor * attention_data; }
+  [[nodiscard]] int engine_gpus() const { return stage_gpus() * pipeline; }
+  [[nodiscard]] int gpus() const { return engine_gpus() * data; }
+  [[nodiscard]] int expert_tensor() const { return stage_gpus() / expert; }
+  // The part of it that a model's state depends on.
+  [[nodiscard]] ParallelPlan model_plan() const;
+
+  friend bool operator==(const EnginePlan&, const EnginePlan&) = default;
+};
+
+// Layers [first, last) of stage `stage`: as even as it goes, the first stages one more.
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+[[nodiscard]] LayerRange stage_layers(std::int64_t layers, int stages, int stage);
+
+struct ServingPrecision {
+  Precision weights = Precision::kBf16;      // and of the products with them
+  Precision activations = Precision::kBf16;  // between kernels and on the wire
+  Precision dispatch = Precision::kBf16;     // of tokens to experts
+};
+
+// Tokens of a prompt or of an answer: one number, or lognormal around a median, rounded and kept within bounds.
+struct LengthSpec {
+  std::int64_t median = 1;
+  double sigma = 0;
+  std::int64_t min = 1;
+  std::int64_t max = 1'000'000;
+
+  friend bool operator==(const LengthSpec&, const LengthSpec&) = default;
+};
+
+struct Request {
+  Time arrival;
+  std::int64_t prompt = 1;  // tokens
+  std::int64_t output = 1;
+
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+enum class Arrivals : std::uint8_t {
+  kPoisson,
+  kFixed,   // evenly spaced
+  kClosed,  // `concurrency` users, each of whom asks again when answered
+  kTrace,
+};
+
+struct RequestSpec {
+  Arrivals arrivals = Arrivals::kPoisson;
+  double rate = 1;  // requests per second
+  std::int64_t concurrency = 0;
+  std::int64_t count = 1;
+  LengthSpec prompt = {};
+  LengthSpec output = {};
+  std::vector<Request> trace = {};  // in order of arrival
+};
+
+enum class Preemption : std::uint8_t { kRecompute, kSwap };
+enum class GraphUse : std::uint8_t { kDecode, kAll, kNone };  // which steps run as CUDA graphs
+enum class Balance : std::uint8_t { kRoundRobin, kLeastLoaded };
+
+struct SchedulerOptions {
+  std::int64_t token_budget = 8192;  // new tokens of a step
+  std::int64_t max_batch = 256;      // sequences that run on an engine
+  bool chunked_prefill = true;       // prompts in pieces beside decoding; else whole, in steps of their own, which go first
+  Preemption preemption = Preemption::kRecompute;
+  GraphUse cuda_graph = GraphUse::kDecode;
+  Balance balance = Balance::kLeastLoaded;  // of engines
+};
+
+struct KvCacheOptions {
+  Precision precision = Precision::kBf16;
+  double utilization = 0.9;               // of a GPU's memory, by weights, activations and cache
+  std::int64_t block = 16;                // tokens
+  std::optional<Bytes> activations = {};  // kept free for them; none: by the token budget
+};
+
+// Speculative decoding: `draft_tokens` are proposed, and verified in one step.
+struct Speculation {
+  int draft_tokens = 0;  // 0: none
+  double acceptance = 0.7;
+  double draft_cost = 0.05;  // of a step, for each draft token
+
+  // (1 - a^(k+1)) / (1 - a), workload-models §6.
+  [[nodiscard]] double expected_tokens() const;
+};
+
+// Targets that a request meets or misses; 0: none.
+struct ServiceTargets {
+  Duration ttft;
+  Duration tpot;
+};
+
+struct InferenceSetup {
+  TransformerModel model = {};
+  EnginePlan plan = {};                   // of prefill, where `decode` is given
+  std::optional<EnginePlan> decode = {};  // disaggregated: engines of their own, on the GPUs after those of `plan`
+  bool layer_wise = true;                 // disaggregated: a layer's cache moves while the next layers are computed
+  ServingPrecision precision = {};
+  RequestSpec requests = {};
+  SchedulerOptions scheduler = {};
+  KvCacheOptions kv_cache = {};
+  Speculation speculation = {};
+  ServiceTargets targets = {};
+  double expert_imbalance = 1;  // tokens of the most loaded rank's experts over the mean
+
+  [[nodiscard]] int gpus() const { return plan.gpus() + (decode ? decode->gpus() : 0); }
+};
+
+}  // namespace weft::work

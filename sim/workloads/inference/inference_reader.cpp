@@ -1,0 +1,221 @@
+#include "sim/workloads/inference/inference_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/core/config/quantity.h"
+#include "sim/workloads/inference/request_source.h"
+#include "sim/workloads/model/model_reader.h"
+
+namespace weft::work {
+namespace {
+
+Precision read_precision(ParamReader& reader, const char* key, Precision default_value) {
+  return reader.choice<Precision>(key,
+                                  {{"fp32", Precision::kFp32},
+                                   {"fp16", Precision::kFp16},
+                                   {"bf16", Precision::kBf16},
+                                   {"fp8", Precision::kFp8},
+                                   {"mxfp8", Precision::kMxfp8},
+                                   {"fp4", Precision::kFp4}},
+                                  default_value);
+}
+
+EnginePlan read_plan(ParamReader& reader) {
+  EnginePlan plan;
+  const auto size = [&](const char* key) {
+    return static_cast<int>(reader.optional<std::int64_t>(key, 1, between(1, 65'536)));
+  };
+  plan.tensor = size("tensor");
+  plan.pipeline = size("pipeline");
+  plan.attention_data = size("attention_data");
+  plan.expert = size("expert");
+  plan.data = size("data");
+  reader.finish();
+  return plan;
+}
+
+// How plan and model go together.
+void check_plan(ParamReader& reader, const TransformerModel& model, const EnginePlan& plan) {
+  const auto at = [&](const char* key, const std::string& message, std::string note = {}) {
+    reader.error(key, message, std::move(note));
+  };
+  if (model.heads % plan.tensor != 0) {
+    at("tensor", fmt::format("{} heads do not divide over {} GPUs", model.heads, plan.tensor));
+  }
+  if (model.kv_heads > plan.tensor && model.kv_heads % plan.tensor != 0) {
+    at("tensor", fmt::format("{} key/value heads do not divide over {} GPUs", model.kv_heads, plan.tensor));
+  }
+  if (plan.pipeline > model.layers) {
+    at("pipeline", fmt::format("{} stages for {} layers", plan.pipeline, model.layers));
+  }
+  if (model.moe.experts == 0) {
+    for (const auto& [key, value] : {std::pair{"expert", plan.expert}, std::pair{"attention_data", plan.attention_data}}) {
+      if (value > 1) at(key, fmt::format("'{}' has no experts", model.name), "engines side by side are 'data'");
+    }
+    return;
+  }
+  if (plan.stage_gpus() % plan.expert != 0) {
+    at("expert", fmt::format("{} does not divide a stage's {} GPUs (tensor x attention_data)", plan.expert, plan.stage_gpus()));
+  }
+  if (model.moe.experts % plan.expert != 0) {
+    at("expert", fmt::format("{} experts do not divide over {}", model.moe.experts, plan.expert));
+  }
+}
+
+void read_plans(ParamReader& inference, InferenceSetup& out) {
+  if (!inference.has("disaggregated")) {
+    ParamReader plan = inference.map_or_empty("parallelism");
+    out.plan = read_plan(plan);
+    if (out.model.layers > 0) check_plan(plan, out.model, out.plan);
+    return;
+  }
+  if (inference.has("parallelism")) {
+    inference.error("parallelism", "stands beside 'disaggregated'", "'prefill' and 'decode' there have their own");
+    static_cast<void>(inference.raw("parallelism"));
+  }
+  ParamReader pools = inference.map("disaggregated");
+  ParamReader prefill = pools.map("prefill");
+  ParamReader decode = pools.map("decode");
+  out.plan = read_plan(prefill);
+  out.decode = read_plan(decode);
+  out.layer_wise = pools.optional<bool>("layer_wise", true);
+  pools.finish();
+  if (out.model.layers == 0) return;
+  check_plan(prefill, out.model, out.plan);
+  check_plan(decode, out.model, *out.decode);
+}
+
+LengthSpec read_length(ParamReader& requests, const char* key, std::int64_t default_length) {
+  LengthSpec spec{.median = default_length};
+  if (!requests.has(key)) {
+    static_cast<void>(requests.optional<std::int64_t>(key, default_length));
+    return spec;
+  }
+  const auto written = requests.node().find(key);
+  if (!written->is_map()) {
+    spec.median = requests.required<std::int64_t>(key, between(std::int64_t{1}, kMaxTokens));
+    return spec;
+  }
+  ParamReader length = requests.map(key);
+  spec.median = length.required<std::int64_t>("median", between(std::int64_t{1}, kMaxTokens));
+  spec.sigma = length.required<double>("sigma", between(0.0, 10.0));
+  spec.min = length.optional<std::int64_t>("min", 1, between(std::int64_t{1}, kMaxTokens));
+  spec.max = length.optional<std::int64_t>("max", std::min(kMaxTokens, 16 * spec.median), between(std::int64_t{1}, kMaxTokens));
+  if (spec.max < spec.min) length.error("max", fmt::format("{} is below 'min', {}", spec.max, spec.min));
+  length.finish();
+  return spec;
+}
+
+// "4 /s", "240 /min".
+double read_rate(ParamReader& requests) {
+  const std::string text = requests.required<std::string>("rate");
+  const std::size_t slash = text.find('/');
+  const std::size_t end = text.find_last_not_of(' ', slash == std::string::npos || slash == 0 ? 0 : slash - 1);
+  if (slash != std::string::npos && slash > 0 && end != std::string::npos) {
+    const auto number = parse_number(std::string_view{text}.substr(0, end + 1));
+    const auto period = parse_duration("1 " + text.substr(slash + 1));
+    if (number && *number > 0 && period) return *number / period->seconds();
+  }
+  if (requests.has("rate")) {
+    requests.error("rate", fmt::format("expected requests per time such as '4 /s', got '{}'", text));
+  }
+  return 1;
+}
+
+void read_requests(ParamReader& inference, InferenceSetup& out) {
+  ParamReader requests = inference.map("requests");
+  RequestSpec& spec = out.requests;
+  const int ways = (requests.has("rate") ? 1 : 0) + (requests.has("concurrency") ? 1 : 0) + (requests.has("trace") ? 1 : 0);
+  if (ways != 1 && requests.node().is_map()) {
+    requests.error_here("expected one of 'rate', 'concurrency' and 'trace'", "for example rate: 4 /s");
+  }
+  if (requests.has("trace")) {
+    spec.arrivals = Arrivals::kTrace;
+    const ConfigNode file = requests.raw("trace");
+    try {
+      spec.trace = read_request_trace(referenced_file(file), requests.diagnostics());
+    } catch (const ConfigError& error) {
+      requests.diagnostics().absorb(error);
+    }
+    const auto count = requests.optional<std::int64_t>("count", between(std::int64_t{1}, kMaxRequests));
+    if (count && static_cast<std::size_t>(*count) < spec.trace.size()) spec.trace.resize(static_cast<std::size_t>(*count));
+    spec.count = static_cast<std::int64_t>(spec.trace.size());
+  } else {
+    if (requests.has("concurrency")) {
+      spec.arrivals = Arrivals::kClosed;
+      spec.concurrency = requests.required<std::int64_t>("concurrency", between(std::int64_t{1}, kMaxRequests));
+    } else if (requests.has("rate")) {
+      spec.rate = read_rate(requests);
+      spec.arrivals = requests.choice<Arrivals>("arrivals", {{"poisson", Arrivals::kPoisson}, {"fixed", Arrivals::kFixed}},
+                                                Arrivals::kPoisson);
+    }
+    spec.count = requests.optional<std::int64_t>("count", 100, between(std::int64_t{1}, kMaxRequests));
+    spec.prompt = read_length(requests, "prompt", 1024);
+    spec.output = read_length(requests, "output", 128);
+  }
+  requests.finish();
+}
+
+void read_scheduler(ParamReader& inference, SchedulerOptions& out) {
+  ParamReader scheduler = inference.map_or_empty("scheduler");
+  out.token_budget = scheduler.optional<std::int64_t>("token_budget", 8192, between(1, 10'000'000));
+  out.max_batch = scheduler.optional<std::int64_t>("max_batch", 256, between(1, 1'000'000));
+  out.chunked_prefill = scheduler.optional<bool>("chunked_prefill", true);
+  out.preemption = scheduler.choice<Preemption>(
+      "preemption", {{"recompute", Preemption::kRecompute}, {"swap", Preemption::kSwap}}, Preemption::kRecompute);
+  out.cuda_graph = scheduler.choice<GraphUse>(
+      "cuda_graph", {{"decode", GraphUse::kDecode}, {"all", GraphUse::kAll}, {"none", GraphUse::kNone}}, GraphUse::kDecode);
+  out.balance = scheduler.choice<Balance>(
+      "balance", {{"least_loaded", Balance::kLeastLoaded}, {"round_robin", Balance::kRoundRobin}}, Balance::kLeastLoaded);
+  scheduler.finish();
+}
+
+void read_cache(ParamReader& inference, InferenceSetup& out) {
+  ParamReader cache = inference.map_or_empty("kv_cache");
+  out.kv_cache.precision = read_precision(cache, "precision", out.precision.activations);
+  out.kv_cache.utilization = cache.optional<Ratio>("utilization", Ratio{0.9}, between(Ratio{0.01}, Ratio{1.0})).value;
+  out.kv_cache.block = cache.optional<std::int64_t>("block", 16, between(1, 65'536));
+  out.kv_cache.activations = cache.optional<Bytes>("activations");
+  cache.finish();
+}
+
+}  // namespace
+
+InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
+  InferenceSetup out;
+  if (inference.has("model")) {
+    out.model = read_model(inference.raw("model"), inference.diagnostics());
+  } else if (inference.node().is_map()) {
+    inference.error_here("expected a model", "for example model: ../models/llama3_70b.yaml");
+  }
+  read_plans(inference, out);
+  ParamReader precision = inference.map_or_empty("precision");
+  out.precision.weights = read_precision(precision, "weights", Precision::kBf16);
+  out.precision.activations = read_precision(precision, "activations", Precision::kBf16);
+  out.precision.dispatch = read_precision(precision, "dispatch", out.precision.activations);
+  precision.finish();
+  read_requests(inference, out);
+  read_scheduler(inference, out.scheduler);
+  read_cache(inference, out);
+  ParamReader speculation = inference.map_or_empty("speculation");
+  out.speculation.draft_tokens = static_cast<int>(speculation.optional<std::int64_t>("draft_tokens", 0, between(0, 64)));
+  out.speculation.acceptance = speculation.optional<Ratio>("acceptance", Ratio{0.7}, between(Ratio{0}, Ratio{1.0})).value;
+  out.speculation.draft_cost = speculation.optional<Ratio>("draft_cost", Ratio{0.05}, between(Ratio{0}, Ratio{10.0})).value;
+  speculation.finish();
+  ParamReader targets = inference.map_or_empty("targets");
+  out.targets.ttft = targets.optional<Duration>("ttft", Duration{});
+  out.targets.tpot = targets.optional<Duration>("tpot", Duration{});
+  targets.finish();
+  out.expert_imbalance = inference.optional<double>("expert_imbalance", 1.0, between(1.0, 1000.0));
+  if (static_cast<std::size_t>(out.gpus()) > endpoints) {
+    inference.error(out.decode ? "disaggregated" : "parallelism",
+                    fmt::format("the engines take {} GPUs, and the cluster has {}", out.gpus(), endpoints));
+  }
+  inference.finish();
+  return out;
+}
+
+}  // namespace weft::work

@@ -1,0 +1,46 @@
+// The kernels of one layer's forward pass on one GPU of a serving engine, as serving engines fuse them (workload-models §6):
+// norm with the residual sum, products with weights, rotary embedding, a write of the cache, attention, activation. Messages
+// between GPUs are not here (step_times.h).
+//
+// Model: kernels are fused as in vLLM and TensorRT-LLM; quantizing activations to fp8 is part of the kernel before.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/workloads/inference/inference.h"
+#include "sim/workloads/inference/step_mix.h"
+#include "sim/workloads/kernels/kernel.h"
+
+namespace weft::work {
+
+// A step's tokens on one group of tensor-parallel GPUs.
+struct GroupTokens {
+  std::int64_t prefill = 0;       // new tokens of prompts
+  std::int64_t prefill_rows = 0;  // the same with what their sequences have cached
+  std::int64_t decode = 0;        // new tokens of answers
+  std::int64_t stage = 0;         // new tokens of all groups of the stage, which its experts share
+
+  [[nodiscard]] std::int64_t total() const { return prefill + decode; }
+  friend auto operator<=>(const GroupTokens&, const GroupTokens&) = default;
+};
+
+// Model: requests are spread evenly over an engine's attention groups.
+[[nodiscard]] GroupTokens group_tokens(const StepMix& mix, const EnginePlan& plan);
+
+// All but attention's own kernels; they depend on the tokens only.
+[[nodiscard]] std::vector<Kernel> linear_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t layer,
+                                                 const GroupTokens& tokens);
+
+// Attention of prompts, then of answers: one kernel each, of all their sequences.
+//
+// Model: prompts of a step share a kernel whose longest block is of mean length. Windows cut the mean context of the decoding
+// sequences, not each one's.
+[[nodiscard]] std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t window,
+                                                    const StepMix& mix);
+
+// Model: routing is uniform. Expected experts of `experts` that `tokens` meet when each picks `per_token`:
+// E (1 - (1 - k/E)^n), workload-models §6.
+[[nodiscard]] double experts_touched(double experts, double per_token, double tokens);
+
+}  // namespace weft::work

@@ -1,0 +1,143 @@
+// Serves requests on a machine: arrivals, engines that step, caches that move over the fabric, and what each request saw.
+//
+//   Serving serving{machine, setup, requests, kernels, profile, costs, memory, seed};
+//   serving.start();
+//   machine.simulator.run();
+//   serving.check_conservation();                  // every token emitted, every block back
+//   for (const RequestRecord& record : serving.records()) ...
+//
+// Without disaggregation a prompt's last step gives the first token. Disaggregated, the prompt's cache moves to an engine that
+// decodes as soon as that has blocks free, and its first step there gives the first token (workload-models §6: TTFT = queue +
+// prefill + exposed transfer + first decode step).
+//
+// Model: an engine is given to a request when it arrives, and another for decoding when there is room for its cache; neither
+// changes. Layer by layer, what the last piece of a prompt adds to the cache moves evenly over that piece's step, what was
+// cached before moves from its start on, and the last layer's part when it has ended. Requests reach engines, and tokens users,
+// at once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "sim/collectives/runner.h"
+#include "sim/core/random.h"
+#include "sim/core/stats.h"
+#include "sim/workloads/inference/batch_scheduler.h"
+#include "sim/workloads/inference/cache_pieces.h"
+#include "sim/workloads/inference/engine_memory.h"
+#include "sim/workloads/inference/inference.h"
+#include "sim/workloads/inference/step_times.h"
+
+namespace weft::work {
+
+struct RequestRecord {
+  Time arrival;
+  std::int64_t prompt = 0;
+  std::int64_t output = 0;
+  Time started = Time::max();      // its first step began
+  Time prefilled = Time::max();    // its prompt was cached
+  Time first_token = Time::max();  // max: it never came
+  Time last_token = Time::max();
+  Duration exposed_transfer = {};  // from `prefilled` to the cache's arrival
+  std::int64_t emitted = 0;
+  std::int64_t preemptions = 0;
+
+  [[nodiscard]] bool is_done() const { return emitted == output; }
+};
+
+struct EngineReport {
+  EngineRole role = EngineRole::kBoth;
+  SchedulerTotals totals;
+  double busy_share = 0;  // of the first stage
+  double mean_running = 0;
+  std::int64_t peak_running = 0;
+  double mean_waiting = 0;
+  std::int64_t peak_waiting = 0;
+  double mean_block_share = 0;  // of the cache's blocks
+  double peak_block_share = 0;
+  StepParts parts{};  // time of all steps
+};
+
+// Of engines of each role; `decode` counts where there are such engines.
+struct ServingMemory {
+  EngineMemory prefill;  // of engines that do both, too
+  EngineMemory decode;
+};
+
+class Serving final : private net::TransferListener, private EventTarget {
+ public:
+  // Requests in order of arrival. All but `profile` must outlive it. The engines' GPUs are the cluster's first ones.
+  Serving(coll::Machine& machine, const InferenceSetup& setup, std::vector<Request> requests, const KernelTimes& kernels,
+          const Profile& profile, GroupCosts& costs, const ServingMemory& memory, std::uint64_t seed);
+  ~Serving();
+
+  void start();
+  [[nodiscard]] std::uint64_t finished() const { return finished_; }
+  // InternalError where a request is not done, or blocks are still taken.
+  void check_conservation() const;
+
+  [[nodiscard]] const std::vector<RequestRecord>& records() const { return records_; }
+  // Between tokens of the same request, in nanoseconds, in the order in which they came.
+  [[nodiscard]] const std::vector<double>& token_gaps_ns() const { return gaps_ns_; }
+  [[nodiscard]] std::vector<EngineReport> engines(Time end) const;
+  [[nodiscard]] double cache_bytes_moved() const { return cache_bytes_; }
+  [[nodiscard]] std::uint64_t digest() const;
+
+ private:
+  struct Engine;
+  struct Handover;
+  enum class EventKind : std::uint8_t { kArrival, kWake, kStepEnd };
+
+  void on_event(std::uint64_t payload) override;
+  void on_source_free(TransferId, std::uint64_t) override {}
+  void on_delivered(TransferId transfer, std::uint64_t request) override;
+  void on_aborted(TransferId transfer, std::uint64_t request) override;
+  void schedule_event(Time at, Phase phase, EventKind kind, std::uint64_t index);
+
+  void add_pool(const EnginePlan& plan, EngineRole role, const EngineMemory& memory, const KernelTimes& kernels,
+                const Profile& profile, GroupCosts& costs);
+  [[nodiscard]] std::size_t choose(std::size_t first, std::size_t last, std::size_t& turn) const;
+  void arrive(RequestId request);
+  void wake(std::size_t engine);
+  void run_engine(std::size_t engine);
+  void start_step(std::size_t engine, std::size_t slot);
+  void end_step(std::size_t engine, std::size_t slot);
+  void emit(const Emitted& emitted);
+  void finish(RequestId request);
+  void sample(Engine& engine);
+
+  // Disaggregated.
+  [[nodiscard]] bool try_reserve(RequestId request);
+  void stream(const BatchStep& step, Duration latency);
+  void hand_over(RequestId request);
+  void prompt_done(RequestId request);
+  void send(RequestId request, double tokens, Duration pace);
+  void settle(RequestId request);
+  void admit_handovers();
+
+  coll::Machine& machine_;
+  const InferenceSetup& setup_;
+  ComponentId component_;
+  RandomStream acceptance_;
+  std::vector<RequestRecord> records_;
+  std::vector<Sequence> sequences_;         // on engines that prefill
+  std::vector<Sequence> decode_sequences_;  // on those that only decode
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::size_t prefill_engines_ = 0;           // the first ones; the others decode
+  std::vector<std::size_t> engine_of_;        // by request: where it is
+  std::vector<std::size_t> handover_engine_;  // where it will decode
+  std::size_t turn_ = 0;
+  std::size_t decode_turn_ = 0;
+  std::vector<CachePiece> pieces_;
+  std::vector<Handover> handovers_;
+  std::deque<RequestId> ready_;  // prompts that wait for room on an engine that decodes
+  std::vector<double> gaps_ns_;
+  std::vector<Emitted> emitted_;  // by the step at hand
+  std::uint64_t finished_ = 0;
+  std::size_t next_arrival_ = 0;
+  double cache_bytes_ = 0;
+};
+
+}  // namespace weft::work

@@ -1,0 +1,205 @@
+#include "sim/workloads/inference/step_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/workloads/kernels/kernel_costs.h"
+#include "sim/workloads/model/messages.h"
+
+namespace weft::work {
+namespace {
+
+constexpr std::array<std::string_view, kStepParts> kPartNames{
+    "gemm", "attention", "memory_bound", "tensor_parallel", "expert_parallel", "pipeline", "overhead"};
+
+// Steps that are remembered, before all are forgotten: prompts come in many lengths.
+constexpr std::size_t kRemembered = 4096;
+
+StepPart part_of(KernelKind kind) {
+  switch (class_of(kind)) {
+    case KernelClass::kGemm:
+      return StepPart::kGemm;
+    case KernelClass::kAttention:
+      return StepPart::kAttention;
+    default:
+      return StepPart::kMemory;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(StepPart part) { return kPartNames[static_cast<std::size_t>(part)]; }
+
+Duration StepTime::latency() const {
+  Duration sum = before + (static_cast<std::int64_t>(stages.size()) - 1) * hop;
+  for (const Duration stage : stages) sum += stage;
+  return sum;
+}
+
+// One stage in the making.
+struct StepTimes::Sum {
+  bool is_graph = false;
+  std::int64_t launches = 0;
+  StepParts parts{};
+
+  void add(StepPart part, Duration duration) { parts[static_cast<std::size_t>(part)] += duration; }
+  void add_message(StepPart part, Duration duration, std::int64_t times) {
+    if (duration == Duration{}) return;
+    add(part, times * duration);
+    launches += times;
+  }
+};
+
+StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const KernelTimes& kernels, const Profile& profile,
+                     GroupCosts& costs, std::vector<DeviceId> devices)
+    : setup_{setup},
+      plan_{plan},
+      kernels_{kernels},
+      costs_{profile.get(serving_costs)},
+      launch_{profile.get(net::launch_timings)},
+      fixed_{profile.get(gemm_costs).fixed, profile.get(attention_costs).forward_fixed, profile.get(memory_costs).fixed},
+      activation_{bytes_per_element(setup.precision.activations)},
+      messages_{costs, costs_, plan, std::move(devices)} {
+  const TransformerModel& model = setup.model;
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    std::vector<LayerKind>& kinds = stages_.emplace_back();
+    const LayerRange range = stage_layers(model.layers, plan.pipeline, stage);
+    for (std::int64_t layer = range.first; layer < range.last; ++layer) {
+      const auto alike = std::ranges::find_if(kinds, [&](const LayerKind& kind) {
+        return model.is_moe_layer(kind.layer) == model.is_moe_layer(layer) && model.window(kind.layer) == model.window(layer);
+      });
+      if (alike != kinds.end()) {
+        ++alike->count;
+      } else {
+        kinds.push_back({layer, 1});
+      }
+    }
+  }
+}
+
+Duration StepTimes::time_of(const Kernel& kernel, bool is_graph) const {
+  const Duration alone = kernels_.alone(kernel);
+  if (!is_graph) return alone + kernels_.gap();
+  return alone - fixed_[static_cast<std::size_t>(part_of(kernel.kind))] + costs_.graph_kernel;
+}
+
+const StepTimes::Cost& StepTimes::linear(std::int64_t layer, const GroupTokens& tokens, bool is_graph) {
+  if (linear_.size() >= kRemembered) linear_.clear();
+  const auto [known, is_new] = linear_.try_emplace({{layer, is_graph}, tokens});
+  Cost& cost = known->second;
+  if (!is_new) return cost;
+  for (const Kernel& kernel : linear_kernels(setup_, plan_, layer, tokens)) {
+    (part_of(kernel.kind) == StepPart::kGemm ? cost.gemm : cost.memory) += time_of(kernel, is_graph);
+    ++cost.kernels;
+  }
+  return cost;
+}
+
+void StepTimes::add_kernels(Sum& sum, const std::vector<Kernel>& kernels, std::int64_t times) const {
+  for (const Kernel& kernel : kernels) {
+    sum.add(part_of(kernel.kind), times * time_of(kernel, sum.is_graph));
+    sum.launches += times;
+  }
+}
+
+// Attention and MLP end in an all-reduce each. Where experts are shared by several attention groups, tokens are dealt out over
+// the tensor-parallel GPUs between a reduce-scatter and an all-gather, sent to their experts and back (DeepSeek-V3 §3.4).
+void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens) {
+  const double bytes = static_cast<double>(tokens.total() * setup_.model.hidden) * activation_;
+  const bool sends_tokens = setup_.model.is_moe_layer(kind.layer) && plan_.attention_data > 1;
+  if (!sends_tokens) {
+    const Duration each = messages_.over_tensor(stage, coll::Collective::kAllReduce, bytes);
+    sum.add_message(StepPart::kTensor, each, 2 * kind.count);
+    return;
+  }
+  for (const coll::Collective half : {coll::Collective::kReduceScatter, coll::Collective::kAllGather}) {
+    sum.add_message(StepPart::kTensor, messages_.over_tensor(stage, half, bytes), kind.count);
+  }
+  const double dealt = std::ceil(static_cast<double>(tokens.total()) / plan_.tensor) * setup_.expert_imbalance;
+  for (const Precision precision : {setup_.precision.dispatch, setup_.precision.activations}) {
+    const double sent = expert_message_bytes(setup_.model, dealt, precision).total();
+    sum.add_message(StepPart::kExperts, messages_.to_experts(stage, sent), kind.count);
+  }
+}
+
+void StepTimes::add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens) {
+  const Cost& cost = linear(kind.layer, tokens, sum.is_graph);
+  sum.add(StepPart::kGemm, kind.count * cost.gemm);
+  sum.add(StepPart::kMemory, kind.count * cost.memory);
+  sum.launches += kind.count * cost.kernels;
+  add_kernels(sum, attention_kernels(setup_, plan_, setup_.model.window(kind.layer), mix), kind.count);
+  add_messages(sum, stage, kind, tokens);
+}
+
+// The embedding, whose rows are spread over the tensor-parallel GPUs, and the head with the choice of a token.
+void StepTimes::add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTokens& tokens) {
+  const TransformerModel& model = setup_.model;
+  const double hidden = static_cast<double>(tokens.total() * model.hidden);
+  if (stage == 0) {
+    add_kernels(sum, {{.kind = KernelKind::kEmbeddingForward, .elements = hidden, .bytes = 2 * activation_ * hidden}}, 1);
+    sum.add_message(StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kAllReduce, activation_ * hidden), 1);
+  }
+  if (stage + 1 < plan_.pipeline || mix.samples == 0) return;
+  const std::int64_t rows = (mix.samples + plan_.attention_data - 1) / plan_.attention_data;
+  const std::int64_t columns = (model.vocab + plan_.tensor - 1) / plan_.tensor;
+  const double logits = static_cast<double>(rows * model.vocab);
+  const Precision precision = setup_.precision.activations;
+  const double weights = activation_ * static_cast<double>(model.hidden * columns);
+  add_kernels(sum,
+              {{.kind = KernelKind::kNormForward, .elements = hidden, .bytes = 4 * activation_ * hidden},
+               {.kind = KernelKind::kGemm,
+                .precision = precision,
+                .m = rows,
+                .n = columns,
+                .k = model.hidden,
+                .bytes = weights + activation_ * static_cast<double>(rows * (model.hidden + columns))},
+               {.kind = KernelKind::kSoftmaxLoss, .elements = logits, .bytes = 2 * 4 * logits}},
+              1);
+  sum.add_message(StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kAllGather, activation_ * logits), 1);
+}
+
+// The stage's time; where the host is slower than the GPU, the rest is overhead.
+Duration StepTimes::finish(Sum& sum) const {
+  Duration total;
+  for (const Duration part : sum.parts) total += part;
+  if (sum.is_graph) return total;
+  const Duration host = sum.launches * launch_.host_cost;
+  if (host <= total) return total;
+  sum.add(StepPart::kOverhead, host - total);
+  return host;
+}
+
+StepTime StepTimes::of(const StepMix& mix) {
+  const GroupTokens tokens = group_tokens(mix, plan_);
+  const GraphUse use = setup_.scheduler.cuda_graph;
+  const bool is_graph = use == GraphUse::kAll || (use == GraphUse::kDecode && mix.prefills.empty());
+  StepTime step;
+  for (int stage = 0; stage < plan_.pipeline; ++stage) {
+    Sum sum{.is_graph = is_graph};
+    for (const LayerKind& kind : stages_[static_cast<std::size_t>(stage)]) add_layer(sum, stage, kind, mix, tokens);
+    add_ends(sum, stage, mix, tokens);
+    step.stages.push_back(finish(sum));
+    for (std::size_t part = 0; part < kStepParts; ++part) step.parts[part] += sum.parts[part];
+  }
+  if (plan_.pipeline > 1) {
+    const double share = static_cast<double>(tokens.total() * setup_.model.hidden) * activation_ / plan_.tensor;
+    step.hop = messages_.to_next(0, share);
+    step.parts[static_cast<std::size_t>(StepPart::kPipeline)] += (plan_.pipeline - 1) * step.hop;
+  }
+  const int drafts = setup_.speculation.draft_tokens;
+  step.before = costs_.step;
+  if (mix.swapped_tokens > 0) {
+    const double bytes = static_cast<double>(mix.swapped_tokens) * kv_bytes_on_gpu(setup_, plan_);
+    step.before += transmission_time(Bytes{static_cast<std::int64_t>(bytes)}, costs_.swap_rate);
+  }
+  if (drafts > 0 && mix.decodes > 0) {
+    Duration computing;
+    for (const Duration stage : step.stages) computing += stage;
+    const double share = drafts * setup_.speculation.draft_cost;
+    step.before += Duration::from_ps(std::llround(share * static_cast<double>(computing.ps())));
+  }
+  step.parts[static_cast<std::size_t>(StepPart::kOverhead)] += step.before;
+  return step;
+}
+
+}  // namespace weft::work

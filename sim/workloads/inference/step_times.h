@@ -1,0 +1,90 @@
+// How long an engine's step takes, by pipeline stage: kernels, messages between GPUs, launches (workload-models §6, §4.3,
+// §4.4).
+//
+//   StepTimes times{setup, plan, kernel_times, profile, costs, devices};
+//   const StepTime step = times.of({.decodes = 32, .decode_context = 32 * 1024, .samples = 32});
+//
+// Cost: some tens of microseconds; what depends on the number of tokens alone is remembered.
+//
+// Model: kernels and messages of a step follow one another; nothing overlaps. A step that runs as CUDA graphs pays
+// inference.engine.graph_kernel for each kernel in place of its fixed time, the gap before it and its launch. Else the host
+// launches one kernel after another, and the step takes as long as the slower of host and GPU.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/network/device.h"
+#include "sim/workloads/inference/engine_memory.h"
+#include "sim/workloads/inference/engine_messages.h"
+#include "sim/workloads/inference/inference.h"
+#include "sim/workloads/inference/layer_kernels.h"
+#include "sim/workloads/inference/serving_costs.h"
+#include "sim/workloads/inference/step_mix.h"
+#include "sim/workloads/kernels/kernel_times.h"
+
+namespace weft::work {
+
+enum class StepPart : std::uint8_t { kGemm, kAttention, kMemory, kTensor, kExperts, kPipeline, kOverhead };
+inline constexpr std::size_t kStepParts = 7;
+// "gemm", "attention", "memory_bound", "tensor_parallel", "expert_parallel", "pipeline", "overhead".
+[[nodiscard]] std::string_view to_string(StepPart part);
+using StepParts = std::array<Duration, kStepParts>;
+
+struct StepTime {
+  std::vector<Duration> stages;
+  Duration hop;       // from a stage to the next one
+  Duration before;    // on the host, and blocks that move to and from it
+  StepParts parts{};  // of all stages, hops and what was before, summed
+
+  // Of a step by itself.
+  [[nodiscard]] Duration latency() const;
+};
+
+class StepTimes {
+ public:
+  // All but `profile` must outlive it. `devices`: of the engine.
+  StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const KernelTimes& kernels, const Profile& profile,
+            GroupCosts& costs, std::vector<DeviceId> devices);
+
+  [[nodiscard]] StepTime of(const StepMix& mix);
+
+ private:
+  // What layers of one kind in a stage are, and how many.
+  struct LayerKind {
+    std::int64_t layer = 0;
+    std::int64_t count = 0;
+  };
+  struct Cost {
+    Duration gemm;
+    Duration memory;
+    std::int64_t kernels = 0;
+  };
+  struct Sum;
+
+  [[nodiscard]] Duration time_of(const Kernel& kernel, bool is_graph) const;
+  const Cost& linear(std::int64_t layer, const GroupTokens& tokens, bool is_graph);
+  void add_kernels(Sum& sum, const std::vector<Kernel>& kernels, std::int64_t times) const;
+  void add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens);
+  void add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens);
+  void add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTokens& tokens);
+  Duration finish(Sum& sum) const;
+
+  const InferenceSetup& setup_;
+  EnginePlan plan_;
+  const KernelTimes& kernels_;
+  ServingCosts costs_;
+  net::LaunchTimings launch_;
+  std::array<Duration, 3> fixed_;  // of GEMMs, attention, others: part of KernelTimes
+  double activation_;              // bytes
+  EngineMessages messages_;
+  std::vector<std::vector<LayerKind>> stages_;
+  std::map<std::pair<std::pair<std::int64_t, bool>, GroupTokens>, Cost> linear_;
+};
+
+}  // namespace weft::work

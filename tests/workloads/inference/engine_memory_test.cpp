@@ -1,0 +1,83 @@
+#include "sim/workloads/inference/engine_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sim/core/error.h"
+#include "sim/workloads/model/memory.h"
+#include "tests/workloads/model/model_support.h"
+
+namespace weft::work {
+namespace {
+
+InferenceSetup setup_of(const std::string& model) {
+  InferenceSetup setup;
+  setup.model = shipped_model(model);
+  return setup;
+}
+
+// workload-models §6, 2-byte cache.
+TEST(EngineMemoryTest, CacheBytesOfATokenAreTheReferences) {
+  const std::pair<const char*, double> table[] = {{"gpt3_175b", 4'718'592}, {"llama2_7b", 524'288},    {"llama2_70b", 327'680},
+                                                  {"llama3_405b", 516'096}, {"mixtral_8x7b", 131'072}, {"deepseek_v3", 70'272}};
+  for (const auto& [model, bytes] : table) {
+    EXPECT_EQ(kv_bytes_on_gpu(setup_of(model), {}), bytes) << model;
+    EXPECT_EQ(kv_bytes_per_token(shipped_model(model), Precision::kBf16), bytes) << model;
+  }
+}
+
+TEST(EngineMemoryTest, TensorParallelismDividesHeadsButNotLatents) {
+  EXPECT_EQ(kv_bytes_on_gpu(setup_of("llama2_70b"), {.tensor = 8}), 327'680 / 8);
+  EXPECT_EQ(kv_bytes_on_gpu(setup_of("llama2_70b"), {.tensor = 16}), 327'680 / 8) << "eight heads, on two GPUs each";
+  EXPECT_EQ(kv_bytes_on_gpu(setup_of("llama2_70b"), {.pipeline = 4}), 327'680 / 4);
+  EXPECT_EQ(kv_bytes_on_gpu(setup_of("deepseek_v3"), {.tensor = 8}), 70'272);
+}
+
+TEST(EngineMemoryTest, BlocksFillWhatWeightsAndActivationsLeave) {
+  InferenceSetup setup = setup_of("llama2_70b");
+  setup.kv_cache.activations = Bytes{2'000'000'000};
+  const EnginePlan plan{.tensor = 8};
+  const EngineMemory memory = engine_memory(setup, plan, 80e9, "h100_sxm", 4096);
+  // (72 - weights - 2) GB over 16 tokens of 40,960 B.
+  EXPECT_NEAR(memory.weights, 137.95e9 / 8, 0.002 * memory.weights) << "norms are whole on each GPU";
+  EXPECT_EQ(memory.block_bytes, 16 * 40'960);
+  EXPECT_EQ(memory.blocks, static_cast<std::int64_t>((72e9 - 2e9 - memory.weights) / memory.block_bytes));
+  setup.kv_cache.precision = Precision::kFp8;
+  EXPECT_NEAR(static_cast<double>(engine_memory(setup, plan, 80e9, "h100_sxm", 4096).blocks),
+              2.0 * static_cast<double>(memory.blocks), 1.0);
+}
+
+TEST(EngineMemoryTest, WhatDoesNotFitSaysWhatWould) {
+  InferenceSetup setup = setup_of("llama2_70b");
+  setup.kv_cache.activations = Bytes{1'000'000'000};
+  try {
+    static_cast<void>(engine_memory(setup, {}, 80e9, "h100_sxm", 4096));
+    FAIL() << "138 GB do not fit 80 GB";
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(
+        text.find("out of memory: an engine's GPU needs 140.3 GB (weights 138.0 GB, activations 1.0 GB, cache of one request "
+                  "of 4096 tokens 1.3 GB), and h100_sxm has 72.0 GB (90 % of 80.0 GB)"),
+        std::string::npos)
+        << text;
+    // Halves, 69 GB, leave 2 GB: room for activations and half the cache's 1.3 GB. A byte a weight as well, but not the cache.
+    EXPECT_NE(text.find("tensor: 2"), std::string::npos) << text;
+    EXPECT_NE(text.find("pipeline: 2"), std::string::npos) << text;
+    EXPECT_NE(text.find("precision: {weights: fp8}"), std::string::npos) << text;
+  }
+}
+
+TEST(EngineMemoryTest, ExpertsAreSpreadOverTheirPart) {
+  InferenceSetup setup = setup_of("mixtral_8x7b");
+  const double alone = weight_bytes_on_gpu(setup, {});
+  EXPECT_EQ(alone, 2.0 * 46'702'792'704);
+  const double experts = 2.0 * 32 * 8 * 3 * 4096 * 14336;
+  // All of the experts halve, by expert or within each.
+  const double by_expert = weight_bytes_on_gpu(setup, {.tensor = 2, .expert = 2});
+  EXPECT_EQ(by_expert, weight_bytes_on_gpu(setup, {.tensor = 2, .expert = 1}));
+  EXPECT_NEAR(by_expert, experts / 2 + (alone - experts) / 2, 1e-3 * alone);
+}
+
+}  // namespace
+}  // namespace weft::work

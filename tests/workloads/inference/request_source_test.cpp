@@ -1,0 +1,73 @@
+#include "sim/workloads/inference/request_source.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace weft::work {
+namespace {
+
+using namespace weft::literals;
+
+class RequestTraceTest : public ::testing::Test {
+ protected:
+  std::vector<Request> read(const std::string& text) {
+    const std::filesystem::path file = std::filesystem::path{::testing::TempDir()} / "weft_requests.csv";
+    std::ofstream{file} << text;
+    Diagnostics diagnostics;
+    std::vector<Request> requests = read_request_trace(file, diagnostics);
+    problems_.clear();
+    for (const Diagnostic& error : diagnostics.errors()) {
+      problems_ += std::to_string(error.where.line) + ":" + std::to_string(error.where.column) + ": " + error.message + "\n";
+    }
+    return requests;
+  }
+  std::string problems_;
+};
+
+TEST_F(RequestTraceTest, ReadsArrivalsInOrder) {
+  const std::vector<Request> requests = read("arrival_s,prompt,output\n# later\n0.5, 1024, 128\n\n0.25,512,64\r\n");
+  ASSERT_EQ(requests.size(), 2U) << problems_;
+  EXPECT_EQ(requests[0], (Request{Time{} + 250_ms, 512, 64}));
+  EXPECT_EQ(requests[1], (Request{Time{} + 500_ms, 1024, 128}));
+}
+
+TEST_F(RequestTraceTest, EveryWrongLineIsNamedWithItsPlace) {
+  static_cast<void>(read("arrival_s,prompt,output\n0.5,1024\n-1,1,1\n0.5,many,3\n0.5,  12,0\n1,2,3\n"));
+  EXPECT_EQ(problems_,
+            "2:1: expected three numbers: arrival in s, prompt tokens, output tokens, got 2\n"
+            "3:1: expected an arrival in seconds, 0 or more, got '-1'\n"
+            "4:5: expected prompt tokens, a whole number, got 'many'\n"
+            "5:10: expected 1 to 10000000 output tokens, got 0\n");
+}
+
+TEST_F(RequestTraceTest, AnEmptyTraceIsAnError) {
+  static_cast<void>(read("# nothing\n"));
+  EXPECT_EQ(problems_, "1:1: the trace holds no request\n");
+}
+
+TEST(RequestSourceTest, FixedArrivalsAreEvenlySpaced) {
+  const RequestSpec spec{
+      .arrivals = Arrivals::kFixed, .rate = 4, .count = 3, .prompt = {.median = 10}, .output = {.median = 5}};
+  const std::vector<Request> requests = make_requests(spec, 1);
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[2], (Request{Time{} + 500_ms, 10, 5}));
+}
+
+TEST(RequestSourceTest, PoissonArrivalsComeAtTheRate) {
+  const RequestSpec spec{.rate = 10, .count = 20'000, .prompt = {.median = 1000, .sigma = 0.5}, .output = {.median = 5}};
+  const std::vector<Request> requests = make_requests(spec, 1);
+  // The mean gap of n exponentials is 1/rate with a standard error of 1/(rate sqrt n): 0.7 %.
+  EXPECT_NEAR(requests.back().arrival.since_start().seconds() / 20'000, 0.1, 0.003);
+  double sum = 0;
+  for (const Request& request : requests) sum += static_cast<double>(request.prompt);
+  EXPECT_NEAR(sum / 20'000, 1000 * std::exp(0.125), 20) << "the mean of a lognormal around its median";
+  EXPECT_EQ(requests, make_requests(spec, 1));
+  EXPECT_NE(requests, make_requests(spec, 2));
+}
+
+}  // namespace
+}  // namespace weft::work
