@@ -48,10 +48,10 @@ TEST_F(DgxH100Test, ATokenOfSeventyBillionTakesItsWeightsAndItsAllReduces) {
 
 TEST_F(DgxH100Test, PrefillIsBoundByComputeAndDecodingByMemory) {
   InferenceSetup setup = on_one_gpu("llama3_8b");
-  // 2 N s of 8192 tokens at 989 TFLOP/s x 0.6 to 0.803.
+  // 2 N s of 8192 tokens at 989 TFLOP/s, of which GEMMs reach 0.55 to 0.9 at full clock.
   const double flops = 2 * 6.98e9 * 8192;  // without embedding and head
   const double prefill = ms(step(setup, {.prefills = {{8192, 0}}, .samples = 1}), StepPart::kGemm) / 1e3;
-  EXPECT_GT(prefill, flops / (989e12 * 0.803));
+  EXPECT_GT(prefill, flops / (989e12 * 0.9));
   EXPECT_LT(prefill, flops / (989e12 * 0.55));
   // A batch of 32 reads the same weights as one.
   const double one = ms(step(setup, {.decodes = 1, .decode_context = 100, .samples = 1}), StepPart::kGemm);
