@@ -123,7 +123,7 @@ def print_summary(records):
 
 def chosen(rows, texts):
     def matches(row, text):
-        return row.block == text or row.block.split()[0] == text or text in f"{row.block} {row.name}" and not text[0].isdigit()
+        return row.block == text or row.block.split()[0] == text or text in f"{row.block} {row.name}" and not re.fullmatch(r"[0-9.]+", text)
     return [row for row in rows if not texts or any(matches(row, text) for text in texts)]
 
 
