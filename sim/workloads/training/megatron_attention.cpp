@@ -28,8 +28,37 @@ std::int64_t kv_elements(const StepEmitter& emit) {
   return s.tokens * heads * (model.score_dim() + model.value_dim());
 }
 
+// Without flash attention: batched products, and the scaled and masked softmax as one kernel (N21 §4.2); dropout is another.
+void run_unfused(StepEmitter& emit, const Kernel& kernel) {
+  const bool backward = kernel.kind == KernelKind::kAttentionBackward;
+  const double scores = static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * static_cast<double>(kernel.batch);
+  const auto product = [&](std::int64_t n, std::int64_t k, std::string_view name) {
+    emit.kernel(
+        {.kind = KernelKind::kGemm, .precision = kernel.precision, .m = kernel.m, .n = n, .k = k, .batch = kernel.batch}, name);
+  };
+  const auto elementwise = [&](double bytes, std::string_view name) {
+    emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes * scores}, name);
+  };
+  const double w = bytes_per_element(emit.setup().precision.activations);
+  const bool drops = emit.setup().model.dropout > 0;
+  if (!backward) {
+    product(kernel.n, kernel.k, "scores");
+    elementwise(2 * w, "masked softmax");
+    if (drops) elementwise(2 * w + 1, "dropout of scores");
+    product(kernel.value_dim, kernel.n, "values");
+    return;
+  }
+  product(kernel.n, kernel.value_dim, "gradient of scores");
+  product(kernel.value_dim, kernel.n, "gradient of values");
+  if (drops) elementwise(2 * w + 1, "dropout backward of scores");
+  elementwise(3 * w, "softmax backward");
+  product(kernel.k, kernel.n, "gradient of queries");
+  product(kernel.k, kernel.n, "gradient of keys");
+}
+
 // Without its kernel: the sums over rows before it and the conversion of dQ after it.
 void run(StepEmitter& emit, const Kernel& kernel) {
+  if (!emit.setup().flash_attention) return run_unfused(emit, kernel);
   const bool backward = kernel.kind == KernelKind::kAttentionBackward;
   const RankShapes& s = emit.shapes();
   const auto ends = [&](std::string_view name) {
@@ -119,6 +148,17 @@ void attention(StepEmitter& emit, const Kernel& kernel) {
 }
 
 }  // namespace
+
+std::int64_t saved_scores(const StepEmitter& emit) {
+  const TrainingSetup& setup = emit.setup();
+  if (setup.flash_attention || setup.plan.recompute == Recompute::kSelective) return 0;
+  const RankShapes& s = emit.shapes();
+  // The softmax's output, and of dropout its mask and its output (K22 §4.1).
+  const double w = bytes_per_element(setup.precision.activations);
+  const double bytes = setup.model.dropout > 0 ? 2 * w + 1 : w;
+  return static_cast<std::int64_t>(bytes * static_cast<double>(s.sequence * s.sequence) *
+                                   static_cast<double>(s.sequences * s.heads));
+}
 
 void attention_forward(StepEmitter& emit, std::int64_t layer) {
   attention(emit, attention_kernel(emit, KernelKind::kAttentionForward, layer));

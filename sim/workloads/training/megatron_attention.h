@@ -10,5 +10,7 @@ namespace weft::work {
 
 void attention_forward(StepEmitter& emit, std::int64_t layer);
 void attention_backward(StepEmitter& emit, std::int64_t layer);
+// Bytes of scores that a layer keeps for its backward pass: none with flash attention or selective recomputation.
+[[nodiscard]] std::int64_t saved_scores(const StepEmitter& emit);
 
 }  // namespace weft::work

@@ -49,6 +49,7 @@ std::string Megatron::refusal(const TrainingSetup& setup) const {
   if (plan.sequence_parallel && (setup.batch.micro * setup.batch.sequence / plan.context) % plan.tensor != 0) {
     return "the tokens of a microbatch do not divide by the tensor-parallel ranks";
   }
+  if (!setup.flash_attention && plan.context > 1) return "context parallelism needs flash_attention";
   if (setup.model.parallel_block && setup.model.moe.experts > 0) return "a parallel block has no operators for experts";
   if (plan.context > 1 && plan.context_kind == ContextKind::kUlysses && (setup.model.heads / plan.tensor) % plan.context != 0) {
     return "the heads of a tensor rank do not divide by the context-parallel ranks, as ulysses needs";
@@ -330,7 +331,8 @@ std::int64_t Megatron::saved_by_layer(const StepEmitter& emit, std::int64_t laye
   const TrainingSetup& setup = emit.setup();
   ParallelPlan plan = setup.plan;
   if (plan.recompute == Recompute::kFull) plan.recompute = Recompute::kNone;
-  return static_cast<std::int64_t>(activation_bytes(setup.model, layer, plan, setup.batch, setup.precision));
+  return static_cast<std::int64_t>(activation_bytes(setup.model, layer, plan, setup.batch, setup.precision)) +
+         saved_scores(emit);
 }
 
 }  // namespace

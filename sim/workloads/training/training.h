@@ -34,6 +34,8 @@ struct TrainingSetup {
   bool clip_grad_norm = true;  // a 4-byte all-reduce over the model-parallel ranks before the optimizer
   bool cuda_graph = false;
   bool fused_loss = true;
+  // False: scores are written and read back, as before FlashAttention (of framework megatron).
+  bool flash_attention = true;
   int expert_nodes = 1;  // hosts that an expert group spans; training_program() counts them
   FlopConvention convention = FlopConvention::kCausalAttention;
 };

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The published rows: each is a scenario that `weft check` accepts, and the script turns results into the units that were printed.
+
+    published_test.py ROOT WEFT
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 2 else pathlib.Path(__file__).resolve().parents[2]
+WEFT = sys.argv[2] if len(sys.argv) > 2 else ""
+sys.path.insert(0, str(ROOT / "validate/published"))
+import blocks  # noqa: E402
+import rows  # noqa: E402
+
+
+def result(seconds, gpus, model, batch, tflops=0.0):
+    return {"iteration_time_ns": seconds * 1e9, "gpus": gpus, "model_tflops_per_gpu": tflops, "tokens_per_second_per_gpu": 5.0,
+            "configuration": {"scenario": {"workload": {"model": model, "batch": batch}}}}
+
+
+GPT3 = {"layers": "96", "hidden": "12288", "vocab": "51200"}
+
+
+class PublishedTest(unittest.TestCase):
+    def test_every_row_is_a_scenario(self):
+        self.assertGreater(len(blocks.all_rows()), 100)
+        with tempfile.TemporaryDirectory() as folder:
+            files = [pathlib.Path(folder) / rows.file_name(row) for row in blocks.all_rows()]
+            self.assertEqual(len(set(files)), len(files))
+            for row, file in zip(blocks.all_rows(), files):
+                file.write_text(rows.scenario(row))
+            done = subprocess.run([WEFT, "check", *map(str, files)], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_96_form_gives_what_narayanan_printed(self):
+        # workload-models §8, case 33: 384 A100, B = 1536, 153 TFLOP/s are a step of 76.8 s.
+        row = blocks.Row("9.2", "x", "x", "tflops", 153, formula="96")
+        batch = {"global": "1536", "sequence": "2048"}
+        self.assertAlmostEqual(rows.predicted(row, result(76.8, 384, GPT3, batch)), 153, delta=0.5)
+
+    def test_the_72_form_gives_megascales_mfu(self):
+        # workload-models §9.4: 40.0 s on 256 A100 with V = 64000 are printed as 53.0 %.
+        row = blocks.Row("9.4", "x", "x", "mfu", 53, formula="72")
+        batch = {"global": "768", "sequence": "2048"}
+        self.assertAlmostEqual(rows.predicted(row, result(40.0, 256, {**GPT3, "vocab": "64000"}, batch)), 53.0, delta=0.2)
+
+    def test_samples_count_the_global_batch(self):
+        batch = {"global": "144", "sequence": "1024"}
+        whole = blocks.Row("9.8", "x", "x", "samples", 1)
+        self.assertAlmostEqual(rows.predicted(whole, result(2.0, 8, GPT3, batch)), 72)
+        self.assertAlmostEqual(rows.predicted(blocks.Row("9.13", "x", "x", "samples_per_gpu", 1), result(2.0, 8, GPT3, batch)), 9)
+
+    def test_a_block_counts_once_and_refused_rows_not_at_all(self):
+        errors = rows.block_errors([{"block": "9.8 GPT-3", "error": 0.1}, {"block": "9.8 LoRA", "error": -0.3},
+                                    {"block": "9.1", "error": None}, {"block": "9.5", "error": 0.05}])
+        self.assertEqual(set(errors), {"9.8", "9.5"})
+        self.assertAlmostEqual(errors["9.8"], 0.2)
+
+    def test_ranks_of_an_nvl72_job_leave_eight_gpus_of_each_rack(self):
+        places = blocks.racks_of_64(128)
+        self.assertEqual((places[63], places[64], places[127]), (63, 72, 135))
+
+    def test_gpus_of_every_plan_are_those_of_its_name(self):
+        for row in blocks.all_rows():
+            if row.block != "9.4" or not row.name.split()[-1].isdigit():
+                continue
+            plan = row.changes["workload"]["parallelism"]
+            gpus = 8 * plan.get("pipeline", 8) * plan["data"]
+            self.assertEqual(gpus, int(row.name.split()[-1]), row.name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,308 @@
+"""The published rows: what each changes in the first row of its scenario (configs/validation/published), and what was printed.
+
+Metrics: `seconds` a step, `tflops` per GPU, `mfu` in per cent of the stated peak, `tokens` per second and GPU, `samples` per second
+(of all GPUs), `samples_per_gpu`. TFLOP/s and MFU of blocks 9.1, 9.2, 9.4 and 9.9 are derived from the step by the formula that
+their papers use.
+"""
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Row:
+    block: str
+    name: str
+    base: str
+    metric: str
+    published: float
+    changes: dict = field(default_factory=dict)  # of the scenario: laid over it as maps
+    formula: str = "weft"  # of FLOPs: weft's own, "72" (model FLOPs) or "96" (with full recomputation)
+    peak: float = 312  # TFLOP/s, of `mfu`
+
+
+def nodes(gpus, per_node=8):
+    return {"overrides": {"nodes": -(-gpus // per_node)}}
+
+
+def step(cluster, **sections):
+    return {**cluster, "workload": sections}
+
+
+def gpt(layers, hidden, heads):
+    return {"layers": layers, "hidden": hidden, "heads": heads, "ffn": 4 * hidden}
+
+
+def microbatch(per_replica, p):
+    """1, 2 or 4 sequences: the most that divides and leaves 8 p microbatches."""
+    return max([b for b in (2, 4) if per_replica % b == 0 and per_replica // b >= 8 * p], default=1)
+
+
+def chunks(layers, p):
+    """v as Korthikanti et al. have it where it divides."""
+    share = layers // p
+    return 1 if p == 1 else 3 if share % 3 == 0 else 2 if share % 2 == 0 else 1
+
+
+def narayanan():
+    base = "narayanan_2021"
+    for size, a, h, layers, t, p, gpus, batch, tflops in (
+            (1.7, 24, 2304, 24, 1, 1, 32, 512, 137), (7.5, 32, 4096, 36, 4, 1, 128, 512, 142),
+            (39.1, 64, 8192, 48, 8, 2, 512, 1536, 138), (145.6, 96, 12288, 80, 8, 8, 1536, 2304, 148),
+            (529.6, 128, 20480, 105, 8, 35, 2520, 2520, 163)):
+        d = gpus // (t * p)
+        plan = {"tensor": t, "pipeline": p, "data": d, "virtual_stages": chunks(layers, p)}
+        batches = {"global": batch, "micro": microbatch(batch // d, p)}
+        yield Row("9.1", f"{size}B on {gpus}", base, "tflops", tflops,
+                  step(nodes(gpus), model=gpt(layers, h, a), parallelism=plan, batch=batches), formula="96")
+    small, large = gpt(96, 12288, 96), gpt(105, 20480, 128)
+    for size, model, batch, gpus, b, tflops in ((174.6, small, 1536, 768, 2, 88), (529.6, large, 2560, 640, 4, 138),
+                                                (529.6, large, 2240, 2240, 1, 48)):
+        plan = {"tensor": 1, "pipeline": 1, "data": gpus, "data_parallelism": "fsdp", "overlap_grad_reduce": True}
+        yield Row("9.2", f"ZeRO-3 {size}B on {gpus}", base, "tflops", tflops,
+                  step(nodes(gpus), model=model, parallelism=plan, batch={"global": batch, "micro": b}), formula="96")
+    for size, model, p, batch, gpus, tflops in ((174.6, small, 12, 1536, 384, 153), (174.6, small, 12, 1536, 1536, 141),
+                                                (529.6, large, 35, 2240, 1120, 167)):
+        plan = {"tensor": 8, "pipeline": p, "data": gpus // (8 * p), "virtual_stages": chunks(model["layers"], p)}
+        yield Row("9.2", f"PTD {size}B on {gpus}", base, "tflops", tflops,
+                  step(nodes(gpus), model=model, parallelism=plan, batch={"global": batch, "micro": 1}), formula="96")
+
+
+def korthikanti():
+    saving = {"recompute": "selective", "sequence_parallel": True}
+    for size, a, h, layers, p, v, batch, b, full, selective in ((22, 64, 6144, 48, 1, 1, 4, 4, 1.42, 1.10),
+                                                                (530, 128, 20480, 105, 35, 3, 280, 1, 49.05, 37.83)):
+        sections = {"model": gpt(layers, h, a), "batch": {"global": batch, "micro": b}}
+        plan = {"tensor": 8, "pipeline": p, "data": 1, "virtual_stages": v}
+        yield Row("9.3", f"{size}B full", "korthikanti_2022", "seconds", full,
+                  step(nodes(8 * p), parallelism=plan, **sections))
+        yield Row("9.3", f"{size}B SP, selective", "korthikanti_2022", "seconds", selective,
+                  step(nodes(8 * p), parallelism={**plan, **saving}, **sections))
+
+
+MEGASCALE_OVERLAP = {"overlap_grad_reduce": True, "overlap_param_gather": True, "overlap_p2p": True}
+MEGASCALE_BLOCK = {"parallel_block": True}
+MEGASCALE_WINDOW = {"windows": [512]}
+
+
+def megascale():
+    base = "megascale"
+    for batch, system, gpus, seconds in ((768, "Megatron-LM", 256, 40.0), (768, "Megatron-LM", 768, 15.2),
+                                         (768, "MegaScale", 512, 16.5), (768, "MegaScale", 1024, 8.9),
+                                         (6144, "Megatron-LM", 3072, 29.02), (6144, "Megatron-LM", 8192, 12.24),
+                                         (6144, "MegaScale", 6144, 12.21), (6144, "MegaScale", 12288, 6.34)):
+        plan = {"data": gpus // 64}
+        sections = {}
+        if system == "MegaScale":
+            plan.update(MEGASCALE_OVERLAP, overlap_tensor=True)
+            sections["model"] = {**MEGASCALE_BLOCK, **MEGASCALE_WINDOW}
+        yield Row("9.4", f"{system} {gpus}", base, "seconds", seconds,
+                  step(nodes(gpus), parallelism=plan, batch={"global": batch}, **sections))
+    large = gpt(105, 20480, 160)
+    for system, mfu in (("Megatron-LM", 49.2), ("MegaScale", 54.3)):
+        plan = {"pipeline": 35, "data": 8, "virtual_stages": 3}
+        model = dict(large)
+        if system == "MegaScale":
+            plan.update(MEGASCALE_OVERLAP, overlap_tensor=True)
+            model.update(MEGASCALE_BLOCK, **MEGASCALE_WINDOW)
+        yield Row("9.4", f"{system} 530B on 2240", base, "mfu", mfu,
+                  step(nodes(2240), model=model, parallelism=plan, batch={"global": 2240}), formula="72")
+    block, window = MEGASCALE_BLOCK, {**MEGASCALE_BLOCK, **MEGASCALE_WINDOW}
+    for name, model, plan, mfu in (("baseline", {}, {}, 47.7), ("parallel block", block, {}, 52.3), ("window", window, {}, 53.3),
+                                   ("tensor overlap", window, {"overlap_tensor": True}, 55.5)):
+        yield Row("9.4", f"ablation, {name}", base, "mfu", mfu,
+                  step(nodes(256), model=model, parallelism={"data": 4, **plan}, batch={"global": 256}), formula="72")
+
+
+def llama3():
+    yield Row("9.5", "405B on 8192", "llama3_405b", "tflops", 430)
+
+
+def deepseek():
+    yield Row("9.6", "2048 H800", "deepseek_v3", "tokens", 1543)
+
+
+NVL72 = {"cluster": "../../clusters/gb200_nvl72.yaml"}
+H200 = {"cluster": "../../clusters/dgx_h200.yaml"}
+
+
+def mlperf_gpt3():
+    for name, gpus, batch, t, v, b, seconds in (("3.1", 512, 2048, 4, 12, 1, 12.13), ("3.1", 4096, 2048, 4, 12, 1, 1.785),
+                                                ("3.1", 10752, 2688, 4, 12, 1, 1.068), ("4.1", 256, 2048, 4, 6, 2, 20.08)):
+        plan = {"tensor": t, "data": gpus // (8 * t), "virtual_stages": v}
+        yield Row("9.8 GPT-3", f"{name} {gpus} H100", "mlperf_gpt3", "seconds", seconds,
+                  step(nodes(gpus), parallelism=plan, batch={"global": batch, "micro": b}))
+
+
+def mlperf_llama31():
+    for system, gpus, t, batch, seconds in (("H100", 512, 8, 1152, 55.14), ("H100", 2560, 8, 1120, 11.17),
+                                            ("GB200", 256, 4, 448, 19.17), ("GB200", 1024, 4, 768, 8.45),
+                                            ("GB200", 2048, 4, 1280, 7.16), ("H200", 512, 4, 1152, 50.02)):
+        cluster = nodes(gpus) if system == "H100" else {**H200, **nodes(gpus)} if system == "H200" else {**NVL72, **nodes(gpus, 64)}
+        plan = {"tensor": t, "data": gpus // (16 * t)}
+        if system == "GB200":
+            plan["rank_map"] = racks_of_64(gpus)
+        yield Row("9.8 Llama-3.1", f"{gpus} {system}", "mlperf_llama31", "seconds", seconds,
+                  step(cluster, parallelism=plan, batch={"global": batch}))
+
+
+def racks_of_64(gpus):
+    """Jobs leave 8 GPUs of a rack of 72 alone, so that powers of two fit."""
+    return [rank // 64 * 72 + rank % 64 for rank in range(gpus)]
+
+
+def mlperf_lora():
+    single = {"sequence_parallel": False, "overlap_tensor": False}
+    for name, cluster, t, c, d, batch, rate in (
+            ("8 H100", nodes(8), 4, 1, 2, 8, 2.15), ("1024 H100", nodes(1024), 4, 2, 128, 128, 186),
+            ("8 H200", {**H200, **nodes(8)}, 2, 1, 4, 8, 2.49), ("8 GB200", NVL72, 1, 1, 8, 8, 5.37),
+            ("144 GB200", {**NVL72, **nodes(144, 72)}, 1, 8, 18, 18, 73.9),
+            ("8 MI300X", {"cluster": "../../clusters/mi300x.yaml"}, 1, 1, 8, 8, 2.03)):
+        plan = {"tensor": t, "context": c, "data": d, **(single if t == 1 else {})}
+        yield Row("9.8 LoRA", name, "mlperf_lora", "samples", rate, step(cluster, parallelism=plan, batch={"global": batch}))
+
+
+def megatron_core():
+    for size, a, h, layers, t, p, v, gpus, batch, tflops in ((1.7, 16, 2048, 24, 1, 1, 1, 48, 192, 408.8),
+                                                             (16, 48, 6144, 32, 4, 1, 1, 192, 192, 489.1),
+                                                             (70, 64, 8192, 84, 8, 2, 7, 768, 384, 419.7),
+                                                             (177, 96, 12288, 96, 8, 6, 8, 2304, 1152, 432.8),
+                                                             (462, 144, 18432, 112, 8, 16, 7, 6144, 3072, 459.9)):
+        plan = {"tensor": t, "pipeline": p, "data": gpus // (t * p), "virtual_stages": v}
+        if t > 1:
+            plan.update(sequence_parallel=True, overlap_tensor=True)
+        yield Row("9.9", f"{size}B on {gpus}", "megatron_core", "tflops", tflops,
+                  step(nodes(gpus), model=gpt(layers, h, a), parallelism=plan, batch={"global": batch}), formula="72")
+
+
+def bridge_row(name, tokens, cluster, model, batch, micro, sequence, plan, **more):
+    base = {"data_parallelism": "distributed_optimizer", "sequence_parallel": plan.get("tensor", 1) > 1,
+            "overlap_tensor": plan.get("tensor", 1) > 1}
+    return Row("9.10", name, "megatron_bridge", "tokens", tokens,
+               step(cluster, model=model, parallelism={**base, **plan},
+                    batch={"global": batch, "micro": micro, "sequence": sequence}, **more))
+
+
+def megatron_bridge():
+    b200 = {"cluster": "../../clusters/dgx_b200.yaml", **nodes(128)}
+    moe = {"expert": 64, "overlap_expert": True}
+    yield Row("9.10", "8B on 8 H100", "megatron_bridge", "tokens", 14079)
+    yield bridge_row("405B on 1024 H100", 302, nodes(1024), "llama3_405b", 512, 1, 8192,
+                     {"tensor": 8, "pipeline": 8, "context": 2, "data": 8, "virtual_stages": 8, "first_stage_layers": 15,
+                      "last_stage_layers": 15})
+    yield bridge_row("DeepSeek-V3 on 1024 H100, bf16", 1297, nodes(1024), "deepseek_v3", 8192, 1, 4096,
+                     {"tensor": 2, "pipeline": 8, "data": 64, "virtual_stages": 4, "expert_tensor": 1, "first_stage_layers": 7,
+                      "last_stage_layers": 6, "recompute": "selective", **moe}, precision={"compute": "bf16"})
+    yield bridge_row("Qwen3-235B on 256 H100", 1633, nodes(256), "qwen3_235b_a22b", 8192, 1, 4096,
+                     {"tensor": 2, "pipeline": 8, "data": 16, "virtual_stages": 4, "expert_tensor": 1, "first_stage_layers": 11,
+                      "last_stage_layers": 11, "recompute": "selective", **moe, "expert": 32})
+    yield bridge_row("405B on 256 GB200", 843, {**NVL72, **nodes(256, 64)}, "llama3_405b", 1536, 1, 8192,
+                     {"tensor": 4, "pipeline": 16, "data": 4, "virtual_stages": 4, "first_stage_layers": 7, "last_stage_layers": 7,
+                      "rank_map": racks_of_64(256)})
+    yield bridge_row("405B on 128 B200", 661, b200, "llama3_405b", 64, 1, 8192,
+                     {"tensor": 4, "pipeline": 8, "context": 2, "data": 2, "virtual_stages": 8, "first_stage_layers": 15,
+                      "last_stage_layers": 15})
+    yield bridge_row("70B on 64 GB200", 4224, NVL72, "llama3_70b", 256, 2, 8192,
+                     {"data": 64, "data_parallelism": "fsdp"})
+
+
+def torchtitan():
+    compiled = {"framework": "megatron"}
+    fp8 = {**compiled, "precision": {"compute": "fp8"}}
+    yield Row("9.11", "8B on 8, selective", "torchtitan", "tokens", 5762, step({}, parallelism={"recompute": "full"}))
+    yield Row("9.11", "8B on 8, compile, fp8", "torchtitan", "tokens", 8532, step({}, parallelism={"recompute": "selective"}, **fp8))
+    yield Row("9.11", "8B on 128, compile", "torchtitan", "tokens", 6514,
+              step(nodes(128), parallelism={"data": 128, "recompute": "selective"}, batch={"global": 256}, **compiled))
+    yield Row("9.11", "8B on 8, s 32768, full, fp8", "torchtitan", "tokens", 3890,
+              step({}, parallelism={"recompute": "full"}, batch={"global": 8, "micro": 1, "sequence": 32768}, **fp8))
+    yield Row("9.11", "8B on 8, CP 4, s 131072", "torchtitan", "tokens", 1071,
+              step({}, parallelism={"data": 2, "context": 4, "recompute": "full"},
+                   batch={"global": 2, "micro": 1, "sequence": 131072}, **compiled))
+    yield Row("9.11", "70B on 256, full, fp8", "torchtitan", "tokens", 829,
+              step(nodes(256), model="llama3_70b", parallelism={"tensor": 8, "data": 32, "recompute": "full", "sequence_parallel": True},
+                   batch={"global": 512, "micro": 16}, **fp8))
+    pipeline = {"tensor": 8, "pipeline": 8, "sequence_parallel": True, "first_stage_layers": 15, "last_stage_layers": 15,
+                "recompute": "full", "order": "tp-cp-ep-dp-pp"}
+    yield Row("9.11", "405B on 512, fp8", "torchtitan", "tokens", 100,
+              step(nodes(512), model="llama3_405b", parallelism={**pipeline, "data": 8, "overlap_tensor": True},
+                   batch={"global": 256, "micro": 1}, **fp8))
+    yield Row("9.11", "405B on 512, CP 2, s 65536", "torchtitan", "tokens", 47,
+              step(nodes(512), model="llama3_405b", parallelism={**pipeline, "data": 4, "context": 2},
+                   batch={"global": 32, "micro": 1, "sequence": 65536}, **compiled))
+    for name, overlap, tokens in (("bf16", False, 4378), ("bf16, async TP", True, 4809)):
+        yield Row("9.11", f"8B on 64, TP 8, {name}", "torchtitan", "tokens", tokens,
+                  step(nodes(64), parallelism={"tensor": 8, "data": 8, "recompute": "selective", "sequence_parallel": True,
+                                               "overlap_tensor": overlap}, batch={"global": 96, "micro": 12}, **compiled))
+
+
+# (t, d, p, b): step ms
+VTRAIN_SMALL = """(1,64,1,8) 3566.5; (1,64,1,4) 3638.3; (2,32,1,8) 3975.2; (1,64,1,2) 3700.5; (2,32,1,16) 3937.5; (2,32,1,4) 4078.2;
+(2,32,1,2) 4264.2; (4,16,1,16) 4492.1; (4,16,1,32) 4548.2; (4,16,1,8) 4634.4; (4,16,1,4) 4764; (1,32,2,4) 4382.1;
+(1,32,2,2) 4034.9; (4,16,1,2) 6228.3; (1,32,2,8) 5045.6; (8,8,1,64) 9838.9; (8,8,1,32) 4972.3; (8,8,1,16) 5017.8; (8,8,1,8) 5178;
+(8,8,1,4) 5618; (8,8,1,2) 8880.9; (16,4,1,32) 10580.6; (16,4,1,16) 10719.3; (16,4,1,8) 10894; (16,4,1,4) 11960.1;
+(16,4,1,2) 13472.2"""
+VTRAIN_LARGE = """(2,32,8,2) 21890.4; (2,16,16,2) 23747.9; (4,32,4,4) 15625.6; (2,32,8,3) 19067.2; (4,8,16,2) 14529.6;
+(4,16,8,4) 17413.6; (8,32,2,6) 14915.5; (8,32,2,4) 14757.3; (8,32,2,3) 14850.4; (8,32,2,2) 14614; (8,16,4,2) 14713.4;
+(8,16,4,3) 14833.8; (8,16,4,6) 15249.4; (8,16,4,8) 15814.5; (8,8,8,4) 14967.1; (8,8,8,6) 15775.3; (1,32,16,3) 19991;
+(2,32,8,6) 23062.9; (8,8,8,8) 16413.4; (8,4,16,6) 16232.8; (8,8,8,12) 17999.5; (8,4,16,8) 16877.1; (4,8,16,12) 27810.3;
+(8,4,16,24) 24169.9"""
+# GPUs/h/L/s/B/b/t/d/p/a step ms
+VTRAIN_NODE = """8/1024/16/1024/32/2/4/2/1/16 457.7; 2/2048/16/1024/8/1/1/2/1/16 278.5; 4/2048/16/1024/8/1/1/2/2/16 187.9;
+8/1024/20/1024/16/1/2/2/2/16 325.8; 8/1024/24/1024/32/1/4/2/1/16 1373.2; 8/1024/12/1024/16/2/1/4/2/16 82.8;
+4/1024/24/1024/32/4/1/4/1/16 288.9; 4/2048/12/1024/8/2/1/1/4/16 183.0; 8/1024/12/1024/8/4/8/1/1/16 98.2;
+4/2048/12/1024/16/2/1/2/2/16 230.6; 4/1024/12/1024/64/1/1/4/1/16 692.7; 8/2048/20/1024/16/1/1/4/2/16 222.2;
+8/1024/12/1024/2/1/4/1/2/16 68.4; 8/1024/20/1024/32/8/1/2/4/16 288.7; 4/1024/12/1024/32/1/2/2/1/16 700.0;
+2/1024/24/1024/16/4/1/2/1/16 287.5; 2/2048/12/1024/2/1/2/1/1/16 96.9; 2/2048/12/1024/8/2/1/1/2/16 226.4;
+8/1024/24/1024/32/1/2/4/1/16 674.6; 8/1024/24/1024/8/2/4/2/1/16 170.1; 8/2048/12/1024/64/1/1/4/2/16 513.1;
+8/1024/12/1024/16/2/4/1/2/16 206.8; 8/1024/12/1024/16/2/2/4/1/16 98.1; 2/2048/24/1024/16/4/1/1/2/16 684.8;
+2/2048/12/1024/8/4/1/1/2/16 239.6; 8/2048/24/1024/32/4/2/2/2/16 420.0; 8/2048/16/1024/32/1/2/4/1/16 483.8;
+8/1024/24/1024/16/2/2/4/1/16 186.8; 8/1024/24/1024/4/1/2/2/2/16 129.8; 8/2048/16/1024/32/2/1/8/1/16 216.3"""
+
+
+def pairs(text):
+    return [tuple(entry.split()) for entry in text.split(";")]
+
+
+def vtrain():
+    for block, text, model, gpus, batch in (("9.12 3.6B", VTRAIN_SMALL, gpt(30, 3072, 32), 64, 512),
+                                            ("9.12 39.1B", VTRAIN_LARGE, gpt(48, 8192, 64), 512, 1536)):
+        for shape, milliseconds in pairs(text):
+            t, d, p, b = (int(x) for x in shape.strip("()").split(","))
+            yield Row(block, shape, "vtrain", "seconds", float(milliseconds) / 1e3,
+                      step(nodes(gpus), model=model, parallelism={"tensor": t, "data": d, "pipeline": p},
+                           batch={"global": batch, "micro": b}))
+    for shape, milliseconds in pairs(VTRAIN_NODE):
+        _, h, layers, s, batch, b, t, d, p, a = (int(x) for x in shape.split("/"))
+        yield Row("9.12 node", shape, "vtrain_node", "seconds", float(milliseconds) / 1e3,
+                  step({}, model=gpt(layers, h, a), parallelism={"tensor": t, "data": d, "pipeline": p},
+                       batch={"global": batch, "micro": b, "sequence": s}))
+
+
+def zero_bubble():
+    for size, layers, a, h, p, b, m, plain, interleaved, split in (
+            (1.5, 22, 24, 2304, 8, 6, 24, 11.8, 13.1, 12.9), (1.5, 22, 24, 2304, 8, 6, 64, 13.6, 13.9, 14.2),
+            (6.2, 30, 32, 4096, 8, 3, 32, 3.7, 4.08, 4.0), (14.6, 46, 40, 5120, 16, 1, 48, 1.4, 1.54, 1.61),
+            (14.6, 46, 40, 5120, 16, 1, 128, 1.64, 1.66, 1.76), (28.3, 62, 48, 6144, 32, 1, 128, 0.8, 0.85, 0.9)):
+        share = (layers + 2) // p
+        batches = {"global": b * m, "micro": b}
+        for name, schedule, rate in (("1F1B", "1f1b", plain), ("ZB-H1", "zb_h1", split)):
+            plan = {"pipeline": p, "schedule": schedule, "first_stage_layers": share - 1, "last_stage_layers": share - 1}
+            yield Row("9.13", f"{size}B m {m} {name}", "zero_bubble", "samples_per_gpu", rate,
+                      step(nodes(p), model=gpt(layers, h, a), parallelism=plan, batch=batches))
+        plan = {"pipeline": p, "schedule": "interleaved_1f1b", "virtual_stages": share, "first_stage_layers": share,
+                "last_stage_layers": share}
+        yield Row("9.13", f"{size}B m {m} 1F1B-I", "zero_bubble", "samples_per_gpu", interleaved,
+                  step(nodes(p), model=gpt(layers + 2, h, a), parallelism=plan, batch=batches))
+
+
+def all_rows():
+    parts = (narayanan, korthikanti, megascale, llama3, deepseek, mlperf_gpt3, mlperf_llama31, mlperf_lora, megatron_core,
+             megatron_bridge, torchtitan, vtrain, zero_bubble)
+    return [row for part in parts for row in part()]
+
+
+# What is printed there and is no training step of ours.
+NOT_EXPRESSED = {
+    "9.7": "times of DeepEP's kernels, not steps: experts travel by all-to-all here",
+    "9.8 GPT-3 4.0": "no step time was logged",
+    "9.10 DeepSeek-V3 on GB300": "no cluster and no profile of GB300",
+    "9.13 ZB-2p": "its order comes from a search; no such schedule",
+}
