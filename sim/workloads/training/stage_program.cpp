@@ -229,7 +229,7 @@ void StageProgram::finish() {
       if (tensor.kind != TensorKind::kEmbedding && tensor.kind != TensorKind::kHead) continue;
       // The first stage's has the positions too, which stay there.
       const std::int64_t shards = operators_.replicates_vocabulary() ? 1 : setup_.plan.tensor;
-      const bool has_positions = tensor.kind == TensorKind::kEmbedding && has_embedding && tensor.trainable > 0;
+      const bool has_positions = tensor.kind == TensorKind::kEmbedding && tensor.trainable > 0;
       const std::int64_t positions = has_positions ? setup_.model.learned_positions * setup_.model.hidden / shards : 0;
       const double shared = static_cast<double>(tensor.trainable - positions);
       const double bytes = bytes_per_element(setup_.precision.gradients) * shared;
