@@ -7,34 +7,12 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/core/stats.h"
+#include "sim/planning/cluster_gpu.h"
 #include "sim/workloads/inference/request_source.h"
 #include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::plan {
 namespace {
-
-std::string label_of(const net::Topology& topology, DeviceId device, std::string_view key) {
-  for (const auto& [name, value] : topology.labels(device)) {
-    if (name == key) return value;
-  }
-  return {};
-}
-
-const work::GpuSpec& gpu_of(const net::Topology& topology) {
-  const DeviceId device = topology.endpoints().front();
-  const std::string model = label_of(topology, device, "model");
-  if (model.empty()) {
-    throw ConfigError(
-        fmt::format("{} has no 'model': inference needs to know its GPUs (h100_sxm, a100_sxm, ...)", topology.name(device)));
-  }
-  return work::gpu_spec(model);
-}
-
-double capacity_of(const net::Topology& topology, const work::GpuSpec& gpu) {
-  const std::string memory = label_of(topology, topology.endpoints().front(), "memory");
-  const auto bytes = memory.empty() ? std::nullopt : parse_bytes(memory);
-  return static_cast<double>(bytes ? bytes->count() : gpu.hbm_bytes);
-}
 
 work::ServingMemory memory_of(const work::InferenceSetup& setup, const std::vector<work::Request>& requests, double capacity,
                               const std::string& gpu) {
@@ -126,13 +104,13 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
   }
   const work::InferenceSetup& setup = *scenario.workload.inference;
   const net::Cluster& cluster = scenario.cluster;
-  const work::GpuSpec& gpu = gpu_of(cluster.topology);
+  const work::GpuSpec& gpu = cluster_gpu(cluster.topology, "inference");
   const work::KernelTimes kernels{gpu, cluster.profile};
   std::vector<work::Request> requests = work::make_requests(setup.requests, scenario.simulation.seed);
 
   InferenceResult result;
   result.gpus = setup.gpus();
-  result.memory = memory_of(setup, requests, capacity_of(cluster.topology, gpu), std::string{gpu.name});
+  result.memory = memory_of(setup, requests, gpu_memory(cluster.topology, gpu), std::string{gpu.name});
   work::GroupCosts costs{cluster.topology,
                          cluster.routing,
                          scenario.simulation.seed,

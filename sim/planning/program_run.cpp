@@ -58,6 +58,7 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
   ProgramRunResult result;
   for (int pass = options.sustained_clocks ? 0 : 1; pass < 2; ++pass) {
     const bool is_last = pass == 1;
+    replay.iterations = is_last ? options.iterations : 1;
     coll::Machine machine{cluster.topology, cluster.routing, options.simulation.seed, options.simulation.shuffle_ties};
     work::Replayer replayer{machine, program, costs, launch, replay, is_last ? operations : nullptr};
     Progress progress{observer, &replayer};

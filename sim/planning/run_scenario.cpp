@@ -222,10 +222,9 @@ class ScenarioRun {
   RunResult result_;
 };
 
-RunResult training_result(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
-  RunResult result;
-  result.training = run_training(scenario, observer, operations);
-  const ProgramRunResult& run = result.training->run;
+// What every kind of run counts.
+template <class Run>
+void copy_counts(const Run& run, RunResult& result) {
   result.hottest = run.hottest;
   result.makespan = run.makespan;
   result.digest = run.digest;
@@ -234,6 +233,12 @@ RunResult training_result(const Scenario& scenario, RunObserver* observer, work:
   result.solves = run.solves;
   result.peak_live = run.peak_live;
   result.interrupted = run.interrupted;
+}
+
+RunResult training_result(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
+  RunResult result;
+  result.training = run_training(scenario, observer, operations);
+  copy_counts(result.training->run, result);
   result.notes = result.training->notes;
   return result;
 }
@@ -241,16 +246,8 @@ RunResult training_result(const Scenario& scenario, RunObserver* observer, work:
 RunResult inference_result(const Scenario& scenario, RunObserver* observer) {
   RunResult result;
   result.inference = run_inference(scenario, observer);
-  const InferenceResult& run = *result.inference;
-  result.hottest = run.hottest;
-  result.makespan = run.makespan;
-  result.digest = run.digest;
-  result.events = run.events;
-  result.transfers = run.transfers;
-  result.solves = run.solves;
-  result.peak_live = run.peak_live;
-  result.interrupted = run.interrupted;
-  result.notes = run.notes;
+  copy_counts(*result.inference, result);
+  result.notes = result.inference->notes;
   return result;
 }
 

@@ -5,36 +5,13 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/planning/cluster_gpu.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/model/flops.h"
 #include "sim/workloads/replay/places.h"
 
 namespace weft::plan {
 namespace {
-
-std::string label_of(const net::Topology& topology, DeviceId device, std::string_view key) {
-  for (const auto& [name, value] : topology.labels(device)) {
-    if (name == key) return value;
-  }
-  return {};
-}
-
-const work::GpuSpec& gpu_of(const net::Cluster& cluster, DeviceId device) {
-  const std::string model = label_of(cluster.topology, device, "model");
-  if (model.empty()) {
-    throw ConfigError(fmt::format("{} has no 'model': a training step needs to know its GPUs (h100_sxm, a100_sxm, ...)",
-                                  cluster.topology.name(device)));
-  }
-  return work::gpu_spec(model);
-}
-
-double capacity_of(const net::Cluster& cluster, DeviceId device, const work::GpuSpec& gpu) {
-  const std::string memory = label_of(cluster.topology, device, "memory");
-  if (!memory.empty()) {
-    if (const auto bytes = parse_bytes(memory)) return static_cast<double>(bytes->count());
-  }
-  return static_cast<double>(gpu.hbm_bytes);
-}
 
 // Ideas that would make the step fit, those that cost least first.
 std::string remedies(const work::TrainingSetup& setup) {
@@ -112,8 +89,7 @@ void report_ranks(const work::Program& program, TrainingResult& result) {
 TrainingResult run_training(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
   const work::TrainingSetup& setup = *scenario.workload.training;
   const net::Cluster& cluster = scenario.cluster;
-  const DeviceId first = cluster.topology.endpoints().front();
-  const work::GpuSpec& gpu = gpu_of(cluster, first);
+  const work::GpuSpec& gpu = cluster_gpu(cluster.topology, "a training step");
   const work::KernelTimes times{gpu, cluster.profile};
 
   TrainingResult result;
@@ -133,7 +109,7 @@ TrainingResult run_training(const Scenario& scenario, RunObserver* observer, wor
   result.leaders = result.run.replay.ranks.size();
   if (result.run.replay.iterations.empty()) return result;
 
-  result.memory.capacity = capacity_of(cluster, first, gpu);
+  result.memory.capacity = gpu_memory(cluster.topology, gpu);
   report_ranks(program, result);
   check_fits(result.memory, setup, std::string{gpu.name});
 

@@ -37,24 +37,6 @@ constexpr std::int64_t kAttentionRows = 128;  // queries of one block
 
 double intensity(TileShape tile) { return static_cast<double>(tile.m) * tile.n / (tile.m + tile.n); }
 
-// Of an operand of a product; scales of blocks are left out.
-double operand_bytes(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-    case Precision::kTf32:
-      return 4;
-    case Precision::kFp16:
-    case Precision::kBf16:
-      return 2;
-    case Precision::kFp8:
-    case Precision::kMxfp8:
-      return 1;
-    case Precision::kFp4:
-      return 0.5;
-  }
-  return 2;
-}
-
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -126,7 +108,7 @@ double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
   }
   const double inputs =
       static_cast<double>(kernel.batch) * static_cast<double>(kernel.m + kernel.n) * static_cast<double>(kernel.k);
-  const double width = operand_bytes(kernel.precision);
+  const double width = bytes_per_element(kernel.precision);
   const double bytes = kernel.bytes > 0 ? kernel.bytes : inputs * width + outputs * std::max(width, kOutputBytes);
   return costs.fixed.seconds() + std::max(best, bytes / bandwidth);
 }
@@ -151,7 +133,7 @@ double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
       kernel.m < kAttentionRows ? 0 : 2.0 * kAttentionRows * keys * widths * (forward ? 1.0 : 2.5) / (rate / sms);
   const double elements =
       static_cast<double>(kernel.batch) * (static_cast<double>(kernel.m) + static_cast<double>(kernel.n)) * widths;
-  const double bytes = kernel.bytes > 0 ? kernel.bytes : (forward ? 1 : 2) * elements * operand_bytes(kernel.precision);
+  const double bytes = kernel.bytes > 0 ? kernel.bytes : (forward ? 1 : 2) * elements * bytes_per_element(kernel.precision);
   const double computing = std::max(kernel.flops() / rate + costs.tail * block, block);
   const double fixed = (forward ? costs.forward_fixed : costs.backward_fixed).seconds();
   return fixed + std::max(computing, bytes / (gpu_->hbm_bytes_per_second * costs.memory_efficiency));

@@ -32,18 +32,6 @@ void add(StepEmitter& emit, std::int64_t elements, std::string_view name) {
   elementwise(emit, 3.0 * emit.shapes().width * static_cast<double>(elements), name);
 }
 
-Kernel attention_kernel(const StepEmitter& emit, KernelKind kind, std::int64_t layer) {
-  const RankShapes& s = emit.shapes();
-  const TransformerModel& model = emit.setup().model;
-  return {.kind = kind,
-          .precision = emit.setup().precision.activations,
-          .m = s.sequence,
-          .n = s.sequence,
-          .k = model.score_dim(),
-          .batch = s.sequences * s.heads,
-          .window = model.window(layer)};
-}
-
 void attention_forward(StepEmitter& emit, std::int64_t layer) {
   dynamic_counter(emit);
   emit.kernel(attention_kernel(emit, KernelKind::kAttentionForward, layer), "attention");

@@ -7,19 +7,6 @@
 namespace weft::work {
 namespace {
 
-Kernel attention_kernel(const StepEmitter& emit, KernelKind kind, std::int64_t layer) {
-  const RankShapes& s = emit.shapes();
-  const TransformerModel& model = emit.setup().model;
-  return {.kind = kind,
-          .precision = emit.setup().precision.activations,
-          .m = s.sequence,
-          .n = s.sequence,
-          .k = model.score_dim(),
-          .batch = s.sequences * s.heads,
-          .window = model.window(layer),
-          .value_dim = model.value_dim()};
-}
-
 // Keys and values of one rank's part of the sequence.
 std::int64_t kv_elements(const StepEmitter& emit) {
   const RankShapes& s = emit.shapes();

@@ -121,4 +121,17 @@ void StepEmitter::release(std::int64_t bytes) {
   builder_.release(computed(), bytes);
 }
 
+Kernel attention_kernel(const StepEmitter& emit, KernelKind kind, std::int64_t layer) {
+  const RankShapes& s = emit.shapes();
+  const TransformerModel& model = emit.setup().model;
+  return {.kind = kind,
+          .precision = emit.setup().precision.activations,
+          .m = s.sequence,
+          .n = s.sequence,
+          .k = model.score_dim(),
+          .batch = s.sequences * s.heads,
+          .window = model.window(layer),
+          .value_dim = model.value_dim()};
+}
+
 }  // namespace weft::work

@@ -91,4 +91,7 @@ class StepEmitter {
   bool graph_started_ = false;
 };
 
+// Attention of one layer over a rank's whole sequence.
+[[nodiscard]] Kernel attention_kernel(const StepEmitter& emit, KernelKind kind, std::int64_t layer);
+
 }  // namespace weft::work

@@ -1,0 +1,38 @@
+#include "sim/planning/cluster_gpu.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
+
+namespace weft::plan {
+namespace {
+
+std::string label_of(const net::Topology& topology, std::string_view key) {
+  for (const auto& [name, value] : topology.labels(topology.endpoints().front())) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+}  // namespace
+
+const work::GpuSpec& cluster_gpu(const net::Topology& topology, std::string_view what) {
+  const std::string model = label_of(topology, "model");
+  if (model.empty()) {
+    throw ConfigError(fmt::format("{} has no 'model': {} needs to know its GPUs (h100_sxm, a100_sxm, ...)",
+                                  topology.name(topology.endpoints().front()), what));
+  }
+  return work::gpu_spec(model);
+}
+
+double gpu_memory(const net::Topology& topology, const work::GpuSpec& gpu) {
+  const std::string memory = label_of(topology, "memory");
+  const auto bytes = memory.empty() ? std::nullopt : parse_bytes(memory);
+  return static_cast<double>(bytes ? bytes->count() : gpu.hbm_bytes);
+}
+
+}  // namespace weft::plan

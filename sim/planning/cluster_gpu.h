@@ -1,0 +1,17 @@
+// The GPU of a cluster, as its node template names it.
+#pragma once
+
+#include <string_view>
+
+#include "sim/network/topology.h"
+#include "sim/workloads/kernels/kernel_times.h"
+
+namespace weft::plan {
+
+// Of the first endpoint; all are alike. ConfigError where the template does not say, or nothing is known of it. `what` needs
+// it: "a training step".
+[[nodiscard]] const work::GpuSpec& cluster_gpu(const net::Topology& topology, std::string_view what);
+// Bytes of its memory: the template's `memory`, or the data sheet's.
+[[nodiscard]] double gpu_memory(const net::Topology& topology, const work::GpuSpec& gpu);
+
+}  // namespace weft::plan
