@@ -12,6 +12,7 @@
 //     convention: causal               # of FLOPs: causal, full, six_n
 //     cuda_graph: false
 //     fused_loss: true
+//     storage, checkpoint, data_loading: storage_reader.h
 #pragma once
 
 #include "sim/core/config/params.h"
