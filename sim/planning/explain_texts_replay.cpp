@@ -11,7 +11,8 @@ const std::vector<ModelText>& replay_texts() {
                   "issued it. A collective starts on the wire when all its members have reached it, each communicator's in "
                   "the order of issue, and ends on all at once; a message starts when both its ends are there. Its time alone "
                   "and its links are those of NCCL's own choice, run once on an idle machine; others on its links slow it.",
-       .leaves_out = {"the host never waits for a full queue; a rank's next iteration begins when all its streams have drained",
+       .leaves_out = {"copies between GPU and host, and storage, move at one pace for all ranks that one stands for",
+                      "the host never waits for a full queue; a rank's next iteration begins when all its streams have drained",
                       "kernels of several compute streams of one GPU do not slow each other",
                       "the channels of a collective do not drift apart under contention; its start-up stretches with the rest",
                       "packet fidelity: programs run at flow fidelity"},
@@ -25,6 +26,21 @@ const std::vector<ModelText>& replay_texts() {
        .leaves_out = {"which leaf or spine the hosts of a group hang on is not compared between ranks that share a leader"},
        .sources = {"design: exact reductions by symmetry"},
        .files = {"workloads/replay/places.h"}},
+      {.names = {"storage", "checkpoint", "data_loading"},
+       .title = "checkpoints and training data, between GPUs, host memory and storage",
+       .assumes = "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their precisions), each "
+                  "replica's ranks writing an equal part once. It is copied to the host's memory and written from there, or "
+                  "straight from the GPU (gpudirect); an asynchronous one holds up the step for the copy only, and the next "
+                  "checkpoint until it is written. Data is read by the ranks of the first and last stage, a step ahead with "
+                  "prefetch. Storage is a rate of each node, or of a file system that all share, each way.",
+       .leaves_out = {"storage: no latency, no metadata, and a network of its own",
+                      "gpudirect: loads the way to the host's nearest CPU, where the drives are taken to be",
+                      "checkpoint: what tensor-parallel ranks hold alike each of them writes; of LoRA, adapters only",
+                      "checkpoint: written when all of a rank's part is in the host's memory, which is never full",
+                      "checkpoint: to restore, every rank reads all that it holds",
+                      "data: one access a rank and step; tokenizing and shuffling cost nothing"},
+       .sources = {"workload-models §2.9, §7.1"},
+       .files = {"workloads/replay/storage.h", "workloads/training/checkpoint.h", "workloads/training/data_loading.h"}},
   };
   return texts;
 }

@@ -53,6 +53,7 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
   replay.seed = options.simulation.seed;
   replay.jitter = options.jitter;
   replay.contention = contention;
+  replay.storage = options.storage;
   const net::LaunchTimings launch = cluster.profile.get(net::launch_timings);
 
   ProgramRunResult result;

@@ -20,6 +20,7 @@ struct ProgramRunOptions {
   SimulationOptions simulation = {};
   int iterations = 2;
   work::JitterModel jitter = {};
+  work::Storage storage = {};
   coll::nccl::Settings nccl = {};
   // Runs at full clock first, and then at the clocks that the load of that run allows (clock.h).
   bool sustained_clocks = true;

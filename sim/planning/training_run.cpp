@@ -99,10 +99,15 @@ TrainingResult run_training(const Scenario& scenario, RunObserver* observer, wor
     result.notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
     work::unfold(program);
   }
+  if (setup.checkpoint && scenario.simulation.iterations % setup.checkpoint->every != 0) {
+    result.notes.push_back(fmt::format("of {} iterations the last one, whose figures these are, takes no checkpoint: every {}",
+                                       scenario.simulation.iterations, setup.checkpoint->every));
+  }
   ProgramRunOptions options;
   options.simulation = scenario.simulation;
   options.iterations = scenario.simulation.iterations;
   options.jitter = scenario.workload.jitter;
+  options.storage = setup.storage;
   options.nccl = scenario.nccl;
   result.run = run_program(cluster, program, options, observer, operations);
   result.gpus = static_cast<std::int64_t>(program.ranks.size());

@@ -28,8 +28,8 @@ enum class OpKind : std::uint8_t {
   kReceive,     // `bytes` from the peer in `slot`
   kHostDelay,   // the host does nothing else for `duration`
   kHostSync,    // the host goes on when what this waits for has ended
-  kCopy,        // between host and device, `bytes` (device to host; `slot` 1: host to device)
-  kStorage,     // `bytes` written (`slot` 1: read) between the host and storage
+  kCopy,        // `bytes` between the GPU and its host's memory; `slot`: which way (kInwards)
+  kStorage,     // `bytes` between the host and storage; `slot`: which way, and which storage
   kMarker,      // takes no time; a point to wait for
 };
 
@@ -53,6 +53,11 @@ inline constexpr std::size_t kCategories = 12;
 [[nodiscard]] constexpr bool is_communication(Category c) { return c >= Category::kCommTensor && c <= Category::kCommOther; }
 [[nodiscard]] constexpr bool is_compute(Category c) { return c <= Category::kOptimizer; }
 
+// Operation::slot of kCopy and kStorage is a sum of these.
+inline constexpr std::uint16_t kInwards = 1;     // towards the GPU: host to device, or read; else device to host, or written
+inline constexpr std::uint16_t kFileSystem = 2;  // of storage: that of all nodes; else the node's own
+inline constexpr std::uint16_t kGpuDirect = 4;   // of storage: between it and the GPU, past the host's memory
+
 // An index into a RankProgram's operations.
 using OpIndex = std::uint32_t;
 inline constexpr OpIndex kNoOp = 0xFFFF'FFFF;
@@ -75,7 +80,11 @@ struct Operation {
   // find no SM run after the others (training-step-notes §6).
   bool fills_gpu = false;
   bool weight_gradient = false;
-  bool launched = true;          // the host pays a launch for it (not: nodes of a CUDA graph after its first)
+  bool launched = true;  // the host pays a launch for it (not: nodes of a CUDA graph after its first)
+  // kStorage: holds up its stream, in the next iterations too, but nothing that waits for it and no iteration's end.
+  bool background = false;
+  // Copies and storage: done in every n-th iteration only, 0: in the first one only. Takes no time in the others.
+  std::uint16_t every = 1;
   std::int16_t microbatch = -1;  // for reports; -1: none
   std::int16_t layer = -1;
 };

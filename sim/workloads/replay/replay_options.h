@@ -9,6 +9,7 @@
 #include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/program.h"
+#include "sim/workloads/replay/storage.h"
 
 namespace weft::work {
 
@@ -28,6 +29,7 @@ struct ReplayOptions {
   JitterModel jitter = {};
   ContentionCosts contention = {};
   std::vector<ClockSlowdown> clocks = {};  // by leader, in rank order; empty: full clock
+  Storage storage = {};
 };
 
 // Hears of every operation when it ends.
@@ -50,7 +52,8 @@ class ReplayObserver {
 };
 
 // Of one rank in one iteration. A moment counts as compute where a compute kernel runs; else as exposed communication of the
-// first category that moves data; else as waiting for the peer of a collective (skew) or of a message (bubble); else as idle.
+// first category that moves data; else as waiting for the peer of a collective (skew) or of a message (bubble); else as exposed
+// I/O where a stream waits for storage in the background; else as idle.
 struct RankTimes {
   Duration compute;
   std::array<Duration, kCategories> busy{};     // sums of durations, from ready to end

@@ -66,7 +66,11 @@ RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const
 }
 
 void RankState::begin(Time now) {
-  for (StreamState& stream : streams) stream = {};
+  for (StreamState& stream : streams) {
+    const bool background = stream.background;
+    stream = {};
+    stream.busy = stream.background = background;
+  }
   std::ranges::fill(ends, Time::max());
   remaining = program->operations.size();
   segment = 0;
@@ -108,9 +112,20 @@ void RankState::account(Time now) {
     times.bubble += passed;
   } else if (waiting_collectives > 0) {
     times.skew += passed;
+  } else if (waits_for_storage()) {
+    times.exposed[static_cast<std::size_t>(Category::kIo)] += passed;
   } else {
     times.idle += passed;
   }
+}
+
+bool RankState::waits_for_storage() const {
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    if (!streams[s].background || streams[s].next >= layout->streams[s].size()) continue;
+    const Operation& op = program->operations[layout->streams[s][streams[s].next]];
+    if (std::ranges::all_of(program->waits_of(op), [&](OpIndex wait) { return is_done(wait); })) return true;
+  }
+  return false;
 }
 
 void RankState::change_memory(OpIndex op, bool starts_now) {

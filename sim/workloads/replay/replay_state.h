@@ -50,7 +50,8 @@ struct ProgramLayout {
 struct StreamState {
   std::size_t next = 0;  // into ProgramLayout::streams
   bool busy = false;
-  Time woken_for;  // an event is pending for then
+  bool background = false;  // busy with storage that no iteration waits for
+  Time woken_for;           // an event is pending for then
 };
 
 struct RunningKernel {
@@ -79,6 +80,12 @@ struct RankState {
   [[nodiscard]] double stretch(const Operation& op, const ReplayOptions& options);
   [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const ContentionCosts& contention) const;
   [[nodiscard]] bool is_done(OpIndex op) const { return ends[op] != Time::max(); }
+  // In this iteration (Operation::every).
+  [[nodiscard]] bool is_due(const Operation& op) const {
+    return op.every == 0 ? iteration_ends.empty() : (iteration_ends.size() + 1) % op.every == 0;
+  }
+  // The next operation of a stream is held up by nothing but the background storage before it.
+  [[nodiscard]] bool waits_for_storage() const;
 
   Rank rank;
   const ProgramRank* table;
@@ -136,12 +143,16 @@ struct Meeting {
 
 // Communication on the wire.
 struct Moving {
-  Meeting* meeting = nullptr;  // null: a copy
+  Meeting* meeting = nullptr;  // null: a copy, or storage
   std::vector<Member> members;
   FootprintId loads = {};
   Bytes bytes;
   Duration alone;
   int ctas = 0;
+  // In the background: when and in which iteration it began.
+  bool background = false;
+  int iteration = 0;
+  Time since;
 };
 
 }  // namespace weft::work

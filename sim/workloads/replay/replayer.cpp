@@ -23,7 +23,8 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
       component_{machine.simulator.add_component("replayer")},
       state_of_(program.ranks.size(), kNoState),
       hosts_run_(static_cast<std::size_t>(machine.topology.host_count()), false),
-      groups_(program.groups.size()) {
+      groups_(program.groups.size()),
+      storage_{machine, options_.storage} {
   for (const RankProgram& each : program.programs) layouts_.push_back(std::make_unique<ProgramLayout>(each, launch.host_cost));
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const auto rank = static_cast<Rank>(r);
@@ -146,9 +147,11 @@ OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
   RankState& rank = *states_[state];
   StreamState& at = rank.streams[stream];
   const std::vector<OpIndex>& operations = rank.layout->streams[stream];
-  if (at.busy || at.next >= operations.size()) return kNoOp;
+  if (at.next >= operations.size()) return kNoOp;
   const OpIndex index = operations[at.next];
   const Operation& op = rank.program->operations[index];
+  // What is not due does not wait for what is in the background.
+  if (at.busy && (!at.background || rank.is_due(op))) return kNoOp;
   if (rank.layout->segment[index] > rank.segment) return kNoOp;  // behind a host operation
   for (const OpIndex wait : rank.program->waits_of(op)) {
     if (!rank.is_done(wait)) return kNoOp;
@@ -183,7 +186,11 @@ void Replayer::start_operation(std::uint32_t state, OpIndex index) {
       break;
     case OpKind::kCopy:
     case OpKind::kStorage:
-      start_copy(state, index);
+      if (rank.is_due(op)) {
+        start_copy(state, index);
+      } else {
+        finish(state, index);
+      }
       break;
     case OpKind::kMarker:
       finish(state, index);
@@ -203,11 +210,12 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
   rank.change_memory(index, false);
   rank.times.busy[static_cast<std::size_t>(op.category)] += now - rank.readies[index];
   if (!is_host(op.kind)) {
-    rank.streams[op.stream].busy = false;
-    ++rank.streams[op.stream].next;
+    StreamState& stream = rank.streams[op.stream];
+    stream.busy = stream.background;
+    ++stream.next;
   }
   ++operations_done_;
-  if (observer_ != nullptr) {
+  if (observer_ != nullptr && !(op.background && rank.is_due(op))) {
     observer_->on_operation({.rank = rank.rank,
                              .iteration = static_cast<int>(rank.iteration_ends.size()),
                              .op = index,

@@ -16,6 +16,8 @@
 // proportion to the thread blocks held; a collective that starts while compute runs on one of its GPUs moves slower by its own
 // (gpu.contention). Compute kernels of several streams of one GPU do not slow each other.
 //
+// Model: a copy or an access to storage moves at one pace with those of all ranks that its rank stands for (leader).
+//
 // Model: a kernel that fills the GPU is not interrupted: a communication kernel that becomes ready beside it starts when it has
 // ended (training-step-notes §6).
 #pragma once
@@ -101,7 +103,10 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void begin_next_call(Meeting& meeting);
   void check_agreement(const Meeting& meeting, const std::vector<Member>& members) const;
   void post(std::uint32_t moving);
+  // Copies and storage.
   void start_copy(std::uint32_t state, OpIndex op);
+  void end_background(const Moving& moving);
+  FootprintId loads_of_copy(std::uint32_t state, const Operation& op);
   std::uint32_t new_moving();
   void hold(std::uint32_t state, int ctas);
   const GroupCost& cost_between(const std::vector<DeviceId>& devices, const Operation& op);
@@ -128,6 +133,8 @@ class Replayer final : private net::TransferListener, private EventTarget {
   std::vector<std::unique_ptr<Moving>> moving_;
   std::vector<std::uint32_t> free_moving_;
   std::map<std::pair<const Meeting*, const GroupCost*>, FootprintId> loads_;
+  StorageDevices storage_;
+  std::map<std::tuple<std::uint32_t, OpKind, std::uint16_t>, FootprintId> copy_loads_;  // by state, kind and slot
   Cause cause_;  // what led to the operations that start now
   std::size_t ranks_left_ = 0;
   std::uint64_t operations_done_ = 0;

@@ -194,30 +194,6 @@ void Replayer::post(std::uint32_t index) {
   machine_.fabric.post(transfer, *this);
 }
 
-// Between a GPU and its host's memory.
-void Replayer::start_copy(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
-  const Operation& op = rank.program->operations[index];
-  const DeviceId gpu = device_of(rank.rank);
-  const std::optional<DeviceId> memory = machine_.router.host_memory(gpu);
-  if (op.kind == OpKind::kStorage || !memory) {
-    throw ConfigError(fmt::format("rank {}: '{}' needs {}", rank.rank, rank.program->names[op.name],
-                                  memory ? "storage, which this version does not simulate" : "a CPU in its node"));
-  }
-  rank.account(machine_.simulator.now());
-  ++rank.moving[static_cast<std::size_t>(op.category)];
-  const bool to_device = op.slot == 1;
-  const std::uint32_t at = new_moving();
-  Moving& moving = *moving_[at];
-  moving.members = {{state, index}};
-  net::Transfer transfer;
-  transfer.footprint = machine_.fabric.add_footprint(to_device ? machine_.router.route(*memory, gpu, {})
-                                                               : machine_.router.route(gpu, *memory, {}));
-  transfer.bytes = op.bytes;
-  transfer.tag = at;
-  machine_.fabric.post(transfer, *this);
-}
-
 std::uint32_t Replayer::new_moving() {
   if (!free_moving_.empty()) {
     const std::uint32_t index = free_moving_.back();
@@ -230,6 +206,12 @@ std::uint32_t Replayer::new_moving() {
 }
 
 void Replayer::on_delivered(TransferId, std::uint64_t index) {
+  if (moving_[index]->background) {
+    const Moving ended = std::move(*moving_[index]);
+    free_moving_.push_back(static_cast<std::uint32_t>(index));
+    end_background(ended);
+    return;
+  }
   Moving& moving = *moving_[index];
   Meeting* meeting = moving.meeting;
   const std::vector<Member> members = std::move(moving.members);

@@ -4,6 +4,8 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/model/memory.h"
+#include "sim/workloads/training/checkpoint.h"
+#include "sim/workloads/training/data_loading.h"
 #include "sim/workloads/training/weave.h"
 
 namespace weft::work {
@@ -119,7 +121,14 @@ void StageProgram::run_together(std::size_t index) {
 }
 
 RankProgram StageProgram::write() {
+  const StageParameters trainable = count(all_tensors(), true);
+  const StateBytes state = state_bytes(count(all_tensors(), false), trainable, setup_.plan, setup_.precision);
+  if (setup_.checkpoint && setup_.checkpoint->restores_first) {
+    const double bytes = state.parameters + (setup_.checkpoint->has_optimizer ? state.optimizer : 0);
+    restore_checkpoint(emit_, Bytes{static_cast<std::int64_t>(bytes)});
+  }
   gradients_->begin_step(emit_);
+  if (setup_.data_loading && (model_.has_embedding() || model_.has_head())) load_data(emit_);
   const bool early = setup_.plan.overlap_p2p && !is_plain();
   for (std::size_t i = 0; i < order_.size(); ++i) {
     receive(early ? i + 1 : i);
@@ -136,9 +145,8 @@ RankProgram StageProgram::write() {
     send_output(order_[i]);
   }
   finish();
+  if (setup_.checkpoint) save_checkpoint(emit_, saved_bytes(setup_, trainable));
   RankProgram program = emit_.builder().take();
-  const StageParameters held = count(all_tensors(), false);
-  const StateBytes state = state_bytes(held, count(all_tensors(), true), setup_.plan, setup_.precision);
   program.resident = {.parameters = static_cast<std::int64_t>(state.parameters),
                       .gradients = gradients_->keeps_gradients() ? static_cast<std::int64_t>(state.gradients) : 0,
                       .optimizer = static_cast<std::int64_t>(state.optimizer)};

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,28 @@
 #include "sim/workloads/model/transformer.h"
 #include "sim/workloads/parallel/plan.h"
 #include "sim/workloads/program.h"
+#include "sim/workloads/replay/storage.h"
 
 namespace weft::work {
 
 enum class OptimizerKind : std::uint8_t { kAdamFused, kAdamForeach, kSgd };
+
+// Checkpoints of a step's end (checkpoint.h).
+struct CheckpointPlan {
+  int every = 1;  // steps
+  bool to_file_system = true;
+  bool gpu_direct = false;      // past the host's memory
+  bool asynchronous = true;     // the next step begins when the GPU's memory is copied
+  bool has_optimizer = true;    // or parameters alone
+  bool restores_first = false;  // the first step begins with reading one
+};
+
+// How a step's sequences come to its ranks (data_loading.h).
+struct DataLoading {
+  Bytes per_sequence = {};
+  bool from_file_system = true;
+  bool prefetch = true;  // those of the next step are read beside this one
+};
 
 struct TrainingSetup {
   TransformerModel model;
@@ -37,6 +56,9 @@ struct TrainingSetup {
   // False: scores are written and read back, as before FlashAttention (of framework megatron).
   bool flash_attention = true;
   int expert_nodes = 1;  // hosts that an expert group spans; training_program() counts them
+  Storage storage = {};
+  std::optional<CheckpointPlan> checkpoint = {};
+  std::optional<DataLoading> data_loading = {};
   FlopConvention convention = FlopConvention::kCausalAttention;
 };
 

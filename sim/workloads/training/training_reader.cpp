@@ -8,6 +8,7 @@
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/parallel/plan_reader.h"
 #include "sim/workloads/training/layer_operators.h"
+#include "sim/workloads/training/storage_reader.h"
 
 namespace weft::work {
 namespace {
@@ -71,6 +72,7 @@ TrainingSetup read_training(ParamReader& workload, std::size_t ranks) {
   read_optimizer(workload, setup);
   read_experts(workload, setup);
   read_lora(workload, setup);
+  read_storage(workload, setup);
   setup.convention = workload.choice<FlopConvention>("convention",
                                                      {{"causal", FlopConvention::kCausalAttention},
                                                       {"full", FlopConvention::kFullAttention},

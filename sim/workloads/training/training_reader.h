@@ -13,6 +13,7 @@
 //     cuda_graph: false
 //     fused_loss: true
 //     flash_attention: true
+//     storage, checkpoint, data_loading: storage_reader.h
 #pragma once
 
 #include "sim/core/config/params.h"
