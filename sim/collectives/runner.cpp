@@ -268,8 +268,9 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
 
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  const std::uint64_t most =
+  std::uint64_t most =
       chain || !schedule->has_fluid_flows() || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
+  if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
   const std::uint64_t messages = Executor::count_messages(*schedule, most);
   if (machine_.packets != nullptr && result.grain == Grain::kFluid) {
     result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");

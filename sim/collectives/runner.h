@@ -55,6 +55,8 @@ struct RunOptions {
   std::string algorithm;  // empty: chosen
   int channels = 0;       // 0: chosen
   Grain grain = Grain::kAuto;
+  // Messages that `auto` simulates one by one at most; 0: as many as take about a second.
+  std::uint64_t chunk_messages = 0;
   int iterations = 20;          // calls in the loop (nccl-tests -n)
   int launches_per_thread = 1;  // GPUs that one host thread drives (nccl-tests -g)
   bool cuda_graph = false;      // the loop is one graph on each GPU (nccl-tests -G)

@@ -5,6 +5,14 @@
 #include <algorithm>
 
 namespace weft::work {
+namespace {
+
+// From this size on the fluid grain is within 1 % of the chunk grain, and a program has many groups: of a call of more messages
+// than this the channels are coupled transfers.
+constexpr Bytes kFluidBytes{std::int64_t{16} << 20};
+constexpr std::uint64_t kChunkMessages = 20'000;
+
+}  // namespace
 
 GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
                        GroupRunSettings settings)
@@ -21,6 +29,7 @@ coll::CollectiveResult GroupCosts::run(const std::vector<DeviceId>& devices, con
   coll::RunOptions options;
   options.grain = settings_.grain;
   options.iterations = 1;
+  if (call.bytes >= kFluidBytes) options.chunk_messages = kChunkMessages;
   options.settings = settings_.nccl;
   return runner(devices).run(call, options);
 }
