@@ -69,18 +69,6 @@ void print_memory(const Report& report, const char* what, const work::EngineMemo
       memory.activations / 1e9, memory.cache / 1e9, memory.tokens(setup.kv_cache)));
 }
 
-const char* role_text(work::EngineRole role) {
-  switch (role) {
-    case work::EngineRole::kPrefill:
-      return "prefill";
-    case work::EngineRole::kDecode:
-      return "decode";
-    case work::EngineRole::kBoth:
-      break;
-  }
-  return "both";
-}
-
 void print_engines(const Report& report, const plan::InferenceResult& result) {
   report.print(fmt::format("#\n# engines{}\n", result.engines.size() > kEnginesShown ? ", the first ones" : ""));
   Table table;
@@ -92,7 +80,7 @@ void print_engines(const Report& report, const plan::InferenceResult& result) {
   const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
   for (std::size_t i = 0; i < std::min(result.engines.size(), kEnginesShown); ++i) {
     const work::EngineReport& engine = result.engines[i];
-    table.add_row({std::to_string(i), role_text(engine.role), std::to_string(engine.totals.steps),
+    table.add_row({std::to_string(i), std::string{work::to_string(engine.role)}, std::to_string(engine.totals.steps),
                    std::to_string(engine.totals.prefill_tokens), std::to_string(engine.totals.decode_tokens),
                    std::to_string(engine.totals.preemptions), percent(engine.busy_share),
                    fmt::format("{:.1f}", engine.mean_running), fmt::format("{:.1f}", engine.mean_waiting),

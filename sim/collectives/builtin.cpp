@@ -1,6 +1,6 @@
 #include "sim/collectives/builtin.h"
 
-#include "sim/core/config/params.h"
+#include "sim/core/config/defaults.h"
 #include "sim/core/error.h"
 
 namespace weft::coll {
@@ -17,12 +17,7 @@ const Registry<Algorithm>& algorithms() {
 std::unique_ptr<Algorithm> make_algorithm(std::string_view name) {
   const Registration<Algorithm>* entry = algorithms().find(name);
   WEFT_CHECK(entry != nullptr);
-  Diagnostics diagnostics;
-  ParamReader defaults{ConfigNode::parse("{}", "defaults"), diagnostics};
-  std::unique_ptr<Algorithm> algorithm = entry->make(defaults);
-  defaults.finish();
-  diagnostics.throw_if_any();
-  return algorithm;
+  return make_with_defaults(*entry);
 }
 
 }  // namespace weft::coll

@@ -18,18 +18,6 @@ void write_memory(JsonWriter& json, std::string_view key, const work::EngineMemo
   json.field("kv_block", memory.block_bytes).field("kv_blocks_per_engine", memory.blocks).end_object();
 }
 
-std::string_view to_text(work::EngineRole role) {
-  switch (role) {
-    case work::EngineRole::kPrefill:
-      return "prefill";
-    case work::EngineRole::kDecode:
-      return "decode";
-    case work::EngineRole::kBoth:
-      break;
-  }
-  return "both";
-}
-
 void write_parts(JsonWriter& json, const work::StepParts& parts) {
   json.key("step_time_ns").begin_object();
   for (std::size_t part = 0; part < work::kStepParts; ++part) {
@@ -39,7 +27,7 @@ void write_parts(JsonWriter& json, const work::StepParts& parts) {
 }
 
 void write_engine(JsonWriter& json, const work::EngineReport& engine) {
-  json.begin_object().field("role", to_text(engine.role)).field("steps", engine.totals.steps);
+  json.begin_object().field("role", work::to_string(engine.role)).field("steps", engine.totals.steps);
   json.field("prefill_tokens", engine.totals.prefill_tokens).field("decode_tokens", engine.totals.decode_tokens);
   json.field("preemptions", engine.totals.preemptions).field("swapped_tokens", engine.totals.swapped_tokens);
   json.field("utilization", engine.busy_share);

@@ -21,13 +21,11 @@ void progress_hook(void* context, const Simulator& simulator) {
   progress.observer->on_progress(simulator, progress.replayer->operations_done(), progress.replayer->operations_total());
 }
 
-// Clocks by leader, from what each did in the last iteration at full clock.
+// Clocks by leader, from what each did in the one iteration at full clock.
 std::vector<work::ClockSlowdown> clocks_of(const work::ClockRule& rule, const work::ReplayResult& result) {
   std::vector<work::ClockSlowdown> clocks;
   for (const work::RankResult& rank : result.ranks) {
-    const std::vector<Time>& ends = rank.iteration_ends;
-    const Time begin = ends.size() > 1 ? ends[ends.size() - 2] : Time{};
-    const double step = std::max(1.0, static_cast<double>((ends.back() - begin).ps()));
+    const double step = std::max(1.0, static_cast<double>(rank.iteration_ends.back().ps()));
     clocks.push_back(work::clock_slowdown(rule, {.compute_share = static_cast<double>(rank.last.tensor.ps()) / step,
                                                  .overlap_share = static_cast<double>(rank.last.tensor_beside.ps()) / step}));
   }
@@ -49,7 +47,6 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
       cluster.profile,
       {.grain = options.simulation.grain, .nccl = options.nccl, .nvlink_overhead = contention.collective_links}};
   work::ReplayOptions replay;
-  replay.iterations = options.iterations;
   replay.seed = options.simulation.seed;
   replay.jitter = options.jitter;
   replay.contention = contention;

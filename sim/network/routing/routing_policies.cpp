@@ -1,8 +1,7 @@
 // The registry of routing policies.
 #include <fmt/format.h>
 
-#include "sim/core/config/node.h"
-#include "sim/core/config/params.h"
+#include "sim/core/config/defaults.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 
@@ -21,9 +20,7 @@ std::unique_ptr<RoutingPolicy> make_routing_policy(std::string_view name) {
   const Registration<RoutingPolicy>* registration = routing_policies().find(name);
   if (registration == nullptr)
     throw ConfigError(fmt::format("{}: {}", routing_policies().unknown(name), routing_policies().note(name)));
-  Diagnostics diagnostics;
-  ParamReader none{ConfigNode::parse("{}", "routing"), diagnostics};
-  return registration->make(none);
+  return make_with_defaults(*registration);
 }
 
 }  // namespace weft::net

@@ -12,6 +12,18 @@ constexpr std::int64_t kWatermark = 100;
 
 }  // namespace
 
+std::string_view to_string(EngineRole role) {
+  switch (role) {
+    case EngineRole::kPrefill:
+      return "prefill";
+    case EngineRole::kDecode:
+      return "decode";
+    case EngineRole::kBoth:
+      break;
+  }
+  return "both";
+}
+
 BatchScheduler::BatchScheduler(const SchedulerOptions& options, const KvCacheOptions& cache, std::int64_t blocks,
                                const EnginePlan& plan, EngineRole role, std::int64_t tokens_per_decode,
                                std::vector<Sequence>& sequences)

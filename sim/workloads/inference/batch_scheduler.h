@@ -75,6 +75,7 @@ struct SchedulerTotals {
 };
 
 enum class EngineRole : std::uint8_t { kBoth, kPrefill, kDecode };
+[[nodiscard]] std::string_view to_string(EngineRole role);  // "both", "prefill", "decode"
 
 class BatchScheduler {
  public:

@@ -8,22 +8,12 @@
 #include "sim/core/config/quantity.h"
 #include "sim/workloads/inference/request_source.h"
 #include "sim/workloads/model/model_reader.h"
+#include "sim/workloads/parallel/plan_reader.h"
 
 namespace weft::work {
 namespace {
 
-Precision read_precision(ParamReader& reader, const char* key, Precision default_value) {
-  return reader.choice<Precision>(key,
-                                  {{"fp32", Precision::kFp32},
-                                   {"fp16", Precision::kFp16},
-                                   {"bf16", Precision::kBf16},
-                                   {"fp8", Precision::kFp8},
-                                   {"mxfp8", Precision::kMxfp8},
-                                   {"fp4", Precision::kFp4}},
-                                  default_value);
-}
-
-EnginePlan read_plan(ParamReader& reader) {
+EnginePlan read_engine_plan(ParamReader& reader) {
   EnginePlan plan;
   const auto size = [&](const char* key) {
     return static_cast<int>(reader.optional<std::int64_t>(key, 1, between(1, 65'536)));
@@ -68,7 +58,7 @@ void check_plan(ParamReader& reader, const TransformerModel& model, const Engine
 void read_plans(ParamReader& inference, InferenceSetup& out) {
   if (!inference.has("disaggregated")) {
     ParamReader plan = inference.map_or_empty("parallelism");
-    out.plan = read_plan(plan);
+    out.plan = read_engine_plan(plan);
     if (out.model.layers > 0) check_plan(plan, out.model, out.plan);
     return;
   }
@@ -79,8 +69,8 @@ void read_plans(ParamReader& inference, InferenceSetup& out) {
   ParamReader pools = inference.map("disaggregated");
   ParamReader prefill = pools.map("prefill");
   ParamReader decode = pools.map("decode");
-  out.plan = read_plan(prefill);
-  out.decode = read_plan(decode);
+  out.plan = read_engine_plan(prefill);
+  out.decode = read_engine_plan(decode);
   out.layer_wise = pools.optional<bool>("layer_wise", true);
   pools.finish();
   if (out.model.layers == 0) return;
@@ -175,7 +165,7 @@ void read_scheduler(ParamReader& inference, SchedulerOptions& out) {
 
 void read_cache(ParamReader& inference, InferenceSetup& out) {
   ParamReader cache = inference.map_or_empty("kv_cache");
-  out.kv_cache.precision = read_precision(cache, "precision", out.precision.activations);
+  out.kv_cache.precision = read_stored_precision(cache, "precision", out.precision.activations);
   out.kv_cache.utilization = cache.optional<Ratio>("utilization", Ratio{0.9}, between(Ratio{0.01}, Ratio{1.0})).value;
   out.kv_cache.block = cache.optional<std::int64_t>("block", 16, between(1, 65'536));
   out.kv_cache.activations = cache.optional<Bytes>("activations");
@@ -193,9 +183,9 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
   }
   read_plans(inference, out);
   ParamReader precision = inference.map_or_empty("precision");
-  out.precision.weights = read_precision(precision, "weights", Precision::kBf16);
-  out.precision.activations = read_precision(precision, "activations", Precision::kBf16);
-  out.precision.dispatch = read_precision(precision, "dispatch", out.precision.activations);
+  out.precision.weights = read_stored_precision(precision, "weights", Precision::kBf16);
+  out.precision.activations = read_stored_precision(precision, "activations", Precision::kBf16);
+  out.precision.dispatch = read_stored_precision(precision, "dispatch", out.precision.activations);
   precision.finish();
   read_requests(inference, out);
   read_scheduler(inference, out.scheduler);

@@ -1,6 +1,6 @@
 #include "sim/workloads/parallel/pipeline_schedule.h"
 
-#include "sim/core/config/params.h"
+#include "sim/core/config/defaults.h"
 #include "sim/core/error.h"
 
 namespace weft::work {
@@ -35,12 +35,7 @@ const Registry<PipelineSchedule>& pipeline_schedules() {
 std::unique_ptr<PipelineSchedule> make_pipeline_schedule(std::string_view name) {
   const Registration<PipelineSchedule>* entry = pipeline_schedules().find(name);
   WEFT_CHECK(entry != nullptr);
-  Diagnostics diagnostics;
-  ParamReader defaults{ConfigNode::parse("{}", "defaults"), diagnostics};
-  std::unique_ptr<PipelineSchedule> schedule = entry->make(defaults);
-  defaults.finish();
-  diagnostics.throw_if_any();
-  return schedule;
+  return make_with_defaults(*entry);
 }
 
 }  // namespace weft::work

@@ -104,7 +104,9 @@ void read_pipeline(ParamReader& reader, ParallelPlan& plan) {
   plan.last_stage_layers = reader.optional<std::int64_t>("last_stage_layers", -1, at_least(1));
 }
 
-Precision stored(ParamReader& reader, std::string_view key, Precision default_value) {
+}  // namespace
+
+Precision read_stored_precision(ParamReader& reader, std::string_view key, Precision default_value) {
   return reader.choice<Precision>(key,
                                   {{"fp32", Precision::kFp32},
                                    {"fp16", Precision::kFp16},
@@ -114,8 +116,6 @@ Precision stored(ParamReader& reader, std::string_view key, Precision default_va
                                    {"fp4", Precision::kFp4}},
                                   default_value);
 }
-
-}  // namespace
 
 ParallelPlan read_plan(ParamReader& parallelism) {
   ParallelPlan plan;
@@ -164,13 +164,13 @@ PrecisionPlan read_precision(ParamReader& precision) {
                                               {"mxfp8", Precision::kMxfp8},
                                               {"fp4", Precision::kFp4}},
                                              plan.compute);
-  plan.activations = stored(precision, "activations", plan.activations);
-  plan.parameters = stored(precision, "parameters", plan.parameters);
-  plan.gradients = stored(precision, "gradients", plan.gradients);
-  plan.optimizer = stored(precision, "optimizer", plan.optimizer);
+  plan.activations = read_stored_precision(precision, "activations", plan.activations);
+  plan.parameters = read_stored_precision(precision, "parameters", plan.parameters);
+  plan.gradients = read_stored_precision(precision, "gradients", plan.gradients);
+  plan.optimizer = read_stored_precision(precision, "optimizer", plan.optimizer);
   plan.master_parameters = precision.optional<bool>("master_parameters", plan.parameters != Precision::kFp32);
-  plan.dispatch = stored(precision, "dispatch", plan.dispatch);
-  plan.combine = stored(precision, "combine", plan.combine);
+  plan.dispatch = read_stored_precision(precision, "dispatch", plan.dispatch);
+  plan.combine = read_stored_precision(precision, "combine", plan.combine);
   precision.finish();
   return plan;
 }

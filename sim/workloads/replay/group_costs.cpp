@@ -12,6 +12,13 @@ namespace {
 constexpr Bytes kFluidBytes{std::int64_t{16} << 20};
 constexpr std::uint64_t kChunkMessages = 20'000;
 
+// All but the links.
+void copy_time(const GroupCost& from, GroupCost& to) {
+  to.alone = from.alone;
+  to.ctas = from.ctas;
+  to.choice = from.choice;
+}
+
 }  // namespace
 
 GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
@@ -63,9 +70,7 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
       PatternKey{pattern_of(devices), static_cast<int>(call.kind), call.bytes.count(), call.element_size}, &at->first);
   if (!is_first) {
     const GroupCost& other = costs_.at(*known->second);
-    cost.alone = other.alone;
-    cost.ctas = other.ctas;
-    cost.choice = other.choice;
+    copy_time(other, cost);
     cost.loads = loads_like(other, std::get<0>(*known->second), devices, call.kind);
     return cost;
   }
@@ -147,10 +152,7 @@ const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes) {
     cost.ctas = result.choice.channels;
     cost.choice = fmt::format("send {}", result.choice.channels);
   } else {
-    const GroupCost& other = costs_.at(*known->second);
-    cost.alone = other.alone;
-    cost.ctas = other.ctas;
-    cost.choice = other.choice;
+    copy_time(costs_.at(*known->second), cost);
   }
   cost.loads.usages = machine_.router.route(from, to, {}).usages;
   return cost;

@@ -9,6 +9,7 @@
 #include "sim/workloads/replay/replayer.h"
 
 namespace weft::work {
+
 // A member of a collective, or an end of a message, is there. A collective's kernel holds its thread blocks while it waits for
 // the others; a message's only once both ends are there.
 void Replayer::arrive(std::uint32_t state, OpIndex index) {

@@ -16,15 +16,9 @@ namespace {
 
 constexpr double kTinyBytes = 4096;  // kernels whose time is their launch
 
-void elementwise(StepEmitter& emit, double bytes, std::string_view name) {
-  emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes}, name);
-}
 void tiny(StepEmitter& emit, std::string_view name) { elementwise(emit, kTinyBytes, name); }
 void strided(StepEmitter& emit, StridedKind kind, std::int64_t elements, std::string_view name) {
   emit.kernel({.kind = KernelKind::kStrided, .strided = kind, .elements = static_cast<double>(elements)}, name);
-}
-void of_elements(StepEmitter& emit, KernelKind kind, std::int64_t elements, std::string_view name) {
-  emit.kernel({.kind = kind, .elements = static_cast<double>(elements)}, name);
 }
 
 // Residual and gradient sums: two tensors read, one written.

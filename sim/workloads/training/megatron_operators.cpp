@@ -15,13 +15,6 @@
 namespace weft::work {
 namespace {
 
-void elementwise(StepEmitter& emit, double bytes, std::string_view name) {
-  emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes}, name);
-}
-void of_elements(StepEmitter& emit, KernelKind kind, std::int64_t elements, std::string_view name) {
-  emit.kernel({.kind = kind, .elements = static_cast<double>(elements)}, name);
-}
-
 class Megatron final : public LayerOperators {
  public:
   [[nodiscard]] std::string refusal(const TrainingSetup& setup) const override;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sim/core/error.h"
+#include "sim/workloads/kernels/contention.h"
 
 namespace weft::work {
 namespace {
@@ -55,7 +56,7 @@ Operation StepEmitter::tagged(Operation op) const {
 OpIndex StepEmitter::kernel(const Kernel& kernel, std::string_view name, std::optional<Category> category) {
   Operation op{.duration = times_.alone(kernel) + times_.gap(), .stream = compute_};
   op.category = category.value_or(category_of(kernel.kind));
-  op.fills_gpu = kernel.kind == KernelKind::kGemm;
+  op.fills_gpu = fills_gpu(class_of(kernel.kind));
   op.weight_gradient = kernel.weight_gradient;
   op.launched = !setup_.cuda_graph || !graph_started_;
   graph_started_ = true;
@@ -119,6 +120,14 @@ void StepEmitter::release(std::int64_t bytes) {
   if (bytes == 0) return;
   WEFT_CHECK(computed() != kNoOp);
   builder_.release(computed(), bytes);
+}
+
+void elementwise(StepEmitter& emit, double bytes, std::string_view name) {
+  emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes}, name);
+}
+
+void of_elements(StepEmitter& emit, KernelKind kind, std::int64_t elements, std::string_view name) {
+  emit.kernel({.kind = kind, .elements = static_cast<double>(elements)}, name);
 }
 
 Kernel attention_kernel(const StepEmitter& emit, KernelKind kind, std::int64_t layer) {

@@ -91,6 +91,9 @@ class StepEmitter {
   bool graph_started_ = false;
 };
 
+// Kernels of the compute stream that are told by the bytes they move, or by their elements.
+void elementwise(StepEmitter& emit, double bytes, std::string_view name);
+void of_elements(StepEmitter& emit, KernelKind kind, std::int64_t elements, std::string_view name);
 // Attention of one layer over a rank's whole sequence.
 [[nodiscard]] Kernel attention_kernel(const StepEmitter& emit, KernelKind kind, std::int64_t layer);
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "sim/core/config/params.h"
+#include "sim/core/config/defaults.h"
 #include "sim/core/error.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
 #include "sim/workloads/parallel/rank_groups.h"
@@ -18,11 +18,7 @@ namespace {
 std::unique_ptr<LayerOperators> make_operators(const TrainingSetup& setup) {
   const auto* framework = training_frameworks().find(setup.framework);
   if (framework == nullptr) throw ConfigError{training_frameworks().unknown(setup.framework)};
-  Diagnostics diagnostics;
-  ParamReader none{ConfigNode::parse("{}", "framework"), diagnostics};
-  std::unique_ptr<LayerOperators> operators = framework->make(none);
-  none.finish();
-  return operators;
+  return make_with_defaults(*framework);
 }
 
 std::unique_ptr<PipelineSchedule> make_schedule(const TrainingSetup& setup) {
