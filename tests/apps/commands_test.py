@@ -13,6 +13,8 @@ import sys
 import tempfile
 import unittest
 
+import patience
+
 PROGRAM = ""
 
 NODE = """
@@ -62,7 +64,7 @@ class Commands(unittest.TestCase):
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def weft(self, *arguments, expect=0):
-        done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=patience.seconds(120), check=False)
         self.assertEqual(done.returncode, expect, f"weft {' '.join(arguments)}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -144,7 +146,7 @@ class TheProgram(Commands):
 
     def test_says_when_standard_output_is_full(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([PROGRAM, *SWEEP], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            done = subprocess.run([PROGRAM, *SWEEP], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=patience.seconds(120), check=False)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, "error: cannot write to standard output: No space left on device\n")
 
@@ -152,14 +154,14 @@ class TheProgram(Commands):
         process = self.start(*ENDLESS, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.readline()
         process.stdout.close()
-        self.assertEqual(process.wait(timeout=60), -signal.SIGPIPE)
+        self.assertEqual(process.wait(timeout=patience.seconds(60)), -signal.SIGPIPE)
         self.assertEqual(process.stderr.read(), b"")
         process.stderr.close()
 
     def test_writes_its_files_even_when_the_reader_leaves(self):
         process = self.start(*SWEEP, "--json", "r.json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.close()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=patience.seconds(60)), 0)
         self.assertEqual(process.stderr.read(), b"")
         process.stderr.close()
         self.assertEqual(len(json.loads((self.folder / "r.json").read_text())["points"]), 4)
@@ -177,7 +179,7 @@ class Interrupt(Commands):
         # Not communicate(): it would lose what readline() has read ahead.
         rest = process.stdout.read()
         errors = process.stderr.read()
-        self.assertEqual((process.wait(timeout=60), errors), (130, ""))
+        self.assertEqual((process.wait(timeout=patience.seconds(60)), errors), (130, ""))
         process.stdout.close()
         process.stderr.close()
         return head + rest
@@ -302,7 +304,7 @@ class Files(Commands):
         before = (self.folder / "r.json").read_bytes()
         # No file may grow beyond a block: writing fails midway.
         limited = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$0" "$@"', PROGRAM, *SWEEP, "--json", "r.json"],
-                                 cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+                                 cwd=self.folder, capture_output=True, text=True, timeout=patience.seconds(120), check=False)
         self.assertEqual(limited.returncode, 2, limited.stderr)
         self.assertIn("cannot write 'r.json': File too large", limited.stderr)
         self.assertEqual((self.folder / "r.json").read_bytes(), before)
@@ -400,7 +402,7 @@ class Terminal(Commands):
             while b"sizes" not in seen and select.select([mine], [], [], 30 if draws else 1.5)[0]:
                 seen += os.read(mine, 4096)
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(timeout=60), 130)
+            self.assertEqual(process.wait(timeout=patience.seconds(60)), 130)
             while select.select([mine], [], [], 0.2)[0]:
                 try:
                     seen += os.read(mine, 4096)

@@ -8,10 +8,12 @@ import pathlib
 import subprocess
 import sys
 
+import patience
+
 
 def weft(program, root, *arguments):
     """Standard output; the failure with its messages otherwise."""
-    done = subprocess.run([program, *map(str, arguments)], cwd=root, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([program, *map(str, arguments)], cwd=root, capture_output=True, text=True, timeout=patience.seconds(300), check=False)
     if done.returncode != 0:
         raise AssertionError(f"weft {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

@@ -10,9 +10,11 @@ import shlex
 import subprocess
 import sys
 
+import patience
+
 
 def digest_of(program, root, arguments):
-    done = subprocess.run([program, *shlex.split(arguments)], cwd=root, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([program, *shlex.split(arguments)], cwd=root, capture_output=True, text=True, timeout=patience.seconds(300), check=False)
     found = re.search(r"digest ([0-9a-f]{16})", done.stdout)
     if done.returncode != 0 or not found:
         raise AssertionError(f"weft {arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}")

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import unittest
 
+import patience
+
 ROOT = pathlib.Path()
 PROGRAM = ""
 
@@ -21,7 +23,7 @@ P_NS = 80.0  # a packet of 1000 B at 100 Gb/s
 
 
 def weft(*arguments):
-    done = subprocess.run([PROGRAM, *map(str, arguments), "--json", "-", "-q"], capture_output=True, text=True, timeout=300,
+    done = subprocess.run([PROGRAM, *map(str, arguments), "--json", "-", "-q"], capture_output=True, text=True, timeout=patience.seconds(300),
                           check=False)
     if done.returncode != 0:
         raise AssertionError(f"weft {' '.join(map(str, arguments))}: exit {done.returncode}\n{done.stdout}{done.stderr}")

@@ -9,10 +9,12 @@ import subprocess
 import sys
 import tempfile
 
+import patience
+
 
 def script(root, name, *arguments, statuses=(0,)):
     command = [sys.executable, str(root / "validate/papers" / name), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience.seconds(300), check=False)
     assert done.returncode in statuses, f"{name}: exit {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+import patience
+
 SET_UP = re.compile(r"^\s*(\./)?tools/(quickstart|test|install_deps)\.sh\b.*$|^\s*(git clone|cd)\s.*$")
 BLOCK_SECONDS = 120
 
@@ -63,7 +65,7 @@ def run(readme, source, program):
             try:
                 result = subprocess.run(
                     ["bash", "-euxo", "pipefail", "-c", script], cwd=scratch, env=environment, stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BLOCK_SECONDS, check=False)
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=patience.seconds(BLOCK_SECONDS), check=False)
                 if result.returncode != 0:
                     failures.append(f"{readme}:{number}: exit {result.returncode}\n{result.stdout[-4000:]}")
             except subprocess.TimeoutExpired:

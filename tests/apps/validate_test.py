@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import patience
+
 PROGRAM = ""
 SOURCE = pathlib.Path()
 
@@ -78,7 +80,7 @@ class Test(unittest.TestCase):
         (self.folder / name).write_text(text, encoding="utf-8")
 
     def weft(self, *arguments, status=0):
-        done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=patience.seconds(120), check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
