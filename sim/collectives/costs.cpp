@@ -12,6 +12,10 @@ constexpr const char* kHostProbe =
     "probe kernels on 2 x H200 with PCIe 5 x16: a flag through pinned host memory takes 1.8 to 2.1 us, a read 1.05 us";
 constexpr const char* kHwLat = "nccl-model §5.1: what NCCL's own tuning plans with";
 
+constexpr const char* kHostLoads =
+    "fitted to NCCL 2.28 on 2 x H200 with P2P off and one channel: LL 32 KiB 18.7 us, 2 MiB 788 us; Simple 128 KiB 41 us, "
+    "512 KiB 65.5 us, 8 MiB 614 us, 128 MiB 9.75 ms";
+
 Bandwidth gigabytes(double per_second) { return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(per_second * 8e9)); }
 
 // Rates of Simple are those of probe kernels on 2 x H200: one block of 512 threads copies 48.7 GB/s in its own memory; to a
@@ -49,6 +53,8 @@ std::vector<Param<S>> protocol_params() {
       latency("step_gap", &S::step_gap, kNotes, "from the end of a slice with data to the next"),
       rate("channel_rate", &S::channel_rate, "most that one channel's thread block moves"),
       rate("copy_rate", &S::copy_rate, "the same where it only receives; 0: channel_rate"),
+      latency("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"),
+      latency("host_slice", &S::host_slice, kHostLoads, "before the bytes of a slice in host memory"),
       ratio("thread_exponent", &S::thread_exponent, "how much faster a pass is with fewer threads"),
       ratio("first_pass", &S::first_pass, "cost of a slice's first pass over that of the next"),
   };
@@ -64,6 +70,8 @@ void apply(StepCosts& costs, const ProtocolCosts& of) {
   costs.rate = of.channel_rate;
   costs.copy_rate = of.copy_rate;
   costs.first_pass = of.first_pass;
+  costs.host_read = of.host_read;
+  costs.host_slice = of.host_slice;
 }
 
 Bandwidth scaled(Bandwidth rate, double by) {
@@ -82,7 +90,9 @@ SimpleCosts::SimpleCosts()
                     .empty_slice_latency = 300_ns,
                     .step_gap = {},
                     .channel_rate = gigabytes(29.6),
-                    .copy_rate = gigabytes(48.7)} {}
+                    .copy_rate = gigabytes(48.7),
+                    .host_read = 550_ns,
+                    .host_slice = 2_us} {}
 
 LlCosts::LlCosts()
     : ProtocolCosts{.base_latency = 4'300_ns,
@@ -96,6 +106,7 @@ LlCosts::LlCosts()
                     .channel_rate = gigabytes(8.5),
                     .copy_rate = {},
                     .thread_exponent = 0.5,
+                    .host_read = 750_ns,
                     .first_pass = 0.7} {}
 
 Ll128Costs::Ll128Costs()
@@ -110,6 +121,7 @@ Ll128Costs::Ll128Costs()
                     .channel_rate = gigabytes(18.8),
                     .copy_rate = {},
                     .thread_exponent = 0.5,
+                    .host_read = 750_ns,
                     .first_pass = 0.7} {}
 
 P2pCosts::P2pCosts()
@@ -122,7 +134,9 @@ P2pCosts::P2pCosts()
                     .empty_slice_latency = 300_ns,
                     .step_gap = {},
                     .channel_rate = gigabytes(21.3),
-                    .copy_rate = gigabytes(41)} {}
+                    .copy_rate = gigabytes(41),
+                    .host_read = 550_ns,
+                    .host_slice = 2_us} {}
 
 const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol", protocol_params<SimpleCosts>()};
 const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", protocol_params<LlCosts>()};
@@ -203,6 +217,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     const double share = static_cast<double>(used) / most_warps;
     // A pass of `share` of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
     costs.pass = Bytes{used * bytes_per_warp};
+    costs.host_pass = costs.pass;
     costs.thread_exponent = of.thread_exponent;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
   };
@@ -219,6 +234,8 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     passes(ll128, 20, 1920);
   } else {
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
+    constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
+    costs.host_pass = Bytes{(warps > 0 ? std::min(warps, 16) : 16) * kLoadBytesPerWarp};
     if (!one_slice && !is_p2p) {
       costs.slices = 2;
       costs.min_slice = 32_KiB;

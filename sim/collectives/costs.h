@@ -26,6 +26,8 @@ struct ProtocolCosts {
   Bandwidth channel_rate;        // data rate of one thread block with all its threads
   Bandwidth copy_rate;           // the same where a step only receives; 0: channel_rate
   double thread_exponent = 1.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
+  Duration host_read = {};       // StepCosts::host_read
+  Duration host_slice = {};      // StepCosts::host_slice
   double first_pass = 1.0;       // what the first pass of a slice costs of the others
 };
 struct SimpleCosts : ProtocolCosts {

@@ -257,7 +257,9 @@ void Executor::begin_slice(std::uint32_t index) {
   for (const std::uint32_t to : lane.sends) ++connections_[to].occupied;
   lane.state = LaneState::kBusy;
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  const Duration before = data > Bytes{} ? costs_.slice : costs_.empty_slice;
+  Duration before = data > Bytes{} ? costs_.slice : costs_.empty_slice;
+  if (!costs_.cut_through && uses_host_memory(lane))
+    before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));
   if (before > Duration{}) {
     schedule_event(before, EventKind::kSliceWork, index);
   } else {
@@ -281,8 +283,10 @@ void Executor::work(std::uint32_t index) {
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
   const bool contributes = lane.step.send_in_switch && lane.step.send_to.size() == 1;
   const bool sends = lane.step.receive_in_switch || (!lane.step.send_to.empty() && !contributes);
-  const Duration busy = costs_.work(data, lane.share, sends, busy_share(index));
-  if (sends || reads_host_memory(lane)) {
+  const bool reads_host = reads_host_memory(lane);
+  Duration busy = costs_.work(data, lane.share, sends, busy_share(index));
+  if (costs_.cut_through && reads_host) busy = busy + costs_.host_wait(data, lane.share, true);
+  if (sends || reads_host) {
     post_slice(index, data, busy);
     return;
   }

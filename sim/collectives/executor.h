@@ -189,6 +189,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   // Where NCCL keeps what `from` sends to `to` in host memory: that memory.
   [[nodiscard]] std::optional<DeviceId> memory_between(Rank from, Rank to) const;
   [[nodiscard]] bool reads_host_memory(const Lane& lane) const;
+  [[nodiscard]] bool uses_host_memory(const Lane& lane) const;
 
   // Fluid grain, executor_fluid.cpp.
   struct EdgeTime {

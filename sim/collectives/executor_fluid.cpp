@@ -33,7 +33,8 @@ Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, c
   }
   const Bytes wire = costs_.on_wire(flow.step_bytes);
   const double busy = static_cast<double>(costs_.work(flow.step_bytes, 1.0, true).ps());
-  const double drain = std::max(static_cast<double>(wire.count()) / rate, busy);
+  double drain = std::max(static_cast<double>(wire.count()) / rate, busy);
+  if (memory_between(edge.from, edge.to)) drain += static_cast<double>(costs_.host_wait(flow.step_bytes, 1.0, true).ps());
   const Duration overhead = costs_.message_overhead(transport(edge.from, edge.to));
   const double step = drain + static_cast<double>((path_of_edge.latency_of(wire) + overhead).ps());
   return {drain, step, costs_.rendezvous ? step : drain + static_cast<double>((costs_.slices * costs_.slice).ps())};

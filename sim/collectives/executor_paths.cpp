@@ -58,6 +58,11 @@ bool Executor::reads_host_memory(const Lane& lane) const {
   return std::ranges::any_of(lane.receives, [&](std::uint32_t from) { return connections_[from].in_host_memory; });
 }
 
+bool Executor::uses_host_memory(const Lane& lane) const {
+  return reads_host_memory(lane) ||
+         std::ranges::any_of(lane.sends, [&](std::uint32_t to) { return connections_[to].in_host_memory; });
+}
+
 net::Footprint Executor::write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const {
   net::Footprint write = router_.route(writer, memory, flow);
   for (Usage& usage : write.usages) usage.usage /= costs_.pcie_share;

@@ -39,6 +39,12 @@ struct StepCosts {
   // Bytes on the wire per byte of data: flags of LL and LL128.
   std::int64_t wire_bytes = 1;
   std::int64_t per_data_bytes = 1;
+  // What a lane that reads host memory waits for each of its loads but the first, and what they bring together: a load comes
+  // back after a round trip over PCIe, and the next one is issued then.
+  Duration host_read = {};
+  // Before a slice read from or written to host memory; of less than host_pass in proportion.
+  Duration host_slice = {};
+  Bytes host_pass = {};
   // Share of a PCIe link's rate that loads and stores of thread blocks reach in host memory.
   double pcie_share = 1.0;
   int slots = 2;   // slices a connection holds that the receiver has not taken
@@ -60,6 +66,8 @@ struct StepCosts {
   // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,
   // are.
   [[nodiscard]] Duration work(Bytes data, double share, bool sends, double busy_share = 1.0) const;
+  // Before a slice of `data` that lies in host memory on one side or both; `reads`: waits for its loads.
+  [[nodiscard]] Duration host_wait(Bytes data, double share, bool reads) const;
   // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
   [[nodiscard]] Duration message_overhead(Transport transport) const;
 };
