@@ -181,6 +181,7 @@ void print_jobs(const Report& report, const plan::Scenario& scenario, const plan
 
 std::string what_ran(const work::Workload& workload) {
   if (workload.training) return "training step";
+  if (!workload.training_jobs.empty()) return plural(workload.training_jobs.size(), "training job");
   if (workload.inference) return "inference";
   if (workload.collectives.empty()) {
     const std::string jobs = plural(workload.jobs.size(), "job");
@@ -208,7 +209,9 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
   report.print(cluster_line(scenario.cluster));
   const bool is_training = scenario.workload.training.has_value();
   const bool is_inference = scenario.workload.inference.has_value();
-  const char* counted = is_training                       ? "operations"
+  const bool has_jobs = !scenario.workload.training_jobs.empty();
+  if (has_jobs && !outputs.timeline.empty()) throw ConfigError("--timeline: several training jobs write none; run one of them");
+  const char* counted = is_training || has_jobs           ? "operations"
                         : is_inference                    ? "requests"
                         : scenario.workload.flows.empty() ? "collectives"
                                                           : "flows";
@@ -228,6 +231,7 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
   report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
                            plan::us_text(result.makespan)));
   if (result.training) print_training(report, *scenario.workload.training, *result.training);
+  if (!result.training_jobs.empty()) print_training_jobs(report, result.training_jobs);
   if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
   if (!result.collectives.empty()) print_collectives(report, result);
   if (!result.flows.empty()) print_flows(report, scenario, result);

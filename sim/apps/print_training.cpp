@@ -115,11 +115,28 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
   print_breakdown(report, result);
   print_ranks(report, result);
   report.print(fmt::format("#\n# critical path: {}\n", critical_text(result)));
-  if (!result.run.clock_slowdown.empty()) {
-    const auto [low, high] = std::ranges::minmax(result.run.clock_slowdown);
+  if (!result.run.clocks.empty()) {
+    const auto [lowest, highest] = std::ranges::minmax(result.run.clocks, {}, &work::ClockSlowdown::compute);
+    const double low = lowest.compute;
+    const double high = highest.compute;
     report.print(fmt::format("# sustained load slows GEMMs by {:.1f} to {:.1f} % (weft explain gpu.clock)\n", 100 * (low - 1),
                              100 * (high - 1)));
   }
+}
+
+void print_training_jobs(const Report& report, const std::vector<plan::TrainingJobResult>& jobs) {
+  Table table;
+  table.add_column("job", Table::Align::kLeft);
+  for (const char* title : {"GPUs", "start (ms)", "end (ms)", "iteration (ms)", "alone (ms)", "slowdown", "tokens/s", "MFU"}) {
+    table.add_column(title);
+  }
+  for (const plan::TrainingJobResult& job : jobs) {
+    table.add_row({job.name, std::to_string(job.together.gpus), ms(job.start - Time{}), ms(job.end - Time{}),
+                   ms(job.mean_together), ms(job.mean_alone), fmt::format("{:.3f}", job.slowdown()),
+                   fmt::format("{:.0f}", job.together.tokens_per_second), fmt::format("{:.1f} %", 100 * job.together.mfu)});
+  }
+  report.print(table.text());
+  report.print("# iteration, alone: means over a job's iterations; tokens/s and MFU: of its last one, beside the others\n");
 }
 
 }  // namespace weft::apps

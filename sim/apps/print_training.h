@@ -1,12 +1,16 @@
 // What a person wants of a training step first.
 #pragma once
 
+#include <vector>
+
 #include "sim/apps/output.h"
+#include "sim/planning/training_jobs_run.h"
 #include "sim/planning/training_run.h"
 #include "sim/workloads/training/training.h"
 
 namespace weft::apps {
 
 void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result);
+void print_training_jobs(const Report& report, const std::vector<plan::TrainingJobResult>& jobs);
 
 }  // namespace weft::apps

@@ -36,6 +36,13 @@ const std::vector<ModelText>& training_texts() {
        .files = {"workloads/training/megatron_operators.cpp", "workloads/training/megatron_linear.cpp",
                  "workloads/training/megatron_attention.cpp", "workloads/training/buffer_sync.cpp",
                  "workloads/training/stage_model.h"}},
+      {.names = {"training_jobs"},
+       .title = "several training jobs on one cluster",
+       .assumes = "each job is run alone, then all together on the same links from their starts on; slowdown is the ratio of "
+                  "their mean iterations.",
+       .leaves_out = {"clocks: a job keeps those it has alone", "symmetry: every rank of every job is simulated"},
+       .sources = {"workload-models §2.11"},
+       .files = {"planning/training_jobs_run.h"}},
       {.names = {"pipeline"},
        .title = "pipeline stages of a training step: the schedule's order, and messages between stages",
        .assumes = "each stage runs its schedule's order; sends and receives have a stream per neighbour and direction.",

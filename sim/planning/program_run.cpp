@@ -1,6 +1,8 @@
 #include "sim/planning/program_run.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
@@ -13,12 +15,18 @@ namespace {
 
 struct Progress {
   RunObserver* observer;
-  const work::Replayer* replayer;
+  std::vector<std::unique_ptr<work::Replayer>>* replayers;
 };
 
 void progress_hook(void* context, const Simulator& simulator) {
   const Progress& progress = *static_cast<const Progress*>(context);
-  progress.observer->on_progress(simulator, progress.replayer->operations_done(), progress.replayer->operations_total());
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  for (const auto& replayer : *progress.replayers) {
+    done += replayer->operations_done();
+    total += replayer->operations_total();
+  }
+  progress.observer->on_progress(simulator, done, total);
 }
 
 // Clocks by leader, from what each did in the one iteration at full clock.
@@ -32,65 +40,121 @@ std::vector<work::ClockSlowdown> clocks_of(const work::ClockRule& rule, const wo
   return clocks;
 }
 
+work::GroupCosts group_costs(const net::Cluster& cluster, const ProgramRunOptions& options) {
+  return work::GroupCosts{cluster.topology,
+                          cluster.routing,
+                          options.simulation.seed,
+                          cluster.profile,
+                          {.grain = options.simulation.grain,
+                           .nccl = options.nccl,
+                           .nvlink_overhead = cluster.profile.get(work::contention_costs).collective_links}};
+}
+
+work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRunOptions& options) {
+  if (options.simulation.is_packet()) {
+    throw ConfigError("training steps and traces run at flow fidelity in this version: --fidelity flow");
+  }
+  work::ReplayOptions replay;
+  replay.iterations = options.iterations;
+  replay.seed = options.simulation.seed;
+  replay.jitter = options.jitter;
+  replay.contention = cluster.profile.get(work::contention_costs);
+  replay.storage = options.storage;
+  return replay;
+}
+
+// A machine and what runs on it.
+class Run {
+ public:
+  Run(const net::Cluster& cluster, const SimulationOptions& simulation, RunObserver* observer)
+      : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties},
+        launch_{cluster.profile.get(net::launch_timings)},
+        observer_{observer} {}
+
+  void add(const work::Program& program, work::GroupCosts& costs, const work::ReplayOptions& options,
+           work::ReplayObserver* operations = nullptr) {
+    replayers_.push_back(std::make_unique<work::Replayer>(machine_, program, costs, launch_, options, operations));
+  }
+
+  // By replayer, with the counters of the machine.
+  std::vector<ProgramRunResult> run() {
+    Progress progress{observer_, &replayers_};
+    if (observer_ != nullptr) {
+      machine_.simulator.set_progress_hook(progress_hook, &progress, 100'000);
+      observer_->on_begin(machine_.simulator);
+    }
+    for (const auto& replayer : replayers_) replayer->start();
+    machine_.simulator.run();
+    if (observer_ != nullptr) observer_->on_end();
+    const bool interrupted = machine_.simulator.stopped();
+    if (!interrupted) {
+      for (const auto& replayer : replayers_) replayer->check_finished();
+      machine_.fabric.check_conservation();
+    }
+    std::vector<ProgramRunResult> results(replayers_.size());
+    Digest digest;
+    for (std::size_t i = 0; i < replayers_.size(); ++i) {
+      results[i].replay = replayers_[i]->result();
+      digest.add(results[i].replay.digest);
+    }
+    add_link_bytes(digest, machine_);
+    for (ProgramRunResult& result : results) {
+      result.interrupted = interrupted;
+      result.events = machine_.simulator.events();
+      result.makespan = machine_.simulator.now() - Time{};
+      result.hottest = hottest_links(machine_, result.makespan);
+      result.transfers = machine_.fabric.totals().posted;
+      result.solves = machine_.fabric.totals().solves;
+      result.peak_live = machine_.fabric.totals().peak_live;
+      result.digest = digest.value();
+    }
+    return results;
+  }
+
+ private:
+  coll::Machine machine_;
+  net::LaunchTimings launch_;
+  RunObserver* observer_;
+  std::vector<std::unique_ptr<work::Replayer>> replayers_;
+};
+
 }  // namespace
 
 ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& program, const ProgramRunOptions& options,
                              RunObserver* observer, work::ReplayObserver* operations) {
-  if (options.simulation.is_packet()) {
-    throw ConfigError("training steps and traces run at flow fidelity in this version: --fidelity flow");
+  work::ReplayOptions replay = replay_options(cluster, options);
+  work::GroupCosts costs = group_costs(cluster, options);
+  std::uint64_t events = 0;
+  if (options.sustained_clocks) {
+    replay.iterations = 1;
+    Run at_full_clock{cluster, options.simulation, observer};
+    at_full_clock.add(program, costs, replay);
+    ProgramRunResult result = std::move(at_full_clock.run().front());
+    if (result.interrupted) return result;
+    events = result.events;
+    replay.clocks = clocks_of(cluster.profile.get(work::clock_rule), result.replay);
+    replay.iterations = options.iterations;
   }
-  const work::ContentionCosts contention = cluster.profile.get(work::contention_costs);
-  work::GroupCosts costs{
-      cluster.topology,
-      cluster.routing,
-      options.simulation.seed,
-      cluster.profile,
-      {.grain = options.simulation.grain, .nccl = options.nccl, .nvlink_overhead = contention.collective_links}};
-  work::ReplayOptions replay;
-  replay.seed = options.simulation.seed;
-  replay.jitter = options.jitter;
-  replay.contention = contention;
-  replay.storage = options.storage;
-  const net::LaunchTimings launch = cluster.profile.get(net::launch_timings);
-
-  ProgramRunResult result;
-  for (int pass = options.sustained_clocks ? 0 : 1; pass < 2; ++pass) {
-    const bool is_last = pass == 1;
-    replay.iterations = is_last ? options.iterations : 1;
-    coll::Machine machine{cluster.topology, cluster.routing, options.simulation.seed, options.simulation.shuffle_ties};
-    work::Replayer replayer{machine, program, costs, launch, replay, is_last ? operations : nullptr};
-    Progress progress{observer, &replayer};
-    if (observer != nullptr) {
-      machine.simulator.set_progress_hook(progress_hook, &progress, 100'000);
-      observer->on_begin(machine.simulator);
-    }
-    replayer.start();
-    machine.simulator.run();
-    if (observer != nullptr) observer->on_end();
-    result.interrupted = machine.simulator.stopped();
-    if (!result.interrupted) {
-      replayer.check_finished();
-      machine.fabric.check_conservation();
-    }
-    result.replay = replayer.result();
-    result.events += machine.simulator.events();
-    if (!is_last && !result.interrupted) {
-      replay.clocks = clocks_of(cluster.profile.get(work::clock_rule), result.replay);
-      for (const work::ClockSlowdown& clock : replay.clocks) result.clock_slowdown.push_back(clock.compute);
-      continue;
-    }
-    result.makespan = machine.simulator.now() - Time{};
-    result.hottest = hottest_links(machine, result.makespan);
-    result.transfers = machine.fabric.totals().posted;
-    result.solves = machine.fabric.totals().solves;
-    result.peak_live = machine.fabric.totals().peak_live;
-    Digest digest;
-    digest.add(result.replay.digest);
-    add_link_bytes(digest, machine);
-    result.digest = digest.value();
-    break;
-  }
+  Run last{cluster, options.simulation, observer};
+  last.add(program, costs, replay, operations);
+  ProgramRunResult result = std::move(last.run().front());
+  result.events += events;
+  result.clocks = std::move(replay.clocks);
   return result;
+}
+
+std::vector<ProgramRunResult> run_programs(const net::Cluster& cluster, const std::vector<ProgramJob>& jobs,
+                                           RunObserver* observer) {
+  WEFT_CHECK(!jobs.empty());
+  work::GroupCosts costs = group_costs(cluster, jobs.front().options);
+  Run together{cluster, jobs.front().options.simulation, observer};
+  for (const ProgramJob& job : jobs) {
+    work::ReplayOptions replay = replay_options(cluster, job.options);
+    replay.start = job.start;
+    replay.clocks = job.clocks;
+    together.add(*job.program, costs, replay);
+  }
+  return together.run();
 }
 
 }  // namespace weft::plan

@@ -29,7 +29,7 @@ struct ProgramRunOptions {
 struct ProgramRunResult {
   work::ReplayResult replay;
   std::vector<LinkUse> hottest;
-  std::vector<double> clock_slowdown;  // of GEMMs, by leader; empty: full clock
+  std::vector<work::ClockSlowdown> clocks;  // by leader; empty: full clock
   std::uint64_t digest = 0;
   std::uint64_t events = 0;
   std::uint64_t transfers = 0;
@@ -44,5 +44,18 @@ struct ProgramRunResult {
 [[nodiscard]] ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& program,
                                            const ProgramRunOptions& options, RunObserver* observer = nullptr,
                                            work::ReplayObserver* operations = nullptr);
+
+// One of several programs that share a cluster. No rank has a leader but itself.
+struct ProgramJob {
+  const work::Program* program = nullptr;
+  ProgramRunOptions options = {};
+  Time start = {};
+  std::vector<work::ClockSlowdown> clocks = {};  // by rank; empty: full clock
+};
+
+// Simulation and NCCL settings are those of the first job. By job; what is not the replay's is of all jobs together, and the
+// same in each.
+[[nodiscard]] std::vector<ProgramRunResult> run_programs(const net::Cluster& cluster, const std::vector<ProgramJob>& jobs,
+                                                         RunObserver* observer = nullptr);
 
 }  // namespace weft::plan

@@ -153,6 +153,7 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const Scena
     json.end_array();
   }
   if (result.training) write_training(json, *result.training);
+  if (!result.training_jobs.empty()) write_training_jobs(json, result.training_jobs);
   if (result.inference) write_inference(json, *result.inference);
   if (!result.flows.empty()) write_flows(json, result);
   if (!result.jobs.empty()) write_jobs(json, scenario.workload, result);

@@ -243,6 +243,14 @@ RunResult training_result(const Scenario& scenario, RunObserver* observer, work:
   return result;
 }
 
+RunResult training_jobs_result(const Scenario& scenario, RunObserver* observer) {
+  RunResult result;
+  TrainingJobsResult run = run_training_jobs(scenario, observer);
+  copy_counts(run.run, result);
+  result.training_jobs = std::move(run.jobs);
+  return result;
+}
+
 RunResult inference_result(const Scenario& scenario, RunObserver* observer) {
   RunResult result;
   result.inference = run_inference(scenario, observer);
@@ -253,6 +261,7 @@ RunResult inference_result(const Scenario& scenario, RunObserver* observer) {
 
 RunResult result_of(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
   if (scenario.workload.training) return training_result(scenario, observer, operations);
+  if (!scenario.workload.training_jobs.empty()) return training_jobs_result(scenario, observer);
   if (scenario.workload.inference) return inference_result(scenario, observer);
   RunResult result = ScenarioRun{scenario, observer}.run();
   if (observer != nullptr) observer->on_end();

@@ -11,6 +11,7 @@
 #include "sim/planning/link_use.h"
 #include "sim/planning/run_observer.h"
 #include "sim/planning/scenario.h"
+#include "sim/planning/training_jobs_run.h"
 #include "sim/planning/training_run.h"
 #include "sim/workloads/flow_run.h"
 #include "sim/workloads/job_run.h"
@@ -40,6 +41,7 @@ struct RunResult {
   std::vector<std::optional<work::MessageCounts>> messages;  // by flow, of several messages; empty where no flow has options
   std::vector<work::JobResult> jobs;
   std::optional<TrainingResult> training;
+  std::vector<TrainingJobResult> training_jobs;
   std::optional<InferenceResult> inference;
   NetworkReport network;
   std::string time_story;        // where the time went; empty: nothing to tell

@@ -66,11 +66,25 @@ void write_training(JsonWriter& json, const TrainingResult& result) {
     }
   }
   json.end_object();
-  if (!result.run.clock_slowdown.empty()) {
+  if (!result.run.clocks.empty()) {
     json.key("clock_slowdown").begin_array();
-    for (const double factor : result.run.clock_slowdown) json.value(factor);
+    for (const work::ClockSlowdown& clock : result.run.clocks) json.value(clock.compute);
     json.end_array();
   }
+}
+
+void write_training_jobs(JsonWriter& json, const std::vector<TrainingJobResult>& jobs) {
+  json.key("training_jobs").begin_array();
+  for (const TrainingJobResult& job : jobs) {
+    json.begin_object().field("name", job.name);
+    json.key("start_ns").raw(ns_text(job.start - Time{})).key("end_ns").raw(ns_text(job.end - Time{}));
+    json.key("mean_iteration_time_ns").raw(ns_text(job.mean_together));
+    json.key("mean_iteration_time_alone_ns").raw(ns_text(job.mean_alone));
+    json.field("slowdown", job.slowdown());
+    write_training(json, job.together);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 }  // namespace weft::plan

@@ -86,30 +86,11 @@ void report_ranks(const work::Program& program, TrainingResult& result) {
 
 }  // namespace
 
-TrainingResult run_training(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
-  const work::TrainingSetup& setup = *scenario.workload.training;
-  const net::Cluster& cluster = scenario.cluster;
+TrainingResult training_figures(const work::TrainingSetup& setup, const net::Cluster& cluster, const work::Program& program,
+                                ProgramRunResult run) {
   const work::GpuSpec& gpu = cluster_gpu(cluster.topology, "a training step");
-  const work::KernelTimes times{gpu, cluster.profile};
-
   TrainingResult result;
-  work::Program program = work::training_program(setup, times, cluster.topology, scenario.workload.jitter.is_none());
-  const std::string difference = work::difference_of_places(program, cluster.topology);
-  if (!difference.empty()) {
-    result.notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
-    work::unfold(program);
-  }
-  if (setup.checkpoint && scenario.simulation.iterations % setup.checkpoint->every != 0) {
-    result.notes.push_back(fmt::format("of {} iterations the last one, whose figures these are, takes no checkpoint: every {}",
-                                       scenario.simulation.iterations, setup.checkpoint->every));
-  }
-  ProgramRunOptions options;
-  options.simulation = scenario.simulation;
-  options.iterations = scenario.simulation.iterations;
-  options.jitter = scenario.workload.jitter;
-  options.storage = setup.storage;
-  options.nccl = scenario.nccl;
-  result.run = run_program(cluster, program, options, observer, operations);
+  result.run = std::move(run);
   result.gpus = static_cast<std::int64_t>(program.ranks.size());
   result.leaders = result.run.replay.ranks.size();
   if (result.run.replay.iterations.empty()) return result;
@@ -137,6 +118,34 @@ TrainingResult run_training(const Scenario& scenario, RunObserver* observer, wor
     const work::RankProgram& of = program.program_of(step.rank);
     result.critical[static_cast<std::size_t>(of.operations[step.op].category)] += step.end - step.start;
   }
+  return result;
+}
+
+TrainingResult run_training(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
+  const work::TrainingSetup& setup = *scenario.workload.training;
+  const net::Cluster& cluster = scenario.cluster;
+  const work::KernelTimes times{cluster_gpu(cluster.topology, "a training step"), cluster.profile};
+
+  std::vector<std::string> notes;
+  work::Program program = work::training_program(setup, times, cluster.topology, scenario.workload.jitter.is_none());
+  const std::string difference = work::difference_of_places(program, cluster.topology);
+  if (!difference.empty()) {
+    notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
+    work::unfold(program);
+  }
+  if (setup.checkpoint && scenario.simulation.iterations % setup.checkpoint->every != 0) {
+    notes.push_back(fmt::format("of {} iterations the last one, whose figures these are, takes no checkpoint: every {}",
+                                scenario.simulation.iterations, setup.checkpoint->every));
+  }
+  ProgramRunOptions options;
+  options.simulation = scenario.simulation;
+  options.iterations = scenario.simulation.iterations;
+  options.jitter = scenario.workload.jitter;
+  options.storage = setup.storage;
+  options.nccl = scenario.nccl;
+  TrainingResult result =
+      training_figures(setup, cluster, program, run_program(cluster, program, options, observer, operations));
+  result.notes = std::move(notes);
   return result;
 }
 

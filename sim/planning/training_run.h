@@ -55,6 +55,10 @@ struct TrainingResult {
 // step fits.
 inline constexpr double kReservedBytes = 2e9;
 
+// What the run of a step's program says of the step; a ConfigError as below.
+[[nodiscard]] TrainingResult training_figures(const work::TrainingSetup& setup, const net::Cluster& cluster,
+                                              const work::Program& program, ProgramRunResult run);
+
 // ConfigError where a rank does not fit its GPU, with what it holds and what would fit.
 [[nodiscard]] TrainingResult run_training(const Scenario& scenario, RunObserver* observer = nullptr,
                                           work::ReplayObserver* operations = nullptr);

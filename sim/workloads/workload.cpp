@@ -129,6 +129,11 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
     reader.finish();
     return workload;
   }
+  if (reader.has("training_jobs")) {
+    workload.training_jobs = read_training_jobs(reader, context.topology.endpoints().size());
+    reader.finish();
+    return workload;
+  }
   if (reader.has("inference")) {
     ParamReader inference = reader.map("inference");
     workload.inference = read_inference(inference, context.topology.endpoints().size());
@@ -137,10 +142,11 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
   }
   const auto kinds = std::ranges::count_if(kKinds, [&](std::string_view key) { return reader.has(key); });
   if (node.is_map() && (kinds == 0 || (kinds > 1 && reader.has("collectives")))) {
-    diagnostics.error(node.key_diagnostic(
-        fmt::format("{}: expected 'model', 'collectives', or any of 'flows', 'flows_file', 'jobs', 'background' and "
-                    "'incast'",
-                    node.path())));
+    diagnostics.error(
+        node.key_diagnostic(fmt::format("{}: expected 'model', 'training_jobs', 'inference', 'collectives', or any of 'flows', "
+                                        "'flows_file', 'jobs', 'background' and "
+                                        "'incast'",
+                                        node.path())));
   }
   if (reader.has("collectives")) read_collectives(reader, context.topology, workload);
   if (reader.has("flows")) read_flows(reader, context, workload);

@@ -7,10 +7,11 @@
 //   workload: {background: {sizes: websearch, load: 30 %, until: 10 ms}, incast: {senders: 60, bytes: 500 kB, every: 1 ms}}
 //
 //   workload: {model: ../models/llama3_8b.yaml, parallelism: {data: 32}, batch: {global: 128, micro: 1, sequence: 8192}}
+//   workload: {training_jobs: [{name: a, model: llama3_8b, parallelism: {data: 16}, batch: ...}]}   # training_jobs.h
 //   workload: {inference: {model: llama3_70b, parallelism: {tensor: 8}, requests: {rate: 4 /s}}}   # inference_reader.h
 //
 // Collectives run one after another on one communicator; flows and jobs start at their time, side by side; a training step
-// (training/training_reader.h) is alone, and so is inference.
+// (training/training_reader.h) is alone, and so are training jobs and inference.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@
 #include "sim/workloads/inference/inference.h"
 #include "sim/workloads/replay/replay_options.h"
 #include "sim/workloads/training/training.h"
+#include "sim/workloads/training/training_jobs.h"
 
 namespace weft::work {
 
@@ -93,6 +95,7 @@ struct Workload {
   std::vector<FlowOptions> options = {FlowOptions{}};
   std::vector<JobItem> jobs;
   std::optional<TrainingSetup> training;
+  std::vector<TrainingJob> training_jobs;
   std::optional<InferenceSetup> inference;
   JitterModel jitter;  // of training steps
 

@@ -25,6 +25,7 @@ struct JitterModel {
 
 struct ReplayOptions {
   int iterations = 1;
+  Time start = {};  // no rank begins before
   std::uint64_t seed = 1;
   JitterModel jitter = {};
   ContentionCosts contention = {};

@@ -83,7 +83,7 @@ ReplayResult Replayer::result() const {
     digest.add(rank->digest);
     for (std::size_t i = 0; i < iterations; ++i) ends[i] = std::max(ends[i], rank->iteration_ends[i]);
   }
-  Time begin;
+  Time begin = options_.start;
   for (const Time end : ends) {
     result.iterations.push_back(end - begin);
     begin = end;

@@ -49,7 +49,8 @@ Replayer::~Replayer() = default;
 
 void Replayer::start() {
   if (observer_ != nullptr) observer_->on_program(program_);
-  for (std::uint32_t s = 0; s < states_.size(); ++s) schedule_event(machine_.simulator.now(), EventKind::kBegin, s);
+  const Time at = std::max(machine_.simulator.now(), options_.start);
+  for (std::uint32_t s = 0; s < states_.size(); ++s) schedule_event(at, EventKind::kBegin, s);
 }
 
 void Replayer::schedule_event(Time at, EventKind kind, std::uint32_t index, std::uint32_t generation) {
