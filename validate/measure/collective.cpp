@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cuda_check.h"
+#include "refusal.h"
 
 namespace weft::measure {
 namespace {
@@ -198,7 +199,7 @@ Measurement measure_collective(const Point& point, const LayoutNumbers& layout, 
   const std::int64_t parts = is_divided(call.collective) ? ranks.size() : 1;
   call.count = point.number_of("bytes") / size_of(call.type) / parts;
   const std::int64_t bytes = call.count * parts * size_of(call.type);
-  if (bytes > ranks.buffer_bytes()) throw std::runtime_error("too little device memory");
+  if (bytes > ranks.buffer_bytes()) throw Refusal("too little device memory");
 
   Timed timed{call, in_place, team, ranks};
   const std::int64_t wrong = timed.wrong_elements();

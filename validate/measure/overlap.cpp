@@ -5,6 +5,7 @@
 
 #include "cuda_check.h"
 #include "lt_gemm.h"
+#include "refusal.h"
 
 namespace weft::measure {
 namespace {
@@ -39,7 +40,7 @@ class OverlapParts {
     fill_random(Element::kBfloat16, operands_.data(), 2 * kMatrixBytes / 2, 5, one_.stream->get());
     split(0, other_);
     split(one_.rank / 2, pair_);
-    split(one_.rank % 2, cross_);
+    split(one_.rank % (ranks.size() / 2), cross_);
     ranks_.synchronize();
   }
   ~OverlapParts() {
@@ -132,7 +133,7 @@ class OverlapParts {
     for (int i = 0; i < half; ++i) {
       std::vector<std::string> members;
       for (int rank = 0; rank < ranks_.size(); ++rank) {
-        if ((crossed ? rank % 2 : rank / 2) == i) members.push_back(std::to_string(rank));
+        if ((crossed ? rank % half : rank / 2) == i) members.push_back(std::to_string(rank));
       }
       if (!members.empty()) groups.push_back(json_array(members));
     }
@@ -162,7 +163,7 @@ class OverlapParts {
   std::vector<Part> make_parts(const std::string& name, const Point& point) {
     const std::string op = point.text_of("op");
     const std::int64_t bytes = point.number_of("bytes");
-    if (bytes > ranks_.buffer_bytes() / 2) throw std::runtime_error("too little device memory");
+    if (bytes > ranks_.buffer_bytes() / 2) throw Refusal("too little device memory");
     std::vector<Part> parts;
     if (name == "pairs" || name == "pairs_and_cross") {
       parts.push_back(groups_of_two(bytes, pair_, false));

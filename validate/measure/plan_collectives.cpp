@@ -42,9 +42,16 @@ Group make_group(int ranks, Layout layout, const Setting& setting) {
   return group;
 }
 
+bool is_divided(std::string_view collective) {
+  return collective == "all_gather" || collective == "reduce_scatter" || collective == "alltoall" || collective == "gather" ||
+         collective == "scatter";
+}
+
 void add(Group& group, const Setting& setting, const Sweep& sweep, std::int64_t max_bytes) {
+  const std::int64_t smallest = 4 * std::int64_t{group.ranks};  // an element for every rank
   for (const char* collective : sweep.collectives) {
     for (const std::int64_t bytes : powers(sweep.first, std::min(sweep.last, max_bytes), sweep.factor)) {
+      if (is_divided(collective) && bytes < smallest) continue;
       Point point{.kind = "collective", .parameters = {}, .quick = sweep.quick && is_quick_size(bytes)};
       point.with("collective", collective).with("bytes", bytes).with("type", "float");
       point.with("ranks", group.ranks).with("layout", to_string(group.layout)).with("launch", sweep.launch);
