@@ -19,10 +19,10 @@ constexpr int kWarmup = 2;
 constexpr int kSamples = 9;
 
 struct Part {
-  JsonObject what;
+  JsonObject what = {};
   int calls = 1;
   cudaStream_t stream = nullptr;
-  std::function<void()> enqueue;  // one call
+  std::function<void()> enqueue = {};  // one call
   std::vector<double> samples_us = {};
 };
 
