@@ -2,6 +2,7 @@
 // the host: what is timed is the device's start to start, however slowly the host launches.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
