@@ -119,14 +119,16 @@ class GraphRow {
       check(cudaStreamBeginCapture(one.stream->get(), cudaStreamCaptureModeThreadLocal), "capture");
     }
     for (int i = 0; i < inner; ++i) timed.enqueue_once();
+    // All captures end before the first graph is made: a thread that captures may not make one.
+    std::vector<cudaGraph_t> graphs;
     for (NcclRank& one : timed.ranks().ranks()) {
-      cudaGraph_t graph = nullptr;
-      cudaGraphExec_t executable = nullptr;
       check(cudaSetDevice(one.device), "device");
-      check(cudaStreamEndCapture(one.stream->get(), &graph), "capture");
-      check(cudaGraphInstantiate(&executable, graph, 0), "graph");
-      check(cudaGraphDestroy(graph), "graph");
-      executables_.push_back(executable);
+      check(cudaStreamEndCapture(one.stream->get(), &graphs.emplace_back()), "capture");
+    }
+    for (std::size_t i = 0; i < graphs.size(); ++i) {
+      check(cudaSetDevice(timed.ranks().ranks()[i].device), "device");
+      check(cudaGraphInstantiate(&executables_.emplace_back(), graphs[i], 0), "graph");
+      check(cudaGraphDestroy(graphs[i]), "graph");
     }
     inner_ = inner;
   }
