@@ -4,7 +4,7 @@
 # `mpirun weft sweep`; Python serves the lint and README tests.
 find_program(WEFT_NVCC nvcc HINTS /usr/local/cuda/bin)
 if(WEFT_NVCC)
-  message(STATUS "CUDA: found ${WEFT_NVCC}")
+  message(STATUS "CUDA: found ${WEFT_NVCC}; the target weft_measure builds the runner of weft measure")
 else()
   message(STATUS "CUDA: not built (no nvcc)")
 endif()

@@ -1,0 +1,128 @@
+#include "plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "options.h"
+
+namespace weft::measure {
+namespace {
+
+NodeFacts node(int gpus, bool peers = true) {
+  NodeFacts facts{.gpus = gpus, .peers = {}, .memory_bytes = std::int64_t{140} << 30};
+  for (int from = 0; from < gpus; ++from) {
+    for (int to = 0; to < gpus; ++to) {
+      if (peers && from != to) facts.peers.emplace_back(from, to);
+    }
+  }
+  return facts;
+}
+
+std::set<std::string> ids(const Plan& plan) {
+  std::set<std::string> all;
+  for (const Group& group : plan.groups) {
+    for (const Point& point : group.points) all.insert(point.id());
+  }
+  return all;
+}
+
+bool skips(const Plan& plan, const std::string& what) {
+  return std::any_of(plan.skips.begin(), plan.skips.end(), [&what](const Skip& skip) { return skip.what == what; });
+}
+
+TEST(PointTest, IsReadBackFromItsName) {
+  Point point{.kind = "gemm", .parameters = {}};
+  point.with("m", 128).with("type", "bf16");
+  EXPECT_EQ(point.id(), "gemm m=128 type=bf16");
+  const Point read = Point::parse(point.id());
+  EXPECT_EQ(read.kind, "gemm");
+  EXPECT_EQ(read.number_of("m"), 128);
+  EXPECT_EQ(read.text_of("type"), "bf16");
+  EXPECT_EQ(read.number_of("batch", 1), 1);
+}
+
+TEST(PlanTest, EveryPointHasANameOfItsOwn) {
+  for (const int gpus : {1, 2, 4, 8}) {
+    const Plan plan = make_plan(node(gpus), {});
+    EXPECT_EQ(ids(plan).size(), plan.points()) << gpus << " GPUs";
+  }
+}
+
+TEST(PlanTest, QuickIsPartOfFull) {
+  const Plan full = make_plan(node(4), {});
+  const std::set<std::string> all = ids(full);
+  const Plan quick = quick_part(full);
+  EXPECT_LT(quick.points(), full.points() / 3);
+  for (const std::string& id : ids(quick)) EXPECT_TRUE(all.contains(id)) << id;
+}
+
+TEST(PlanTest, OneGpuSkipsWhatNeedsTwoAndSaysSo) {
+  const Plan plan = make_plan(node(1), {});
+  EXPECT_TRUE(skips(plan, "collectives"));
+  EXPECT_TRUE(skips(plan, "peer copies"));
+  for (const Group& group : plan.groups) EXPECT_EQ(group.worker, Worker::kDevice);
+}
+
+TEST(PlanTest, GpusWithoutPeerAccessKeepCopyEnginesAndCollectives) {
+  const Plan plan = make_plan(node(2, false), {});
+  EXPECT_TRUE(skips(plan, "peer copies by kernels"));
+  const std::set<std::string> all = ids(plan);
+  EXPECT_TRUE(all.contains("copy engine=copy_engine pattern=peer transfers=0>1 bytes=1048576"));
+  EXPECT_FALSE(all.contains("copy engine=sm pattern=peer transfers=0>1 bytes=1048576"));
+}
+
+TEST(PlanTest, SettingsFromOutsideAreNotOverridden) {
+  const Plan plan = make_plan(node(2), {{"NCCL_ALGO", "Ring"}});
+  EXPECT_TRUE(skips(plan, "other NCCL settings"));
+  for (const Group& group : plan.groups) EXPECT_TRUE(group.env.empty());
+}
+
+TEST(PlanTest, EachGroupHasOneSettingOfNccl) {
+  for (const Group& group : make_plan(node(4), {}).groups) {
+    for (const Point& point : group.points) {
+      const std::string algorithm = point.text_of("algorithm");
+      const bool forced = std::find(group.env.begin(), group.env.end(),
+                                    std::pair<std::string, std::string>{"NCCL_ALGO", algorithm}) != group.env.end();
+      EXPECT_EQ(forced, !algorithm.empty()) << point.id();
+    }
+  }
+}
+
+TEST(PlanTest, DoneIsNotMeasuredAgain) {
+  Plan plan = quick_part(make_plan(node(2), {}));
+  std::set<std::string> done = ids(plan);
+  const std::string left = *done.begin();
+  done.erase(left);
+  remove_done(plan, done);
+  EXPECT_EQ(ids(plan), std::set<std::string>{left});
+  EXPECT_EQ(plan.groups.size(), 1U);
+}
+
+TEST(PlanTest, OrderFollowsTheSeed) {
+  const auto order = [](std::uint64_t seed) {
+    Plan plan = make_plan(node(2), {});
+    shuffle(plan, seed);
+    return plan.groups.front().points.front().id() + plan.groups.back().points.back().id();
+  };
+  EXPECT_EQ(order(1), order(1));
+  EXPECT_NE(order(1), order(2));
+}
+
+TEST(OptionsTest, FullAndQuickHaveTheirBudgets) {
+  EXPECT_EQ(parse_options({}).budget(), 120);
+  EXPECT_EQ(parse_options({"--full"}).budget(), 480);
+  EXPECT_EQ(parse_options({"--full", "--budget", "60"}).budget(), 60);
+}
+
+TEST(OptionsTest, WhatIsUnknownOrContradictsIsRefused) {
+  EXPECT_THROW(static_cast<void>(parse_options({"--ful"})), UsageError);
+  EXPECT_THROW(static_cast<void>(parse_options({"--quick", "--full"})), UsageError);
+  EXPECT_THROW(static_cast<void>(parse_options({"--seed"})), UsageError);
+  EXPECT_THROW(static_cast<void>(parse_options({"--budget", "2m"})), UsageError);
+}
+
+}  // namespace
+}  // namespace weft::measure
