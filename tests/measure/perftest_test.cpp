@@ -40,7 +40,7 @@ TEST(PerftestTest, MegabytesAreTwoToTheTwentieth) {
   EXPECT_EQ(log.tool, "ib_read_bw");
   EXPECT_TRUE(log.gpu_direct);
   ASSERT_EQ(log.rows.size(), 1U);
-  EXPECT_NEAR(log.rows[0].GBps.value(), 10000 * 1048576 / 1e9, 1e-9);
+  EXPECT_NEAR(log.rows[0].GBps.value(), 10000.0 * 1048576 / 1e9, 1e-9);
 }
 
 TEST(PerftestTest, ReadsLatencyColumnsByTheirTitles) {
