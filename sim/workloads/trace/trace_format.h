@@ -38,4 +38,10 @@ struct TraceFormat {
 // Folders stand for the files in them, by name. ConfigError where files of two formats are mixed or none fits.
 [[nodiscard]] Trace read_trace(std::span<const std::filesystem::path> files_and_folders, const TraceReadOptions& options);
 
+// The formats, by the name of their objects.
+namespace trace_builtin {
+#define WEFT_TRACE_FORMAT(name) extern const TraceFormat name;
+#include "sim/workloads/trace/formats.def"
+}  // namespace trace_builtin
+
 }  // namespace weft::work
