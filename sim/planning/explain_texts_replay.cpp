@@ -41,6 +41,41 @@ const std::vector<ModelText>& replay_texts() {
                       "data: one access a rank and step; tokenizing and shuffling cost nothing"},
        .sources = {"workload-models §2.9, §7.1"},
        .files = {"workloads/replay/storage.h", "workloads/training/checkpoint.h", "workloads/training/data_loading.h"}},
+      {.names = {"trace.goal", "trace.csv"},
+       .title = "GOAL schedules and lists in CSV",
+       .assumes = "What waits for what is followed; a cpu or a stream runs one computation at a time, in the order in which a "
+                  "network without cost would let it. Messages meet by sender, receiver and tag in the order of the file; a "
+                  "receive from any source takes what no other asks for. A send is over when it has arrived.",
+       .leaves_out = {"goal: LogGOPSim's o, g and O, since the cluster says what messages cost; nic numbers",
+                      "goal: sends of up to 65535 B go on unreceived only where ranks would else wait in a circle",
+                      "csv: a barrier is an all-reduce of four bytes"},
+       .sources = {"workload-models §5.6"},
+       .files = {"workloads/trace/formats/goal.cpp", "workloads/trace/formats/csv.cpp", "workloads/trace/task_graph.h"}},
+      {.names = {"trace.chakra"},
+       .title = "Chakra execution traces",
+       .assumes =
+           "A node runs when all its data and control dependencies have ended; computation of one stream, or of the GPU "
+           "where nodes name none, one at a time. Sizes are the logical ones, except all-gathers of PyTorch, whose size is "
+           "one rank's part.",
+       .leaves_out = {"chakra: a node with FLOPs and bytes but no time takes the roofline of an H100 SXM",
+                      "chakra: involved_dim and comm_priority are not read; memory nodes are copies between GPU and host"},
+       .sources = {"workload-models §5.1"},
+       .files = {"workloads/trace/formats/chakra.cpp"}},
+      {.names = {"trace.simai", "trace.astra_text"},
+       .title = "tables of layers: SimAI and ASTRA-sim 1",
+       .assumes =
+           "Forward through the rows, each waiting for its communication; backward in reverse, input gradients waiting for "
+           "theirs, weight gradients' communication beside the rest, updates behind it. Groups: tensor, then data.",
+       .leaves_out = {"tables of layers: pipeline stages, their messages and recomputation"},
+       .sources = {"workload-models §5.4, §5.5"},
+       .files = {"workloads/trace/layer_table.cpp", "workloads/trace/formats/simai.cpp",
+                 "workloads/trace/formats/astra_text.cpp"}},
+      {.names = {"write_goal"},
+       .title = "programs written as GOAL",
+       .assumes = "Collectives become the messages of textbook algorithms: rings of one channel, pairwise all-to-all.",
+       .leaves_out = {"write_goal: reductions, launches, copies and storage take no time"},
+       .sources = {"workload-models §5.6"},
+       .files = {"workloads/trace/writers/lower.cpp"}},
   };
   return texts;
 }
