@@ -18,6 +18,7 @@ namespace weft::work {
 struct RecordedTime {
   Duration start = {};
   Duration duration = {};
+  std::int16_t blocks = 0;  // thread blocks that a communication kernel held; 0: not said
   bool operator==(const RecordedTime&) const = default;
 };
 
