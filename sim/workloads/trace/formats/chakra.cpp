@@ -126,6 +126,9 @@ class ChakraReader {
     rank.is_exact = true;
     rank.streams = streams->second;
     for (const std::string& name : rank.streams) static_cast<void>(rank.tasks.lane(name));
+    if (rank.tasks.lanes.size() != rank.streams.size()) {
+      fail(rank.tasks.file, "attribute 'weft_streams' of the metadata names a stream twice");
+    }
     if (const auto resident = attributes.lists.find("weft_resident"); resident != attributes.lists.end()) {
       if (resident->second.size() == 3) rank.resident = {resident->second[0], resident->second[1], resident->second[2]};
     }
@@ -309,7 +312,6 @@ class ChakraReader {
       wrong(fmt::format("process group '{}' is not said", name),
             "give the comm-group file beside the traces: {\"1\": [0, 1, 2, 3]}; or METADATA nodes name the groups");
     }
-    for (Rank r = 0; made.ranks.empty() && r < count; ++r) made.ranks.push_back(r);
     if (given == groups_.end() || given->second.empty()) {
       made.ranks.clear();
       for (Rank r = 0; r < count; ++r) made.ranks.push_back(r);

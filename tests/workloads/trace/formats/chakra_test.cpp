@@ -107,7 +107,7 @@ TEST(ChakraTest, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(protobuf(""), "t.0.et: no GlobalMetadata: the file is empty");
   EXPECT_EQ(protobuf(sample().substr(0, 60)), "t.0.et: byte 37: a message of 74 bytes, but the file ends after 22");
   EXPECT_EQ(protobuf(from_hex("02 0a 00 ff ff ff ff 0f")),
-            "t.0.et: byte 3: a message of 4294967295 bytes; at most 67108864 are read");
+            "t.0.et: byte 3: a message of 4294967295 bytes; at most 16777216 are read");
   EXPECT_EQ(protobuf(from_hex("02 0a 00 02 08 80")), "t.0.et: message at byte 3: a number is cut or too long");
   EXPECT_EQ(protobuf(from_hex("02 0a 00 02 18 09")), "t.0.et: message at byte 3: there is no node type 9");
   EXPECT_EQ(protobuf(from_hex("02 0a 00 02 0a 00")), "t.0.et: message at byte 3: field 'id' is of the wrong wire type");
