@@ -7,7 +7,7 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build git pkg-config libyaml-cpp-dev libfmt-dev libspdlog-dev libcli11-dev libboost-dev
-  nlohmann-json3-dev libpugixml-dev libnlopt-dev libnlopt-cxx-dev)
+  nlohmann-json3-dev libpugixml-dev libnlopt-dev libnlopt-cxx-dev zlib1g-dev)
 test=(libgtest-dev libgmock-dev libbenchmark-dev python3)
 develop=(clang-19 clang-tidy-19 clang-format libclang-rt-19-dev gcovr python3-matplotlib valgrind)
 

@@ -23,6 +23,7 @@
 #include "sim/planning/result_json.h"
 #include "sim/planning/run_scenario.h"
 #include "sim/planning/timeline.h"
+#include "sim/workloads/trace/writers/writers.h"
 
 namespace weft::apps {
 namespace {
@@ -194,7 +195,41 @@ std::string what_ran(const work::Workload& workload) {
                      plural(static_cast<std::size_t>(calls), "call"));
 }
 
-int run_run(const std::string& file, const std::string& series, const CommonOptions& options) {
+struct RunFiles {
+  std::string series;
+  std::string chakra;
+  std::string goal;
+};
+
+// Writes the program of a training step before it runs, and hands everything on.
+class ProgramExport final : public work::ReplayObserver {
+ public:
+  ProgramExport(const RunFiles& files, std::string name, work::ReplayObserver* next)
+      : files_{files}, name_{std::move(name)}, next_{next} {}
+
+  void on_program(const work::Program& program) override {
+    if (!files_.chakra.empty()) work::write_chakra(program, files_.chakra, name_);
+    if (!files_.goal.empty()) {
+      const work::LoweredProgram lowered = work::lower_to_messages(program);
+      write_file(files_.goal, [&](std::ostream& out) { work::write_goal(lowered.program, out); });
+      findings_ = lowered.findings;
+    }
+    if (next_ != nullptr) next_->on_program(program);
+  }
+  void on_operation(const Span& span) override {
+    if (next_ != nullptr) next_->on_operation(span);
+  }
+  [[nodiscard]] const std::vector<Diagnostic>& findings() const { return findings_; }
+
+ private:
+  const RunFiles& files_;
+  std::string name_;
+  work::ReplayObserver* next_;
+  std::vector<Diagnostic> findings_;
+};
+
+int run_run(const std::string& file, const RunFiles& files, const CommonOptions& options) {
+  const std::string& series = files.series;
   const plan::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
   Diagnostics diagnostics;
@@ -202,6 +237,11 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
   print_warnings(diagnostics, options);
   if (!series.empty() && scenario.measure.series.empty()) {
     throw ConfigError("--series: the scenario samples nothing; it needs measure: {series: [queue], every: 1 us}");
+  }
+
+  const bool writes_program = !files.chakra.empty() || !files.goal.empty();
+  if (writes_program && !scenario.workload.training) {
+    throw ConfigError("--write-chakra, --write-goal: only training steps are programs; this scenario has none");
   }
 
   const Report report{outputs};
@@ -217,14 +257,20 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
                                                           : "flows";
   ProgressBar progress{counted, options.quiet};
   plan::RunResult result;
+  const std::string stem = std::filesystem::path{file}.stem().string();
+  const auto run = [&](work::ReplayObserver* next) {
+    ProgramExport exported{files, stem, next};
+    result = plan::run_scenario(scenario, &progress, writes_program ? &exported : next);
+    for (const Diagnostic& finding : exported.findings()) result.notes.push_back(finding.message);
+  };
   if (is_training && !outputs.timeline.empty()) {
     write_file(outputs.timeline, [&](std::ostream& out) {
       plan::ReplayTimeline timeline{out};
-      result = plan::run_scenario(scenario, &progress, &timeline);
+      run(&timeline);
       timeline.finish();
     });
   } else {
-    result = plan::run_scenario(scenario, &progress);
+    run(nullptr);
   }
   for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
   if (result.interrupted) report.print("# interrupted: what follows is what was finished\n");
@@ -279,10 +325,15 @@ void add_run(CLI::App& app, int& exit_code) {
   const auto file = std::make_shared<std::string>();
   const auto options = std::make_shared<CommonOptions>();
   command->add_option("SCENARIO", *file, "Scenario file")->required();
-  const auto series = std::make_shared<std::string>();
-  command->add_option("--series", *series, "Write the series of `measure` as CSV, a column each")->type_name("FILE");
+  const auto files = std::make_shared<RunFiles>();
+  command->add_option("--series", files->series, "Write the series of `measure` as CSV, a column each")->type_name("FILE");
+  command
+      ->add_option("--write-chakra", files->chakra, "Write the training step as Chakra execution traces, a file for each rank")
+      ->type_name("DIR");
+  command->add_option("--write-goal", files->goal, "Write the training step as a GOAL schedule, collectives as their messages")
+      ->type_name("FILE");
   add_common_options(*command, *options);
-  command->callback([file, series, options, &exit_code] { exit_code = run_run(*file, *series, *options); });
+  command->callback([file, files, options, &exit_code] { exit_code = run_run(*file, *files, *options); });
 }
 
 }  // namespace weft::apps

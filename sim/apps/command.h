@@ -53,8 +53,10 @@ void add_compare(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_measure(CLI::App& app, int& exit_code);
+void add_replay(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_topo(CLI::App& app, int& exit_code);
+void add_trace(CLI::App& app, int& exit_code);
 void add_validate(CLI::App& app, int& exit_code);
 
 }  // namespace weft::apps

@@ -18,6 +18,7 @@
 #include "sim/planning/scenario.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
+#include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/training/layer_operators.h"
 
 namespace weft::plan {
@@ -36,6 +37,7 @@ constexpr std::array kKinds{
     CatalogKind{"models", "shipped models, configs/models"},
     CatalogKind{"gpus", "what is known of GPUs: `model:` of a node's GPU"},
     CatalogKind{"schedules", "orders of work in a pipeline: `parallelism: {schedule: ...}`"},
+    CatalogKind{"trace_formats", "what `weft replay` and `weft trace info` read: --format"},
     CatalogKind{"frameworks", "what a training step is made of: `framework:`"},
     CatalogKind{"parameters", "what a profile may set"},
 };
@@ -96,6 +98,15 @@ std::vector<CatalogEntry> files(const std::string& folder) {
   return entries;
 }
 
+std::vector<CatalogEntry> trace_formats() {
+  std::vector<CatalogEntry> entries;
+  for (const work::TraceFormat* format : work::trace_formats()) {
+    entries.push_back({std::string{format->name}, std::string{format->summary}});
+  }
+  std::ranges::sort(entries, {}, &CatalogEntry::name);
+  return entries;
+}
+
 std::vector<CatalogEntry> parameters() {
   std::vector<CatalogEntry> entries;
   for (const ParamGroupBase* group : all_param_groups()) {
@@ -137,6 +148,7 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
   if (kind == "link_types") return registered(net::link_types());
   if (kind == "parameters") return parameters();
   if (kind == "schedules") return registered(work::pipeline_schedules());
+  if (kind == "trace_formats") return trace_formats();
   if (kind == "frameworks") return registered(work::training_frameworks());
   if (kind == "gpus") return gpus();
   WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles" || kind == "models");

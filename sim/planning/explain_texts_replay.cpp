@@ -26,6 +26,29 @@ const std::vector<ModelText>& replay_texts() {
        .leaves_out = {"which leaf or spine the hosts of a group hang on is not compared between ranks that share a leader"},
        .sources = {"design: exact reductions by symmetry"},
        .files = {"workloads/replay/places.h"}},
+      {.names = {"replay", "trace"},
+       .title = "how a recorded step is replayed",
+       .assumes = "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages are "
+                  "simulated on their groups. What communication beside a kernel cost it in the recording is taken out first, "
+                  "by the factors of gpu.contention and for as long as the communication kernel was there, and comes back in the "
+                  "replay by what is beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels "
+                  "take longer or shorter by what a large kernel of their class takes on both GPUs.",
+       .leaves_out = {"clocks: the recorded durations hold what the clocks did then",
+                      "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
+                      "ranks without a trace do what the traced rank before them does"},
+       .sources = {"workload-models §5", "training-step-notes §1, §6"},
+       .files = {"planning/replay_run.h", "workloads/trace/recorded_contention.h", "workloads/trace/stand_ins.h"}},
+      {.names = {"trace.kineto", "kineto"},
+       .title = "what is concluded from a PyTorch profile",
+       .assumes = "The host's time between launches is its own, whatever the device does, but for calls that wait for it; room in "
+                  "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded "
+                  "them. Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, "
+                  "unless in some instance of the same pattern the recorded times contradict it.",
+       .leaves_out = {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
+                      "all-to-alls with uneven splits are even ones of the same sum; roots of broadcasts are rank 0 of the group",
+                      "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
+       .sources = {"workload-models §5.2"},
+       .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/stream_waits.h"}},
       {.names = {"storage", "checkpoint", "data_loading"},
        .title = "checkpoints and training data, between GPUs, host memory and storage",
        .assumes = "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their precisions), each "
@@ -41,6 +64,41 @@ const std::vector<ModelText>& replay_texts() {
                       "data: one access a rank and step; tokenizing and shuffling cost nothing"},
        .sources = {"workload-models §2.9, §7.1"},
        .files = {"workloads/replay/storage.h", "workloads/training/checkpoint.h", "workloads/training/data_loading.h"}},
+      {.names = {"trace.goal", "trace.csv"},
+       .title = "GOAL schedules and lists in CSV",
+       .assumes = "What waits for what is followed; a cpu or a stream runs one computation at a time, in the order in which a "
+                  "network without cost would let it. Messages meet by sender, receiver and tag in the order of the file; a "
+                  "receive from any source takes what no other asks for. A send is over when it has arrived.",
+       .leaves_out = {"goal: LogGOPSim's o, g and O, since the cluster says what messages cost; nic numbers",
+                      "goal: sends of up to 65535 B go on unreceived only where ranks would else wait in a circle",
+                      "csv: a barrier is an all-reduce of four bytes"},
+       .sources = {"workload-models §5.6"},
+       .files = {"workloads/trace/formats/goal.cpp", "workloads/trace/formats/csv.cpp", "workloads/trace/task_graph.h"}},
+      {.names = {"trace.chakra"},
+       .title = "Chakra execution traces",
+       .assumes =
+           "A node runs when all its data and control dependencies have ended; computation of one stream, or of the GPU "
+           "where nodes name none, one at a time. Sizes are the logical ones, except all-gathers of PyTorch, whose size is "
+           "one rank's part.",
+       .leaves_out = {"chakra: a node with FLOPs and bytes but no time takes the roofline of an H100 SXM",
+                      "chakra: involved_dim and comm_priority are not read; memory nodes are copies between GPU and host"},
+       .sources = {"workload-models §5.1"},
+       .files = {"workloads/trace/formats/chakra.cpp"}},
+      {.names = {"trace.simai", "trace.astra_text"},
+       .title = "tables of layers: SimAI and ASTRA-sim 1",
+       .assumes =
+           "Forward through the rows, each waiting for its communication; backward in reverse, input gradients waiting for "
+           "theirs, weight gradients' communication beside the rest, updates behind it. Groups: tensor, then data.",
+       .leaves_out = {"tables of layers: pipeline stages, their messages and recomputation"},
+       .sources = {"workload-models §5.4, §5.5"},
+       .files = {"workloads/trace/layer_table.cpp", "workloads/trace/formats/simai.cpp",
+                 "workloads/trace/formats/astra_text.cpp"}},
+      {.names = {"write_goal"},
+       .title = "programs written as GOAL",
+       .assumes = "Collectives become the messages of textbook algorithms: rings of one channel, pairwise all-to-all.",
+       .leaves_out = {"write_goal: reductions, launches, copies and storage take no time"},
+       .sources = {"workload-models §5.6"},
+       .files = {"workloads/trace/writers/lower.cpp"}},
   };
   return texts;
 }

@@ -1,0 +1,238 @@
+// weft replay: a recorded step again, as it was or on other hardware.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/apps/output.h"
+#include "sim/apps/progress.h"
+#include "sim/apps/table.h"
+#include "sim/core/error.h"
+#include "sim/planning/replay_json.h"
+#include "sim/planning/replay_run.h"
+#include "sim/planning/replay_timeline.h"
+#include "sim/workloads/trace/trace_format.h"
+
+namespace weft::apps {
+namespace {
+
+struct ReplayOptions {
+  CommonOptions common;
+  std::vector<std::string> files;
+  std::string cluster;
+  std::string format;
+  std::string max_error;
+  bool as_recorded = false;
+  int repeat = 1;
+  plan::ReplayRunOptions run;
+};
+
+std::string ms(Duration duration) { return fmt::format("{:.3f}", duration.us() / 1e3); }
+std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+
+void check(const ReplayOptions& options) {
+  if (options.cluster.empty()) throw ConfigError("replay needs --cluster: the cluster to replay on");
+  if (options.run.scale_compute <= 0 || !std::isfinite(options.run.scale_compute))
+    throw ConfigError("--scale-compute: expected a factor above 0");
+  if (options.repeat < 1) throw ConfigError("--repeat: expected 1 or more iterations");
+  if (options.run.replicas < 1) throw ConfigError("--replicas: expected 1 or more copies");
+  const bool changed = !options.run.gpu.empty() || options.run.scale_compute != 1 || options.run.replicas > 1;
+  if (options.as_recorded && changed) {
+    throw ConfigError(
+        "--as-recorded replays the ranks and kernels as they were: not together with --gpu, --scale-compute or --replicas");
+  }
+  if (!options.max_error.empty() && !options.as_recorded) throw ConfigError("--max-error: only with --as-recorded");
+}
+
+// "5%" or "0.05".
+double tolerance_of(std::string text) {
+  const bool is_percent = !text.empty() && text.back() == '%';
+  if (is_percent) text.pop_back();
+  try {
+    std::size_t end = 0;
+    const double value = std::stod(text, &end);
+    if (end == text.size() && value >= 0 && std::isfinite(value)) return is_percent ? value / 100 : value;
+  } catch (const std::exception&) {
+  }
+  throw ConfigError("--max-error: expected a share such as 5%");
+}
+
+void print_figures(const Report& report, const plan::ReplayRunResult& result, bool as_recorded) {
+  report.print(fmt::format("#\n# where it goes, median over ranks{}\n",
+                           as_recorded ? "" : "; traced: on the hardware it was recorded on"));
+  Table table;
+  table.add_column("what", Table::Align::kLeft);
+  for (const char* title : {"traced (ms)", "predicted (ms)", "difference"}) table.add_column(title);
+  for (const plan::ReplayFigure& figure : result.figures) {
+    if (figure.traced == Duration{} && figure.predicted == Duration{}) continue;
+    std::string name = figure.name == "nccl" ? "NCCL busy" : figure.name == "exposed_nccl" ? "NCCL exposed" : figure.name;
+    table.add_row(
+        {std::move(name), ms(figure.traced), ms(figure.predicted), figure.traced > Duration{} ? percent(figure.error()) : "-"});
+  }
+  report.print(table.text());
+}
+
+void print_calls(const Report& report, const plan::ReplayRunResult& result) {
+  if (result.calls.empty()) return;
+  report.print("#\n# collectives and messages, median of the calls once all ranks are there\n");
+  Table table;
+  table.add_column("kind", Table::Align::kLeft);
+  for (const char* title : {"ranks", "size (B)", "calls", "traced (us)", "predicted (us)", "difference"})
+    table.add_column(title);
+  for (const plan::ReplayCalls& call : result.calls) {
+    const bool both = call.traced > Duration{} && call.predicted > Duration{};
+    table.add_row({call.kind, std::to_string(call.ranks), std::to_string(call.bytes), std::to_string(call.count),
+                   call.traced > Duration{} ? fmt::format("{:.1f}", call.traced.us()) : "-",
+                   fmt::format("{:.1f}", call.predicted.us()),
+                   both ? percent(call.predicted.seconds() / call.traced.seconds() - 1) : "-"});
+  }
+  report.print(table.text());
+}
+
+std::string critical_text(const plan::ReplayRunResult& result) {
+  std::vector<std::pair<Duration, std::size_t>> parts;
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    if (result.critical[c] > Duration{}) parts.emplace_back(result.critical[c], c);
+  }
+  std::ranges::sort(parts,
+                    [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  std::string text;
+  for (const auto& [duration, c] : parts) {
+    text += fmt::format("{}{} {} ms", text.empty() ? "" : ", ", work::to_string(static_cast<work::Category>(c)), ms(duration));
+  }
+  return text;
+}
+
+void print_result(const Report& report, const plan::ReplayRunResult& result, const ReplayOptions& options) {
+  if (result.run.interrupted) report.print("# interrupted: what follows is what was finished\n");
+  if (result.run.replay.iterations.empty()) return;
+  report.print(fmt::format(
+      "#\npredicted step   {} ms{}\n", ms(result.iteration),
+      result.run.replay.iterations.size() > 1
+          ? fmt::format("  (the last of {}; all {} ms)", result.run.replay.iterations.size(), ms(result.run.makespan))
+          : ""));
+  if (result.traced_step) {
+    const double ratio = result.iteration.seconds() / std::max(1e-12, result.traced_step->seconds());
+    report.print(fmt::format("traced step      {} ms  ({})\n", ms(*result.traced_step),
+                             options.as_recorded ? "error of the prediction " + percent(ratio - 1)
+                                                 : fmt::format("predicted {:.2f} times that", ratio)));
+  }
+  print_figures(report, result, options.as_recorded);
+  print_calls(report, result);
+  report.print(fmt::format("#\n# critical path: {}\n", critical_text(result)));
+  report.print("#\n# hottest links\n");
+  Table table;
+  table.add_column("link", Table::Align::kLeft);
+  for (const char* title : {"bytes", "utilization"}) table.add_column(title);
+  for (std::size_t i = 0; i < std::min<std::size_t>(result.run.hottest.size(), 4); ++i) {
+    const plan::LinkUse& link = result.run.hottest[i];
+    table.add_row({link.name, fmt::format("{:.0f}", link.bytes), fmt::format("{:.1f} %", 100 * link.utilization)});
+  }
+  report.print(table.text());
+}
+
+int run_replay(const ReplayOptions& options) {
+  check(options);
+  const double tolerance = options.max_error.empty() ? -1 : tolerance_of(options.max_error);
+  const plan::Overrides overrides = to_overrides(options.common);
+  const Outputs outputs = outputs_of(options.common, "replay");
+  Diagnostics diagnostics;
+  const net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
+  work::TraceReadOptions reading;
+  reading.format = options.format;
+  const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
+  work::Trace trace = work::read_trace(files, reading);
+  for (const Diagnostic& finding : trace.findings) diagnostics.warning(finding);
+  print_warnings(diagnostics, options.common);
+  if (options.as_recorded && !trace.recorded_step) {
+    throw ConfigError(fmt::format("--as-recorded: traces of format '{}' record no times to compare with", trace.format));
+  }
+
+  plan::ReplayRunOptions run = options.run;
+  if (overrides.seed) run.simulation.seed = *overrides.seed;
+  if (overrides.grain) run.simulation.grain = *overrides.grain;
+  if (overrides.fidelity) run.simulation.fidelity = *overrides.fidelity;
+  if (overrides.shuffle_ties) run.simulation.shuffle_ties = *overrides.shuffle_ties;
+  run.simulation.iterations = options.repeat;
+  run.nccl = plan::nccl_settings(cluster, overrides);
+  const Report report{outputs};
+  report.print(head_line("replay", options.files.front(), run.simulation.seed, run.simulation.grain));
+  report.print(cluster_line(cluster));
+  ProgressBar progress{"operations", options.common.quiet};
+  plan::ReplayRunResult result;
+  const auto begin = std::chrono::steady_clock::now();
+  if (outputs.timeline.empty()) {
+    result = plan::run_replay(cluster, trace, run, &progress);
+  } else {
+    write_file(outputs.timeline, [&](std::ostream& out) {
+      plan::ReplayTimeline timeline{out};
+      result = plan::run_replay(cluster, trace, run, &progress, &timeline);
+      timeline.finish();
+    });
+  }
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
+  report.print(fmt::format("# {} trace, {} ranks, {} simulated{}\n", trace.format, result.ranks, result.simulated,
+                           trace.recorded_gpu.empty() ? "" : ", recorded on " + trace.recorded_gpu));
+  print_result(report, result, options);
+  report.print(fmt::format("#\n# digest {}\n", plan::digest_text(result.run.digest)));
+  report.print(fmt::format("# {}\n", cost_text(result.run.events, result.run.transfers, wall)));
+  if (!outputs.json.empty()) {
+    std::vector<std::string> warnings = warning_texts(diagnostics);
+    warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
+    const plan::ResultHeader header{.command = "replay",
+                                    .command_line = command_line(),
+                                    .seed = run.simulation.seed,
+                                    .configuration = cluster.resolved.to_json(),
+                                    .profiles = {plan::profile_statement(cluster)},
+                                    .warnings = std::move(warnings),
+                                    .digest = result.run.digest,
+                                    .interrupted = result.run.interrupted};
+    write_file(outputs.json, [&](std::ostream& out) { plan::write_replay_result(out, header, trace, result, wall); });
+  }
+  if (result.run.interrupted) return kInterrupted;
+  if (tolerance >= 0 && result.traced_step) {
+    const double error = result.iteration.seconds() / result.traced_step->seconds() - 1;
+    if (std::abs(error) > tolerance) {
+      fmt::print(stderr, "replay: the step is off by {}, more than {}\n", percent(error), options.max_error);
+      return kCheckFailed;
+    }
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("replay", "Replays traces of a job, as they were recorded or on other hardware");
+  const auto options = std::make_shared<ReplayOptions>();
+  command->add_option("TRACES", options->files, "Trace files of all ranks, or a folder of them")->required()->type_name("FILE");
+  command->add_option("--cluster", options->cluster, "Cluster to replay on")->type_name("FILE");
+  command->add_flag("--as-recorded", options->as_recorded, "Same hardware: compare the predicted step with the traced one");
+  command->add_option("--max-error", options->max_error, "With --as-recorded: exit 1 where the step is off by more, such as 5%")
+      ->type_name("SHARE");
+  command->add_option("--map", options->run.map, "GPU of each rank, in the cluster's order; else rank r on GPU r")
+      ->type_name("N")
+      ->delimiter(',');
+  command->add_option("--scale-compute", options->run.scale_compute, "Compute kernels take F times as long")->type_name("F");
+  command->add_option("--gpu", options->run.gpu, "Compute kernels as on this GPU, by class (weft explain kernels)")
+      ->type_name("NAME");
+  command->add_option("--repeat", options->repeat, "Replay so many iterations, one after another")->type_name("N");
+  command->add_option("--replicas", options->run.replicas, "Copies of the job, data parallel to each other")->type_name("N");
+  command->add_option("--across", options->run.across, "Groups that reach over the copies; else those of all ranks")
+      ->type_name("GROUP");
+  command->add_flag("--keep-start-skew", options->run.keep_start_skew, "Ranks begin as late after each other as recorded");
+  command->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
+      ->type_name("NAME");
+  add_common_options(*command, options->common);
+  command->callback([options, &exit_code] { exit_code = run_replay(*options); });
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,121 @@
+// weft trace info: what a trace says by itself.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/apps/command.h"
+#include "sim/apps/output.h"
+#include "sim/apps/table.h"
+#include "sim/planning/replay_json.h"
+#include "sim/workloads/trace/trace_format.h"
+#include "sim/workloads/trace/trace_summary.h"
+
+namespace weft::apps {
+namespace {
+
+constexpr std::size_t kRanksShown = 16;
+
+struct InfoOptions {
+  CommonOptions common;
+  std::vector<std::string> files;
+  std::string format;
+};
+
+std::string ms(Duration duration) { return fmt::format("{:.3f}", duration.us() / 1e3); }
+
+void print_calls(const Report& report, const work::TraceSummary& summary) {
+  if (summary.calls.empty()) return;
+  report.print("#\n# collectives and messages; times: of the rank that waited least\n");
+  Table table;
+  table.add_column("kind", Table::Align::kLeft);
+  for (const char* title : {"ranks", "size (B)", "calls"}) table.add_column(title);
+  if (summary.has_times) {
+    for (const char* title : {"shortest (us)", "median (us)", "longest (us)"}) table.add_column(title);
+  }
+  for (const work::RecordedCalls& call : summary.calls) {
+    std::vector<std::string> row{call.kind, std::to_string(call.ranks), std::to_string(call.bytes), std::to_string(call.count)};
+    if (summary.has_times) {
+      for (const Duration time : {call.shortest, call.median, call.longest}) row.push_back(fmt::format("{:.1f}", time.us()));
+    }
+    table.add_row(std::move(row));
+  }
+  report.print(table.text());
+}
+
+void print_ranks(const Report& report, const work::TraceSummary& summary) {
+  report.print(fmt::format("#\n# ranks{}\n", summary.ranks.size() > kRanksShown ? ", the first ones" : ""));
+  Table table;
+  table.add_column("rank");
+  table.add_column("operations");
+  if (summary.has_times) {
+    for (const char* title :
+         {"span (ms)", "compute (ms)", "gemm", "attention", "other", "optimizer", "communication (ms)", "exposed", "overlap"}) {
+      table.add_column(title);
+    }
+  }
+  for (std::size_t i = 0; i < std::min(summary.ranks.size(), kRanksShown); ++i) {
+    const work::RecordedRank& rank = summary.ranks[i];
+    std::vector<std::string> row{std::to_string(rank.rank), std::to_string(rank.operations)};
+    if (summary.has_times) {
+      row.push_back(ms(rank.span));
+      row.push_back(ms(rank.compute));
+      for (std::size_t c = 0; c < 4; ++c) row.push_back(ms(rank.busy[c]));
+      row.push_back(ms(rank.communication));
+      row.push_back(ms(rank.exposed));
+      const double hidden = rank.communication > Duration{} ? 1 - rank.exposed.seconds() / rank.communication.seconds() : 0;
+      row.push_back(fmt::format("{:.0f} %", 100 * hidden));
+    }
+    table.add_row(std::move(row));
+  }
+  report.print(table.text());
+}
+
+int run_info(const InfoOptions& options) {
+  const Outputs outputs = outputs_of(options.common, "trace_info");
+  work::TraceReadOptions reading;
+  reading.format = options.format;
+  const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
+  const work::Trace trace = work::read_trace(files, reading);
+  const work::TraceSummary summary = work::summarize(trace);
+  Diagnostics findings;
+  for (const Diagnostic& finding : trace.findings) findings.warning(finding);
+  print_warnings(findings, options.common);
+  const Report report{outputs};
+  report.print(fmt::format(
+      "# {} trace: {} ranks{}, {} operations, {}{}\n", trace.format, trace.program.ranks.size(),
+      summary.ranks.size() < trace.program.ranks.size() ? fmt::format(" ({} traced)", summary.ranks.size()) : "",
+      summary.operations,
+      trace.recorded_iterations == 1 ? "one iteration"
+                                     : fmt::format("{} iterations, of which one follows", trace.recorded_iterations),
+      trace.recorded_gpu.empty() ? "" : ", on " + trace.recorded_gpu));
+  if (trace.recorded_step) report.print(fmt::format("# step {} ms\n", ms(*trace.recorded_step)));
+  if (!summary.has_times) report.print("# no times are recorded in this format\n");
+  print_calls(report, summary);
+  print_ranks(report, summary);
+  if (!outputs.json.empty()) {
+    write_file(outputs.json, [&](std::ostream& out) { plan::write_trace_summary(out, trace, summary); });
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("trace", "Looks into traces and workload files of other tools");
+  command->require_subcommand(1);
+  CLI::App* info = command->add_subcommand("info", "Ranks, duration, collectives, compute and communication of a trace");
+  const auto options = std::make_shared<InfoOptions>();
+  info->add_option("FILES", options->files, "Trace files of all ranks, or a folder of them")->required()->type_name("FILE");
+  info->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
+      ->type_name("NAME");
+  info->add_option("--json", options->common.json, "Write the figures as JSON; - is stdout")->type_name("FILE");
+  info->add_flag("--quiet", options->common.quiet, "No warnings");
+  info->callback([options, &exit_code] { exit_code = run_info(*options); });
+}
+
+}  // namespace weft::apps

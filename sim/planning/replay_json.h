@@ -1,0 +1,15 @@
+// What replays and summaries of traces are in JSON (design: `run`, `replay` keys, and more).
+#pragma once
+
+#include <iosfwd>
+
+#include "sim/planning/replay_run.h"
+#include "sim/planning/result_json.h"
+
+namespace weft::plan {
+
+void write_replay_result(std::ostream& out, const ResultHeader& header, const work::Trace& trace, const ReplayRunResult& result,
+                         double wall_seconds);
+void write_trace_summary(std::ostream& out, const work::Trace& trace, const work::TraceSummary& summary);
+
+}  // namespace weft::plan

@@ -1,0 +1,274 @@
+#include "sim/planning/replay_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/core/error.h"
+#include "sim/planning/cluster_gpu.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/replay/places.h"
+#include "sim/workloads/trace/recorded_contention.h"
+#include "sim/workloads/trace/stand_ins.h"
+
+namespace weft::plan {
+namespace {
+
+using work::Category;
+
+bool is_call(work::OpKind kind) {
+  return kind == work::OpKind::kCollective || kind == work::OpKind::kSend || kind == work::OpKind::kReceive;
+}
+
+// Hears what calls take, and hands everything on.
+class CallTimes final : public work::ReplayObserver {
+ public:
+  using Key = std::tuple<std::string, std::int64_t, std::size_t>;
+
+  explicit CallTimes(work::ReplayObserver* next) : next_{next} {}
+
+  void on_program(const work::Program& program) override {
+    program_ = &program;
+    if (next_ != nullptr) next_->on_program(program);
+  }
+  void on_operation(const Span& span) override {
+    if (next_ != nullptr) next_->on_operation(span);
+    const work::Operation& op = program_->program_of(span.rank).operations[span.op];
+    if (!is_call(op.kind) || op.kind == work::OpKind::kReceive) return;
+    const work::ProgramRank& table = program_->ranks[static_cast<std::size_t>(span.rank)];
+    const bool collective = op.kind == work::OpKind::kCollective;
+    const std::size_t ranks = collective ? program_->groups[table.groups[op.slot]].ranks.size() : 2;
+    times_[{collective ? std::string{coll::to_string(op.collective)} : "send", op.bytes.count(), ranks}].push_back(span.end -
+                                                                                                                   span.ready);
+  }
+  [[nodiscard]] Duration median(const Key& key) {
+    const auto at = times_.find(key);
+    if (at == times_.end()) return {};
+    std::vector<Duration>& times = at->second;
+    std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+    return times[times.size() / 2];
+  }
+
+ private:
+  work::ReplayObserver* next_;
+  const work::Program* program_ = nullptr;
+  std::map<Key, std::vector<Duration>> times_;
+};
+
+void place(const net::Cluster& cluster, work::Program& program, const std::vector<int>& map) {
+  const std::vector<DeviceId>& gpus = cluster.topology.endpoints();
+  if (map.empty() && program.ranks.size() > gpus.size()) {
+    throw ConfigError(
+        fmt::format("the trace has {} ranks and cluster '{}' {} GPUs", program.ranks.size(), cluster.name, gpus.size()));
+  }
+  if (!map.empty() && map.size() != program.ranks.size()) {
+    throw ConfigError(fmt::format("--map names {} GPUs for {} ranks", map.size(), program.ranks.size()));
+  }
+  program.devices.clear();
+  std::set<std::size_t> taken;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    const std::size_t at = map.empty() ? r : static_cast<std::size_t>(map[r]);
+    if (at >= gpus.size())
+      throw ConfigError(fmt::format("--map: GPU {} of cluster '{}', which has 0 to {}", at, cluster.name, gpus.size() - 1));
+    if (!taken.insert(at).second) throw ConfigError(fmt::format("--map: GPU {} for two ranks", at));
+    program.devices.push_back(gpus[at]);
+  }
+}
+
+// Large kernels, so that what is fixed does not matter.
+work::Kernel representative(Category category) {
+  work::Kernel kernel;
+  switch (category) {
+    case Category::kGemm:
+      kernel.kind = work::KernelKind::kGemm;
+      kernel.m = kernel.n = kernel.k = 8192;
+      break;
+    case Category::kAttention:
+      kernel.kind = work::KernelKind::kAttentionForward;
+      kernel.m = kernel.n = 8192;
+      kernel.k = 128;
+      kernel.batch = 64;
+      break;
+    case Category::kOptimizer:
+      kernel.kind = work::KernelKind::kOptimizer;
+      kernel.elements = 1e9;
+      break;
+    default:
+      kernel.kind = work::KernelKind::kElementwise;
+      kernel.bytes = 4e9;
+  }
+  return kernel;
+}
+
+// By category: time on `to` over time on `from`.
+std::array<double, work::kCategories> gpu_factors(const std::string& from, const std::string& to, const Profile& profile) {
+  const work::GpuSpec* recorded = nullptr;
+  for (const work::GpuSpec& spec : work::gpu_table()) {
+    // "NVIDIA H200" or "NVIDIA A100-SXM4-80GB" holds the model's number, "h200_sxm" begins with it.
+    std::string name{spec.name.substr(0, spec.name.find('_'))};
+    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+    if (from.find(name) != std::string::npos &&
+        (recorded == nullptr || name.size() > recorded->name.substr(0, recorded->name.find('_')).size())) {
+      recorded = &spec;
+    }
+  }
+  if (recorded == nullptr) {
+    throw ConfigError(
+        fmt::format("--gpu: nothing is known of the GPU the trace was taken on ('{}'): --scale-compute says the factor",
+                    from.empty() ? "not said" : from));
+  }
+  const Profile defaults = Profile::defaults(all_param_groups());
+  const work::KernelTimes there{work::gpu_spec(to), profile};
+  const work::KernelTimes here{*recorded, defaults};
+  std::array<double, work::kCategories> factors;
+  factors.fill(1);
+  for (const Category category : {Category::kGemm, Category::kAttention, Category::kOtherCompute, Category::kOptimizer}) {
+    const work::Kernel kernel = representative(category);
+    factors[static_cast<std::size_t>(category)] = there.alone(kernel).seconds() / here.alone(kernel).seconds();
+  }
+  return factors;
+}
+
+void scale(work::Program& program, const std::array<double, work::kCategories>& factors, double all) {
+  for (work::RankProgram& each : program.programs) {
+    for (work::Operation& op : each.operations) {
+      if (op.kind != work::OpKind::kKernel || !work::is_compute(op.category)) continue;
+      const double factor = factors[static_cast<std::size_t>(op.category)] * all;
+      op.duration = Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(op.duration.ps()) * factor + 0.5));
+    }
+  }
+}
+
+// The host delay a reader puts first: how much later than others a rank began.
+void drop_start_skew(work::Program& program) {
+  for (work::RankProgram& each : program.programs) {
+    if (each.operations.empty()) continue;
+    work::Operation& first = each.operations.front();
+    if (first.kind == work::OpKind::kHostDelay && each.names[first.name] == "start") first.duration = {};
+  }
+}
+
+// Of each program and category: what kernels' durations hold beyond the recorded kernels, the gaps before them.
+std::vector<std::array<Duration, work::kCategories>> gaps_of(const work::Trace& trace) {
+  std::vector<std::array<Duration, work::kCategories>> gaps(trace.program.programs.size());
+  if (trace.recorded.empty()) return gaps;
+  for (std::size_t p = 0; p < gaps.size(); ++p) {
+    const std::vector<work::Operation>& operations = trace.program.programs[p].operations;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].kind != work::OpKind::kKernel) continue;
+      gaps[p][static_cast<std::size_t>(operations[i].category)] += operations[i].duration - trace.recorded[p][i].duration;
+    }
+  }
+  return gaps;
+}
+
+Duration median(std::vector<Duration> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : Duration::from_ps((values[half - 1].ps() + values[half].ps()) / 2);
+}
+
+void compare(const work::Program& program, const std::vector<std::array<Duration, work::kCategories>>& gaps,
+             ReplayRunResult& result) {
+  const auto over_ranks = [&](auto get) {
+    std::vector<Duration> values;
+    for (const work::RankResult& rank : result.run.replay.ranks) values.push_back(get(rank));
+    return median(std::move(values));
+  };
+  const auto traced_over_ranks = [&](auto get) {
+    std::vector<Duration> values;
+    for (const work::RecordedRank& rank : result.traced.ranks) values.push_back(get(rank));
+    return median(std::move(values));
+  };
+  const auto busy = [&](const work::RankResult& rank, std::size_t c) {
+    return rank.last.busy[c] - gaps[program.ranks[static_cast<std::size_t>(rank.rank)].program][c];
+  };
+  static constexpr std::array<std::pair<Category, std::string_view>, 4> kCompute{{{Category::kGemm, "gemm"},
+                                                                                  {Category::kAttention, "attention"},
+                                                                                  {Category::kOtherCompute, "other"},
+                                                                                  {Category::kOptimizer, "optimizer"}}};
+  for (const auto& [category, name] : kCompute) {
+    const auto c = static_cast<std::size_t>(category);
+    result.figures.push_back({std::string{name},
+                              traced_over_ranks([&](const work::RecordedRank& rank) { return rank.busy[c]; }),
+                              over_ranks([&](const work::RankResult& rank) { return busy(rank, c); })});
+  }
+  const auto computing = [](auto get) {
+    Duration sum;
+    for (const auto& [category, name] : kCompute) sum += get(static_cast<std::size_t>(category));
+    return sum;
+  };
+  result.figures.push_back(
+      {"compute", traced_over_ranks([&](const work::RecordedRank& rank) {
+         return computing([&](std::size_t c) { return rank.busy[c]; });
+       }),
+       over_ranks([&](const work::RankResult& rank) { return computing([&](std::size_t c) { return busy(rank, c); }); })});
+  result.figures.push_back({"nccl",
+                            traced_over_ranks([](const work::RecordedRank& rank) { return work::communication_of(rank.busy); }),
+                            over_ranks([](const work::RankResult& rank) { return work::communication_of(rank.last.busy); })});
+  result.figures.push_back(
+      {"exposed_nccl", traced_over_ranks([](const work::RecordedRank& rank) { return rank.exposed; }),
+       over_ranks([](const work::RankResult& rank) { return work::communication_of(rank.last.exposed); })});
+}
+
+}  // namespace
+
+ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, const ReplayRunOptions& options,
+                           RunObserver* observer, work::ReplayObserver* operations) {
+  ReplayRunResult result;
+  result.traced = work::summarize(trace);
+  result.traced_step = trace.recorded_step;
+  const auto gaps = gaps_of(trace);
+  if (!options.keep_start_skew) drop_start_skew(trace.program);
+  result.contention_removed = work::remove_contention(trace, cluster.profile.get(work::contention_costs));
+  if (!options.gpu.empty() || options.scale_compute != 1) {
+    std::array<double, work::kCategories> factors;
+    factors.fill(1);
+    if (!options.gpu.empty()) factors = gpu_factors(trace.recorded_gpu, options.gpu, cluster.profile);
+    scale(trace.program, factors, options.scale_compute);
+    if (!options.gpu.empty()) {
+      result.notes.push_back(fmt::format(
+          "kernels of {} on {}: GEMMs take {:.2f}, attention {:.2f}, memory-bound ones {:.2f} times as long",
+          trace.recorded_gpu, options.gpu, factors[static_cast<std::size_t>(Category::kGemm)],
+          factors[static_cast<std::size_t>(Category::kAttention)], factors[static_cast<std::size_t>(Category::kOtherCompute)]));
+    }
+  }
+  for (std::string& note : work::replicate(trace.program, options.replicas, options.across))
+    result.notes.push_back(std::move(note));
+  place(cluster, trace.program, options.map);
+  const std::string difference = work::difference_of_places(trace.program, cluster.topology);
+  if (!difference.empty()) {
+    result.notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
+    work::unfold(trace.program);
+  }
+
+  ProgramRunOptions run;
+  run.simulation = options.simulation;
+  run.iterations = options.simulation.iterations;
+  run.nccl = options.nccl;
+  run.sustained_clocks = false;  // the recorded durations hold what the clocks did
+  CallTimes calls{operations};
+  result.run = run_program(cluster, trace.program, run, observer, &calls);
+  result.ranks = trace.program.ranks.size();
+  result.simulated = result.run.replay.ranks.size();
+  if (result.run.replay.iterations.empty()) return result;
+  result.iteration = result.run.replay.iterations.back();
+  compare(trace.program, gaps, result);
+  for (const work::RecordedCalls& each : result.traced.calls) {
+    const std::size_t ranks =
+        each.kind == "send"
+            ? each.ranks
+            : each.ranks * static_cast<std::size_t>(options.across.empty() && options.replicas > 1 ? options.replicas : 1);
+    result.calls.push_back(
+        {each.kind, each.bytes, ranks, each.count, each.median, calls.median({each.kind, each.bytes, ranks})});
+  }
+  for (const work::CriticalStep& step : result.run.replay.critical) {
+    const work::RankProgram& of = trace.program.program_of(step.rank);
+    result.critical[static_cast<std::size_t>(of.operations[step.op].category)] += step.end - step.start;
+  }
+  return result;
+}
+
+}  // namespace weft::plan

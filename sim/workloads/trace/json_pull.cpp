@@ -1,0 +1,292 @@
+#include "sim/workloads/trace/json_pull.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "sim/core/error.h"
+
+namespace weft::work {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+constexpr std::size_t kLongestToken = std::size_t{1} << 26;
+constexpr std::size_t kDeepest = 256;
+
+constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+void append_utf8(std::string& into, std::uint32_t code) {
+  if (code < 0x80) {
+    into += static_cast<char>(code);
+  } else if (code < 0x800) {
+    into += static_cast<char>(0xC0 | (code >> 6));
+    into += static_cast<char>(0x80 | (code & 0x3F));
+  } else {
+    into += static_cast<char>(0xE0 | (code >> 12));
+    into += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    into += static_cast<char>(0x80 | (code & 0x3F));
+  }
+}
+
+}  // namespace
+
+JsonPull::JsonPull(InputStream& stream) : stream_{&stream}, buffer_(kBufferBytes) {}
+
+void JsonPull::fail(std::string_view message) const {
+  throw ConfigError(std::vector{Diagnostic{.where = {.file = stream_->file().string()},
+                                           .message = fmt::format("byte {}: {}", before_ + at_, message),
+                                           .source_line = {},
+                                           .note = {}}});
+}
+
+bool JsonPull::more() {
+  if (at_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
+    before_ += at_;
+    end_ -= at_;
+    at_ = 0;
+  }
+  if (end_ == buffer_.size()) {
+    if (buffer_.size() >= kLongestToken) fail(fmt::format("a value of more than {} bytes", kLongestToken));
+    buffer_.resize(2 * buffer_.size());
+  }
+  const std::size_t count = stream_->read(std::span{buffer_}.subspan(end_));
+  end_ += count;
+  return count > 0;
+}
+
+char JsonPull::peek() {
+  while (true) {
+    while (at_ < end_ && is_space(buffer_[at_])) ++at_;
+    if (at_ < end_) return buffer_[at_];
+    if (!more()) return 0;
+  }
+}
+
+void JsonPull::expect(char wanted) {
+  const char found = peek();
+  if (found == wanted) {
+    ++at_;
+    return;
+  }
+  if (found == 0) fail(fmt::format("the file ends where '{}' is due", wanted));
+  fail(fmt::format("expected '{}'", wanted));
+}
+
+void JsonPull::push() {
+  if (has_items_.size() >= kDeepest) fail(fmt::format("nested deeper than {}", kDeepest));
+  has_items_.push_back(false);
+}
+
+void JsonPull::begin_object() {
+  expect('{');
+  push();
+}
+
+void JsonPull::begin_array() {
+  expect('[');
+  push();
+}
+
+bool JsonPull::next_member() {
+  if (peek() == '}') {
+    ++at_;
+    has_items_.pop_back();
+    return false;
+  }
+  if (has_items_.back()) expect(',');
+  has_items_.back() = true;
+  if (peek() != '"') fail("expected the name of a member");
+  key_ = string();
+  expect(':');
+  return true;
+}
+
+bool JsonPull::next_element() {
+  if (peek() == ']') {
+    ++at_;
+    has_items_.pop_back();
+    return false;
+  }
+  if (has_items_.back()) expect(',');
+  has_items_.back() = true;
+  return true;
+}
+
+JsonPull::Kind JsonPull::kind() {
+  switch (peek()) {
+    case '{':
+      return Kind::kObject;
+    case '[':
+      return Kind::kArray;
+    case '"':
+      return Kind::kString;
+    case 0:
+      fail("the file ends where a value is due");
+    default:
+      return Kind::kLiteral;
+  }
+}
+
+std::string_view JsonPull::string() {
+  ++at_;  // the quote
+  std::size_t length = 0;
+  bool escapes = false;
+  while (true) {
+    if (at_ + length >= end_) {
+      if (!more()) fail("the file ends inside a string");
+      continue;
+    }
+    const char c = buffer_[at_ + length];
+    if (c == '"') break;
+    ++length;
+    if (c != '\\') continue;
+    escapes = true;
+    while (at_ + length >= end_) {
+      if (!more()) fail("the file ends inside a string");
+    }
+    ++length;
+  }
+  const std::string_view raw{buffer_.data() + at_, length};
+  if (escapes) unescape(raw, scratch_);
+  at_ += length + 1;
+  return escapes ? std::string_view{scratch_} : raw;
+}
+
+void JsonPull::unescape(std::string_view raw, std::string& into) const {
+  into.clear();
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i] != '\\') {
+      into += raw[i];
+      continue;
+    }
+    const char c = raw[++i];
+    if (c == 'u') {
+      std::uint32_t code = 0;
+      const char* from = raw.data() + i + 1;
+      if (raw.size() - i < 5 || std::from_chars(from, from + 4, code, 16).ptr != from + 4) fail("a bad \\u in a string");
+      i += 4;
+      append_utf8(into, code);
+    } else {
+      constexpr std::string_view kFrom = "nrtbf";
+      constexpr std::string_view kTo = "\n\r\t\b\f";
+      const std::size_t known = kFrom.find(c);
+      into += known == std::string_view::npos ? c : kTo[known];
+    }
+  }
+}
+
+std::string_view JsonPull::scalar() {
+  const Kind what = kind();
+  if (what == Kind::kString) return string();
+  if (what != Kind::kLiteral)
+    fail(fmt::format("expected a number or a string, found {}", what == Kind::kObject ? "an object" : "a list"));
+  std::size_t length = 0;
+  const auto ends = [](char c) { return is_space(c) || c == ',' || c == '}' || c == ']' || c == '"' || c == ':'; };
+  while (true) {
+    if (at_ + length >= end_) {
+      if (!more()) break;
+      continue;
+    }
+    if (ends(buffer_[at_ + length])) break;
+    ++length;
+  }
+  if (length == 0) fail("expected a value");
+  const std::string_view text{buffer_.data() + at_, length};
+  at_ += length;
+  return text;
+}
+
+void JsonPull::skip() {
+  const Kind what = kind();
+  if (what == Kind::kString || what == Kind::kLiteral) {
+    scalar();
+    return;
+  }
+  // Brackets are counted, not matched by kind: what is skipped is nobody's.
+  std::size_t depth = 0;
+  bool in_string = false;
+  while (true) {
+    if (at_ >= end_ && !more()) fail("the file ends inside a value");
+    const char* data = buffer_.data();
+    while (at_ < end_) {
+      const char c = data[at_++];
+      if (in_string) {
+        if (c == '"') {
+          in_string = false;
+        } else if (c == '\\') {
+          if (at_ >= end_ && !more()) fail("the file ends inside a string");
+          data = buffer_.data();
+          ++at_;
+        }
+      } else if (c == '"') {
+        in_string = true;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if ((c == '}' || c == ']') && --depth == 0) {
+        return;
+      }
+    }
+  }
+}
+
+void JsonPull::check_end() {
+  if (peek() != 0) fail("text follows after the end of the object");
+}
+
+bool parse_us_as_ns(std::string_view text, std::int64_t& ns) {
+  const bool negative = !text.empty() && text.front() == '-';
+  if (negative) text.remove_prefix(1);
+  // The digits as one number, and where its point stands.
+  constexpr std::int64_t kMost = 900'000'000'000'000'000;
+  std::int64_t digits = 0;
+  int after_point = 0;
+  bool point = false;
+  bool any = false;
+  std::size_t i = 0;
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '.' && !point) {
+      point = true;
+    } else if (is_digit(c)) {
+      any = true;
+      if (point && after_point >= 12) continue;
+      if (digits > kMost / 10) {
+        if (!point) return false;
+        continue;
+      }
+      digits = digits * 10 + (c - '0');
+      after_point += point ? 1 : 0;
+    } else {
+      break;
+    }
+  }
+  int exponent = 0;
+  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
+    ++i;
+    if (i < text.size() && text[i] == '+') ++i;
+    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), exponent);
+    if (error != std::errc{} || exponent > 30 || exponent < -30) return false;
+    i = static_cast<std::size_t>(end - text.data());
+  }
+  if (!any || i != text.size()) return false;
+  int shift = exponent - after_point + 3;  // microseconds to nanoseconds
+  for (; shift > 0; --shift) {
+    if (digits > kMost) return false;
+    digits *= 10;
+  }
+  for (; shift < 0; ++shift) digits /= 10;
+  ns = negative ? -digits : digits;
+  return true;
+}
+
+bool parse_integer(std::string_view text, std::int64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return false;
+  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  return rest.empty() || (rest.front() == '.' && rest.find_first_not_of('0', 1) == std::string_view::npos);
+}
+
+}  // namespace weft::work

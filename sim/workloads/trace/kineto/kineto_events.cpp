@@ -1,0 +1,460 @@
+#include "sim/workloads/trace/kineto/kineto_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "sim/core/error.h"
+#include "sim/workloads/trace/json_pull.h"
+
+namespace weft::work::kineto {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result{text};
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return result;
+}
+
+enum class Category : std::uint8_t {
+  kUnknown,
+  kKernel,
+  kMemcpy,
+  kMemset,
+  kRuntime,
+  kOperator,
+  kAnnotation,
+  kOverhead,
+  kSync,
+  kOther
+};
+
+// Older traces write "Kernel", "Runtime", "Operator".
+Category category_of(std::string_view text) {
+  const std::string name = lower(text);
+  if (name == "kernel") return Category::kKernel;
+  if (name == "gpu_memcpy" || name == "memcpy") return Category::kMemcpy;
+  if (name == "gpu_memset" || name == "memset") return Category::kMemset;
+  if (name == "cuda_runtime" || name == "cuda_driver" || name == "runtime") return Category::kRuntime;
+  if (name == "cpu_op" || name == "operator") return Category::kOperator;
+  if (name == "user_annotation") return Category::kAnnotation;
+  if (name == "overhead") return Category::kOverhead;
+  if (name == "cuda_sync") return Category::kSync;
+  return Category::kOther;
+}
+
+HostCall::Kind call_kind(std::string_view name) {
+  if (name.starts_with("cudaStreamWaitEvent") || name.starts_with("cuStreamWaitEvent")) return HostCall::Kind::kStreamWait;
+  if (name.starts_with("cudaEventRecord") || name.starts_with("cuEventRecord")) return HostCall::Kind::kEventRecord;
+  if (name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize")) return HostCall::Kind::kDeviceSync;
+  if (name.starts_with("cudaStreamSynchronize") || name.starts_with("cuStreamSynchronize")) return HostCall::Kind::kStreamSync;
+  if (name.starts_with("cudaEventSynchronize") || name.starts_with("cuEventSynchronize")) return HostCall::Kind::kEventSync;
+  return HostCall::Kind::kOther;
+}
+
+// One element of traceEvents.
+struct Event {
+  char phase = 0;
+  Category category = Category::kUnknown;
+  std::string name = {};
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+  bool has_start = false;
+  std::int64_t process = -1;
+  std::int64_t thread = -1;
+  std::int64_t correlation = -1;
+  std::int64_t external = -1;
+  std::int64_t stream = -1;
+  std::int64_t device = -1;
+  std::int64_t bytes = 0;
+  std::int64_t blocks = 0;
+  std::int64_t on_stream = -1;
+  std::int64_t record_correlation = -1;
+  CommCall comm = {};
+
+  void clear() {
+    const CommCall none;
+    phase = 0;
+    category = Category::kUnknown;
+    name.clear();
+    start = duration = bytes = blocks = 0;
+    has_start = false;
+    process = thread = correlation = external = stream = device = on_stream = record_correlation = -1;
+    if (comm.is_named() || !comm.group.empty()) comm = none;
+  }
+};
+
+class Reader {
+ public:
+  Reader(const std::filesystem::path& file, const TraceReadOptions& options)
+      : stream_{file, options.max_bytes}, json_{stream_}, most_{options.max_operations} {
+    result_.file = file;
+  }
+
+  RankEvents read() {
+    if (json_.kind() != JsonPull::Kind::kObject) json_.fail("expected a Kineto trace: an object with traceEvents");
+    json_.begin_object();
+    bool has_events = false;
+    while (json_.next_member()) {
+      if (json_.key() == "traceEvents") {
+        has_events = true;
+        read_trace_events();
+      } else if (json_.key() == "deviceProperties" && json_.kind() == JsonPull::Kind::kArray) {
+        read_devices();
+      } else if (json_.key() == "distributedInfo" && json_.kind() == JsonPull::Kind::kObject) {
+        read_distributed();
+      } else if (json_.key() == "baseTimeNanoseconds") {
+        if (!parse_integer(json_.scalar(), result_.base_ns)) json_.fail("baseTimeNanoseconds is no whole number");
+      } else {
+        json_.skip();
+      }
+    }
+    json_.check_end();
+    if (!has_events) json_.fail("no traceEvents: not a Kineto trace");
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      if (devices_[i].first == device_) result_.gpu = devices_[i].second;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  std::int64_t integer(std::int64_t otherwise = -1) {
+    std::int64_t value = 0;
+    if (json_.kind() != JsonPull::Kind::kString && json_.kind() != JsonPull::Kind::kLiteral) {
+      json_.skip();
+      return otherwise;
+    }
+    return parse_integer(json_.scalar(), value) ? value : otherwise;
+  }
+
+  std::int64_t time(std::string_view what) {
+    std::int64_t ns = 0;
+    const std::string_view text = json_.scalar();
+    if (!parse_us_as_ns(text, ns)) json_.fail(fmt::format("{} '{}' is no time in microseconds", what, text.substr(0, 40)));
+    return ns;
+  }
+
+  void text(std::string& into) {
+    if (json_.kind() == JsonPull::Kind::kString || json_.kind() == JsonPull::Kind::kLiteral) {
+      into = json_.scalar();
+    } else {
+      json_.skip();
+    }
+  }
+
+  void read_devices() {
+    json_.begin_array();
+    while (json_.next_element()) {
+      if (json_.kind() != JsonPull::Kind::kObject) {
+        json_.skip();
+        continue;
+      }
+      std::pair<std::int64_t, std::string> device{-1, {}};
+      json_.begin_object();
+      while (json_.next_member()) {
+        if (json_.key() == "id") {
+          device.first = integer();
+        } else if (json_.key() == "name") {
+          text(device.second);
+        } else {
+          json_.skip();
+        }
+      }
+      devices_.push_back(std::move(device));
+    }
+  }
+
+  std::vector<std::int64_t> ranks_value() {
+    if (json_.kind() == JsonPull::Kind::kString) return parse_rank_list(json_.scalar());
+    std::vector<std::int64_t> ranks;
+    if (json_.kind() != JsonPull::Kind::kArray) {
+      json_.skip();
+      return ranks;
+    }
+    json_.begin_array();
+    while (json_.next_element()) ranks.push_back(integer());
+    return ranks;
+  }
+
+  void read_distributed() {
+    json_.begin_object();
+    while (json_.next_member()) {
+      if (json_.key() == "rank") {
+        result_.rank = integer();
+      } else if (json_.key() == "world_size") {
+        result_.world = integer();
+      } else if (json_.key() == "pg_config" && json_.kind() == JsonPull::Kind::kArray) {
+        json_.begin_array();
+        while (json_.next_element()) read_group();
+      } else {
+        json_.skip();
+      }
+    }
+  }
+
+  void read_group() {
+    if (json_.kind() != JsonPull::Kind::kObject) {
+      json_.skip();
+      return;
+    }
+    ProcessGroup group;
+    json_.begin_object();
+    while (json_.next_member()) {
+      if (json_.key() == "pg_name") {
+        text(group.name);
+      } else if (json_.key() == "pg_desc") {
+        text(group.description);
+      } else if (json_.key() == "ranks") {
+        group.ranks = ranks_value();
+      } else {
+        json_.skip();
+      }
+    }
+    result_.groups.push_back(std::move(group));
+  }
+
+  void read_trace_events() {
+    if (json_.kind() != JsonPull::Kind::kArray) json_.fail("traceEvents is no list");
+    json_.begin_array();
+    while (json_.next_element()) {
+      if (json_.kind() != JsonPull::Kind::kObject) json_.fail("an element of traceEvents is no object");
+      read_event();
+      if (event_.phase == 'X' || event_.phase == 'B') keep();
+    }
+  }
+
+  // Arguments matter of some categories only; where the category comes after them they are read all the same.
+  [[nodiscard]] bool wants_arguments() const {
+    switch (event_.category) {
+      case Category::kUnknown:
+      case Category::kKernel:
+      case Category::kMemcpy:
+      case Category::kMemset:
+      case Category::kRuntime:
+      case Category::kSync:
+        return event_.phase == 0 || event_.phase == 'X';
+      case Category::kOperator:
+        return event_.name.empty() || event_.name == "record_param_comms";
+      case Category::kAnnotation:
+      case Category::kOverhead:
+      case Category::kOther:
+        return false;
+    }
+    return false;
+  }
+
+  void read_event() {
+    event_.clear();
+    json_.begin_object();
+    while (json_.next_member()) {
+      const std::string_view key = json_.key();
+      if (key == "ph") {
+        const std::string_view phase = json_.scalar();
+        event_.phase = phase.empty() ? '\0' : phase.front();
+      } else if (key == "cat") {
+        event_.category = category_of(json_.scalar());
+      } else if (key == "name") {
+        text(event_.name);
+      } else if (key == "ts") {
+        event_.start = time("ts");
+        event_.has_start = true;
+      } else if (key == "dur") {
+        event_.duration = time("dur");
+        if (event_.duration < 0) json_.fail("dur is negative");
+      } else if (key == "pid") {
+        event_.process = integer();
+      } else if (key == "tid") {
+        event_.thread = integer();
+      } else if (key == "args" && wants_arguments() && json_.kind() == JsonPull::Kind::kObject) {
+        read_arguments();
+      } else {
+        json_.skip();
+      }
+    }
+  }
+
+  void read_arguments() {
+    json_.begin_object();
+    while (json_.next_member()) read_argument(json_.key());
+  }
+
+  void read_argument(std::string_view key) {
+    CommCall& comm = event_.comm;
+    if (key == "correlation") {
+      event_.correlation = integer();
+    } else if (key == "External id" || key == "external id") {
+      event_.external = integer();
+    } else if (key == "stream") {
+      event_.stream = integer();
+    } else if (key == "device") {
+      event_.device = integer();
+    } else if (key == "bytes" || key == "Bytes") {
+      event_.bytes = std::max<std::int64_t>(0, integer(0));
+    } else if (key == "grid") {
+      event_.blocks = grid();
+    } else if (key == "wait_on_stream") {
+      event_.on_stream = integer();
+    } else if (key == "wait_on_cuda_event_record_corr_id") {
+      event_.record_correlation = integer();
+    } else if (key == "Collective name") {
+      text(comm.name);
+    } else if (key == "Process Group Name") {
+      text(comm.group);
+    } else if (key == "Process Group Description") {
+      text(comm.group_description);
+    } else if (key == "Process Group Ranks") {
+      text(comm.ranks);
+    } else if (key == "In split size") {
+      text(comm.in_split);
+    } else if (key == "dtype") {
+      text(comm.dtype);
+    } else if (key == "In msg nelems") {
+      comm.in_elements = integer();
+    } else if (key == "Out msg nelems") {
+      comm.out_elements = integer();
+    } else if (key == "Group size") {
+      comm.group_size = integer();
+    } else if (key == "Src Rank") {
+      comm.source = integer();
+    } else if (key == "Dst Rank") {
+      comm.destination = integer();
+    } else if (key == "Seq") {
+      comm.sequence = integer();
+    } else if (key == "Global rank start") {
+      comm.rank_start = integer();
+    } else if (key == "Global rank stride") {
+      comm.rank_stride = integer();
+    } else {
+      json_.skip();
+    }
+  }
+
+  std::int64_t grid() {
+    if (json_.kind() != JsonPull::Kind::kArray) {
+      json_.skip();
+      return 0;
+    }
+    std::int64_t product = 1;
+    json_.begin_array();
+    while (json_.next_element())
+      product = std::clamp<std::int64_t>(product * std::clamp<std::int64_t>(integer(0), 0, 1 << 20), 0, 1 << 30);
+    return product;
+  }
+
+  void keep() {
+    if (!event_.has_start) {
+      if (event_.category == Category::kKernel) json_.fail("a kernel without ts");
+      return;
+    }
+    switch (event_.category) {
+      case Category::kKernel:
+        keep_activity(DeviceActivity::Kind::kKernel);
+        break;
+      case Category::kMemcpy:
+        keep_activity(DeviceActivity::Kind::kMemcpy);
+        break;
+      case Category::kMemset:
+        keep_activity(DeviceActivity::Kind::kMemset);
+        break;
+      case Category::kRuntime:
+        result_.calls.push_back({.start = event_.start,
+                                 .duration = event_.duration,
+                                 .correlation = event_.correlation,
+                                 .thread = event_.thread,
+                                 .kind = call_kind(event_.name)});
+        break;
+      case Category::kOperator:
+        if (event_.name == "record_param_comms" && event_.comm.is_named()) {
+          result_.host_comms.push_back(
+              {event_.start, event_.thread, event_.external, static_cast<std::uint32_t>(result_.comms.size())});
+          result_.comms.push_back(event_.comm);
+        }
+        break;
+      case Category::kAnnotation:
+        keep_annotation();
+        break;
+      case Category::kOverhead:
+        result_.overhead_ns += event_.duration;
+        if (event_.name == "Command Buffer Full") result_.queue_full.push_back({event_.start, event_.duration, 0});
+        break;
+      case Category::kSync:
+        result_.syncs.push_back({event_.correlation, event_.stream, event_.on_stream, event_.record_correlation});
+        break;
+      case Category::kUnknown:
+      case Category::kOther:
+        break;
+    }
+  }
+
+  void keep_activity(DeviceActivity::Kind kind) {
+    if (result_.activities.size() >= most_) json_.fail(fmt::format("more than {} activities, which is the limit", most_));
+    DeviceActivity activity{.start = event_.start,
+                            .duration = event_.duration,
+                            .bytes = event_.bytes,
+                            .stream = event_.stream >= 0 ? event_.stream : event_.thread,
+                            .correlation = event_.correlation,
+                            .external = event_.external,
+                            .name = name_of(event_.name),
+                            .comm = kNone,
+                            .blocks = static_cast<std::int32_t>(event_.blocks),
+                            .kind = kind};
+    if (event_.comm.is_named()) {
+      activity.comm = static_cast<std::uint32_t>(result_.comms.size());
+      result_.comms.push_back(event_.comm);
+    }
+    if (device_ < 0) device_ = event_.device >= 0 ? event_.device : event_.process;
+    result_.activities.push_back(activity);
+  }
+
+  std::uint32_t name_of(const std::string& name) {
+    const auto [at, is_new] = name_index_.try_emplace(name, static_cast<std::uint32_t>(result_.names.size()));
+    if (is_new) result_.names.push_back(name);
+    return at->second;
+  }
+
+  void keep_annotation() {
+    constexpr std::string_view kStep = "ProfilerStep#";
+    if (!event_.name.starts_with(kStep)) return;
+    std::int64_t number = 0;
+    if (!parse_integer(std::string_view{event_.name}.substr(kStep.size()), number)) return;
+    result_.steps.push_back({event_.start, event_.duration, number});
+  }
+
+  InputStream stream_;
+  JsonPull json_;
+  std::uint64_t most_;
+  RankEvents result_;
+  Event event_;
+  std::vector<std::pair<std::int64_t, std::string>> devices_;
+  std::int64_t device_ = -1;
+  std::unordered_map<std::string, std::uint32_t> name_index_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> parse_rank_list(std::string_view text) {
+  std::vector<std::int64_t> ranks;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    if (*at == '[' || *at == ']' || *at == ',' || *at == ' ') {
+      ++at;
+      continue;
+    }
+    std::int64_t rank = 0;
+    const auto [next, error] = std::from_chars(at, end, rank);
+    if (error != std::errc{} || rank < 0) return {};
+    ranks.push_back(rank);
+    at = next;
+  }
+  return ranks;
+}
+
+RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options) {
+  RankEvents events = Reader{file, options}.read();
+  std::ranges::stable_sort(events.calls, {}, &HostCall::start);
+  return events;
+}
+
+}  // namespace weft::work::kineto

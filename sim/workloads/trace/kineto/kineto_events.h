@@ -1,0 +1,115 @@
+// What one Kineto file says, as far as a replay needs it: device activities, the host's calls to the driver, what PyTorch says
+// of its collectives, annotations. Times in nanoseconds of the file's own clock. Nothing is concluded here.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/workloads/trace/trace_format.h"
+
+namespace weft::work::kineto {
+
+inline constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+
+// A call of a collective or message as `record_param_comms` or a kernel's arguments describe it (workload-models §5.2).
+struct CommCall {
+  std::string name = {};  // "allreduce", "_allgather_base", "send", ...
+  std::string group = {};
+  std::string group_description = {};
+  std::string ranks = {};  // as written; may be cut: "[0, 1, ..., 31]"
+  std::string in_split = {};
+  std::string dtype = {};
+  std::int64_t in_elements = -1;
+  std::int64_t out_elements = -1;
+  std::int64_t group_size = -1;
+  std::int64_t source = -1;       // global rank
+  std::int64_t destination = -1;  // global rank
+  std::int64_t sequence = -1;
+  std::int64_t rank_start = -1;
+  std::int64_t rank_stride = -1;
+
+  [[nodiscard]] bool is_named() const { return !name.empty(); }
+};
+
+struct DeviceActivity {
+  enum class Kind : std::uint8_t { kKernel, kMemcpy, kMemset };
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+  std::int64_t bytes = 0;
+  std::int64_t stream = 0;
+  std::int64_t correlation = -1;
+  std::int64_t external = -1;
+  std::uint32_t name = 0;      // into RankEvents::names
+  std::uint32_t comm = kNone;  // into RankEvents::comms: what the kernel's own arguments say
+  std::int32_t blocks = 0;     // of the grid
+  Kind kind = Kind::kKernel;
+};
+
+struct HostCall {
+  enum class Kind : std::uint8_t { kOther, kStreamWait, kEventRecord, kDeviceSync, kStreamSync, kEventSync };
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+  std::int64_t correlation = -1;
+  std::int64_t thread = 0;
+  Kind kind = Kind::kOther;
+  [[nodiscard]] std::int64_t end() const { return start + duration; }
+};
+
+// A record_param_comms operator on the host.
+struct HostComm {
+  std::int64_t start = 0;
+  std::int64_t thread = 0;
+  std::int64_t external = -1;
+  std::uint32_t comm = kNone;
+};
+
+// With sync events enabled in the profiler: which stream waits for which event.
+struct SyncEvent {
+  std::int64_t correlation = -1;         // of the waiting call
+  std::int64_t stream = -1;              // that waits
+  std::int64_t on_stream = -1;           // that is waited for
+  std::int64_t record_correlation = -1;  // of the call that recorded the event
+};
+
+struct Annotation {
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+  std::int64_t number = 0;  // of "ProfilerStep#7"
+  [[nodiscard]] std::int64_t end() const { return start + duration; }
+};
+
+struct ProcessGroup {
+  std::string name = {};
+  std::string description = {};
+  std::vector<std::int64_t> ranks = {};
+};
+
+struct RankEvents {
+  std::filesystem::path file;
+  std::int64_t rank = -1;
+  std::int64_t world = -1;
+  std::int64_t base_ns = 0;
+  std::vector<ProcessGroup> groups;
+  std::string gpu;  // of the device that its kernels ran on
+
+  std::vector<std::string> names;  // of device activities
+  std::vector<DeviceActivity> activities;
+  std::vector<HostCall> calls;
+  std::vector<CommCall> comms;
+  std::vector<HostComm> host_comms;
+  std::vector<SyncEvent> syncs;
+  std::vector<Annotation> steps;       // ProfilerStep#
+  std::int64_t overhead_ns = 0;        // the profiler's own, as it says
+  std::vector<Annotation> queue_full;  // the host held up by a full launch queue
+};
+
+// ConfigError, located: no Kineto trace, cut, a time that is none.
+[[nodiscard]] RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options);
+
+// "[0, 1, 2, 3]"; empty where it is cut ("...") or is no list of numbers.
+[[nodiscard]] std::vector<std::int64_t> parse_rank_list(std::string_view text);
+
+}  // namespace weft::work::kineto

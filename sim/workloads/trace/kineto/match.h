@@ -1,0 +1,36 @@
+// Brings the ranks of a trace together: process groups, which call of one rank is which of another's, and clocks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/workloads/trace/kineto/rank_items.h"
+
+namespace weft::work::kineto {
+
+struct RankTrace {
+  RankEvents events;
+  RankItems items;
+};
+
+struct TraceGroup {
+  std::string name;                 // "0: default_pg"
+  std::vector<std::int64_t> ranks;  // global
+  bool operator==(const TraceGroup&) const = default;
+};
+
+struct Matching {
+  std::vector<TraceGroup> groups;
+  std::vector<std::string> findings;
+};
+
+// Finds the group of every collective, and takes the k-th call of a group on each of its ranks (the same sequence number where
+// they have one), and the k-th message of a pair, for the same. What has no counterpart keeps its recorded time
+// (CommPart::matched) and is named. `ranks` by rank, those there are.
+[[nodiscard]] Matching match(std::vector<RankTrace>& ranks);
+
+// Nanoseconds to add to each rank's times so that collectives end together, and messages at both ends; 0 where the clocks
+// agree to 100 us.
+[[nodiscard]] std::vector<std::int64_t> clock_shifts(const std::vector<RankTrace>& ranks);
+
+}  // namespace weft::work::kineto

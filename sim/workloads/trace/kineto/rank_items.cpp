@@ -1,0 +1,314 @@
+#include "sim/workloads/trace/kineto/rank_items.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/workloads/trace/json_pull.h"
+
+namespace weft::work::kineto {
+namespace {
+
+// A launch that was lost is taken to have been this long before the kernel began.
+constexpr std::int64_t kLostLaunchNs = 5'000;
+// Smaller copies are bound by latency, and pageable ones by the host's memory: they keep their recorded time.
+constexpr std::int64_t kSimulatedCopyBytes = std::int64_t{1} << 20;
+
+std::string plain(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '_' || c == '-' || c == ' ') continue;
+    result += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  }
+  return result;
+}
+
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+int element_bytes(std::string_view dtype) {
+  const std::string name = plain(dtype);
+  if (name.starts_with("float8") || name == "byte" || name == "char" || name == "bool") return 1;
+  if (name == "half" || name == "bfloat16" || name == "short" || name == "uint16") return 2;
+  if (name == "long" || name == "double" || name == "uint64" || name == "complexfloat") return 8;
+  if (name == "complexdouble") return 16;
+  return 4;
+}
+
+// The largest over the mean; 1 where there are no splits or they are cut short ("...").
+double split_imbalance(std::string_view text) {
+  const std::vector<std::int64_t> parts = parse_rank_list(text);
+  if (parts.size() < 2) return 1;
+  double sum = 0;
+  std::int64_t most = 0;
+  for (const std::int64_t part : parts) {
+    sum += static_cast<double>(part);
+    most = std::max(most, part);
+  }
+  return sum > 0 ? static_cast<double>(most) * static_cast<double>(parts.size()) / sum : 1;
+}
+
+// Names as workload-models §5.2 lists them, by substring; false: no communication ("wait", "init", "barrier" of no bytes).
+bool part_of(const CommCall& call, CommPart& part) {
+  const std::string name = plain(call.name);
+  const int element = element_bytes(call.dtype);
+  const std::int64_t in = std::max<std::int64_t>(0, call.in_elements) * element;
+  const std::int64_t out = std::max<std::int64_t>(0, call.out_elements) * element;
+  part.element_size = static_cast<std::uint8_t>(element);
+  part.bytes = std::max(in, out);
+  using coll::Collective;
+  if (name.starts_with("send")) {
+    part.kind = OpKind::kSend;
+    part.peer = call.destination;
+    part.bytes = in > 0 ? in : out;
+  } else if (name.starts_with("recv")) {
+    part.kind = OpKind::kReceive;
+    part.peer = call.source;
+    part.bytes = out > 0 ? out : in;
+  } else if (name.find("allreduce") != std::string::npos || name.find("barrier") != std::string::npos) {
+    part.collective = Collective::kAllReduce;
+    part.bytes = std::max<std::int64_t>(part.bytes, element);
+  } else if (name.find("allgather") != std::string::npos) {
+    part.collective = Collective::kAllGather;
+  } else if (name.find("reducescatter") != std::string::npos) {
+    part.collective = Collective::kReduceScatter;
+  } else if (name.find("alltoall") != std::string::npos) {
+    part.collective = Collective::kAllToAll;
+  } else if (name.find("broadcast") != std::string::npos) {
+    part.collective = Collective::kBroadcast;
+  } else if (name.find("reduce") != std::string::npos) {
+    part.collective = Collective::kReduce;
+  } else if (name.find("gather") != std::string::npos) {
+    part.collective = Collective::kGather;
+  } else if (name.find("scatter") != std::string::npos) {
+    part.collective = Collective::kScatter;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Category comm_category(const CommPart& part, const CommCall& call) {
+  if (part.kind != OpKind::kCollective) return Category::kCommPipeline;
+  if (part.collective == coll::Collective::kAllToAll) return Category::kCommExpert;
+  // As frameworks describe their groups: "TENSOR_MODEL_PARALLEL_GROUP", "mesh_dp", ...
+  const std::string about = plain(call.group_description);
+  if (contains_any(about, {"tensor", "meshtp"}) || about == "tp") return Category::kCommTensor;
+  if (contains_any(about, {"data", "meshdp", "fsdp"}) || about == "dp") return Category::kCommData;
+  if (contains_any(about, {"expert"}) || about == "ep") return Category::kCommExpert;
+  if (contains_any(about, {"context"}) || about == "cp") return Category::kCommContext;
+  if (contains_any(about, {"pipeline"}) || about == "pp") return Category::kCommPipeline;
+  return Category::kCommOther;
+}
+
+class Builder {
+ public:
+  Builder(const RankEvents& events, std::int64_t from, std::int64_t to) : events_{events}, from_{from}, to_{to} {}
+
+  RankItems build() {
+    index_calls();
+    add_items();
+    order();
+    number_streams();
+    mark_static_splits();
+    name_communication();
+    add_host_waits();
+    return std::move(result_);
+  }
+
+ private:
+  void index_calls() {
+    call_of_.reserve(events_.calls.size());
+    for (std::size_t i = 0; i < events_.calls.size(); ++i) {
+      if (events_.calls[i].correlation >= 0) call_of_.try_emplace(events_.calls[i].correlation, i);
+    }
+  }
+
+  void add_items() {
+    for (std::size_t i = 0; i < events_.activities.size(); ++i) {
+      const DeviceActivity& activity = events_.activities[i];
+      Item item;
+      item.start = activity.start;
+      item.duration = activity.duration;
+      item.activity = static_cast<std::uint32_t>(i);
+      const auto call = call_of_.find(activity.correlation);
+      if (call != call_of_.end()) {
+        item.launch = std::min(events_.calls[call->second].start, activity.start);
+        item.call_end = events_.calls[call->second].end();
+        item.thread = events_.calls[call->second].thread;
+      } else {
+        item.launch = item.call_end = activity.start - kLostLaunchNs;
+      }
+      if (item.launch < from_ || item.launch >= to_) {
+        ++result_.cuts;
+        continue;
+      }
+      if (item.thread < 0) ++result_.lost_launches;
+      classify(activity, item);
+      result_.items.push_back(std::move(item));
+    }
+  }
+
+  void classify(const DeviceActivity& activity, Item& item) const {
+    const std::string& name = events_.names[activity.name];
+    if (activity.kind == DeviceActivity::Kind::kKernel) {
+      item.category = is_nccl_kernel(name) ? Category::kCommOther : kernel_category(name);
+      return;
+    }
+    const bool inwards = name.find("HtoD") != std::string::npos;
+    const bool crosses = inwards || name.find("DtoH") != std::string::npos;
+    if (activity.kind == DeviceActivity::Kind::kMemset || !crosses) return;
+    item.category = Category::kIo;
+    if (activity.bytes >= kSimulatedCopyBytes && name.find("Pageable") == std::string::npos) {
+      item.kind = OpKind::kCopy;
+      item.inwards = inwards;
+    }
+  }
+
+  // In order of launch; within a stream in order of start, whatever threads launched.
+  void order() {
+    std::vector<Item>& items = result_.items;
+    std::ranges::stable_sort(items, {}, &Item::start);
+    std::map<std::int64_t, std::int64_t> latest;
+    for (Item& item : items) {
+      std::int64_t& last = latest.try_emplace(stream_of(item), item.launch).first->second;
+      item.launch = last = std::max(last, item.launch);
+    }
+    std::ranges::stable_sort(items, {}, &Item::launch);
+  }
+
+  [[nodiscard]] std::int64_t stream_of(const Item& item) const { return events_.activities[item.activity].stream; }
+
+  void number_streams() {
+    std::map<std::int64_t, std::int64_t> compute;
+    for (const Item& item : result_.items) compute[stream_of(item)] += is_compute(item.category) ? item.duration : 0;
+    for (const auto& [stream, time] : compute) result_.streams.push_back(stream);
+    std::ranges::stable_sort(result_.streams, std::greater{}, [&](std::int64_t stream) { return compute[stream]; });
+    std::map<std::int64_t, std::uint32_t> number;
+    for (std::size_t i = 0; i < result_.streams.size(); ++i) number[result_.streams[i]] = static_cast<std::uint32_t>(i);
+    for (Item& item : result_.items) item.stream = number[stream_of(item)];
+  }
+
+  void mark_static_splits() {
+    std::vector<bool> after_memset(result_.streams.size(), false);
+    for (Item& item : result_.items) {
+      item.static_split = item.category == Category::kGemm && !after_memset[item.stream];
+      after_memset[item.stream] = events_.activities[item.activity].kind == DeviceActivity::Kind::kMemset;
+    }
+  }
+
+  // A kernel's own arguments, else those of its operator; else, of a grouped call, the operators on the launching thread
+  // since the kernel of communication before it.
+  void name_communication() {
+    std::unordered_map<std::int64_t, std::uint32_t> by_external;
+    for (const HostComm& host : events_.host_comms) {
+      if (host.external >= 0) by_external.try_emplace(host.external, host.comm);
+    }
+    std::map<std::int64_t, std::vector<const HostComm*>> by_thread;
+    for (const HostComm& host : events_.host_comms) by_thread[host.thread].push_back(&host);
+    for (auto& [thread, comms] : by_thread) std::ranges::stable_sort(comms, {}, &HostComm::start);
+    std::map<std::int64_t, std::size_t> used;
+    for (Item& item : result_.items) {
+      if (item.category != Category::kCommOther) continue;
+      const DeviceActivity& activity = events_.activities[item.activity];
+      std::vector<const HostComm*>& pending = by_thread[item.thread];
+      std::size_t& next = used[item.thread];
+      const std::size_t first = next;
+      while (next < pending.size() && pending[next]->start <= item.launch) ++next;
+      const auto external = by_external.find(activity.external);
+      if (activity.external >= 0 && external != by_external.end()) {
+        add_part(item, external->second, activity.comm);
+      } else if (activity.comm != kNone) {
+        add_part(item, activity.comm, kNone);
+      } else {
+        for (std::size_t i = first; i < next; ++i) add_part(item, pending[i]->comm, kNone);
+      }
+      if (item.parts.empty()) {
+        ++result_.unnamed_collectives;
+      } else {
+        item.category = comm_category(item.parts.front(), events_.comms[item.parts.front().comm]);
+      }
+    }
+  }
+
+  void add_part(Item& item, std::uint32_t comm, std::uint32_t fallback) {
+    CommPart part;
+    if (!part_of(events_.comms[comm], part)) {
+      if (fallback == kNone || !part_of(events_.comms[fallback], part)) return;
+      comm = fallback;
+    }
+    part.comm = comm;
+    const CommCall& call = events_.comms[comm];
+    if (part.collective == coll::Collective::kAllToAll && split_imbalance(call.in_split) > 1.05) ++result_.uneven_splits;
+    // Collectives of one kind and group in one kernel move their bytes together.
+    for (CommPart& known : item.parts) {
+      if (part.kind == OpKind::kCollective && known.kind == part.kind && known.collective == part.collective &&
+          events_.comms[known.comm].group == call.group) {
+        known.bytes += part.bytes;
+        return;
+      }
+    }
+    item.parts.push_back(part);
+  }
+
+  void add_host_waits() {
+    std::size_t next = 0;
+    std::vector<std::uint32_t> last(result_.streams.size(), kNone);
+    const std::vector<Item>& items = result_.items;
+    const auto advance = [&](std::int64_t to) {
+      for (; next < items.size() && items[next].launch < to; ++next) {
+        const Item& item = items[next];
+        last[item.stream] = static_cast<std::uint32_t>(next);
+        // A copy that the host had to wait for.
+        const bool is_copy = events_.activities[item.activity].kind == DeviceActivity::Kind::kMemcpy;
+        if (is_copy && item.thread >= 0 && item.call_end >= item.end()) {
+          result_.host_waits.push_back({item.launch, item.call_end, {static_cast<std::uint32_t>(next)}});
+        }
+      }
+    };
+    for (const HostCall& call : events_.calls) {
+      const bool all = call.kind == HostCall::Kind::kDeviceSync;
+      if (!all && call.kind != HostCall::Kind::kStreamSync && call.kind != HostCall::Kind::kEventSync) continue;
+      if (call.start < from_ || call.start >= to_) continue;
+      advance(call.start);
+      HostWait wait{call.start, call.end(), {}};
+      for (const std::uint32_t item : last) {
+        // Which stream is not said: what ended while the host waited.
+        if (item != kNone && (all || (items[item].end() > call.start && items[item].end() <= call.end())))
+          wait.waits.push_back(item);
+      }
+      if (!wait.waits.empty()) result_.host_waits.push_back(std::move(wait));
+    }
+    advance(to_);
+    std::ranges::stable_sort(result_.host_waits, {}, &HostWait::start);
+  }
+
+  const RankEvents& events_;
+  std::int64_t from_;
+  std::int64_t to_;
+  RankItems result_;
+  std::unordered_map<std::int64_t, std::size_t> call_of_;
+};
+
+}  // namespace
+
+bool is_nccl_kernel(std::string_view name) {
+  return name.starts_with("nccl") || name.find("ncclDevKernel") != std::string_view::npos ||
+         name.find("ncclKernel") != std::string_view::npos;
+}
+
+Category kernel_category(std::string_view name) {
+  std::string lower{name};
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  if (contains_any(lower, {"flash", "fmha"})) return Category::kAttention;
+  if (contains_any(lower, {"adam"})) return Category::kOptimizer;
+  if (contains_any(lower, {"gemm", "nvjet", "cutlass", "xmma"})) return Category::kGemm;
+  return Category::kOtherCompute;
+}
+
+RankItems items_of(const RankEvents& events, std::int64_t from, std::int64_t to) { return Builder{events, from, to}.build(); }
+
+}  // namespace weft::work::kineto

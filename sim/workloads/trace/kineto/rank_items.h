@@ -1,0 +1,70 @@
+// The device activities of one rank in the order its host launched them, each with what it is, what launched it and what it
+// waited for. Still of one rank by itself, in its own clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/call.h"
+#include "sim/workloads/program.h"
+#include "sim/workloads/trace/kineto/kineto_events.h"
+
+namespace weft::work::kineto {
+
+// A collective or an end of a message inside a kernel; a grouped kernel has several.
+struct CommPart {
+  OpKind kind = OpKind::kCollective;
+  coll::Collective collective = coll::Collective::kAllReduce;
+  std::int64_t bytes = 0;  // nccl-tests' size
+  std::uint8_t element_size = 1;
+  std::uint32_t comm = kNone;   // into RankEvents::comms
+  std::uint32_t group = kNone;  // collectives: into the trace's groups, set by match.h
+  std::int64_t peer = -1;       // messages: global rank
+  bool matched = true;          // else it keeps its recorded time
+};
+
+struct Item {
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
+  std::int64_t launch = 0;    // when the host began to launch it
+  std::int64_t call_end = 0;  // when that call returned
+  std::int64_t thread = -1;   // -1: its launch was lost
+  std::uint32_t activity = 0;
+  std::uint32_t stream = 0;  // into RankItems::streams
+  Category category = Category::kOtherCompute;
+  OpKind kind = OpKind::kKernel;          // or kCopy
+  bool inwards = false;                   // of copies
+  bool static_split = false;              // a GEMM with no counter of tiles set before it (contention.h)
+  std::vector<std::uint32_t> waits = {};  // items of other streams
+  std::vector<CommPart> parts = {};       // of communication kernels
+  std::int64_t gap = 0;                   // from when nothing held it up any more to its start
+  [[nodiscard]] std::int64_t end() const { return start + duration; }
+};
+
+// The host waits for the device.
+struct HostWait {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::vector<std::uint32_t> waits = {};  // items
+};
+
+struct RankItems {
+  std::vector<Item> items;
+  std::vector<std::int64_t> streams;  // that with most compute first
+  std::vector<HostWait> host_waits;   // by start
+  // For findings.
+  std::size_t lost_launches = 0;
+  std::size_t unnamed_collectives = 0;  // kernels of NCCL of which nothing is known
+  std::size_t uneven_splits = 0;
+  std::size_t cuts = 0;  // launches outside the chosen iteration
+};
+
+// Category of a kernel by its name (as training profiles are usually split): attention, optimizer, gemm, else other.
+[[nodiscard]] Category kernel_category(std::string_view name);
+[[nodiscard]] bool is_nccl_kernel(std::string_view name);
+
+// Those launched in [from, to) of the file's clock.
+[[nodiscard]] RankItems items_of(const RankEvents& events, std::int64_t from, std::int64_t to);
+
+}  // namespace weft::work::kineto

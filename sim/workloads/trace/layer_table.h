@@ -1,0 +1,50 @@
+// Workloads of ASTRA-sim 1 and of SimAI (AICB): a table of layers with times and communication of their forward, input-gradient
+// and weight-gradient passes (workload-models §5.4, §5.5), and the step that it stands for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/workloads/trace/line_reader.h"
+#include "sim/workloads/trace/trace_format.h"
+
+namespace weft::work {
+
+enum class LayerGroup : std::uint8_t { kNone, kTensor, kData, kExpert, kExpertData };
+inline constexpr std::size_t kLayerGroups = 5;
+
+struct LayerPass {
+  Duration compute = {};
+  bool communicates = false;
+  coll::Collective collective = coll::Collective::kAllReduce;
+  LayerGroup group = LayerGroup::kNone;
+  Bytes bytes = {};
+};
+
+struct Layer {
+  std::string name = {};
+  LayerPass forward = {};
+  LayerPass input_gradient = {};
+  LayerPass weight_gradient = {};
+  Duration update = {};
+};
+
+// Ranks count through tensor groups first, then through data-parallel ones, then through stages.
+struct LayerPlan {
+  std::int64_t ranks = 0;
+  std::int64_t tensor = 1;
+  std::int64_t expert = 1;
+  std::int64_t pipeline = 1;
+};
+
+// The rows from the line after the reader's on, `count` of them. Errors are left with the reader.
+[[nodiscard]] std::vector<Layer> read_layers(LineReader& lines, std::int64_t count, std::uint64_t most);
+
+// Forward through the rows, each waiting for its communication; backward through them in reverse, the next input gradient
+// waiting for that of this one; weight gradients' communication beside the rest; updates behind that.
+[[nodiscard]] Program layer_program(const std::vector<Layer>& layers, const LayerPlan& plan);
+
+}  // namespace weft::work

@@ -1,0 +1,39 @@
+// What a trace, or a workload file of another tool, becomes: a Program, the times recorded for its operations, and what the
+// files could not say. Readers are TraceFormats (trace_format.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "sim/core/units.h"
+#include "sim/workloads/program.h"
+
+namespace weft::work {
+
+// When an operation ran, from the first recorded moment of all ranks after their clocks were aligned.
+struct RecordedTime {
+  Duration start = {};
+  Duration duration = {};
+  std::int16_t blocks = 0;  // thread blocks that a communication kernel held; 0: not said
+  bool operator==(const RecordedTime&) const = default;
+};
+
+struct Trace {
+  std::string_view format = {};  // the reader's name
+  Program program = {};          // `devices` are empty: the caller places the ranks
+  // By RankProgram, by operation; empty where the format records no times.
+  std::vector<std::vector<RecordedTime>> recorded = {};
+  // From the first operation to the last one's end, or one iteration where the trace marks iterations.
+  std::optional<Duration> recorded_step = {};
+  int recorded_iterations = 1;    // held by the trace; the program is one of them
+  std::string recorded_gpu = {};  // as the trace names it: "NVIDIA H200"; empty: not said
+  // What the files lack or contradict (missing ranks, unmatched collectives by rank, group and sequence number, clock shifts,
+  // lost events) and what was assumed in its place. Printed as warnings.
+  std::vector<Diagnostic> findings = {};
+};
+
+}  // namespace weft::work

@@ -1,0 +1,204 @@
+// Chakra execution traces (workload-models §5.1). The order of streams and of the host is written as data dependencies, so that
+// others run what Weft runs; what only Weft knows stands in attributes of its own (chakra/exact.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/workloads/trace/chakra/chakra_file.h"
+#include "sim/workloads/trace/chakra/exact.h"
+#include "sim/workloads/trace/chakra/wire.h"
+#include "sim/workloads/trace/writers/writers.h"
+
+namespace weft::work {
+namespace {
+
+using chakra::NodeType;
+
+// AttributeProto's fields of values (workload-models §5.1).
+constexpr std::uint32_t kInt32 = 7;
+constexpr std::uint32_t kInt64 = 9;
+constexpr std::uint32_t kInt64List = 10;
+constexpr std::uint32_t kUint64 = 13;
+constexpr std::uint32_t kBool = 27;
+constexpr std::uint32_t kString = 29;
+constexpr std::uint32_t kStringList = 30;
+
+// As field `field` of a message: 10 in a Node, 2 in GlobalMetadata.
+void add_number(WireWriter& to, std::uint32_t field, std::string_view name, std::uint32_t kind, std::int64_t value) {
+  WireWriter attribute;
+  attribute.bytes(1, name);
+  attribute.integer(kind, value);
+  to.bytes(field, attribute.text());
+}
+
+void add_text(WireWriter& to, std::uint32_t field, std::string_view name, std::string_view value) {
+  WireWriter attribute;
+  attribute.bytes(1, name);
+  attribute.bytes(kString, value);
+  to.bytes(field, attribute.text());
+}
+
+void add_list(WireWriter& to, std::uint32_t field, std::string_view name, const std::vector<std::int64_t>& values) {
+  std::vector<std::uint64_t> words;
+  for (const std::int64_t value : values) words.push_back(static_cast<std::uint64_t>(value));
+  WireWriter list;
+  list.packed(1, words);
+  WireWriter attribute;
+  attribute.bytes(1, name);
+  attribute.bytes(kInt64List, list.text());
+  to.bytes(field, attribute.text());
+}
+
+std::optional<std::int64_t> comm_type(coll::Collective collective) {
+  using coll::Collective;
+  constexpr std::array kTypes = {Collective::kAllReduce, Collective::kReduce,       Collective::kAllGather,
+                                 Collective::kGather,    Collective::kScatter,      Collective::kBroadcast,
+                                 Collective::kAllToAll,  Collective::kReduceScatter};
+  const auto found = std::ranges::find(kTypes, collective);
+  if (found == kTypes.end()) return std::nullopt;
+  return found - kTypes.begin();
+}
+
+NodeType type_of(const Operation& op) {
+  switch (op.kind) {
+    case OpKind::kCollective:
+      return comm_type(op.collective) ? NodeType::kCollective : NodeType::kComp;
+    case OpKind::kSend:
+      return NodeType::kSend;
+    case OpKind::kReceive:
+      return NodeType::kReceive;
+    case OpKind::kCopy:
+    case OpKind::kStorage:
+      return (op.slot & kInwards) != 0 ? NodeType::kMemLoad : NodeType::kMemStore;
+    default:
+      return NodeType::kComp;
+  }
+}
+
+class RankWriter {
+ public:
+  RankWriter(const Program& program, Rank rank)
+      : own_{program.program_of(rank)}, table_{program.ranks[static_cast<std::size_t>(rank)]}, rank_{rank} {}
+
+  void write(std::ostream& out) {
+    put(out, metadata());
+    std::vector<OpIndex> last(own_.streams.size() + 1, kNoOp);
+    OpIndex host = kNoOp;
+    auto change = own_.memory.begin();
+    for (OpIndex i = 0; i < own_.operations.size(); ++i) {
+      const Operation& op = own_.operations[i];
+      const bool is_host = op.kind == OpKind::kHostDelay || op.kind == OpKind::kHostSync;
+      std::vector<std::uint64_t> before;
+      for (const OpIndex wait : own_.waits_of(op)) before.push_back(wait);
+      if (host != kNoOp) before.push_back(host);
+      if (!is_host && last[op.stream] != kNoOp) before.push_back(last[op.stream]);
+      std::ranges::sort(before);
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      std::vector<std::int64_t> memory;
+      for (; change != own_.memory.end() && change->op == i; ++change) memory.push_back(change->bytes);
+      put(out, node(i, before, memory));
+      (is_host ? host : last[op.stream]) = i;
+    }
+  }
+
+ private:
+  static void put(std::ostream& out, const std::string& message) {
+    std::string length;
+    WireWriter::append_varint(length, message.size());
+    out << length << message;
+  }
+
+  [[nodiscard]] std::string metadata() const {
+    WireWriter metadata;
+    metadata.bytes(1, "0.0.4");
+    WireWriter names;
+    const std::vector<std::string> none = {"compute"};
+    for (const std::string& name : own_.streams.empty() ? none : own_.streams) names.bytes(1, name);
+    WireWriter streams;
+    streams.bytes(1, "weft_streams");
+    streams.bytes(kStringList, names.text());
+    metadata.bytes(2, streams.text());
+    add_list(metadata, 2, "weft_resident", {own_.resident.parameters, own_.resident.gradients, own_.resident.optimizer});
+    return metadata.text();
+  }
+
+  [[nodiscard]] std::string node(OpIndex index, const std::vector<std::uint64_t>& before,
+                                 const std::vector<std::int64_t>& memory) const {
+    constexpr std::uint32_t kAttribute = 10;
+    const Operation& op = own_.operations[index];
+    const NodeType type = type_of(op);
+    const bool is_host = op.kind == OpKind::kHostDelay || op.kind == OpKind::kHostSync;
+    WireWriter node;
+    node.varint(1, index);
+    node.bytes(2, own_.names[op.name]);
+    node.varint(3, static_cast<std::uint64_t>(type));
+    node.packed(5, before);
+    node.varint(7, static_cast<std::uint64_t>((op.duration.ps() + 999'999) / 1'000'000));
+    add_number(node, kAttribute, "is_cpu_op", kBool, is_host || op.kind == OpKind::kMarker ? 1 : 0);
+    if (!is_host) add_number(node, kAttribute, "stream", kInt64, op.stream);
+    if (type == NodeType::kCollective) add_number(node, kAttribute, "comm_type", kInt64, *comm_type(op.collective));
+    if (op.kind == OpKind::kCollective) add_text(node, kAttribute, "pg_name", fmt::format("{}", table_.groups.at(op.slot)));
+    if (type == NodeType::kCollective || type == NodeType::kSend || type == NodeType::kReceive) {
+      add_number(node, kAttribute, "comm_size", kInt64, op.bytes.count());
+    }
+    if (type == NodeType::kSend || type == NodeType::kReceive) {
+      const Rank peer = table_.peers.at(op.slot);
+      add_number(node, kAttribute, "comm_src", kInt32, type == NodeType::kSend ? rank_ : peer);
+      add_number(node, kAttribute, "comm_dst", kInt32, type == NodeType::kSend ? peer : rank_);
+      add_number(node, kAttribute, "comm_tag", kInt32, op.tag);
+    }
+    if (type == NodeType::kMemLoad || type == NodeType::kMemStore) {
+      add_number(node, kAttribute, "tensor_size", kUint64, op.bytes.count());
+    }
+    add_list(node, kAttribute, "weft", chakra::numbers_of(op));
+    std::vector<std::int64_t> waits;
+    for (const OpIndex wait : own_.waits_of(op)) waits.push_back(wait);
+    if (!waits.empty()) add_list(node, kAttribute, "weft_waits", waits);
+    if (!memory.empty()) add_list(node, kAttribute, "weft_memory", memory);
+    return node.text();
+  }
+
+  const RankProgram& own_;
+  const ProgramRank& table_;
+  Rank rank_;
+};
+
+std::ofstream open(const std::filesystem::path& file) {
+  std::ofstream out{file, std::ios::binary};
+  if (!out) throw ConfigError(fmt::format("cannot write '{}'", file.string()));
+  return out;
+}
+
+void close(std::ofstream& out, const std::filesystem::path& file) {
+  out.close();
+  if (!out) throw ConfigError(fmt::format("writing '{}' failed: is the disk full?", file.string()));
+}
+
+}  // namespace
+
+void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw ConfigError(fmt::format("cannot make the folder '{}': {}", folder.string(), error.message()));
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    const std::filesystem::path file = folder / fmt::format("{}.{}.et", name, r);
+    std::ofstream out = open(file);
+    RankWriter{program, static_cast<Rank>(r)}.write(out);
+    close(out, file);
+  }
+  const std::filesystem::path file = folder / "comm_groups.json";
+  std::ofstream out = open(file);
+  out << "{";
+  for (std::size_t g = 0; g < program.groups.size(); ++g) {
+    out << fmt::format("{}\"{}\": [{}]", g > 0 ? ",\n " : "", g, fmt::join(program.groups[g].ranks, ", "));
+  }
+  out << "}\n";
+  close(out, file);
+}
+
+}  // namespace weft::work

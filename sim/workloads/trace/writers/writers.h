@@ -1,0 +1,31 @@
+// Programs written for other simulators: Chakra execution traces (ASTRA-sim) and GOAL schedules (LogGOPSim, ATLAHS). What is
+// written reads back as a Program that runs the same (formats/chakra.cpp, formats/goal.cpp).
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "sim/workloads/program.h"
+
+namespace weft::work {
+
+// One file per rank, FOLDER/NAME.RANK.et, and FOLDER/comm_groups.json. Folded ranks are written out, each by itself.
+// ConfigError: the folder cannot be made or written.
+void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name);
+
+struct LoweredProgram {
+  Program program = {};
+  std::vector<Diagnostic> findings = {};
+};
+
+// Collectives become the messages of their textbook algorithm (rings of one channel; pairwise all-to-all), kernels whole
+// nanoseconds, the host's delays a stream; launches, copies and storage take no time.
+[[nodiscard]] LoweredProgram lower_to_messages(const Program& program);
+
+// A lowered program: kernels, messages and markers only.
+void write_goal(const Program& lowered, std::ostream& out);
+
+}  // namespace weft::work
