@@ -60,7 +60,7 @@ std::string to_svg(const XyChart& chart) {
 
   PlotArea area{.top = top, .height = static_cast<double>(chart.height) - top - detail::kXBand};
   const AxisScale y{chart.y, ys, area.height, 34};
-  area.left = 26 + widest_label(y);
+  area.left = 34 + widest_label(y);
   area.width = chart.width - area.left - 14;
   const AxisScale x{chart.x, xs, area.width, pixels_per_label(chart.x.text)};
   canvas.x_ticks(area, x, chart.x.title);
