@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "sim/planning/calibrate_kernels.h"
 #include "sim/planning/explain.h"
 #include "sim/planning/json_writer.h"
+#include "sim/planning/kernel_points.h"
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/validation_output.h"
 
@@ -36,6 +38,7 @@ struct CalibrateOptions {
   MeasuredLogs logs;
   std::string keys;
   std::string sizes;
+  std::string train;
   double prior = 0;
   std::string output;
   std::string validate_from;
@@ -108,15 +111,25 @@ void check_output(const std::string& output) {
 
 std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
 
+std::string spread_text(const plan::FittedParameter& parameter) {
+  if (!parameter.determined || !std::isfinite(parameter.relative_sd)) return "not known";
+  return parameter.relative_sd > 9.99 ? std::string{"> 999 %"} : fmt::format("{:.1f} %", 100 * parameter.relative_sd);
+}
+
 void print_result(const Report& report, const plan::CalibrationResult& result) {
   Table parameters;
   parameters.add_column("parameter", Table::Align::kLeft);
   parameters.add_column("before");
   parameters.add_column("after");
+  parameters.add_column("std error");
   for (const plan::FittedParameter& parameter : result.parameters) {
-    parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after)});
+    parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after), spread_text(parameter)});
   }
   report.print(parameters.text());
+  if (!result.open_combinations.empty()) {
+    report.print("# the training rows tell these apart badly (a parameter's own std error is with all others free):\n");
+    for (const std::string& text : result.open_combinations) report.print(fmt::format("#   {}\n", text));
+  }
   report.print(fmt::format("#\n# training: {} rows, median error {} (before {}), max {} (before {}); {} evaluations\n",
                            result.training.size(), percent(result.training_after.median),
                            percent(result.training_before.median), percent(result.training_after.max),
@@ -140,8 +153,17 @@ void write_result(std::ostream& out, const plan::ResultHeader& header, const pla
   for (const plan::FittedParameter& parameter : result.parameters) {
     json.begin_object().field("key", parameter.key).field("before", to_string(parameter.before));
     json.field("after", to_string(parameter.after)).field("determined", parameter.determined);
-    json.field("at_min", parameter.at_min).field("at_max", parameter.at_max).end_object();
+    json.field("at_min", parameter.at_min).field("at_max", parameter.at_max);
+    json.field("relative_sd", parameter.relative_sd).end_object();
   }
+  json.end_array().key("correlations").begin_array();
+  for (const std::vector<double>& row : result.correlations) {
+    json.begin_array();
+    for (const double value : row) json.value(value);
+    json.end_array();
+  }
+  json.end_array().key("open_combinations").begin_array();
+  for (const std::string& text : result.open_combinations) json.value(text);
   json.end_array().key("training").begin_object();
   errors(json, result.training_after);
   json.end_object().key("held_out").begin_array();
@@ -193,9 +215,10 @@ void print_kernel_fits(const Report& report, const plan::KernelCalibration& resu
   parameters.add_column("parameter", Table::Align::kLeft);
   parameters.add_column("before");
   parameters.add_column("after");
+  parameters.add_column("std error");
   for (const plan::KernelFit& fit : result.fits) {
     for (const plan::FittedParameter& parameter : fit.parameters)
-      parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after)});
+      parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after), spread_text(parameter)});
   }
   report.print(parameters.text() + "#\n");
   Table points;
@@ -216,20 +239,18 @@ void print_kernel_fits(const Report& report, const plan::KernelCalibration& resu
   }
 }
 
-int run_calibrate_kernels(const CalibrateOptions& options) {
+int fit_kernels(const CalibrateOptions& options, const Profile& start, const std::vector<plan::KernelLog>& logs,
+                const std::string& id_suffix) {
   for (const auto& [name, value] : {std::pair{"--fit", &options.keys}, std::pair{"--sizes", &options.sizes},
                                     std::pair{"--validate-from", &options.validate_from}, std::pair{"--id", &options.id}}) {
-    if (!value->empty()) throw ConfigError(fmt::format("{}: not for logs of kernels, which are fitted class by class", name));
+    if (!value->empty()) throw ConfigError(fmt::format("{}: not for kernels, which are fitted class by class", name));
   }
-  const plan::Overrides overrides = to_overrides(options.common);
   if (!options.date.empty()) check_date(options.date);
   const Outputs outputs = outputs_of(options.common, "calibrate");
-  if (!outputs.json.empty()) throw ConfigError("--json: not for logs of kernels");
+  if (!outputs.json.empty()) throw ConfigError("--json: not for kernels");
   check_output(options.output);
-  std::vector<plan::KernelLog> logs;
-  for (const std::string& file : options.logs.files) logs.push_back(plan::read_kernel_log(file));
-  const Profile start = start_of(options, overrides);
-  plan::KernelCalibration result = plan::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date);
+  plan::KernelCalibration result =
+      plan::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date, id_suffix);
   std::string name = options.name.empty() ? start.name() : options.name;
   result.profile =
       result.profile.with_name(std::move(name), options.description.empty() ? start.description() : options.description);
@@ -246,6 +267,25 @@ int run_calibrate_kernels(const CalibrateOptions& options) {
   return kOk;
 }
 
+int run_calibrate_kernels(const CalibrateOptions& options) {
+  std::vector<plan::KernelLog> logs;
+  for (const std::string& file : options.logs.files) logs.push_back(plan::read_kernel_log(file));
+  return fit_kernels(options, start_of(options, to_overrides(options.common)), logs, {});
+}
+
+// Kernels of measurement files: of the record set that --train names, or all.
+int run_calibrate_points(const CalibrateOptions& options, const plan::MeasurementSet& set) {
+  const Profile start = start_of(options, to_overrides(options.common));
+  std::vector<plan::KernelLog> logs;
+  for (const plan::PointLog& log : set.points) {
+    plan::KernelLog kernels = plan::kernel_log_of(log, start, options.train);
+    if (!kernels.kernels.empty()) logs.push_back(std::move(kernels));
+  }
+  if (logs.empty())
+    throw ConfigError("no kernels to fit to; to fit to collectives, name the parameters with --fit ('weft list parameters')");
+  return fit_kernels(options, start, logs, "_points");
+}
+
 int run_calibrate(const CalibrateOptions& options) {
   if (is_of_kernels(options.logs.files)) return run_calibrate_kernels(options);
   if (options.logs.cluster.empty()) throw ConfigError("--cluster: expected the cluster that the logs were taken on");
@@ -255,6 +295,7 @@ int run_calibrate(const CalibrateOptions& options) {
   plan::CalibrationOptions fit{
       .keys = split_list(options.keys),
       .sizes = {},
+      .train = split_list(options.train),
       .prior = options.prior,
       .validate_from = options.validate_from.empty() ? Bytes{} : size_of("--validate-from", options.validate_from),
       .name = options.name,
@@ -268,6 +309,7 @@ int run_calibrate(const CalibrateOptions& options) {
   if (options.output == "-" && outputs.json == "-") throw ConfigError("-o and --json cannot both go to standard output");
 
   const plan::MeasurementSet set = read_logs(options.logs, options.common);
+  if (fit.keys.empty() && !set.points.empty()) return run_calibrate_points(options, set);
   for (const std::string& sizes : split_list(options.sizes)) take_sizes(sizes, set, fit.sizes);
   const bool starts_from_defaults = !overrides.profile && names_output(options.logs.cluster, options.output);
   if (starts_from_defaults) overrides.sets.emplace_back("profile", "{kind: profile, name: defaults}");
@@ -315,7 +357,7 @@ int run_calibrate(const CalibrateOptions& options) {
 
 void add_calibrate(CLI::App& app, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("calibrate", "Fits parameters of a profile to measured logs of collectives, or of kernels (.jsonl)");
+      app.add_subcommand("calibrate", "Fits parameters of a profile to measured collectives (--fit KEYS) or kernels");
   const auto options = std::make_shared<CalibrateOptions>();
   add_measured_logs(*command, options->logs);
   command->get_option("--cluster")->required(false);  // kernels need none
@@ -324,6 +366,8 @@ void add_calibrate(CLI::App& app, int& exit_code) {
   };
   text("--fit", options->keys, "Parameters to fit, by key ('weft list parameters')", "KEY,...");
   text("--sizes", options->sizes, "Sizes of the rows to fit to (8-1G: all between); the others are held out", "SIZE,...");
+  text("--train", options->train, "Logs to fit to, by file name ('*_quick*') or record set (quick); the others are held out",
+       "GLOB,...");
   command
       ->add_option("--prior", options->prior,
                    "Hold each parameter near its value so far: a factor of e^WIDTH weighs as a row 3 % off; 0: free")

@@ -24,6 +24,8 @@
 #include "sim/planning/calibrate_kernels.h"
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/predict.h"
+#include "sim/planning/predict_points.h"
+#include "sim/planning/report/validation_page.h"
 #include "sim/planning/validation_output.h"
 #include "sim/planning/validation_report.h"
 
@@ -61,8 +63,9 @@ void make_report_folder(const std::string& folder) {
 void write_report(const std::string& folder, const plan::ValidationOutput& output) {
   const std::filesystem::path path{folder};
   write_file((path / "points.csv").string(), [&](std::ostream& out) { plan::write_points_csv(out, output.report); });
-  write_file((path / "summary.json").string(), [&](std::ostream& out) { plan::write_validation_result(out, output, false); });
-  write_file((path / "report.html").string(), [&](std::ostream& out) { plan::write_validation_page(out, output); });
+  write_file((path / "report.json").string(), [&](std::ostream& out) { plan::write_validation_result(out, output); });
+  write_file((path / "report.md").string(), [&](std::ostream& out) { plan::write_validation_markdown(out, output); });
+  write_file((path / "index.html").string(), [&](std::ostream& out) { plan::write_validation_page(out, output); });
 }
 
 std::string profile_lines(const net::Cluster& cluster) {
@@ -83,22 +86,29 @@ struct Totals {
   std::vector<std::string> notes;
 };
 
-plan::ValidationReport predict_all(const net::Cluster& cluster, const std::vector<plan::Measurement>& measurements,
-                                   plan::PredictOptions options, Totals& totals) {
-  for (const plan::Measurement& measurement : measurements) options.rows_total += measurement.log.rows.size();
+void take(plan::Predictions predictions, const std::string& file, plan::ValidationReport& report, Totals& totals) {
+  totals.digest.add(predictions.digest);
+  totals.events += predictions.events;
+  totals.transfers += predictions.transfers;
+  for (const std::string& note : predictions.notes) {
+    const std::string text = fmt::format("{}: {}", file, note);
+    if (std::ranges::find(totals.notes, text) == totals.notes.end()) totals.notes.push_back(text);
+  }
+  report.points.insert(report.points.end(), predictions.points.begin(), predictions.points.end());
+  totals.interrupted = predictions.interrupted;
+}
+
+plan::ValidationReport predict_all(const net::Cluster& cluster, const plan::MeasurementSet& set, plan::PredictOptions options,
+                                   Totals& totals) {
+  for (const plan::Measurement& measurement : set.measurements) options.rows_total += measurement.log.rows.size();
   plan::ValidationReport report;
-  for (const plan::Measurement& measurement : measurements) {
-    plan::Predictions predictions = plan::predict(cluster, measurement, options);
+  for (const plan::Measurement& measurement : set.measurements) {
+    take(plan::predict(cluster, measurement, options), measurement.file, report, totals);
     options.rows_before += measurement.log.rows.size();
-    totals.digest.add(predictions.digest);
-    totals.events += predictions.events;
-    totals.transfers += predictions.transfers;
-    for (const std::string& note : predictions.notes) {
-      const std::string text = fmt::format("{}: {}", measurement.file, note);
-      if (std::ranges::find(totals.notes, text) == totals.notes.end()) totals.notes.push_back(text);
-    }
-    report.points.insert(report.points.end(), predictions.points.begin(), predictions.points.end());
-    totals.interrupted = predictions.interrupted;
+    if (totals.interrupted) return report;
+  }
+  for (const plan::PointLog& log : set.points) {
+    take(plan::predict_points(cluster, log, options), log.file, report, totals);
     if (totals.interrupted) break;
   }
   return report;
@@ -134,7 +144,7 @@ int run_validate(const ValidateOptions& options) {
   plan::PredictOptions watched = predict;
   watched.observer = &progress;
   const auto wall_begin = std::chrono::steady_clock::now();
-  plan::ValidationReport report = predict_all(cluster, set.measurements, watched, totals);
+  plan::ValidationReport report = predict_all(cluster, set, watched, totals);
   for (const plan::KernelLog& log : kernels) {
     const std::vector<plan::ValidationPoint> points = plan::predict_kernels(cluster.profile, log);
     report.points.insert(report.points.end(), points.begin(), points.end());
@@ -175,13 +185,13 @@ int run_validate(const ValidateOptions& options) {
 
 void add_validate(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "validate", "Predicts every point of measured logs, of collectives or of kernels (.jsonl), and shows the error");
+      "validate", "Predicts every point of measured files (collectives, kernels, copies, overlap), and shows the error");
   const auto options = std::make_shared<ValidateOptions>();
   add_measured_logs(*command, options->logs);
   const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
     return command->add_option(name, value, help)->type_name(form);
   };
-  text("--report", options->report, "Folder to write points.csv, summary.json and report.html to", "DIR");
+  text("--report", options->report, "Folder to write a page (index.html), report.md, report.json and points.csv to", "DIR");
   text("--max-median", options->max_median, "Exit with 1 if the median error is above this: 5%", "SHARE");
   text("--max-p95", options->max_p95, "Exit with 1 if the 95th percentile is above this", "SHARE");
   text("--max-error", options->max_error, "Exit with 1 if any error is above this", "SHARE");

@@ -5,7 +5,9 @@
 namespace weft::apps {
 
 void add_measured_logs(CLI::App& command, MeasuredLogs& logs) {
-  command.add_option("MEASUREMENTS", logs.files, "Logs of nccl-tests, or a measurements.yaml that lists them")
+  command
+      .add_option("MEASUREMENTS", logs.files,
+                  "What weft measure, nccl-tests, nvbandwidth or perftest wrote, or a measurements.yaml that lists such files")
       ->required()
       ->type_name("FILE");
   command.add_option("--cluster,-c", logs.cluster, "Cluster file")->required()->type_name("FILE");

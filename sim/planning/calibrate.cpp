@@ -1,10 +1,12 @@
 #include "sim/planning/calibrate.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -32,22 +34,39 @@ struct Split {
 
 bool counts(const NcclTestsRow& row) { return row.out_of_place && row.bytes > Bytes{} && row.out_of_place->time_us > 0; }
 
-Split split(const Measurement& measurement, const std::vector<Bytes>& sizes) {
+// By the name of its file, or by the record set that the file says it belongs to.
+bool trains(const Measurement& measurement, const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return true;
+  const std::string name = file_name(measurement.file);
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    return pattern == measurement.record_set || fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  });
+}
+
+Split split(const Measurement& measurement, const std::vector<Bytes>& sizes, const std::vector<std::string>& patterns) {
   Split parts{digest_of(measurement.log), measurement, measurement};
   parts.training.log.rows.clear();
   parts.held_out.log.rows.clear();
   if (measurement.log.has_debug_output || measurement.log.is_cpu_time) return parts;
+  const bool is_training_log = trains(measurement, patterns);
   for (NcclTestsRow row : measurement.log.rows) {
     if (!counts(row)) continue;
     row.in_place.reset();
-    const bool trains = std::ranges::find(sizes, row.bytes) != sizes.end();
-    (trains ? parts.training : parts.held_out).log.rows.push_back(std::move(row));
+    const bool is_training = is_training_log && (sizes.empty() || std::ranges::find(sizes, row.bytes) != sizes.end());
+    (is_training ? parts.training : parts.held_out).log.rows.push_back(std::move(row));
   }
   return parts;
 }
 
-void check_sizes(const std::vector<Split>& logs, const std::vector<Bytes>& sizes) {
-  if (sizes.empty()) throw ConfigError("--sizes: expected the sizes to fit to, such as 64M,512M,4G");
+void check_training(const std::vector<Split>& logs, const CalibrationOptions& options) {
+  const std::vector<Bytes>& sizes = options.sizes;
+  if (sizes.empty() && options.train.empty())
+    throw ConfigError("--sizes or --train: expected what to fit to, such as --sizes 64M,512M,4G or --train quick");
+  const bool any = std::ranges::any_of(logs, [](const Split& log) { return !log.training.log.rows.empty(); });
+  if (!any && !options.train.empty()) {
+    throw ConfigError(fmt::format("--train: no training rows: no log matches {}{}", fmt::join(options.train, ", "),
+                                  sizes.empty() ? "" : " and has rows of the sizes of --sizes"));
+  }
   std::set<Bytes> trained;
   std::set<Bytes> held_out;
   bool set_aside = false;
@@ -78,8 +97,8 @@ class Fitter {
  public:
   Fitter(const net::Cluster& cluster, const std::vector<Measurement>& measurements, const CalibrationOptions& options)
       : cluster_{cluster}, options_{options} {
-    for (const Measurement& measurement : measurements) logs_.push_back(split(measurement, options.sizes));
-    check_sizes(logs_, options.sizes);
+    for (const Measurement& measurement : measurements) logs_.push_back(split(measurement, options.sizes, options.train));
+    check_training(logs_, options);
     read_keys();
   }
 
@@ -97,6 +116,7 @@ class Fitter {
   [[nodiscard]] std::string machine() const;
   void check_id(const std::string& id) const;
   void add_warnings(CalibrationResult& result, const RobustFit& fit) const;
+  [[nodiscard]] std::string text_of(const WeakDirection& direction) const;
   bool add_held_out(const net::Cluster& fitted, CalibrationResult& result);
   void take_notes(const std::vector<std::string>& notes);
 
@@ -206,6 +226,7 @@ std::vector<FittedParameter> Fitter::parameters_of(const RobustFit& fit) const {
     const ParamValue& before = cluster_.profile.value(key);
     FittedParameter parameter{.key = key, .before = before, .after = before};
     parameter.determined = fit.unknowns[j].determined;
+    parameter.relative_sd = fit.known.relative_sd[j];
     if (parameter.determined) {
       parameter.at_min = fit.unknowns[j].at_min;
       parameter.at_max = fit.unknowns[j].at_max;
@@ -273,6 +294,17 @@ Calibration Fitter::calibration_of(double fit_error) const {
   return calibration;
 }
 
+// The parameters that make up nearly all of it.
+std::string Fitter::text_of(const WeakDirection& direction) const {
+  std::string text;
+  for (std::size_t j = 0; j < direction.weights.size(); ++j) {
+    if (std::abs(direction.weights[j]) < 0.2) continue;
+    text += fmt::format("{}{:+.1f} log {}", text.empty() ? "" : " ", direction.weights[j], options_.keys[j]);
+  }
+  return std::isfinite(direction.relative_sd) ? fmt::format("{}: known to {:.0f} %", text, 100 * direction.relative_sd)
+                                              : text + ": the training rows do not say";
+}
+
 void Fitter::add_warnings(CalibrationResult& result, const RobustFit& fit) const {
   for (const FittedParameter& parameter : result.parameters) {
     if (!parameter.determined) {
@@ -289,6 +321,8 @@ void Fitter::add_warnings(CalibrationResult& result, const RobustFit& fit) const
     result.warnings.push_back(fmt::format("{} and {} act alike on the training rows: only a combination of them is determined",
                                           options_.keys[a], options_.keys[b]));
   }
+  for (const WeakDirection& direction : fit.known.weak) result.open_combinations.push_back(text_of(direction));
+  result.correlations = fit.known.correlations;
   if (!cluster_.profile.validations().empty()) {
     result.warnings.push_back("what the profile stated about held-out rows before is dropped: it was about other values");
   }
@@ -299,22 +333,27 @@ void Fitter::add_warnings(CalibrationResult& result, const RobustFit& fit) const
 
 // False where the user stopped it.
 bool Fitter::add_held_out(const net::Cluster& fitted, CalibrationResult& result) {
-  std::vector<Validation> validations;
+  std::vector<std::pair<std::string, std::vector<ValidationPoint>>> by_file;
   for (const Split& log : logs_) {
     Measurement stated = log.held_out;
     std::erase_if(stated.log.rows, [&](const NcclTestsRow& row) { return row.bytes < options_.validate_from; });
     if (stated.log.rows.empty()) continue;
-    const Predictions predictions = predict(fitted, stated, options_.predict);
+    Predictions predictions = predict(fitted, stated, options_.predict);
     if (predictions.interrupted) return false;
     take_notes(predictions.notes);
     // Rows that an earlier fit kept in the profile was made from are not held out.
-    std::vector<ValidationPoint> unseen = predictions.points;
-    std::erase_if(unseen, [](const ValidationPoint& point) { return point.training; });
-    const ErrorSummary errors = summary_of(unseen);
-    result.held_out.push_back({log.held_out.file, errors});
+    std::erase_if(predictions.points, [](const ValidationPoint& point) { return point.training; });
+    auto at = std::ranges::find(by_file, log.held_out.file, [](const auto& entry) { return entry.first; });
+    if (at == by_file.end()) at = by_file.insert(at, {log.held_out.file, {}});
+    std::ranges::move(predictions.points, std::back_inserter(at->second));
+  }
+  std::vector<Validation> validations;
+  const std::string from = options_.validate_from > Bytes{} ? fmt::format(" from {}", to_string(options_.validate_from)) : "";
+  for (const auto& [file, points] : by_file) {
+    const ErrorSummary errors = summary_of(points);
+    result.held_out.push_back({file, errors});
     if (errors.points == 0) continue;
-    const std::string from = options_.validate_from > Bytes{} ? fmt::format(" from {}", to_string(options_.validate_from)) : "";
-    validations.push_back({.data = file_name(log.held_out.file) + from,
+    validations.push_back({.data = file_name(file) + from,
                            .points = static_cast<std::int64_t>(errors.points),
                            .median_error = std::round(errors.median * 1e6) / 1e6,
                            .max_error = std::round(errors.max * 1e6) / 1e6});
@@ -342,7 +381,17 @@ std::optional<CalibrationResult> Fitter::run() {
   const RobustFit fit = fit_robustly(unknowns_, residuals);
   if (fit.stopped) return std::nullopt;
 
-  CalibrationResult result{cluster_.profile, parameters_of(fit), {}, summary_of(*before), {}, {}, {}, {}, {}, 0};
+  CalibrationResult result{.profile = cluster_.profile,
+                           .parameters = parameters_of(fit),
+                           .training = {},
+                           .training_before = summary_of(*before),
+                           .training_after = {},
+                           .held_out = {},
+                           .inseparable = {},
+                           .open_combinations = {},
+                           .correlations = {},
+                           .warnings = {},
+                           .notes = {}};
   result.evaluations = fit.evaluations;
   const Provenance measured{
       .source = ParamSource::kMeasured, .reference = {}, .calibration = id, .is_default = false, .where = {}};

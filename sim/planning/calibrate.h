@@ -25,7 +25,10 @@ namespace weft::plan {
 
 struct CalibrationOptions {
   std::vector<std::string> keys;
-  std::vector<Bytes> sizes;  // of the training rows, in every log that has them
+  std::vector<Bytes> sizes;  // of the training rows, in every log that trains and has them; empty: all its rows
+  // Logs that train: patterns of file names ("*quick*"), or names of record sets ("quick"). Empty: all. The others are held
+  // out.
+  std::vector<std::string> train;
   // 0: none. Otherwise each unknown counts as one more row, whose residual is 3 % where the unknown is off its value so far by
   // a factor of e^prior: for parameters that the training rows do not tell apart.
   double prior = 0;
@@ -44,6 +47,8 @@ struct FittedParameter {
   bool at_min = false;
   bool at_max = false;
   bool determined = true;  // false: it kept its value, as the training rows do not depend on it
+  // Standard error over the value, all parameters free, as the training rows' own spread gives it; infinite: they do not say.
+  double relative_sd = 0;
 };
 
 struct HeldOut {
@@ -59,6 +64,9 @@ struct CalibrationResult {
   ErrorSummary training_after;
   std::vector<HeldOut> held_out;
   std::vector<std::pair<std::string, std::string>> inseparable;  // keys of which only a combination is determined
+  // Combinations that the training rows leave open, in words: "+0.9 log a -0.4 log b: known to 60 %".
+  std::vector<std::string> open_combinations;
+  std::vector<std::vector<double>> correlations;  // of parameters, in their order
   std::vector<std::string> warnings;
   std::vector<std::string> notes;  // what is not modelled
   int evaluations = 0;

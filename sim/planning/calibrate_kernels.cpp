@@ -177,8 +177,8 @@ struct Fit {
 
 class KernelFitter {
  public:
-  KernelFitter(const Profile& profile, const std::vector<KernelLog>& logs, std::string date)
-      : logs_{logs}, date_{std::move(date)}, result_{profile, {}, {}} {}
+  KernelFitter(const Profile& profile, const std::vector<KernelLog>& logs, std::string date, std::string id_suffix)
+      : logs_{logs}, date_{std::move(date)}, id_suffix_{std::move(id_suffix)}, result_{profile, {}, {}} {}
 
   KernelCalibration run();
 
@@ -191,6 +191,7 @@ class KernelFitter {
 
   const std::vector<KernelLog>& logs_;
   std::string date_;
+  std::string id_suffix_;
   KernelCalibration result_;
   std::vector<Fit> done_;
 };
@@ -207,6 +208,7 @@ KernelFit& KernelFitter::entry(const std::string& id) {
 constexpr double kPriorWeight = 0.03 / 0.5;
 
 void KernelFitter::fit(Fit fit) {
+  fit.id += id_suffix_;
   if (fit.samples.empty()) {
     result_.warnings.push_back(fmt::format("{}: no rows; {} keep their values", fit.id, fmt::join(fit.keys, ", ")));
     return;
@@ -247,7 +249,8 @@ void KernelFitter::fit(Fit fit) {
                                 .before = before,
                                 .after = value_of(before, numbers[j]),
                                 .at_min = found.unknowns[j].at_min,
-                                .at_max = found.unknowns[j].at_max});
+                                .at_max = found.unknowns[j].at_max,
+                                .relative_sd = found.known.relative_sd[j]});
     if (found.unknowns[j].at_max) result_.warnings.push_back(fmt::format("{} ends at the upper end of its range", fit.keys[j]));
   }
   for (const Sample& sample : fit.samples) entry.training.push_back(point_of(sample, result_.profile));
@@ -349,8 +352,9 @@ KernelCalibration KernelFitter::run() {
 
 }  // namespace
 
-KernelCalibration calibrate_kernels(const Profile& profile, const std::vector<KernelLog>& logs, const std::string& date) {
-  return KernelFitter{profile, logs, date}.run();
+KernelCalibration calibrate_kernels(const Profile& profile, const std::vector<KernelLog>& logs, const std::string& date,
+                                    const std::string& id_suffix) {
+  return KernelFitter{profile, logs, date, id_suffix}.run();
 }
 
 std::vector<ValidationPoint> predict_kernels(const Profile& profile, const KernelLog& log) {

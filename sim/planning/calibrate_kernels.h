@@ -29,9 +29,10 @@ struct KernelCalibration {
   std::vector<std::string> warnings;
 };
 
-// ConfigError where the logs are of several GPUs, or of one that nothing is known of. Deterministic.
+// `id_suffix`: behind the calibrations' names, so that values fitted to other logs keep theirs. ConfigError where the logs are
+// of several GPUs, or of one that nothing is known of. Deterministic.
 [[nodiscard]] KernelCalibration calibrate_kernels(const Profile& profile, const std::vector<KernelLog>& logs,
-                                                  const std::string& date);
+                                                  const std::string& date, const std::string& id_suffix = {});
 
 // Every row as a point, predicted with the profile: alone as gemm, attention, memory or optimizer.
 [[nodiscard]] std::vector<ValidationPoint> predict_kernels(const Profile& profile, const KernelLog& log);

@@ -44,6 +44,20 @@ const std::vector<ModelText>& kernel_texts() {
                       "clocks: GPUs are alike; in truth the slowest of a group paces the others"},
        .sources = {"training-step-notes §7"},
        .files = {"workloads/kernels/clock.h"}},
+      {.names = {"measured_points"},
+       .title = "how measured kernels, copies and overlap are predicted",
+       .assumes =
+           "A kernel of many in a row takes its time alone and the gap before it, or the host's launch where that is longer. "
+           "Copies take one launch and their bytes over the links between their ends, which those at the same time share. "
+           "Streams that overlap are a program for the Replayer: all ranks start at once, the host issues one stream after the "
+           "other, and clocks are those that the load allows.",
+       .leaves_out =
+           {"measured points: data that still lie in the L2 come from there no faster",
+            "measured points: the start-up of a copy is one kernel launch; copy engines and their number are no limit",
+            "measured points: copies by thread blocks reach what collectives reach on a link, whatever their number of blocks",
+            "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},
+       .sources = {"training-step-notes §2, §3, §6", "nccl-calibration-notes"},
+       .files = {"planning/predict_points.h"}},
   };
   return texts;
 }

@@ -190,7 +190,6 @@ class LogRun {
         runner_{machine_, cluster.profile, devices_of(cluster, measurement)} {
     run_options_.grain = options.grain;
     run_options_.launches_per_thread = log_.gpus_per_thread;  // threads launch side by side
-    run_options_.iterations = std::max(log_.iterations, 1);
     run_options_.cuda_graph = log_.graph_launches > 0;
     run_options_.settings = settings_of(cluster, measurement, notes);
   }
@@ -199,14 +198,16 @@ class LogRun {
   const coll::CollectiveResult* run(const NcclTestsRow& row) {
     const std::optional<coll::CollectiveCall> call = call_of(log_, row, notes_);
     if (!call) return nullptr;
-    const auto known = std::ranges::find_if(known_, [&](const coll::CollectiveResult& k) { return same_call(k.call, *call); });
-    if (known != known_.end()) return &*known;
+    run_options_.iterations = std::max(row.iterations > 0 ? row.iterations : log_.iterations, 1);
+    const auto known = std::ranges::find_if(
+        known_, [&](const Known& k) { return same_call(k.result.call, *call) && k.iterations == run_options_.iterations; });
+    if (known != known_.end()) return &known->result;
     if (failed_) return nullptr;
     try {
       coll::CollectiveResult result = runner_.run(*call, run_options_);
       if (machine_.simulator.stopped()) return nullptr;
       for (const std::string& note : result.notes) notes_.add(note);
-      return &known_.emplace_back(std::move(result));
+      return &known_.emplace_back(Known{std::move(result), run_options_.iterations}).result;
     } catch (const ConfigError& error) {
       // What cannot run for one row (no route, no such algorithm) cannot run for the others, and the machine may stand
       // mid-call.
@@ -224,9 +225,28 @@ class LogRun {
   coll::Machine machine_;
   coll::CollectiveRunner runner_;
   coll::RunOptions run_options_;
+  struct Known {
+    coll::CollectiveResult result;
+    int iterations = 0;
+  };
   bool failed_ = false;
-  std::deque<coll::CollectiveResult> known_;
+  std::deque<Known> known_;
 };
+
+// "ALGO=Ring PROTO=LL128, -t 4 -g 1, graph": what sets logs of one collective apart.
+std::string configuration_of(const Measurement& measurement) {
+  const NcclTestsLog& log = measurement.log;
+  std::string text;
+  for (const auto& [key, value] : measurement.settings) {
+    if (key == "NCCL_DEBUG" || key == "NCCL_DEBUG_SUBSYS" || key == "NCCL_NVLS_ENABLE") continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", key.starts_with("NCCL_") ? key.substr(5) : key, value);
+  }
+  const int threads = std::max(log.threads, 1);
+  const std::string layout = log.processes > 1 ? fmt::format("{} processes", log.processes)
+                             : threads > 1     ? fmt::format("{} threads", threads)
+                                               : std::string{"one thread"};
+  return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ", layout, log.graph_launches > 0 ? ", CUDA graph" : "");
+}
 
 void add_points(const Measurement& measurement, const NcclTestsRow& row, const coll::CollectiveResult* result, bool training,
                 std::vector<ValidationPoint>& points) {
@@ -240,6 +260,7 @@ void add_points(const Measurement& measurement, const NcclTestsRow& row, const c
   point.training = training;
   point.has_debug_output = log.has_debug_output;
   point.is_cpu_time = log.is_cpu_time;
+  point.configuration = configuration_of(measurement);
   if (result != nullptr) {
     point.algorithm = result->choice.algorithm;
     point.protocol = result->choice.protocol;

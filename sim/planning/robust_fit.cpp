@@ -25,6 +25,7 @@ constexpr double kNothing = 1e-3;           // of the start: 0 itself is never r
 constexpr double kProbe = 1.1;              // for `determined` and `inseparable`
 constexpr double kFlat = 1e-6;              // relative change of F below which an unknown does not act
 constexpr double kSmallObjective = 1e-12;   // a perfect fit: changes are compared to this, a millionth of every residual
+constexpr double kTiny = 1e-9;              // of the start, in place of 0
 constexpr double kSameDirection = 0.99995;  // cosine above which two unknowns act alike
 
 // One problem as NLopt sees it. What it throws must not cross the library, so it is kept.
@@ -131,13 +132,22 @@ double cosine(const std::vector<double>& a, const std::vector<double>& b) {
 // Moves each unknown by 10 % either way, as far as its range allows, and back to where it started: one that was driven to 0 no
 // longer acts where it is.
 void probe(Problem& problem, const std::vector<Unknown>& unknowns, const std::vector<double>& best, RobustFit& fit) {
+  problem.objective(best);
+  if (problem.stopped()) {
+    fit.stopped = true;
+    return;
+  }
+  const std::vector<double> at_best = problem.last_residuals();
   std::vector<std::vector<double>> effects;
+  std::vector<std::vector<double>> slopes;
   for (std::size_t j = 0; j < best.size(); ++j) {
     std::vector<std::vector<double>> residuals;
     double change = 0;
+    std::vector<double> places;
     for (const double value : {best[j] * kProbe, best[j] / kProbe, unknowns[j].start}) {
       std::vector<double> moved = best;
       moved[j] = std::clamp(value, unknowns[j].min, unknowns[j].max);
+      places.push_back(portable_log(std::max(moved[j], kTiny * unknowns[j].start)));
       change = std::max(change, std::abs(problem.objective(moved) - fit.objective));
       if (problem.stopped()) {
         fit.stopped = true;
@@ -147,6 +157,9 @@ void probe(Problem& problem, const std::vector<Unknown>& unknowns, const std::ve
     }
     fit.unknowns[j].determined = change > kFlat * std::max(fit.objective, kSmallObjective);
     for (std::size_t i = 0; i < residuals[0].size(); ++i) residuals[0][i] -= residuals[1][i];
+    const double way = places[0] - places[1];
+    slopes.push_back(residuals[0]);
+    for (double& slope : slopes.back()) slope = way > 0 ? slope / way : 0;
     effects.push_back(std::move(residuals[0]));
   }
   for (std::size_t a = 0; a < effects.size(); ++a) {
@@ -155,6 +168,7 @@ void probe(Problem& problem, const std::vector<Unknown>& unknowns, const std::ve
       if (both && std::abs(cosine(effects[a], effects[b])) > kSameDirection) fit.inseparable.emplace_back(a, b);
     }
   }
+  fit.known = identify(slopes, at_best);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/planning/identifiability.h"
+
 namespace weft::plan {
 
 struct Unknown {
@@ -39,6 +41,7 @@ struct RobustFit {
   int evaluations = 0;
   // Pairs whose effects on every residual are in proportion: only their combination is determined.
   std::vector<std::pair<std::size_t, std::size_t>> inseparable;
+  Identifiability known;  // empty where the fit was stopped
   bool stopped = false;
 };
 

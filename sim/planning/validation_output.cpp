@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
 #include <string_view>
 
 #include "sim/core/config/quantity.h"
-#include "sim/core/version.h"
 #include "sim/planning/json_writer.h"
 
 namespace weft::plan {
@@ -54,64 +52,6 @@ std::string csv_cell(std::string_view text) {
   for (const char c : text) cell += c == '"' ? std::string{"\"\""} : std::string{c};
   return cell + '"';
 }
-
-std::string html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
-std::string percent(double fraction) { return fmt::format("{:.2f}", 100 * fraction); }
-
-void write_summary_row(std::ostream& out, std::string_view name, std::string_view size, const ErrorSummary& summary) {
-  const auto cell = [&](double value) { return summary.points == 0 ? std::string{"–"} : percent(value); };
-  out << fmt::format("<tr><td class=l>{}<td class=l>{}<td>{}<td>{}<td>{}<td>{}<td>{}\n", html(name), html(size), summary.points,
-                     cell(summary.median), cell(summary.geomean), cell(summary.p95), cell(summary.max));
-}
-
-void write_point_row(std::ostream& out, const ValidationPoint& point) {
-  const auto error = relative_error(point);
-  const Exclusion exclusion = exclusion_of(point);
-  // Shades by size of the error, so that a bad region is seen before it is read.
-  std::string_view shade;
-  if (error && exclusion == Exclusion::kNone) {
-    const double size = std::abs(*error);
-    shade = size <= 0.02 ? " class=e0" : size <= 0.05 ? " class=e1" : size <= 0.15 ? " class=e2" : " class=e3";
-  }
-  out << fmt::format(
-      "<tr{}><td class=l>{}<td>{}<td>{}<td class=l>{}<td class=l>{}<td class=l>{}<td>{}<td>{:.2f}<td>{}<td{}>{}<td "
-      "class=l>{}\n",
-      exclusion == Exclusion::kNone ? "" : " class=x", html(point.collective.empty() ? point.kind : point.collective),
-      point.ranks, point.bytes.count(), point.in_place ? "in" : "out", html(point.algorithm), html(point.protocol),
-      point.channels > 0 ? std::to_string(point.channels) : "–", point.measured_us,
-      point.predicted_us ? fmt::format("{:.2f}", *point.predicted_us) : "–", shade,
-      error ? fmt::format("{:+.2f}", 100 * *error) : "–", to_string(exclusion));
-}
-
-constexpr std::string_view kStyle =
-    "body{font:14px/1.4 system-ui,sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222}"
-    "table{border-collapse:collapse;margin:.5em 0 1.5em;font-variant-numeric:tabular-nums}"
-    "th,td{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd}th{border-bottom:2px solid #888}"
-    ".l{text-align:left}.x{color:#888}.e0{background:#d9f0d3}.e1{background:#f0f5d5}.e2{background:#fdebc8}.e3{background:#"
-    "f9cfc4}"
-    ".bad{color:#a00;font-weight:bold}code{background:#f3f3f3;padding:0 .2em}";
 
 }  // namespace
 
@@ -183,47 +123,6 @@ void write_points_csv(std::ostream& out, const ValidationReport& report) {
                        point.channels, point.measured_us, point.predicted_us ? number_text(*point.predicted_us) : "",
                        error ? number_text(*error) : "", point.training, to_string(exclusion_of(point)));
   }
-}
-
-void write_validation_page(std::ostream& out, const ValidationOutput& output) {
-  const ResultHeader& header = output.header;
-  out << "<!doctype html>\n<html lang=en><meta charset=utf-8><title>weft validate: " << html(output.cluster.name)
-      << "</title>\n";
-  out << "<style>" << kStyle << "</style>\n<h1>Measured and predicted: " << html(output.cluster.name) << "</h1>\n";
-  out << fmt::format("<p>weft {} ({}), <code>{}</code>\n", html(version()), html(commit()), html(header.command_line));
-  for (const ProfileStatement& profile : header.profiles) {
-    out << fmt::format("<p>Profile <b>{}</b>{}: {}\n", html(profile.name),
-                       profile.file.empty() ? "" : " (" + html(profile.file) + ")", html(profile.stated_error));
-  }
-  for (const std::string& line : calibration_lines(output.cluster.profile)) out << "<p>Calibration " << html(line) << '\n';
-  for (const std::string& text : output.missed) out << "<p class=bad>" << html(text) << '\n';
-
-  out << "<h2>Absolute relative error of the points that count (%)</h2>\n<table>\n<tr><th class=l>of<th class=l>size<th>points"
-         "<th>median<th>geomean<th>p95<th>max\n";
-  write_summary_row(out, "all", "all", output.report.summary());
-  for (const auto& [size, summary] : output.report.summary_by_size()) write_summary_row(out, "all", to_string(size), summary);
-  const auto nested = output.report.summary_by_collective_and_size();
-  for (const auto& [name, summary] : output.report.summary_by_collective()) {
-    write_summary_row(out, name, "all", summary);
-    for (const auto& [size, part] : nested.at(name)) write_summary_row(out, name, to_string(size), part);
-  }
-  for (const auto& [file, summary] : output.report.summary_by_file()) write_summary_row(out, file, "all", summary);
-  out << "</table>\n";
-
-  const std::string* file = nullptr;
-  for (const ValidationPoint& point : output.report.points) {
-    if (file == nullptr || *file != point.file) {
-      if (file != nullptr) out << "</table>\n";
-      file = &point.file;
-      out << "<h2>" << html(point.file)
-          << "</h2>\n<table>\n<tr><th class=l>collective<th>ranks<th>size (B)<th class=l>place<th class=l>algorithm"
-             "<th class=l>protocol<th>channels<th>measured (us)<th>predicted (us)<th>error (%)<th class=l>left out\n";
-    }
-    write_point_row(out, point);
-  }
-  if (file != nullptr) out << "</table>\n";
-  for (const std::string& warning : header.warnings) out << "<p class=x>" << html(warning) << '\n';
-  out << "</html>\n";
 }
 
 }  // namespace weft::plan

@@ -1,5 +1,5 @@
-// A validation as files: JSON for programs, CSV for spreadsheets, one self-contained page for people. The text for a terminal
-// is validation_report.h's.
+// A validation as files for programs: JSON, and CSV for spreadsheets. The text for a terminal is validation_report.h's, the
+// page for people report/validation_page.h's.
 #pragma once
 
 #include <iosfwd>
@@ -33,7 +33,5 @@ struct ValidationOutput {
 // Header, calibrations, missed limits, summaries; the points too, unless they are left out.
 void write_validation_result(std::ostream& out, const ValidationOutput& output, bool with_points = true);
 void write_points_csv(std::ostream& out, const ValidationReport& report);
-// No scripts, nothing from outside.
-void write_validation_page(std::ostream& out, const ValidationOutput& output);
 
 }  // namespace weft::plan

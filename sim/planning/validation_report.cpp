@@ -62,6 +62,11 @@ Json point_json(const ValidationPoint& point) {
           {"predicted_us", predicted},
           {"relative_error", error ? number_json(*error) : Json(nullptr)},
           {"training", point.training},
+          {"configuration", point.configuration},
+          {"flops", point.flops > 0 ? Json(point.flops) : Json(nullptr)},
+          {"measured_low_us", point.measured_low_us > 0 ? Json(point.measured_low_us) : Json(nullptr)},
+          {"measured_high_us", point.measured_high_us > 0 ? Json(point.measured_high_us) : Json(nullptr)},
+          {"not_modelled", point.not_modelled.empty() ? Json(nullptr) : Json(point.not_modelled)},
           {"excluded", exclusion == Exclusion::kNone ? Json(nullptr) : Json(to_string(exclusion))}};
 }
 

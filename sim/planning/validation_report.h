@@ -34,7 +34,12 @@ struct ValidationPoint {
   double busbw_gigabytes_per_second = 0;  // of the prediction
   bool training = false;                  // a profile in use was fitted on it
   bool has_debug_output = false;          // of a log taken with NCCL_DEBUG
-  bool is_cpu_time = false;               // of a log that reports the time of the host's calls
+  bool is_cpu_time = false;               // of the host's calls, not of the device
+  std::string configuration = {};         // what the run was told: "ALGO=Ring PROTO=LL128, 4 threads"
+  std::string not_modelled = {};          // why there is no prediction
+  double flops = 0;                       // of GEMMs and attention
+  double measured_low_us = 0;             // quartiles, or the shortest and the longest; 0: not known
+  double measured_high_us = 0;
 };
 
 enum class Exclusion { kNone, kInPlace, kZeroBytes, kDebugLog, kCpuTime, kNotPredicted, kTraining };

@@ -62,7 +62,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.rows += tag == "tr"
-        if tag in ("script", "link", "img", "iframe") or any(name in ("src", "href") for name, _ in attributes):
+        if tag in ("script", "link", "img", "iframe") or any(name == "src" or (name == "href" and not value.startswith("#")) for name, value in attributes):
             self.outside.append(tag)
 
 
@@ -148,16 +148,17 @@ class ValidateTest(Test):
         self.write("log.txt", log({64: 20.0, MIB: 30.0}))
         self.validate("log.txt", "--report", "deep/report")
         folder = self.folder / "deep" / "report"
-        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["points.csv", "report.html", "summary.json"])
+        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["index.html", "points.csv", "report.json", "report.md"])
         with open(folder / "points.csv", encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([row["bytes"] for row in rows], ["64", "64", str(MIB), str(MIB)])
         self.assertEqual([row["excluded"] for row in rows], ["", "in place", "", "in place"])
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        self.assertEqual(summary["summary"]["points"], 2)
-        self.assertNotIn("points", summary)
+        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        self.assertEqual(report["summary"]["points"], 2)
+        self.assertEqual(len(report["points"]), 4)
+        self.assertIn("| all_reduce | all | 2 |", (folder / "report.md").read_text(encoding="utf-8"))
         page = Page()
-        page.feed((folder / "report.html").read_text(encoding="utf-8"))
+        page.feed((folder / "index.html").read_text(encoding="utf-8"))
         self.assertEqual(page.outside, [])
         self.assertGreater(page.rows, 6)
 

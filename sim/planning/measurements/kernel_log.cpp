@@ -148,7 +148,13 @@ void read_line(LineObject& line, KernelLog& log) {
 
 }  // namespace
 
-bool is_kernel_log(const std::string& path) { return path.ends_with(".jsonl"); }
+bool is_kernel_log(const std::string& path) {
+  if (!path.ends_with(".jsonl")) return false;
+  std::ifstream file{path, std::ios::binary};
+  std::string head(64, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head.find("\"weft_measurements\"") == std::string::npos;
+}
 
 KernelLog read_kernel_log(std::istream& input, const std::string& file) {
   KernelLog log;

@@ -44,7 +44,7 @@ struct KernelLog {
   std::vector<ClockRow> clocks = {};
 };
 
-// By its name: "x.jsonl".
+// By its name, "x.jsonl", where it does not begin as the measurements of `weft measure` do.
 [[nodiscard]] bool is_kernel_log(const std::string& path);
 [[nodiscard]] KernelLog read_kernel_log(const std::string& path);
 [[nodiscard]] KernelLog read_kernel_log(std::istream& input, const std::string& file);

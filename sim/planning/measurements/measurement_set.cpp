@@ -78,6 +78,8 @@ class SetReader {
   void add_entry(const ConfigNode& entry, const std::string& path, Diagnostics& diagnostics);
   Source& source_of(const std::string& file, bool warn_if_known);
   void read_log(const Source& source, const NcclSettings& overrides);
+  void add(Measurement measurement, const Source& source, const NcclSettings& overrides);
+  void read_point_log(const MeasurementFormat& format, const Source& source, const NcclSettings& overrides);
   void fail(const ConfigError& error) { errors_.insert(errors_.end(), error.diagnostics().begin(), error.diagnostics().end()); }
 
   std::vector<Source> sources_;
@@ -144,7 +146,37 @@ void SetReader::add_list(const std::string& path) {
   set_.warnings.insert(set_.warnings.end(), diagnostics.warnings().begin(), diagnostics.warnings().end());
 }
 
+// Settings stand in the log, in the list and on the command line; the later ones win.
+void SetReader::add(Measurement measurement, const Source& source, const NcclSettings& overrides) {
+  for (const auto& [name, value] : measurement.log.env) {
+    if (name.starts_with("NCCL_")) measurement.settings[name] = value;
+  }
+  for (const auto& [name, value] : source.settings) measurement.settings[name] = value;
+  for (const auto& [name, value] : overrides) measurement.settings[name] = value;
+  set_.measurements.push_back(std::move(measurement));
+}
+
+void SetReader::read_point_log(const MeasurementFormat& format, const Source& source, const NcclSettings& overrides) {
+  PointLog log = read_points(format, source.file);
+  set_.warnings.insert(set_.warnings.end(), log.warnings.begin(), log.warnings.end());
+  for (std::size_t i = 0; i < log.collectives.size(); ++i) {
+    add({.file = source.file, .log = std::move(log.collectives[i]), .settings = {}, .record_set = log.collective_sets[i]},
+        source, overrides);
+  }
+  for (MeasuredPoint& point : log.points) {
+    for (const auto& [name, value] : source.settings) point.env[name] = value;
+    for (const auto& [name, value] : overrides) point.env[name] = value;
+  }
+  log.collectives.clear();
+  log.collective_sets.clear();
+  set_.points.push_back(std::move(log));
+}
+
 void SetReader::read_log(const Source& source, const NcclSettings& overrides) {
+  if (const MeasurementFormat* format = format_of(source.file)) {
+    read_point_log(*format, source, overrides);
+    return;
+  }
   Measurement measurement{.file = source.file, .log = read_nccl_tests_log(source.file), .settings = {}};
   NcclTestsLog& log = measurement.log;
   if (!source.collective.empty()) {
@@ -164,13 +196,8 @@ void SetReader::read_log(const Source& source, const NcclSettings& overrides) {
                         .length = 1,
                         .note = "state it in a measurements.yaml: - {file: ..., collective: all_reduce}"}});
   }
-  for (const auto& [name, value] : log.env) {
-    if (name.starts_with("NCCL_")) measurement.settings[name] = value;
-  }
-  for (const auto& [name, value] : source.settings) measurement.settings[name] = value;
-  for (const auto& [name, value] : overrides) measurement.settings[name] = value;
   set_.warnings.insert(set_.warnings.end(), log.warnings.begin(), log.warnings.end());
-  set_.measurements.push_back(std::move(measurement));
+  add(std::move(measurement), source, overrides);
 }
 
 MeasurementSet SetReader::read(const std::vector<std::string>& paths, const NcclSettings& overrides) {

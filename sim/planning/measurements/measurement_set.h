@@ -16,6 +16,7 @@
 
 #include "sim/core/error.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
+#include "sim/planning/measurements/point_log.h"
 
 namespace weft::plan {
 
@@ -25,10 +26,12 @@ struct Measurement {
   std::string file;  // as messages and reports call it
   NcclTestsLog log;  // its collective is known
   NcclSettings settings;
+  std::string record_set = {};  // "quick", "full", where the file says what its points belong to
 };
 
 struct MeasurementSet {
   std::vector<Measurement> measurements;  // in the order given; the matches of a pattern in byte order
+  std::vector<PointLog> points;           // what files hold besides collectives: kernels, copies, overlap
   std::vector<Diagnostic> warnings;
 };
 

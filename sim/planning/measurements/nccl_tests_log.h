@@ -39,6 +39,7 @@ struct NcclTestsRow {
   std::string type;        // "float", "half", ...
   std::string redop;       // "sum", ...; "none" where there is none
   int root = -1;           // -1: no root
+  int iterations = 0;      // calls in the loop, where it differs from the log's; 0: as the log says
   std::optional<NcclTestsTiming> out_of_place;
   std::optional<NcclTestsTiming> in_place;
   int line = 0;  // where the row stands in the file

@@ -1,0 +1,134 @@
+#include "sim/planning/identifiability.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "sim/core/error.h"
+#include "sim/planning/robust_fit.h"
+
+namespace weft::plan {
+namespace {
+
+constexpr int kMostSweeps = 60;
+constexpr double kSmall = 1e-14;          // of the largest element: nothing left to rotate away
+constexpr double kNoInformation = 1e-12;  // of the largest eigenvalue
+constexpr double kLeastSpread = 1e-9;     // of perfect data
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+double spread_of(const std::vector<double>& residuals) {
+  const double middle = median_of(residuals);
+  std::vector<double> distances;
+  for (const double residual : residuals) distances.push_back(std::abs(residual - middle));
+  return std::max(1.4826 * median_of(std::move(distances)), kLeastSpread);
+}
+
+// Rows and columns p and q turned so that the element between them becomes 0.
+void rotate(std::vector<std::vector<double>>& a, std::vector<std::vector<double>>& vectors, std::size_t p, std::size_t q) {
+  const double theta = (a[q][q] - a[p][p]) / (2 * a[p][q]);
+  const double t = (theta >= 0 ? 1.0 : -1.0) / (std::abs(theta) + std::sqrt(theta * theta + 1));
+  const double c = 1 / std::sqrt(t * t + 1);
+  const double s = t * c;
+  const std::size_t n = a.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const double ip = a[i][p];
+    const double iq = a[i][q];
+    a[i][p] = c * ip - s * iq;
+    a[i][q] = s * ip + c * iq;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double pi = a[p][i];
+    const double qi = a[q][i];
+    a[p][i] = c * pi - s * qi;
+    a[q][i] = s * pi + c * qi;
+    const double vp = vectors[p][i];
+    const double vq = vectors[q][i];
+    vectors[p][i] = c * vp - s * vq;
+    vectors[q][i] = s * vp + c * vq;
+  }
+}
+
+}  // namespace
+
+SymmetricEigen symmetric_eigen(std::vector<std::vector<double>> matrix) {
+  const std::size_t n = matrix.size();
+  std::vector<std::vector<double>> vectors(n, std::vector<double>(n, 0));
+  for (std::size_t i = 0; i < n; ++i) vectors[i][i] = 1;
+  double largest = 0;
+  for (const auto& row : matrix) {
+    WEFT_CHECK(row.size() == n);
+    for (const double element : row) largest = std::max(largest, std::abs(element));
+  }
+  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+    double off = 0;
+    for (std::size_t p = 0; p < n; ++p) {
+      for (std::size_t q = p + 1; q < n; ++q) {
+        off = std::max(off, std::abs(matrix[p][q]));
+        if (std::abs(matrix[p][q]) > kSmall * largest) rotate(matrix, vectors, p, q);
+      }
+    }
+    if (off <= kSmall * largest) break;
+  }
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return matrix[a][a] < matrix[b][b]; });
+  SymmetricEigen result;
+  for (const std::size_t k : order) {
+    result.values.push_back(matrix[k][k]);
+    result.vectors.push_back(vectors[k]);
+  }
+  return result;
+}
+
+Identifiability identify(const std::vector<std::vector<double>>& slopes, const std::vector<double>& residuals) {
+  const std::size_t n = slopes.size();
+  Identifiability found;
+  found.spread = spread_of(residuals);
+  std::vector<std::vector<double>> information(n, std::vector<double>(n, 0));
+  for (std::size_t a = 0; a < n; ++a) {
+    WEFT_CHECK(slopes[a].size() == residuals.size());
+    for (std::size_t b = 0; b < n; ++b) {
+      for (std::size_t i = 0; i < residuals.size(); ++i) {
+        const double size = std::abs(residuals[i]);
+        information[a][b] += slopes[a][i] * slopes[b][i] * (size <= kHuberThreshold ? 1.0 : kHuberThreshold / size);
+      }
+    }
+  }
+  const SymmetricEigen eigen = symmetric_eigen(std::move(information));
+  const double largest = n == 0 ? 0 : eigen.values.back();
+  std::vector<std::vector<double>> covariance(n, std::vector<double>(n, 0));
+  for (std::size_t k = 0; k < n; ++k) {
+    const bool seen = largest > 0 && eigen.values[k] > kNoInformation * largest;
+    const double variance = seen ? found.spread * found.spread / eigen.values[k] : std::numeric_limits<double>::infinity();
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = 0; b < n; ++b) {
+        const double weight = eigen.vectors[k][a] * eigen.vectors[k][b];
+        if (std::abs(weight) > 1e-9) covariance[a][b] += weight * variance;
+      }
+    }
+    if (std::sqrt(variance) <= kWeakDirection) continue;
+    WeakDirection direction{.relative_sd = std::sqrt(variance), .weights = eigen.vectors[k]};
+    const auto main = std::ranges::max_element(direction.weights, {}, [](double w) { return std::abs(w); });
+    if (*main < 0) std::ranges::for_each(direction.weights, [](double& w) { w = -w; });
+    found.weak.push_back(std::move(direction));
+  }
+  for (std::size_t a = 0; a < n; ++a) {
+    found.relative_sd.push_back(std::sqrt(covariance[a][a]));
+    found.correlations.emplace_back();
+    for (std::size_t b = 0; b < n; ++b) {
+      const double scale = std::sqrt(covariance[a][a] * covariance[b][b]);
+      const double value = scale > 0 && std::isfinite(scale) ? covariance[a][b] / scale : 0;
+      found.correlations[a].push_back(a == b ? 1 : std::clamp(value, -1.0, 1.0));
+    }
+  }
+  return found;
+}
+
+}  // namespace weft::plan

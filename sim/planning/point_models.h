@@ -1,0 +1,32 @@
+// The models behind predict_points.h, one function a kind.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/network/cluster.h"
+#include "sim/planning/measurements/point_log.h"
+#include "sim/planning/predict.h"
+#include "sim/workloads/kernels/kernel.h"
+
+namespace weft::plan::detail {
+
+struct PointAnswer {
+  std::optional<double> us = {};
+  std::string why_not = {};  // where there is no time
+  double flops = 0;
+  bool host_bound = false;  // what was measured is the host's time
+};
+
+// The kernels of one measured operation; none where nothing is known of it or its size.
+[[nodiscard]] std::vector<work::Kernel> kernels_of(const MeasuredPoint& point);
+[[nodiscard]] PointAnswer predict_kernel(const net::Cluster& cluster, const MeasuredPoint& point);
+[[nodiscard]] PointAnswer predict_launch(const net::Cluster& cluster, const MeasuredPoint& point);
+[[nodiscard]] PointAnswer predict_copy(const net::Cluster& cluster, const MeasuredPoint& point, const PredictOptions& options);
+[[nodiscard]] PointAnswer predict_nic(const net::Cluster& cluster, const MeasuredPoint& point, const PredictOptions& options);
+// One answer for each part.
+[[nodiscard]] std::vector<PointAnswer> predict_overlap(const net::Cluster& cluster, const MeasuredPoint& point,
+                                                       const PredictOptions& options);
+
+}  // namespace weft::plan::detail

@@ -1,0 +1,28 @@
+// What the models say about measured points that are no collectives: kernels, launches, copies, overlap, NICs.
+//
+//   for (const PointLog& log : set.points) append(predict_points(cluster, log, {}).points);
+//
+// Every point gives at least one ValidationPoint, of overlap one for each stream; what no model covers has no prediction and
+// says why. Collectives are predict.h's.
+//
+// Model: a kernel of many in a row takes its time alone and the gap before it, or the host's launch where that is longer.
+// Whether its data still lie in the L2 does not matter. Model: a copy takes one launch by the host and its bytes over the links
+// between its ends, which copies at the same time share; copy engines fill an NVLink better than collectives do
+// (gpu.contention.collective_links). Model: of streams that overlap, all ranks start at once; what they run is a program for
+// the Replayer, at the clocks that its load allows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/network/cluster.h"
+#include "sim/planning/measurements/point_log.h"
+#include "sim/planning/predict.h"
+#include "sim/planning/validation_report.h"
+
+namespace weft::plan {
+
+// Deterministic. Stops early, with `interrupted`, where the user does.
+[[nodiscard]] Predictions predict_points(const net::Cluster& cluster, const PointLog& log, const PredictOptions& options);
+
+}  // namespace weft::plan

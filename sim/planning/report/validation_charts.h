@@ -1,0 +1,51 @@
+// Points of a validation as charts: which points stand together, and what is drawn of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/planning/report/chart.h"
+#include "sim/planning/validation_report.h"
+
+namespace weft::plan::detail {
+
+// Points of one file, collective and configuration, which make one curve; in the order of the report.
+struct CurveGroup {
+  std::string file;  // without its folder
+  std::string collective;
+  std::string configuration;
+  int ranks = 0;
+  std::vector<const ValidationPoint*> points;  // out of place, predicted, of more than 0 bytes
+};
+[[nodiscard]] std::vector<CurveGroup> curves_of(const ValidationReport& report);
+
+[[nodiscard]] std::string base_name(const std::string& path);
+// "all_reduce 1 MiB: measured 12.3 us, predicted 12.1 us (-1.6 %)".
+[[nodiscard]] std::string note_of(const ValidationPoint& point);
+
+[[nodiscard]] XyChart bandwidth_chart(const CurveGroup& group);
+[[nodiscard]] XyChart time_chart(const CurveGroup& group);
+// Error over size of all groups of one collective.
+[[nodiscard]] XyChart error_chart(const std::string& title, const std::vector<const CurveGroup*>& groups);
+// A row per file.
+[[nodiscard]] StripChart error_strips(const ValidationReport& report);
+// Of points of one kind: predicted time over measured time, with a line where they are equal.
+[[nodiscard]] XyChart agreement_chart(const std::string& title, const std::vector<const ValidationPoint*>& points);
+// Error of each point over `x`: its bytes or its operations.
+[[nodiscard]] XyChart kind_error_chart(const std::string& title, const std::vector<const ValidationPoint*>& points,
+                                       bool by_flops);
+
+// FLOP/s over FLOPs per byte, under what the GPU's data sheet allows; 0: no such line.
+struct Roof {
+  double flops_per_second = 0;
+  double bytes_per_second = 0;
+};
+[[nodiscard]] XyChart roofline_chart(const std::vector<const ValidationPoint*>& points, const Roof& roof);
+[[nodiscard]] XyChart efficiency_chart(const std::vector<const ValidationPoint*>& points, const Roof& roof);
+// Bandwidth of copies over size, measured and predicted by pattern.
+[[nodiscard]] XyChart copy_chart(const std::vector<const ValidationPoint*>& points);
+// Measured and predicted side by side, a row a point.
+[[nodiscard]] BarChart pair_bars(const std::string& title, const std::vector<const ValidationPoint*>& points);
+
+}  // namespace weft::plan::detail

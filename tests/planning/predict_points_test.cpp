@@ -1,0 +1,142 @@
+// What the models say about points that are no collectives, held against the formulas behind them.
+#include "sim/planning/predict_points.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/planning/kernel_points.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "tests/planning/measurement_support.h"
+
+namespace weft::plan {
+namespace {
+
+PointLog log_with(MeasuredPoint point) {
+  PointLog log;
+  log.file = "points.jsonl";
+  log.gpu = "NVIDIA H200";
+  log.digest = "0123456789abcdef";
+  log.points.push_back(std::move(point));
+  return log;
+}
+
+ValidationPoint predicted(MeasuredPoint point) {
+  const Predictions predictions = predict_points(test::four_gpus(), log_with(std::move(point)), {});
+  return predictions.points.front();
+}
+
+MeasuredPoint gemm(std::int64_t size, double us) {
+  MeasuredPoint point;
+  point.kind = "gemm";
+  point.type = "bf16";
+  point.m = point.n = point.k = size;
+  point.median_us = us;
+  return point;
+}
+
+MeasuredPoint copy(std::vector<std::pair<int, int>> transfers, std::int64_t bytes) {
+  MeasuredPoint point;
+  point.kind = "copy";
+  point.what = "copy_engine";
+  point.pattern = "peer";
+  point.transfers = std::move(transfers);
+  point.bytes = Bytes{bytes};
+  point.median_us = 1;
+  return point;
+}
+
+TEST(PredictPointsTest, TakesAKernelsTimeAloneAndTheGapBeforeIt) {
+  const net::Cluster cluster = test::four_gpus();
+  work::Kernel kernel;
+  kernel.kind = work::KernelKind::kGemm;
+  kernel.m = kernel.n = kernel.k = 4096;
+  const work::KernelTimes times{work::gpu_spec("h200_sxm"), cluster.profile};
+  const ValidationPoint point = predicted(gemm(4096, 200));
+  EXPECT_NEAR(*point.predicted_us, (times.alone(kernel) + times.gap()).us(), 1e-6);
+  EXPECT_DOUBLE_EQ(point.flops, 2.0 * 4096 * 4096 * 4096);
+  EXPECT_EQ(point.bytes, Bytes{3 * 2 * 4096 * 4096});
+}
+
+TEST(PredictPointsTest, TakesTheHostsTimeWhereAFrameworkIsSlowerThanTheKernel) {
+  MeasuredPoint small = gemm(256, 17.3);
+  small.host_us = 17;
+  const ValidationPoint point = predicted(small);
+  EXPECT_DOUBLE_EQ(*point.predicted_us, 17);
+  EXPECT_TRUE(point.is_cpu_time);
+  EXPECT_EQ(exclusion_of(point), Exclusion::kCpuTime);
+}
+
+TEST(PredictPointsTest, SharesAnOutboundNvlinkAmongCopies) {
+  // Three copies out of one GPU take three times as long as one; two to different GPUs from different ones as long as one.
+  const std::int64_t bytes = 256 << 20;
+  const double launch = 5;  // us, the default of device.launch.host_cost
+  const double one = *predicted(copy({{0, 1}}, bytes)).predicted_us - launch;
+  const double outcast = *predicted(copy({{0, 1}, {0, 2}, {0, 3}}, bytes)).predicted_us - launch;
+  const double disjoint = *predicted(copy({{0, 1}, {2, 3}}, bytes)).predicted_us - launch;
+  EXPECT_NEAR(outcast / one, 3, 0.01);
+  EXPECT_NEAR(disjoint / one, 1, 1e-6);
+}
+
+TEST(PredictPointsTest, ListsWhatNoModelCovers) {
+  MeasuredPoint odd;
+  odd.kind = "memory";
+  odd.what = "transpose";
+  odd.bytes = Bytes{1024};
+  odd.median_us = 3;
+  const Predictions predictions = predict_points(test::four_gpus(), log_with(odd), {});
+  ASSERT_EQ(predictions.points.size(), 1U);
+  EXPECT_FALSE(predictions.points[0].predicted_us.has_value());
+  EXPECT_EQ(predictions.points[0].not_modelled, "memory kernels 'transpose'");
+  EXPECT_EQ(predictions.notes, std::vector<std::string>{"1 point not modelled: memory kernels 'transpose'"});
+}
+
+TEST(PredictPointsTest, GivesAPointForEachStreamOfAnOverlap) {
+  MeasuredPoint point;
+  point.kind = "overlap";
+  point.what = "collective_with_gemm";
+  point.ranks = 4;
+  point.median_us = 4000;
+  OverlapPart reduce;
+  reduce.op = "all_reduce";
+  reduce.bytes = Bytes{64 << 20};
+  reduce.calls = 4;
+  reduce.median_us = 3000;
+  OverlapPart product;
+  product.op = "gemm";
+  product.m = product.n = product.k = 8192;
+  product.calls = 2;
+  product.median_us = 4000;
+  point.parts = {reduce};
+  const double alone = *predicted(point).predicted_us;
+  point.parts = {reduce, product};
+  const Predictions both = predict_points(test::four_gpus(), log_with(point), {});
+  ASSERT_EQ(both.points.size(), 2U);
+  EXPECT_EQ(both.points[0].algorithm, "all_reduce beside gemm");
+  EXPECT_DOUBLE_EQ(both.points[1].measured_us, 4000);
+  EXPECT_GT(*both.points[0].predicted_us, alone);  // they cost each other SMs and memory
+}
+
+TEST(PredictPointsTest, IsTheSameTwice) {
+  const PointLog log = log_with(copy({{0, 1}, {1, 0}}, 1 << 20));
+  EXPECT_EQ(predict_points(test::four_gpus(), log, {}).digest, predict_points(test::four_gpus(), log, {}).digest);
+}
+
+TEST(KernelPointsTest, KeepsKernelsOfTheRecordSetThatOutlastTheLaunch) {
+  PointLog log = log_with(gemm(4096, 200));
+  log.points[0].record_set = "quick";
+  log.points.push_back(gemm(8192, 1500));
+  log.points[1].record_set = "full";
+  log.points.push_back(gemm(256, 6));
+  log.points[2].record_set = "quick";
+  const Profile profile = test::four_gpus().profile;
+  const KernelLog quick = kernel_log_of(log, profile, "quick");
+  ASSERT_EQ(quick.kernels.size(), 1U);
+  EXPECT_EQ(quick.gpu, "h200_sxm");
+  EXPECT_DOUBLE_EQ(*quick.kernels[0].us, 200 - 1.7);  // less the gap
+  EXPECT_EQ(kernel_log_of(log, profile, "").kernels.size(), 2U);
+  EXPECT_NE(quick.digest, digest_of(log, "full"));
+}
+
+}  // namespace
+}  // namespace weft::plan
