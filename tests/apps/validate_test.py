@@ -242,7 +242,7 @@ class CalibrateTest(Test):
             (["--fit", "network.nvlink4.eficiency", *good[2:]], "did you mean 'network.nvlink4.efficiency'?"),
             ([*good[:3], "65M", *good[4:]], "no log has an out-of-place row of 65 MiB"),
             ([*good[:3], "64 apples", *good[4:]], "--sizes: expected a size such as 64M"),
-            ([*good[:3], ",", *good[4:]], "--sizes: expected the sizes to fit to"),
+            ([*good[:3], ",", *good[4:]], "--sizes or --train: expected what to fit to"),
             ([*good, "--date", "yesterday"], "--date: expected a day such as 2025-11-21"),
             ([*good[:5], "absent/fitted.yaml"], "absent/fitted.yaml"),
         ]
@@ -281,7 +281,7 @@ class KernelsTest(Test):
         for arguments, message in [
                 ([self.logs[0], "log.txt", *out], "one after the other, not together"),
                 ([self.logs[0], *out], "--profile or --cluster: expected the profile"),
-                ([self.logs[0], "--profile", "profile.yaml", "--fit", "gpu.gemm.fixed", *out], "--fit: not for logs of kernels"),
+                ([self.logs[0], "--profile", "profile.yaml", "--fit", "gpu.gemm.fixed", *out], "--fit: not for kernels"),
                 (["log.txt", *out], "--cluster: expected the cluster"),
         ]:
             done = self.weft("calibrate", *arguments, status=2)

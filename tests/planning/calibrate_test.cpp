@@ -174,7 +174,7 @@ TEST(CalibrateTest, RefusesWhatCannotBeFitted) {
   EXPECT_THAT(error_of({log}, options_of({"network.nvlink4.latency", "network.nvlink4.latency"}, {64_MiB})),
               HasSubstr("given twice"));
   EXPECT_THAT(error_of({log}, options_of({}, {64_MiB})), HasSubstr("--fit: expected"));
-  EXPECT_THAT(error_of({log}, options_of({"network.nvlink4.latency"}, {})), HasSubstr("--sizes: expected"));
+  EXPECT_THAT(error_of({log}, options_of({"network.nvlink4.latency"}, {})), HasSubstr("--sizes or --train: expected"));
 }
 
 TEST(CalibrateTest, RefusesASizeThatNoLogHas) {
