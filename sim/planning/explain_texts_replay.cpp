@@ -28,11 +28,12 @@ const std::vector<ModelText>& replay_texts() {
        .files = {"workloads/replay/places.h"}},
       {.names = {"replay", "trace"},
        .title = "how a recorded step is replayed",
-       .assumes = "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages are "
-                  "simulated on their groups. What communication beside a kernel cost it in the recording is taken out first, "
-                  "by the factors of gpu.contention and for as long as the communication kernel was there, and comes back in the "
-                  "replay by what is beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels "
-                  "take longer or shorter by what a large kernel of their class takes on both GPUs.",
+       .assumes =
+           "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages are "
+           "simulated on their groups. What communication beside a kernel cost it in the recording is taken out first, "
+           "by the factors of gpu.contention and for as long as the communication kernel was there, and comes back in the "
+           "replay by what is beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels "
+           "take longer or shorter by what a large kernel of their class takes on both GPUs.",
        .leaves_out = {"clocks: the recorded durations hold what the clocks did then",
                       "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
                       "ranks without a trace do what the traced rank before them does"},
@@ -40,13 +41,15 @@ const std::vector<ModelText>& replay_texts() {
        .files = {"planning/replay_run.h", "workloads/trace/recorded_contention.h", "workloads/trace/stand_ins.h"}},
       {.names = {"trace.kineto", "kineto"},
        .title = "what is concluded from a PyTorch profile",
-       .assumes = "The host's time between launches is its own, whatever the device does, but for calls that wait for it; room in "
-                  "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded "
-                  "them. Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, "
-                  "unless in some instance of the same pattern the recorded times contradict it.",
-       .leaves_out = {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
-                      "all-to-alls with uneven splits are even ones of the same sum; roots of broadcasts are rank 0 of the group",
-                      "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
+       .assumes =
+           "The host's time between launches is its own, whatever the device does, but for calls that wait for it; room in "
+           "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded "
+           "them. Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, "
+           "unless in some instance of the same pattern the recorded times contradict it.",
+       .leaves_out =
+           {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
+            "all-to-alls with uneven splits are even ones of the same sum; roots of broadcasts are rank 0 of the group",
+            "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
        .sources = {"workload-models §5.2"},
        .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/stream_waits.h"}},
       {.names = {"storage", "checkpoint", "data_loading"},
