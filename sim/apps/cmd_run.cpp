@@ -5,18 +5,21 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_cost.h"
 #include "sim/apps/print_inference.h"
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
 #include "sim/planning/collective_sweep.h"
+#include "sim/planning/cost/cost_json.h"
 #include "sim/planning/flow_summary.h"
 #include "sim/planning/network_json.h"
 #include "sim/planning/replay_timeline.h"
@@ -193,12 +196,15 @@ std::string what_ran(const work::Workload& workload) {
                      plural(static_cast<std::size_t>(calls), "call"));
 }
 
-int run_run(const std::string& file, const std::string& series, const CommonOptions& options) {
+int run_run(const std::string& file, const std::string& series, const CostOptions& cost, const CommonOptions& options) {
   const plan::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
   Diagnostics diagnostics;
   const plan::Scenario scenario = plan::load_scenario(file, overrides, diagnostics);
   print_warnings(diagnostics, options);
+  const plan::CostBooks books = load_books(cost);
+  std::optional<plan::CostedCluster> costed;
+  if (books.any()) costed = plan::cost_of(scenario.cluster.topology, books);
   if (!series.empty() && scenario.measure.series.empty()) {
     throw ConfigError("--series: the scenario samples nothing; it needs measure: {series: [queue], every: 1 us}");
   }
@@ -229,6 +235,11 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
                            plan::us_text(result.makespan)));
   if (result.training) print_training(report, *scenario.workload.training, *result.training);
   if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
+  std::optional<plan::RunCost> run_cost;
+  if (costed && !result.interrupted) {
+    run_cost = plan::cost_of_run(*costed, scenario, result);
+    report.print("#\n" + run_cost_text(*costed, *run_cost));
+  }
   if (!result.collectives.empty()) print_collectives(report, result);
   if (!result.flows.empty()) print_flows(report, scenario, result);
   print_rates(report, scenario, result);
@@ -251,7 +262,9 @@ int run_run(const std::string& file, const std::string& series, const CommonOpti
                                     .warnings = std::move(warnings),
                                     .digest = result.digest,
                                     .interrupted = result.interrupted};
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_run_result(out, header, scenario, result); });
+    write_file(outputs.json, [&](std::ostream& out) {
+      plan::write_run_result(out, header, scenario, result, run_cost ? &*costed : nullptr, run_cost.value_or(plan::RunCost{}));
+    });
   }
   if (!series.empty()) {
     write_file(series, [&](std::ostream& out) { plan::write_series_csv(out, result.network); });
@@ -277,8 +290,10 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_option("SCENARIO", *file, "Scenario file")->required();
   const auto series = std::make_shared<std::string>();
   command->add_option("--series", *series, "Write the series of `measure` as CSV, a column each")->type_name("FILE");
+  const auto cost = std::make_shared<CostOptions>();
+  add_cost_options(*command, *cost);
   add_common_options(*command, *options);
-  command->callback([file, series, options, &exit_code] { exit_code = run_run(*file, *series, *options); });
+  command->callback([file, series, cost, options, &exit_code] { exit_code = run_run(*file, *series, *cost, *options); });
 }
 
 }  // namespace weft::apps
