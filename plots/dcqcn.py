@@ -42,8 +42,7 @@ def main():
         axes.set_ylim(bottom=0)
         axes.grid(axis="x", visible=False)
     left.legend(title="median; least to most", loc="upper left", alignment="left")
-    figure.savefig(options.output, dpi=150)
-    print(options.output)
+    style.save(figure, options.output)
 
 
 if __name__ == "__main__":

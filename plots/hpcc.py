@@ -47,8 +47,7 @@ def main():
     right.grid(axis="x", visible=False)
     right.set_ylim(top=right.get_ylim()[1] * 6)
     right.legend(title="percentile", loc="upper left", ncol=3, alignment="left")
-    figure.savefig(options.output, dpi=150)
-    print(options.output)
+    style.save(figure, options.output)
 
 
 if __name__ == "__main__":

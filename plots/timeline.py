@@ -74,8 +74,7 @@ def main():
     axes.grid(axis="y", visible=False)
     axes.legend(handles=[Patch(color=colour, label=label) for kind, (label, colour) in CATEGORIES.items() if kind in drawn],
                 loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize=7, frameon=False)
-    figure.savefig(options.output, dpi=150)
-    print(options.output)
+    style.save(figure, options.output)
 
 
 if __name__ == "__main__":

@@ -48,9 +48,9 @@ std::string bill_text(const plan::BillOfMaterials& bill, const plan::Installatio
     add(line.count * line.pcie_switches, "  PCIe switch", fmt::format("{} a server", line.pcie_switches));
     add(line.count * line.cpus, "  CPU", fmt::format("{} a server", line.cpus));
     add(line.count * line.nics, "  NIC",
-        line.fabric_ports == 0
-            ? fmt::format("{} a server, without a fabric", line.nics)
-            : fmt::format("{} a server, {} port(s) of {} each in use", line.nics, line.fabric_ports, to_string(line.port_rate)));
+        line.fabric_ports == 0 ? fmt::format("{} a server, without a fabric", line.nics)
+                               : fmt::format("{} a server, {} port(s) of {} each in use", line.nics, line.fabric_ports,
+                                             to_string(line.port_rate)));
   }
   for (const plan::SwitchLine& line : bill.switches) {
     add(line.count, line.tier + " switch",

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Bus bandwidth and time of collectives over message size, a curve for each result or choice in it.
+
+    weft collective all_reduce --cluster configs/clusters/h200x4.yaml -b 8 -e 4G --json ring.json
+    plots/collective_sweep.py ring.json -o sweep
+"""
+import style
+
+
+def curves(path, result):
+    """Points by what they are, in the order met."""
+    found = {}
+    for point in result["points"]:
+        if point.get("in_place") or point["bytes"] == 0 or not point.get("time_us"):
+            continue
+        found.setdefault((path.stem, point["collective"], point["ranks"]), []).append(point)
+    return found
+
+
+def main():
+    parser = style.options(__doc__, "collective_sweep", several=True)
+    arguments = parser.parse_args()
+    found = {}
+    for path in arguments.result:
+        found.update(curves(path, style.read(path, parser, "points")))
+    if not found:
+        parser.error("no points of more than 0 bytes")
+    one_collective = len({key[1:] for key in found}) == 1
+
+    figure, (left, right) = style.figure(9.0, 4.2, columns=2)
+    for index, ((name, collective, ranks), points) in enumerate(found.items()):
+        points = sorted(points, key=lambda point: point["bytes"])
+        sizes = [point["bytes"] for point in points]
+        label = name if one_collective else f"{collective}, {ranks} ranks"
+        look = {"color": style.colour(index), "marker": style.marker(index), "markersize": 3.5, "linewidth": 1.3}
+        left.plot(sizes, [point["busbw_GBps"] for point in points], label=label, **look)
+        right.plot(sizes, [point["time_us"] for point in points], **look)
+    sizes = [point["bytes"] for points in found.values() for point in points]
+    for axes in (left, right):
+        style.size_axis(axes, sizes)
+    left.set_ylim(bottom=0)
+    left.set_ylabel("bus bandwidth (GB/s)")
+    right.set_yscale("log")
+    right.set_ylabel("time (µs)")
+    if one_collective:
+        (_, collective, ranks) = next(iter(found))
+        figure.suptitle(f"{collective}, {ranks} ranks", x=0.01, ha="left", fontsize=10)
+    style.legend_below(figure, left)
+    style.save(figure, arguments.output)
+
+
+if __name__ == "__main__":
+    main()
