@@ -39,7 +39,7 @@ const std::vector<ModelText>& planning_texts() {
        .leaves_out =
            {"what_if: NCCL's own latencies, launches and gaps between kernels stay as the profile has them",
             "exposed communication by link class: an axis of parallelism counts as the slowest class its groups cross"},
-       .sources = {},
+       .sources = {"the models it runs again"},
        .files = {"planning/what_if.h", "planning/link_classes.h"}},
   };
   return texts;
