@@ -59,7 +59,7 @@ LongTime read_long_time(ParamReader& params, std::string_view key, std::optional
     if (const auto time = parse_long_time(node->scalar())) return *time;
   }
   params.error(key, fmt::format("expected a time such as '30 s', '10 min', '3 h' or '54 d', got {}", found_text(*node)));
-  return {};
+  return LongTime::from_us(1);
 }
 
 }  // namespace weft::plan

@@ -41,7 +41,7 @@ inline constexpr double kLongestYears = 10'000;  // that a file may state
 // Three digits for people: "817 s", "3.09 h", "54 d".
 [[nodiscard]] std::string to_string(LongTime time);
 
-// The value of `key`; without a default it is required. After an error, 0.
+// The value of `key`; without a default it is required. After an error 1 us, which no check complains of again.
 [[nodiscard]] LongTime read_long_time(ParamReader& params, std::string_view key, std::optional<LongTime> default_value = {});
 
 }  // namespace weft::plan
