@@ -9,6 +9,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_cost.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
@@ -24,7 +25,7 @@ std::string letter(std::size_t cluster) {
 }
 
 std::string choice_text(const plan::ComparedRun& run) {
-  if (run.ranks == 0) return "-";
+  if (run.algorithm.empty()) return "-";
   return fmt::format("{}{}{} x{}", run.algorithm, run.protocol.empty() ? "" : " ", run.protocol, run.channels);
 }
 
@@ -32,7 +33,7 @@ std::string comparison_table(const plan::Comparison& comparison, bool with_scena
   using Align = Table::Align;
   Table table;
   if (with_scenario) table.add_column("scenario", Align::kLeft);
-  table.add_column("collective", Align::kLeft);
+  table.add_column("workload", Align::kLeft);
   table.add_column("ranks");
   table.add_column("size (B)");
   const std::size_t clusters = comparison.clusters.size();
@@ -57,7 +58,7 @@ std::string comparison_table(const plan::Comparison& comparison, bool with_scena
       return ratio ? fmt::format("{:.3f}", *ratio) : "-";
     });
     add(0, [](std::size_t, const plan::ComparedRun& run) {
-      return run.ranks > 0 ? fmt::format("{:.2f}", run.busbw_gigabytes_per_second) : "-";
+      return run.busbw_gigabytes_per_second > 0 ? fmt::format("{:.2f}", run.busbw_gigabytes_per_second) : "-";
     });
     add(0, [](std::size_t, const plan::ComparedRun& run) { return choice_text(run); });
     add(0, [](std::size_t, const plan::ComparedRun& run) {
@@ -68,8 +69,81 @@ std::string comparison_table(const plan::Comparison& comparison, bool with_scena
   return table.text();
 }
 
+// Calls fn(workload, cluster, run) of every run there is.
+template <class Fn>
+void for_each_run(const plan::Comparison& comparison, Fn&& fn) {
+  for (const plan::ComparedWorkload& workload : comparison.workloads) {
+    for (std::size_t c = 0; c < workload.runs.size(); ++c) {
+      if (workload.runs[c]) fn(workload, c, *workload.runs[c]);
+    }
+  }
+}
+
+// What stands beside the times: tokens, exposed communication by link class, dollars and watts. One line a run.
+std::string figures_table(const plan::Comparison& comparison) {
+  const bool has_prices = comparison.clusters.front().costed.cost.has_value();
+  const bool has_power = comparison.clusters.front().costed.power.has_value();
+  bool has_tokens = false;
+  for_each_run(comparison,
+               [&](const auto&, std::size_t, const plan::ComparedRun& run) { has_tokens |= run.tokens_per_second > 0; });
+  if (!has_tokens && !has_prices && !has_power) return {};
+  Table table;
+  for (const char* title : {"scenario", "workload", "on"}) table.add_column(title, Table::Align::kLeft);
+  table.add_column("time (ms)");
+  if (has_tokens) {
+    for (const char* title : {"tokens/s", "MFU"}) table.add_column(title);
+  }
+  for (std::size_t l = 0; l < plan::kLinkClasses; ++l) {
+    table.add_column(fmt::format("exposed {} (ms)", to_string(static_cast<plan::LinkClass>(l))));
+  }
+  if (has_power) table.add_column("power");
+  if (has_prices) {
+    for (const char* title : {"capital (USD)", "USD/h", "USD/M tokens"}) table.add_column(title);
+  }
+  if (has_power) table.add_column("J/token");
+  for_each_run(comparison, [&](const plan::ComparedWorkload& workload, std::size_t c, const plan::ComparedRun& run) {
+    const plan::CostedCluster& costed = comparison.clusters[c].costed;
+    std::vector<std::string> row{workload.scenario, workload.kind, letter(c), fmt::format("{:.3f}", run.time.us() / 1e3)};
+    if (has_tokens) {
+      row.push_back(run.tokens_per_second > 0 ? fmt::format("{:.0f}", run.tokens_per_second) : "-");
+      row.push_back(run.mfu > 0 ? fmt::format("{:.1f} %", 100 * run.mfu) : "-");
+    }
+    for (const Duration exposed : run.exposed) {
+      row.push_back(exposed > Duration{} ? fmt::format("{:.3f}", exposed.us() / 1e3) : "-");
+    }
+    if (has_power) row.push_back(plan::short_watts(run.cost.facility_watts));
+    if (has_prices) {
+      const auto tokens = run.cost.usd_per_million_tokens();
+      row.insert(row.end(), {plan::short_usd(costed.cost->capital_usd), plan::short_usd(run.cost.usd_per_hour()),
+                             tokens ? plan::short_usd(*tokens) : "-"});
+    }
+    if (has_power) {
+      const auto joules = run.cost.joules_per_token();
+      row.push_back(joules ? fmt::format("{:.3g}", *joules) : "-");
+    }
+    table.add_row(std::move(row));
+  });
+  return table.text();
+}
+
+std::string sensitivity_table(const plan::Comparison& comparison, double better) {
+  Table table;
+  for (const char* title : {"scenario", "workload", "on", "better by itself"}) table.add_column(title, Table::Align::kLeft);
+  for (const char* title : {"time (us)", "saved"}) table.add_column(title);
+  for_each_run(comparison, [&](const plan::ComparedWorkload& workload, std::size_t c, const plan::ComparedRun& run) {
+    for (const plan::SensitivityPoint& point : run.sensitivity) {
+      table.add_row({workload.scenario, workload.kind, letter(c), point.parameter, fmt::format("{:.2f}", point.time.us()),
+                     fmt::format("{:.2f} %", 100 * point.gain)});
+    }
+  });
+  return fmt::format("#\n# sensitivity: each thing {:.0f} % better by itself, the one that buys most first\n{}", 100 * better,
+                     table.text());
+}
+
 struct CompareOptions {
   CommonOptions common;
+  CostOptions cost;
+  bool sensitivity = false;
   std::vector<std::string> scenarios;
   std::vector<std::string> clusters;
 };
@@ -81,8 +155,10 @@ int run_compare(const CompareOptions& options) {
     throw ConfigError("--timeline: a comparison has no one timeline; use 'weft run' on one cluster");
   }
   Diagnostics diagnostics;
+  const plan::CompareSettings settings{.books = load_books(options.cost), .sensitivity = options.sensitivity};
   ProgressBar progress{"runs", options.common.quiet};
-  const plan::Comparison result = plan::compare(options.scenarios, options.clusters, overrides, diagnostics, &progress);
+  const plan::Comparison result =
+      plan::compare(options.scenarios, options.clusters, overrides, settings, diagnostics, &progress);
   progress.wipe();
   print_warnings(diagnostics, options.common);
 
@@ -100,6 +176,8 @@ int run_compare(const CompareOptions& options) {
   for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
   if (result.interrupted) report.print("# interrupted: what has no number was not run\n");
   report.print("#\n" + comparison_table(result, options.scenarios.size() > 1));
+  if (const std::string figures = figures_table(result); !figures.empty()) report.print("#\n" + figures);
+  if (settings.sensitivity) report.print(sensitivity_table(result, settings.better));
   report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),
                            cost_text(result.events, result.transfers, result.wall_seconds)));
 
@@ -127,6 +205,9 @@ void add_compare(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<CompareOptions>();
   command->add_option("SCENARIO", options->scenarios, "Scenario files; the clusters they name are not used")->required();
   command->add_option("--clusters", options->clusters, "Cluster files; ratios are to the first")->required()->type_name("FILE");
+  command->add_flag("--sensitivity", options->sensitivity,
+                    "Run each again with one thing 10 % better at a time: what buys most");
+  add_cost_options(*command, options->cost);
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_compare(*options); });
 }

@@ -5,18 +5,21 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_cost.h"
 #include "sim/apps/print_inference.h"
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
 #include "sim/planning/collective_sweep.h"
+#include "sim/planning/cost/cost_json.h"
 #include "sim/planning/flow_summary.h"
 #include "sim/planning/network_json.h"
 #include "sim/planning/replay_timeline.h"
@@ -228,13 +231,16 @@ class ProgramExport final : public work::ReplayObserver {
   std::vector<Diagnostic> findings_;
 };
 
-int run_run(const std::string& file, const RunFiles& files, const CommonOptions& options) {
+int run_run(const std::string& file, const RunFiles& files, const CostOptions& cost, const CommonOptions& options) {
   const std::string& series = files.series;
   const plan::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
   Diagnostics diagnostics;
   const plan::Scenario scenario = plan::load_scenario(file, overrides, diagnostics);
   print_warnings(diagnostics, options);
+  const plan::CostBooks books = load_books(cost);
+  std::optional<plan::CostedCluster> costed;
+  if (books.any()) costed = plan::cost_of(scenario.cluster.topology, books);
   if (!series.empty() && scenario.measure.series.empty()) {
     throw ConfigError("--series: the scenario samples nothing; it needs measure: {series: [queue], every: 1 us}");
   }
@@ -279,6 +285,11 @@ int run_run(const std::string& file, const RunFiles& files, const CommonOptions&
   if (result.training) print_training(report, *scenario.workload.training, *result.training);
   if (!result.training_jobs.empty()) print_training_jobs(report, result.training_jobs);
   if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
+  std::optional<plan::RunCost> run_cost;
+  if (costed && !result.interrupted) {
+    run_cost = plan::cost_of_run(*costed, scenario, result);
+    report.print("#\n" + run_cost_text(*costed, *run_cost));
+  }
   if (!result.collectives.empty()) print_collectives(report, result);
   if (!result.flows.empty()) print_flows(report, scenario, result);
   print_rates(report, scenario, result);
@@ -301,7 +312,9 @@ int run_run(const std::string& file, const RunFiles& files, const CommonOptions&
                                     .warnings = std::move(warnings),
                                     .digest = result.digest,
                                     .interrupted = result.interrupted};
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_run_result(out, header, scenario, result); });
+    write_file(outputs.json, [&](std::ostream& out) {
+      plan::write_run_result(out, header, scenario, result, run_cost ? &*costed : nullptr, run_cost.value_or(plan::RunCost{}));
+    });
   }
   if (!series.empty()) {
     write_file(series, [&](std::ostream& out) { plan::write_series_csv(out, result.network); });
@@ -332,8 +345,10 @@ void add_run(CLI::App& app, int& exit_code) {
       ->type_name("DIR");
   command->add_option("--write-goal", files->goal, "Write the training step as a GOAL schedule, collectives as their messages")
       ->type_name("FILE");
+  const auto cost = std::make_shared<CostOptions>();
+  add_cost_options(*command, *cost);
   add_common_options(*command, *options);
-  command->callback([file, files, options, &exit_code] { exit_code = run_run(*file, *files, *options); });
+  command->callback([file, files, cost, options, &exit_code] { exit_code = run_run(*file, *files, *cost, *options); });
 }
 
 }  // namespace weft::apps

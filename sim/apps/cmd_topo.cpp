@@ -12,6 +12,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_cost.h"
 #include "sim/apps/table.h"
 #include "sim/collectives/nccl/system.h"
 #include "sim/core/config/quantity.h"
@@ -21,6 +22,7 @@
 #include "sim/network/import/graphml.h"
 #include "sim/network/import/graphviz.h"
 #include "sim/network/import/nccl_xml_writer.h"
+#include "sim/planning/cost/cost_json.h"
 #include "sim/planning/explain.h"
 #include "sim/planning/import_topology.h"
 #include "sim/planning/result_json.h"
@@ -43,7 +45,11 @@ struct TopoOptions {
   std::string nccl_xml;
   std::string gpu;
   bool nccl_view = false;
+  bool bom = false;
   bool force = false;
+  CostOptions cost;
+
+  [[nodiscard]] bool shows_bill() const { return bom || cost.any(); }
 
   // Exports to standard output stand there alone.
   [[nodiscard]] bool table() const { return dot != "-" && graphml != "-" && nccl_xml != "-" && common.json != "-"; }
@@ -196,6 +202,12 @@ void print_route(const net::Topology& topology, const plan::RouteView& view, con
   fmt::print("\n");
 }
 
+void print_bill(const plan::CostedCluster& bill, const plan::CostBooks& books) {
+  fmt::print("\n# bill of materials\n{}", bill_text(bill.bill, plan::install(bill.bill, books.floor_plan())));
+  if (bill.cost) fmt::print("\n# capital\n{}", capital_text(*bill.cost));
+  if (bill.power) fmt::print("\n# power\n{}", power_text(*bill.power));
+}
+
 void export_all(const net::Topology& topology, const TopoOptions& options) {
   const auto refuse_large = [&](const char* option) {
     if (topology.device_count() <= kMaxDrawn || options.force) return;
@@ -240,6 +252,9 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
     route_head = fmt::format("# route {} -> {}: {}, routing {}, seed {}", topology.name(from), topology.name(to),
                              net::to_string(route->path_class), shown.routing, seed);
   }
+  const plan::CostBooks books = load_books(options.cost);
+  std::optional<plan::CostedCluster> bill;
+  if (options.shows_bill()) bill = plan::cost_of(topology, books);
   std::string nccl_view;
   if (options.nccl_view) {
     const coll::nccl::SystemOptions view{.several_nodes = topology.host_count() > 1};
@@ -249,6 +264,8 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
     fmt::print("{}", shown.head);
     if (options.nccl_view) {
       fmt::print("{}", nccl_view);
+    } else if (bill) {
+      print_bill(*bill, books);
     } else if (route) {
       print_route(topology, *route, route_head);
     } else {
@@ -266,8 +283,14 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
     header.profiles = shown.profiles;
     header.warnings = shown.warnings;
     header.digest = plan::topology_digest(topology);
-    write_file(options.common.json,
-               [&](std::ostream& out) { plan::write_topology(out, header, topology, summary, route ? &*route : nullptr); });
+    write_file(options.common.json, [&](std::ostream& out) {
+      plan::write_topology(out, header, topology, summary, route ? &*route : nullptr, [&](plan::JsonWriter& json) {
+        if (!bill) return;
+        plan::write_bill(json, bill->bill, plan::install(bill->bill, books.floor_plan()));
+        if (bill->cost) plan::write_capital(json, *bill->cost);
+        if (bill->power) plan::write_power(json, *bill->power);
+      });
+    });
   }
 }
 
@@ -309,6 +332,9 @@ void add_options(CLI::App& command, TopoOptions& options) {
   command.add_option("--graphml", options.graphml, "Write GraphML")->type_name("FILE");
   command.add_option("--nccl-xml", options.nccl_xml, "Write one host as NCCL's topology file")->type_name("FILE");
   command.add_flag("--nccl-view", options.nccl_view, "Print one host as NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=GRAPH does");
+  command.add_flag("--bom", options.bom,
+                   "Print the bill of materials: what a buyer counts; with --prices and --power what it costs and draws");
+  add_cost_options(command, options.cost);
   command.add_flag("--force", options.force, fmt::format("Draw more than {} devices", kMaxDrawn));
   command.add_option("--json", options.common.json, "Write the result as JSON; - is standard output")->type_name("FILE");
   command.add_option("--profile", options.common.profile, "Profile in place of the one the cluster names")->type_name("FILE");

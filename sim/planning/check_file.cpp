@@ -17,6 +17,9 @@
 #include "sim/network/cluster.h"
 #include "sim/network/node_template.h"
 #include "sim/network/router.h"
+#include "sim/planning/cost/power_book.h"
+#include "sim/planning/cost/price_book.h"
+#include "sim/planning/reliability/goodput_job.h"
 #include "sim/planning/scenario.h"
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/model/model_reader.h"
@@ -31,6 +34,10 @@ struct KindKeys {
 };
 // In this order: a scenario's inline cluster is not at the top, but a cluster may hold a profile and a node.
 const std::array kKinds{
+    KindKeys{"goodput", {"checkpoint", "restart"}},
+    KindKeys{"failure_rates", {"causes"}},
+    KindKeys{"prices", {"amortisation"}},
+    KindKeys{"power", {"pue"}},
     KindKeys{"scenario", {"workload", "cluster", "simulation"}},
     KindKeys{"cluster", {"node", "nodes", "fabric"}},
     KindKeys{"profile", {"parameters", "calibrations", "validation"}},
@@ -182,6 +189,33 @@ std::string check_model(const std::filesystem::path& file, Diagnostics& diagnost
                      work::kv_bytes_per_token(model, work::Precision::kBf16));
 }
 
+std::string check_prices(const ConfigNode& root, Diagnostics& diagnostics) {
+  const PriceBook book = read_price_book(root, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("{}, {}, {} of cables and modules", plural(book.servers.size() + book.gpus.size(), "server and GPU price"),
+                     plural(book.switches.size(), "switch price"),
+                     book.copper.size() + book.fibre.size() + book.modules.size());
+}
+
+std::string check_power(const ConfigNode& root, Diagnostics& diagnostics) {
+  const PowerBook book = read_power_book(root, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("{}, {}, PUE {:g}", plural(book.servers.size() + book.gpus.size(), "server and GPU draw"),
+                     plural(book.switches.size(), "switch draw"), book.pue.value);
+}
+
+std::string check_rates(const ConfigNode& root, Diagnostics& diagnostics) {
+  const FailureRates rates = read_failure_rates(root, diagnostics);
+  diagnostics.throw_if_any();
+  return plural(rates.causes.size(), "cause");
+}
+
+std::string check_goodput(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  const GoodputJob job = load_goodput_job(file, {}, std::nullopt, diagnostics);
+  return fmt::format("a failure every {}, {} to restart, {} of {}", to_string(job.input.mttf), to_string(job.input.restart),
+                     plural(static_cast<std::size_t>(job.input.runs), "run"), to_string(job.input.length));
+}
+
 }  // namespace
 
 CheckedFile check_file(const std::filesystem::path& file) {
@@ -197,6 +231,14 @@ CheckedFile check_file(const std::filesystem::path& file) {
     checked.summary = check_profile(file);
   } else if (checked.kind == "model") {
     checked.summary = check_model(file, diagnostics);
+  } else if (checked.kind == "prices") {
+    checked.summary = check_prices(ConfigNode::load_file(file, "prices"), diagnostics);
+  } else if (checked.kind == "power") {
+    checked.summary = check_power(ConfigNode::load_file(file, "power"), diagnostics);
+  } else if (checked.kind == "failure_rates") {
+    checked.summary = check_rates(ConfigNode::load_file(file, "failure_rates"), diagnostics);
+  } else if (checked.kind == "goodput") {
+    checked.summary = check_goodput(file, diagnostics);
   } else {
     checked.summary = check_scenario(file, diagnostics);
   }

@@ -3,8 +3,8 @@
 //
 //   const CheckedFile checked = check_file("configs/clusters/h200x4.yaml");   // .kind == "cluster"
 //
-// Kinds: cluster, node (a template), profile, model (ours or a config.json of Hugging Face), scenario. The file says so
-// (`kind: cluster`), or its keys do.
+// Kinds: cluster, node (a template), profile, model (ours or a config.json of Hugging Face), scenario; prices, power and
+// failure_rates (books), goodput (a job that fails). The file says so (`kind: cluster`), or its keys do.
 #pragma once
 
 #include <filesystem>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/core/digest.h"
+#include "sim/planning/what_if.h"
 
 namespace weft::plan {
 namespace {
@@ -30,6 +31,10 @@ class OverallProgress final : public RunObserver {
 // Splits a workload into what is compared: each collective, and all flows together.
 std::vector<work::Workload> parts_of(work::Workload workload) {
   std::vector<work::Workload> parts;
+  if (workload.training || workload.inference) {
+    parts.push_back(std::move(workload));
+    return parts;
+  }
   for (work::CollectiveItem& item : workload.collectives) {
     work::Workload part;
     part.collectives.push_back(std::move(item));
@@ -49,7 +54,9 @@ std::vector<work::Workload> parts_of(work::Workload workload) {
 ComparedWorkload describe(const std::string& scenario, const work::Workload& part) {
   ComparedWorkload row;
   row.scenario = scenario;
-  if (part.collectives.empty()) {
+  if (part.training || part.inference) {
+    row.kind = part.training ? "training" : "inference";
+  } else if (part.collectives.empty()) {
     row.kind = "flows";
     for (const work::FlowItem& flow : part.flows) row.bytes += flow.bytes;
   } else {
@@ -60,9 +67,20 @@ ComparedWorkload describe(const std::string& scenario, const work::Workload& par
   return row;
 }
 
-ComparedRun compared_run(const RunResult& result) {
+ComparedRun compared_run(const Scenario& scenario, const RunResult& result, const CostedCluster& costed) {
   ComparedRun run;
-  run.time = result.makespan;
+  run.time = result.training ? result.training->iteration : result.makespan;
+  if (result.training) {
+    run.tokens_per_second = result.training->tokens_per_second;
+    run.mfu = result.training->mfu;
+    run.exposed = exposed_by_link(*scenario.workload.training, scenario.cluster.topology, *result.training);
+    run.ranks = static_cast<int>(result.training->gpus);
+  }
+  if (result.inference) {
+    run.tokens_per_second = result.inference->tokens_per_second;
+    run.ranks = static_cast<int>(result.inference->gpus);
+  }
+  run.cost = cost_of_run(costed, scenario, result);
   if (!result.collectives.empty()) {
     const coll::CollectiveResult& call = result.collectives.front();
     run.busbw_gigabytes_per_second = call.bus_bandwidth_gbps();
@@ -71,12 +89,39 @@ ComparedRun compared_run(const RunResult& result) {
     run.channels = call.choice.channels;
     run.ranks = call.ranks;
     run.nodes = call.nodes;
+    run.exposed[static_cast<std::size_t>(call.nodes > 1 ? LinkClass::kNetwork : node_class(scenario.cluster.topology))] =
+        call.time;
   }
   if (!result.hottest.empty()) {
     run.busiest_link = result.hottest.front().name;
     run.busiest_utilization = result.hottest.front().utilization;
   }
   return run;
+}
+
+// Each thing a tenth better, by itself.
+std::vector<SensitivityPoint> sensitivity_of(Scenario& scenario, const ComparedRun& base, double better, RunObserver* observer,
+                                             Comparison& comparison) {
+  std::vector<SensitivityPoint> points;
+  for (const std::string_view name : what_if_names()) {
+    const bool of_gpu = name == "gpu_speed" || name == "hbm_speed" || name == "launch_cost";
+    if (of_gpu && !scenario.workload.training && !scenario.workload.inference) continue;
+    std::optional<net::Cluster> changed = with_better(scenario.cluster, name, better);
+    if (!changed) continue;
+    std::swap(scenario.cluster, *changed);
+    const RunResult result = run_scenario(scenario, observer);
+    std::swap(scenario.cluster, *changed);
+    comparison.events += result.events;
+    comparison.transfers += result.transfers;
+    comparison.wall_seconds += result.wall_seconds;
+    comparison.interrupted = result.interrupted;
+    if (result.interrupted) break;
+    const Duration time = result.training ? result.training->iteration : result.makespan;
+    const double before = base.time.seconds();
+    points.push_back({std::string{name}, time, before > 0 ? 1 - time.seconds() / before : 0});
+  }
+  std::ranges::stable_sort(points, std::ranges::greater{}, &SensitivityPoint::gain);
+  return points;
 }
 
 }  // namespace
@@ -87,7 +132,8 @@ std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
 }
 
 Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
-                   const Overrides& overrides, Diagnostics& diagnostics, RunObserver* observer) {
+                   const Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
+                   RunObserver* observer) {
   Comparison comparison;
   std::vector<Scenario> loaded;  // scenario by scenario, each on every cluster
   loaded.reserve(scenarios.size() * clusters.size());
@@ -103,7 +149,8 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
                                      .profile = profile_statement(made),
                                      .configuration = made.resolved.to_json(),
                                      .nodes = made.topology.host_count(),
-                                     .endpoints = made.topology.endpoints().size()});
+                                     .endpoints = made.topology.endpoints().size(),
+                                     .costed = cost_of(made.topology, settings.books)});
     }
   }
   if (!loaded.empty()) comparison.seed = loaded.front().simulation.seed;
@@ -117,7 +164,7 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
   std::uint64_t total = 0;
   for (Scenario& scenario : loaded) {
     parts.push_back(parts_of(std::move(scenario.workload)));
-    total += parts.back().size();
+    total += parts.back().size() * (settings.sensitivity ? 1 + what_if_names().size() : 1);
   }
   std::optional<OverallProgress> progress;
   if (observer != nullptr) progress.emplace(*observer, total);
@@ -141,7 +188,12 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
         for (const std::string& note : result.notes) {
           if (std::ranges::find(comparison.notes, note) == comparison.notes.end()) comparison.notes.push_back(note);
         }
-        row.runs[c] = compared_run(result);
+        row.runs[c] = compared_run(scenario, result, comparison.clusters[c].costed);
+        if (settings.sensitivity) {
+          row.runs[c]->sensitivity =
+              sensitivity_of(scenario, *row.runs[c], settings.better, progress ? &*progress : nullptr, comparison);
+          for (const SensitivityPoint& point : row.runs[c]->sensitivity) digest.add(point.time);
+        }
       }
       comparison.workloads.push_back(std::move(row));
     }

@@ -1,7 +1,9 @@
 // The same workloads on several clusters, side by side.
 //
 // Every collective of every scenario is run by itself on each cluster, so that the busiest link that stands beside its time is
-// its own; the flows of a scenario are run together and count as one workload. Cost and power are not modelled.
+// its own; the flows of a scenario are run together and count as one workload, and so do a training step and a serving run.
+// With books (cost/costed_cluster.h) each run says what it costs and draws; with `sensitivity` each is run again with one thing
+// of its cluster a tenth better (what_if.h).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include "sim/core/config/params.h"
+#include "sim/planning/cost/costed_cluster.h"
+#include "sim/planning/link_classes.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/run_scenario.h"
 #include "sim/planning/scenario.h"
@@ -24,11 +28,25 @@ struct ComparedCluster {
   std::string configuration;  // JSON
   std::size_t nodes = 0;
   std::size_t endpoints = 0;
+  CostedCluster costed;
+};
+
+// A run in which one thing of the cluster was better.
+struct SensitivityPoint {
+  std::string parameter;  // of what_if_names()
+  Duration time;
+  double gain = 0;  // time saved, of the run's own time
+};
+
+struct CompareSettings {
+  CostBooks books = {};
+  bool sensitivity = false;
+  double better = 0.1;  // how much
 };
 
 // One workload on one cluster.
 struct ComparedRun {
-  Duration time;                          // of one call; of flows, until the last ended
+  Duration time;                          // of one call or iteration; of flows and of serving, until the last ended
   double busbw_gigabytes_per_second = 0;  // 0 for flows
   std::string algorithm;
   std::string protocol;
@@ -37,11 +55,16 @@ struct ComparedRun {
   int nodes = 0;
   std::string busiest_link;  // empty: nothing crossed a link
   double busiest_utilization = 0;
+  double tokens_per_second = 0;  // 0: it makes no tokens
+  double mfu = 0;                // 0: no training step
+  ByLinkClass exposed{};         // communication that compute did not hide, of a training step; all of a collective's time
+  RunCost cost;
+  std::vector<SensitivityPoint> sensitivity;  // most gained first
 };
 
 struct ComparedWorkload {
   std::string scenario;
-  std::string kind;                              // nccl-tests' name of the collective, or "flows"
+  std::string kind;                              // nccl-tests' name of the collective, "flows", "training" or "inference"
   Bytes bytes;                                   // nccl-tests' size column on the first cluster, or the sum of the flows
   std::vector<std::optional<ComparedRun>> runs;  // by cluster; empty: interrupted before
 
@@ -65,6 +88,7 @@ struct Comparison {
 // Loads everything first, so that bad input is told before anything runs. The cluster a scenario names, if any, is not used;
 // its `overrides` apply to each cluster.
 [[nodiscard]] Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
-                                 const Overrides& overrides, Diagnostics& diagnostics, RunObserver* observer);
+                                 const Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
+                                 RunObserver* observer);
 
 }  // namespace weft::plan

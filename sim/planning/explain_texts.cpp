@@ -370,6 +370,7 @@ std::span<const ModelText> model_texts() {
     texts.insert(texts.end(), replay_texts().begin(), replay_texts().end());
     texts.insert(texts.end(), training_texts().begin(), training_texts().end());
     texts.insert(texts.end(), inference_texts().begin(), inference_texts().end());
+    texts.insert(texts.end(), planning_texts().begin(), planning_texts().end());
     return texts;
   }();
   return all;

@@ -20,6 +20,8 @@ namespace weft::plan {
 // How programs are run.
 [[nodiscard]] const std::vector<ModelText>& replay_texts();
 [[nodiscard]] const std::vector<ModelText>& training_texts();
+// Cost, power, failures.
+[[nodiscard]] const std::vector<ModelText>& planning_texts();
 // Inference serving.
 [[nodiscard]] const std::vector<ModelText>& inference_texts();
 

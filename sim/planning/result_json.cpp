@@ -8,6 +8,7 @@
 
 #include "sim/core/version.h"
 #include "sim/planning/compare.h"
+#include "sim/planning/cost/cost_json.h"
 #include "sim/planning/inference_json.h"
 #include "sim/planning/network_json.h"
 #include "sim/planning/training_json.h"
@@ -135,6 +136,11 @@ void write_collective_result(std::ostream& out, const ResultHeader& header, cons
 }
 
 void write_run_result(std::ostream& out, const ResultHeader& header, const Scenario& scenario, const RunResult& result) {
+  write_run_result(out, header, scenario, result, nullptr, {});
+}
+
+void write_run_result(std::ostream& out, const ResultHeader& header, const Scenario& scenario, const RunResult& result,
+                      const CostedCluster* costed, const RunCost& cost) {
   JsonWriter json{out};
   json.begin_object();
   write_header(json, header);
@@ -162,6 +168,7 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const Scena
   }
   if (!result.time_story.empty()) json.field("time_story", result.time_story);
   write_links(json, result.hottest);
+  if (costed != nullptr) write_costs(json, *costed, cost);
   json.end_object();
   json.finish();
 }
@@ -177,6 +184,8 @@ void write_compare_result(std::ostream& out, const ResultHeader& header, const C
     json.begin_object().field("name", cluster.name).field("file", cluster.file).field("nodes", cluster.nodes);
     json.field("endpoints", cluster.endpoints).key("profile");
     write_profile(json, cluster.profile);
+    if (cluster.costed.cost) write_capital(json, *cluster.costed.cost);
+    if (cluster.costed.power) write_power(json, *cluster.costed.power);
     json.key("configuration").raw(cluster.configuration).end_object();
   }
   json.end_array();
@@ -199,7 +208,25 @@ void write_compare_result(std::ostream& out, const ResultHeader& header, const C
       } else {
         json.null_field("ratio");
       }
-      if (run->ranks > 0) {
+      const bool has_tokens = run->tokens_per_second > 0;
+      if (has_tokens) json.field("tokens_per_second", run->tokens_per_second);
+      if (run->mfu > 0) json.field("mfu", run->mfu);
+      json.key("exposed_ns").begin_object();
+      for (std::size_t l = 0; l < kLinkClasses; ++l) {
+        if (run->exposed[l] > Duration{}) json.key(to_string(static_cast<LinkClass>(l))).raw(ns_text(run->exposed[l]));
+      }
+      json.end_object();
+      const CostedCluster& costed = comparison.clusters[i].costed;
+      if (costed.cost || costed.power) write_run_cost(json, run->cost, costed.cost.has_value(), costed.power.has_value());
+      if (!run->sensitivity.empty()) {
+        json.key("sensitivity").begin_array();
+        for (const SensitivityPoint& point : run->sensitivity) {
+          json.begin_object().field("parameter", point.parameter).key("time_us").raw(us_text(point.time));
+          json.field("gain", point.gain).end_object();
+        }
+        json.end_array();
+      }
+      if (run->ranks > 0 && !has_tokens) {
         json.field("busbw_GBps", run->busbw_gigabytes_per_second).field("algorithm", run->algorithm);
         json.field("protocol", run->protocol).field("channels", run->channels);
         json.field("ranks", run->ranks).field("nodes", run->nodes);

@@ -56,7 +56,7 @@ std::uint64_t topology_digest(const net::Topology& topology) {
 }
 
 void write_topology(std::ostream& out, const ResultHeader& header, const net::Topology& topology,
-                    const TopologySummary& summary, const RouteView* route) {
+                    const TopologySummary& summary, const RouteView* route, const std::function<void(JsonWriter&)>& more) {
   JsonWriter json{out};
   json.begin_object();
   write_header(json, header);
@@ -84,6 +84,7 @@ void write_topology(std::ostream& out, const ResultHeader& header, const net::To
   json.end_array();
   json.field("endpoints", summary.endpoints).field("all_devices", summary.all_devices).field("all_cables", summary.all_cables);
   if (route != nullptr) write_route(json, topology, *route);
+  if (more) more(json);
   json.end_object();
   json.finish();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 
 #include "sim/network/topology.h"
@@ -13,8 +14,8 @@ namespace weft::plan {
 // Of every device's kind and every link's ends, rate, efficiency and latency, in id order.
 [[nodiscard]] std::uint64_t topology_digest(const net::Topology& topology);
 
-// `route` may be null.
+// `route` may be null; `more` writes further members.
 void write_topology(std::ostream& out, const ResultHeader& header, const net::Topology& topology,
-                    const TopologySummary& summary, const RouteView* route);
+                    const TopologySummary& summary, const RouteView* route, const std::function<void(JsonWriter&)>& more = {});
 
 }  // namespace weft::plan

@@ -1,0 +1,42 @@
+// A cluster with its books: what --prices and --power ask for, and what a run on it then costs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/network/topology.h"
+#include "sim/planning/cost/bill_of_materials.h"
+#include "sim/planning/cost/cluster_cost.h"
+#include "sim/planning/cost/floor_plan.h"
+#include "sim/planning/run_scenario.h"
+
+namespace weft::plan {
+
+// The books that were asked for.
+struct CostBooks {
+  std::optional<PriceBook> prices;
+  std::optional<PowerBook> power;
+  [[nodiscard]] bool any() const { return prices || power; }
+  [[nodiscard]] FloorPlan floor_plan() const { return prices ? prices->floor_plan : FloorPlan{}; }
+};
+// Files or shipped names; empty: not asked for.
+[[nodiscard]] CostBooks load_books(const std::string& prices, const std::string& power);
+
+struct CostedCluster {
+  BillOfMaterials bill;
+  std::optional<ClusterCost> cost;
+  std::optional<ClusterPower> power;
+  [[nodiscard]] RunCost run(const Activity& activity, double seconds, double tokens) const {
+    return run_cost(cost ? &*cost : nullptr, power ? &*power : nullptr, activity, seconds, tokens);
+  }
+};
+[[nodiscard]] CostedCluster cost_of(const net::Topology& topology, const CostBooks& books);
+
+// What the GPUs did, of a training step's last iteration; collectives and flows communicate all the time. Model: while an
+// inference engine is busy it is bound by memory.
+[[nodiscard]] Activity activity_of(const RunResult& result);
+
+// Of one iteration of a training step, of the whole run otherwise; tokens are trained, or put out.
+[[nodiscard]] RunCost cost_of_run(const CostedCluster& cluster, const Scenario& scenario, const RunResult& result);
+
+}  // namespace weft::plan

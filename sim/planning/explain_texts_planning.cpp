@@ -1,0 +1,48 @@
+// The texts on what planning adds to a simulation: cost, power, failures.
+#include "sim/planning/explain_texts.h"
+
+namespace weft::plan {
+
+const std::vector<ModelText>& planning_texts() {
+  static const std::vector<ModelText> texts{
+      {.names = {"cost", "power", "prices"},
+       .title = "what a cluster costs and draws, from its bill of materials and two books of figures",
+       .assumes = "Servers, switches, cables and optical modules are counted from the topology and multiplied with the books' "
+                  "figures; capital is spread evenly over the years and the hours in use; a GPU draws between idle and maximum "
+                  "by the shares of time it computes, is bound by memory and communicates (weights 1, 0.6, 0.4).",
+       .leaves_out = {"cost: every cable between two tiers is equally long, a server of more than 16 GPUs is a rack of its own",
+                      "cost: a run pays for the whole cluster, however much of it is used",
+                      "cost: no storage, buildings, staff, interest or taxes beyond the book's yearly share",
+                      "power: CPUs, fans and NICs follow the load of the GPUs; switches draw their maximum while anything runs",
+                      "power: a busy inference engine is bound by memory all the time",
+                      "power: no power limit of a room and no change of clocks by power (see weft explain clock)"},
+       .sources = {"workload-models §7.3 (power), §7.4 (prices)", "network-models §5.2 (counts)"},
+       .files = {"planning/cost/floor_plan.h", "planning/cost/cluster_cost.h", "planning/cost/costed_cluster.h"}},
+      {.names = {"failures", "goodput", "checkpoint_interval"},
+       .title = "what failures, checkpoints and restarts leave of a job's time",
+       .assumes =
+           "Components fail independently at constant rates, fitted on what a cluster was seen to do; any failure throws the "
+           "job back to the last checkpoint that can be restored. Simulated by events on a clock of microseconds, and "
+           "compared with Young's and Daly's closed forms.",
+       .leaves_out =
+           {"failures: no infancy, no wear-out, no failures that come together (a rack, a leaf switch)",
+            "failures: what is `per: job` comes equally often in small and in large jobs",
+            "goodput: there is always a spare for what broke; a restart takes the same time whatever broke",
+            "goodput: degraded hardware that goes on working slows nothing here; run the step with it (docs/goodput.md)"},
+       .sources = {"workload-models §7.1", "Young, CACM 17, 1974", "Daly, FGCS 22, 2006"},
+       .files = {"planning/reliability/failure_rates.h", "planning/reliability/goodput.h"}},
+      {.names = {"what_if", "sensitivity"},
+       .title = "a cluster in which one thing is better: links, latencies, GPU speed, memory bandwidth",
+       .assumes =
+           "what_if scales the rate or the latency of all links of a class, a GPU's peak FLOP/s or its HBM bandwidth, and the "
+           "run is simulated again: NCCL's choices, overlap and queues follow.",
+       .leaves_out =
+           {"what_if: NCCL's own latencies, launches and gaps between kernels stay as the profile has them",
+            "exposed communication by link class: an axis of parallelism counts as the slowest class its groups cross"},
+       .sources = {"the models it runs again"},
+       .files = {"planning/what_if.h", "planning/link_classes.h"}},
+  };
+  return texts;
+}
+
+}  // namespace weft::plan

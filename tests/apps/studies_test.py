@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Every study of configs/studies runs by its one command, and what its README concludes follows from the numbers.
+
+    studies_test.py ROOT WEFT [STUDY...]
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def run(root, weft, name):
+    """The result of a study: {(scenario, collective, bytes): [run by cluster]}."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "WEFT": weft, "OUT": folder}
+        done = subprocess.run([root / "configs/studies/run.sh", name], env=environment, capture_output=True, text=True,
+                              timeout=900, check=False)
+        assert done.returncode == 0, f"{name}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        out = pathlib.Path(folder)
+        assert "</html>" in (out / "page.html").read_text() and "| scenario |" in (out / "numbers.md").read_text()
+        result = json.loads((out / "result.json").read_text())
+    return {(w["scenario"], w["collective"], w["bytes"]): w["runs"] for w in result["workloads"]}, result["clusters"]
+
+
+def times(runs):
+    return [one["time_us"] for one in runs]
+
+
+def fabric_shape(workloads, clusters):
+    by_kind = {kind: times(runs) for (_, kind, _), runs in workloads.items()}
+    rails, rail_only, full, half, quarter = by_kind["alltoall"]
+    assert rail_only < 1.01 * rails and full < 1.01 * rails
+    assert 1.7 < half / full < 2.1 and 3.4 < quarter / full < 4.2
+    rails, rail_only, full, half, quarter = by_kind["all_reduce"]
+    assert max(rail_only, full, half) < 1.01 * rails and quarter > 1.3 * rails
+    capital = [cluster["capital"]["usd"] for cluster in clusters]
+    assert capital[1] == min(capital)
+
+
+def nic_speed(workloads, clusters):
+    step = next(runs for (_, kind, _), runs in workloads.items() if kind == "training")
+    exchange = next(runs for (_, kind, _), runs in workloads.items() if kind == "alltoall")
+    assert 0.97 < step[1]["ratio"] < 1 and 0.8 < exchange[1]["ratio"] < 0.92
+    assert exchange[0]["sensitivity"][0]["parameter"] == "network_rate"
+    assert exchange[1]["sensitivity"][0]["parameter"] == "pcie_rate"
+    assert clusters[1]["capital"]["usd"] > 1.2 * clusters[0]["capital"]["usd"]
+
+
+def pcie_layouts(workloads, _):
+    for (_, _, size), runs in workloads.items():
+        serial, parallel, hpc = times(runs)
+        assert serial < min(parallel, hpc)
+        if size > 1 << 20:
+            assert 2.5 < parallel / serial < 3.2 and 2.5 < hpc / serial < 3.2
+            assert all("cpu0->" in one["bottleneck"]["link"] or "cpu1->" in one["bottleneck"]["link"] for one in runs[1:])
+
+
+def tensor_across_nodes(workloads, _):
+    by_tensor = {scenario.split()[-1]: runs[0] for (scenario, _, _), runs in workloads.items()}
+    step = {tensor: one["time_us"] for tensor, one in by_tensor.items()}
+    assert step["4"] < step["8"]
+    assert 1.3 < step["16"] / step["8"] < 1.6 and 2.5 < step["32"] / step["8"] < 3.1
+    assert by_tensor["32"]["exposed_ns"]["network"] > 0.5 * step["32"] * 1e3
+
+
+def checkpoint_storage(workloads, _):
+    step = {scenario: runs[0]["time_us"] / 1e6 for (scenario, _, _), runs in workloads.items()}
+    for place in ("local", "file_system"):
+        assert 0.8 < step[place] - step["none"] < 1.2, step
+    assert step["file_system_asynchronous"] - step["none"] < 0.1
+
+
+STUDIES = [fabric_shape, nic_speed, pcie_layouts, tensor_across_nodes, checkpoint_storage]
+
+
+def main():
+    root, weft = pathlib.Path(sys.argv[1]).resolve(), str(pathlib.Path(sys.argv[2]).resolve())
+    wanted = sys.argv[3:]
+    for study in STUDIES:
+        if wanted and study.__name__ not in wanted:
+            continue
+        study(*run(root, weft, study.__name__))
+        print(f"{study.__name__}: as its README says")
+
+
+if __name__ == "__main__":
+    main()
