@@ -21,6 +21,7 @@ set(weft_external
   "nlohmann_json::nlohmann_json|nlohmann_json|nlohmann_json"
   "NLopt::nlopt|NLopt|nlopt"
   "NLopt::nlopt_cxx|NLopt|nlopt_cxx"
+  "SQLite::SQLite3|SQLite3|sqlite3"
   "Threads::Threads|Threads|-")
 
 set(weft_find_dependencies "")

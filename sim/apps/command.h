@@ -53,6 +53,7 @@ void add_compare(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
+void add_sweep(CLI::App& app, int& exit_code);
 void add_topo(CLI::App& app, int& exit_code);
 void add_validate(CLI::App& app, int& exit_code);
 

@@ -21,8 +21,8 @@
 namespace weft::apps {
 namespace {
 
-constexpr AddCommand kCommands[] = {add_run,  add_collective, add_compare, add_validate, add_topo,
-                                    add_list, add_explain,    add_check,   add_calibrate};
+constexpr AddCommand kCommands[] = {add_run,  add_collective, add_compare, add_sweep, add_validate,
+                                    add_topo, add_list,       add_explain, add_check, add_calibrate};
 
 void print_error(const std::string& message, const std::string& note = {}) {
   std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
