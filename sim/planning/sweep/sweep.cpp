@@ -281,9 +281,9 @@ std::vector<Sweep::Binding> Sweep::bind(const Expression& expression, const Conf
   std::vector<Binding> bindings;
   for (const std::string& name : expression.names()) {
     std::vector<std::size_t> fits;
-    std::vector<std::string> paths;
+    std::vector<std::string> ends;
     for (std::size_t i = 0; i < axes_.size(); ++i) {
-      paths.push_back(axes_[i].path);
+      ends.push_back(axes_[i].path.substr(axes_[i].path.rfind('.') + 1));
       if (axes_[i].path == name) {
         fits = {i};
         break;
@@ -301,7 +301,7 @@ std::vector<Sweep::Binding> Sweep::bind(const Expression& expression, const Conf
     const auto constant = at_path(base_, name);
     if (!constant || !constant->is_scalar()) {
       node.fail(fmt::format("{}: '{}' is neither an axis nor a value of the scenario", node.path(), name),
-                did_you_mean(name, paths, "axes") + "; a text stands in quotes");
+                did_you_mean(name, ends, "axes") + "; a text stands in quotes");
     }
     bindings.push_back({std::nullopt, sweep_value(constant->scalar())});
   }
