@@ -35,6 +35,8 @@ def weft(folder, *arguments, status=0, environment=None, launcher=()):
 
 def points(file):
     with sqlite3.connect(file) as database:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'points'").fetchone():
+            return []  # caught before its tables were made
         return database.execute("SELECT * FROM points ORDER BY id").fetchall()
 
 
