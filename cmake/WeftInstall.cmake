@@ -22,6 +22,7 @@ set(weft_external
   "NLopt::nlopt|NLopt|nlopt"
   "NLopt::nlopt_cxx|NLopt|nlopt_cxx"
   "ZLIB::ZLIB|ZLIB|zlib"
+  "SQLite::SQLite3|SQLite3|sqlite3"
   "Threads::Threads|Threads|-")
 
 set(weft_find_dependencies "")

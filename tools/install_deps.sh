@@ -7,9 +7,9 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build git pkg-config libyaml-cpp-dev libfmt-dev libspdlog-dev libcli11-dev libboost-dev
-  nlohmann-json3-dev libpugixml-dev libnlopt-dev libnlopt-cxx-dev zlib1g-dev)
+  nlohmann-json3-dev libpugixml-dev libnlopt-dev libnlopt-cxx-dev libsqlite3-dev zlib1g-dev)
 test=(libgtest-dev libgmock-dev libbenchmark-dev python3)
-develop=(clang-19 clang-tidy-19 clang-format libclang-rt-19-dev gcovr python3-matplotlib valgrind)
+develop=(clang-19 clang-tidy-19 clang-format libclang-rt-19-dev gcovr python3-matplotlib valgrind libopenmpi-dev openmpi-bin)
 
 case "${1:-}" in
   "") packages=("${build[@]}" "${test[@]}") ;;

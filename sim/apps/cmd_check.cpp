@@ -50,7 +50,7 @@ void add_check(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("check", "Validate configuration files; report every error");
   command
       ->add_option("files", options->files,
-                   "Clusters, node templates, profiles, models, scenarios; of a folder all .yaml files below it")
+                   "Clusters, node templates, profiles, models, scenarios, sweeps; of a folder all .yaml files below it")
       ->required()
       ->type_name("FILE");
   command->add_flag("--quiet,-q", options->quiet, "Errors only");

@@ -15,6 +15,11 @@ extern "C" void on_interrupt(int) {
   // The handler was installed with SA_RESETHAND: the next signal finds the default action.
 }
 
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+extern "C" void set_interrupted(int) { interrupted = true; }
+
 }  // namespace
 
 void stop_on_interrupt(Simulator& simulator) {
@@ -37,6 +42,19 @@ void forget_simulation() {
     sigaction(SIGINT, &action, nullptr);
   }
   running = nullptr;
+}
+
+const std::atomic<bool>& interrupt_flag() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = set_interrupted;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(signal, &action, nullptr);
+  }
+  return interrupted;
 }
 
 }  // namespace weft::apps

@@ -2,6 +2,8 @@
 // program at once, as it does while nothing is simulated.
 #pragma once
 
+#include <atomic>
+
 #include "sim/core/simulator.h"
 
 namespace weft::apps {
@@ -10,5 +12,9 @@ namespace weft::apps {
 void stop_on_interrupt(Simulator& simulator);
 // The simulation is over; Ctrl-C ends the program again.
 void forget_simulation();
+
+// For what runs many simulations on many threads: true once Ctrl-C was pressed, or a batch system asked this program to end
+// (SIGTERM). From the first call on; the second signal ends the program at once.
+[[nodiscard]] const std::atomic<bool>& interrupt_flag();
 
 }  // namespace weft::apps

@@ -21,6 +21,7 @@
 #include "sim/planning/cost/price_book.h"
 #include "sim/planning/reliability/goodput_job.h"
 #include "sim/planning/scenario.h"
+#include "sim/planning/sweep/point_run.h"
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/model/parameters.h"
@@ -38,6 +39,7 @@ const std::array kKinds{
     KindKeys{"failure_rates", {"causes"}},
     KindKeys{"prices", {"amortisation"}},
     KindKeys{"power", {"pue"}},
+    KindKeys{"sweep", {"grid", "list", "latin_hypercube", "random", "derive", "where", "objective"}},
     KindKeys{"scenario", {"workload", "cluster", "simulation"}},
     KindKeys{"cluster", {"node", "nodes", "fabric"}},
     KindKeys{"profile", {"parameters", "calibrations", "validation"}},
@@ -46,7 +48,8 @@ const std::array kKinds{
 };
 
 constexpr std::string_view kKindsNote =
-    "a scenario has a 'workload', a cluster a 'node', a profile 'parameters', a node template 'devices', a model 'layers'";
+    "a sweep has a 'grid', a scenario a 'workload', a cluster a 'node', a profile 'parameters', a node template 'devices', a "
+    "model 'layers'";
 
 std::string_view recognise(const ConfigNode& root) {
   std::vector<std::string> names;
@@ -173,6 +176,13 @@ std::string check_scenario(const std::filesystem::path& file, Diagnostics& diagn
   return fmt::format("{} on {}", work, size_text(scenario.cluster.topology));
 }
 
+std::string check_sweep_file(const std::filesystem::path& file) {
+  const Sweep sweep{file, {}};
+  const SweepPlan plan = check_sweep(sweep);
+  return fmt::format("{}, {} {} of {}", plural(plan.points.size(), "point"), sweep.axes().size(),
+                     sweep.axes().size() == 1 ? "axis" : "axes", sweep.scenario_name());
+}
+
 std::string parameters_text(std::int64_t parameters, std::string_view what) {
   const auto count = static_cast<double>(parameters);
   const bool is_large = parameters >= 1'000'000'000;
@@ -239,6 +249,8 @@ CheckedFile check_file(const std::filesystem::path& file) {
     checked.summary = check_rates(ConfigNode::load_file(file, "failure_rates"), diagnostics);
   } else if (checked.kind == "goodput") {
     checked.summary = check_goodput(file, diagnostics);
+  } else if (checked.kind == "sweep") {
+    checked.summary = check_sweep_file(file);
   } else {
     checked.summary = check_scenario(file, diagnostics);
   }

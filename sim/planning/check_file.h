@@ -3,7 +3,7 @@
 //
 //   const CheckedFile checked = check_file("configs/clusters/h200x4.yaml");   // .kind == "cluster"
 //
-// Kinds: cluster, node (a template), profile, model (ours or a config.json of Hugging Face), scenario; prices, power and
+// Kinds: cluster, node (a template), profile, model (ours or a config.json of Hugging Face), scenario, sweep; prices, power and
 // failure_rates (books), goodput (a job that fails). The file says so (`kind: cluster`), or its keys do.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "sim/collectives/costs.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
+#include "sim/planning/read_scenario.h"
 #include "sim/workloads/inference/serving_costs.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 
@@ -100,9 +101,13 @@ coll::nccl::Settings nccl_settings(const net::Cluster& cluster, const Overrides&
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
-  const ConfigNode root = with_sets(ConfigNode::load_file(file), overrides);
+  return read_scenario(with_sets(ConfigNode::load_file(file), overrides), file.stem().string(), overrides, diagnostics);
+}
+
+Scenario read_scenario(const ConfigNode& root, const std::string& default_name, const Overrides& overrides,
+                       Diagnostics& diagnostics) {
   ParamReader reader{root, diagnostics};
-  const std::string name = reader.optional<std::string>("name", file.stem().string());
+  const std::string name = reader.optional<std::string>("name", default_name);
   static_cast<void>(reader.optional<std::string>("description", ""));
   static_cast<void>(reader.choice("kind", {"scenario"}, "scenario"));
   static_cast<void>(reader.choice("ci", {"run", "check_only"}, "run"));
@@ -122,7 +127,7 @@ Scenario load_scenario(const std::filesystem::path& file, const Overrides& overr
     ParamReader section = reader.map("simulation");
     simulation = read_simulation(section, overrides);
   } else {
-    ConfigNode empty = ConfigNode::parse("{}", file.string(), "simulation");
+    ConfigNode empty = ConfigNode::parse("{}", root.file(), "simulation");
     ParamReader section{empty, diagnostics};
     simulation = read_simulation(section, overrides);
   }

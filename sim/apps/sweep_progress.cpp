@@ -1,0 +1,53 @@
+#include "sim/apps/sweep_progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+
+namespace weft::apps {
+namespace {
+
+constexpr std::chrono::milliseconds kRedraw{200};
+constexpr std::size_t kBarWidth = 24;
+
+}  // namespace
+
+std::string sweep_line(const plan::SweepProgress& progress, double seconds) {
+  const std::uint64_t total = progress.total == 0 ? 1 : progress.total;
+  const auto filled = static_cast<std::size_t>(kBarWidth * progress.done / total);
+  std::string line = fmt::format("[{}{}]  {}/{} points", std::string(filled, '#'), std::string(kBarWidth - filled, '-'),
+                                 progress.done, progress.total);
+  if (progress.finished > 0 && seconds > 0) {
+    const double rate = static_cast<double>(progress.finished) / seconds;
+    line += fmt::format("  {:.{}f}/s", rate, rate < 100 ? 1 : 0);
+    const auto left = static_cast<std::int64_t>(static_cast<double>(progress.total - progress.done) / rate + 0.5);
+    if (left > 0 && left < 3600) line += fmt::format("  ETA {}:{:02}", left / 60, left % 60);
+    if (left >= 3600) line += fmt::format("  ETA {}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60);
+  }
+  if (progress.refused > 0) line += fmt::format("  {} refused", progress.refused);
+  return line;
+}
+
+SweepLine::SweepLine(bool quiet) : draws_{!quiet && isatty(STDERR_FILENO) == 1}, next_{begin_ + kRedraw} {}
+
+void SweepLine::show(const plan::SweepProgress& progress) {
+  if (!draws_) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  next_ = now + kRedraw;
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  std::fputs(("\r" + sweep_line(progress, seconds) + "\x1b[K").c_str(), stderr);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void SweepLine::wipe() {
+  if (!shown_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,37 @@
+// What a sweep records of each point: named figures with their unit in the name, by kind of workload.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/planning/run_scenario.h"
+#include "sim/planning/scenario.h"
+
+namespace weft::plan {
+
+// A cell of the results; monostate: the run has no such figure.
+using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
+
+enum class ColumnType : std::uint8_t { kInteger, kReal, kText };
+
+struct Metric {
+  std::string_view name;  // "iteration_time_ns"
+  ColumnType type = ColumnType::kReal;
+  std::string_view of;  // "any", "collectives", "training", "inference", "flows", "jobs" or "packets"
+  std::string_view summary;
+  Cell (*read)(const Scenario& scenario, const RunResult& result);
+};
+
+[[nodiscard]] std::span<const Metric> all_metrics();
+[[nodiscard]] const Metric* find_metric(std::string_view name);
+[[nodiscard]] std::vector<std::string> metric_names();
+
+// Those that runs of this scenario have.
+[[nodiscard]] std::vector<const Metric*> metrics_of(const Scenario& scenario);
+
+}  // namespace weft::plan

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""A sweep that is killed with SIGKILL at random moments and resumed gives the database of one that never was.
+
+    sweep_kill_test.py WEFT [--kills 30] [--points 300] [--seed 1] [--mpi MPIRUN]
+
+Whenever a sweep comes to its end before all kills are spent, its database is compared and the next one begins. With --mpi the
+sweep runs under `mpirun -np 2`; one of its two processes is killed, the job must end, and a second job completes it.
+"""
+import argparse
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+SECONDS = 300  # for any one call
+
+SWEEP = """\
+kind: sweep
+scenario:
+  cluster:
+    nodes: 8
+    node: {{type: host}}
+    fabric: {{type: single_switch, link: {{type: ethernet, rate: 100 Gb/s, latency: 1 us}}}}
+  workload: {{flows: [{{from: h0, to: h1, bytes: 1 MB}}, {{from: h2, to: h1, bytes: 2 MB}}]}}
+grid:
+  workload.flows[0].bytes: {{from: 1 kB, to: {last} kB, step: 1 kB}}
+  workload.flows[1].to: [h1, h3, h9]
+"""
+
+
+def content(file):
+    """Every row of every table, in order."""
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA query_only = 1")
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",), file
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        return {table: database.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in tables}
+
+
+def run(arguments, folder, environment=None):
+    """(exit status, output, seconds)"""
+    begin = time.monotonic()
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment)
+    return done.returncode, done.stdout + done.stderr, time.monotonic() - begin
+
+
+def killed(arguments, folder, delay, victim=None, environment=None):
+    """Starts a program and kills it, or the process that `victim` picks of its children, after `delay` seconds. True: in time."""
+    process = subprocess.Popen(
+        arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, start_new_session=True)
+    try:
+        time.sleep(delay)
+        pid = process.pid if victim is None else victim(process.pid)
+        if pid is None or process.poll() is not None:
+            return False
+        os.kill(pid, signal.SIGKILL)
+        status = process.wait(timeout=SECONDS)
+        assert status != 0, "a job that lost a process says it went well"
+        return True
+    finally:
+        if process.poll() is None:
+            process.wait(timeout=SECONDS)
+
+
+def one_of_two(parent):
+    """The process of rank 1, or of rank 0, whichever the dice say, among the children of mpirun."""
+    wanted = f"OMPI_COMM_WORLD_RANK={random.choice([0, 1])}".encode()
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(stat[1]) == parent and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                return int(entry.name)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("weft")
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--points", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mpi", help="the mpirun to start it with")
+    options = parser.parse_args()
+    random.seed(options.seed)
+    weft = str(pathlib.Path(options.weft).resolve())
+    environment = dict(os.environ)
+    launcher = []
+    if options.mpi:
+        # Open MPI asks whoever is root twice; a test may run in a container.
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        launcher = [options.mpi, "--oversubscribe", "--bind-to", "none", "-np", "2"]
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "sweep.yaml").write_text(SWEEP.format(last=options.points // 3), encoding="utf-8")
+        status, text, seconds = run([weft, "sweep", "sweep.yaml", "--db", "whole.sqlite"], folder)
+        assert status == 0, text
+        whole = content(folder / "whole.sqlite")
+        assert len(whole["points"]) == options.points, len(whole["points"])
+        assert sum(row[1] == "refused" for row in whole["points"]) == options.points // 3
+
+        kills = sweeps = 0
+        database = folder / "killed.sqlite"
+        command = [*launcher, weft, "sweep", "sweep.yaml", "--db", database.name, "--resume", "-j", "2", "--quiet"]
+        attempts = 0
+        while kills < options.kills:
+            attempts += 1
+            assert attempts < 20 * options.kills, f"only {kills} of {options.kills} kills came in time"
+            # Some before the first row, some while rows are written, some after the last: the start takes a good part.
+            delay = random.uniform(0, seconds if launcher else 0.4 * seconds)
+            if launcher:
+                delay += 0.5 * random.random()
+            kills += killed(command, folder, delay, one_of_two if launcher else None, environment)
+            rows = len(content(database)["points"]) if database.exists() and content(database) else 0
+            if rows == options.points or (launcher and kills % 2 == 0):
+                status, text, _ = run(command, folder, environment)
+                assert status == 0, text
+                assert content(database) == whole, "the resumed database differs"
+                sweeps += 1
+                for file in folder.glob("killed.sqlite*"):
+                    file.unlink()
+        status, text, _ = run(command, folder, environment)
+        assert status == 0, text
+        assert content(database) == whole, "the resumed database differs"
+        print(f"{kills} kills, {sweeps + 1} sweeps of {options.points} points, all as the one that was left alone")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Checks that take minutes: not for every change, but before a release and after work on what they cover.
+#
+#   tools/long_checks.sh                    all sections
+#   tools/long_checks.sh sweep_kills ...    those named
+#
+# WEFT names the program (build/bin/weft).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+weft=${WEFT:-build/bin/weft}
+
+# A sweep of 300 points, killed 30 times at random moments, gives the database of one that never was.
+sweep_kills() { python3 tests/apps/sweep_kill_test.py "$weft" --kills 30 --points 300; }
+
+# The same under mpirun, one of the two processes killed.
+sweep_kills_mpi() {
+  if ! command -v mpirun >/dev/null; then
+    echo "no mpirun: left out"
+    return
+  fi
+  python3 tests/apps/sweep_kill_test.py "$weft" --kills 10 --points 300 --mpi mpirun
+}
+
+# Two threads against one on this machine, which must be idle: 1.8 times the points a second.
+sweep_threads() { python3 tests/bench/sweep_threads.py "$weft" --wanted 1.8; }
+
+sections=(sweep_kills sweep_kills_mpi sweep_threads)
+chosen=("$@")
+((${#chosen[@]})) || chosen=("${sections[@]}")
+for section in "${chosen[@]}"; do
+  if [[ " ${sections[*]} " != *" $section "* ]]; then
+    echo "long_checks: no section '$section'; there are: ${sections[*]}" >&2
+    exit 2
+  fi
+done
+for section in "${chosen[@]}"; do
+  echo "== $section"
+  SECONDS=0
+  "$section"
+  echo "   ${SECONDS} s"
+done
