@@ -21,20 +21,29 @@ bool is_call(work::OpKind kind) {
   return kind == work::OpKind::kCollective || kind == work::OpKind::kSend || kind == work::OpKind::kReceive;
 }
 
-// Hears what calls take, and hands everything on.
+// Hears what calls take and, of the last iteration, when everything ran; and hands everything on.
 class CallTimes final : public work::ReplayObserver {
  public:
   using Key = std::tuple<std::string, std::int64_t, std::size_t>;
 
-  explicit CallTimes(work::ReplayObserver* next) : next_{next} {}
+  CallTimes(work::ReplayObserver* next, int iterations) : next_{next}, last_{iterations - 1} {}
 
   void on_program(const work::Program& program) override {
     program_ = &program;
+    ran_.assign(program.ranks.size(), {});
+    for (std::size_t r = 0; r < ran_.size(); ++r) {
+      if (program.ranks[r].leader == static_cast<Rank>(r))
+        ran_[r].resize(program.program_of(static_cast<Rank>(r)).operations.size());
+    }
     if (next_ != nullptr) next_->on_program(program);
   }
   void on_operation(const Span& span) override {
     if (next_ != nullptr) next_->on_operation(span);
     const work::Operation& op = program_->program_of(span.rank).operations[span.op];
+    if (span.iteration == last_) {
+      ran_[static_cast<std::size_t>(span.rank)][span.op] = {
+          .start = span.ready - Time{}, .duration = span.end - span.ready, .blocks = 0};
+    }
     if (!is_call(op.kind) || op.kind == work::OpKind::kReceive) return;
     const work::ProgramRank& table = program_->ranks[static_cast<std::size_t>(span.rank)];
     const bool collective = op.kind == work::OpKind::kCollective;
@@ -42,6 +51,8 @@ class CallTimes final : public work::ReplayObserver {
     times_[{collective ? std::string{coll::to_string(op.collective)} : "send", op.bytes.count(), ranks}].push_back(span.end -
                                                                                                                    span.ready);
   }
+  // By rank, by operation; of leaders.
+  [[nodiscard]] std::vector<std::vector<work::RecordedTime>>& ran() { return ran_; }
   [[nodiscard]] Duration median(const Key& key) {
     const auto at = times_.find(key);
     if (at == times_.end()) return {};
@@ -53,6 +64,8 @@ class CallTimes final : public work::ReplayObserver {
  private:
   work::ReplayObserver* next_;
   const work::Program* program_ = nullptr;
+  int last_;
+  std::vector<std::vector<work::RecordedTime>> ran_;
   std::map<Key, std::vector<Duration>> times_;
 };
 
@@ -149,18 +162,30 @@ void drop_start_skew(work::Program& program) {
   }
 }
 
-// Of each program and category: what kernels' durations hold beyond the recorded kernels, the gaps before them.
-std::vector<std::array<Duration, work::kCategories>> gaps_of(const work::Trace& trace) {
-  std::vector<std::array<Duration, work::kCategories>> gaps(trace.program.programs.size());
-  if (trace.recorded.empty()) return gaps;
+// By program and operation: what a kernel's duration holds beyond the recorded kernel, the gap before it.
+std::vector<std::vector<Duration>> gaps_of(const work::Trace& trace) {
+  std::vector<std::vector<Duration>> gaps(trace.recorded.size());
   for (std::size_t p = 0; p < gaps.size(); ++p) {
     const std::vector<work::Operation>& operations = trace.program.programs[p].operations;
+    gaps[p].resize(operations.size());
     for (std::size_t i = 0; i < operations.size(); ++i) {
-      if (operations[i].kind != work::OpKind::kKernel) continue;
-      gaps[p][static_cast<std::size_t>(operations[i].category)] += operations[i].duration - trace.recorded[p][i].duration;
+      if (operations[i].kind == work::OpKind::kKernel) gaps[p][i] = operations[i].duration - trace.recorded[p][i].duration;
     }
   }
   return gaps;
+}
+
+// Kernels as a profiler would have seen them, without the gaps.
+void take_gaps_off(const work::Program& program, const std::vector<std::vector<Duration>>& gaps,
+                   std::vector<std::vector<work::RecordedTime>>& ran) {
+  for (std::size_t r = 0; r < ran.size(); ++r) {
+    const std::size_t of = program.ranks[r].program;
+    for (std::size_t i = 0; i < ran[r].size() && of < gaps.size(); ++i) {
+      const Duration gap = std::min(gaps[of][i], ran[r][i].duration);
+      ran[r][i].start += gap;
+      ran[r][i].duration -= gap;
+    }
+  }
 }
 
 Duration median(std::vector<Duration> values) {
@@ -170,47 +195,29 @@ Duration median(std::vector<Duration> values) {
   return values.size() % 2 == 1 ? values[half] : Duration::from_ps((values[half - 1].ps() + values[half].ps()) / 2);
 }
 
-void compare(const work::Program& program, const std::vector<std::array<Duration, work::kCategories>>& gaps,
-             ReplayRunResult& result) {
-  const auto over_ranks = [&](auto get) {
-    std::vector<Duration> values;
-    for (const work::RankResult& rank : result.run.replay.ranks) values.push_back(get(rank));
-    return median(std::move(values));
-  };
-  const auto traced_over_ranks = [&](auto get) {
-    std::vector<Duration> values;
-    for (const work::RecordedRank& rank : result.traced.ranks) values.push_back(get(rank));
-    return median(std::move(values));
-  };
-  const auto busy = [&](const work::RankResult& rank, std::size_t c) {
-    return rank.last.busy[c] - gaps[program.ranks[static_cast<std::size_t>(rank.rank)].program][c];
+void compare(const work::TraceSummary& traced, const work::TraceSummary& predicted, ReplayRunResult& result) {
+  const auto add = [&](std::string_view name, auto get) {
+    const auto over_ranks = [&](const work::TraceSummary& of) {
+      std::vector<Duration> values;
+      for (const work::RecordedRank& rank : of.ranks) values.push_back(get(rank));
+      return median(std::move(values));
+    };
+    result.figures.push_back({std::string{name}, over_ranks(traced), over_ranks(predicted)});
   };
   static constexpr std::array<std::pair<Category, std::string_view>, 4> kCompute{{{Category::kGemm, "gemm"},
                                                                                   {Category::kAttention, "attention"},
                                                                                   {Category::kOtherCompute, "other"},
                                                                                   {Category::kOptimizer, "optimizer"}}};
   for (const auto& [category, name] : kCompute) {
-    const auto c = static_cast<std::size_t>(category);
-    result.figures.push_back({std::string{name},
-                              traced_over_ranks([&](const work::RecordedRank& rank) { return rank.busy[c]; }),
-                              over_ranks([&](const work::RankResult& rank) { return busy(rank, c); })});
+    add(name, [c = static_cast<std::size_t>(category)](const work::RecordedRank& rank) { return rank.busy[c]; });
   }
-  const auto computing = [](auto get) {
+  add("compute", [](const work::RecordedRank& rank) {
     Duration sum;
-    for (const auto& [category, name] : kCompute) sum += get(static_cast<std::size_t>(category));
+    for (const auto& [category, name] : kCompute) sum += rank.busy[static_cast<std::size_t>(category)];
     return sum;
-  };
-  result.figures.push_back(
-      {"compute", traced_over_ranks([&](const work::RecordedRank& rank) {
-         return computing([&](std::size_t c) { return rank.busy[c]; });
-       }),
-       over_ranks([&](const work::RankResult& rank) { return computing([&](std::size_t c) { return busy(rank, c); }); })});
-  result.figures.push_back({"nccl",
-                            traced_over_ranks([](const work::RecordedRank& rank) { return work::communication_of(rank.busy); }),
-                            over_ranks([](const work::RankResult& rank) { return work::communication_of(rank.last.busy); })});
-  result.figures.push_back(
-      {"exposed_nccl", traced_over_ranks([](const work::RecordedRank& rank) { return rank.exposed; }),
-       over_ranks([](const work::RankResult& rank) { return work::communication_of(rank.last.exposed); })});
+  });
+  add("nccl", [](const work::RecordedRank& rank) { return work::communication_of(rank.busy); });
+  add("exposed_nccl", [](const work::RecordedRank& rank) { return rank.exposed; });
 }
 
 }  // namespace
@@ -249,13 +256,14 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   run.iterations = options.simulation.iterations;
   run.nccl = options.nccl;
   run.sustained_clocks = false;  // the recorded durations hold what the clocks did
-  CallTimes calls{operations};
+  CallTimes calls{operations, run.iterations};
   result.run = run_program(cluster, trace.program, run, observer, &calls);
   result.ranks = trace.program.ranks.size();
   result.simulated = result.run.replay.ranks.size();
   if (result.run.replay.iterations.empty()) return result;
   result.iteration = result.run.replay.iterations.back();
-  compare(trace.program, gaps, result);
+  take_gaps_off(trace.program, gaps, calls.ran());
+  compare(result.traced, work::summarize(trace.program, calls.ran()), result);
   for (const work::RecordedCalls& each : result.traced.calls) {
     const std::size_t ranks =
         each.kind == "send"

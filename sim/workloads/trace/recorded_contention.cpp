@@ -55,9 +55,10 @@ class MessageTimes {
   std::map<std::pair<std::size_t, std::size_t>, std::pair<Pair, std::size_t>> places_;
 };
 
-// What the kernel would take alone, of the recorded time.
-Duration alone(const Operation& op, const RecordedTime& time, const std::vector<Resident>& residents,
+// What the kernel would take alone, of the time it had: the gap before it too, which is part of the operation.
+Duration alone(const Operation& op, const RecordedTime& kernel, const std::vector<Resident>& residents,
                const ContentionCosts& costs) {
+  const RecordedTime time{.start = kernel.start + kernel.duration - op.duration, .duration = op.duration, .blocks = 0};
   const Duration end = time.start + time.duration;
   double slowed_ps = 0;  // of the recorded time, beside communication
   double done_ps = 0;    // in it, of the time alone
@@ -104,8 +105,8 @@ Duration remove_contention(Trace& trace, const ContentionCosts& costs) {
       Operation& op = program.operations[i];
       if (op.kind != OpKind::kKernel || is_communication(op.category) || recorded[i].duration <= Duration{}) continue;
       const Duration own = alone(op, recorded[i], residents, costs);
-      removed += recorded[i].duration - own;
-      op.duration -= recorded[i].duration - own;
+      removed += op.duration - own;
+      op.duration = own;
     }
   }
   return removed;

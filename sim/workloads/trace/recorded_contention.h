@@ -12,8 +12,8 @@
 
 namespace weft::work {
 
-// Changes the durations of kernels; the gap before a kernel, which they contain (Operation::duration less the recorded one),
-// stays. Nothing where no times are recorded. Returns the time taken out, of all ranks.
+// Changes the durations of kernels, which contain the gap before them (Operation::duration less the recorded one). Nothing
+// where no times are recorded. Returns the time taken out, of all ranks.
 Duration remove_contention(Trace& trace, const ContentionCosts& costs);
 
 }  // namespace weft::work

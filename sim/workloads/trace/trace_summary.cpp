@@ -60,24 +60,26 @@ struct Call {
 
 class Summarizer {
  public:
-  explicit Summarizer(const Trace& trace) : trace_{trace}, wire_(trace.program.programs.size()) {}
+  // `times` by rank; null: none.
+  Summarizer(const Program& program, std::vector<const std::vector<RecordedTime>*> times)
+      : program_{program}, times_{std::move(times)}, wire_(program.ranks.size()) {}
 
   TraceSummary run() {
-    result_.has_times = !trace_.recorded.empty();
-    for (std::size_t r = 0; r < trace_.program.ranks.size(); ++r) find_calls(static_cast<Rank>(r));
-    for (std::size_t r = 0; r < trace_.program.ranks.size(); ++r) measure(static_cast<Rank>(r));
+    result_.has_times = !times_.empty();
+    for (std::size_t r = 0; r < program_.ranks.size(); ++r) find_calls(static_cast<Rank>(r));
+    for (std::size_t r = 0; r < program_.ranks.size(); ++r) measure(static_cast<Rank>(r));
     add_median();
     add_calls();
     return std::move(result_);
   }
 
  private:
-  [[nodiscard]] bool is_traced(Rank rank) const { return trace_.program.ranks[static_cast<std::size_t>(rank)].leader == rank; }
+  [[nodiscard]] bool is_traced(Rank rank) const { return program_.ranks[static_cast<std::size_t>(rank)].leader == rank; }
 
   void find_calls(Rank rank) {
     if (!is_traced(rank)) return;
-    const ProgramRank& table = trace_.program.ranks[static_cast<std::size_t>(rank)];
-    const RankProgram& program = trace_.program.programs[table.program];
+    const ProgramRank& table = program_.ranks[static_cast<std::size_t>(rank)];
+    const RankProgram& program = program_.programs[table.program];
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::uint64_t> count;
     for (std::size_t i = 0; i < program.operations.size(); ++i) {
       const Operation& op = program.operations[i];
@@ -92,22 +94,23 @@ class Summarizer {
       Call& call = calls_[key];
       call.kind = collective ? coll::to_string(op.collective) : "send";
       call.bytes = op.bytes.count();
-      call.ranks = collective ? trace_.program.groups[table.groups[op.slot]].ranks.size() : 2;
-      if (result_.has_times) call.shortest = std::min(call.shortest, trace_.recorded[table.program][i].duration);
-      wire_[table.program].push_back(&call);
+      call.ranks = collective ? program_.groups[table.groups[op.slot]].ranks.size() : 2;
+      if (result_.has_times) call.shortest = std::min(call.shortest, (*times_[static_cast<std::size_t>(rank)])[i].duration);
+      wire_[static_cast<std::size_t>(rank)].push_back(&call);
     }
   }
 
   void measure(Rank rank) {
     if (!is_traced(rank)) return;
-    const ProgramRank& table = trace_.program.ranks[static_cast<std::size_t>(rank)];
-    const RankProgram& program = trace_.program.programs[table.program];
+    const ProgramRank& table = program_.ranks[static_cast<std::size_t>(rank)];
+    const RankProgram& program = program_.programs[table.program];
     RecordedRank own;
     own.rank = rank;
     own.operations = static_cast<std::uint64_t>(
         std::ranges::count_if(program.operations, [](const Operation& op) { return !is_host_operation(op.kind); }));
     result_.operations += own.operations;
-    if (result_.has_times) measure_times(program, trace_.recorded[table.program], wire_[table.program], own);
+    if (result_.has_times)
+      measure_times(program, *times_[static_cast<std::size_t>(rank)], wire_[static_cast<std::size_t>(rank)], own);
     result_.ranks.push_back(own);
   }
 
@@ -177,15 +180,28 @@ class Summarizer {
     }
   }
 
-  const Trace& trace_;
+  const Program& program_;
+  std::vector<const std::vector<RecordedTime>*> times_;
   std::map<CallKey, Call> calls_;
-  std::vector<std::vector<Call*>> wire_;  // by program: of its calls in order
+  std::vector<std::vector<Call*>> wire_;  // by rank: of its calls in order
   TraceSummary result_;
 };
 
 }  // namespace
 
-TraceSummary summarize(const Trace& trace) { return Summarizer{trace}.run(); }
+TraceSummary summarize(const Trace& trace) {
+  std::vector<const std::vector<RecordedTime>*> times;
+  if (!trace.recorded.empty()) {
+    for (const ProgramRank& rank : trace.program.ranks) times.push_back(&trace.recorded[rank.program]);
+  }
+  return Summarizer{trace.program, std::move(times)}.run();
+}
+
+TraceSummary summarize(const Program& program, std::span<const std::vector<RecordedTime>> by_rank) {
+  std::vector<const std::vector<RecordedTime>*> times;
+  for (const std::vector<RecordedTime>& each : by_rank) times.push_back(&each);
+  return Summarizer{program, std::move(times)}.run();
+}
 
 Duration communication_of(const std::array<Duration, kCategories>& by_category) {
   Duration sum;

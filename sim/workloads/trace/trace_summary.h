@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct TraceSummary {
 };
 
 [[nodiscard]] TraceSummary summarize(const Trace& trace);
+// The same of times by rank and operation, however they came about; those of ranks that follow others are not looked at.
+[[nodiscard]] TraceSummary summarize(const Program& program, std::span<const std::vector<RecordedTime>> by_rank);
 
 // Sum over communication categories.
 [[nodiscard]] Duration communication_of(const std::array<Duration, kCategories>& by_category);

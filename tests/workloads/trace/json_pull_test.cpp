@@ -1,0 +1,118 @@
+#include "sim/workloads/trace/json_pull.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "sim/core/error.h"
+#include "sim/workloads/trace/trace_format.h"
+
+namespace weft::work {
+namespace {
+
+class JsonPullTest : public ::testing::Test {
+ protected:
+  std::filesystem::path write(const std::string& text) {
+    const std::filesystem::path path = std::filesystem::path{::testing::TempDir()} / (std::string{name()} + ".json");
+    std::ofstream{path, std::ios::binary} << text;
+    return path;
+  }
+  std::filesystem::path pack(const std::string& text) {
+    const std::filesystem::path path = std::filesystem::path{::testing::TempDir()} / (std::string{name()} + ".gz");
+    gzFile file = gzopen(path.c_str(), "wb");
+    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+    return path;
+  }
+  static std::string name() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
+  static std::string message(const auto& act) {
+    try {
+      act();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(JsonPullTest, MembersAndElementsComeInOrderAndTheRestIsSkipped) {
+  InputStream stream{write(R"({"a": [1, {"deep": "]}\""}, 3], "b" : "x\n\u00e9", "c": null})"), 1000};
+  JsonPull json{stream};
+  json.begin_object();
+  ASSERT_TRUE(json.next_member());
+  EXPECT_EQ(json.key(), "a");
+  json.begin_array();
+  ASSERT_TRUE(json.next_element());
+  EXPECT_EQ(json.scalar(), "1");
+  ASSERT_TRUE(json.next_element());
+  json.skip();
+  ASSERT_TRUE(json.next_element());
+  EXPECT_EQ(json.scalar(), "3");
+  EXPECT_FALSE(json.next_element());
+  ASSERT_TRUE(json.next_member());
+  EXPECT_EQ(json.scalar(), "x\n\xC3\xA9");
+  ASSERT_TRUE(json.next_member());
+  EXPECT_EQ(json.scalar(), "null");
+  EXPECT_FALSE(json.next_member());
+  json.check_end();
+}
+
+TEST_F(JsonPullTest, MicrosecondsBecomeNanosecondsDigitByDigit) {
+  std::int64_t ns = 0;
+  // A double holds 53 bits: the last digits of this would be lost.
+  ASSERT_TRUE(parse_us_as_ns("4379585766711.913", ns));
+  EXPECT_EQ(ns, 4379585766711913);
+  ASSERT_TRUE(parse_us_as_ns("-0.5", ns));
+  EXPECT_EQ(ns, -500);
+  ASSERT_TRUE(parse_us_as_ns("1.5e3", ns));
+  EXPECT_EQ(ns, 1'500'000);
+  for (const char* wrong : {"NaN", "", "1.2.3", "inf", "99999999999999999999", "1e30", "5x", "-"}) {
+    EXPECT_FALSE(parse_us_as_ns(wrong, ns)) << wrong;
+  }
+}
+
+TEST_F(JsonPullTest, PackedAndPlainFilesReadAlike) {
+  const std::string text(1 << 20, 'x');
+  EXPECT_EQ(read_whole(pack(text), 1 << 20), text);
+  EXPECT_EQ(read_whole(write(text), 1 << 20), text);
+}
+
+TEST_F(JsonPullTest, OneByteMoreThanTheLimitIsRefused) {
+  const std::filesystem::path bomb = pack(std::string(1'000'001, '0'));
+  EXPECT_EQ(read_whole(bomb, 1'000'001).size(), 1'000'001U);
+  EXPECT_NE(message([&] { (void)read_whole(bomb, 1'000'000); }).find("unpacks to more than 1000000 bytes"), std::string::npos);
+}
+
+TEST_F(JsonPullTest, ACutPackedFileNamesItself) {
+  const std::filesystem::path path = pack(std::string(100'000, 'a') + std::string(50'000, 'b'));
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 9);
+  const std::string said = message([&] { (void)read_whole(path, 1 << 20); });
+  EXPECT_NE(said.find("cut gzip"), std::string::npos) << said;
+  EXPECT_NE(said.find(path.filename().string()), std::string::npos) << said;
+}
+
+TEST_F(JsonPullTest, NestingHasALimit) {
+  InputStream stream{write(std::string(1000, '[')), 10'000};
+  JsonPull json{stream};
+  EXPECT_NE(message([&] {
+              while (true) {
+                json.begin_array();
+                (void)json.next_element();
+              }
+            }).find("nested deeper than"),
+            std::string::npos);
+}
+
+TEST_F(JsonPullTest, AnUnknownFormatIsAnsweredWithThoseThereAre) {
+  const std::vector<std::filesystem::path> files{write("hello")};
+  const std::string said = message([&] { (void)read_trace(files, {}); });
+  EXPECT_NE(said.find("not a trace or workload file of any known format"), std::string::npos) << said;
+  EXPECT_NE(said.find("kineto"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace weft::work
