@@ -74,7 +74,7 @@ TEST(LayerTableTest, NameWhatIsWrongAndWhere) {
   EXPECT_EQ(astra("HYBRID_DLRM 3 ranks: 4\n2\n"), "w.txt:1:1: the policy 'HYBRID_DLRM' is not read");
   EXPECT_EQ(astra("DATA ranks: 4\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
             "w.txt:3:0: 2 rows are announced, but the file ends after 1");
-  EXPECT_EQ(astra("DATA ranks: 4\n1\na -1 1 NONE 0 1 NONE 0 1 ALREDUCE 5 1\n"), "w.txt:3:27: unknown collective 'ALREDUCE'");
+  EXPECT_EQ(astra("DATA ranks: 4\n1\na -1 1 NONE 0 1 NONE 0 1 ALREDUCE 5 1\n"), "w.txt:3:26: unknown collective 'ALREDUCE'");
   EXPECT_EQ(astra("DATA ranks: 4\n1\na -1 nan NONE 0 1 NONE 0 1 NONE 5 1\n"),
             "w.txt:3:6: expected nanoseconds from 0 to 100000000000000, found 'nan'");
   EXPECT_EQ(simai("HYBRID_TRANSFORMER_FWD_IN_BCKWD ep: 1\n"), "w.txt:1:1: all_gpus is missing: the number of ranks");
