@@ -242,7 +242,8 @@ std::string configuration_of(const Measurement& measurement) {
   const NcclTestsLog& log = measurement.log;
   std::string text;
   for (const auto& [key, value] : measurement.settings) {
-    if (key == "NCCL_DEBUG" || key == "NCCL_DEBUG_SUBSYS" || key == "NCCL_NVLS_ENABLE") continue;
+    constexpr std::string_view kUntold[] = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_NVLS_ENABLE", "NCCL_VERSION"};
+    if (std::ranges::find(kUntold, key) != std::end(kUntold)) continue;
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", key.starts_with("NCCL_") ? key.substr(5) : key, value);
   }
   const int threads = std::max(log.threads, 1);
