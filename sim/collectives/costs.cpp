@@ -89,7 +89,7 @@ SimpleCosts::SimpleCosts()
                     .slice_latency = 1'500_ns,
                     .empty_slice_latency = 300_ns,
                     .step_gap = {},
-                    .channel_rate = gigabytes(29.6),
+                    .channel_rate = gigabytes(30.3),
                     .copy_rate = gigabytes(48.7),
                     .host_read = 550_ns,
                     .host_slice = 2_us} {}

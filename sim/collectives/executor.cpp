@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "sim/core/error.h"
@@ -74,6 +73,7 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
   schedule_ = &schedule;
   listener_ = &listener;
   costs_ = costs;
+  port_queue_ = PortQueue{costs.rate, costs.port, schedule.channels()};
   launches_ = launches;
   grain_ = grain;
   began_ = simulator_.now();
@@ -260,6 +260,7 @@ void Executor::begin_slice(std::uint32_t index) {
   Duration before = data > Bytes{} ? costs_.slice : costs_.empty_slice;
   if (!costs_.cut_through && uses_host_memory(lane))
     before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));
+  if (data > Bytes{} && uses_port(lane)) lane.stores_from = simulator_.now() + before;
   if (before > Duration{}) {
     schedule_event(before, EventKind::kSliceWork, index);
   } else {
@@ -286,6 +287,7 @@ void Executor::work(std::uint32_t index) {
   const bool reads_host = reads_host_memory(lane);
   Duration busy = costs_.work(data, lane.share, sends, busy_share(index));
   if (costs_.cut_through && reads_host) busy = busy + costs_.host_wait(data, lane.share, true);
+  if (sends) busy = busy + wait_at_port(lane, data);
   if (sends || reads_host) {
     post_slice(index, data, busy);
     return;
@@ -299,6 +301,28 @@ void Executor::work(std::uint32_t index) {
   } else {
     end_slice(index);
   }
+}
+
+// Whether it stores to a peer over NVLink, where the stores of a GPU's blocks queue.
+bool Executor::uses_port(const Lane& lane) const {
+  return costs_.port > Bandwidth{} && std::ranges::any_of(lane.sends, [&](std::uint32_t to) {
+           return connections_[to].transport == Transport::kNvlink && !connections_[to].in_host_memory;
+         });
+}
+
+// How long `data` queues behind the stores of the rank's other blocks: those that began before, and half of those that begin
+// with it, whichever of them comes first.
+Duration Executor::wait_at_port(const Lane& lane, Bytes data) const {
+  if (lane.stores_from == Time::max()) return {};
+  const Member& member = members_[static_cast<std::size_t>(lane.rank)];
+  const Time now = simulator_.now();
+  double before = 0;
+  double beside = -lane.share;
+  for (std::uint32_t i = member.first_lane; i < member.first_lane + member.lane_count; ++i) {
+    if (lanes_[i].stores_from < now) before += lanes_[i].share;
+    if (lanes_[i].stores_from == now) beside += lanes_[i].share;
+  }
+  return port_queue_.wait(data, before + beside / 2);
 }
 
 void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
@@ -461,6 +485,7 @@ void Executor::on_source_free(TransferId, std::uint64_t tag) {
   if (grain_ == Grain::kFluid || costs_.rendezvous || is_read) return;
   const auto index = static_cast<std::uint32_t>(tag >> 32);
   if (--lanes_[index].outstanding > 0) return;
+  lanes_[index].stores_from = Time::max();
   end_slice(index);
   drain();
   finish_if_done();

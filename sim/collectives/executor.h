@@ -34,6 +34,7 @@
 #include "sim/collectives/communicator.h"
 #include "sim/collectives/launch_plan.h"
 #include "sim/collectives/schedule.h"
+#include "sim/collectives/shared_port.h"
 #include "sim/collectives/step_costs.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
@@ -127,9 +128,10 @@ class Executor final : private net::TransferListener, private EventTarget {
     LaneState state = LaneState::kIdle;
     bool loaded = false;
     std::int32_t slice = 0;
-    std::int32_t block = 0;        // among the rank's thread blocks that talk to a peer, in channel order
-    std::int32_t outstanding = 0;  // transfers that the lane waits for
-    std::int64_t next = 0;         // step
+    std::int32_t block = 0;          // among the rank's thread blocks that talk to a peer, in channel order
+    std::int32_t outstanding = 0;    // transfers that the lane waits for
+    Time stores_from = Time::max();  // to a peer over NVLink, until its slice has left
+    std::int64_t next = 0;           // step
     std::int64_t count = 0;
     double share = 1.0;   // of the thread block's warps
     double weight = 1.0;  // of its transfers
@@ -165,6 +167,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   void begin_slice(std::uint32_t index);
   [[nodiscard]] double busy_share(std::uint32_t index) const;
   void work(std::uint32_t index);
+  [[nodiscard]] bool uses_port(const Lane& lane) const;
+  [[nodiscard]] Duration wait_at_port(const Lane& lane, Bytes data) const;
   void post_slice(std::uint32_t index, Bytes data, Duration busy);
   void end_slice(std::uint32_t index);
   [[nodiscard]] bool has_whole_input(std::uint32_t index);
@@ -214,6 +218,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   const Schedule* schedule_ = nullptr;
   ExecutorListener* listener_ = nullptr;
   StepCosts costs_;
+  PortQueue port_queue_;
   LaunchPlan launches_;
   Grain grain_ = Grain::kChunk;
   Time began_;

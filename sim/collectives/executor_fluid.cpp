@@ -124,7 +124,9 @@ void Executor::start_fluid() {
                            .kind = net::TransferKind::kCoupled,
                            .extra_latency = extra,
                            .tag = static_cast<std::uint64_t>(i)};
-    transfer.rate_cap = StepCosts::pace(costs_.on_wire(flow.step_bytes), costs_.work(flow.step_bytes, 1.0, true));
+    transfer.rate_cap =
+        StepCosts::pace(costs_.on_wire(flow.step_bytes),
+                        costs_.work(flow.step_bytes, 1.0, true) + port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
     ++messages_;
     fabric_.post(transfer, *this);
   }

@@ -80,6 +80,16 @@ std::int64_t used_channels(const Schedule& schedule) {
   return used;
 }
 
+// Raw rate of all NVLinks of a GPU together; 0: it has none.
+Bandwidth nvlink_port(const net::Topology& topology, DeviceId gpu) {
+  std::int64_t rate = 0;
+  for (const LinkId link : topology.out_links(gpu)) {
+    const net::LinkSpec& spec = topology.spec(link);
+    if (spec.type.starts_with("nvlink")) rate += spec.rate.bits_per_second();
+  }
+  return Bandwidth::from_bits_per_second(rate);
+}
+
 // A loop of calls is simulated as long as it has no more than this many steps; above, one call stands for all.
 constexpr std::uint64_t kLoopMessages = 40'000;
 
@@ -138,6 +148,7 @@ CollectiveRunner::CollectiveRunner(Machine& machine, const Profile& profile, std
     hosts.insert(machine.topology.host_of(device));
     if (machine.topology.kind(device) != net::DeviceKind::kGpu) gpus_only_ = false;
   }
+  if (gpus_only_) nvlink_port_ = nvlink_port(machine.topology, devices_.front());
   nodes_ = static_cast<int>(hosts.size());
 }
 
@@ -257,7 +268,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.reason = std::move(chosen.reason);
   result.notes = std::move(chosen.notes);
 
-  const StepCosts costs = costs_of(chosen, call.kind);
+  StepCosts costs = costs_of(chosen, call.kind);
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
@@ -265,6 +276,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
   const Duration launch_cost = launch_.host_cost + used_channels(*schedule) * costs_.channels.launch_cost;
   if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_cost;
+  if (chosen.kernel == nccl::Kernel::kCollective || chosen.kernel == nccl::Kernel::kSendRecv)
+    costs.port = costs.data_rate(nvlink_port_);
 
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;

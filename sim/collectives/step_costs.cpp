@@ -20,6 +20,10 @@ Bytes StepCosts::slice_bytes(Bytes chunk, int index) const {
 
 Bytes StepCosts::on_wire(Bytes data) const { return Bytes{(data.count() * wire_bytes + per_data_bytes - 1) / per_data_bytes}; }
 
+Bandwidth StepCosts::data_rate(Bandwidth wire) const {
+  return Bandwidth::from_bits_per_second(wire.bits_per_second() / wire_bytes * per_data_bytes);
+}
+
 Bandwidth StepCosts::pace(Bytes wire, Duration busy) {
   if (busy <= Duration{}) return {};
   return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(wire.count()) / busy.seconds() * 8.0));

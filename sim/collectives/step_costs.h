@@ -31,6 +31,8 @@ struct StepCosts {
   // Data a whole thread block moves; 0: no limit. `copy_rate` is of steps that send nothing; 0: as `rate`.
   Bandwidth rate = {};
   Bandwidth copy_rate = {};
+  // Data that a GPU's port to its peers carries, at which thread blocks queue (shared_port.h); 0: they do not.
+  Bandwidth port = {};
   // Threads move data in whole passes of this; 0: in any amount. The first pass of a slice costs this share of the others.
   Bytes pass = {};
   double first_pass = 1.0;
@@ -61,6 +63,8 @@ struct StepCosts {
   // Data of slice `index` of a chunk.
   [[nodiscard]] Bytes slice_bytes(Bytes chunk, int index) const;
   [[nodiscard]] Bytes on_wire(Bytes data) const;
+  // Rate of data that links of `wire` carry.
+  [[nodiscard]] Bandwidth data_rate(Bandwidth wire) const;
   // Rate of `wire` bytes that keep warps busy for so long; 0, no limit, where they cost nothing.
   [[nodiscard]] static Bandwidth pace(Bytes wire, Duration busy);
   // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,

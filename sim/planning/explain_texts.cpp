@@ -286,16 +286,23 @@ const std::vector<ModelText>& collective_texts() {
            "LL and LL128, and shares the links; a step that only receives costs the thread block time but no link. LL and "
            "LL128 "
            "are passed on as they come in, Simple slice by slice. Through host memory the sender writes and, once told, the "
-           "receiver reads. Links serve channels unequally, step by step, so that channels which start in phase drift apart. A "
+           "receiver reads. Thread blocks that send over NVLink queue for their GPU's port, so each is the slower the more of "
+           "them "
+           "there are (mean value analysis, no constant of its own). Links serve channels unequally, step by step, so that "
+           "channels which start in phase drift apart. A "
            "launch costs the host more for each channel with work. Kernels start in the order in which host threads or a graph "
            "launch them and queue behind the kernel before; the loop of calls is run until its pace is steady.",
        .leaves_out =
            {"a lane that follows another sends at the pace of its own warps and links even where data come in more "
             "slowly; only its end waits",
+            "thread blocks that share a port slow each other as customers of one queue do: a slice meets the mean queue of "
+            "those "
+            "that send when it begins",
             "a contribution to a reduction in a switch costs its sender nothing: the head pulls all copies at once",
             "kernels of a communicator hold no SM against compute kernels here; streams and overlap belong to workloads"},
-       .sources = {"nccl-model §3, §4, §7", "nccl-calibration-notes"},
-       .files = {"collectives/executor.h", "collectives/step_costs.h", "collectives/costs.h", "collectives/launch_plan.h"}},
+       .sources = {"nccl-model §3, §4, §7", "nccl-calibration-notes", "Reiser and Lavenberg, J. ACM 27(2), 1980"},
+       .files = {"collectives/executor.h", "collectives/shared_port.cpp", "collectives/step_costs.h", "collectives/costs.h",
+                 "collectives/launch_plan.h"}},
       {.names = {"fluid"},
        .title = "fluid grain: every channel is one coupled transfer along all its edges",
        .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its longest "

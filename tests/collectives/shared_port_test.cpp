@@ -1,0 +1,47 @@
+#include "sim/collectives/shared_port.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace weft::coll {
+namespace {
+
+constexpr Bandwidth gigabytes(std::int64_t rate) { return Bandwidth::from_bits_per_second(rate * 8'000'000'000); }
+
+// A block alone moves a piece in 10 ns, 5 of them at the port. By hand: q1 = 1/2, so the second of two waits 2.5 ns longer;
+// q2 = 2 x 7.5 / 12.5 = 1.2, so the third of three waits 6 ns longer.
+TEST(PortQueueTest, BlocksWaitForThoseBeforeThem) {
+  const PortQueue queue{gigabytes(100), gigabytes(200), 3};
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 0), Duration{});
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 1), Duration::from_ps(2'500));
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 2), Duration::from_ps(6'000));
+  EXPECT_EQ(queue.rate(1), gigabytes(100));
+  EXPECT_EQ(queue.rate(2), gigabytes(80));
+  EXPECT_EQ(queue.rate(3), Bandwidth::from_bits_per_second(500'000'000'000));
+}
+
+TEST(PortQueueTest, HalfABlocksWarpsCountFromHalf) {
+  const PortQueue queue{gigabytes(100), gigabytes(200), 3};
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 0.4), Duration{});
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 0.5), queue.wait(Bytes{1'000}, 1));
+}
+
+TEST(PortQueueTest, ManyBlocksFillThePort) {
+  const PortQueue queue{gigabytes(30), gigabytes(450), 1'000};
+  EXPECT_NEAR(static_cast<double>(queue.rate(1'000).bits_per_second()), 0.45 * 8e9, 1e6);
+}
+
+TEST(PortQueueTest, BlocksThatDoNothingElseShareThePortEvenly) {
+  const PortQueue queue{gigabytes(100), gigabytes(50), 4};
+  EXPECT_NEAR(static_cast<double>(queue.rate(4).bits_per_second()), 12.5 * 8e9, 1.0);
+}
+
+TEST(PortQueueTest, WithoutALimitNobodyWaits) {
+  EXPECT_EQ(PortQueue(Bandwidth{}, gigabytes(50), 8).wait(Bytes{1'000}, 7), Duration{});
+  EXPECT_EQ(PortQueue(gigabytes(100), Bandwidth{}, 8).wait(Bytes{1'000}, 7), Duration{});
+  EXPECT_EQ(PortQueue{}.wait(Bytes{1'000}, 7), Duration{});
+}
+
+}  // namespace
+}  // namespace weft::coll
