@@ -25,7 +25,7 @@ using detail::JsonRecord;
 
 constexpr std::int64_t kBufferBytes = 512LL << 20;  // nvbandwidth's default
 
-bool recognises(std::string_view head) {
+bool recognises_nvbandwidth(std::string_view head) {
   return head.find("nvbandwidth Version") != head.npos || (head.starts_with('{') && head.find("\"nvbandwidth\"") != head.npos);
 }
 
@@ -130,13 +130,15 @@ PointLog read_text(std::istream& input, const std::string& file) {
   return log;
 }
 
-PointLog read(std::istream& input, const std::string& file) {
+PointLog read_nvbandwidth(std::istream& input, const std::string& file) {
   return input.peek() == '{' ? read_json(input, file) : read_text(input, file);
 }
 
 }  // namespace
 
-const MeasurementFormat nvbandwidth_format{
-    .name = "nvbandwidth", .summary = "copies between host and GPUs, text or JSON", .recognises = recognises, .read = read};
+const MeasurementFormat nvbandwidth_format{.name = "nvbandwidth",
+                                           .summary = "copies between host and GPUs, text or JSON",
+                                           .recognises = recognises_nvbandwidth,
+                                           .read = read_nvbandwidth};
 
 }  // namespace weft::plan

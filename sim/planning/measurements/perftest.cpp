@@ -14,7 +14,9 @@
 namespace weft::plan {
 namespace {
 
-bool recognises(std::string_view head) { return head.find("#bytes") != head.npos && head.find("#iterations") != head.npos; }
+bool recognises_perftest(std::string_view head) {
+  return head.find("#bytes") != head.npos && head.find("#iterations") != head.npos;
+}
 
 // The columns of a table, from its title line: "BW average[Gb/sec]" is two words, "t_typical[usec]" one.
 struct Columns {
@@ -49,7 +51,7 @@ Columns columns_of(std::string_view line) {
   return columns;
 }
 
-PointLog read(std::istream& input, const std::string& file) {
+PointLog read_perftest(std::istream& input, const std::string& file) {
   PointLog log;
   log.file = file;
   Digest digest;
@@ -104,7 +106,7 @@ PointLog read(std::istream& input, const std::string& file) {
 
 const MeasurementFormat perftest_format{.name = "perftest",
                                         .summary = "bandwidth or latency of NICs: ib_write_bw, ib_write_lat and their like",
-                                        .recognises = recognises,
-                                        .read = read};
+                                        .recognises = recognises_perftest,
+                                        .read = read_perftest};
 
 }  // namespace weft::plan

@@ -28,7 +28,7 @@ struct Field {
 };
 
 // The fields between commas, without the blanks around them.
-std::vector<Field> fields_of(std::string_view line) {
+std::vector<Field> csv_fields_of(std::string_view line) {
   std::vector<Field> fields;
   for (std::size_t at = 0; at <= line.size();) {
     const std::size_t end = std::min(line.find(',', at), line.size());
@@ -124,7 +124,7 @@ std::vector<Request> read_request_trace(const std::filesystem::path& path, Diagn
   for (int number = 1; std::getline(file, line) && errors < kReported; ++number) {
     const std::size_t first = line.find_first_not_of(kBlank);
     if (first == std::string::npos || line[first] == '#') continue;
-    const std::vector<Field> fields = fields_of(line);
+    const std::vector<Field> fields = csv_fields_of(line);
     const bool is_title = is_first && is_header(fields);
     is_first = false;
     if (is_title) continue;

@@ -26,7 +26,7 @@ void add(StepEmitter& emit, std::int64_t elements, std::string_view name) {
   elementwise(emit, 3.0 * emit.shapes().width * static_cast<double>(elements), name);
 }
 
-void attention_forward(StepEmitter& emit, std::int64_t layer) {
+void eager_attention_forward(StepEmitter& emit, std::int64_t layer) {
   dynamic_counter(emit);
   emit.kernel(attention_kernel(emit, KernelKind::kAttentionForward, layer), "attention");
 }
@@ -163,7 +163,7 @@ void PytorchEager::layer_forward(StepEmitter& emit, std::int64_t layer) const {
   const std::int64_t elements = s.tokens * s.hidden;
   of_elements(emit, KernelKind::kNormForward, elements, "norm");
   matmul(emit, linear(emit, TensorKind::kQkv), "qkv");
-  attention_forward(emit, layer);
+  eager_attention_forward(emit, layer);
   matmul(emit, linear(emit, TensorKind::kProj), "proj");
   emit.blocking(GroupSlot::kTensor, coll::Collective::kAllReduce, s.hidden_bytes(), "all-reduce activations");
   add(emit, elements, "add");

@@ -78,7 +78,7 @@ class ChakraReader {
  public:
   explicit ChakraReader(const TraceReadOptions& options) : options_{options} {}
 
-  Trace read(std::span<const std::filesystem::path> files) {
+  Trace read_chakra(std::span<const std::filesystem::path> files) {
     std::map<std::int64_t, std::filesystem::path> by_rank;
     for (const std::filesystem::path& file : files) {
       const std::string head = read_head(file, 4096);
@@ -433,13 +433,13 @@ class ChakraReader {
   std::size_t scaled_gathers_ = 0;
 };
 
-bool recognises(const std::filesystem::path& file, std::string_view head) {
+bool recognises_chakra(const std::filesystem::path& file, std::string_view head) {
   if (chakra::looks_like_json(head) || chakra::looks_like_comm_groups(head)) return true;
   return file.filename().string().find(".et") != std::string::npos ? chakra::looks_like_protobuf(head)
                                                                    : chakra::looks_like_protobuf(head) && head.size() > 8;
 }
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_chakra(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   return ChakraReader{options}.read(files);
 }
 
@@ -449,8 +449,8 @@ namespace trace_builtin {
 const TraceFormat chakra{
     .name = "chakra",
     .summary = "Chakra execution traces, protobuf or JSON, one file per rank",
-    .recognises = recognises,
-    .read = read,
+    .recognises = recognises_chakra,
+    .read = read_chakra,
 };
 }  // namespace trace_builtin
 

@@ -335,7 +335,7 @@ class CsvReader {
   std::uint64_t operations_ = 0;
 };
 
-bool recognises(const std::filesystem::path&, std::string_view head) {
+bool recognises_csv(const std::filesystem::path&, std::string_view head) {
   while (!head.empty()) {
     const std::size_t end = std::min(head.find('\n'), head.size());
     const std::string_view line = head.substr(0, end);
@@ -350,7 +350,7 @@ bool recognises(const std::filesystem::path&, std::string_view head) {
   return false;
 }
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_csv(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   if (files.size() != 1) throw ConfigError(fmt::format("a list in CSV is one file for all ranks; {} were given", files.size()));
   return CsvReader{files.front(), options}.read();
 }
@@ -361,8 +361,8 @@ namespace trace_builtin {
 const TraceFormat csv{
     .name = "csv",
     .summary = "lists of computation, messages and collectives: rank, op, bytes, peer, ...",
-    .recognises = recognises,
-    .read = read,
+    .recognises = recognises_csv,
+    .read = read_csv,
 };
 }  // namespace trace_builtin
 
