@@ -17,18 +17,18 @@
 namespace weft::plan {
 namespace {
 
-constexpr std::array<DataType, 12> kTypes{{{"int8", 1},
-                                           {"uint8", 1},
-                                           {"int32", 4},
-                                           {"uint32", 4},
-                                           {"int64", 8},
-                                           {"uint64", 8},
-                                           {"half", 2},
-                                           {"float", 4},
-                                           {"double", 8},
-                                           {"bfloat16", 2},
-                                           {"f8e4m3", 1},
-                                           {"f8e5m2", 1}}};
+constexpr std::array<DataType, 12> kDataTypes{{{"int8", 1},
+                                               {"uint8", 1},
+                                               {"int32", 4},
+                                               {"uint32", 4},
+                                               {"int64", 8},
+                                               {"uint64", 8},
+                                               {"half", 2},
+                                               {"float", 4},
+                                               {"double", 8},
+                                               {"bfloat16", 2},
+                                               {"f8e4m3", 1},
+                                               {"f8e5m2", 1}}};
 
 constexpr std::array kSweptKinds{coll::Collective::kAllReduce, coll::Collective::kAllGather, coll::Collective::kReduceScatter,
                                  coll::Collective::kBroadcast, coll::Collective::kReduce,    coll::Collective::kAllToAll,
@@ -56,7 +56,7 @@ std::vector<std::vector<DeviceId>> endpoints_by_host(const net::Topology& topolo
 
 DataType data_type(std::string_view name) {
   std::vector<std::string> names;
-  for (const DataType& type : kTypes) {
+  for (const DataType& type : kDataTypes) {
     if (type.name == name) return type;
     names.emplace_back(type.name);
   }

@@ -26,7 +26,7 @@ struct RunsBefore {
 };
 
 template <class Q>
-class EventQueueTest : public testing::Test {
+class EventQueueTest : public ::testing::Test {
  protected:
   // Drives the queue and an ordered multiset with the same random pushes and pops and compares every pop. `draw(random)` is how
   // far after the last pop a pushed event lies, in ps; the orders of a test are random but all different.
@@ -59,7 +59,8 @@ class EventQueueTest : public testing::Test {
   }
 };
 
-using Queues = testing::Types<BinaryHeapQueue, QuaternaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>>;
+using Queues =
+    ::testing::Types<BinaryHeapQueue, QuaternaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>>;
 TYPED_TEST_SUITE(EventQueueTest, Queues);
 
 TYPED_TEST(EventQueueTest, PopsByTimeThenOrder) {
@@ -176,14 +177,14 @@ TEST(EventOrderTest, RefusesPartsThatOverflow) {
   EXPECT_THROW(make_order(0, ComponentId{0}, sequences), InternalError);
 }
 
-class EventRecordTest : public testing::Test {
+class EventRecordTest : public ::testing::Test {
  protected:
   void write(const std::string& bytes) { std::ofstream{path_, std::ios::binary} << bytes; }
   std::string read() const {
     std::ifstream file{path_, std::ios::binary};
     return {std::istreambuf_iterator<char>{file}, {}};
   }
-  std::string path_ = testing::TempDir() + "weft_event_record_test.bin";
+  std::string path_ = ::testing::TempDir() + "weft_event_record_test.bin";
 };
 
 TEST_F(EventRecordTest, ReadsWhatItWrote) {
@@ -204,7 +205,7 @@ TEST_F(EventRecordTest, ReadsWhatItWrote) {
 
 TEST_F(EventRecordTest, RefusesWhatIsMissingForeignOrCutOff) {
   EXPECT_THROW((void)read_event_record(path_ + ".none"), ConfigError);
-  EXPECT_THROW(EventRecorder{testing::TempDir() + "no/such/folder/file"}, ConfigError);
+  EXPECT_THROW(EventRecorder{::testing::TempDir() + "no/such/folder/file"}, ConfigError);
   write("WEFTEVQ2");
   EXPECT_THROW((void)read_event_record(path_), ConfigError);
   write("WEFTEVQ1" + std::string(12, '\0'));

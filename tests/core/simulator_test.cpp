@@ -35,7 +35,7 @@ class Recorder final : public EventTarget {
 
 using Payloads = std::vector<std::uint64_t>;
 
-class SimulatorTest : public testing::Test {
+class SimulatorTest : public ::testing::Test {
  protected:
   Simulator simulator_;
   ComponentId first_ = simulator_.add_component("first");
@@ -220,7 +220,7 @@ TEST(SimulatorAllocationTest, SteadyStateAllocatesNothing) {
 }
 
 TEST(SimulatorRecordTest, WritesPushesAndPops) {
-  const std::string path = testing::TempDir() + "weft_simulator_record.bin";
+  const std::string path = ::testing::TempDir() + "weft_simulator_record.bin";
   {
     Simulator simulator;
     Recorder recorder{simulator};

@@ -186,7 +186,7 @@ TEST(ClusterTest, LinkFasterThanItsNicIsAWarning) {
 }
 
 TEST(ClusterTest, ProfileOfTheOptionsReplacesTheNamedOne) {
-  const std::filesystem::path file = std::filesystem::path{testing::TempDir()} / "weft_cluster_test_profile.yaml";
+  const std::filesystem::path file = std::filesystem::path{::testing::TempDir()} / "weft_cluster_test_profile.yaml";
   {
     std::FILE* out = std::fopen(file.c_str(), "w");
     ASSERT_NE(out, nullptr);

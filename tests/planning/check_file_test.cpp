@@ -14,14 +14,14 @@ namespace weft::plan {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A file of this text in a folder of its own, which goes with the object.
 class ScratchFile {
  public:
   explicit ScratchFile(const std::string& text) {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path{testing::TempDir()} / (std::string{"weft_check_"} + test->name());
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path{::testing::TempDir()} / (std::string{"weft_check_"} + test->name());
     fs::create_directories(folder_);
     std::ofstream{path()} << text;
   }
@@ -34,7 +34,7 @@ class ScratchFile {
   fs::path folder_;
 };
 
-std::string message_of(const fs::path& file) {
+std::string check_message_of(const fs::path& file) {
   try {
     static_cast<void>(check_file(file));
   } catch (const ConfigError& error) {
@@ -45,7 +45,7 @@ std::string message_of(const fs::path& file) {
 
 TEST(CheckFileTest, EveryShippedFilePasses) {
   for (const fs::path& file : files_to_check({(fs::path{WEFT_SOURCE_DIR} / "configs").string()})) {
-    EXPECT_EQ(message_of(file), "no error") << file;
+    EXPECT_EQ(check_message_of(file), "no error") << file;
   }
 }
 
@@ -70,7 +70,7 @@ TEST(CheckFileTest, ModelsAreCounted) {
 
 TEST(CheckFileTest, AMisspeltKeyAloneStillTellsTheKind) {
   const ScratchFile file{"nodee: {type: h200x4}\n"};
-  EXPECT_THAT(message_of(file.path()), HasSubstr("did you mean 'node'?"));
+  EXPECT_THAT(check_message_of(file.path()), HasSubstr("did you mean 'node'?"));
 }
 
 TEST(CheckFileTest, AGpuThatCannotReachItsNicIsNoRoute) {
@@ -87,7 +87,7 @@ node:
     - {between: [nic0, nvswitch0], type: pcie5}
 fabric: {type: single_switch, link: {type: infiniband, rate: 400 Gb/s}}
 )"};
-  EXPECT_THAT(message_of(file.path()),
+  EXPECT_THAT(check_message_of(file.path()),
               HasSubstr("no route from 'n0.gpu0' to 'n1.gpu0': 'n0.gpu0' has no path to a NIC of its host"));
 }
 

@@ -12,11 +12,11 @@ namespace weft::plan {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
 
 const std::string kNamed = "# Collective test starting: all_reduce_perf\n";
 const std::string kBody =
@@ -27,11 +27,11 @@ const std::string kBody =
     "# Out of bounds values : 0 OK\n";
 
 // A folder of its own for each test, with characters that a pattern would take for its own in the name.
-class MeasurementSetTest : public testing::Test {
+class MeasurementSetTest : public ::testing::Test {
  protected:
   MeasurementSetTest() {
-    folder_ = fs::path(testing::TempDir()) /
-              ("measurement_set[1]_" + std::string{testing::UnitTest::GetInstance()->current_test_info()->name()});
+    folder_ = fs::path(::testing::TempDir()) /
+              ("measurement_set[1]_" + std::string{::testing::UnitTest::GetInstance()->current_test_info()->name()});
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "sub");
   }

@@ -13,10 +13,10 @@ namespace weft::plan {
 namespace {
 
 using namespace weft::literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // A point measured at 100 us and predicted with the given error.
 ValidationPoint point(double error, Bytes bytes = 1_MiB, const std::string& file = "a.txt",

@@ -26,7 +26,7 @@ std::string text_of(const OrderedJson& json, const char* key) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-double number_of(const OrderedJson& json, const char* key) {
+double json_number(const OrderedJson& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number() ? found->get<double>() : std::nan("");
 }
@@ -94,21 +94,22 @@ class Report {
     } else if (result.contains("points")) {
       add_points(result);
     } else {
-      document_.add(TileBlock{{{.label = "makespan", .value = figure(number_of(result, "makespan_ns") / 1e3) + " us"},
+      document_.add(TileBlock{{{.label = "makespan", .value = figure(json_number(result, "makespan_ns") / 1e3) + " us"},
                                {.label = "transfers", .value = text_of(result, "transfers")}}});
     }
     add_links(result);
   }
 
   void add_training(const OrderedJson& result) {
-    document_.add(TileBlock{{{.label = "iteration", .value = figure(number_of(result, "iteration_time_ns") / 1e6) + " ms"},
-                             {.label = "tokens/s", .value = fmt::format("{:.0f}", number_of(result, "tokens_per_second"))},
-                             {.label = "MFU", .value = percent_text(number_of(result, "mfu")), .note = text_of(result, "peak")},
-                             {.label = "GPUs", .value = text_of(result, "gpus")}}});
+    document_.add(
+        TileBlock{{{.label = "iteration", .value = figure(json_number(result, "iteration_time_ns") / 1e6) + " ms"},
+                   {.label = "tokens/s", .value = fmt::format("{:.0f}", json_number(result, "tokens_per_second"))},
+                   {.label = "MFU", .value = percent_text(json_number(result, "mfu")), .note = text_of(result, "peak")},
+                   {.label = "GPUs", .value = text_of(result, "gpus")}}});
     std::vector<std::pair<std::string, double>> shares;
     std::vector<std::vector<std::string>> rows;
     const OrderedJson& breakdown = member(result, "breakdown_ns");
-    const double step = number_of(result, "iteration_time_ns");
+    const double step = json_number(result, "iteration_time_ns");
     for (const auto& [name, time] : breakdown.items()) {
       if (!time.is_number()) continue;
       const double ns = time.get<double>();
@@ -131,9 +132,9 @@ class Report {
     for (const OrderedJson& point : member(result, "points")) {
       rows.push_back({text_of(point, "collective"), text_of(point, "ranks"), text_of(point, "bytes"),
                       text_of(point, "algorithm") + " " + text_of(point, "protocol"), text_of(point, "channels"),
-                      figure(number_of(point, "time_us")), figure(number_of(point, "algbw_GBps")),
-                      figure(number_of(point, "busbw_GBps"))});
-      series.points.push_back({number_of(point, "bytes"), number_of(point, "busbw_GBps"), rows.back()[3]});
+                      figure(json_number(point, "time_us")), figure(json_number(point, "algbw_GBps")),
+                      figure(json_number(point, "busbw_GBps"))});
+      series.points.push_back({json_number(point, "bytes"), json_number(point, "busbw_GBps"), rows.back()[3]});
     }
     if (series.points.size() > 2) {
       const std::string title = "Bus bandwidth by size";
@@ -158,7 +159,8 @@ class Report {
   void add_links(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
     for (const OrderedJson& link : member(result, "hottest_links")) {
-      rows.push_back({text_of(link, "name"), figure(number_of(link, "bytes")), percent_text(number_of(link, "utilization"))});
+      rows.push_back(
+          {text_of(link, "name"), figure(json_number(link, "bytes")), percent_text(json_number(link, "utilization"))});
     }
     table("Hottest links", {{"link", true}, {"bytes", false}, {"used", false}}, std::move(rows));
   }
@@ -172,13 +174,13 @@ class Report {
         if (run.is_null()) continue;
         const OrderedJson& cost = member(run, "cost");
         rows.push_back({text_of(workload, "scenario"), text_of(workload, "collective"), text_of(run, "cluster"),
-                        figure(number_of(run, "time_us") / 1e3), figure(number_of(run, "ratio")),
-                        figure(number_of(run, "tokens_per_second")), text_of(member(run, "bottleneck"), "link"),
-                        figure(number_of(cost, "facility_W") / 1e3), figure(number_of(cost, "usd_per_hour")),
-                        figure(number_of(cost, "usd_per_million_tokens"))});
-        times.emplace_back(text_of(run, "cluster"), number_of(run, "time_us") / 1e3);
+                        figure(json_number(run, "time_us") / 1e3), figure(json_number(run, "ratio")),
+                        figure(json_number(run, "tokens_per_second")), text_of(member(run, "bottleneck"), "link"),
+                        figure(json_number(cost, "facility_W") / 1e3), figure(json_number(cost, "usd_per_hour")),
+                        figure(json_number(cost, "usd_per_million_tokens"))});
+        times.emplace_back(text_of(run, "cluster"), json_number(run, "time_us") / 1e3);
         for (const OrderedJson& point : member(run, "sensitivity")) {
-          gains.push_back({text_of(run, "cluster"), text_of(point, "parameter"), percent_text(number_of(point, "gain"))});
+          gains.push_back({text_of(run, "cluster"), text_of(point, "parameter"), percent_text(json_number(point, "gain"))});
         }
       }
       const std::string name = fmt::format("{}, {} of {} B", text_of(workload, "scenario"), text_of(workload, "collective"),
@@ -204,24 +206,25 @@ class Report {
   void add_goodput(const OrderedJson& result) {
     const OrderedJson& goodput = member(result, "goodput");
     document_.add(
-        TileBlock{{{.label = "time to failure", .value = figure(number_of(result, "time_to_failure_s") / 3'600) + " h"},
-                   {.label = "useful", .value = percent_text(number_of(goodput, "useful")), .note = "simulated"},
-                   {.label = "Daly", .value = percent_text(number_of(result, "useful_daly")), .note = "closed form"},
+        TileBlock{{{.label = "time to failure", .value = figure(json_number(result, "time_to_failure_s") / 3'600) + " h"},
+                   {.label = "useful", .value = percent_text(json_number(goodput, "useful")), .note = "simulated"},
+                   {.label = "Daly", .value = percent_text(json_number(result, "useful_daly")), .note = "closed form"},
                    {.label = "best interval",
-                    .value = figure(number_of(result, "best_interval_simulated_s")) + " s",
+                    .value = figure(json_number(result, "best_interval_simulated_s")) + " s",
                     .note = "simulated"}}});
     ChartSeries simulated{.name = "simulated", .mark = Mark::kDots, .colour = 0};
     ChartSeries daly{.name = "Daly", .mark = Mark::kLine, .colour = 1};
     ChartSeries young{.name = "Young", .mark = Mark::kLine, .colour = 2, .dashed = true};
     std::vector<std::vector<std::string>> rows;
     for (const OrderedJson& point : member(result, "intervals")) {
-      const double interval = number_of(point, "interval_s");
-      simulated.points.push_back({interval, number_of(point, "useful"), {}});
-      daly.points.push_back({interval, number_of(point, "useful_daly"), {}});
-      young.points.push_back({interval, number_of(point, "useful_young"), {}});
-      rows.push_back({figure(interval), percent_text(number_of(point, "useful")), percent_text(number_of(point, "useful_daly")),
-                      percent_text(number_of(point, "useful_young")), percent_text(number_of(point, "checkpoints")),
-                      percent_text(number_of(point, "redone")), percent_text(number_of(point, "restarts"))});
+      const double interval = json_number(point, "interval_s");
+      simulated.points.push_back({interval, json_number(point, "useful"), {}});
+      daly.points.push_back({interval, json_number(point, "useful_daly"), {}});
+      young.points.push_back({interval, json_number(point, "useful_young"), {}});
+      rows.push_back({figure(interval), percent_text(json_number(point, "useful")),
+                      percent_text(json_number(point, "useful_daly")), percent_text(json_number(point, "useful_young")),
+                      percent_text(json_number(point, "checkpoints")), percent_text(json_number(point, "redone")),
+                      percent_text(json_number(point, "restarts"))});
     }
     document_.add(ChartBlock{to_svg(XyChart{.title = "Useful share by checkpoint interval",
                                             .x = {.title = "interval (s)", .logarithmic = true},
@@ -239,7 +242,7 @@ class Report {
           std::move(rows));
     rows.clear();
     for (const OrderedJson& cause : member(result, "causes")) {
-      rows.push_back({text_of(cause, "cause"), text_of(cause, "per"), figure(number_of(cause, "per_day"))});
+      rows.push_back({text_of(cause, "cause"), text_of(cause, "per"), figure(json_number(cause, "per_day"))});
     }
     table("What fails: " + text_of(result, "rates_source"), {{"cause", true}, {"per", true}, {"a day", false}},
           std::move(rows));
@@ -265,31 +268,31 @@ class Report {
     std::vector<std::vector<std::string>> rows;
     const OrderedJson& capital = member(result, "capital");
     for (const OrderedJson& line : member(capital, "lines")) {
-      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(number_of(line, "each_usd")),
-                      short_usd(number_of(line, "usd")), text_of(line, "source"), text_of(line, "date")});
+      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "each_usd")),
+                      short_usd(json_number(line, "usd")), text_of(line, "source"), text_of(line, "date")});
     }
     if (!rows.empty()) {
-      table(fmt::format("Capital {} USD (book {})", short_usd(number_of(capital, "usd")), text_of(capital, "book")),
+      table(fmt::format("Capital {} USD (book {})", short_usd(json_number(capital, "usd")), text_of(capital, "book")),
             {{"count", false}, {"item", true}, {"each (USD)", false}, {"all (USD)", false}, {"source", true}, {"date", true}},
             std::move(rows));
     }
     rows.clear();
     const OrderedJson& power = member(result, "power");
     for (const OrderedJson& line : member(power, "lines")) {
-      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(number_of(line, "max_W")),
-                      figure(number_of(line, "idle_W")), text_of(line, "source"), text_of(line, "date")});
+      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "max_W")),
+                      figure(json_number(line, "idle_W")), text_of(line, "source"), text_of(line, "date")});
     }
     if (!rows.empty()) {
-      table(fmt::format("Power {} busy, {} idle, PUE {} (book {})", short_watts(number_of(power, "busy_W")),
-                        short_watts(number_of(power, "idle_W")), text_of(power, "pue"), text_of(power, "book")),
+      table(fmt::format("Power {} busy, {} idle, PUE {} (book {})", short_watts(json_number(power, "busy_W")),
+                        short_watts(json_number(power, "idle_W")), text_of(power, "pue"), text_of(power, "book")),
             {{"count", false}, {"item", true}, {"busy (W)", false}, {"idle (W)", false}, {"source", true}, {"date", true}},
             std::move(rows));
     }
     const OrderedJson& cost = member(result, "cost");
     if (cost.is_object() && cost.contains("usd")) {
-      std::string text = fmt::format("The run costs {} USD an hour", figure(number_of(cost, "usd_per_hour")));
+      std::string text = fmt::format("The run costs {} USD an hour", figure(json_number(cost, "usd_per_hour")));
       if (cost.contains("usd_per_million_tokens")) {
-        text += fmt::format(", {} USD a million tokens", figure(number_of(cost, "usd_per_million_tokens")));
+        text += fmt::format(", {} USD a million tokens", figure(json_number(cost, "usd_per_million_tokens")));
       }
       document_.add(TextBlock{text + "."});
     }

@@ -20,7 +20,7 @@ namespace weft::work {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
-constexpr std::string_view kExpected = "expected three numbers: arrival in s, prompt tokens, output tokens";
+constexpr std::string_view kExpectedFields = "expected three numbers: arrival in s, prompt tokens, output tokens";
 
 struct Field {
   std::string_view text;
@@ -63,7 +63,7 @@ std::optional<Problem> read_tokens(const Field& field, std::string_view what, st
 }
 
 std::optional<Problem> read_line(const std::vector<Field>& fields, Request& out) {
-  if (fields.size() != 3) return problem_at(fields.front(), fmt::format("{}, got {}", kExpected, fields.size()));
+  if (fields.size() != 3) return problem_at(fields.front(), fmt::format("{}, got {}", kExpectedFields, fields.size()));
   const auto arrival = parse_duration(std::string{fields[0].text} + " s");
   if (!arrival || *arrival < Duration{}) {
     return problem_at(fields[0], fmt::format("expected an arrival in seconds, 0 or more, got '{}'", fields[0].text));

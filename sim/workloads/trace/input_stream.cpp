@@ -18,10 +18,6 @@ namespace {
 constexpr std::size_t kPackedBytes = std::size_t{1} << 18;
 constexpr int kGzipOnly = 16;  // added to the window's bits: zlib's way of asking for gzip's header and checksum
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 [[noreturn]] void fail_reading(const std::filesystem::path& file, std::string message, std::string note = {}) {
   throw ConfigError(std::vector{
       Diagnostic{.where = {.file = file.string()}, .message = std::move(message), .source_line = {}, .note = std::move(note)}});
@@ -30,6 +26,10 @@ struct CloseFile {
 }  // namespace
 
 struct InputStream::State {
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
   State(std::filesystem::path path, std::uint64_t most) : file{std::move(path)}, max_bytes{most} {}
   ~State() {
     if (is_gzip) inflateEnd(&inflater);

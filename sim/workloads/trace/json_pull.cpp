@@ -281,7 +281,7 @@ bool parse_us_as_ns(std::string_view text, std::int64_t& ns) {
   return true;
 }
 
-bool parse_integer(std::string_view text, std::int64_t& value) {
+bool read_integer(std::string_view text, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{}) return false;
   const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));

@@ -31,7 +31,7 @@ void eager_attention_forward(StepEmitter& emit, std::int64_t layer) {
   emit.kernel(attention_kernel(emit, KernelKind::kAttentionForward, layer), "attention");
 }
 
-void attention_backward(StepEmitter& emit, std::int64_t layer) {
+void eager_attention_backward(StepEmitter& emit, std::int64_t layer) {
   const RankShapes& s = emit.shapes();
   dynamic_counter(emit);
   strided(emit, StridedKind::kAttentionEnds, s.tokens * s.attention_width, "dot of dO and O");
@@ -286,7 +286,7 @@ void PytorchEager::layer_backward(StepEmitter& emit, GradientSync& gradients, st
   };
   norm(TensorKind::kMlpNorm);
   linear_backward(emit, gradients, TensorKind::kProj, linear(emit, TensorKind::kProj), part, "proj");
-  if (part.input) attention_backward(emit, layer);
+  if (part.input) eager_attention_backward(emit, layer);
   linear_backward(emit, gradients, TensorKind::kQkv, linear(emit, TensorKind::kQkv), part, "qkv");
   reduce();
   norm(TensorKind::kAttentionNorm);

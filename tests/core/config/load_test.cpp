@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Runs in a folder of its own, so that names in messages are short and exact.
-class LoadTest : public testing::Test {
+class LoadTest : public ::testing::Test {
  protected:
   LoadTest() : before_{fs::current_path()} {
     std::string name = (fs::temp_directory_path() / "weft_load_XXXXXX").string();

@@ -20,11 +20,12 @@ inline const std::string kOneFlow =
     "1 us, header: 0 B}, switch: {latency: 0 ns}}}\n"
     "  workload: {flows: [{from: h0, to: h1, bytes: 1 MB}]}\n";
 
-class SweepFiles : public testing::Test {
+class SweepFiles : public ::testing::Test {
  protected:
   SweepFiles() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path{testing::TempDir()} / (std::string{"weft_sweep_"} + test->test_suite_name() + test->name());
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ =
+        std::filesystem::path{::testing::TempDir()} / (std::string{"weft_sweep_"} + test->test_suite_name() + test->name());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

@@ -32,7 +32,6 @@ using chakra::NodeType;
 // H100 SXM: dense bf16 and HBM3 (NVIDIA's data sheet; workload-models §4.5).
 constexpr double kFlopsPerSecond = 989.4e12;
 constexpr double kBytesPerSecond = 3.35e12;
-constexpr std::uint32_t kNoTask = 0xFFFF'FFFF;
 
 // CollectiveCommType of et_def.proto.
 std::optional<coll::Collective> collective_of(std::int64_t type) {
@@ -78,7 +77,7 @@ class ChakraReader {
  public:
   explicit ChakraReader(const TraceReadOptions& options) : options_{options} {}
 
-  Trace read_chakra(std::span<const std::filesystem::path> files) {
+  Trace read(std::span<const std::filesystem::path> files) {
     std::map<std::int64_t, std::filesystem::path> by_rank;
     for (const std::filesystem::path& file : files) {
       const std::string head = read_head(file, 4096);

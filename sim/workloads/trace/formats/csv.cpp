@@ -52,7 +52,7 @@ struct Kind {
   coll::Collective collective = coll::Collective::kAllReduce;
 };
 constexpr auto kCollectiveKind = OpKind::kCollective;
-constexpr std::array kKinds = {
+constexpr std::array kCsvKinds = {
     Kind{"compute", OpKind::kKernel},
     Kind{"send", OpKind::kSend},
     Kind{"recv", OpKind::kReceive},
@@ -163,10 +163,10 @@ class CsvReader {
     const auto rank = number(Column::kRank, "a rank", 0, options_.max_ranks - 1);
     const Word op = field(Column::kOp);
     const std::string name = lower(op.text);
-    const auto kind = std::ranges::find(kKinds, name, &Kind::name);
-    if (kind == kKinds.end()) {
+    const auto kind = std::ranges::find(kCsvKinds, name, &Kind::name);
+    if (kind == kCsvKinds.end()) {
       std::vector<std::string> names;
-      for (const Kind& each : kKinds) names.emplace_back(each.name);
+      for (const Kind& each : kCsvKinds) names.emplace_back(each.name);
       lines_.error(op, fmt::format("unknown op '{}'", op.text), did_you_mean(name, names, "ops"));
       return;
     }
@@ -317,8 +317,6 @@ class CsvReader {
     if (!errors.empty()) throw ConfigError(std::move(errors));
     return std::move(groups_);
   }
-
-  static constexpr std::uint32_t kNoTask = 0xFFFF'FFFF;
 
   LineReader lines_;
   const TraceReadOptions& options_;

@@ -19,7 +19,6 @@
 namespace weft::work {
 namespace {
 
-constexpr std::uint32_t kNoTask = 0xFFFF'FFFF;
 constexpr std::int64_t kCollectiveTags = 1'000;  // above those of messages
 
 // Schedules of calls on `n` ranks of nowhere: textbook algorithms do not look at places.
