@@ -86,8 +86,8 @@ TEST(ValidationReportTest, Percentile95IsTheNearestRank) {
 
 TEST(ValidationReportTest, GeomeanIsZeroIfOneErrorIs) {
   EXPECT_EQ(summarize({0, 0.1}).geomean, 0);
-  EXPECT_EQ(summarize({}).points, 0u);
-  EXPECT_EQ(summarize({}).max, 0);
+  EXPECT_EQ(summarize(std::vector<double>{}).points, 0u);
+  EXPECT_EQ(summarize(std::vector<double>{}).max, 0);
 }
 
 TEST(ValidationReportTest, SizeClassesMeetAt2And32MiB) {
