@@ -13,6 +13,7 @@
 #include "sim/core/random.h"
 #include "tests/bench/binary_heap_queue.h"
 #include "tests/support/allocation_count.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft {
 namespace {
@@ -179,12 +180,13 @@ TEST(EventOrderTest, RefusesPartsThatOverflow) {
 
 class EventRecordTest : public ::testing::Test {
  protected:
-  void write(const std::string& bytes) { std::ofstream{path_, std::ios::binary} << bytes; }
+  void write(const std::string& bytes) { static_cast<void>(folder_.write("record.bin", bytes)); }
   std::string read() const {
     std::ifstream file{path_, std::ios::binary};
     return {std::istreambuf_iterator<char>{file}, {}};
   }
-  std::string path_ = ::testing::TempDir() + "weft_event_record_test.bin";
+  weft::test::TempFolder folder_;
+  std::string path_ = folder_ / "record.bin";
 };
 
 TEST_F(EventRecordTest, ReadsWhatItWrote) {
@@ -205,7 +207,7 @@ TEST_F(EventRecordTest, ReadsWhatItWrote) {
 
 TEST_F(EventRecordTest, RefusesWhatIsMissingForeignOrCutOff) {
   EXPECT_THROW((void)read_event_record(path_ + ".none"), ConfigError);
-  EXPECT_THROW(EventRecorder{::testing::TempDir() + "no/such/folder/file"}, ConfigError);
+  EXPECT_THROW(EventRecorder{folder_ / "no/such/folder/file"}, ConfigError);
   write("WEFTEVQ2");
   EXPECT_THROW((void)read_event_record(path_), ConfigError);
   write("WEFTEVQ1" + std::string(12, '\0'));

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "tests/support/temp_folder.h"
+
 namespace weft {
 namespace {
 
@@ -298,9 +300,7 @@ TEST(ProfileTest, TakesWhatACalibrationFound) {
 
 TEST(ProfileTest, LaysAProfileOverAnother) {
   namespace fs = std::filesystem;
-  std::string name = (fs::temp_directory_path() / "weft_profile_XXXXXX").string();
-  ASSERT_NE(mkdtemp(name.data()), nullptr);
-  const fs::path folder = name;
+  const weft::test::TempFolder folder;
   std::ofstream{folder / "base.yaml"} << kProfile;
   std::ofstream{folder / "good.yaml"} << "extends: base.yaml\nname: good\nparameters:\n"
                                          "  network.nic.efficiency: {value: 0.5, source: assumed}\n";
@@ -313,7 +313,6 @@ TEST(ProfileTest, LaysAProfileOverAnother) {
   const std::string error = refusal_by([&folder] { (void)Profile::load(folder / "bad.yaml", kGroups); });
   EXPECT_NE(error.find("parameters.network.nic.efficiency.source: the value comes from another file"), std::string::npos)
       << error;
-  fs::remove_all(folder);
 }
 
 TEST(ProfileTest, CallsABadDeclarationABug) {

@@ -11,6 +11,7 @@
 #include "sim/core/event_record.h"
 #include "sim/core/random.h"
 #include "tests/support/allocation_count.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft {
 namespace {
@@ -220,7 +221,8 @@ TEST(SimulatorAllocationTest, SteadyStateAllocatesNothing) {
 }
 
 TEST(SimulatorRecordTest, WritesPushesAndPops) {
-  const std::string path = ::testing::TempDir() + "weft_simulator_record.bin";
+  const weft::test::TempFolder folder;
+  const std::string path = folder / "record.bin";
   {
     Simulator simulator;
     Recorder recorder{simulator};

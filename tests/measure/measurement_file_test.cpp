@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/temp_folder.h"
+
 namespace weft::measure {
 namespace {
 
@@ -35,13 +37,12 @@ TEST(EarlierRunTest, FileCutAtAnyByteKeepsItsWholeLines) {
 }
 
 TEST(MeasurementFileTest, GoesOnBehindTheLastWholeLine) {
-  const std::string path = ::testing::TempDir() + "weft_measurement_file_test.jsonl";
-  { std::ofstream{path} << kHeader << "{\"kind\": \"ge"; }
+  const weft::test::TempFolder folder;
+  const std::string path = folder.write("run.jsonl", kHeader + "{\"kind\": \"ge");
   { MeasurementFile{path, kHeader.size()}.write_line("{}"); }
   std::ostringstream text;
   text << std::ifstream{path}.rdbuf();
   EXPECT_EQ(text.str(), kHeader + "{}\n");
-  std::remove(path.c_str());
 }
 
 TEST(MeasurementFileTest, StringMembersAreFoundByKey) {

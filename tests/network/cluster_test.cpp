@@ -7,6 +7,7 @@
 
 #include "sim/network/find_config.h"
 #include "tests/network/cluster_support.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::net::test {
 namespace {
@@ -186,18 +187,13 @@ TEST(ClusterTest, LinkFasterThanItsNicIsAWarning) {
 }
 
 TEST(ClusterTest, ProfileOfTheOptionsReplacesTheNamedOne) {
-  const std::filesystem::path file = std::filesystem::path{::testing::TempDir()} / "weft_cluster_test_profile.yaml";
-  {
-    std::FILE* out = std::fopen(file.c_str(), "w");
-    ASSERT_NE(out, nullptr);
-    std::fputs("kind: profile\nname: other\nparameters: {network.nvlink4.latency: {value: 77 ns, source: assumed}}\n", out);
-    std::fclose(out);
-  }
+  const weft::test::TempFolder folder;
+  const std::filesystem::path file = folder.write(
+      "profile.yaml", "kind: profile\nname: other\nparameters: {network.nvlink4.latency: {value: 77 ns, source: assumed}}\n");
   Diagnostics diagnostics;
   const Cluster cluster = load_cluster(cluster_node("{node: {type: h200x4}}"), {.profile = file}, diagnostics);
   EXPECT_EQ(cluster.profile.name(), "other");
   EXPECT_EQ(cluster.topology.spec(LinkId{0}).latency, Duration::from_ns(77));
-  std::filesystem::remove(file);
 }
 
 TEST(ClusterTest, MissingProfileIsALocatedError) {

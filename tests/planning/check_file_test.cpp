@@ -9,30 +9,13 @@
 #include <string>
 
 #include "sim/core/error.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::plan {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-// A file of this text in a folder of its own, which goes with the object.
-class ScratchFile {
- public:
-  explicit ScratchFile(const std::string& text) {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path{::testing::TempDir()} / (std::string{"weft_check_"} + test->name());
-    fs::create_directories(folder_);
-    std::ofstream{path()} << text;
-  }
-  ~ScratchFile() { fs::remove_all(folder_); }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-  [[nodiscard]] fs::path path() const { return folder_ / "file.yaml"; }
-
- private:
-  fs::path folder_;
-};
 
 std::string check_message_of(const fs::path& file) {
   try {
@@ -54,9 +37,10 @@ TEST(CheckFileTest, KindsAreRecognisedByTheirKeys) {
   EXPECT_EQ(check_file(configs / "clusters" / "h200x4.yaml").kind, "cluster");
   EXPECT_EQ(check_file(configs / "nodes" / "h200x4.yaml").kind, "node");
   EXPECT_EQ(check_file(configs / "profiles" / "h100_sxm.yaml").kind, "profile");
-  const ScratchFile scenario{"cluster: " + (configs / "clusters" / "h200x4.yaml").string() +
-                             "\nworkload: {collectives: [{kind: all_reduce, bytes: 1 MiB}]}\n"};
-  EXPECT_EQ(check_file(scenario.path()).kind, "scenario");
+  const weft::test::TempFolder folder;
+  const fs::path scenario = folder.write("file.yaml", "cluster: " + (configs / "clusters" / "h200x4.yaml").string() +
+                                                          "\nworkload: {collectives: [{kind: all_reduce, bytes: 1 MiB}]}\n");
+  EXPECT_EQ(check_file(scenario).kind, "scenario");
 }
 
 TEST(CheckFileTest, ModelsAreCounted) {
@@ -69,13 +53,15 @@ TEST(CheckFileTest, ModelsAreCounted) {
 }
 
 TEST(CheckFileTest, AMisspeltKeyAloneStillTellsTheKind) {
-  const ScratchFile file{"nodee: {type: h200x4}\n"};
-  EXPECT_THAT(check_message_of(file.path()), HasSubstr("did you mean 'node'?"));
+  const weft::test::TempFolder folder;
+  const fs::path file = folder.write("file.yaml", "nodee: {type: h200x4}\n");
+  EXPECT_THAT(check_message_of(file), HasSubstr("did you mean 'node'?"));
 }
 
 TEST(CheckFileTest, AGpuThatCannotReachItsNicIsNoRoute) {
   // The graph is connected, over the NVSwitch; but an NVSwitch does not speak PCIe.
-  const ScratchFile file{R"(
+  const weft::test::TempFolder folder;
+  const fs::path file = folder.write("file.yaml", R"(
 nodes: 2
 node:
   devices:
@@ -86,15 +72,16 @@ node:
     - {between: [gpu0..1, nvswitch0], type: nvlink4}
     - {between: [nic0, nvswitch0], type: pcie5}
 fabric: {type: single_switch, link: {type: infiniband, rate: 400 Gb/s}}
-)"};
-  EXPECT_THAT(check_message_of(file.path()),
+)");
+  EXPECT_THAT(check_message_of(file),
               HasSubstr("no route from 'n0.gpu0' to 'n1.gpu0': 'n0.gpu0' has no path to a NIC of its host"));
 }
 
 TEST(CheckFileTest, AFolderWithoutFilesIsAnError) {
-  const ScratchFile file{"{}"};
-  fs::remove(file.path());
-  EXPECT_THROW(static_cast<void>(files_to_check({file.path().parent_path().string()})), ConfigError);
+  const weft::test::TempFolder folder;
+  const fs::path file = folder.write("file.yaml", "{}");
+  fs::remove(file);
+  EXPECT_THROW(static_cast<void>(files_to_check({file.parent_path().string()})), ConfigError);
 }
 
 }  // namespace

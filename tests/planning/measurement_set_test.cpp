@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace weft::plan {
 namespace {
 
@@ -29,13 +31,7 @@ const std::string kBody =
 // A folder of its own for each test, with characters that a pattern would take for its own in the name.
 class MeasurementSetTest : public ::testing::Test {
  protected:
-  MeasurementSetTest() {
-    folder_ = fs::path(::testing::TempDir()) /
-              ("measurement_set[1]_" + std::string{::testing::UnitTest::GetInstance()->current_test_info()->name()});
-    fs::remove_all(folder_);
-    fs::create_directories(folder_ / "sub");
-  }
-  ~MeasurementSetTest() override { fs::remove_all(folder_); }
+  MeasurementSetTest() { fs::create_directories(folder_ / "sub"); }
 
   std::string write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name, std::ios::binary) << text;
@@ -48,14 +44,14 @@ class MeasurementSetTest : public ::testing::Test {
       read_measurements(paths);
     } catch (const ConfigError& error) {
       std::string text = error.what();
-      const std::string prefix = folder_.string() + "/";
+      const std::string prefix = folder_.path().string() + "/";
       for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) text.erase(at, prefix.size());
       return text;
     }
     return "no error";
   }
 
-  fs::path folder_;
+  weft::test::TempFolder folder_{"measurement_set[1]_"};
 };
 
 TEST_F(MeasurementSetTest, ReadsLogsInTheOrderGiven) {

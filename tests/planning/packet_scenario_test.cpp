@@ -1,6 +1,5 @@
 // Scenarios at packet fidelity from their text to their results: what is measured, what is done to the network on purpose.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "sim/planning/network_json.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/run_scenario.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::plan {
 namespace {
@@ -47,8 +47,8 @@ class PacketScenarioTest : public ::testing::Test {
     throw std::out_of_range(name);
   }
 
-  std::filesystem::path file_ =
-      std::filesystem::temp_directory_path() / ("weft_packet_scenario_" + std::to_string(getpid()) + ".yaml");
+  weft::test::TempFolder folder_;
+  std::filesystem::path file_ = folder_ / "scenario.yaml";
 };
 
 constexpr const char* kPair =

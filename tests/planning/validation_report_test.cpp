@@ -85,7 +85,7 @@ TEST(ValidationReportTest, Percentile95IsTheNearestRank) {
 }
 
 TEST(ValidationReportTest, GeomeanIsZeroIfOneErrorIs) {
-  EXPECT_EQ(summarize({0, 0.1}).geomean, 0);
+  EXPECT_EQ(summarize(std::vector<double>{0, 0.1}).geomean, 0);
   EXPECT_EQ(summarize(std::vector<double>{}).points, 0u);
   EXPECT_EQ(summarize(std::vector<double>{}).max, 0);
 }

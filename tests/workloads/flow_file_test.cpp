@@ -1,11 +1,11 @@
 #include "sim/workloads/flow_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/temp_folder.h"
 #include "tests/workloads/workload_support.h"
 
 namespace weft::work::test {
@@ -15,18 +15,13 @@ using namespace weft::literals;
 
 class FlowFileTest : public ::testing::Test {
  protected:
-  FlowFileTest() : folder_{std::filesystem::temp_directory_path() / ("weft_flow_file_" + std::to_string(getpid()))} {
-    std::filesystem::create_directories(folder_);
-  }
-  ~FlowFileTest() override { std::filesystem::remove_all(folder_); }
-
-  void write(const std::string& text) { std::ofstream{folder_ / "flows.txt"} << text; }
-  Workload read_file() { return read("{flows_file: flows.txt}", topology_, nullptr, folder_.string() + "/"); }
+  void write(const std::string& text) { static_cast<void>(folder_.write("flows.txt", text)); }
+  Workload read_file() { return read("{flows_file: flows.txt}", topology_, nullptr, folder_.path().string() + "/"); }
   std::vector<std::string> file_errors() {
-    return errors("{flows_file: flows.txt}", topology_, nullptr, folder_.string() + "/");
+    return errors("{flows_file: flows.txt}", topology_, nullptr, folder_.path().string() + "/");
   }
 
-  std::filesystem::path folder_;
+  weft::test::TempFolder folder_;
   net::Topology topology_ = weft::testing::star(4, 100_Gbps, 1_us);
 };
 

@@ -8,6 +8,7 @@
 #include "sim/collectives/nccl/comm_info.h"
 #include "sim/core/error.h"
 #include "sim/network/import/nccl_xml.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::coll::nccl {
 namespace {
@@ -70,7 +71,8 @@ TEST(NcclGraphXmlTest, WhatIsWrittenReadsTheSame) {
 
 TEST(NcclGraphXmlTest, AFileReplacesTheSearch) {
   // Two channels of our own in place of the twelve that are found.
-  const std::string path = ::testing::TempDir() + "/weft_graph.xml";
+  const weft::test::TempFolder folder;
+  const std::string path = folder / "graph.xml";
   const System system = system_of("h200x4/topo_4gpu.xml", false);
   Graph ring{.bandwidth_intra = 20,
              .bandwidth_inter = 20,

@@ -1,13 +1,13 @@
 // Files: what can be wrong with them, `extends`, and values that name other files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "sim/core/config/node.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft {
 namespace {
@@ -17,16 +17,8 @@ namespace fs = std::filesystem;
 // Runs in a folder of its own, so that names in messages are short and exact.
 class LoadTest : public ::testing::Test {
  protected:
-  LoadTest() : before_{fs::current_path()} {
-    std::string name = (fs::temp_directory_path() / "weft_load_XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    fs::current_path(folder_);
-  }
-  ~LoadTest() override {
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
+  LoadTest() : before_{fs::current_path()} { fs::current_path(folder_.path()); }
+  ~LoadTest() override { fs::current_path(before_); }
 
   static void write(const fs::path& file, const std::string& text) {
     if (file.has_parent_path()) fs::create_directories(file.parent_path());
@@ -47,7 +39,7 @@ class LoadTest : public ::testing::Test {
 
  private:
   fs::path before_;
-  fs::path folder_;
+  weft::test::TempFolder folder_;
 };
 
 TEST_F(LoadTest, NamesTheNearestFileWhenOneIsMissing) {

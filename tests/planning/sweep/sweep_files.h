@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sim/core/error.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::plan {
 
@@ -22,19 +23,9 @@ inline const std::string kOneFlow =
 
 class SweepFiles : public ::testing::Test {
  protected:
-  SweepFiles() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        std::filesystem::path{::testing::TempDir()} / (std::string{"weft_sweep_"} + test->test_suite_name() + test->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~SweepFiles() override { std::filesystem::remove_all(folder_); }
-
   [[nodiscard]] std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] std::filesystem::path write(const std::string& text, const std::string& name = "sweep.yaml") const {
-    std::ofstream{path(name)} << text;
-    return path(name);
+    return folder_.write(name, text);
   }
 
   template <class Call>
@@ -48,7 +39,7 @@ class SweepFiles : public ::testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  weft::test::TempFolder folder_;
 };
 
 }  // namespace weft::plan

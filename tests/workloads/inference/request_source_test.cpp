@@ -4,8 +4,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "tests/support/temp_folder.h"
 
 namespace weft::work {
 namespace {
@@ -15,8 +16,7 @@ using namespace weft::literals;
 class RequestTraceTest : public ::testing::Test {
  protected:
   std::vector<Request> read(const std::string& text) {
-    const std::filesystem::path file = std::filesystem::path{::testing::TempDir()} / "weft_requests.csv";
-    std::ofstream{file} << text;
+    const std::filesystem::path file = folder_.write("requests.csv", text);
     Diagnostics diagnostics;
     std::vector<Request> requests = read_request_trace(file, diagnostics);
     problems_.clear();
@@ -25,6 +25,7 @@ class RequestTraceTest : public ::testing::Test {
     }
     return requests;
   }
+  weft::test::TempFolder folder_;
   std::string problems_;
 };
 

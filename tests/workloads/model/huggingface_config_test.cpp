@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sim/workloads/model/parameters.h"
+#include "tests/support/temp_folder.h"
 #include "tests/workloads/model/model_support.h"
 
 namespace weft::work {
@@ -84,28 +85,11 @@ TEST(HuggingFaceConfigTest, KeysNeedNoBlanksBetweenThem) {
   EXPECT_EQ(model.layers, 2);
 }
 
-// A .json file of this text in a folder of its own, which goes with the object.
-class ScratchJson {
- public:
-  explicit ScratchJson(const std::string& text) {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path{::testing::TempDir()} / (std::string{"weft_json_"} + test->name());
-    std::filesystem::create_directories(folder_);
-    std::ofstream{path()} << text;
-  }
-  ~ScratchJson() { std::filesystem::remove_all(folder_); }
-  ScratchJson(const ScratchJson&) = delete;
-  ScratchJson& operator=(const ScratchJson&) = delete;
-  [[nodiscard]] std::filesystem::path path() const { return folder_ / "config.json"; }
-
- private:
-  std::filesystem::path folder_;
-};
-
 std::string refusal_of_file(const std::string& text) {
-  const ScratchJson file{text};
+  const weft::test::TempFolder folder;
+  const std::filesystem::path file = folder.write("config.json", text);
   try {
-    static_cast<void>(load_model_file(file.path()));
+    static_cast<void>(load_model_file(file));
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -127,8 +111,9 @@ TEST(HuggingFaceConfigTest, DeepNestingIsRefused) {
 TEST(HuggingFaceConfigTest, ModelsAreNamedAfterTheirFolder) {
   const std::string sizes = R"("hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
                                "num_hidden_layers": 2, "vocab_size": 100, "architectures": ["LlamaForCausalLM"]})";
-  const ScratchJson file{"{" + sizes};
-  EXPECT_EQ(model_of(file.path()).name, "weft_json_ModelsAreNamedAfterTheirFolder");
+  const weft::test::TempFolder folder;
+  const std::filesystem::path file = folder.write("config.json", "{" + sizes);
+  EXPECT_EQ(model_of(file).name, folder.path().filename());
   EXPECT_EQ(model_from(R"({"_name_or_path": "org/tiny", )" + sizes).name, "org/tiny");
 }
 

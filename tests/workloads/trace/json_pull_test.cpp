@@ -10,25 +10,21 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/trace/trace_format.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::work {
 namespace {
 
 class JsonPullTest : public ::testing::Test {
  protected:
-  std::filesystem::path write(const std::string& text) {
-    const std::filesystem::path path = std::filesystem::path{::testing::TempDir()} / (std::string{name()} + ".json");
-    std::ofstream{path, std::ios::binary} << text;
-    return path;
-  }
+  std::filesystem::path write(const std::string& text) { return folder_.write("file.json", text); }
   std::filesystem::path pack(const std::string& text) {
-    const std::filesystem::path path = std::filesystem::path{::testing::TempDir()} / (std::string{name()} + ".gz");
+    const std::filesystem::path path = folder_ / "file.gz";
     gzFile file = gzopen(path.c_str(), "wb");
     gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
     gzclose(file);
     return path;
   }
-  static std::string name() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
   static std::string message(const auto& act) {
     try {
       act();
@@ -37,6 +33,8 @@ class JsonPullTest : public ::testing::Test {
     }
     return "";
   }
+
+  weft::test::TempFolder folder_;
 };
 
 TEST_F(JsonPullTest, MembersAndElementsComeInOrderAndTheRestIsSkipped) {

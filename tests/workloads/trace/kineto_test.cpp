@@ -12,6 +12,7 @@
 #include "sim/workloads/trace/stand_ins.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::work {
 namespace {
@@ -54,11 +55,11 @@ class RankFile {
     return *this;
   }
   [[nodiscard]] std::filesystem::path write(const std::string& stem) const {
-    const std::filesystem::path path = std::filesystem::path{::testing::TempDir()} / fmt::format("{}.rank{}.json", stem, rank_);
-    std::ofstream{path} << fmt::format(
-        R"({{"schemaVersion":1,"distributedInfo":{{"rank":{},"world_size":"{}"}},"traceEvents":[{}]}})", rank_, world_,
-        events_);
-    return path;
+    static const weft::test::TempFolder folder;
+    return folder.write(
+        fmt::format("{}.rank{}.json", stem, rank_),
+        fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{},"world_size":"{}"}},"traceEvents":[{}]}})", rank_,
+                    world_, events_));
   }
 
  private:

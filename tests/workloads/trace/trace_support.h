@@ -14,16 +14,14 @@
 #include "sim/network/builtin.h"
 #include "sim/workloads/replay/replayer.h"
 #include "sim/workloads/trace/trace_format.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/topologies.h"
 
 namespace weft::work::test {
 
 inline std::filesystem::path trace_folder() {
-  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-  const std::filesystem::path folder =
-      std::filesystem::path{::testing::TempDir()} / (std::string{"weft_"} + info->test_suite_name() + "_" + info->name());
-  std::filesystem::create_directories(folder);
-  return folder;
+  static const weft::test::TempFolder folder;
+  return folder.path();
 }
 
 inline std::filesystem::path write_trace(const std::string& name, const std::string& content) {
