@@ -1,7 +1,7 @@
 // The parameters of the layers that a replay stands on.
 #pragma once
 
-#include "sim/collectives/builtin.h"
+#include "sim/collectives/costs.h"
 #include "sim/network/builtin.h"
 
 namespace weft::work::test {
