@@ -109,8 +109,6 @@ void check_output(const std::string& output) {
     throw ConfigError(fmt::format("cannot write '{}': it is a folder", output));
 }
 
-std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
-
 std::string spread_text(const plan::FittedParameter& parameter) {
   if (!parameter.determined || !std::isfinite(parameter.relative_sd)) return "not known";
   return parameter.relative_sd > 9.99 ? std::string{"> 999 %"} : fmt::format("{:.1f} %", 100 * parameter.relative_sd);

@@ -30,18 +30,17 @@ std::string choice_text(const plan::ComparedRun& run) {
 }
 
 std::string comparison_table(const plan::Comparison& comparison, bool with_scenario) {
-  using Align = Table::Align;
   Table table;
-  if (with_scenario) table.add_column("scenario", Align::kLeft);
-  table.add_column("workload", Align::kLeft);
+  if (with_scenario) table.add_column("scenario", Table::Align::kLeft);
+  table.add_column("workload", Table::Align::kLeft);
   table.add_column("ranks");
   table.add_column("size (B)");
   const std::size_t clusters = comparison.clusters.size();
   for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} (us)", letter(c)));
   for (std::size_t c = 1; c < clusters; ++c) table.add_column(fmt::format("{}/A", letter(c)));
   for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} busbw (GB/s)", letter(c)));
-  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} choice", letter(c)), Align::kLeft);
-  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} busiest link", letter(c)), Align::kLeft);
+  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} choice", letter(c)), Table::Align::kLeft);
+  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} busiest link", letter(c)), Table::Align::kLeft);
 
   for (const plan::ComparedWorkload& workload : comparison.workloads) {
     std::vector<std::string> cells;

@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::size_t kCausesShown = 12;
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
-
 void print_causes(const Report& report, const plan::GoodputJob& job) {
   struct Line {
     const plan::FailureCause* cause;

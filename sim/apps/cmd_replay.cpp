@@ -35,8 +35,7 @@ struct ReplayOptions {
   plan::ReplayRunOptions run;
 };
 
-std::string ms(Duration duration) { return fmt::format("{:.3f}", duration.us() / 1e3); }
-std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
 void check(const ReplayOptions& options) {
   if (options.cluster.empty()) throw ConfigError("replay needs --cluster: the cluster to replay on");
@@ -74,8 +73,8 @@ void print_figures(const Report& report, const plan::ReplayRunResult& result, bo
   for (const plan::ReplayFigure& figure : result.figures) {
     if (figure.traced == Duration{} && figure.predicted == Duration{}) continue;
     std::string name = figure.name == "nccl" ? "NCCL busy" : figure.name == "exposed_nccl" ? "NCCL exposed" : figure.name;
-    table.add_row(
-        {std::move(name), ms(figure.traced), ms(figure.predicted), figure.traced > Duration{} ? percent(figure.error()) : "-"});
+    table.add_row({std::move(name), milliseconds(figure.traced), milliseconds(figure.predicted),
+                   figure.traced > Duration{} ? signed_percent(figure.error()) : "-"});
   }
   report.print(table.text());
 }
@@ -92,7 +91,7 @@ void print_calls(const Report& report, const plan::ReplayRunResult& result) {
     table.add_row({call.kind, std::to_string(call.ranks), std::to_string(call.bytes), std::to_string(call.count),
                    call.traced > Duration{} ? fmt::format("{:.1f}", call.traced.us()) : "-",
                    fmt::format("{:.1f}", call.predicted.us()),
-                   both ? percent(call.predicted.seconds() / call.traced.seconds() - 1) : "-"});
+                   both ? signed_percent(call.predicted.seconds() / call.traced.seconds() - 1) : "-"});
   }
   report.print(table.text());
 }
@@ -101,14 +100,14 @@ void print_result(const Report& report, const plan::ReplayRunResult& result, con
   if (result.run.interrupted) report.print("# interrupted: what follows is what was finished\n");
   if (result.run.replay.iterations.empty()) return;
   report.print(fmt::format(
-      "#\npredicted step   {} ms{}\n", ms(result.iteration),
+      "#\npredicted step   {} ms{}\n", milliseconds(result.iteration),
       result.run.replay.iterations.size() > 1
-          ? fmt::format("  (the last of {}; all {} ms)", result.run.replay.iterations.size(), ms(result.run.makespan))
+          ? fmt::format("  (the last of {}; all {} ms)", result.run.replay.iterations.size(), milliseconds(result.run.makespan))
           : ""));
   if (result.traced_step) {
     const double ratio = result.iteration.seconds() / std::max(1e-12, result.traced_step->seconds());
-    report.print(fmt::format("traced step      {} ms  ({})\n", ms(*result.traced_step),
-                             options.as_recorded ? "error of the prediction " + percent(ratio - 1)
+    report.print(fmt::format("traced step      {} ms  ({})\n", milliseconds(*result.traced_step),
+                             options.as_recorded ? "error of the prediction " + signed_percent(ratio - 1)
                                                  : fmt::format("predicted {:.2f} times that", ratio)));
   }
   print_figures(report, result, options.as_recorded);
@@ -188,7 +187,7 @@ int run_replay(const ReplayOptions& options) {
   if (tolerance >= 0 && result.traced_step) {
     const double error = result.iteration.seconds() / result.traced_step->seconds() - 1;
     if (std::abs(error) > tolerance) {
-      fmt::print(stderr, "replay: the step is off by {}, more than {}\n", percent(error), options.max_error);
+      fmt::print(stderr, "replay: the step is off by {}, more than {}\n", signed_percent(error), options.max_error);
       return kCheckFailed;
     }
   }

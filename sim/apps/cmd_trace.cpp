@@ -18,15 +18,11 @@
 namespace weft::apps {
 namespace {
 
-constexpr std::size_t kRanksShown = 16;
-
 struct InfoOptions {
   CommonOptions common;
   std::vector<std::string> files;
   std::string format;
 };
-
-std::string ms(Duration duration) { return fmt::format("{:.3f}", duration.us() / 1e3); }
 
 void print_calls(const Report& report, const work::TraceSummary& summary) {
   if (summary.calls.empty()) return;
@@ -62,11 +58,11 @@ void print_ranks(const Report& report, const work::TraceSummary& summary) {
     const work::RecordedRank& rank = summary.ranks[i];
     std::vector<std::string> row{std::to_string(rank.rank), std::to_string(rank.operations)};
     if (summary.has_times) {
-      row.push_back(ms(rank.span));
-      row.push_back(ms(rank.compute));
-      for (std::size_t c = 0; c < 4; ++c) row.push_back(ms(rank.busy[c]));
-      row.push_back(ms(rank.communication));
-      row.push_back(ms(rank.exposed));
+      row.push_back(milliseconds(rank.span));
+      row.push_back(milliseconds(rank.compute));
+      for (std::size_t c = 0; c < 4; ++c) row.push_back(milliseconds(rank.busy[c]));
+      row.push_back(milliseconds(rank.communication));
+      row.push_back(milliseconds(rank.exposed));
       const double hidden = rank.communication > Duration{} ? 1 - rank.exposed.seconds() / rank.communication.seconds() : 0;
       row.push_back(fmt::format("{:.0f} %", 100 * hidden));
     }
@@ -93,7 +89,7 @@ int run_info(const InfoOptions& options) {
       trace.recorded_iterations == 1 ? "one iteration"
                                      : fmt::format("{} iterations, of which one follows", trace.recorded_iterations),
       trace.recorded_gpu.empty() ? "" : ", on " + trace.recorded_gpu));
-  if (trace.recorded_step) report.print(fmt::format("# step {} ms\n", ms(*trace.recorded_step)));
+  if (trace.recorded_step) report.print(fmt::format("# step {} ms\n", milliseconds(*trace.recorded_step)));
   if (!summary.has_times) report.print("# no times are recorded in this format\n");
   print_calls(report, summary);
   print_ranks(report, summary);

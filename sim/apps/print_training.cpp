@@ -11,8 +11,6 @@
 namespace weft::apps {
 namespace {
 
-constexpr std::size_t kRanksShown = 16;
-
 std::string plan_text(const work::ParallelPlan& plan) {
   std::string text;
   const auto add = [&](std::string_view name, int size) {

@@ -9,15 +9,15 @@
 namespace weft::apps {
 namespace {
 
-constexpr std::chrono::milliseconds kRedraw{200};
-constexpr std::size_t kBarWidth = 24;
+constexpr std::chrono::milliseconds kSweepRedraw{200};
+constexpr std::size_t kSweepBarWidth = 24;
 
 }  // namespace
 
 std::string sweep_line(const plan::SweepProgress& progress, double seconds) {
   const std::uint64_t total = progress.total == 0 ? 1 : progress.total;
-  const auto filled = static_cast<std::size_t>(kBarWidth * progress.done / total);
-  std::string line = fmt::format("[{}{}]  {}/{} points", std::string(filled, '#'), std::string(kBarWidth - filled, '-'),
+  const auto filled = static_cast<std::size_t>(kSweepBarWidth * progress.done / total);
+  std::string line = fmt::format("[{}{}]  {}/{} points", std::string(filled, '#'), std::string(kSweepBarWidth - filled, '-'),
                                  progress.done, progress.total);
   if (progress.finished > 0 && seconds > 0) {
     const double rate = static_cast<double>(progress.finished) / seconds;
@@ -30,13 +30,13 @@ std::string sweep_line(const plan::SweepProgress& progress, double seconds) {
   return line;
 }
 
-SweepLine::SweepLine(bool quiet) : draws_{!quiet && isatty(STDERR_FILENO) == 1}, next_{begin_ + kRedraw} {}
+SweepLine::SweepLine(bool quiet) : draws_{!quiet && isatty(STDERR_FILENO) == 1}, next_{begin_ + kSweepRedraw} {}
 
 void SweepLine::show(const plan::SweepProgress& progress) {
   if (!draws_) return;
   const Clock::time_point now = Clock::now();
   if (now < next_) return;
-  next_ = now + kRedraw;
+  next_ = now + kSweepRedraw;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::fputs(("\r" + sweep_line(progress, seconds) + "\x1b[K").c_str(), stderr);
   std::fflush(stderr);

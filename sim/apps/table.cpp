@@ -70,6 +70,9 @@ std::string short_bytes(double bytes) {
   return scaled(bytes, 1'024, kUnitsOfBytes);
 }
 
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+std::string milliseconds(Duration duration) { return fmt::format("{:.3f}", duration.us() / 1e3); }
+
 std::string sweep_columns() { return fmt::format("{}\n{}\n{}\n", kHalves, kNames, kUnits); }
 
 std::string sweep_row(const coll::CollectiveResult& point, std::string_view type) { return row_text(point, type) + '\n'; }

@@ -20,6 +20,11 @@ namespace weft::apps {
 [[nodiscard]] std::string short_time(Duration duration);
 [[nodiscard]] std::string short_bytes(double bytes);
 
+[[nodiscard]] std::string percent(double share);            // "12.34 %"
+[[nodiscard]] std::string milliseconds(Duration duration);  // "12.345"
+
+inline constexpr std::size_t kRanksShown = 16;  // rows of a table of ranks
+
 // The table of nccl-tests with one half, the out-of-place one, and the choice behind it. Lines end in a newline.
 [[nodiscard]] std::string sweep_columns();
 [[nodiscard]] std::string sweep_row(const coll::CollectiveResult& point, std::string_view type);

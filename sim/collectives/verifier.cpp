@@ -32,7 +32,7 @@ struct Lane {
 };
 
 // Bytes of the output buffer.
-struct Part {
+struct OutputPart {
   std::int64_t begin = 0;
   std::int64_t bytes = 0;
 };
@@ -338,7 +338,7 @@ class Verification {
 
   bool check_results() {
     for (Rank rank = 0; rank < n_; ++rank) {
-      const Part& result = results_[static_cast<std::size_t>(rank)];
+      const OutputPart& result = results_[static_cast<std::size_t>(rank)];
       if (result.bytes == 0) continue;
       std::int64_t offset = result.begin;
       for (const Piece& wanted : expected_result(call_, n_, rank, result.bytes, table_)) {
@@ -371,7 +371,7 @@ class Verification {
   ContributorTable table_;
   std::vector<std::int64_t> input_bytes_;  // by rank: what it may read, write
   std::vector<std::int64_t> output_bytes_;
-  std::vector<Part> results_;            // by rank: where in the output buffer the result lies
+  std::vector<OutputPart> results_;      // by rank: where in the output buffer the result lies
   std::vector<SymbolicBuffer> buffers_;  // three a rank
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> first_lanes_;  // by rank and channel

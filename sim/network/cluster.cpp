@@ -16,6 +16,7 @@
 #include "sim/network/node_template.h"
 #include "sim/network/packet_settings_reader.h"
 #include "sim/network/topology_shape.h"
+#include "sim/network/wiring.h"
 
 namespace weft::net {
 namespace {
@@ -29,10 +30,6 @@ std::string size_text(double bytes) {
   std::size_t unit = 0;
   for (; bytes >= 1000 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1000;
   return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
-}
-
-void report(Diagnostics& diagnostics, const ConfigNode& node, std::string_view message, std::string note = {}) {
-  diagnostics.error(node.diagnostic(fmt::format("{}: {}", node.path(), message), std::move(note)));
 }
 
 struct LoadedProfile {

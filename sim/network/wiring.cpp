@@ -55,10 +55,6 @@ std::string_view expectation(LabelType type, const std::string& text) {
   return "";
 }
 
-void report(Diagnostics& diagnostics, const ConfigNode& node, std::string_view message, std::string note = {}) {
-  diagnostics.error(node.diagnostic(fmt::format("{}: {}", node.path(), message), std::move(note)));
-}
-
 // A letter, then letters, digits, '_' and '-': dots part hosts from devices, and ranges.
 bool is_device_name(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
@@ -208,6 +204,10 @@ Cables read_pairs(ParamReader& entry, const ResolveName& resolve, std::span<cons
 }
 
 }  // namespace
+
+void report(Diagnostics& diagnostics, const ConfigNode& node, std::string_view message, std::string note) {
+  diagnostics.error(node.diagnostic(fmt::format("{}: {}", node.path(), message), std::move(note)));
+}
 
 std::span<const std::string_view> device_label_keys() { return kLabelKeys; }
 

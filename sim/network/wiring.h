@@ -51,6 +51,9 @@ struct ListedLinks {
 inline constexpr std::size_t kMaxListedDevices = 100'000;
 inline constexpr std::size_t kMaxListedCables = 4'000'000;
 
+// An error at `node` that names its place in the file.
+void report(Diagnostics& diagnostics, const ConfigNode& node, std::string_view message, std::string note = {});
+
 // The map's `devices`, expanded, in order. Reports unknown kinds, repeated names, names that cannot be told from other words.
 [[nodiscard]] std::vector<ListedDevice> read_devices(ParamReader& params, std::span<const DeviceKind> kinds);
 

@@ -24,7 +24,7 @@
 namespace weft::plan {
 namespace {
 
-constexpr std::array kKinds{
+constexpr std::array kCatalogKinds{
     CatalogKind{"algorithms", "how a collective runs: `algorithm:`, --algo"},
     CatalogKind{"collectives", "what `weft collective` and `workload: collectives` run: `kind:`"},
     CatalogKind{"fabrics", "shapes of the network between hosts: `fabric: {type: ...}`"},
@@ -121,14 +121,14 @@ std::vector<CatalogEntry> parameters() {
 
 }  // namespace
 
-std::span<const CatalogKind> catalog_kinds() { return kKinds; }
+std::span<const CatalogKind> catalog_kinds() { return kCatalogKinds; }
 
 std::string_view catalog_kind(std::string_view name) {
   std::string wanted{name};
   std::ranges::transform(wanted, wanted.begin(),
                          [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(c)); });
   std::vector<std::string> names;
-  for (const CatalogKind& kind : kKinds) {
+  for (const CatalogKind& kind : kCatalogKinds) {
     if (wanted == kind.name || wanted + "s" == kind.name) return kind.name;
     names.emplace_back(kind.name);
   }

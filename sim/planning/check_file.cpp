@@ -34,7 +34,7 @@ struct KindKeys {
   std::vector<std::string> keys;  // a file that has one of these, and none of the kinds above it, is of this kind
 };
 // In this order: a scenario's inline cluster is not at the top, but a cluster may hold a profile and a node.
-const std::array kKinds{
+const std::array kFileKinds{
     KindKeys{"goodput", {"checkpoint", "restart"}},
     KindKeys{"failure_rates", {"causes"}},
     KindKeys{"prices", {"amortisation"}},
@@ -53,7 +53,7 @@ constexpr std::string_view kKindsNote =
 
 std::string_view recognise(const ConfigNode& root) {
   std::vector<std::string> names;
-  for (const KindKeys& kind : kKinds) names.emplace_back(kind.kind);
+  for (const KindKeys& kind : kFileKinds) names.emplace_back(kind.kind);
   if (root.is_null()) root.fail("the file is empty", std::string{kKindsNote});
   if (root.is_scalar()) {
     root.fail(fmt::format("expected a map of keys, got {}", found_text(root)),
@@ -61,21 +61,21 @@ std::string_view recognise(const ConfigNode& root) {
   }
   if (!root.is_map()) root.fail(fmt::format("expected a map of keys, got {}", found_text(root)), std::string{kKindsNote});
   if (const auto stated = root.find("kind")) {
-    for (const KindKeys& kind : kKinds) {
+    for (const KindKeys& kind : kFileKinds) {
       if (stated->is_scalar() && stated->scalar() == kind.kind) return kind.kind;
     }
     stated->fail(stated->is_scalar() ? fmt::format("unknown kind of file '{}'", stated->scalar())
                                      : fmt::format("expected a kind of file, got {}", found_text(*stated)),
                  did_you_mean(stated->scalar(), names, "kinds"));
   }
-  for (const KindKeys& kind : kKinds) {
+  for (const KindKeys& kind : kFileKinds) {
     for (const std::string& key : kind.keys) {
       if (root.find(key)) return kind.kind;
     }
   }
   // A misspelt key may be all that is wrong.
   for (const std::string& written : root.keys()) {
-    for (const KindKeys& kind : kKinds) {
+    for (const KindKeys& kind : kFileKinds) {
       if (!nearest(written, kind.keys).empty()) return kind.kind;
     }
   }

@@ -17,22 +17,22 @@
 namespace weft::plan {
 namespace {
 
-constexpr std::array<DataType, 12> kTypes{{{"int8", 1},
-                                           {"uint8", 1},
-                                           {"int32", 4},
-                                           {"uint32", 4},
-                                           {"int64", 8},
-                                           {"uint64", 8},
-                                           {"half", 2},
-                                           {"float", 4},
-                                           {"double", 8},
-                                           {"bfloat16", 2},
-                                           {"f8e4m3", 1},
-                                           {"f8e5m2", 1}}};
+constexpr std::array<DataType, 12> kDataTypes{{{"int8", 1},
+                                               {"uint8", 1},
+                                               {"int32", 4},
+                                               {"uint32", 4},
+                                               {"int64", 8},
+                                               {"uint64", 8},
+                                               {"half", 2},
+                                               {"float", 4},
+                                               {"double", 8},
+                                               {"bfloat16", 2},
+                                               {"f8e4m3", 1},
+                                               {"f8e5m2", 1}}};
 
-constexpr std::array kKinds{coll::Collective::kAllReduce, coll::Collective::kAllGather, coll::Collective::kReduceScatter,
-                            coll::Collective::kBroadcast, coll::Collective::kReduce,    coll::Collective::kAllToAll,
-                            coll::Collective::kSendRecv,  coll::Collective::kGather,    coll::Collective::kScatter};
+constexpr std::array kSweptKinds{coll::Collective::kAllReduce, coll::Collective::kAllGather, coll::Collective::kReduceScatter,
+                                 coll::Collective::kBroadcast, coll::Collective::kReduce,    coll::Collective::kAllToAll,
+                                 coll::Collective::kSendRecv,  coll::Collective::kGather,    coll::Collective::kScatter};
 
 ConfigError unknown(std::string_view what, std::string_view name, const std::vector<std::string>& choices) {
   return ConfigError{std::vector<Diagnostic>{{.where = {},
@@ -52,22 +52,11 @@ std::vector<std::vector<DeviceId>> endpoints_by_host(const net::Topology& topolo
   return hosts;
 }
 
-struct Watch {
-  RunObserver* observer = nullptr;
-  std::uint64_t done = 0;
-  std::uint64_t total = 0;
-};
-
-void watch_hook(void* context, const Simulator& simulator) {
-  const Watch& watch = *static_cast<const Watch*>(context);
-  watch.observer->on_progress(simulator, watch.done, watch.total);
-}
-
 }  // namespace
 
 DataType data_type(std::string_view name) {
   std::vector<std::string> names;
-  for (const DataType& type : kTypes) {
+  for (const DataType& type : kDataTypes) {
     if (type.name == name) return type;
     names.emplace_back(type.name);
   }
@@ -103,7 +92,7 @@ bool has_root(coll::Collective kind) {
 coll::Collective collective_named(std::string_view name) {
   if (const auto kind = coll::collective_from(nccl_tests_collective_name(name))) return *kind;
   std::vector<std::string> names;
-  for (const coll::Collective kind : kKinds) names.emplace_back(coll::to_string(kind));
+  for (const coll::Collective kind : kSweptKinds) names.emplace_back(coll::to_string(kind));
   throw unknown("collective", name, names);
 }
 
@@ -186,7 +175,7 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
   const auto wall_begin = std::chrono::steady_clock::now();
   coll::Machine machine{sweep.cluster.topology, sweep.cluster.routing, sweep.seed, sweep.shuffle_ties,
                         sweep.packets ? &sweep.cluster.packet : nullptr};
-  Watch watch{observer, 0, sweep.sizes.size()};
+  RunWatch watch{observer, 0, sweep.sizes.size()};
   if (observer != nullptr) {
     machine.simulator.set_progress_hook(watch_hook, &watch, 100'000);
     observer->on_begin(machine.simulator);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kQuanta = " quanta";
 constexpr std::int64_t kMaxQuanta = 1'000'000'000;
 
-struct Reader {
+struct FaultReader {
   const net::Topology& topology;
   std::size_t flows;
   Faults faults = {};
@@ -98,10 +98,12 @@ struct Reader {
 Duration pause_time(std::int64_t quanta, Bandwidth rate) { return transmission_time(quanta * Bytes{512 / 8}, rate); }
 
 Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::size_t flows, std::string_view fidelity) {
-  using Read = void (Reader::*)(ParamReader&);
-  constexpr std::array<std::pair<std::string_view, Read>, 4> kFaults{
-      {{"drop", &Reader::drop}, {"pause", &Reader::pause}, {"cnp", &Reader::cnp}, {"link_down", &Reader::link_down}}};
-  Reader reader{topology, flows};
+  using Read = void (FaultReader::*)(ParamReader&);
+  constexpr std::array<std::pair<std::string_view, Read>, 4> kFaults{{{"drop", &FaultReader::drop},
+                                                                      {"pause", &FaultReader::pause},
+                                                                      {"cnp", &FaultReader::cnp},
+                                                                      {"link_down", &FaultReader::link_down}}};
+  FaultReader reader{topology, flows};
   for (ParamReader& entry : scenario.maps("faults")) {
     int given = 0;
     for (const auto& [name, read] : kFaults) {

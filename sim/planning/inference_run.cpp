@@ -28,14 +28,14 @@ work::ServingMemory memory_of(const work::InferenceSetup& setup, const std::vect
   return memory;
 }
 
-struct Progress {
+struct ServingProgress {
   RunObserver* observer;
   const work::Serving* serving;
   std::uint64_t total;
 };
 
-void progress_hook(void* context, const Simulator& simulator) {
-  const Progress& progress = *static_cast<const Progress*>(context);
+void serving_progress_hook(void* context, const Simulator& simulator) {
+  const ServingProgress& progress = *static_cast<const ServingProgress*>(context);
   progress.observer->on_progress(simulator, progress.serving->finished(), progress.total);
 }
 
@@ -119,9 +119,9 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
   coll::Machine machine{cluster.topology, cluster.routing, scenario.simulation.seed, scenario.simulation.shuffle_ties};
   work::Serving serving{machine,         setup, std::move(requests), kernels,
                         cluster.profile, costs, result.memory,       scenario.simulation.seed};
-  Progress progress{observer, &serving, serving.records().size()};
+  ServingProgress progress{observer, &serving, serving.records().size()};
   if (observer != nullptr) {
-    machine.simulator.set_progress_hook(progress_hook, &progress, 100'000);
+    machine.simulator.set_progress_hook(serving_progress_hook, &progress, 100'000);
     observer->on_begin(machine.simulator);
   }
   serving.start();

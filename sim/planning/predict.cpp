@@ -285,17 +285,6 @@ void add_points(const Measurement& measurement, const NcclTestsRow& row, const c
   }
 }
 
-struct Watch {
-  RunObserver* observer = nullptr;
-  std::uint64_t done = 0;
-  std::uint64_t total = 0;
-};
-
-void watch_hook(void* context, const Simulator& simulator) {
-  const Watch& watch = *static_cast<const Watch*>(context);
-  watch.observer->on_progress(simulator, watch.done, watch.total);
-}
-
 }  // namespace
 
 std::string digest_of(const NcclTestsLog& log) { return fmt::format("{:016x}", log.digest()); }
@@ -329,7 +318,7 @@ Predictions predict(const net::Cluster& cluster, const Measurement& measurement,
   note_launch_mode(log, notes);
   LogRun run{cluster, measurement, options, notes};
   Simulator& simulator = run.machine().simulator;
-  Watch watch{options.observer, options.rows_before, options.rows_total == 0 ? log.rows.size() : options.rows_total};
+  RunWatch watch{options.observer, options.rows_before, options.rows_total == 0 ? log.rows.size() : options.rows_total};
   if (options.observer != nullptr) {
     simulator.set_progress_hook(watch_hook, &watch, 100'000);
     options.observer->on_begin(simulator);

@@ -13,13 +13,13 @@
 namespace weft::plan {
 namespace {
 
-struct Progress {
+struct ReplayProgress {
   RunObserver* observer;
   std::vector<std::unique_ptr<work::Replayer>>* replayers;
 };
 
-void progress_hook(void* context, const Simulator& simulator) {
-  const Progress& progress = *static_cast<const Progress*>(context);
+void replay_progress_hook(void* context, const Simulator& simulator) {
+  const ReplayProgress& progress = *static_cast<const ReplayProgress*>(context);
   std::uint64_t done = 0;
   std::uint64_t total = 0;
   for (const auto& replayer : *progress.replayers) {
@@ -64,9 +64,9 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRun
 }
 
 // A machine and what runs on it.
-class Run {
+class ReplayRun {
  public:
-  Run(const net::Cluster& cluster, const SimulationOptions& simulation, RunObserver* observer)
+  ReplayRun(const net::Cluster& cluster, const SimulationOptions& simulation, RunObserver* observer)
       : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties},
         launch_{cluster.profile.get(net::launch_timings)},
         observer_{observer} {}
@@ -78,9 +78,9 @@ class Run {
 
   // By replayer, with the counters of the machine.
   std::vector<ProgramRunResult> run() {
-    Progress progress{observer_, &replayers_};
+    ReplayProgress progress{observer_, &replayers_};
     if (observer_ != nullptr) {
-      machine_.simulator.set_progress_hook(progress_hook, &progress, 100'000);
+      machine_.simulator.set_progress_hook(replay_progress_hook, &progress, 100'000);
       observer_->on_begin(machine_.simulator);
     }
     for (const auto& replayer : replayers_) replayer->start();
@@ -126,7 +126,7 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
   std::uint64_t events = 0;
   if (options.sustained_clocks) {
     replay.iterations = 1;
-    Run at_full_clock{cluster, options.simulation, observer};
+    ReplayRun at_full_clock{cluster, options.simulation, observer};
     at_full_clock.add(program, costs, replay);
     ProgramRunResult result = std::move(at_full_clock.run().front());
     if (result.interrupted) return result;
@@ -134,7 +134,7 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
     replay.clocks = clocks_of(cluster.profile.get(work::clock_rule), result.replay);
     replay.iterations = options.iterations;
   }
-  Run last{cluster, options.simulation, observer};
+  ReplayRun last{cluster, options.simulation, observer};
   last.add(program, costs, replay, operations);
   ProgramRunResult result = std::move(last.run().front());
   result.events += events;
@@ -146,7 +146,7 @@ std::vector<ProgramRunResult> run_programs(const net::Cluster& cluster, const st
                                            RunObserver* observer) {
   WEFT_CHECK(!jobs.empty());
   work::GroupCosts costs = group_costs(cluster, jobs.front().options);
-  Run together{cluster, jobs.front().options.simulation, observer};
+  ReplayRun together{cluster, jobs.front().options.simulation, observer};
   for (const ProgramJob& job : jobs) {
     work::ReplayOptions replay = replay_options(cluster, job.options);
     replay.start = job.start;

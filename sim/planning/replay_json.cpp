@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <ostream>
 
+#include "sim/planning/training_json.h"
+
 namespace weft::plan {
 namespace {
-
-std::string key_of(std::size_t category) {
-  std::string key{work::to_string(static_cast<work::Category>(category))};
-  std::ranges::replace(key, ' ', '_');
-  return key;
-}
 
 void write_categories(JsonWriter& json, std::string_view name, const std::array<Duration, work::kCategories>& times,
                       std::string_view prefix = "") {
   if (!name.empty()) json.key(name).begin_object();
   for (std::size_t c = 0; c < work::kCategories; ++c) {
-    if (times[c] > Duration{}) json.key(std::string{prefix} + key_of(c)).raw(ns_text(times[c]));
+    if (times[c] > Duration{}) json.key(std::string{prefix} + category_key(c)).raw(ns_text(times[c]));
   }
   if (!name.empty()) json.end_object();
 }

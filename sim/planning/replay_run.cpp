@@ -188,7 +188,7 @@ void take_gaps_off(const work::Program& program, const std::vector<std::vector<D
   }
 }
 
-Duration median(std::vector<Duration> values) {
+Duration median_time(std::vector<Duration> values) {
   if (values.empty()) return {};
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
@@ -200,7 +200,7 @@ void compare(const work::TraceSummary& traced, const work::TraceSummary& predict
     const auto over_ranks = [&](const work::TraceSummary& of) {
       std::vector<Duration> values;
       for (const work::RecordedRank& rank : of.ranks) values.push_back(get(rank));
-      return median(std::move(values));
+      return median_time(std::move(values));
     };
     result.figures.push_back({std::string{name}, over_ranks(traced), over_ranks(predicted)});
   };

@@ -19,4 +19,16 @@ class RunObserver {
   ~RunObserver() = default;
 };
 
+// What a simulator's progress hook is given, for runs that count their items themselves.
+struct RunWatch {
+  RunObserver* observer = nullptr;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+};
+
+inline void watch_hook(void* context, const Simulator& simulator) {
+  const RunWatch& watch = *static_cast<const RunWatch*>(context);
+  watch.observer->on_progress(simulator, watch.done, watch.total);
+}
+
 }  // namespace weft::plan

@@ -18,15 +18,15 @@
 namespace weft::plan {
 namespace {
 
-struct Watch {
+struct FlowWatch {
   RunObserver* observer = nullptr;
   const net::Fabric* flows = nullptr;  // counts what is done where the workload is flows
   std::uint64_t done = 0;
   std::uint64_t total = 0;
 };
 
-void watch_hook(void* context, const Simulator& simulator) {
-  const Watch& watch = *static_cast<const Watch*>(context);
+void flow_watch_hook(void* context, const Simulator& simulator) {
+  const FlowWatch& watch = *static_cast<const FlowWatch*>(context);
   const std::uint64_t done = watch.flows != nullptr ? watch.flows->totals().delivered : watch.done;
   watch.observer->on_progress(simulator, done, watch.total);
 }
@@ -45,7 +45,7 @@ class ScenarioRun {
         watch_{observer, scenario.workload.flows.empty() ? nullptr : &machine_.fabric, 0,
                scenario.workload.collectives.size()} {
     if (observer == nullptr) return;
-    machine_.simulator.set_progress_hook(watch_hook, &watch_, 100'000);
+    machine_.simulator.set_progress_hook(flow_watch_hook, &watch_, 100'000);
     observer->on_begin(machine_.simulator);
   }
 
@@ -215,7 +215,7 @@ class ScenarioRun {
   work::JobRun jobs_;
   FaultInjector faults_;
   RunMeter meter_;
-  Watch watch_;
+  FlowWatch watch_;
   Digest digest_;
   std::set<std::string> notes_;
   Duration span_;  // what the links' counters cover

@@ -6,21 +6,14 @@
 namespace weft::plan {
 namespace {
 
-// "data comm" as a key: data_comm.
-std::string key_of(std::size_t category) {
-  std::string key{work::to_string(static_cast<work::Category>(category))};
-  std::ranges::replace(key, ' ', '_');
-  return key;
-}
-
 void write_times(JsonWriter& json, const work::RankTimes& times) {
   json.begin_object();
   for (std::size_t c = 0; c < work::kCategories; ++c) {
-    if (times.busy[c] > Duration{}) json.key(key_of(c)).raw(ns_text(times.busy[c]));
+    if (times.busy[c] > Duration{}) json.key(category_key(c)).raw(ns_text(times.busy[c]));
   }
   for (std::size_t c = 0; c < work::kCategories; ++c) {
     if (times.exposed[c] > Duration{}) {
-      json.key("exposed_" + key_of(c)).raw(ns_text(times.exposed[c]));
+      json.key("exposed_" + category_key(c)).raw(ns_text(times.exposed[c]));
     }
   }
   json.key("compute").raw(ns_text(times.compute)).key("bubble").raw(ns_text(times.bubble));
@@ -36,6 +29,12 @@ void write_memory(JsonWriter& json, const MemoryParts& memory) {
 }
 
 }  // namespace
+
+std::string category_key(std::size_t category) {
+  std::string key{work::to_string(static_cast<work::Category>(category))};
+  std::ranges::replace(key, ' ', '_');
+  return key;
+}
 
 void write_training(JsonWriter& json, const TrainingResult& result) {
   json.key("iteration_time_ns").raw(ns_text(result.iteration));
@@ -62,7 +61,7 @@ void write_training(JsonWriter& json, const TrainingResult& result) {
   json.key("critical_path_ns").begin_object();
   for (std::size_t c = 0; c < work::kCategories; ++c) {
     if (result.critical[c] > Duration{}) {
-      json.key(key_of(c)).raw(ns_text(result.critical[c]));
+      json.key(category_key(c)).raw(ns_text(result.critical[c]));
     }
   }
   json.end_object();

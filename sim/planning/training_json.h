@@ -1,6 +1,8 @@
 // What a training step's result is in JSON: the keys of design.md §4 and more.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "sim/planning/json_writer.h"
@@ -8,6 +10,9 @@
 #include "sim/planning/training_run.h"
 
 namespace weft::plan {
+
+// "data comm" as a key: data_comm.
+[[nodiscard]] std::string category_key(std::size_t category);
 
 // Members of an object that is open.
 void write_training(JsonWriter& json, const TrainingResult& result);

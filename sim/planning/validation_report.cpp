@@ -11,7 +11,7 @@ namespace weft::plan {
 namespace {
 
 using namespace weft::literals;
-using Json = nlohmann::ordered_json;  // keys in the order written
+using OrderedJson = nlohmann::ordered_json;  // keys in the order written
 
 const std::string& group_of(const ValidationPoint& point) { return point.collective.empty() ? point.kind : point.collective; }
 
@@ -28,12 +28,12 @@ std::map<Key, ErrorSummary> summarize_by(const std::vector<ValidationPoint>& poi
   return summaries;
 }
 
-Json number_json(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);  // JSON has no infinity
+OrderedJson number_json(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);  // JSON has no infinity
 }
 
-Json summary_json(const ErrorSummary& summary) {
-  const auto value = [&summary](double number) { return summary.points == 0 ? Json(nullptr) : number_json(number); };
+OrderedJson summary_json(const ErrorSummary& summary) {
+  const auto value = [&summary](double number) { return summary.points == 0 ? OrderedJson(nullptr) : number_json(number); };
   return {{"points", summary.points},
           {"median", value(summary.median)},
           {"geomean", value(summary.geomean)},
@@ -41,10 +41,10 @@ Json summary_json(const ErrorSummary& summary) {
           {"max", value(summary.max)}};
 }
 
-Json point_json(const ValidationPoint& point) {
+OrderedJson point_json(const ValidationPoint& point) {
   const Exclusion exclusion = exclusion_of(point);
   const std::optional<double> error = relative_error(point);
-  const Json predicted = point.predicted_us ? number_json(*point.predicted_us) : Json(nullptr);
+  const OrderedJson predicted = point.predicted_us ? number_json(*point.predicted_us) : OrderedJson(nullptr);
   return {{"file", point.file},
           {"kind", point.kind},
           {"collective", point.collective},
@@ -60,14 +60,14 @@ Json point_json(const ValidationPoint& point) {
           {"in_place", point.in_place},
           {"measured_us", number_json(point.measured_us)},
           {"predicted_us", predicted},
-          {"relative_error", error ? number_json(*error) : Json(nullptr)},
+          {"relative_error", error ? number_json(*error) : OrderedJson(nullptr)},
           {"training", point.training},
           {"configuration", point.configuration},
-          {"flops", point.flops > 0 ? Json(point.flops) : Json(nullptr)},
-          {"measured_low_us", point.measured_low_us > 0 ? Json(point.measured_low_us) : Json(nullptr)},
-          {"measured_high_us", point.measured_high_us > 0 ? Json(point.measured_high_us) : Json(nullptr)},
-          {"not_modelled", point.not_modelled.empty() ? Json(nullptr) : Json(point.not_modelled)},
-          {"excluded", exclusion == Exclusion::kNone ? Json(nullptr) : Json(to_string(exclusion))}};
+          {"flops", point.flops > 0 ? OrderedJson(point.flops) : OrderedJson(nullptr)},
+          {"measured_low_us", point.measured_low_us > 0 ? OrderedJson(point.measured_low_us) : OrderedJson(nullptr)},
+          {"measured_high_us", point.measured_high_us > 0 ? OrderedJson(point.measured_high_us) : OrderedJson(nullptr)},
+          {"not_modelled", point.not_modelled.empty() ? OrderedJson(nullptr) : OrderedJson(point.not_modelled)},
+          {"excluded", exclusion == Exclusion::kNone ? OrderedJson(nullptr) : OrderedJson(to_string(exclusion))}};
 }
 
 std::string dash_if_empty(const std::string& text) { return text.empty() ? "-" : text; }
@@ -258,10 +258,10 @@ std::string summary_table(const ValidationReport& report) {
 }
 
 std::string to_json(const ValidationReport& report, int indent) {
-  Json json{{"points", Json::array()}, {"summary", summary_json(report.summary())}};
+  OrderedJson json{{"points", OrderedJson::array()}, {"summary", summary_json(report.summary())}};
   for (const ValidationPoint& point : report.points) json["points"].push_back(point_json(point));
   for (const char* key : {"summary_by", "summary_by_file", "summary_by_size", "summary_by_collective_and_size"}) {
-    json[key] = Json::object();
+    json[key] = OrderedJson::object();
   }
   for (const auto& [name, summary] : report.summary_by_collective()) json["summary_by"][name] = summary_json(summary);
   for (const auto& [file, summary] : report.summary_by_file()) json["summary_by_file"][file] = summary_json(summary);
@@ -273,7 +273,7 @@ std::string to_json(const ValidationReport& report, int indent) {
       json["summary_by_collective_and_size"][name][std::string{to_string(size_class)}] = summary_json(summary);
     }
   }
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace weft::plan

@@ -13,15 +13,15 @@
 namespace weft::work {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r,";
+constexpr std::string_view kSeparators = " \t\r,";
 
 // The words of a line, into `words`.
 void split(std::string_view line, std::vector<std::string_view>& words) {
   words.clear();
-  for (std::size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+  for (std::size_t at = line.find_first_not_of(kSeparators); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kSeparators, at), line.size());
     words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlank, end);
+    at = line.find_first_not_of(kSeparators, end);
   }
 }
 

@@ -9,12 +9,12 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 
 Choice choice(std::string algorithm, int channels = 1, Bytes chunk = 2_MiB) {
   return {.algorithm = std::move(algorithm), .protocol = "", .channels = channels, .chunk = chunk};
 }
-CollectiveCall call(Collective kind, Bytes bytes) { return {.kind = kind, .bytes = bytes, .element_size = 4, .root = 0}; }
 
 // 2(n-1)/n * S / 50 GB/s + 2(n-1) * 4 us; with S = 2^30, S/n / 50 GB/s = 167.77216 us for 128 and 20.97152 us for 1,024.
 TEST(ClosedFormTest, PlainRingAllReduceOnALargeCluster) {

@@ -61,7 +61,7 @@ class HostMemory final : private ExecutorListener {
   Time done_;
 };
 
-constexpr StepCosts kPlain{.slots = 8, .rendezvous = false};
+constexpr StepCosts kEightSlots{.slots = 8, .rendezvous = false};
 
 Step sends(Rank to) {
   Step step;
@@ -87,7 +87,7 @@ TableSchedule one_message() {
 }
 
 TEST(ExecutorHostMemoryTest, AMessageIsWrittenThenRead) {
-  StepCosts costs = kPlain;
+  StepCosts costs = kEightSlots;
   costs.hop = {0_us, 5_us, 0_us};
   // 1 us into the memory, 5 until the receiver knows, 1 out of it.
   EXPECT_EQ(HostMemory{}.run(one_message(), costs), 7_us);
@@ -96,19 +96,19 @@ TEST(ExecutorHostMemoryTest, AMessageIsWrittenThenRead) {
 }
 
 TEST(ExecutorHostMemoryTest, LoadsAndStoresReachAShareOfTheLinks) {
-  StepCosts costs = kPlain;
+  StepCosts costs = kEightSlots;
   costs.pcie_share = 0.5;
   EXPECT_EQ(HostMemory{}.run(one_message(), costs), 4_us);
 }
 
 TEST(ExecutorHostMemoryTest, TheReaderReadsAtItsThreadBlocksRate) {
-  StepCosts costs = kPlain;
+  StepCosts costs = kEightSlots;
   costs.copy_rate = Bandwidth::from_bytes_per_second(250'000'000);
   EXPECT_EQ(HostMemory{}.run(one_message(), costs), 5_us);
 }
 
 TEST(ExecutorHostMemoryTest, AKernelStartsLater) {
-  StepCosts costs = kPlain;
+  StepCosts costs = kEightSlots;
   costs.host_start = 3_us;
   EXPECT_EQ(HostMemory{}.run(one_message(), costs), 5_us);
   EXPECT_EQ(HostMemory{false}.run(one_message(), costs), 1_us);
@@ -125,7 +125,7 @@ TEST(ExecutorHostMemoryTest, RequestsTakeRoomWhereOthersWrite) {
     table.lane(rank).push_back(passes_on);
     table.lane(rank).push_back(receives(1 - rank));
   }
-  EXPECT_NEAR(HostMemory{}.run(table, kPlain).us(), 1 + (1 + 30.0 / 128) + 1, 1e-3);
+  EXPECT_NEAR(HostMemory{}.run(table, kEightSlots).us(), 1 + (1 + 30.0 / 128) + 1, 1e-3);
 }
 
 }  // namespace

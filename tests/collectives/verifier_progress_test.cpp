@@ -10,9 +10,8 @@ namespace {
 
 using namespace weft::literals;
 using ::testing::HasSubstr;
+using weft::testing::call;
 using weft::testing::TableSchedule;
-
-CollectiveCall call(Collective kind, Bytes bytes) { return {.kind = kind, .bytes = bytes, .element_size = 4, .root = 0}; }
 
 Step copy(Chunk source, Chunk destination, Bytes bytes = 64_B) {
   Step step;

@@ -10,6 +10,7 @@ namespace {
 
 using namespace weft::literals;
 using ::testing::HasSubstr;
+using weft::testing::call;
 using weft::testing::TableSchedule;
 
 Chunk input(std::int64_t offset = 0) { return {Buffer::kInput, offset}; }
@@ -48,9 +49,6 @@ Step copy(Bytes bytes, Chunk source, Chunk destination) {
   return step;
 }
 
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 const CollectiveCall kSwap = call(Collective::kSendRecv, 64_B);
 
 // Two ranks that send each other 64 bytes, as sendrecv asks.

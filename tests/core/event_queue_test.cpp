@@ -27,7 +27,7 @@ struct RunsBefore {
 };
 
 template <class Q>
-class EventQueueTest : public testing::Test {
+class EventQueueTest : public ::testing::Test {
  protected:
   // Drives the queue and an ordered multiset with the same random pushes and pops and compares every pop. `draw(random)` is how
   // far after the last pop a pushed event lies, in ps; the orders of a test are random but all different.
@@ -60,7 +60,8 @@ class EventQueueTest : public testing::Test {
   }
 };
 
-using Queues = testing::Types<BinaryHeapQueue, QuaternaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>>;
+using Queues =
+    ::testing::Types<BinaryHeapQueue, QuaternaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>>;
 TYPED_TEST_SUITE(EventQueueTest, Queues);
 
 TYPED_TEST(EventQueueTest, PopsByTimeThenOrder) {
@@ -177,7 +178,7 @@ TEST(EventOrderTest, RefusesPartsThatOverflow) {
   EXPECT_THROW(make_order(0, ComponentId{0}, sequences), InternalError);
 }
 
-class EventRecordTest : public testing::Test {
+class EventRecordTest : public ::testing::Test {
  protected:
   void write(const std::string& bytes) { static_cast<void>(folder_.write("record.bin", bytes)); }
   std::string read() const {

@@ -74,7 +74,7 @@ const std::string kProfile =
 Profile profile(const std::string& text) { return Profile::from_node(ConfigNode::parse(text, "p.yaml"), kGroups); }
 
 // The first line of the error, and its note.
-std::string error_of(const auto& action) {
+std::string refusal_by(const auto& action) {
   try {
     action();
   } catch (const ConfigError& error) {
@@ -90,7 +90,7 @@ std::string error_of(const auto& action) {
 }
 
 std::string error_of_parameters(const std::string& lines) {
-  return error_of([&lines] { (void)profile("kind: profile\nname: x\nparameters:\n" + lines); });
+  return refusal_by([&lines] { (void)profile("kind: profile\nname: x\nparameters:\n" + lines); });
 }
 
 TEST(ProfileTest, GivesEachModelItsStruct) {
@@ -209,7 +209,7 @@ TEST(ProfileTest, WantsAReferenceForLiteratureAndACalibrationForMeasurements) {
   EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: measured}\n"),
             "p.yaml:4:43: error: parameters.network.nic.post.source: measured needs a 'calibration'\n"
             "note: the entry of 'calibrations' that holds the fit\n");
-  EXPECT_EQ(error_of([] {
+  EXPECT_EQ(refusal_by([] {
               std::string text = kProfile;
               (void)profile(text.replace(text.find("calibration: ping"), 17, "calibration: pong"));
             }),
@@ -218,7 +218,7 @@ TEST(ProfileTest, WantsAReferenceForLiteratureAndACalibrationForMeasurements) {
 }
 
 TEST(ProfileTest, ReportsEveryErrorAtOnce) {
-  const std::string errors = error_of([] {
+  const std::string errors = refusal_by([] {
     (void)profile(
         "kind: profil\n"
         "nam: x\n"
@@ -242,7 +242,7 @@ TEST(ProfileTest, TakesValuesFromTheCommandLine) {
   EXPECT_EQ(p.provenance("network.nic.post").source, ParamSource::kAssumed);
   EXPECT_EQ(p.provenance("network.nic.post").reference, "--set");
   const auto error = [&p](const char* key, const char* value) {
-    return error_of([&] { (void)p.with_value(key, value, "--set"); });
+    return refusal_by([&] { (void)p.with_value(key, value, "--set"); });
   };
   EXPECT_EQ(error("network.nic.pots", "2 us"),
             "--set: error: unknown parameter 'network.nic.pots'\nnote: did you mean 'network.nic.post'?\n");
@@ -310,7 +310,7 @@ TEST(ProfileTest, LaysAProfileOverAnother) {
   EXPECT_EQ(good.get(kNicTimings).post, 550_ns);
   EXPECT_EQ(good.get(kNicTimings).efficiency, 0.5);
   EXPECT_EQ(good.provenance("network.nic.efficiency").reference, "") << "the reference belonged to the other value";
-  const std::string error = error_of([&folder] { (void)Profile::load(folder / "bad.yaml", kGroups); });
+  const std::string error = refusal_by([&folder] { (void)Profile::load(folder / "bad.yaml", kGroups); });
   EXPECT_NE(error.find("parameters.network.nic.efficiency.source: the value comes from another file"), std::string::npos)
       << error;
 }

@@ -36,7 +36,7 @@ class Recorder final : public EventTarget {
 
 using Payloads = std::vector<std::uint64_t>;
 
-class SimulatorTest : public testing::Test {
+class SimulatorTest : public ::testing::Test {
  protected:
   Simulator simulator_;
   ComponentId first_ = simulator_.add_component("first");

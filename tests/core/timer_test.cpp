@@ -12,7 +12,7 @@ namespace {
 
 using namespace weft::literals;
 
-class TimerTest : public testing::Test {
+class TimerTest : public ::testing::Test {
  protected:
   Simulator simulator_;
   ComponentId source_ = simulator_.add_component("timer");

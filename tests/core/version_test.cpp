@@ -8,11 +8,11 @@
 namespace weft {
 namespace {
 
-TEST(VersionTest, IsThreeNumbers) { EXPECT_THAT(std::string{version()}, testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+")); }
+TEST(VersionTest, IsThreeNumbers) { EXPECT_THAT(std::string{version()}, ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+")); }
 
 // Ten digits or more: git adds some where ten would name two commits.
 TEST(VersionTest, CommitIsAHashOrUnknown) {
-  EXPECT_THAT(std::string{commit()}, testing::MatchesRegex("unknown|[0-9a-f]{10,40}(-dirty)?"));
+  EXPECT_THAT(std::string{commit()}, ::testing::MatchesRegex("unknown|[0-9a-f]{10,40}(-dirty)?"));
 }
 
 }  // namespace

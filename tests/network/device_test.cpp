@@ -9,13 +9,14 @@
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
 #include "tests/support/allocation_count.h"
+#include "tests/support/moments.h"
 
 namespace weft::net {
 namespace {
 
 using namespace literals;
+using weft::testing::at;
 
-constexpr Time at(Duration d) { return Time{} + d; }
 constexpr double ps(Duration d) { return static_cast<double>(d.ps()); }
 
 // Runs scripted actions at given times.
@@ -230,7 +231,7 @@ TEST_F(GpuTest, SteadyStateAllocatesNothing) {
   first.start(1000);
   second.start(1000);
   simulator_.run_until(at(2_ms));
-  const test::AllocationCount allocations;
+  const weft::test::AllocationCount allocations;
   simulator_.run_until(at(20_ms));
   EXPECT_EQ(allocations.so_far(), 0);
   EXPECT_GT(gpu_.running(), 0U);
@@ -305,7 +306,7 @@ TEST_F(StreamTest, SteadyStateAllocatesNothing) {
     }
   };
   keep_full(500);
-  const test::AllocationCount allocations;
+  const weft::test::AllocationCount allocations;
   keep_full(1'000);
   EXPECT_EQ(allocations.so_far(), 0);
   EXPECT_EQ(stream.waiting(), 49U);

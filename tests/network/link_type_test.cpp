@@ -14,7 +14,7 @@ using namespace literals;
 
 Profile defaults() { return Profile::defaults(network_param_groups()); }
 
-LinkSpec read(const std::string& yaml, std::vector<std::string>* errors = nullptr, std::string* note = nullptr) {
+LinkSpec read_link_of(const std::string& yaml, std::vector<std::string>* errors = nullptr, std::string* note = nullptr) {
   const ConfigNode node = ConfigNode::parse(yaml, "link.yaml", "link");
   Diagnostics diagnostics;
   ParamReader params{node, diagnostics};
@@ -41,7 +41,7 @@ TEST(LinkTypeTest, EveryRegisteredTypeMakesALinkThatCarriesBytes) {
 }
 
 TEST(LinkTypeTest, StatedValuesReplaceTypeAndProfile) {
-  const LinkSpec spec = read("{type: nvlink4, width: 18, rate: 400 GB/s, latency: 70 ns, efficiency: 95 %}");
+  const LinkSpec spec = read_link_of("{type: nvlink4, width: 18, rate: 400 GB/s, latency: 70 ns, efficiency: 95 %}");
   EXPECT_EQ(spec.rate, 400_GBps);
   EXPECT_EQ(spec.latency, 70_ns);
   EXPECT_DOUBLE_EQ(spec.efficiency, 0.95);
@@ -63,7 +63,7 @@ TEST(LinkTypeTest, ProfileSetsEfficiencyAndLatency) {
 TEST(LinkTypeTest, UnknownTypeIsAnsweredWithTheNearest) {
   std::vector<std::string> errors;
   std::string note;
-  read("{type: nvlnk4, width: 18}", &errors, &note);
+  read_link_of("{type: nvlnk4, width: 18}", &errors, &note);
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_NE(errors[0].find("unknown link type 'nvlnk4'"), std::string::npos) << errors[0];
   EXPECT_NE(note.find("did you mean 'nvlink4'?"), std::string::npos) << note;
@@ -71,7 +71,7 @@ TEST(LinkTypeTest, UnknownTypeIsAnsweredWithTheNearest) {
 
 TEST(LinkTypeTest, KeysOfAnotherFamilyAreErrors) {
   std::vector<std::string> errors;
-  read("{type: pcie5, width: 16}", &errors);
+  read_link_of("{type: pcie5, width: 16}", &errors);
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_NE(errors[0].find("unknown key 'width'"), std::string::npos) << errors[0];
 }
@@ -79,11 +79,11 @@ TEST(LinkTypeTest, KeysOfAnotherFamilyAreErrors) {
 TEST(LinkTypeTest, WidthIsOneAtLeast) {
   for (const char* width : {"0", "-1", "1025"}) {
     std::vector<std::string> errors;
-    read(std::string{"{type: nvlink4, width: "} + width + "}", &errors);
+    read_link_of(std::string{"{type: nvlink4, width: "} + width + "}", &errors);
     EXPECT_EQ(errors.size(), 1U) << width;
   }
-  EXPECT_EQ(read("{type: nvlink4, width: 1}").width, 1);
-  EXPECT_EQ(read("{type: nvlink4, width: 1024}").width, 1024);
+  EXPECT_EQ(read_link_of("{type: nvlink4, width: 1}").width, 1);
+  EXPECT_EQ(read_link_of("{type: nvlink4, width: 1024}").width, 1024);
 }
 
 TEST(LinkTypeTest, CodeThatNamesNoTypeIsABug) {

@@ -27,7 +27,7 @@ struct SuperPod {
   int cores;
 };
 
-class SuperPodTest : public testing::TestWithParam<SuperPod> {};
+class SuperPodTest : public ::testing::TestWithParam<SuperPod> {};
 
 TEST_P(SuperPodTest, HasThePublishedSwitchesAndCables) {
   const SuperPod& published = GetParam();
@@ -51,12 +51,14 @@ fabric: {type: rail_optimized_fat_tree, leaf_ports: 64, link: {type: infiniband,
 }
 
 INSTANTIATE_TEST_SUITE_P(Published, SuperPodTest,
-                         testing::Values(SuperPod{64, 16, 8, 0}, SuperPod{128, 32, 16, 0}, SuperPod{256, 64, 32, 0},
-                                         SuperPod{512, 128, 128, 64}, SuperPod{1024, 256, 256, 128},
-                                         SuperPod{2048, 512, 512, 256}),
-                         [](const testing::TestParamInfo<SuperPod>& pod) { return std::to_string(pod.param.nodes) + "Nodes"; });
+                         ::testing::Values(SuperPod{64, 16, 8, 0}, SuperPod{128, 32, 16, 0}, SuperPod{256, 64, 32, 0},
+                                           SuperPod{512, 128, 128, 64}, SuperPod{1024, 256, 256, 128},
+                                           SuperPod{2048, 512, 512, 256}),
+                         [](const ::testing::TestParamInfo<SuperPod>& pod) {
+                           return std::to_string(pod.param.nodes) + "Nodes";
+                         });
 
-class FatTreeTest : public testing::TestWithParam<int> {};
+class FatTreeTest : public ::testing::TestWithParam<int> {};
 
 // k-ary: k^2/2 edges and as many aggregation switches, k^2/4 cores, k^3/4 hosts, 5k^2/4 switches (network-models §5.2); no
 // tier is oversubscribed, so each has k^3/4 cables.
@@ -79,8 +81,8 @@ TEST_P(FatTreeTest, HasTheCountsOfItsFormula) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formula, FatTreeTest, testing::Values(8, 16),
-                         [](const testing::TestParamInfo<int>& tree) { return "k" + std::to_string(tree.param); });
+INSTANTIATE_TEST_SUITE_P(Formula, FatTreeTest, ::testing::Values(8, 16),
+                         [](const ::testing::TestParamInfo<int>& tree) { return "k" + std::to_string(tree.param); });
 
 TEST(BillOfMaterialsTest, CountsOneNodeWithoutAFabric) {
   const BillOfMaterials bill = bill_of("nodes: 1\nnode: {type: dgx_h100}\n");

@@ -13,31 +13,16 @@
 
 #include "sim/network/import/source_text.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
+#include "tests/planning/log_files.h"
 
 namespace weft::plan {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
-std::string read_file(const fs::path& path) { return net::read_text_file(path.string()); }
-
-std::vector<fs::path> files_of(const std::string& folder, const std::string& extension) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(WEFT_TEST_DATA) / folder)) {
-    if (entry.path().extension() == extension) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-NcclTestsLog parse(const std::string& text, const std::string& name = "test.log") {
-  std::istringstream input(text);
-  return read_nccl_tests_log(input, name);
-}
-
-std::string message_of(const std::string& text, const std::string& name = "test.log") {
+std::string log_message_of(const std::string& text, const std::string& name = "test.log") {
   try {
     parse(text, name);
   } catch (const ConfigError& error) {
@@ -50,7 +35,8 @@ TEST(BrokenLogsTest, EachGivesItsMessage) {
   const std::vector<fs::path> files = files_of("broken_logs", ".log");
   ASSERT_GE(files.size(), 20u);
   for (const fs::path& file : files) {
-    EXPECT_EQ(message_of(read_file(file), file.filename().string()), read_file(fs::path(file).replace_extension(".expected")))
+    EXPECT_EQ(log_message_of(read_file(file), file.filename().string()),
+              read_file(fs::path(file).replace_extension(".expected")))
         << file;
   }
 }
@@ -71,7 +57,7 @@ TEST(BrokenLogsTest, FilesThatCannotBeReadAreNamed) {
 
 TEST(BrokenLogsTest, FilesOfOtherKindsAreRefusedByWhatTheyBeginWith) {
   for (const char* file : {"/h200x4/topo_4gpu.xml", "/h200x4/graph_4gpu.xml", "/h200x4/topology/topo_matrix.txt"}) {
-    EXPECT_THAT(message_of(read_file(std::string{WEFT_TEST_DATA} + file)),
+    EXPECT_THAT(log_message_of(read_file(std::string{WEFT_TEST_DATA} + file)),
                 HasSubstr(":1:1: error: not an nccl-tests log: it begins with '"));
   }
 }
@@ -115,13 +101,13 @@ TEST(BrokenLogsTest, TheLongestLineIsReadAndOneByteMoreRefused) {
   const std::string log = read_file(WEFT_TEST_DATA "/h200x4/all_reduce_4gpu_cudagraph.txt");
   EXPECT_THAT(parse("#" + std::string(65'535, 'x') + "\n" + log).rows, SizeIs(12));
   EXPECT_EQ(
-      message_of("\n#" + std::string(65'536, 'x') + "\n" + log),
+      log_message_of("\n#" + std::string(65'536, 'x') + "\n" + log),
       "test.log:2:65537: error: line is longer than 65536 bytes\nnote: no line of an nccl-tests log comes near that length\n");
 }
 
 TEST(BrokenLogsTest, JsonNestedDeeplyIsRefused) {
   const std::string nested = "{\"results\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  EXPECT_EQ(message_of(nested), "test.log: error: JSON nested over 16 levels deep\n");
+  EXPECT_EQ(log_message_of(nested), "test.log: error: JSON nested over 16 levels deep\n");
 }
 
 TEST(BrokenLogsTest, ErrorsBeyondTheTwentiethAreCounted) {

@@ -14,9 +14,9 @@
 namespace weft::plan {
 namespace {
 
-using testing::Contains;
-using testing::Field;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
 using work::Kernel;
 using work::KernelKind;
 

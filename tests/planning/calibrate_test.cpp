@@ -16,10 +16,10 @@ namespace {
 using namespace weft::literals;
 using test::four_gpus;
 using test::log_of;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 const std::string kTruth =
     "network.nvlink4.efficiency: {value: 0.7, source: assumed}, collectives.simple.base_latency: {value: 25 us, source: "
@@ -48,7 +48,7 @@ CalibrationResult fit(const std::vector<Measurement>& logs, const CalibrationOpt
   return *std::move(result);
 }
 
-std::string error_of(const std::vector<Measurement>& logs, const CalibrationOptions& options) {
+std::string calibration_error_of(const std::vector<Measurement>& logs, const CalibrationOptions& options) {
   try {
     static_cast<void>(calibrate(four_gpus(), logs, options));
   } catch (const ConfigError& error) {
@@ -159,27 +159,28 @@ TEST(CalibrateTest, LogsTakenWithDebugOutputAreNotFittedTo) {
   disturbed.log.has_debug_output = true;
   for (NcclTestsRow& row : disturbed.log.rows) row.out_of_place->time_us *= 2;
   EXPECT_EQ(fit({log, disturbed}, kBoth).profile.to_yaml(), fit({log}, kBoth).profile.to_yaml());
-  EXPECT_THAT(error_of({disturbed}, kBoth), HasSubstr("no training rows"));
+  EXPECT_THAT(calibration_error_of({disturbed}, kBoth), HasSubstr("no training rows"));
 }
 
 TEST(CalibrateTest, RefusesAnUnknownKeyWithTheNearest) {
   const Measurement log = log_of("all_reduce", kSizes);
-  const std::string error = error_of({log}, options_of({"network.nvlink4.eficiency"}, {64_MiB}));
+  const std::string error = calibration_error_of({log}, options_of({"network.nvlink4.eficiency"}, {64_MiB}));
   EXPECT_THAT(error, HasSubstr("--fit: unknown parameter 'network.nvlink4.eficiency'"));
   EXPECT_THAT(error, HasSubstr("did you mean 'network.nvlink4.efficiency'?"));
 }
 
 TEST(CalibrateTest, RefusesWhatCannotBeFitted) {
   const Measurement log = log_of("all_reduce", kSizes);
-  EXPECT_THAT(error_of({log}, options_of({"network.nvlink4.latency", "network.nvlink4.latency"}, {64_MiB})),
+  EXPECT_THAT(calibration_error_of({log}, options_of({"network.nvlink4.latency", "network.nvlink4.latency"}, {64_MiB})),
               HasSubstr("given twice"));
-  EXPECT_THAT(error_of({log}, options_of({}, {64_MiB})), HasSubstr("--fit: expected"));
-  EXPECT_THAT(error_of({log}, options_of({"network.nvlink4.latency"}, {})), HasSubstr("--sizes or --train: expected"));
+  EXPECT_THAT(calibration_error_of({log}, options_of({}, {64_MiB})), HasSubstr("--fit: expected"));
+  EXPECT_THAT(calibration_error_of({log}, options_of({"network.nvlink4.latency"}, {})),
+              HasSubstr("--sizes or --train: expected"));
 }
 
 TEST(CalibrateTest, RefusesASizeThatNoLogHas) {
   const std::string error =
-      error_of({log_of("all_reduce", {1_MiB, 64_MiB})}, options_of({"network.nvlink4.latency"}, {64_MiB, 65_MiB}));
+      calibration_error_of({log_of("all_reduce", {1_MiB, 64_MiB})}, options_of({"network.nvlink4.latency"}, {64_MiB, 65_MiB}));
   EXPECT_THAT(error, HasSubstr("no log has an out-of-place row of 65 MiB"));
   EXPECT_THAT(error, HasSubstr("other sizes there: 1 MiB"));
 }

@@ -15,9 +15,9 @@ namespace weft::plan {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-std::string message_of(const fs::path& file) {
+std::string check_message_of(const fs::path& file) {
   try {
     static_cast<void>(check_file(file));
   } catch (const ConfigError& error) {
@@ -28,7 +28,7 @@ std::string message_of(const fs::path& file) {
 
 TEST(CheckFileTest, EveryShippedFilePasses) {
   for (const fs::path& file : files_to_check({(fs::path{WEFT_SOURCE_DIR} / "configs").string()})) {
-    EXPECT_EQ(message_of(file), "no error") << file;
+    EXPECT_EQ(check_message_of(file), "no error") << file;
   }
 }
 
@@ -55,7 +55,7 @@ TEST(CheckFileTest, ModelsAreCounted) {
 TEST(CheckFileTest, AMisspeltKeyAloneStillTellsTheKind) {
   const weft::test::TempFolder folder;
   const fs::path file = folder.write("file.yaml", "nodee: {type: h200x4}\n");
-  EXPECT_THAT(message_of(file), HasSubstr("did you mean 'node'?"));
+  EXPECT_THAT(check_message_of(file), HasSubstr("did you mean 'node'?"));
 }
 
 TEST(CheckFileTest, AGpuThatCannotReachItsNicIsNoRoute) {
@@ -73,7 +73,8 @@ node:
     - {between: [nic0, nvswitch0], type: pcie5}
 fabric: {type: single_switch, link: {type: infiniband, rate: 400 Gb/s}}
 )");
-  EXPECT_THAT(message_of(file), HasSubstr("no route from 'n0.gpu0' to 'n1.gpu0': 'n0.gpu0' has no path to a NIC of its host"));
+  EXPECT_THAT(check_message_of(file),
+              HasSubstr("no route from 'n0.gpu0' to 'n1.gpu0': 'n0.gpu0' has no path to a NIC of its host"));
 }
 
 TEST(CheckFileTest, AFolderWithoutFilesIsAnError) {

@@ -12,7 +12,7 @@
 namespace weft::plan {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 BillOfMaterials two_servers() {
   BillOfMaterials bill;

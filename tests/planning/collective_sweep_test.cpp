@@ -13,8 +13,8 @@ namespace weft::plan {
 namespace {
 
 using namespace weft::literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // `nodes` hosts of `gpus` GPUs each on a crossbar, one NIC per host, one switch between the hosts.
 net::Cluster cluster(int nodes, int gpus) {
@@ -44,7 +44,7 @@ net::Cluster cluster(int nodes, int gpus) {
   return net::load_cluster(ConfigNode::parse(text, "test.yaml"), {.profile = {}, .groups = all_param_groups()}, diagnostics);
 }
 
-std::string message_of(const auto& call) {
+std::string thrown_by(const auto& call) {
   try {
     call();
   } catch (const ConfigError& error) {
@@ -70,12 +70,12 @@ TEST(SweepSizesTest, EndAtTheLargestNumberThereIs) {
 }
 
 TEST(SweepSizesTest, RefuseWhatHasNoEnd) {
-  EXPECT_THAT(message_of([] { return sweep_sizes({.min = 8_B, .max = 4_B}); }),
+  EXPECT_THAT(thrown_by([] { return sweep_sizes({.min = 8_B, .max = 4_B}); }),
               HasSubstr("the largest (4 B) is below the smallest (8 B)"));
-  EXPECT_THAT(message_of([] { return sweep_sizes({.min = 8_B, .max = 16_B, .factor = 1}); }),
+  EXPECT_THAT(thrown_by([] { return sweep_sizes({.min = 8_B, .max = 16_B, .factor = 1}); }),
               HasSubstr("expected a factor of 2 or more, got 1"));
-  EXPECT_THAT(message_of([] { return sweep_sizes({.min = 0_B, .max = 16_B}); }), HasSubstr("a factor never leaves 0 bytes"));
-  EXPECT_THAT(message_of([] { return sweep_sizes({.min = 0_B, .max = 1_GiB, .step = 1_B}); }),
+  EXPECT_THAT(thrown_by([] { return sweep_sizes({.min = 0_B, .max = 16_B}); }), HasSubstr("a factor never leaves 0 bytes"));
+  EXPECT_THAT(thrown_by([] { return sweep_sizes({.min = 0_B, .max = 1_GiB, .step = 1_B}); }),
               HasSubstr("more than 1000000 sizes"));
 }
 
@@ -107,16 +107,16 @@ TEST(ParticipantsTest, OfOneProcessAreItsThreadsTimesItsGpus) {
 
 TEST(ParticipantsTest, MustFitTheCluster) {
   const net::Cluster made = cluster(2, 4);
-  EXPECT_THAT(message_of([&] { return participants(made.topology, {.gpus_per_thread = 5}); }),
+  EXPECT_THAT(thrown_by([&] { return participants(made.topology, {.gpus_per_thread = 5}); }),
               HasSubstr("a process of 5 GPUs does not fit node 0, which has 4"));
-  EXPECT_THAT(message_of([&] { return participants(made.topology, {.nodes = 3}); }), HasSubstr("--set nodes=3"));
-  EXPECT_THAT(message_of([&] { return participants(made.topology, {.nodes = 0}); }), HasSubstr("--nodes: expected 1 or more"));
+  EXPECT_THAT(thrown_by([&] { return participants(made.topology, {.nodes = 3}); }), HasSubstr("--set nodes=3"));
+  EXPECT_THAT(thrown_by([&] { return participants(made.topology, {.nodes = 0}); }), HasSubstr("--nodes: expected 1 or more"));
 }
 
 TEST(CollectiveNamedTest, TakesTheNamesOfNcclAndNcclTests) {
   for (const char* name : {"all_reduce", "all_reduce_perf", "AllReduce"})
     EXPECT_EQ(collective_named(name), coll::Collective::kAllReduce) << name;
-  EXPECT_THAT(message_of([] { return collective_named("all_redcue"); }), HasSubstr("did you mean 'all_reduce'?"));
+  EXPECT_THAT(thrown_by([] { return collective_named("all_redcue"); }), HasSubstr("did you mean 'all_reduce'?"));
 }
 
 CollectiveSweep sweep_of(const net::Cluster& made, std::vector<Bytes> sizes) {

@@ -16,9 +16,9 @@
 namespace weft::plan {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-std::string message_of(const std::string& thing) {
+std::string explain_message_of(const std::string& thing) {
   try {
     static_cast<void>(explain(thing));
   } catch (const ConfigError& error) {
@@ -111,7 +111,7 @@ TEST(ExplainTest, AProfileShowsWhatItSetsAndThatItIsNotValidated) {
   const std::string text = explain_profile(profile);
   EXPECT_THAT(text, HasSubstr("not validated"));
   EXPECT_THAT(text, HasSubstr("device.launch.host_cost"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("device.launch.graph_kernel_cost")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("device.launch.graph_kernel_cost")));
 }
 
 TEST(ExplainTest, EverythingThatIsListedCanBeExplained) {
@@ -119,7 +119,7 @@ TEST(ExplainTest, EverythingThatIsListedCanBeExplained) {
 }
 
 TEST(ExplainTest, UnknownThingsAreAnsweredWithTheNearest) {
-  EXPECT_EQ(message_of("nvlink44"), "error: nothing is known of 'nvlink44'\nnote: did you mean 'nvlink4'?\n");
+  EXPECT_EQ(explain_message_of("nvlink44"), "error: nothing is known of 'nvlink44'\nnote: did you mean 'nvlink4'?\n");
 }
 
 TEST(CatalogTest, KindsAreTakenInTheSingularAndWithHyphens) {

@@ -9,7 +9,7 @@ namespace weft::plan {
 namespace {
 
 using namespace weft::literals;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 work::FlowResult flow(Bytes bytes, Duration start, Duration fct) {
   return {.bytes = bytes, .start = Time{} + start, .end = Time{} + start + fct};

@@ -14,7 +14,7 @@
 namespace weft::plan {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 LongTime seconds(double s) { return LongTime::from_seconds(s); }
 LongTime days(double d) { return seconds(d * 86'400); }
@@ -61,7 +61,7 @@ struct Case {
   double restart;
   double mttf;
 };
-class ClosedFormTest : public testing::TestWithParam<Case> {};
+class ClosedFormTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ClosedFormTest, SimulationMeetsDalyWithinTwoPercentAtEveryInterval) {
   GoodputInput input;
@@ -78,8 +78,8 @@ TEST_P(ClosedFormTest, SimulationMeetsDalyWithinTwoPercentAtEveryInterval) {
 }
 
 INSTANTIATE_TEST_SUITE_P(FromRareToConstantFailures, ClosedFormTest,
-                         testing::Values(Case{30, 600, 100'000}, Case{30, 600, 11'124}, Case{60, 300, 2'000},
-                                         Case{5, 900, 1'000}));
+                         ::testing::Values(Case{30, 600, 100'000}, Case{30, 600, 11'124}, Case{60, 300, 2'000},
+                                           Case{5, 900, 1'000}));
 
 TEST(GoodputTest, TheBestSimulatedIntervalLiesAtDalys) {
   GoodputInput input = k32();

@@ -11,19 +11,19 @@
 namespace weft::plan {
 namespace {
 
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
-constexpr const char* kHead = R"({"weft_kernels": 1, "gpu": "h200_sxm", "machine": "NVIDIA H200"})";
+constexpr const char* kKernelHead = R"({"weft_kernels": 1, "gpu": "h200_sxm", "machine": "NVIDIA H200"})";
 
 KernelLog log_of(const std::string& lines) {
-  std::istringstream input{std::string{kHead} + "\n" + lines};
+  std::istringstream input{std::string{kKernelHead} + "\n" + lines};
   return read_kernel_log(input, "k.jsonl");
 }
 
-std::string error_of(const std::string& text) {
+std::string kernel_log_error_of(const std::string& text) {
   std::istringstream input{text};
   try {
     static_cast<void>(read_kernel_log(input, "k.jsonl"));
@@ -32,7 +32,7 @@ std::string error_of(const std::string& text) {
   }
   return "no error";
 }
-std::string error_in(const std::string& line) { return error_of(std::string{kHead} + "\n" + line); }
+std::string error_in(const std::string& line) { return kernel_log_error_of(std::string{kKernelHead} + "\n" + line); }
 
 TEST(KernelLogTest, ReadsShapesAndTimes) {
   const KernelLog log = log_of(
@@ -84,9 +84,9 @@ TEST(KernelLogTest, TellsWhereAndWhatIsWrong) {
 }
 
 TEST(KernelLogTest, RefusesFilesThatDoNotSayWhatTheyAre) {
-  EXPECT_THAT(error_of(""), HasSubstr("the file is empty"));
-  EXPECT_THAT(error_of(R"({"kind": "gap", "us": 1})"), HasSubstr("as the first line"));
-  EXPECT_THAT(error_of(R"({"weft_kernels": 2, "gpu": "h200"})"), HasSubstr("as the first line"));
+  EXPECT_THAT(kernel_log_error_of(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(kernel_log_error_of(R"({"kind": "gap", "us": 1})"), HasSubstr("as the first line"));
+  EXPECT_THAT(kernel_log_error_of(R"({"weft_kernels": 2, "gpu": "h200"})"), HasSubstr("as the first line"));
 }
 
 TEST(KernelLogTest, TheShippedLogsAreOfAKnownGpu) {

@@ -14,11 +14,11 @@ namespace weft::plan {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
 
 const std::string kNamed = "# Collective test starting: all_reduce_perf\n";
 const std::string kBody =
@@ -29,7 +29,7 @@ const std::string kBody =
     "# Out of bounds values : 0 OK\n";
 
 // A folder of its own for each test, with characters that a pattern would take for its own in the name.
-class MeasurementSetTest : public testing::Test {
+class MeasurementSetTest : public ::testing::Test {
  protected:
   MeasurementSetTest() { fs::create_directories(folder_ / "sub"); }
 

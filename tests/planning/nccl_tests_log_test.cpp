@@ -12,34 +12,19 @@
 #include <vector>
 
 #include "sim/network/import/source_text.h"
+#include "tests/planning/log_files.h"
 
 namespace weft::plan {
 namespace {
 
 using namespace weft::literals;
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::SizeIs;
-using testing::UnorderedElementsAre;
-
-std::string read_file(const fs::path& path) { return net::read_text_file(path.string()); }
-
-NcclTestsLog parse(const std::string& text, const std::string& name = "test.log") {
-  std::istringstream input(text);
-  return read_nccl_tests_log(input, name);
-}
-
-std::vector<fs::path> files_of(const std::string& folder, const std::string& extension) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(WEFT_TEST_DATA) / folder)) {
-    if (entry.path().extension() == extension) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 const std::string kSettings =
     "# nThread 1 nGpus 2 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 10 iters: 40 agg iters: 1 validation: 0 "

@@ -15,11 +15,11 @@ namespace {
 using namespace weft::literals;
 using test::four_gpus;
 using test::log_of;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 std::vector<std::string> names_of(const net::Cluster& cluster, const Measurement& measurement) {
   std::vector<std::string> names;
@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const net::Cluster& cluster, const Measurement
   return names;
 }
 
-std::string error_of(const net::Cluster& cluster, const Measurement& measurement) {
+std::string prediction_error_of(const net::Cluster& cluster, const Measurement& measurement) {
   try {
     static_cast<void>(predict(cluster, measurement, {}));
   } catch (const ConfigError& error) {
@@ -64,14 +64,15 @@ TEST(DevicesOfTest, GivesEachHostOfTheLogAHostOfTheCluster) {
   for (const std::size_t i : {1U, 3U}) log.log.devices[i].host = "second";
   const net::Cluster two = four_gpus("", ", nodes: 2, fabric: {type: single_switch, link: {type: ethernet, rate: 10 Gb/s}}");
   EXPECT_THAT(names_of(two, log), ElementsAre("n0.gpu0", "n1.gpu1", "n0.gpu2", "n1.gpu3"));
-  EXPECT_THAT(error_of(four_gpus(), log),
+  EXPECT_THAT(prediction_error_of(four_gpus(), log),
               HasSubstr("logs/all_reduce.txt: error: its 4 ranks on 2 nodes do not fit cluster 'four'"));
 }
 
 TEST(DevicesOfTest, RefusesMoreRanksThanTheClusterHas) {
   Measurement log = log_of("all_reduce", {8_B});
   log.log.ranks = 5;
-  EXPECT_THAT(error_of(four_gpus(), log), HasSubstr("logs/all_reduce.txt: error: 5 ranks took part, but cluster 'four' has 4"));
+  EXPECT_THAT(prediction_error_of(four_gpus(), log),
+              HasSubstr("logs/all_reduce.txt: error: 5 ranks took part, but cluster 'four' has 4"));
 }
 
 TEST(PredictTest, GivesAPointForEveryMeasuredHalfOfARow) {

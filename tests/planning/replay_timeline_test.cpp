@@ -12,10 +12,9 @@
 namespace weft::plan {
 namespace {
 
-using nlohmann::json;
 
 // The shipped 1F1B pipeline of four stages and eight microbatches, two iterations.
-json timeline_of_1f1b() {
+nlohmann::json timeline_of_1f1b() {
   Diagnostics diagnostics;
   const Scenario scenario =
       load_scenario(std::string{WEFT_SOURCE_DIR} + "/configs/scenarios/training/gpt_1f1b.yaml", {}, diagnostics);
@@ -23,17 +22,17 @@ json timeline_of_1f1b() {
   ReplayTimeline timeline{out};
   static_cast<void>(run_scenario(scenario, nullptr, &timeline));
   timeline.finish();
-  return json::parse(out.str());
+  return nlohmann::json::parse(out.str());
 }
 
 // What Chrome's and Perfetto's readers ask of a trace in JSON: the "Trace Event Format".
 TEST(ReplayTimelineTest, IsAChromeTraceWithAProcessForEachRank) {
-  const json trace = timeline_of_1f1b();
+  const nlohmann::json trace = timeline_of_1f1b();
   std::set<std::int64_t> named;
   std::map<std::pair<std::int64_t, std::int64_t>, double> free_at;
   std::map<std::uint64_t, std::pair<int, int>> arrows;
   std::size_t spans = 0;
-  for (const json& event : trace.at("traceEvents")) {
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
     const std::string phase = event.at("ph");
     ASSERT_TRUE(event.at("name").is_string());
     const std::int64_t process = event.at("pid");

@@ -65,7 +65,7 @@ TEST(TimelineTest, LetsCallsBeyondTheLimitShareASpan) {
   EXPECT_EQ(spans.back()["args"]["calls"], 5);
 }
 
-class FlowTimelineTest : public testing::Test {
+class FlowTimelineTest : public ::testing::Test {
  protected:
   FlowTimelineTest() {
     Diagnostics diagnostics;

@@ -16,9 +16,9 @@ namespace weft::plan {
 namespace {
 
 using namespace literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 net::Cluster cluster(const std::string& yaml) {
   Diagnostics diagnostics;

@@ -13,10 +13,10 @@ namespace weft::plan {
 namespace {
 
 using namespace weft::literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // A point measured at 100 us and predicted with the given error.
 ValidationPoint point(double error, Bytes bytes = 1_MiB, const std::string& file = "a.txt",
@@ -85,9 +85,9 @@ TEST(ValidationReportTest, Percentile95IsTheNearestRank) {
 }
 
 TEST(ValidationReportTest, GeomeanIsZeroIfOneErrorIs) {
-  EXPECT_EQ(summarize({0, 0.1}).geomean, 0);
-  EXPECT_EQ(summarize({}).points, 0u);
-  EXPECT_EQ(summarize({}).max, 0);
+  EXPECT_EQ(summarize(std::vector<double>{0, 0.1}).geomean, 0);
+  EXPECT_EQ(summarize(std::vector<double>{}).points, 0u);
+  EXPECT_EQ(summarize(std::vector<double>{}).max, 0);
 }
 
 TEST(ValidationReportTest, SizeClassesMeetAt2And32MiB) {

@@ -16,6 +16,13 @@
 
 namespace weft::testing {
 
+// Of elements of 4 bytes.
+inline coll::CollectiveCall call(coll::Collective kind, Bytes bytes, Rank root = 0) {
+  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
+}
+
+inline std::string msccl_file(const std::string& name) { return std::string{WEFT_TEST_DATA} + "/msccl/" + name + ".xml"; }
+
 // `ranks` bare hosts on one switch. The rings of the channels differ: rank order, then its reverse from another start, then the
 // even ranks before the odd ones, and so on again.
 class Group {

@@ -14,9 +14,9 @@
 namespace weft::coll {
 namespace {
 
-enum Lane : int { kUp, kDown, kLanes };
-
 class CollNetChainSchedule final : public Schedule {
+  enum Lane : int { kUp, kDown, kLanes };
+
  public:
   CollNetChainSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
       : n_{communicator.ranks()},

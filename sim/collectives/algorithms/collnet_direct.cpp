@@ -15,11 +15,9 @@
 namespace weft::coll {
 namespace {
 
-constexpr std::uint8_t kScatterConnection = 1;  // totals come back on connection 0
-
-enum Lane : int { kScatter, kUp, kDown, kGather, kLanes };
-
 class CollNetDirectSchedule final : public Schedule {
+  enum Lane : int { kScatter, kUp, kDown, kGather, kLanes };
+
  public:
   CollNetDirectSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
       : n_{communicator.ranks()}, nodes_{communicator, kMostCollNetHeads} {

@@ -26,7 +26,7 @@ constexpr std::int64_t kPartUnit = 4096;
 // Which rounds of a rank have something to do.
 constexpr int kNone = -1;
 constexpr int kAll = -2;
-struct Rounds {
+struct P2pRounds {
   int send = kNone;     // the copy of round 0 among them
   int receive = kNone;  // never round 0
 };
@@ -177,7 +177,7 @@ class P2pSchedule final : public Schedule {
   void find_rounds() {
     rounds_.resize(static_cast<std::size_t>(n_));
     for (Rank rank = 0; rank < n_; ++rank) {
-      Rounds& rounds = rounds_[static_cast<std::size_t>(rank)];
+      P2pRounds& rounds = rounds_[static_cast<std::size_t>(rank)];
       const bool root = rank == root_;
       if (kind_ == Collective::kAllToAll) rounds = {.send = kAll, .receive = kAll};
       if (kind_ == Collective::kGather && root) rounds = {.send = 0, .receive = kAll};
@@ -196,7 +196,7 @@ class P2pSchedule final : public Schedule {
       rounds_[static_cast<std::size_t>((rank + 1) % n_)].receive = rounds_[static_cast<std::size_t>(rank)].send;
   }
 
-  [[nodiscard]] const Rounds& rounds(Rank rank) const { return rounds_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const P2pRounds& rounds(Rank rank) const { return rounds_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const LaneItems& lane_items(int channel, int lane) const {
     return lanes_[static_cast<std::size_t>(channel * kSlots + lane / 2)];
   }
@@ -218,9 +218,9 @@ class P2pSchedule final : public Schedule {
   std::int64_t message_ = 0;  // bytes from one rank to another
   std::vector<Part> parts_;   // of a message
   std::int64_t chunk_ = kCutUnit;
-  std::vector<int> bases_;        // by round
-  std::vector<LaneItems> lanes_;  // by channel and slot
-  std::vector<Rounds> rounds_;    // by rank
+  std::vector<int> bases_;         // by round
+  std::vector<LaneItems> lanes_;   // by channel and slot
+  std::vector<P2pRounds> rounds_;  // by rank
 };
 
 class NcclP2p final : public Algorithm {

@@ -21,18 +21,16 @@
 namespace weft::coll {
 namespace {
 
-constexpr int kMostHeads = 32;                  // NCCL_MAX_NVLS_ARITY
-constexpr std::int64_t kLastGrain = 16384;      // bytes, of a short loop's chunks
-constexpr std::uint8_t kScatterConnection = 1;  // copies from the heads use connection 0
-
-enum Lane : int { kScatter, kReduce, kGather, kLanes };
+constexpr std::int64_t kLastGrain = 16384;  // bytes, of a short loop's chunks
 
 class NvlsSchedule final : public Schedule {
+  enum Lane : int { kScatter, kReduce, kGather, kLanes };
+
  public:
   NvlsSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
       : kind_{call.kind},
         n_{communicator.ranks()},
-        heads_{kind_ == Collective::kAllReduce ? std::min(n_, kMostHeads) : n_},
+        heads_{kind_ == Collective::kAllReduce ? std::min(n_, kMostNvlsHeads) : n_},
         everyone_(static_cast<std::size_t>(n_)) {
     WEFT_CHECK(choice.channels <= communicator.channels());
     std::iota(everyone_.begin(), everyone_.end(), 0);

@@ -21,15 +21,12 @@
 namespace weft::coll {
 namespace {
 
-constexpr int kMostHeads = 32;
-constexpr std::uint8_t kScatterConnection = 1;
-
-enum Lane : int { kScatter, kReduce, kGather, kBroadcast, kLanes };
-
 class NvlsTreeSchedule final : public Schedule {
+  enum Lane : int { kScatter, kReduce, kGather, kBroadcast, kLanes };
+
  public:
   NvlsTreeSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
-      : n_{communicator.ranks()}, nodes_{communicator, kMostHeads}, bytes_{sizes_of(call, n_).input.count()} {
+      : n_{communicator.ranks()}, nodes_{communicator, kMostNvlsHeads}, bytes_{sizes_of(call, n_).input.count()} {
     WEFT_CHECK(choice.channels <= communicator.channels());
     for (const ChannelPart& part : channel_parts(bytes_, choice)) parts_.push_back({.part = part, .heads = nodes_.heads()});
     used_ = used_channels(parts_);

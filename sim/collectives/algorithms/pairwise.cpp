@@ -12,8 +12,8 @@
 namespace weft::coll {
 namespace {
 
-constexpr int kSelfLane = 0;
-constexpr int kLanes = 2;  // own block; rounds
+constexpr int kOwnBlockLane = 0;
+constexpr int kPairwiseLanes = 2;  // own block; rounds
 
 class PairwiseSchedule final : public Schedule {
  public:
@@ -24,18 +24,18 @@ class PairwiseSchedule final : public Schedule {
 
   [[nodiscard]] int ranks() const override { return n_; }
   [[nodiscard]] int channels() const override { return channels_; }
-  [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
+  [[nodiscard]] int lanes(Rank, int) const override { return kPairwiseLanes; }
 
   [[nodiscard]] std::int64_t step_count(Rank, int channel, int lane) const override {
     if (channel_part(message_, channels_, channel).bytes == 0) return 0;
-    return lane == kSelfLane ? 1 : 2 * (n_ - 1);
+    return lane == kOwnBlockLane ? 1 : 2 * (n_ - 1);
   }
 
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
     const Part part = channel_part(message_, channels_, channel);
     const int round = static_cast<int>(index / 2) + 1;
-    const bool sends = lane != kSelfLane && index % 2 == 0;  // each round: post the send, then take in what comes
-    const bool receives = lane != kSelfLane && !sends;
+    const bool sends = lane != kOwnBlockLane && index % 2 == 0;  // each round: post the send, then take in what comes
+    const bool receives = lane != kOwnBlockLane && !sends;
     const Rank to = sends ? (rank + round) % n_ : rank;
     const Rank from = receives ? (rank + n_ - round) % n_ : rank;
     Step step;

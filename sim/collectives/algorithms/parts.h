@@ -8,6 +8,7 @@
 #include "sim/collectives/call.h"
 #include "sim/core/error.h"
 #include "sim/core/units.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
 
@@ -19,7 +20,6 @@ struct Part {
   std::int64_t bytes = 0;
 };
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 constexpr std::int64_t round_up_to_unit(std::int64_t bytes) { return ceil_div(bytes, kCutUnit) * kCutUnit; }
 
 // Channel `channel`'s share of `bytes`: contiguous, in channel order, as even as units allow; the first channels get the units

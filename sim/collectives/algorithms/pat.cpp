@@ -36,7 +36,7 @@ enum class OpKind : std::uint8_t {
   kGroup,            // receives super-block `d` (or has it) and passes it to the children that take all of it
   kGroupShort,       // passes it to the children that take all but its last block
 };
-struct Op {
+struct PatOp {
   OpKind kind = OpKind::kBlock;
   int d = 0;
   int slot = 0;  // in scratch, in chunks
@@ -66,7 +66,7 @@ class Program {
     for (int d = 0; d < delta_; ++d) pass_on(d);
   }
 
-  [[nodiscard]] const std::vector<Op>& ops() const { return ops_; }
+  [[nodiscard]] const std::vector<PatOp>& ops() const { return ops_; }
 
  private:
   // The exchanges that bring the blocks at multiples of delta. `order_` holds the multiples in the order of their slots.
@@ -79,8 +79,8 @@ class Program {
       const auto count = static_cast<int>(order_.size()) - (last_brings_nothing ? 1 : 0);
       std::vector<int> brought(order_.begin(), order_.begin() + count);
       for (int& block : brought) block += 1 << k;
-      Op send{.kind = OpKind::kExchangeSend, .d = delta_ << k, .slot = 0, .count = count};
-      Op receive = send;
+      PatOp send{.kind = OpKind::kExchangeSend, .d = delta_ << k, .slot = 0, .count = count};
+      PatOp receive = send;
       receive.kind = OpKind::kExchangeReceive;
       if (last_brings_nothing) {
         for (std::size_t i = seed; i < ops_.size(); ++i) ops_[i].slot += count;
@@ -120,7 +120,7 @@ class Program {
   int delta_;
   int blocks_ = 1;  // of the largest super-block
   std::vector<int> order_;
-  std::vector<Op> ops_;
+  std::vector<PatOp> ops_;
 };
 
 class PatSchedule final : public Schedule {
@@ -159,7 +159,7 @@ class PatSchedule final : public Schedule {
     const auto a_loop = static_cast<std::int64_t>(ops(channel).size());
     const Part chunk = chunk_of(part.data, 0, part.chunk, index / a_loop);
     const std::int64_t k = index % a_loop;
-    const Op& op = ops(channel)[static_cast<std::size_t>(gathers_ ? k : a_loop - 1 - k)];
+    const PatOp& op = ops(channel)[static_cast<std::size_t>(gathers_ ? k : a_loop - 1 - k)];
     // In scratch the chunks of this loop lie side by side; no channel needs more than two super-blocks of its part.
     Step step = step_of(op.count * chunk.bytes);
     const std::int64_t slot = 2 * n_ * part.data.offset + op.slot * chunk.bytes;
@@ -169,7 +169,7 @@ class PatSchedule final : public Schedule {
   }
 
  private:
-  [[nodiscard]] Step gather_step(Rank rank, const Op& op, Step step, std::int64_t slot, std::int64_t in_block,
+  [[nodiscard]] Step gather_step(Rank rank, const PatOp& op, Step step, std::int64_t slot, std::int64_t in_block,
                                  std::int64_t own) const {
     switch (op.kind) {
       case OpKind::kBlock:
@@ -215,7 +215,7 @@ class PatSchedule final : public Schedule {
   }
 
   // The same the other way round: what was sent is received and added, what was received is sent.
-  [[nodiscard]] Step scatter_step(Rank rank, const Op& op, Step step, std::int64_t slot, std::int64_t in_block,
+  [[nodiscard]] Step scatter_step(Rank rank, const PatOp& op, Step step, std::int64_t slot, std::int64_t in_block,
                                   std::int64_t own) const {
     switch (op.kind) {
       case OpKind::kBlock:
@@ -268,11 +268,11 @@ class PatSchedule final : public Schedule {
     while (channel_bytes > 0 && kStepBytes / (channel_bytes * aggregation) >= 2 && aggregation < n_ / 2) aggregation *= 2;
     return aggregation;
   }
-  [[nodiscard]] const std::vector<Op>& ops(int channel) const {
+  [[nodiscard]] const std::vector<PatOp>& ops(int channel) const {
     return programs_[static_cast<std::size_t>(program_of_[static_cast<std::size_t>(channel)])]->ops();
   }
   [[nodiscard]] Rank parent(Rank rank, int d) const { return (rank + lowest_bit(d)) % n_; }
-  [[nodiscard]] Peers children(Rank rank, const Op& op) const {
+  [[nodiscard]] Peers children(Rank rank, const PatOp& op) const {
     return Peers::view(std::span{children_[static_cast<std::size_t>(rank)]}.subspan(static_cast<std::size_t>(op.first_child),
                                                                                     static_cast<std::size_t>(op.children)));
   }

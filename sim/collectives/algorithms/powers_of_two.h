@@ -6,11 +6,9 @@
 
 #include "sim/collectives/algorithms/rounds.h"
 #include "sim/core/ids.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
-
-// Largest k with 2^k <= n.
-constexpr int floor_log2(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n))) - 1; }
 
 // The last `bits` bits of `value` in reverse order.
 constexpr int reverse_bits(int value, int bits) {

@@ -8,6 +8,9 @@
 
 namespace weft::coll {
 
+inline constexpr int kMostNvlsHeads = 32;              // NCCL_MAX_NVLS_ARITY
+inline constexpr std::uint8_t kScatterConnection = 1;  // what comes back uses connection 0
+
 [[nodiscard]] inline Step step_of(std::int64_t bytes) {
   Step step;
   step.bytes = Bytes{bytes};

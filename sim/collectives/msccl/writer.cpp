@@ -68,7 +68,7 @@ struct Position {
   std::size_t block = 0;
   std::size_t step = 0;
 };
-struct Lane {
+struct ScheduleLane {
   int channel = 0;
   int lane = 0;
   std::vector<Position> done;  // by step of the schedule: the last step it became
@@ -128,12 +128,12 @@ class GpuWriter {
     return fmt::format("{0}buf=\"{1}\" {0}off=\"{2}\"", which, kNames[static_cast<std::size_t>(buffer)], chunk.offset / unit_);
   }
 
-  [[noreturn]] void refuse(const Lane& lane, std::int64_t index, std::string_view why) const {
+  [[noreturn]] void refuse(const ScheduleLane& lane, std::int64_t index, std::string_view why) const {
     throw ConfigError(fmt::format("MSCCL XML cannot say {}: {}", StepNames{}.step(rank_, lane.channel, lane.lane, index), why));
   }
 
   // The threadblocks of a lane, chosen so that each connection has one: first for the steps that receive and send.
-  void add_blocks(const Lane& lane, std::size_t first_block) {
+  void add_blocks(const ScheduleLane& lane, std::size_t first_block) {
     const std::int64_t count = schedule_.step_count(rank_, lane.channel, lane.lane);
     for (const bool both : {true, false}) {
       for (std::int64_t i = 0; i < count; ++i) {
@@ -163,13 +163,13 @@ class GpuWriter {
   static bool fits(const XmlBlock& block, Rank send, Rank receive) {
     return (send < 0 || block.send == send) && (receive < 0 || block.receive == receive);
   }
-  void claim(const Lane& lane, std::int64_t index, bool sends, Rank peer) {
+  void claim(const ScheduleLane& lane, std::int64_t index, bool sends, Rank peer) {
     if (peer >= 0 && !claimed_.insert({lane.channel, sends, peer}).second)
       refuse(lane, index, fmt::format("the connection {} rank {} has another threadblock", sends ? "to" : "from", peer));
   }
 
   void add_lane(std::size_t lane_index) {
-    const Lane lane = lanes_[lane_index];
+    const ScheduleLane lane = lanes_[lane_index];
     const std::size_t first_block = blocks_.size();
     add_blocks(lane, first_block);
     const std::int64_t count = schedule_.step_count(rank_, lane.channel, lane.lane);
@@ -197,7 +197,8 @@ class GpuWriter {
     return index + static_cast<std::size_t>(progress.lane);
   }
 
-  void add_step(const Lane& lane, std::int64_t index, const Step& step, std::size_t block_index, std::vector<Wait>& waits) {
+  void add_step(const ScheduleLane& lane, std::int64_t index, const Step& step, std::size_t block_index,
+                std::vector<Wait>& waits) {
     std::vector<XmlStep>& steps = blocks_[block_index].steps;
     // All but the last dependency in front, each with a nop.
     for (; waits.size() > 1; waits.erase(waits.begin())) steps.push_back({.op = Op::kNop, .wait = {waits.front()}});
@@ -218,7 +219,7 @@ class GpuWriter {
     lanes_.back().done.push_back({block_index, steps.size() - 1});
   }
 
-  [[nodiscard]] std::vector<Op> ops(const Lane& lane, std::int64_t index, const Step& step) const {
+  [[nodiscard]] std::vector<Op> ops(const ScheduleLane& lane, std::int64_t index, const Step& step) const {
     const bool receives = !step.receive_from.empty();
     const bool sends = !step.send_to.empty();
     if (step.receive_in_switch || step.send_in_switch) refuse(lane, index, "a switch does it");
@@ -258,7 +259,7 @@ class GpuWriter {
   const Schedule& schedule_;
   Rank rank_;
   std::int64_t unit_;  // bytes of a chunk
-  std::vector<Lane> lanes_;
+  std::vector<ScheduleLane> lanes_;
   std::vector<XmlBlock> blocks_;
   std::set<std::tuple<int, bool, Rank>> claimed_;  // channel, sends, peer
 };

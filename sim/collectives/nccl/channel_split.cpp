@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll::nccl {
 namespace {
@@ -13,7 +14,6 @@ constexpr std::int64_t kUnit = 16;
 // logs of 2.28.9 show 16 KiB: an all-reduce of 512 KiB in LL runs there on 24 channels, where 32 KiB would make it 22.
 std::int64_t least_traffic(NcclVersion version) { return version >= NcclVersion::k2_30 ? 32768 : 16384; }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
 
 // The channel being filled, and the traffic it has.

@@ -5,14 +5,13 @@
 #include <bit>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll::nccl {
 namespace {
 
 constexpr std::int64_t kSlots = 8;
 constexpr std::int64_t kKiB = 1024;
-
-int floor_log2(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n))) - 1; }
 
 // Halves the chunk while there are fewer than `steps` of them a channel and it is over `least`. Divisions as NCCL's, which drop
 // the rest.

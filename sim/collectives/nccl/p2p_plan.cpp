@@ -6,11 +6,10 @@
 
 #include "sim/collectives/nccl/chunking.h"
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll::nccl {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A chunk travels to the kernel as a float of eight bits: a leading one and three more (nccl-model §3.6).
 std::int64_t as_eight_bit_float(std::int64_t value) {

@@ -13,9 +13,6 @@ constexpr int kWarp = 32;
 constexpr int kLeastThreads = 3 * kWarp;
 constexpr int kMostThreads = 640;
 
-bool is_gather(Collective kind) { return kind == Collective::kAllGather || kind == Collective::kReduceScatter; }
-bool is_nvls(Algo algo) { return algo == Algo::kNvls || algo == Algo::kNvlsTree; }
-
 // What NCCL makes of a number of threads in its environment: out of range or not whole warps, it warns and takes a bound.
 int asked_threads(const Settings& settings, const char* key, int least, int most, int otherwise) {
   const auto asked = settings.raw_integer(key);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/collectives/nccl/search.h"
 #include "sim/collectives/nccl/system.h"
 #include "sim/core/error.h"
 
@@ -33,8 +34,6 @@ PathClass merged_class(PathClass a, PathClass b, NcclVersion version) {
     return PathClass::kP2c;
   return std::max(a, b);
 }
-
-constexpr int max_channels(NcclVersion version) { return version >= NcclVersion::k2_27 ? 64 : 32; }
 
 bool is_power_of_two(std::size_t value) { return (value & (value - 1)) == 0; }
 

@@ -11,9 +11,6 @@
 namespace weft::coll::nccl {
 namespace {
 
-std::size_t at(Algo algo) { return static_cast<std::size_t>(algo); }
-std::size_t at(Proto proto) { return static_cast<std::size_t>(proto); }
-
 // In the order in which NCCL compares, so that the first wins ties.
 template <class Visit>
 void for_each_choice(Visit visit) {
@@ -42,7 +39,7 @@ TuningModel::TuningModel(const CommInfo& comm, const Settings& settings)
   const ChoiceList protocols = parse_protocols(settings.find("PROTO").value_or(""));
   for (std::size_t k = 0; k < kTunedCollectives; ++k) {
     const Collective kind = tuned_collective(k);
-    const bool ll128_forced = protocols[k][at(Proto::kLl128)].value_or(false);
+    const bool ll128_forced = protocols[k][index_of(Proto::kLl128)].value_or(false);
     for_each_choice([&](Algo algo, Proto proto) {
       Cost& cost = cost_ref(k, algo, proto);
       cost.latency_us = model_latency(comm_, *tables_, settings_, kind, algo, proto);
@@ -54,10 +51,10 @@ TuningModel::TuningModel(const CommInfo& comm, const Settings& settings)
   apply_lists();
 }
 
-Cost& TuningModel::cost_ref(std::size_t kind, Algo algo, Proto proto) { return costs_[kind][at(algo)][at(proto)]; }
+Cost& TuningModel::cost_ref(std::size_t kind, Algo algo, Proto proto) { return costs_[kind][index_of(algo)][index_of(proto)]; }
 
 const Cost& TuningModel::cost(Collective kind, Algo algo, Proto proto) const {
-  return costs_[index_of(kind)][at(algo)][at(proto)];
+  return costs_[index_of(kind)][index_of(algo)][index_of(proto)];
 }
 
 void TuningModel::apply_lists() {
@@ -69,8 +66,8 @@ void TuningModel::apply_lists() {
     bool any = false;
     for_each_choice([&](Algo algo, Proto proto) {
       Cost& cost = cost_ref(k, algo, proto);
-      if (!algorithms[k][at(algo)].value_or(true) && cost.enabled) cost.disabled_because = "NCCL_ALGO=" + algo_text;
-      if (!protocols[k][at(proto)].value_or(true) && cost.enabled) cost.disabled_because = "NCCL_PROTO=" + proto_text;
+      if (!algorithms[k][index_of(algo)].value_or(true) && cost.enabled) cost.disabled_because = "NCCL_ALGO=" + algo_text;
+      if (!protocols[k][index_of(proto)].value_or(true) && cost.enabled) cost.disabled_because = "NCCL_PROTO=" + proto_text;
       cost.enabled = cost.disabled_because.empty();
       any = any || cost.enabled;
     });
@@ -143,7 +140,7 @@ void TuningModel::refuse(Collective kind) const {
   const std::size_t k = index_of(kind);
   std::string reasons;
   for_each_choice([&](Algo algo, Proto proto) {
-    if (!algorithms[k][at(algo)].value_or(true) || !protocols[k][at(proto)].value_or(true)) return;
+    if (!algorithms[k][index_of(algo)].value_or(true) || !protocols[k][index_of(proto)].value_or(true)) return;
     const Cost& entry = cost(kind, algo, proto);
     const std::string why = entry.disabled_because.empty() ? "its channels have no bandwidth" : entry.disabled_because;
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", label(algo, proto), why);

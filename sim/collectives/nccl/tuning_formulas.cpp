@@ -4,18 +4,13 @@
 #include <bit>
 #include <limits>
 
+#include "sim/core/whole_numbers.h"
+
 namespace weft::coll::nccl {
 namespace {
 
-std::size_t at(Algo algo) { return static_cast<std::size_t>(algo); }
-std::size_t at(Proto proto) { return static_cast<std::size_t>(proto); }
-
-int floor_log2(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n))) - 1; }
-
-bool is_gather(Collective kind) { return kind == Collective::kAllGather || kind == Collective::kReduceScatter; }
 bool is_chain(Collective kind) { return kind == Collective::kBroadcast || kind == Collective::kReduce; }
 bool is_collnet(Algo algo) { return algo == Algo::kCollNetDirect || algo == Algo::kCollNetChain; }
-bool is_nvls(Algo algo) { return algo == Algo::kNvls || algo == Algo::kNvlsTree; }
 
 int steps_of(Collective kind, int ranks) {
   if (kind == Collective::kAllReduce) return 2 * (ranks - 1);
@@ -116,14 +111,14 @@ struct StepLatency {
 
 float ring_latency(const CommInfo& comm, const TuningTables& t, const Settings& settings, Collective kind, Proto proto,
                    std::size_t within, StepLatency step) {
-  const float base = t.base_latency[at(Algo::kRing)][at(proto)];
+  const float base = t.base_latency[index_of(Algo::kRing)][index_of(proto)];
   const int steps = steps_of(kind, comm.ranks);
   if (is_chain(kind)) {
     const std::size_t over = comm.nodes == 1 ? within : kOverNet;
-    if (comm.ring.same_channels) return base + t.hw_latency[over][at(Algo::kRing)][at(proto)];
+    if (comm.ring.same_channels) return base + t.hw_latency[over][index_of(Algo::kRing)][index_of(proto)];
     // In the Simple protocol the pipeline's chunks wait for each other, which the tree's entry stands for.
     const Algo row = proto == Proto::kSimple ? Algo::kTree : Algo::kRing;
-    return base + static_cast<float>(steps) * t.hw_latency[over][at(row)][at(proto)];
+    return base + static_cast<float>(steps) * t.hw_latency[over][index_of(row)][index_of(proto)];
   }
   float overhead = 0;
   if (comm.nodes > 1) overhead = net_overhead(comm, settings) * (proto == Proto::kSimple ? 3.0F : 1.0F);
@@ -193,15 +188,15 @@ float model_latency(const CommInfo& comm, const TuningTables& tables, const Sett
   const int per_node = comm.ranks / comm.nodes;
   const bool lone = tables.lone_gpu_pays_tree_latency && comm.ranks == comm.nodes;
   StepLatency step;
-  step.intra = tables.hw_latency[within][at(algo)][at(proto)];
+  step.intra = tables.hw_latency[within][index_of(algo)][index_of(proto)];
   // On POWER the tree is not held back (nccl-model §5.1).
   if (comm.cpu.arch == net::CpuArch::kPower && within == kOverPci && algo == Algo::kTree && proto == Proto::kSimple) {
-    step.intra = tables.hw_latency[kOverPci][at(Algo::kRing)][at(proto)];
+    step.intra = tables.hw_latency[kOverPci][index_of(Algo::kRing)][index_of(proto)];
   }
-  step.inter = tables.hw_latency[kOverNet][at(lone ? Algo::kTree : algo)][at(proto)] + graph->latency_inter;
+  step.inter = tables.hw_latency[kOverNet][index_of(lone ? Algo::kTree : algo)][index_of(proto)] + graph->latency_inter;
   if (proto == Proto::kSimple) step.inter += graph->latency_inter;  // the flush
 
-  const float base = tables.base_latency[at(algo)][at(proto)];
+  const float base = tables.base_latency[index_of(algo)][index_of(proto)];
   const auto levels = static_cast<float>(floor_log2(comm.nodes));
   switch (algo) {
     case Algo::kRing:

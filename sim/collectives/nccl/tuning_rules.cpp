@@ -5,8 +5,6 @@
 namespace weft::coll::nccl {
 namespace {
 
-bool is_gather(Collective kind) { return kind == Collective::kAllGather || kind == Collective::kReduceScatter; }
-
 // Which algorithms NCCL has written for which collective (nccl-model §3, table).
 bool exists(Collective kind, Algo algo) {
   switch (algo) {

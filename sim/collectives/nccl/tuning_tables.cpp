@@ -11,7 +11,6 @@ constexpr std::array<std::string_view, kAlgos> kRegisteredNames = {
     "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
 constexpr std::array<std::string_view, kProtos> kProtoNames = {"LL", "LL128", "Simple"};
 
-constexpr std::size_t at(Algo algo) { return static_cast<std::size_t>(algo); }
 constexpr std::size_t kSimple = static_cast<std::size_t>(Proto::kSimple);
 
 // Release 2.30 (nccl-model §5.1, §5.2). The table that 2.28.9 printed on 4 x H200 agrees with it.
@@ -35,7 +34,7 @@ constexpr TuningTables tables_2_30() {
 // nccl-model §5.8: other Blackwell rows, NVLSTree's network latency, NVLS by its plain speeds.
 constexpr TuningTables tables_2_27() {
   TuningTables t = tables_2_30();
-  t.hw_latency[kOverNet][at(Algo::kNvlsTree)][kSimple] = 14.0F;
+  t.hw_latency[kOverNet][index_of(Algo::kNvlsTree)][kSimple] = 14.0F;
   t.ring_ll128[kBlackwell] = {73.4, 73.4, 73.4};
   t.tree_ll128[kBlackwell] = {73.4, 73.4, 58.0};
   t.tree[kBlackwell] = {77.4, 82.8, 72.0};
@@ -57,8 +56,8 @@ constexpr TuningTables tables_2_23() {
 // nccl-model §5.8; the flags as src/graph/tuning.cc of 2.21.5 has them.
 constexpr TuningTables tables_2_21() {
   TuningTables t = tables_2_23();
-  t.base_latency[at(Algo::kTree)][kSimple] = 0.0F;
-  for (PerAlgoProto<float>& latency : t.hw_latency) latency[at(Algo::kTree)][kSimple] = 28.0F;
+  t.base_latency[index_of(Algo::kTree)][kSimple] = 0.0F;
+  for (PerAlgoProto<float>& latency : t.hw_latency) latency[index_of(Algo::kTree)][kSimple] = 28.0F;
   t.has_pat = false;
   t.half_net_ll128 = true;
   t.lone_gpu_pays_tree_latency = false;
@@ -71,8 +70,8 @@ constexpr TuningTables tables_2_21() {
 
 constexpr TuningTables tables_2_19() {
   TuningTables t = tables_2_21();
-  t.hw_latency[kOverNvlink][at(Algo::kNvls)][kSimple] = 23.0F;
-  t.hw_latency[kOverNvlink][at(Algo::kNvlsTree)][kSimple] = 23.0F;
+  t.hw_latency[kOverNvlink][index_of(Algo::kNvls)][kSimple] = 23.0F;
+  t.hw_latency[kOverNvlink][index_of(Algo::kNvlsTree)][kSimple] = 23.0F;
   t.ll[kHopper] = t.ll[kAmpere];
   t.ll[kBlackwell] = t.ll[kAmpere];
   t.gather_counts_every_node = true;
@@ -82,25 +81,25 @@ constexpr TuningTables tables_2_19() {
 
 constexpr TuningTables tables_2_18() {
   TuningTables t = tables_2_19();
-  t.base_latency[at(Algo::kCollNetDirect)] = {6.8F, 14.0F, 0.0F};
-  t.base_latency[at(Algo::kCollNetChain)] = {6.8F, 14.0F, 0.0F};
-  t.base_latency[at(Algo::kNvls)][kSimple] = 23.0F;
-  t.base_latency[at(Algo::kNvlsTree)][kSimple] = 23.0F;
+  t.base_latency[index_of(Algo::kCollNetDirect)] = {6.8F, 14.0F, 0.0F};
+  t.base_latency[index_of(Algo::kCollNetChain)] = {6.8F, 14.0F, 0.0F};
+  t.base_latency[index_of(Algo::kNvls)][kSimple] = 23.0F;
+  t.base_latency[index_of(Algo::kNvlsTree)][kSimple] = 23.0F;
   PerAlgoProto<float>& nvlink = t.hw_latency[kOverNvlink];
-  nvlink[at(Algo::kTree)][kSimple] = 4.0F;
-  nvlink[at(Algo::kCollNetDirect)][kSimple] = 8.0F;
-  nvlink[at(Algo::kCollNetChain)][kSimple] = 4.75F;
-  nvlink[at(Algo::kNvls)][kSimple] = 0.0F;
-  nvlink[at(Algo::kNvlsTree)][kSimple] = 0.0F;
+  nvlink[index_of(Algo::kTree)][kSimple] = 4.0F;
+  nvlink[index_of(Algo::kCollNetDirect)][kSimple] = 8.0F;
+  nvlink[index_of(Algo::kCollNetChain)][kSimple] = 4.75F;
+  nvlink[index_of(Algo::kNvls)][kSimple] = 0.0F;
+  nvlink[index_of(Algo::kNvlsTree)][kSimple] = 0.0F;
   PerAlgoProto<float>& pci = t.hw_latency[kOverPci];
-  pci[at(Algo::kTree)][kSimple] = 6.0F;
-  pci[at(Algo::kCollNetDirect)][kSimple] = 8.0F;
-  pci[at(Algo::kCollNetChain)][kSimple] = 8.0F;
+  pci[index_of(Algo::kTree)][kSimple] = 6.0F;
+  pci[index_of(Algo::kCollNetDirect)][kSimple] = 8.0F;
+  pci[index_of(Algo::kCollNetChain)][kSimple] = 8.0F;
   PerAlgoProto<float>& net = t.hw_latency[kOverNet];
-  net[at(Algo::kTree)][kSimple] = 14.0F;
-  net[at(Algo::kCollNetDirect)][kSimple] = 10.7F;
-  net[at(Algo::kCollNetChain)][kSimple] = 14.0F;
-  net[at(Algo::kNvlsTree)][kSimple] = 19.0F;
+  net[index_of(Algo::kTree)][kSimple] = 14.0F;
+  net[index_of(Algo::kCollNetDirect)][kSimple] = 10.7F;
+  net[index_of(Algo::kCollNetChain)][kSimple] = 14.0F;
+  net[index_of(Algo::kNvlsTree)][kSimple] = 19.0F;
   return t;
 }
 
@@ -123,11 +122,11 @@ constexpr std::array<std::array<float, kNvlsTreeCorrections>, kProtos> kTreeCorr
 
 }  // namespace
 
-std::string_view to_string(Algo algo) { return kAlgoNames[at(algo)]; }
+std::string_view to_string(Algo algo) { return kAlgoNames[index_of(algo)]; }
 std::string_view to_string(Proto proto) { return kProtoNames[static_cast<std::size_t>(proto)]; }
 std::span<const std::string_view, kAlgos> algo_names() { return kAlgoNames; }
 std::span<const std::string_view, kProtos> proto_names() { return kProtoNames; }
-std::string_view registered_name(Algo algo) { return kRegisteredNames[at(algo)]; }
+std::string_view registered_name(Algo algo) { return kRegisteredNames[index_of(algo)]; }
 
 const TuningTables& tuning_tables(NcclVersion version) {
   switch (version) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "sim/collectives/call.h"
 #include "sim/collectives/nccl/system.h"
 
 namespace weft::coll::nccl {
@@ -17,6 +18,10 @@ enum class Algo : std::uint8_t { kTree, kRing, kCollNetDirect, kCollNetChain, kN
 enum class Proto : std::uint8_t { kLl, kLl128, kSimple };
 constexpr std::size_t kAlgos = 7;
 constexpr std::size_t kProtos = 3;
+constexpr std::size_t index_of(Algo algo) { return static_cast<std::size_t>(algo); }
+constexpr std::size_t index_of(Proto proto) { return static_cast<std::size_t>(proto); }
+constexpr bool is_nvls(Algo algo) { return algo == Algo::kNvls || algo == Algo::kNvlsTree; }
+constexpr bool is_gather(Collective kind) { return kind == Collective::kAllGather || kind == Collective::kReduceScatter; }
 
 // As NCCL_ALGO and NCCL_PROTO take them: "Tree", "NVLSTree"; "LL", "LL128", "Simple".
 [[nodiscard]] std::string_view to_string(Algo algo);

@@ -94,7 +94,7 @@ template <class U>
 constexpr detail::RangeMaker<U> between(U min, U max) {
   return {min, max};
 }
-inline constexpr detail::Positive positive;  // more than 0
+inline constexpr detail::Positive positive;  // more than 0; reads as a word: NOLINT(readability-identifier-naming)
 
 // T: std::string, bool, std::int64_t, double, Duration, Bytes, Bandwidth, Ratio.
 class ParamReader {

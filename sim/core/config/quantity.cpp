@@ -104,7 +104,7 @@ std::optional<std::int64_t> scaled(Decimal decimal, std::int64_t scale, Fraction
   return static_cast<std::int64_t>(value);
 }
 
-struct Unit {
+struct NamedUnit {
   std::string_view name;
   std::int64_t scale;
 };
@@ -115,27 +115,27 @@ constexpr std::int64_t kGiga = 1'000'000'000;
 constexpr std::int64_t kTera = 1'000'000'000'000;
 constexpr std::int64_t kPeta = 1'000'000'000'000'000;
 
-constexpr Unit kDurationUnits[] = {{"ps", 1},    {"ns", kKilo},       {"us", kMega},        {"ms", kGiga},
-                                   {"s", kTera}, {"min", 60 * kTera}, {"h", 3'600 * kTera}, {"d", 86'400 * kTera}};
+constexpr NamedUnit kDurationUnits[] = {{"ps", 1},    {"ns", kKilo},       {"us", kMega},        {"ms", kGiga},
+                                        {"s", kTera}, {"min", 60 * kTera}, {"h", 3'600 * kTera}, {"d", 86'400 * kTera}};
 
-constexpr Unit kByteUnits[] = {{"B", 1},           {"kB", kKilo},      {"KB", kKilo},      {"MB", kMega},
-                               {"GB", kGiga},      {"TB", kTera},      {"PB", kPeta},      {"KiB", 1LL << 10},
-                               {"MiB", 1LL << 20}, {"GiB", 1LL << 30}, {"TiB", 1LL << 40}, {"PiB", 1LL << 50}};
+constexpr NamedUnit kByteUnits[] = {{"B", 1},           {"kB", kKilo},      {"KB", kKilo},      {"MB", kMega},
+                                    {"GB", kGiga},      {"TB", kTera},      {"PB", kPeta},      {"KiB", 1LL << 10},
+                                    {"MiB", 1LL << 20}, {"GiB", 1LL << 30}, {"TiB", 1LL << 40}, {"PiB", 1LL << 50}};
 
 // In bits per second.
-constexpr Unit kBandwidthUnits[] = {{"b/s", 1},           {"kb/s", kKilo},     {"Kb/s", kKilo},      {"Mb/s", kMega},
-                                    {"Gb/s", kGiga},      {"Tb/s", kTera},     {"bps", 1},           {"kbps", kKilo},
-                                    {"Kbps", kKilo},      {"Mbps", kMega},     {"Gbps", kGiga},      {"Tbps", kTera},
-                                    {"B/s", 8},           {"kB/s", 8 * kKilo}, {"KB/s", 8 * kKilo},  {"MB/s", 8 * kMega},
-                                    {"GB/s", 8 * kGiga},  {"TB/s", 8 * kTera}, {"KiB/s", 8LL << 10}, {"MiB/s", 8LL << 20},
-                                    {"GiB/s", 8LL << 30}, {"TiB/s", 8LL << 40}};
+constexpr NamedUnit kBandwidthUnits[] = {{"b/s", 1},           {"kb/s", kKilo},     {"Kb/s", kKilo},      {"Mb/s", kMega},
+                                         {"Gb/s", kGiga},      {"Tb/s", kTera},     {"bps", 1},           {"kbps", kKilo},
+                                         {"Kbps", kKilo},      {"Mbps", kMega},     {"Gbps", kGiga},      {"Tbps", kTera},
+                                         {"B/s", 8},           {"kB/s", 8 * kKilo}, {"KB/s", 8 * kKilo},  {"MB/s", 8 * kMega},
+                                         {"GB/s", 8 * kGiga},  {"TB/s", 8 * kTera}, {"KiB/s", 8LL << 10}, {"MiB/s", 8LL << 20},
+                                         {"GiB/s", 8LL << 30}, {"TiB/s", 8LL << 40}};
 
-std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const Unit> units, Fractions fractions) {
+std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const NamedUnit> units, Fractions fractions) {
   const std::size_t length = number_length(text);
   if (length == 0) return std::nullopt;
   std::string_view name = text.substr(length);
   while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-  const auto unit = std::find_if(units.begin(), units.end(), [name](const Unit& u) { return u.name == name; });
+  const auto unit = std::find_if(units.begin(), units.end(), [name](const NamedUnit& u) { return u.name == name; });
   if (unit == units.end()) return std::nullopt;
   const auto decimal = to_decimal(text.substr(0, length));
   return decimal ? scaled(*decimal, unit->scale, fractions) : std::nullopt;
@@ -165,10 +165,10 @@ std::string fraction_text(Int128 value, std::int64_t scale) {
 }
 
 // The largest of `units` (powers of ten, ascending) that `value` holds at least once.
-std::string largest_unit_text(std::int64_t value, std::span<const Unit> units) {
+std::string largest_unit_text(std::int64_t value, std::span<const NamedUnit> units) {
   const Int128 magnitude = value < 0 ? -static_cast<Int128>(value) : static_cast<Int128>(value);
-  const Unit* chosen = &units.front();
-  for (const Unit& unit : units) {
+  const NamedUnit* chosen = &units.front();
+  for (const NamedUnit& unit : units) {
     if (magnitude >= unit.scale) chosen = &unit;
   }
   return fraction_text(value, chosen->scale) + ' ' + std::string{chosen->name};
@@ -247,7 +247,7 @@ std::string to_string(Bytes bytes) {
   if (bytes.count() == 0) return best;
   // Of equally short forms the binary one, as buffers and messages are mostly powers of two.
   for (const bool binary : {true, false}) {
-    for (const Unit& unit : kByteUnits) {
+    for (const NamedUnit& unit : kByteUnits) {
       if (unit.scale == 1 || unit.name == "KB" || (unit.name[1] == 'i') != binary || bytes.count() % unit.scale != 0) continue;
       const std::string number = std::to_string(bytes.count() / unit.scale);
       if (number.size() < digits) {
@@ -260,7 +260,7 @@ std::string to_string(Bytes bytes) {
 }
 
 std::string to_string(Bandwidth bandwidth) {
-  constexpr Unit kShown[] = {{"b/s", 1}, {"kb/s", kKilo}, {"Mb/s", kMega}, {"Gb/s", kGiga}, {"Tb/s", kTera}};
+  constexpr NamedUnit kShown[] = {{"b/s", 1}, {"kb/s", kKilo}, {"Mb/s", kMega}, {"Gb/s", kGiga}, {"Tb/s", kTera}};
   return largest_unit_text(bandwidth.bits_per_second(), kShown);
 }
 

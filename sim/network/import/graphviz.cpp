@@ -30,7 +30,7 @@ std::string_view style_of(DeviceKind kind) {
 }
 
 // A quoted identifier: only quotes and backslashes need care.
-std::string quoted(std::string_view text) {
+std::string quoted_id(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -53,7 +53,7 @@ std::string export_dot(const Topology& topology) {
       "graph weft {\n  graph [rankdir=TB, compound=true];\n  node [style=filled, fontname=\"Helvetica\"];\n  edge "
       "[fontname=\"Helvetica\", fontsize=9];\n";
   const auto device_line = [&](DeviceId device, std::string_view label, std::string_view indent) {
-    out += fmt::format("{}{} [label={}, {}];\n", indent, quoted(topology.name(device)), quoted(label),
+    out += fmt::format("{}{} [label={}, {}];\n", indent, quoted_id(topology.name(device)), quoted_id(label),
                        style_of(topology.kind(device)));
   };
   for (std::size_t host = 0; host < topology.host_count(); ++host) {
@@ -63,7 +63,7 @@ std::string export_dot(const Topology& topology) {
       continue;
     }
     out += fmt::format("  subgraph cluster_n{} {{\n    label={};\n", host,
-                       quoted(fmt::format("n{} ({})", host, host_template.name)));
+                       quoted_id(fmt::format("n{} ({})", host, host_template.name)));
     for (std::uint32_t i = 0; i < host_template.devices.size(); ++i)
       device_line(topology.device_of(host, i), host_template.devices[i].name, "    ");
     out += "  }\n";
@@ -73,8 +73,8 @@ std::string export_dot(const Topology& topology) {
     const Link& link = topology.link(LinkId::from_index(i));
     if (link.twin.index() < i) continue;  // one edge for both directions
     const LinkSpec& spec = topology.spec(LinkId::from_index(i));
-    out += fmt::format("  {} -- {} [label={}];\n", quoted(topology.name(link.from)), quoted(topology.name(link.to)),
-                       quoted(fmt::format("{} x{} {}", spec.type, spec.width, rate_text(spec.rate))));
+    out += fmt::format("  {} -- {} [label={}];\n", quoted_id(topology.name(link.from)), quoted_id(topology.name(link.to)),
+                       quoted_id(fmt::format("{} x{} {}", spec.type, spec.width, rate_text(spec.rate))));
   }
   return out + "}\n";
 }

@@ -16,7 +16,7 @@
 namespace weft::net {
 namespace {
 
-constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+constexpr std::uint32_t kAbsent = 0xFFFF'FFFF;
 
 const std::string* find_label(const Labels& labels, std::string_view key) {
   const auto found = std::ranges::find(labels, key, &std::pair<std::string, std::string>::first);
@@ -97,8 +97,8 @@ class Writer {
   // The tree NCCL wants: from the CPUs down over PCIe, level by level, lower device first. What PCIe does not reach hangs from
   // the CPU it is next to by another link, or from the first.
   void find_parents() {
-    parent_.assign(tmpl_.devices.size(), kNone);
-    up_link_.assign(tmpl_.devices.size(), kNone);
+    parent_.assign(tmpl_.devices.size(), kAbsent);
+    up_link_.assign(tmpl_.devices.size(), kAbsent);
     std::vector<std::uint32_t> queue = tmpl_.of_kind(DeviceKind::kCpu);
     const std::vector<std::uint32_t> cpus = queue;
     const auto in_tree = [&](std::uint32_t device) {
@@ -124,7 +124,7 @@ class Writer {
     for (std::uint32_t device = 0; device < tmpl_.devices.size(); ++device) {
       if (!in_tree(device) || reached[device]) continue;
       reached[device] = true;
-      parent_[device] = cpus.empty() ? kNone : cpus.front();
+      parent_[device] = cpus.empty() ? kAbsent : cpus.front();
       for (const std::uint32_t link : out_[device]) {
         if (kind(tmpl_.links[link].to) == DeviceKind::kCpu) parent_[device] = tmpl_.links[link].to;
       }
@@ -154,7 +154,7 @@ class Writer {
     }
     for (std::uint32_t i = 0; i < tmpl_.devices.size(); ++i) {
       std::uint32_t root = i;
-      while (parent_[root] != kNone) root = parent_[root];
+      while (parent_[root] != kAbsent) root = parent_[root];
       if (kind(root) == DeviceKind::kCpu) system_[i] = system_[root];
     }
   }
@@ -228,7 +228,7 @@ class Writer {
   [[nodiscard]] XmlElement made_up_cpu() const {
     XmlElement result = element(
         "cpu", {{"numaid", "0"}, {"arch", "x86_64"}, {"vendor", "GenuineIntel"}, {"familyid", "6"}, {"modelid", "143"}});
-    add_children(result, kNone);
+    add_children(result, kAbsent);
     return result;
   }
 
@@ -262,7 +262,7 @@ class Writer {
     const bool is_nic = kind(self) == DeviceKind::kNic;
     std::vector<XmlElement> own;
     const bool virtual_nic =
-        is_nic && up_link_[self] != kNone && medium_of(spec(tmpl_.links[up_link_[self]])) == LinkMedium::kLocal;
+        is_nic && up_link_[self] != kAbsent && medium_of(spec(tmpl_.links[up_link_[self]])) == LinkMedium::kLocal;
     if (!virtual_nic) {
       XmlElement pci = element("pci", {{"busid", bus_id_[self]},
                                        {"class", label_or(self, "class",
@@ -319,7 +319,7 @@ class Writer {
   }
 
   [[nodiscard]] int pcie_generation(std::uint32_t self) const {
-    if (up_link_[self] == kNone) return 0;
+    if (up_link_[self] == kAbsent) return 0;
     const LinkSpec& up = spec(tmpl_.links[up_link_[self]]);
     return medium_of(up) == LinkMedium::kPcie ? std::clamp(trailing_number(up.type), 0, 6) : 0;
   }

@@ -15,7 +15,7 @@ using namespace literals;
 
 // A packet is a 16-byte header flit and up to 16 data flits; SM stores and copy engines mostly make 128-byte ones. A read sends
 // a one-flit request the other way (network-models §1.1).
-constexpr Bytes kPayload{128};
+constexpr Bytes kNvlinkPayload{128};
 constexpr Bytes kHeaderFlit{16};
 constexpr double kReadRequest = 16.0 / 128.0;
 
@@ -46,7 +46,7 @@ std::unique_ptr<LinkType> make(std::string_view type, Bandwidth rate_per_link) {
   return std::make_unique<BondedLink>(BondedFacts{.type = type,
                                                   .medium = LinkMedium::kNvlink,
                                                   .rate_per_link = rate_per_link,
-                                                  .packet = kPayload,
+                                                  .packet = kNvlinkPayload,
                                                   .overhead = kHeaderFlit,
                                                   .read_overhead = kReadRequest,
                                                   .group = &kGroup,

@@ -74,8 +74,8 @@ struct Deadlock {
   std::vector<LinkId> links;
 };
 
-class PacketNetwork;
-class Transport;
+class PacketNetwork;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
+class Transport;      // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 class PacketFabric final : public Fabric {
  public:

@@ -27,7 +27,7 @@
 
 namespace weft::net {
 
-class Transport;
+class Transport;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 // Of a link whose ends are devices of one host.
 [[nodiscard]] inline bool is_inside_host(const Topology& topology, LinkId link) {

@@ -67,7 +67,7 @@ std::vector<ServerLine> count_servers(const net::Topology& topology, std::vector
   return lines;
 }
 
-std::vector<SwitchLine> count_switches(const net::Topology& topology) {
+std::vector<SwitchLine> switch_lines(const net::Topology& topology) {
   using Key = std::tuple<Tier, std::string, std::int64_t>;
   std::map<Key, SwitchLine> lines;
   for (const DeviceId device : topology.fabric_switches()) {
@@ -99,7 +99,7 @@ BillOfMaterials bill_of_materials(const net::Topology& topology) {
   BillOfMaterials bill;
   std::vector<std::size_t> first_host;
   bill.servers = count_servers(topology, first_host);
-  bill.switches = count_switches(topology);
+  bill.switches = switch_lines(topology);
 
   // Links of hosts come first (topology.h); of what follows, each cable is two links.
   std::size_t host_links = 0;

@@ -16,6 +16,10 @@ namespace weft::plan::detail {
 
 using Json = nlohmann::json;
 
+// What the sizes that such a program gives as "kib" and "mib" are multiplied by.
+inline constexpr std::int64_t kKiB = 1024;
+inline constexpr std::int64_t kMiB = 1024 * kKiB;
+
 class JsonRecord {
  public:
   // `object` must outlive this. `line`: 0 where the file is one object.

@@ -12,12 +12,13 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/text_lines.h"
 
 namespace weft::plan {
 namespace {
 
-using Json = nlohmann::json;
+using detail::Json;
 
 constexpr double kMaxNumber = 1e18;
 constexpr double kMaxDimension = 1e7;  // products of four fit
@@ -95,13 +96,13 @@ E named(LineObject& line, const char* key, int count) {
   line.fail(fmt::format("{}: nothing is known of '{}'", key, name), did_you_mean(name, names, "choices"));
 }
 
-constexpr int kKinds = static_cast<int>(work::KernelKind::kMemset) + 1;
+constexpr int kKernelKinds = static_cast<int>(work::KernelKind::kMemset) + 1;
 constexpr int kStridedKinds = static_cast<int>(work::StridedKind::kAttentionEnds) + 1;
 
 KernelRow kernel_row(LineObject& line) {
   KernelRow row;
   work::Kernel& kernel = row.kernel;
-  kernel.kind = named<work::KernelKind>(line, "kind", kKinds);
+  kernel.kind = named<work::KernelKind>(line, "kind", kKernelKinds);
   if (kernel.kind == work::KernelKind::kStrided) {
     kernel.strided = named<work::StridedKind>(line, "strided", kStridedKinds);
   }

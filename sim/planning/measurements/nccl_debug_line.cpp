@@ -25,7 +25,7 @@ std::size_t row_end_before_host(std::string_view glued) {
   return end < glued.size() && is_name_character(glued[end]) ? end : 0;
 }
 
-bool is_row_text(std::string_view text) { return text == "N/A" || number_of<double>(text).has_value() || text == "-"; }
+bool is_row_text(std::string_view text) { return text == "N/A" || number_from<double>(text).has_value() || text == "-"; }
 
 // Where the host begins in `glued`, which is the text before ":pid:tid".
 std::size_t host_begin(std::string_view glued, const std::set<std::string, std::less<>>& hosts) {
@@ -99,7 +99,7 @@ std::optional<EnvSetting> parse_env_message(std::string_view message) {
   if (!setting.name.starts_with("NCCL_") || setting.name.find(' ') != std::string_view::npos) return std::nullopt;
   if (setting.value.ends_with('.')) {
     const std::string_view shorter = setting.value.substr(0, setting.value.size() - 1);
-    if (number_of<std::int64_t>(shorter)) setting.value = shorter;
+    if (number_from<std::int64_t>(shorter)) setting.value = shorter;
   }
   return setting;
 }
@@ -134,13 +134,13 @@ std::optional<TuningChoice> parse_tuning_message(std::string_view message) {
   }
   constexpr std::string_view kChannels = "channel{Lo..Hi}={";
   const std::string_view channels = words[8].text;
-  const auto bytes = number_of<std::int64_t>(words[1].text);
+  const auto bytes = number_from<std::int64_t>(words[1].text);
   if (!bytes || *bytes < 0 || !channels.starts_with(kChannels) || !channels.ends_with('}')) return std::nullopt;
   const std::string_view range = channels.substr(kChannels.size(), channels.size() - kChannels.size() - 1);
   const std::size_t dots = range.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
-  const auto first = number_of<int>(range.substr(0, dots));
-  const auto last = number_of<int>(range.substr(dots + 2));
+  const auto first = number_from<int>(range.substr(0, dots));
+  const auto last = number_from<int>(range.substr(dots + 2));
   if (!first || !last || *first < 0 || *last < *first || *last >= 1'024) return std::nullopt;
   return TuningChoice{.function = words[0].text.substr(0, words[0].text.size() - 1),
                       .bytes = Bytes{*bytes},

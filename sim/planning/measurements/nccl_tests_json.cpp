@@ -94,7 +94,7 @@ class JsonReader {
 
   template <class Number>
   static std::optional<Number> number(const Json& value) {
-    if (value.is_string()) return number_of<Number>(trim(value.get_ref<const std::string&>()));
+    if (value.is_string()) return number_from<Number>(trim(value.get_ref<const std::string&>()));
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
       return std::nullopt;
     }

@@ -49,7 +49,7 @@ bool is_clock(std::string_view word) {  // 08:36:02
          all_digits(word.substr(3, 2)) && all_digits(word.substr(6, 2));
 }
 
-bool is_value(std::string_view word) { return word == "N/A" || number_of<double>(word).has_value(); }
+bool is_value(std::string_view word) { return word == "N/A" || number_from<double>(word).has_value(); }
 
 std::size_t count_values(const std::vector<Word>& words) {
   return static_cast<std::size_t>(std::count_if(words.begin(), words.end(), [](const Word& w) { return is_value(w.text); }));
@@ -90,8 +90,8 @@ std::string_view expectation(Column column) {
 
 // Puts one word in its place; false if it is not what the column holds.
 bool take(Column column, std::string_view word, NcclTestsRow& row, std::optional<NcclTestsTiming>& half) {
-  const auto whole = [word]() { return number_of<std::int64_t>(word).value_or(-2); };
-  const auto real = number_of<double>(word);
+  const auto whole = [word]() { return number_from<std::int64_t>(word).value_or(-2); };
+  const auto real = number_from<double>(word);
   if (column >= Column::kTime && column <= Column::kWrong && !half) half.emplace();
   switch (column) {
     case Column::kSize:

@@ -303,7 +303,7 @@ bool TextParser::take_number(const PrintedLine& line, const std::vector<Word>& w
     return false;
   }
   const Word& word = words[key + 1];
-  const auto number = number_of<Number>(word.text);
+  const auto number = number_from<Number>(word.text);
   if (!number || *number < min || *number > max) {
     error(line, word,
           fmt::format("expected a whole number from {} to {} after '{}', got '{}'", min, max, words[key].text,
@@ -343,7 +343,7 @@ void TextParser::take_settings(const PrintedLine& line, const std::vector<Word>&
     } else if (key == "step:" && i + 1 < words.size()) {
       const std::string_view value = words[i + 1].text;  // "2(factor)" or "1048576(bytes)"
       const std::size_t open = value.find('(');
-      log_.step.value = number_of<std::int64_t>(value.substr(0, open)).value_or(0);
+      log_.step.value = number_from<std::int64_t>(value.substr(0, open)).value_or(0);
       log_.step.is_factor = open != std::string_view::npos && value.substr(open) == "(factor)";
     } else if (key == "iters:") {
       const std::string_view of = i > 0 ? words[i - 1].text : std::string_view{};
@@ -368,11 +368,11 @@ void TextParser::take_device(const PrintedLine& line, const std::vector<Word>& w
     if (i >= words.size() || words[i].text != key) return false;
     i += 2;
     if (i > words.size()) return false;
-    const auto number = number_of<int>(words[i - 1].text);
+    const auto number = number_from<int>(words[i - 1].text);
     value = number.value_or(-1);
     return number && *number >= 0;
   };
-  const auto rank = number_of<Rank>(words[1].text);
+  const auto rank = number_from<Rank>(words[1].text);
   bool is_sound = rank && *rank >= 0;
   device.rank = rank.value_or(0);
   i = 2;

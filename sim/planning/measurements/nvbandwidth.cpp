@@ -25,7 +25,7 @@ using detail::JsonRecord;
 
 constexpr std::int64_t kBufferBytes = 512LL << 20;  // nvbandwidth's default
 
-bool recognises(std::string_view head) {
+bool recognises_nvbandwidth(std::string_view head) {
   return head.find("nvbandwidth Version") != head.npos || (head.starts_with('{') && head.find("\"nvbandwidth\"") != head.npos);
 }
 
@@ -66,7 +66,7 @@ void add_cell(PointLog& log, const std::string& test, int row, int column, doubl
   log.points.push_back(std::move(point));
 }
 
-std::optional<double> value_of(std::string_view text) { return number_of<double>(trim(text)); }
+std::optional<double> cell_value(std::string_view text) { return number_from<double>(trim(text)); }
 
 PointLog read_json(std::istream& input, const std::string& file) {
   const Json json = detail::parse_json_file(input, file);
@@ -83,7 +83,7 @@ PointLog read_json(std::istream& input, const std::string& file) {
     for (std::size_t r = 0; r < matrix.size(); ++r) {
       for (std::size_t c = 0; c < matrix[r].size(); ++c) {
         const Json& cell = matrix[r][c];
-        const auto value = cell.is_string()   ? value_of(cell.get_ref<const std::string&>())
+        const auto value = cell.is_string()   ? cell_value(cell.get_ref<const std::string&>())
                            : cell.is_number() ? std::optional{cell.get<double>()}
                                               : std::nullopt;
         if (value) add_cell(log, name, static_cast<int>(r), static_cast<int>(c), *value, 0);
@@ -119,9 +119,9 @@ PointLog read_text(std::istream& input, const std::string& file) {
     } else if (is_bandwidth && !in_matrix) {
       in_matrix = true;  // the columns' numbers
     } else if (is_bandwidth) {
-      const auto row = number_of<int>(words[0].text);
+      const auto row = number_from<int>(words[0].text);
       for (std::size_t i = 1; row && i < words.size(); ++i) {
-        if (const auto value = value_of(words[i].text))
+        if (const auto value = cell_value(words[i].text))
           add_cell(log, test, *row, static_cast<int>(i) - 1, *value, lines.number());
       }
     }
@@ -130,13 +130,15 @@ PointLog read_text(std::istream& input, const std::string& file) {
   return log;
 }
 
-PointLog read(std::istream& input, const std::string& file) {
+PointLog read_nvbandwidth(std::istream& input, const std::string& file) {
   return input.peek() == '{' ? read_json(input, file) : read_text(input, file);
 }
 
 }  // namespace
 
-const MeasurementFormat nvbandwidth_format{
-    .name = "nvbandwidth", .summary = "copies between host and GPUs, text or JSON", .recognises = recognises, .read = read};
+const MeasurementFormat nvbandwidth_format{.name = "nvbandwidth",
+                                           .summary = "copies between host and GPUs, text or JSON",
+                                           .recognises = recognises_nvbandwidth,
+                                           .read = read_nvbandwidth};
 
 }  // namespace weft::plan

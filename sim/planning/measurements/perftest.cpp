@@ -14,7 +14,9 @@
 namespace weft::plan {
 namespace {
 
-bool recognises(std::string_view head) { return head.find("#bytes") != head.npos && head.find("#iterations") != head.npos; }
+bool recognises_perftest(std::string_view head) {
+  return head.find("#bytes") != head.npos && head.find("#iterations") != head.npos;
+}
 
 // The columns of a table, from its title line: "BW average[Gb/sec]" is two words, "t_typical[usec]" one.
 struct Columns {
@@ -23,7 +25,7 @@ struct Columns {
   double unit_gigabytes_per_second = 0;
 };
 
-double unit_of(std::string_view title) {
+double unit_of_title(std::string_view title) {
   if (title.find("[Gb/sec]") != title.npos) return 0.125;
   if (title.find("[GiB/sec]") != title.npos) return 1.073741824;
   return 1.048576e-3;  // perftest's MB and MiB are both 2^20 bytes
@@ -40,7 +42,7 @@ Columns columns_of(std::string_view line) {
     }
     if (word.text.starts_with("average[") && leads) {
       columns.bandwidth = column;
-      columns.unit_gigabytes_per_second = unit_of(word.text);
+      columns.unit_gigabytes_per_second = unit_of_title(word.text);
     }
     if (word.text.starts_with("t_typical[")) columns.typical = column;
     leads = false;
@@ -49,7 +51,7 @@ Columns columns_of(std::string_view line) {
   return columns;
 }
 
-PointLog read(std::istream& input, const std::string& file) {
+PointLog read_perftest(std::istream& input, const std::string& file) {
   PointLog log;
   log.file = file;
   Digest digest;
@@ -69,13 +71,13 @@ PointLog read(std::istream& input, const std::string& file) {
     if (words.size() >= 3 && words[2].text == "Test" && (words[1].text == "BW" || words[1].text == "Latency"))
       tool = fmt::format("{} {}", words[0].text, words[1].text == "BW" ? "bandwidth" : "latency");
     if (!columns) continue;
-    const auto bytes = number_of<std::int64_t>(words[0].text);
+    const auto bytes = number_from<std::int64_t>(words[0].text);
     if (!bytes) {
       columns.reset();
       continue;
     }
     const auto number = [&](std::optional<std::size_t> column) {
-      return column && *column < words.size() ? number_of<double>(words[*column].text) : std::nullopt;
+      return column && *column < words.size() ? number_from<double>(words[*column].text) : std::nullopt;
     };
     MeasuredPoint point;
     point.kind = "nic";
@@ -104,7 +106,7 @@ PointLog read(std::istream& input, const std::string& file) {
 
 const MeasurementFormat perftest_format{.name = "perftest",
                                         .summary = "bandwidth or latency of NICs: ib_write_bw, ib_write_lat and their like",
-                                        .recognises = recognises,
-                                        .read = read};
+                                        .recognises = recognises_perftest,
+                                        .read = read_perftest};
 
 }  // namespace weft::plan

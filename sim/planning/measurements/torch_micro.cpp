@@ -17,12 +17,12 @@ namespace {
 using detail::Json;
 using detail::JsonRecord;
 
-constexpr std::int64_t kKiB = 1024;
-constexpr std::int64_t kMiB = 1024 * kKiB;
 constexpr std::int64_t kBf16 = 2;
-constexpr std::int64_t kPatternBytes = 256 * kMiB;  // of each copy of a pattern
+constexpr std::int64_t kPatternBytes = 256 * detail::kMiB;  // of each copy of a pattern
 
-bool recognises(std::string_view head) { return head.starts_with('{') && head.find("\"cpu_us_per_torch_op\"") != head.npos; }
+bool recognises_torch_micro(std::string_view head) {
+  return head.starts_with('{') && head.find("\"cpu_us_per_torch_op\"") != head.npos;
+}
 
 void take_times(const JsonRecord& record, const char* key, MeasuredPoint& point) {
   const std::vector<double> times = record.numbers(key);
@@ -32,9 +32,9 @@ void take_times(const JsonRecord& record, const char* key, MeasuredPoint& point)
   point.high_us = times[2];
 }
 
-class Reader {
+class MicroReader {
  public:
-  Reader(const Json& json, const std::string& file) : root_{json, file, 0} { log_.file = file; }
+  MicroReader(const Json& json, const std::string& file) : root_{json, file, 0} { log_.file = file; }
   PointLog read();
 
  private:
@@ -58,7 +58,7 @@ class Reader {
   double host_us_ = 0;
 };
 
-void Reader::launch() {
+void MicroReader::launch() {
   const JsonRecord launch = root_.object("launch");
   host_us_ = launch.number("cpu_us_per_torch_op", 0);
   add("launch", "framework").median_us = launch.required_time("cpu_us_per_torch_op");
@@ -72,7 +72,7 @@ void Reader::launch() {
   }
 }
 
-void Reader::gemms() {
+void MicroReader::gemms() {
   for (const JsonRecord& row : root_.objects("gemm_bf16")) {
     MeasuredPoint& point = add("gemm", "gemm");
     point.m = row.whole("m", 0);
@@ -82,20 +82,21 @@ void Reader::gemms() {
   }
 }
 
-void Reader::memory() {
+void MicroReader::memory() {
   for (const JsonRecord& row : root_.objects("memory")) {
     const std::string op = row.text("op");
     MeasuredPoint& point = add("memory", op);
     point.n = row.whole("rows", 0);
     point.k = row.whole("h", 0);
-    point.elements = point.n > 0 ? point.n * point.k : std::llround(row.number("mib", 0) * static_cast<double>(kMiB)) / kBf16;
+    point.elements =
+        point.n > 0 ? point.n * point.k : std::llround(row.number("mib", 0) * static_cast<double>(detail::kMiB)) / kBf16;
     const std::int64_t tensors = op == "add" ? 3 : 2;  // read and written
     point.bytes = Bytes{tensors * kBf16 * point.elements};
     take_times(row, "us", point);
   }
 }
 
-void Reader::attention() {
+void MicroReader::attention() {
   for (const JsonRecord& row : root_.objects("attention")) {
     for (const bool backward : {false, true}) {
       MeasuredPoint& point = add("attention", backward ? "flash, forward and backward" : "flash");
@@ -109,7 +110,7 @@ void Reader::attention() {
   }
 }
 
-void Reader::host_copies() {
+void MicroReader::host_copies() {
   for (const JsonRecord& row : root_.objects("host")) {
     const std::string direction = row.text("dir");
     MeasuredPoint& point = add("copy", "copy_engine");
@@ -118,21 +119,21 @@ void Reader::host_copies() {
     for (int gpu = 0; gpu < static_cast<int>(gpus); ++gpu)
       point.transfers.emplace_back(direction == "h2d" ? kHostMemory : gpu, direction == "h2d" ? gpu : kHostMemory);
     if (row.has("GBps_total")) {
-      point.bytes = Bytes{row.whole("mib_each", 0) * kMiB};
+      point.bytes = Bytes{row.whole("mib_each", 0) * detail::kMiB};
       point.median_us = static_cast<double>(gpus * point.bytes.count()) / row.required_time("GBps_total") / 1e3;
     } else {
-      point.bytes = Bytes{row.whole("kib", 0) * kKiB};
+      point.bytes = Bytes{row.whole("kib", 0) * detail::kKiB};
       take_times(row, "us", point);
     }
   }
 }
 
-void Reader::peer_copies() {
+void MicroReader::peer_copies() {
   for (const JsonRecord& row : root_.objects("p2p")) {
     MeasuredPoint& point = add("copy", "copy_engine");
     point.pattern = "peer";
     point.transfers = {{static_cast<int>(row.whole("src", 0)), static_cast<int>(row.whole("dst", 0))}};
-    point.bytes = Bytes{row.whole("kib", 0) * kKiB};
+    point.bytes = Bytes{row.whole("kib", 0) * detail::kKiB};
     take_times(row, "us", point);
   }
   const JsonRecord patterns = root_.object("p2p_patterns_GBps_total");
@@ -163,7 +164,7 @@ void Reader::peer_copies() {
   pattern("all to all", "all_to_all", std::move(all));
 }
 
-PointLog Reader::read() {
+PointLog MicroReader::read() {
   log_.gpu = root_.text("gpu");
   const std::vector<double> version = root_.numbers("nccl");
   if (version.size() == 3) log_.nccl_version = fmt::format("{:.0f}.{:.0f}.{:.0f}", version[0], version[1], version[2]);
@@ -182,10 +183,10 @@ PointLog Reader::read() {
 const MeasurementFormat torch_micro_format{
     .name = "micro.json",
     .summary = "microbenchmarks by PyTorch: launch, GEMM, memory-bound kernels, attention, copies",
-    .recognises = recognises,
+    .recognises = recognises_torch_micro,
     .read = [](std::istream& input, const std::string& file) {
       const Json json = detail::parse_json_file(input, file);
-      return Reader{json, file}.read();
+      return MicroReader{json, file}.read();
     }};
 
 }  // namespace weft::plan

@@ -18,11 +18,10 @@ namespace {
 using detail::Json;
 using detail::JsonRecord;
 
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr int kGemm = 8192;
 constexpr std::int64_t kCopied = 1 << 30;  // of each copy, read and written again
 
-bool recognises(std::string_view head) {
+bool recognises_torch_overlap(std::string_view head) {
   return head.starts_with('[') && head.find("\"what\"") != head.npos && head.find("\"us\"") != head.npos;
 }
 
@@ -107,7 +106,7 @@ void add_row(const JsonRecord& row, PointLog& log) {
   point.kind = "overlap";
   point.what = row.text("what");
   const std::vector<double> times = slowest(row, point.ranks);
-  const std::int64_t bytes = row.has("bytes") ? row.whole("bytes", 0) : row.whole("mib", 0) * kMiB;
+  const std::int64_t bytes = row.has("bytes") ? row.whole("bytes", 0) : row.whole("mib", 0) * detail::kMiB;
   const auto calls = static_cast<int>(std::clamp<std::int64_t>(row.whole("calls", 1), 1, 100'000));
   const auto n = static_cast<int>(std::clamp<std::int64_t>(row.whole("n", 1), 1, 100'000));
   if (auto known = parts_of(point.what, bytes, calls, n, point.ranks)) {
@@ -122,7 +121,7 @@ void add_row(const JsonRecord& row, PointLog& log) {
   log.points.push_back(std::move(point));
 }
 
-PointLog read(std::istream& input, const std::string& file) {
+PointLog read_torch_overlap(std::istream& input, const std::string& file) {
   const Json json = detail::parse_json_file(input, file);
   PointLog log;
   log.file = file;
@@ -135,7 +134,7 @@ PointLog read(std::istream& input, const std::string& file) {
 
 const MeasurementFormat torch_overlap_format{.name = "overlap.json",
                                              .summary = "collectives beside GEMMs, copies and each other, by PyTorch",
-                                             .recognises = recognises,
-                                             .read = read};
+                                             .recognises = recognises_torch_overlap,
+                                             .read = read_torch_overlap};
 
 }  // namespace weft::plan

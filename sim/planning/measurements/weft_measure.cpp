@@ -23,7 +23,7 @@ constexpr int kVersion = 1;
 constexpr std::string_view kOpening = "{\"weft_measurements\"";
 
 // A file cut within these bytes is one too, of no record.
-bool recognises(std::string_view head) {
+bool recognises_weft_measure(std::string_view head) {
   const std::size_t end = head.find('\n');
   if (end == head.npos && !head.empty() && kOpening.starts_with(head)) return true;
   return head.starts_with('{') && head.substr(0, end).find("\"weft_measurements\"") != head.npos;
@@ -34,9 +34,9 @@ std::string nccl_version(std::int64_t code) {
   return code < 10'000 ? std::string{} : fmt::format("{}.{}.{}", code / 10'000, code / 100 % 100, code % 100);
 }
 
-class Reader {
+class MeasureReader {
  public:
-  explicit Reader(const std::string& file) { log_.file = file; }
+  explicit MeasureReader(const std::string& file) { log_.file = file; }
   PointLog read(std::istream& input);
 
  private:
@@ -61,7 +61,7 @@ class Reader {
   std::vector<NcclTestsDevice> devices_;
 };
 
-void Reader::header(const JsonRecord& record) {
+void MeasureReader::header(const JsonRecord& record) {
   const std::int64_t version = record.whole("weft_measurements", 0);
   if (version != kVersion) record.fail(fmt::format("weft_measurements: this reads version {}, got {}", kVersion, version));
   const JsonRecord machine = record.object("machine");
@@ -78,7 +78,7 @@ void Reader::header(const JsonRecord& record) {
   }
 }
 
-MeasuredPoint Reader::point(const JsonRecord& record, const std::string& kind) const {
+MeasuredPoint MeasureReader::point(const JsonRecord& record, const std::string& kind) const {
   MeasuredPoint point;
   point.kind = kind;
   point.line = record.line();
@@ -113,7 +113,7 @@ MeasuredPoint Reader::point(const JsonRecord& record, const std::string& kind) c
   return point;
 }
 
-void Reader::copy(const JsonRecord& record, MeasuredPoint& point) {
+void MeasureReader::copy(const JsonRecord& record, MeasuredPoint& point) {
   point.pattern = record.text("pattern");
   for (const std::vector<int>& ends : record.lists_of_ints("transfers")) {
     if (ends.size() != 2) record.fail("transfers: expected pairs [from, to]");
@@ -121,7 +121,7 @@ void Reader::copy(const JsonRecord& record, MeasuredPoint& point) {
   }
 }
 
-void Reader::overlap(const JsonRecord& record, MeasuredPoint& point) {
+void MeasureReader::overlap(const JsonRecord& record, MeasuredPoint& point) {
   point.ranks = static_cast<int>(record.whole("ranks", 1));
   point.gpus_per_thread = static_cast<int>(record.object("layout").whole("gpus_per_thread", 1));
   for (const JsonRecord& entry : record.objects("parts")) {
@@ -141,7 +141,7 @@ void Reader::overlap(const JsonRecord& record, MeasuredPoint& point) {
 }
 
 // Points that differ in nothing but their size make up one log of nccl-tests.
-void Reader::collective(const JsonRecord& record) {
+void MeasureReader::collective(const JsonRecord& record) {
   const std::string name = record.text("collective");
   if (record.text("check") == "wrong") {
     warn(record.line(),
@@ -202,7 +202,7 @@ void Reader::collective(const JsonRecord& record) {
   }
 }
 
-void Reader::take(const JsonRecord& record) {
+void MeasureReader::take(const JsonRecord& record) {
   const std::string kind = record.text("kind");
   if (kind == "skip") {
     const std::string what = record.text("what");
@@ -232,7 +232,7 @@ void Reader::take(const JsonRecord& record) {
   }
 }
 
-PointLog Reader::read(std::istream& input) {
+PointLog MeasureReader::read(std::istream& input) {
   LineReader lines{input, log_.file};
   bool has_header = false;
   bool cut = false;
@@ -268,7 +268,7 @@ PointLog Reader::read(std::istream& input) {
 const MeasurementFormat weft_measure_format{
     .name = "weft measure",
     .summary = "JSON lines of `weft measure`: all kinds of points",
-    .recognises = recognises,
-    .read = [](std::istream& input, const std::string& file) { return Reader{file}.read(input); }};
+    .recognises = recognises_weft_measure,
+    .read = [](std::istream& input, const std::string& file) { return MeasureReader{file}.read(input); }};
 
 }  // namespace weft::plan

@@ -8,7 +8,7 @@
 namespace weft::plan {
 namespace {
 
-constexpr std::array<std::string_view, kComponents> kNames{"gpu", "node", "nic", "cable", "switch", "job"};
+constexpr std::array<std::string_view, kComponents> kComponentNames{"gpu", "node", "nic", "cable", "switch", "job"};
 
 struct Observation {
   double hours = 0;  // in which failures could come
@@ -30,7 +30,7 @@ Observation read_observation(ParamReader& params) {
 
 }  // namespace
 
-std::string_view to_string(Component component) { return kNames[static_cast<std::size_t>(component)]; }
+std::string_view to_string(Component component) { return kComponentNames[static_cast<std::size_t>(component)]; }
 
 ComponentCounts count_components(const net::Topology& topology) {
   const BillOfMaterials bill = bill_of_materials(topology);
@@ -54,7 +54,8 @@ ComponentCounts part_of(const ComponentCounts& all, double gpus) {
 ComponentCounts read_components(ParamReader& params) {
   ComponentCounts counts;
   for (std::size_t i = 0; i + 1 < kComponents; ++i) {
-    counts.count[i] = static_cast<double>(params.optional<std::int64_t>(kNames[i], 0, between<std::int64_t>(0, 1'000'000'000)));
+    counts.count[i] =
+        static_cast<double>(params.optional<std::int64_t>(kComponentNames[i], 0, between<std::int64_t>(0, 1'000'000'000)));
   }
   params.finish();
   return counts;

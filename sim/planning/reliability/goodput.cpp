@@ -13,9 +13,9 @@ namespace weft::plan {
 namespace {
 
 // One job on its own clock.
-class Run {
+class GoodputRun {
  public:
-  Run(const GoodputInput& input, int number)
+  GoodputRun(const GoodputInput& input, int number)
       : input_{input}, failures_{input.seed, fmt::format("goodput/run{}", number)}, next_failure_{next_after({})} {}
 
   void go() {
@@ -110,7 +110,7 @@ Goodput simulate_goodput(const GoodputInput& input) {
   double squares = 0;
   const double length = input.length.seconds();
   for (int i = 0; i < input.runs; ++i) {
-    Run run{input, i};
+    GoodputRun run{input, i};
     run.go();
     const double useful = run.progress.seconds() / length;
     mean.useful += useful;

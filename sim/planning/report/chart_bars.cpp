@@ -16,7 +16,7 @@ using detail::Canvas;
 using detail::LegendEntry;
 using detail::PlotArea;
 
-double value_of(const BarSeries& series, std::size_t category) {
+double bar_value(const BarSeries& series, std::size_t category) {
   const double value = category < series.values.size() ? series.values[category] : NAN;
   return std::isfinite(value) ? value : NAN;
 }
@@ -28,7 +28,7 @@ std::vector<double> bar_ends(const BarChart& chart) {
   for (std::size_t c = 0; c < chart.categories.size(); ++c) {
     double sum = 0;
     for (const BarSeries& series : chart.series) {
-      const double value = value_of(series, c);
+      const double value = bar_value(series, c);
       if (std::isnan(value)) continue;
       sum += value;
       ends.push_back(chart.stacked ? sum : value);
@@ -41,7 +41,7 @@ void draw_category(Canvas& canvas, const PlotArea& area, const AxisScale& x, con
                    double y, double thickness) {
   double from = 0;
   for (const BarSeries& series : chart.series) {
-    const double value = value_of(series, category);
+    const double value = bar_value(series, category);
     if (!chart.stacked) from = 0;
     if (!std::isnan(value) && (x.shows(value) || !chart.value.logarithmic)) {
       const double left = area.x(chart.value.logarithmic ? 0 : x.at(std::min(from, from + value)));

@@ -18,21 +18,21 @@
 namespace weft::plan {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-std::string text_of(const Json& json, const char* key) {
+std::string text_of(const OrderedJson& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || found->is_null()) return {};
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-double number_of(const Json& json, const char* key) {
+double json_number(const OrderedJson& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number() ? found->get<double>() : std::nan("");
 }
 
-const Json& member(const Json& json, const char* key) {
-  static const Json none;
+const OrderedJson& member(const OrderedJson& json, const char* key) {
+  static const OrderedJson none;
   const auto found = json.find(key);
   return found == json.end() ? none : *found;
 }
@@ -43,13 +43,13 @@ std::string figure(double number) {
   if (number != 0 && (std::abs(number) >= 1e7 || std::abs(number) < 1e-3)) return fmt::format("{:.3e}", number);
   return fmt::format("{:.4g}", number);
 }
-std::string percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-"; }
+std::string percent_text(double share) { return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-"; }
 
 class Report {
  public:
   explicit Report(Document& document) : document_{document} {}
 
-  void add(const std::string& file, const Json& result) {
+  void add(const std::string& file, const OrderedJson& result) {
     const std::string command = text_of(result, "command");
     document_.add(SectionBlock{fmt::format("{}: {}", command, file)});
     if (result.value("interrupted", false)) document_.add(NoteBlock{"Interrupted: what follows is what was finished."});
@@ -88,31 +88,32 @@ class Report {
     document_.add(ChartBlock{to_svg(chart), {}});
   }
 
-  void add_run(const Json& result) {
+  void add_run(const OrderedJson& result) {
     if (result.contains("iteration_time_ns")) {
       add_training(result);
     } else if (result.contains("points")) {
       add_points(result);
     } else {
-      document_.add(TileBlock{{{.label = "makespan", .value = figure(number_of(result, "makespan_ns") / 1e3) + " us"},
+      document_.add(TileBlock{{{.label = "makespan", .value = figure(json_number(result, "makespan_ns") / 1e3) + " us"},
                                {.label = "transfers", .value = text_of(result, "transfers")}}});
     }
     add_links(result);
   }
 
-  void add_training(const Json& result) {
-    document_.add(TileBlock{{{.label = "iteration", .value = figure(number_of(result, "iteration_time_ns") / 1e6) + " ms"},
-                             {.label = "tokens/s", .value = fmt::format("{:.0f}", number_of(result, "tokens_per_second"))},
-                             {.label = "MFU", .value = percent(number_of(result, "mfu")), .note = text_of(result, "peak")},
-                             {.label = "GPUs", .value = text_of(result, "gpus")}}});
+  void add_training(const OrderedJson& result) {
+    document_.add(
+        TileBlock{{{.label = "iteration", .value = figure(json_number(result, "iteration_time_ns") / 1e6) + " ms"},
+                   {.label = "tokens/s", .value = fmt::format("{:.0f}", json_number(result, "tokens_per_second"))},
+                   {.label = "MFU", .value = percent_text(json_number(result, "mfu")), .note = text_of(result, "peak")},
+                   {.label = "GPUs", .value = text_of(result, "gpus")}}});
     std::vector<std::pair<std::string, double>> shares;
     std::vector<std::vector<std::string>> rows;
-    const Json& breakdown = member(result, "breakdown_ns");
-    const double step = number_of(result, "iteration_time_ns");
+    const OrderedJson& breakdown = member(result, "breakdown_ns");
+    const double step = json_number(result, "iteration_time_ns");
     for (const auto& [name, time] : breakdown.items()) {
       if (!time.is_number()) continue;
       const double ns = time.get<double>();
-      rows.push_back({name, figure(ns / 1e6), percent(ns / step)});
+      rows.push_back({name, figure(ns / 1e6), percent_text(ns / step)});
       if (ns > 0) shares.emplace_back(name, ns / 1e6);
     }
     bars("Where an iteration goes", "ms, mean over GPUs", shares);
@@ -125,15 +126,15 @@ class Report {
     table("Memory of the fullest GPU", {{"part", true}, {"GB", false}}, std::move(rows));
   }
 
-  void add_points(const Json& result) {
+  void add_points(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
     ChartSeries series{.name = "bus bandwidth", .mark = Mark::kLineAndDots};
-    for (const Json& point : member(result, "points")) {
+    for (const OrderedJson& point : member(result, "points")) {
       rows.push_back({text_of(point, "collective"), text_of(point, "ranks"), text_of(point, "bytes"),
                       text_of(point, "algorithm") + " " + text_of(point, "protocol"), text_of(point, "channels"),
-                      figure(number_of(point, "time_us")), figure(number_of(point, "algbw_GBps")),
-                      figure(number_of(point, "busbw_GBps"))});
-      series.points.push_back({number_of(point, "bytes"), number_of(point, "busbw_GBps"), rows.back()[3]});
+                      figure(json_number(point, "time_us")), figure(json_number(point, "algbw_GBps")),
+                      figure(json_number(point, "busbw_GBps"))});
+      series.points.push_back({json_number(point, "bytes"), json_number(point, "busbw_GBps"), rows.back()[3]});
     }
     if (series.points.size() > 2) {
       const std::string title = "Bus bandwidth by size";
@@ -155,30 +156,31 @@ class Report {
           std::move(rows));
   }
 
-  void add_links(const Json& result) {
+  void add_links(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
-    for (const Json& link : member(result, "hottest_links")) {
-      rows.push_back({text_of(link, "name"), figure(number_of(link, "bytes")), percent(number_of(link, "utilization"))});
+    for (const OrderedJson& link : member(result, "hottest_links")) {
+      rows.push_back(
+          {text_of(link, "name"), figure(json_number(link, "bytes")), percent_text(json_number(link, "utilization"))});
     }
     table("Hottest links", {{"link", true}, {"bytes", false}, {"used", false}}, std::move(rows));
   }
 
-  void add_compare(const Json& result) {
+  void add_compare(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
-    for (const Json& workload : member(result, "workloads")) {
+    for (const OrderedJson& workload : member(result, "workloads")) {
       std::vector<std::pair<std::string, double>> times;
       std::vector<std::vector<std::string>> gains;
-      for (const Json& run : member(workload, "runs")) {
+      for (const OrderedJson& run : member(workload, "runs")) {
         if (run.is_null()) continue;
-        const Json& cost = member(run, "cost");
+        const OrderedJson& cost = member(run, "cost");
         rows.push_back({text_of(workload, "scenario"), text_of(workload, "collective"), text_of(run, "cluster"),
-                        figure(number_of(run, "time_us") / 1e3), figure(number_of(run, "ratio")),
-                        figure(number_of(run, "tokens_per_second")), text_of(member(run, "bottleneck"), "link"),
-                        figure(number_of(cost, "facility_W") / 1e3), figure(number_of(cost, "usd_per_hour")),
-                        figure(number_of(cost, "usd_per_million_tokens"))});
-        times.emplace_back(text_of(run, "cluster"), number_of(run, "time_us") / 1e3);
-        for (const Json& point : member(run, "sensitivity")) {
-          gains.push_back({text_of(run, "cluster"), text_of(point, "parameter"), percent(number_of(point, "gain"))});
+                        figure(json_number(run, "time_us") / 1e3), figure(json_number(run, "ratio")),
+                        figure(json_number(run, "tokens_per_second")), text_of(member(run, "bottleneck"), "link"),
+                        figure(json_number(cost, "facility_W") / 1e3), figure(json_number(cost, "usd_per_hour")),
+                        figure(json_number(cost, "usd_per_million_tokens"))});
+        times.emplace_back(text_of(run, "cluster"), json_number(run, "time_us") / 1e3);
+        for (const OrderedJson& point : member(run, "sensitivity")) {
+          gains.push_back({text_of(run, "cluster"), text_of(point, "parameter"), percent_text(json_number(point, "gain"))});
         }
       }
       const std::string name = fmt::format("{}, {} of {} B", text_of(workload, "scenario"), text_of(workload, "collective"),
@@ -201,27 +203,28 @@ class Report {
           std::move(rows));
   }
 
-  void add_goodput(const Json& result) {
-    const Json& goodput = member(result, "goodput");
+  void add_goodput(const OrderedJson& result) {
+    const OrderedJson& goodput = member(result, "goodput");
     document_.add(
-        TileBlock{{{.label = "time to failure", .value = figure(number_of(result, "time_to_failure_s") / 3'600) + " h"},
-                   {.label = "useful", .value = percent(number_of(goodput, "useful")), .note = "simulated"},
-                   {.label = "Daly", .value = percent(number_of(result, "useful_daly")), .note = "closed form"},
+        TileBlock{{{.label = "time to failure", .value = figure(json_number(result, "time_to_failure_s") / 3'600) + " h"},
+                   {.label = "useful", .value = percent_text(json_number(goodput, "useful")), .note = "simulated"},
+                   {.label = "Daly", .value = percent_text(json_number(result, "useful_daly")), .note = "closed form"},
                    {.label = "best interval",
-                    .value = figure(number_of(result, "best_interval_simulated_s")) + " s",
+                    .value = figure(json_number(result, "best_interval_simulated_s")) + " s",
                     .note = "simulated"}}});
     ChartSeries simulated{.name = "simulated", .mark = Mark::kDots, .colour = 0};
     ChartSeries daly{.name = "Daly", .mark = Mark::kLine, .colour = 1};
     ChartSeries young{.name = "Young", .mark = Mark::kLine, .colour = 2, .dashed = true};
     std::vector<std::vector<std::string>> rows;
-    for (const Json& point : member(result, "intervals")) {
-      const double interval = number_of(point, "interval_s");
-      simulated.points.push_back({interval, number_of(point, "useful"), {}});
-      daly.points.push_back({interval, number_of(point, "useful_daly"), {}});
-      young.points.push_back({interval, number_of(point, "useful_young"), {}});
-      rows.push_back({figure(interval), percent(number_of(point, "useful")), percent(number_of(point, "useful_daly")),
-                      percent(number_of(point, "useful_young")), percent(number_of(point, "checkpoints")),
-                      percent(number_of(point, "redone")), percent(number_of(point, "restarts"))});
+    for (const OrderedJson& point : member(result, "intervals")) {
+      const double interval = json_number(point, "interval_s");
+      simulated.points.push_back({interval, json_number(point, "useful"), {}});
+      daly.points.push_back({interval, json_number(point, "useful_daly"), {}});
+      young.points.push_back({interval, json_number(point, "useful_young"), {}});
+      rows.push_back({figure(interval), percent_text(json_number(point, "useful")),
+                      percent_text(json_number(point, "useful_daly")), percent_text(json_number(point, "useful_young")),
+                      percent_text(json_number(point, "checkpoints")), percent_text(json_number(point, "redone")),
+                      percent_text(json_number(point, "restarts"))});
     }
     document_.add(ChartBlock{to_svg(XyChart{.title = "Useful share by checkpoint interval",
                                             .x = {.title = "interval (s)", .logarithmic = true},
@@ -238,81 +241,81 @@ class Report {
            {"restarts", false}},
           std::move(rows));
     rows.clear();
-    for (const Json& cause : member(result, "causes")) {
-      rows.push_back({text_of(cause, "cause"), text_of(cause, "per"), figure(number_of(cause, "per_day"))});
+    for (const OrderedJson& cause : member(result, "causes")) {
+      rows.push_back({text_of(cause, "cause"), text_of(cause, "per"), figure(json_number(cause, "per_day"))});
     }
     table("What fails: " + text_of(result, "rates_source"), {{"cause", true}, {"per", true}, {"a day", false}},
           std::move(rows));
   }
 
-  void add_bill(const Json& result) {
-    const Json& bill = member(result, "bill_of_materials");
+  void add_bill(const OrderedJson& result) {
+    const OrderedJson& bill = member(result, "bill_of_materials");
     std::vector<std::vector<std::string>> rows;
-    for (const Json& line : member(bill, "servers")) {
+    for (const OrderedJson& line : member(bill, "servers")) {
       rows.push_back({text_of(line, "count"), "server " + text_of(line, "node")});
       rows.push_back({text_of(line, "gpus"), "GPU " + text_of(line, "gpu")});
     }
-    for (const Json& line : member(bill, "switches")) {
+    for (const OrderedJson& line : member(bill, "switches")) {
       rows.push_back({text_of(line, "count"), text_of(line, "tier") + " switch, " + text_of(line, "type")});
     }
-    for (const Json& line : member(bill, "cables")) {
+    for (const OrderedJson& line : member(bill, "cables")) {
       rows.push_back({text_of(line, "count"), "cable " + text_of(line, "tiers") + ", " + text_of(line, "medium")});
     }
     table("Bill of materials", {{"count", false}, {"item", true}}, std::move(rows));
   }
 
-  void add_cost(const Json& result) {
+  void add_cost(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
-    const Json& capital = member(result, "capital");
-    for (const Json& line : member(capital, "lines")) {
-      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(number_of(line, "each_usd")),
-                      short_usd(number_of(line, "usd")), text_of(line, "source"), text_of(line, "date")});
+    const OrderedJson& capital = member(result, "capital");
+    for (const OrderedJson& line : member(capital, "lines")) {
+      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "each_usd")),
+                      short_usd(json_number(line, "usd")), text_of(line, "source"), text_of(line, "date")});
     }
     if (!rows.empty()) {
-      table(fmt::format("Capital {} USD (book {})", short_usd(number_of(capital, "usd")), text_of(capital, "book")),
+      table(fmt::format("Capital {} USD (book {})", short_usd(json_number(capital, "usd")), text_of(capital, "book")),
             {{"count", false}, {"item", true}, {"each (USD)", false}, {"all (USD)", false}, {"source", true}, {"date", true}},
             std::move(rows));
     }
     rows.clear();
-    const Json& power = member(result, "power");
-    for (const Json& line : member(power, "lines")) {
-      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(number_of(line, "max_W")),
-                      figure(number_of(line, "idle_W")), text_of(line, "source"), text_of(line, "date")});
+    const OrderedJson& power = member(result, "power");
+    for (const OrderedJson& line : member(power, "lines")) {
+      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "max_W")),
+                      figure(json_number(line, "idle_W")), text_of(line, "source"), text_of(line, "date")});
     }
     if (!rows.empty()) {
-      table(fmt::format("Power {} busy, {} idle, PUE {} (book {})", short_watts(number_of(power, "busy_W")),
-                        short_watts(number_of(power, "idle_W")), text_of(power, "pue"), text_of(power, "book")),
+      table(fmt::format("Power {} busy, {} idle, PUE {} (book {})", short_watts(json_number(power, "busy_W")),
+                        short_watts(json_number(power, "idle_W")), text_of(power, "pue"), text_of(power, "book")),
             {{"count", false}, {"item", true}, {"busy (W)", false}, {"idle (W)", false}, {"source", true}, {"date", true}},
             std::move(rows));
     }
-    const Json& cost = member(result, "cost");
+    const OrderedJson& cost = member(result, "cost");
     if (cost.is_object() && cost.contains("usd")) {
-      std::string text = fmt::format("The run costs {} USD an hour", figure(number_of(cost, "usd_per_hour")));
+      std::string text = fmt::format("The run costs {} USD an hour", figure(json_number(cost, "usd_per_hour")));
       if (cost.contains("usd_per_million_tokens")) {
-        text += fmt::format(", {} USD a million tokens", figure(number_of(cost, "usd_per_million_tokens")));
+        text += fmt::format(", {} USD a million tokens", figure(json_number(cost, "usd_per_million_tokens")));
       }
       document_.add(TextBlock{text + "."});
     }
   }
 
   // What a reader must know before believing any of it.
-  void add_basis(const Json& result, const std::string& command) {
+  void add_basis(const OrderedJson& result, const std::string& command) {
     std::vector<std::string> items;
-    const auto add_profile = [&](const Json& profile) {
+    const auto add_profile = [&](const OrderedJson& profile) {
       if (profile.is_object()) {
         const std::string item = fmt::format("profile {}: {}", text_of(profile, "name"), text_of(profile, "stated_error"));
         if (std::ranges::find(items, item) == items.end()) items.push_back(item);
       }
     };
     add_profile(member(result, "profile"));
-    for (const Json& profile : member(result, "profiles")) add_profile(profile);
-    for (const Json& warning : member(result, "warnings")) items.push_back("warning: " + warning.get<std::string>());
+    for (const OrderedJson& profile : member(result, "profiles")) add_profile(profile);
+    for (const OrderedJson& warning : member(result, "warnings")) items.push_back("warning: " + warning.get<std::string>());
     if (!items.empty()) document_.add(TextBlock{"What it rests on:"}).add(ListBlock{std::move(items)});
     document_.add(TextBlock{"To have it again:"});
     document_.add(CodeBlock{fmt::format("{}\n# weft {} ({}), seed {}, digest {}", text_of(result, "command_line"),
                                         text_of(result, "version"), text_of(result, "commit"), text_of(result, "seed"),
                                         text_of(result, "digest"))});
-    if (const Json& configuration = member(result, "configuration"); !configuration.is_null()) {
+    if (const OrderedJson& configuration = member(result, "configuration"); !configuration.is_null()) {
       document_.add(FoldedBlock{"resolved configuration", configuration.dump(1)});
     }
     if (command == "goodput") used_.emplace_back("goodput");
@@ -354,7 +357,7 @@ Document result_report(const std::vector<std::filesystem::path>& results, const 
   for (const std::filesystem::path& file : results) {
     std::ifstream in{file};
     if (!in) throw ConfigError(fmt::format("cannot read '{}'", file.string()));
-    const Json json = Json::parse(in, nullptr, false);
+    const OrderedJson json = OrderedJson::parse(in, nullptr, false);
     if (json.is_discarded() || !json.is_object() || !json.contains("command") || !json.contains("digest")) {
       throw ConfigError(fmt::format("'{}' is no result of weft: run a command with --json {}", file.string(), file.string()));
     }

@@ -11,6 +11,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/planning/measurements/words.h"
 
 namespace weft::plan {
 
@@ -30,7 +31,6 @@ constexpr std::size_t kMaxDepth = 100;
 constexpr double kExactLimit = 9007199254740992.0;  // 2^53
 constexpr std::array<std::string_view, 5> kFunctions{"min", "max", "floor", "ceil", "log2"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 SweepValue truth(bool value) { return {.type = Type::kTruth, .number = value ? 1.0 : 0.0}; }

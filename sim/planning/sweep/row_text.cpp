@@ -30,7 +30,7 @@ void add_cell(std::string& text, const Cell& cell) {
 }
 
 template <class T>
-T number_of(std::string_view text) {
+T number_in_row(std::string_view text) {
   T number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   WEFT_CHECK(error == std::errc{} && end == text.data() + text.size());
@@ -40,7 +40,7 @@ T number_of(std::string_view text) {
 std::string_view take(std::string_view& text) {
   const std::size_t colon = text.find(':');
   WEFT_CHECK(colon != std::string_view::npos);
-  const auto length = number_of<std::size_t>(text.substr(0, colon));
+  const auto length = number_in_row<std::size_t>(text.substr(0, colon));
   WEFT_CHECK(length <= text.size() - colon - 1);
   const std::string_view field = text.substr(colon + 1, length);
   text.remove_prefix(colon + 1 + length);
@@ -50,8 +50,8 @@ std::string_view take(std::string_view& text) {
 Cell take_cell(std::string_view& text) {
   const std::string_view field = take(text);
   if (field.empty()) return {};
-  if (field.front() == 'i') return number_of<std::int64_t>(field.substr(1));
-  if (field.front() == 'r') return std::bit_cast<double>(number_of<std::uint64_t>(field.substr(1)));
+  if (field.front() == 'i') return number_in_row<std::int64_t>(field.substr(1));
+  if (field.front() == 'r') return std::bit_cast<double>(number_in_row<std::uint64_t>(field.substr(1)));
   return std::string{field.substr(1)};
 }
 
@@ -70,10 +70,10 @@ std::string to_message(const PointRow& row) {
 
 PointRow row_of_message(std::string_view text) {
   PointRow row;
-  row.id = number_of<std::uint64_t>(take(text));
+  row.id = number_in_row<std::uint64_t>(take(text));
   for (std::string* field : {&row.configuration, &row.digest, &row.error}) *field = take(text);
   for (std::vector<Cell>* cells : {&row.axes, &row.metrics}) {
-    const auto count = number_of<std::size_t>(take(text));
+    const auto count = number_in_row<std::size_t>(take(text));
     for (std::size_t i = 0; i < count; ++i) cells->push_back(take_cell(text));
   }
   WEFT_CHECK(text.empty());

@@ -108,10 +108,10 @@ class PointThreads {
 };
 
 // What messages say: their first letter, and then its text.
-constexpr char kHello = 'H';  // to rank 0: digest of the sweep, a space, points wanted
-constexpr char kRow = 'R';    // to rank 0: a row; one more point is wanted
-constexpr char kPoint = 'P';  // from rank 0: an id
-constexpr char kEnd = 'E';    // from rank 0
+constexpr char kHello = 'H';       // to rank 0: digest of the sweep, a space, points wanted
+constexpr char kRow = 'R';         // to rank 0: a row; one more point is wanted
+constexpr char kPoint = 'P';       // from rank 0: an id
+constexpr char kEndMessage = 'E';  // from rank 0
 
 // Rank 0's side: who wants points, and handing them out.
 class Others {
@@ -196,7 +196,7 @@ void serve_sweep_points(const SweepRunOptions& options, const SweepPlan& plan, M
   PointThreads threads{options, plan};
   while (true) {
     while (const auto message = messenger.receive()) {
-      if (message->text.front() == kEnd) return;
+      if (message->text.front() == kEndMessage) return;
       threads.add({static_cast<std::uint64_t>(parse_integer(std::string_view{message->text}.substr(1)).value_or(0))});
     }
     for (const PointRow& row : threads.take(kMessagesEvery)) messenger.send(0, kRow + to_message(row));
@@ -204,7 +204,7 @@ void serve_sweep_points(const SweepRunOptions& options, const SweepPlan& plan, M
 }
 
 void dismiss_others(Messenger& messenger) {
-  for (int rank = 1; rank < messenger.size(); ++rank) messenger.send(rank, std::string{kEnd});
+  for (int rank = 1; rank < messenger.size(); ++rank) messenger.send(rank, std::string{kEndMessage});
 }
 
 }  // namespace weft::plan

@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 #include "sim/workloads/model/memory.h"
 
 namespace weft::work {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
 

@@ -11,7 +11,7 @@ namespace {
 // Kinds of messages beside coll::Collective's.
 constexpr int kToNext = 100;
 constexpr int kToExperts = 101;
-constexpr int kKinds = 128;
+constexpr int kMessageKinds = 128;
 
 constexpr int kLeastClass = 8;  // 256 B: below, only latency is left
 
@@ -51,7 +51,7 @@ Duration EngineMessages::by_reading(double rate, double bytes) const {
 }
 
 Duration EngineMessages::at_class(int what, int stage, int size_class) {
-  const auto [known, is_new] = known_.try_emplace({stage * kKinds + what, size_class});
+  const auto [known, is_new] = known_.try_emplace({stage * kMessageKinds + what, size_class});
   if (!is_new) return known->second;
   const Bytes bytes{std::int64_t{1} << size_class};
   const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(stage) * plan_.stage_gpus();

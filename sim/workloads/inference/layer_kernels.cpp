@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "sim/core/portable_math.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::work {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 class LayerBuilder {
  public:

@@ -20,7 +20,7 @@ namespace weft::work {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
-constexpr std::string_view kExpected = "expected three numbers: arrival in s, prompt tokens, output tokens";
+constexpr std::string_view kExpectedFields = "expected three numbers: arrival in s, prompt tokens, output tokens";
 
 struct Field {
   std::string_view text;
@@ -28,7 +28,7 @@ struct Field {
 };
 
 // The fields between commas, without the blanks around them.
-std::vector<Field> fields_of(std::string_view line) {
+std::vector<Field> csv_fields_of(std::string_view line) {
   std::vector<Field> fields;
   for (std::size_t at = 0; at <= line.size();) {
     const std::size_t end = std::min(line.find(',', at), line.size());
@@ -63,7 +63,7 @@ std::optional<Problem> read_tokens(const Field& field, std::string_view what, st
 }
 
 std::optional<Problem> read_line(const std::vector<Field>& fields, Request& out) {
-  if (fields.size() != 3) return problem_at(fields.front(), fmt::format("{}, got {}", kExpected, fields.size()));
+  if (fields.size() != 3) return problem_at(fields.front(), fmt::format("{}, got {}", kExpectedFields, fields.size()));
   const auto arrival = parse_duration(std::string{fields[0].text} + " s");
   if (!arrival || *arrival < Duration{}) {
     return problem_at(fields[0], fmt::format("expected an arrival in seconds, 0 or more, got '{}'", fields[0].text));
@@ -124,7 +124,7 @@ std::vector<Request> read_request_trace(const std::filesystem::path& path, Diagn
   for (int number = 1; std::getline(file, line) && errors < kReported; ++number) {
     const std::size_t first = line.find_first_not_of(kBlank);
     if (first == std::string::npos || line[first] == '#') continue;
-    const std::vector<Field> fields = fields_of(line);
+    const std::vector<Field> fields = csv_fields_of(line);
     const bool is_title = is_first && is_header(fields);
     is_first = false;
     if (is_title) continue;

@@ -5,7 +5,7 @@
 namespace weft::work {
 namespace {
 
-constexpr const char* kSeen = "training-step-notes §7, on H200";
+constexpr const char* kClockSeen = "training-step-notes §7, on H200";
 
 Param<ClockRule> of(const char* name, double ClockRule::*member, double min, double max, const char* description) {
   return param<ClockRule>(name, member,
@@ -13,7 +13,7 @@ Param<ClockRule> of(const char* name, double ClockRule::*member, double min, dou
                            .min = min,
                            .max = max,
                            .source = ParamSource::kLiterature,
-                           .reference = kSeen,
+                           .reference = kClockSeen,
                            .description = description});
 }
 

@@ -3,7 +3,7 @@
 namespace weft::work {
 namespace {
 
-constexpr const char* kSeen = "training-step-notes §6, on H200";
+constexpr const char* kContentionSeen = "training-step-notes §6, on H200";
 
 Param<ContentionCosts> factor(const char* name, double ContentionCosts::*member, const char* description) {
   return param<ContentionCosts>(name, member,
@@ -11,7 +11,7 @@ Param<ContentionCosts> factor(const char* name, double ContentionCosts::*member,
                                  .min = 1.0,
                                  .max = 4.0,
                                  .source = ParamSource::kLiterature,
-                                 .reference = kSeen,
+                                 .reference = kContentionSeen,
                                  .description = description});
 }
 

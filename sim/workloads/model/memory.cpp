@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 #include "sim/workloads/model/parameters.h"
 
 namespace weft::work {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Key/value heads on one rank: where there are fewer than ranks, each rank keeps one.
 std::int64_t local_kv_heads(const TransformerModel& model, int tensor) { return ceil_div(model.kv_heads, tensor); }

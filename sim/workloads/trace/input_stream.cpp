@@ -18,11 +18,7 @@ namespace {
 constexpr std::size_t kPackedBytes = std::size_t{1} << 18;
 constexpr int kGzipOnly = 16;  // added to the window's bits: zlib's way of asking for gzip's header and checksum
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-[[noreturn]] void fail(const std::filesystem::path& file, std::string message, std::string note = {}) {
+[[noreturn]] void fail_reading(const std::filesystem::path& file, std::string message, std::string note = {}) {
   throw ConfigError(std::vector{
       Diagnostic{.where = {.file = file.string()}, .message = std::move(message), .source_line = {}, .note = std::move(note)}});
 }
@@ -30,6 +26,10 @@ struct CloseFile {
 }  // namespace
 
 struct InputStream::State {
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
   State(std::filesystem::path path, std::uint64_t most) : file{std::move(path)}, max_bytes{most} {}
   ~State() {
     if (is_gzip) inflateEnd(&inflater);
@@ -59,14 +59,14 @@ struct InputStream::State {
 
 void InputStream::State::open() {
   std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) fail(file, "is a folder, not a file");
+  if (std::filesystem::is_directory(file, ignored)) fail_reading(file, "is a folder, not a file");
   handle.reset(std::fopen(file.c_str(), "rb"));
-  if (handle == nullptr) fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (handle == nullptr) fail_reading(file, fmt::format("cannot be read: {}", std::strerror(errno)));
   refill();
   is_gzip = packed_size >= 2 && packed[0] == 0x1f && packed[1] == 0x8b;
   if (is_gzip && inflateInit2(&inflater, MAX_WBITS + kGzipOnly) != Z_OK) {
     is_gzip = false;
-    fail(file, "zlib has no memory to unpack it");
+    fail_reading(file, "zlib has no memory to unpack it");
   }
 }
 
@@ -74,7 +74,7 @@ void InputStream::State::refill() {
   packed_at = 0;
   packed_size = std::fread(packed.data(), 1, packed.size(), handle.get());
   if (packed_size == packed.size()) return;
-  if (std::ferror(handle.get()) != 0) fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (std::ferror(handle.get()) != 0) fail_reading(file, fmt::format("cannot be read: {}", std::strerror(errno)));
   at_end = true;
 }
 
@@ -105,7 +105,8 @@ bool InputStream::State::next_member() {
     if (packed[packed_at] != 0) break;
     ++packed_at;
   }
-  if (packed[packed_at] != 0x1f) fail(file, fmt::format("damaged gzip: bytes that are none follow after {} unpacked", offset));
+  if (packed[packed_at] != 0x1f)
+    fail_reading(file, fmt::format("damaged gzip: bytes that are none follow after {} unpacked", offset));
   inflateReset(&inflater);
   member_ended = false;
   return true;
@@ -130,10 +131,10 @@ std::size_t InputStream::State::read_gzip(std::span<char> into) {
     if (status == Z_STREAM_END) {
       member_ended = true;
     } else if (status == Z_BUF_ERROR && at_end && packed_at == packed_size) {
-      fail(file, fmt::format("cut gzip: ends in the middle, after {} bytes unpacked", offset + count));
+      fail_reading(file, fmt::format("cut gzip: ends in the middle, after {} bytes unpacked", offset + count));
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      fail(file, fmt::format("damaged gzip after {} bytes unpacked: {}", offset + count,
-                             inflater.msg == nullptr ? "not readable" : inflater.msg));
+      fail_reading(file, fmt::format("damaged gzip after {} bytes unpacked: {}", offset + count,
+                                     inflater.msg == nullptr ? "not readable" : inflater.msg));
     }
   }
   return count;
@@ -153,9 +154,9 @@ std::size_t InputStream::read(std::span<char> into) {
   const std::size_t count = state.is_gzip ? state.read_gzip(into) : state.read_plain(into);
   state.offset += count;
   if (state.offset > state.max_bytes) {
-    fail(state.file,
-         fmt::format("{}more than {} bytes, which is the limit", state.is_gzip ? "unpacks to " : "", state.max_bytes),
-         state.is_gzip ? "a small file that unpacks to very much is damaged, or was made to fill memory" : "");
+    fail_reading(state.file,
+                 fmt::format("{}more than {} bytes, which is the limit", state.is_gzip ? "unpacks to " : "", state.max_bytes),
+                 state.is_gzip ? "a small file that unpacks to very much is damaged, or was made to fill memory" : "");
   }
   return count;
 }

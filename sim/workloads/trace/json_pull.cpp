@@ -15,7 +15,6 @@ constexpr std::size_t kLongestToken = std::size_t{1} << 26;
 constexpr std::size_t kDeepest = 256;
 
 constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 void append_utf8(std::string& into, std::uint32_t code) {
   if (code < 0x80) {
@@ -250,7 +249,7 @@ bool parse_us_as_ns(std::string_view text, std::int64_t& ns) {
     const char c = text[i];
     if (c == '.' && !point) {
       point = true;
-    } else if (is_digit(c)) {
+    } else if (c >= '0' && c <= '9') {
       any = true;
       if (point && after_point >= 12) continue;
       if (digits > kMost / 10) {
@@ -282,7 +281,7 @@ bool parse_us_as_ns(std::string_view text, std::int64_t& ns) {
   return true;
 }
 
-bool parse_integer(std::string_view text, std::int64_t& value) {
+bool read_integer(std::string_view text, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{}) return false;
   const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));

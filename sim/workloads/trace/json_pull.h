@@ -62,6 +62,6 @@ class JsonPull {
 // none or does not fit 64 bits; further digits are cut.
 [[nodiscard]] bool parse_us_as_ns(std::string_view text, std::int64_t& ns);
 // A whole number; a fraction of zeros is let pass ("5.0").
-[[nodiscard]] bool parse_integer(std::string_view text, std::int64_t& value);
+[[nodiscard]] bool read_integer(std::string_view text, std::int64_t& value);
 
 }  // namespace weft::work

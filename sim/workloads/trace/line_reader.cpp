@@ -8,7 +8,7 @@
 namespace weft::work {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 16;
+constexpr std::size_t kReadPiece = std::size_t{1} << 16;
 constexpr std::size_t kLongestShown = 160;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -68,7 +68,7 @@ bool LineReader::next() {
   for (;;) {
     if (at_ == buffer_.size()) {
       if (!ended_) {
-        buffer_.resize(kPiece);
+        buffer_.resize(kReadPiece);
         buffer_.resize(stream_.read(buffer_));
         at_ = 0;
         ended_ = buffer_.empty();

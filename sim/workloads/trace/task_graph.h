@@ -32,6 +32,7 @@ namespace weft::work {
 inline constexpr std::int32_t kAnyRank = -1;
 inline constexpr std::int64_t kAnyTag = -1;
 inline constexpr std::int32_t kNoLane = -1;
+inline constexpr std::uint32_t kNoTask = 0xFFFF'FFFF;
 
 struct Task {
   Operation op = {};  // what it is; stream, slot, tag, name and waits are make_program's

@@ -2,10 +2,10 @@
 
 #include <string>
 
+#include "sim/core/whole_numbers.h"
+
 namespace weft::work {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // In the traces (DDP, TP, EP) products of at most two 256 x 128 tiles per SM come without a memset, and are the ones that run
 // twice as long beside a collective: they deal out their tiles beforehand. Of products of few tiles and long inner dimension

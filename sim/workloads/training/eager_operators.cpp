@@ -26,12 +26,12 @@ void add(StepEmitter& emit, std::int64_t elements, std::string_view name) {
   elementwise(emit, 3.0 * emit.shapes().width * static_cast<double>(elements), name);
 }
 
-void attention_forward(StepEmitter& emit, std::int64_t layer) {
+void eager_attention_forward(StepEmitter& emit, std::int64_t layer) {
   dynamic_counter(emit);
   emit.kernel(attention_kernel(emit, KernelKind::kAttentionForward, layer), "attention");
 }
 
-void attention_backward(StepEmitter& emit, std::int64_t layer) {
+void eager_attention_backward(StepEmitter& emit, std::int64_t layer) {
   const RankShapes& s = emit.shapes();
   dynamic_counter(emit);
   strided(emit, StridedKind::kAttentionEnds, s.tokens * s.attention_width, "dot of dO and O");
@@ -163,7 +163,7 @@ void PytorchEager::layer_forward(StepEmitter& emit, std::int64_t layer) const {
   const std::int64_t elements = s.tokens * s.hidden;
   of_elements(emit, KernelKind::kNormForward, elements, "norm");
   matmul(emit, linear(emit, TensorKind::kQkv), "qkv");
-  attention_forward(emit, layer);
+  eager_attention_forward(emit, layer);
   matmul(emit, linear(emit, TensorKind::kProj), "proj");
   emit.blocking(GroupSlot::kTensor, coll::Collective::kAllReduce, s.hidden_bytes(), "all-reduce activations");
   add(emit, elements, "add");
@@ -286,7 +286,7 @@ void PytorchEager::layer_backward(StepEmitter& emit, GradientSync& gradients, st
   };
   norm(TensorKind::kMlpNorm);
   linear_backward(emit, gradients, TensorKind::kProj, linear(emit, TensorKind::kProj), part, "proj");
-  if (part.input) attention_backward(emit, layer);
+  if (part.input) eager_attention_backward(emit, layer);
   linear_backward(emit, gradients, TensorKind::kQkv, linear(emit, TensorKind::kQkv), part, "qkv");
   reduce();
   norm(TensorKind::kAttentionNorm);

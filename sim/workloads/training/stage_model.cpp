@@ -4,13 +4,12 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 #include "sim/workloads/model/messages.h"
 #include "sim/workloads/model/parameters.h"
 
 namespace weft::work {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::vector<std::int64_t> layers_by_stage(const TransformerModel& model, const ParallelPlan& plan) {
   const auto p = static_cast<std::size_t>(plan.pipeline);

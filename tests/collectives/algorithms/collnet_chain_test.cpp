@@ -6,12 +6,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // Two nodes of three. Channel 1: chains 1 2 0 and 4 5 3, and node 1's head stands for the switch.
 TEST(CollNetChainTest, AChainOnEachNodeEndsAtItsHead) {

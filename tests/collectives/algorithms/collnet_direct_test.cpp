@@ -6,12 +6,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // Traffic of every NIC with SHARP: S/heads out and S/heads in (nccl-model §3.3), also at the head that stands for the switch.
 TEST(CollNetDirectTest, EveryHeadsNicCarriesItsShareOnceEachWay) {

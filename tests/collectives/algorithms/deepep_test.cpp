@@ -3,17 +3,15 @@
 #include <string>
 
 #include "tests/support/ideal_time.h"
+#include "tests/support/schedules.h"
 
 namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 class DeepEpTest : public ::testing::TestWithParam<const char*> {};
 

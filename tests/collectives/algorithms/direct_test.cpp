@@ -6,12 +6,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // Lane 0 copies, lane 1 takes in, every other lane sends one message.
 TEST(DirectTest, AllToAllPostsEveryMessageAtOnceStartingWithTheNextRank) {

@@ -2,17 +2,16 @@
 
 #include "tests/support/ideal_time.h"
 
+#include "tests/support/schedules.h"
+
 namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::ideal_time;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // Lane 0 takes in; lane t sends to the rank t further on, straight from the input.
 TEST(FullMeshTest, EveryPairExchangesOneMessageAtOnce) {

@@ -2,18 +2,16 @@
 
 #include "sim/collectives/verifier.h"
 #include "tests/support/ideal_time.h"
+#include "tests/support/schedules.h"
 
 namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::ideal_time;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // Four GPUs and two NICs on a node: gpu0, gpu1 - switch 0 - nic0; gpu2, gpu3 - switch 1 - nic1, and the switches joined.
 net::Topology two_rails(int nodes) {

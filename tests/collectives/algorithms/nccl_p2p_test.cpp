@@ -9,11 +9,8 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 std::unique_ptr<Schedule> plan(const Group& group, const CollectiveCall& of, int channels, int channels_per_transfer,
                                Bytes chunk = 512_KiB, Bytes part = {}) {

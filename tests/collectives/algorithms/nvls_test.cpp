@@ -6,12 +6,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // nccl-model §3.4: scatter to every head, the switch adds up all copies and writes to all ranks, gather from every head.
 TEST(NvlsTest, AHeadHasTheSwitchAddUpAndCopyItsChunk) {

@@ -6,12 +6,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // Two nodes of two ranks, one chunk for each of the two heads. Even channels: node 0 is the root; odd channels: node 1.
 TEST(NvlsTreeTest, HeadsOfOneIndexFormTheTrees) {

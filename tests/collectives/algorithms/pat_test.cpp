@@ -10,10 +10,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes) { return {.kind = kind, .bytes = bytes, .element_size = 4}; }
 
 // Steps of rank 0 that receive: what the rank waits for, one after another.
 std::vector<Step> receives(const Schedule& schedule) {

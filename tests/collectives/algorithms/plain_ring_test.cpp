@@ -6,10 +6,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes) { return {.kind = kind, .bytes = bytes, .element_size = 4, .root = 0}; }
 
 // One message of S/n per step, 2(n-1) of them from every rank, whatever the chunk.
 TEST(PlainRingTest, AllReduceSendsOneMessagePerStep) {

@@ -7,12 +7,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // 1,000 B are 62 units and 8 B: 16 units for the first three of four channels, the rest for the last.
 TEST(ChannelPartTest, GivesEveryChannelWholeUnitsAndTheEndToTheLast) {

@@ -6,12 +6,9 @@ namespace weft::coll {
 namespace {
 
 using namespace weft::literals;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 // nccl-model §3.2: over five nodes the trees are 0->4->2->{1,3} and 1->{0}, 0->3->{2,4}; one rank a node.
 TEST(TreeTest, TheHalvesOfTheChannelsTakeTheTwoTrees) {

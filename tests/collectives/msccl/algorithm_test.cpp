@@ -17,13 +17,8 @@ namespace {
 
 using namespace weft::literals;
 using ::testing::HasSubstr;
+using weft::testing::call;
 using weft::testing::Group;
-
-std::string path_of(const std::string& name) { return std::string{WEFT_TEST_DATA} + "/msccl/" + name + ".xml"; }
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 TEST(MscclAlgorithmTest, RightAlgorithmsOfManyKindsEndRightAtSizesLargeAndSmall) {
   const struct {
@@ -38,7 +33,7 @@ TEST(MscclAlgorithmTest, RightAlgorithmsOfManyKindsEndRightAtSizesLargeAndSmall)
                {"ring_reduce_scatter", Collective::kReduceScatter, 16},
                {"ring_all_reduce", Collective::kAllReduce, 3}};
   for (const auto& c : cases) {
-    const auto algorithm = msccl_algorithm(path_of(c.file));
+    const auto algorithm = msccl_algorithm(weft::testing::msccl_file(c.file));
     EXPECT_TRUE(algorithm->supports(c.kind));
     const Group group{algorithm->program().ranks(), 4};
     for (const std::int64_t each : {16, 1040, 48 * 1024}) {  // bytes of a chunk
@@ -52,7 +47,7 @@ TEST(MscclAlgorithmTest, RightAlgorithmsOfManyKindsEndRightAtSizesLargeAndSmall)
 
 // Ring all-gather, out of place, 4 ranks of 96 B: cpy, s, rcs, rcs, r, all of one chunk.
 TEST(MscclAlgorithmTest, AThreadblockIsALaneAndItsStepsAreThoseOfTheFile) {
-  const auto algorithm = msccl_algorithm(path_of("ring_all_gather"));
+  const auto algorithm = msccl_algorithm(weft::testing::msccl_file("ring_all_gather"));
   const Group group{4};
   const auto schedule = algorithm->plan(group.communicator(), call(Collective::kAllGather, 4 * 96_B), {.chunk = 2_MiB});
   ASSERT_EQ(schedule->lanes(1, 0), 1);
@@ -70,7 +65,7 @@ TEST(MscclAlgorithmTest, AThreadblockIsALaneAndItsStepsAreThoseOfTheFile) {
 
 // 96 B chunks moved 40 B at a time: three iterations of 40, 40 and 16 B, and the dependency of each is in the same iteration.
 TEST(MscclAlgorithmTest, LargeChunksGoInIterationsWithDependenciesInEach) {
-  const auto algorithm = msccl_algorithm(path_of("allpairs_all_reduce"));
+  const auto algorithm = msccl_algorithm(weft::testing::msccl_file("allpairs_all_reduce"));
   const Group group{4};
   const auto schedule = algorithm->plan(group.communicator(), call(Collective::kAllReduce, 4 * 96_B), {.chunk = 40_B});
   // tb 0: s, r, nop, re, re, re, s, r; tb 1: s, r, then s that waits for step 5 of tb 0.
@@ -90,7 +85,7 @@ TEST(MscclAlgorithmTest, LargeChunksGoInIterationsWithDependenciesInEach) {
 
 // binomial_broadcast moves two chunks a step: one message as long as both fit in the chunk, two from one byte above on.
 TEST(MscclAlgorithmTest, SmallChunksOfAStepGoAsOneMessage) {
-  const auto algorithm = msccl_algorithm(path_of("binomial_broadcast"));
+  const auto algorithm = msccl_algorithm(weft::testing::msccl_file("binomial_broadcast"));
   const Group group{8};
   const CollectiveCall of = call(Collective::kBroadcast, 128_B);
   const auto together = algorithm->plan(group.communicator(), of, {.chunk = 128_B});
@@ -103,7 +98,8 @@ TEST(MscclAlgorithmTest, SmallChunksOfAStepGoAsOneMessage) {
 }
 
 TEST(MscclAlgorithmTest, SaysWhyACallIsNotForIt) {
-  const auto algorithm = msccl_algorithm(path_of("halving_doubling_all_reduce"));  // 8 GPUs, 8 chunks, 4 KiB to 4 MiB
+  const auto algorithm =
+      msccl_algorithm(weft::testing::msccl_file("halving_doubling_all_reduce"));  // 8 GPUs, 8 chunks, 4 KiB to 4 MiB
   const auto why = [&](const CollectiveCall& of, int ranks) { return algorithm->refusal(of, ranks).value_or("fits"); };
   EXPECT_EQ(why(call(Collective::kAllReduce, 4096_B), 8), "fits");
   EXPECT_EQ(why(call(Collective::kAllReduce, 4_MiB), 8), "fits");
@@ -112,13 +108,13 @@ TEST(MscclAlgorithmTest, SaysWhyACallIsNotForIt) {
   EXPECT_EQ(why(call(Collective::kAllReduce, 4100_B), 8), "4100 bytes do not make 8 equal chunks of whole elements");
   EXPECT_EQ(why(call(Collective::kAllReduce, 4096_B), 4), "it is for 8 ranks, not 4");
   EXPECT_EQ(why(call(Collective::kBroadcast, 4096_B), 8), "it is an algorithm for all_reduce, not for broadcast");
-  const auto broadcast = msccl_algorithm(path_of("binomial_broadcast"));
+  const auto broadcast = msccl_algorithm(weft::testing::msccl_file("binomial_broadcast"));
   EXPECT_EQ(broadcast->root(), 0);
   EXPECT_EQ(broadcast->refusal(call(Collective::kBroadcast, 64_B, 3), 8).value_or("fits"), "its root is rank 0, not 3");
 }
 
 TEST(MscclAlgorithmTest, PlanningACallItIsNotForIsAnError) {
-  const auto algorithm = msccl_algorithm(path_of("ring_reduce_scatter"));
+  const auto algorithm = msccl_algorithm(weft::testing::msccl_file("ring_reduce_scatter"));
   const Group group{4, 3};
   try {
     (void)algorithm->plan(group.communicator(), call(Collective::kReduceScatter, 4096_B), {.chunk = 2_MiB});
@@ -162,7 +158,7 @@ TEST(MscclAlgorithmTest, WrongAlgorithmsAreRefusedWithThePlace) {
       {"undefined_read", "gpu 0 tb 0 step 2 (line 7): reads output chunk 1, which is undefined"},
       {"wrong_chunk", "rank 0 ends with output chunk 1 undefined"}};
   for (const auto& [name, what] : cases) {
-    const std::string path = path_of("bad/" + name);
+    const std::string path = weft::testing::msccl_file("bad/" + name);
     try {
       (void)msccl_algorithm(path);
       ADD_FAILURE() << name;
@@ -177,7 +173,7 @@ TEST(MscclAlgorithmTest, WrongAlgorithmsAreRefusedWithThePlace) {
 TEST(MscclAlgorithmTest, EveryStepThatIsLeftOutIsSeen) {
   for (const std::string file :
        {"ring_all_gather", "ring_all_reduce", "binomial_broadcast", "two_step_all_to_all", "ring_reduce_scatter"}) {
-    const msccl::Program program = msccl::read_program_file(path_of(file));
+    const msccl::Program program = msccl::read_program_file(weft::testing::msccl_file(file));
     for (std::size_t gpu = 0; gpu < program.gpus.size(); ++gpu) {
       for (std::size_t block = 0; block < program.gpus[gpu].blocks.size(); ++block) {
         for (std::size_t i = 0; i < program.gpus[gpu].blocks[block].steps.size(); ++i) {

@@ -16,14 +16,9 @@ namespace {
 
 using namespace weft::literals;
 using ::testing::HasSubstr;
+using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
-
-std::string path_of(const std::string& name) { return std::string{WEFT_TEST_DATA} + "/msccl/" + name + ".xml"; }
-
-CollectiveCall call(Collective kind, Bytes bytes, Rank root = 0) {
-  return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
-}
 
 void expect_same_steps(const Schedule& a, const Schedule& b) {
   ASSERT_EQ(a.channels(), b.channels());
@@ -135,7 +130,7 @@ TEST(MscclWriterTest, ALaneOfSeveralPeersBecomesThreadblocksInOrder) {
 TEST(MscclWriterTest, WhatMscclWroteComesBackAsTheSameFile) {
   for (const std::string file : {"allpairs_all_reduce", "binomial_broadcast", "two_step_all_to_all", "ring_reduce_scatter",
                                  "ring_all_reduce", "halving_doubling_all_reduce"}) {
-    const auto algorithm = msccl_algorithm(path_of(file));
+    const auto algorithm = msccl_algorithm(weft::testing::msccl_file(file));
     const Group group{algorithm->program().ranks(), 4};
     const CollectiveCall of = call(algorithm->program().collective, 4608_B);
     const auto schedule = algorithm->plan(group.communicator(), of, {.chunk = 2_MiB});

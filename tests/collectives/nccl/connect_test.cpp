@@ -5,15 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tests/collectives/nccl/machines.h"
+
 namespace weft::coll::nccl {
 namespace {
-
-// Nodes of `per_node` GPUs, ranks counted through.
-std::vector<std::vector<Rank>> nodes_of(int nodes, int per_node) {
-  std::vector<std::vector<Rank>> ranks(static_cast<std::size_t>(nodes), std::vector<Rank>(static_cast<std::size_t>(per_node)));
-  for (std::size_t n = 0; n < ranks.size(); ++n) std::iota(ranks[n].begin(), ranks[n].end(), static_cast<Rank>(n) * per_node);
-  return ranks;
-}
 
 // A communicator whose search found one order a channel, the same for rings and trees.
 CommInfo found(int nodes, const std::vector<std::vector<int>>& orders, GraphPattern tree_pattern) {

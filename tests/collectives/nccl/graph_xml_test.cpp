@@ -15,13 +15,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-net::XmlElement topology_xml(const std::string& name) {
+net::XmlElement topology_of(const std::string& name) {
   const std::string path = std::string{WEFT_TEST_DATA} + "/" + name;
   return net::parse_xml(net::SourceText{name, net::read_text_file(path)});
 }
 
 System system_of(const std::string& name, bool several_nodes) {
-  return {topology_xml(name), {.version = NcclVersion::k2_30, .several_nodes = several_nodes}};
+  return {topology_of(name), {.version = NcclVersion::k2_30, .several_nodes = several_nodes}};
 }
 
 std::string error_of(const std::string& text, const System& system) {
@@ -58,7 +58,7 @@ TEST(NcclGraphXmlTest, ReadsWhatNcclDumped) {
 
 TEST(NcclGraphXmlTest, WhatIsWrittenReadsTheSame) {
   const System system = system_of("topologies/h100.xml", true);
-  const CommInfo info = comm_info(topology_xml("topologies/h100.xml"), 2, {}, NcclVersion::k2_30);
+  const CommInfo info = comm_info(topology_of("topologies/h100.xml"), 2, {}, NcclVersion::k2_30);
   const NodeGraphs graphs{
       .ring = info.ring, .tree = info.tree, .collnet_chain = {}, .collnet_direct = {}, .nvls = info.nvls_graph};
   const std::vector<Graph> read = read_graph_xml(write_graph_xml(graphs, system), "graph.xml", system);
@@ -89,7 +89,7 @@ TEST(NcclGraphXmlTest, AFileReplacesTheSearch) {
   }
   Settings settings;
   settings.set("GRAPH_FILE", path);
-  const CommInfo info = comm_info(topology_xml("h200x4/topo_4gpu.xml"), 1, settings, NcclVersion::k2_30);
+  const CommInfo info = comm_info(topology_of("h200x4/topo_4gpu.xml"), 1, settings, NcclVersion::k2_30);
   EXPECT_EQ(info.ring.channels, ring.channels);
   EXPECT_EQ(info.channels, 4);
   // NVLS stands in the file without channels, so it is searched for.

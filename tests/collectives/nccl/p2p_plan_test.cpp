@@ -7,18 +7,13 @@
 #include <set>
 
 #include "tests/collectives/nccl/golden_file.h"
+#include "tests/collectives/nccl/machines.h"
 
 namespace weft::coll::nccl {
 namespace {
 
 using namespace literals;
 using ::testing::ElementsAre;
-
-std::vector<std::vector<Rank>> nodes_of(int nodes, int per_node) {
-  std::vector<std::vector<Rank>> ranks(static_cast<std::size_t>(nodes));
-  for (Rank r = 0; r < nodes * per_node; ++r) ranks[static_cast<std::size_t>(r / per_node)].push_back(r);
-  return ranks;
-}
 
 P2pTransfer transfer(const char* machine, Bytes bytes, bool same_node = true, const Settings& settings = {}) {
   return p2p_transfer(golden::read(machine).comm, bytes, settings, same_node);

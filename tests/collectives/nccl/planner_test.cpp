@@ -11,6 +11,7 @@
 #include "sim/collectives/nccl/channel_split.h"
 #include "sim/collectives/nccl/chunking.h"
 #include "tests/collectives/nccl/golden_file.h"
+#include "tests/collectives/nccl/machines.h"
 
 namespace weft::coll::nccl {
 namespace {
@@ -19,21 +20,6 @@ using namespace literals;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
-
-CommInfo measured_node() {
-  CommInfo comm = golden::read("hgx-h200-4gpu-n1").comm;
-  comm.version = NcclVersion::k2_28;
-  comm.nvls = false;
-  comm.nvls_graph.reset();
-  comm.nvls_channels = 0;
-  return comm;
-}
-
-Settings given(std::initializer_list<std::pair<const char*, const char*>> values) {
-  Settings settings;
-  for (const auto& [key, value] : values) settings.set(key, value);
-  return settings;
-}
 
 Choice planned(const CommInfo& comm, const Settings& settings, Collective kind, Bytes bytes, std::int64_t element_size = 4) {
   return plan(TuningModel{comm, settings}, {.kind = kind, .bytes = bytes, .element_size = element_size, .root = 0});

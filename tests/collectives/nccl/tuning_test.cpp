@@ -9,6 +9,7 @@
 
 #include "sim/core/error.h"
 #include "tests/collectives/nccl/golden_file.h"
+#include "tests/collectives/nccl/machines.h"
 #include "tests/collectives/nccl/setting_error.h"
 
 namespace weft::coll::nccl {
@@ -22,21 +23,6 @@ CommInfo machine(const std::string& name, NcclVersion version = NcclVersion::k2_
   CommInfo comm = golden::read(name).comm;
   comm.version = version;
   return comm;
-}
-
-// The 4 x H200 of the logs, which were taken with NVLS off.
-CommInfo measured_node() {
-  CommInfo comm = machine("hgx-h200-4gpu-n1");
-  comm.nvls = false;
-  comm.nvls_graph.reset();
-  comm.nvls_channels = 0;
-  return comm;
-}
-
-Settings given(std::initializer_list<std::pair<const char*, const char*>> values) {
-  Settings settings;
-  for (const auto& [key, value] : values) settings.set(key, value);
-  return settings;
 }
 
 std::string error_of(const CommInfo& comm, const Settings& settings, Collective kind) {

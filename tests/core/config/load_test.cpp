@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Runs in a folder of its own, so that names in messages are short and exact.
-class LoadTest : public testing::Test {
+class LoadTest : public ::testing::Test {
  protected:
   LoadTest() : before_{fs::current_path()} { fs::current_path(folder_.path()); }
   ~LoadTest() override { fs::current_path(before_); }

@@ -18,6 +18,12 @@
 
 namespace weft::net {
 
+// T = 10 us at 100 Gb/s: a bandwidth-delay product of 125'000 B.
+inline constexpr CongestionContext k100G{.line_rate = Bandwidth::from_bits_per_second(100'000'000'000),
+                                         .base_rtt = Duration::from_us(10),
+                                         .packet = Bytes{1000},
+                                         .hops = 2};
+
 inline std::unique_ptr<CongestionFactory> make_factory(std::string_view name, const std::string& yaml) {
   Diagnostics diagnostics;
   const ConfigNode node = ConfigNode::parse(yaml, "congestion.yaml", "congestion");

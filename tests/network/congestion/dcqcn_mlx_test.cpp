@@ -4,16 +4,16 @@
 
 #include "sim/core/error.h"
 #include "tests/network/congestion/congestion_support.h"
+#include "tests/support/moments.h"
 
 namespace weft::net {
 namespace {
 
 using namespace literals;
+using weft::testing::at;
 
 // At 25 Gb/s R_AI is 5 Mb/s and R_HAI 50 Mb/s.
 constexpr CongestionContext k25G{.line_rate = 25_Gbps, .base_rtt = 4_us, .packet = 1000_B, .hops = 2};
-
-Time at(Duration since_start) { return Time{} + since_start; }
 
 // First CNP: alpha 1, nothing is cut yet. Alpha decays at 1, 2, 3 and 4 us, and the decrease event at 4 us comes after that.
 TEST(DcqcnMlxTest, FirstCnpIsActedUponByTheFirstDecreaseEvent) {

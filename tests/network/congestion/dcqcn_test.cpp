@@ -4,11 +4,13 @@
 
 #include "sim/core/error.h"
 #include "tests/network/congestion/congestion_support.h"
+#include "tests/support/moments.h"
 
 namespace weft::net {
 namespace {
 
 using namespace literals;
+using weft::testing::at;
 
 constexpr CongestionContext k40G{.line_rate = 40_Gbps, .base_rtt = 4_us, .packet = 1000_B, .hops = 2};
 
@@ -16,7 +18,6 @@ double rate_at(CongestionControl& control, Time now) {
   control.advance(now);
   return control.state("rate_gbps");
 }
-Time at(Duration since_start) { return Time{} + since_start; }
 
 // network-models §7, K15.
 TEST(DcqcnTest, StepResponseToOneCnpIsThatOfThePaper) {

@@ -9,9 +9,6 @@ namespace {
 
 using namespace literals;
 
-// T = 10 us at 100 Gb/s: a bandwidth-delay product of 125'000 B.
-constexpr CongestionContext k100G{.line_rate = 100_Gbps, .base_rtt = 10_us, .packet = 1000_B, .hops = 2};
-
 HopTelemetry stamp(Duration at, std::int64_t sent, std::int64_t queue) {
   return {.sent_bytes = sent, .queue_bytes = queue, .at = Time{} + at, .rate = 100_Gbps};
 }

@@ -10,7 +10,6 @@ namespace {
 
 using namespace literals;
 
-constexpr CongestionContext k100G{.line_rate = 100_Gbps, .base_rtt = 10_us, .packet = 1000_B, .hops = 2};
 // A target of 20 us, whatever the hops and the window.
 constexpr const char* kPlain = "{per_hop: 0 us, fs_range: 0 us}";
 

@@ -8,12 +8,12 @@ namespace {
 
 using namespace literals;
 
-constexpr CongestionContext k100G{.line_rate = 100_Gbps, .base_rtt = 8_us, .packet = 1000_B, .hops = 2};
+constexpr CongestionContext kShort100G{.line_rate = 100_Gbps, .base_rtt = 8_us, .packet = 1000_B, .hops = 2};
 
 TEST(WindowTest, IsTheBandwidthDelayProductUnlessGiven) {
-  EXPECT_EQ(make_control("window", "{}", k100G)->window(), 100'000_B);
-  EXPECT_EQ(make_control("window", "{size: 50 kB}", k100G)->window(), 50'000_B);
-  EXPECT_EQ(make_control("window", "{}", k100G)->rate(), Bandwidth{});
+  EXPECT_EQ(make_control("window", "{}", kShort100G)->window(), 100'000_B);
+  EXPECT_EQ(make_control("window", "{size: 50 kB}", kShort100G)->window(), 50'000_B);
+  EXPECT_EQ(make_control("window", "{}", kShort100G)->rate(), Bandwidth{});
 }
 
 TEST(WindowTest, IsAPacketAtLeast) {
@@ -22,7 +22,7 @@ TEST(WindowTest, IsAPacketAtLeast) {
 }
 
 TEST(WindowTest, NothingMovesIt) {
-  const auto control = make_control("window", "{}", k100G);
+  const auto control = make_control("window", "{}", kShort100G);
   control->on_loss(Time{});
   control->on_cnp(Time{});
   AckEvent ack;
@@ -40,7 +40,7 @@ TEST(WindowTest, AnEmptyWindowIsRefused) { EXPECT_THROW(make_factory("window", "
 // Two windows of 100 kB on a path that holds 100 kB: 50 Gb/s each, and the other 100 kB wait.
 TEST(WindowTest, TwoFlowsConvergeToEqualShares) {
   FluidLink link{100_Gbps, 8_us, 100_ns, 1000_B};
-  for (int i = 0; i < 2; ++i) link.add(make_control("window", "{}", k100G));
+  for (int i = 0; i < 2; ++i) link.add(make_control("window", "{}", kShort100G));
   link.run(1_ms);
   link.run(1_ms);
   EXPECT_NEAR(link.gbps(0), 50, 0.5);

@@ -23,7 +23,7 @@ struct Post {
   Bytes bytes;
 };
 
-struct Scenario {
+struct AgreementCase {
   std::string name;
   PacketShape shape;
   std::vector<Post> posts = {};
@@ -73,8 +73,8 @@ PacketShape chain(int switches, const std::vector<Bandwidth>& rates, Duration la
   return shape;
 }
 
-std::vector<Scenario> scenarios() {
-  std::vector<Scenario> all;
+std::vector<AgreementCase> scenarios() {
+  std::vector<AgreementCase> all;
   // One flow over one to five links, store-and-forward and cut-through, small and large.
   for (int links = 1; links <= 5; ++links) {
     all.push_back({.name = "chain of " + std::to_string(links) + " links",
@@ -99,19 +99,19 @@ std::vector<Scenario> scenarios() {
   }
   // n flows out of one host to as many others: they share its link.
   for (const int n : {2, 5, 16}) {
-    Scenario s{.name = "one host to " + std::to_string(n), .shape = testing::star_shape(n + 1, 100_Gbps, 500_ns)};
+    AgreementCase s{.name = "one host to " + std::to_string(n), .shape = testing::star_shape(n + 1, 100_Gbps, 500_ns)};
     for (int i = 1; i <= n; ++i) s.posts.push_back({0, i, 500_KB});
     all.push_back(s);
   }
   // Different sizes out of one host: the short ones finish first.
   {
-    Scenario s{.name = "three sizes", .shape = testing::star_shape(4, 100_Gbps, 1_us)};
+    AgreementCase s{.name = "three sizes", .shape = testing::star_shape(4, 100_Gbps, 1_us)};
     s.posts = {{0, 1, 300_KB}, {0, 2, 600_KB}, {0, 3, 1'200_KB}};
     all.push_back(s);
   }
   // Disjoint pairs of different rates.
   {
-    Scenario s{.name = "pairs", .shape = {.hosts = 6, .switches = 1}};
+    AgreementCase s{.name = "pairs", .shape = {.hosts = 6, .switches = 1}};
     const Bandwidth rates[] = {25_Gbps, 100_Gbps, 400_Gbps};
     for (int h = 0; h < 6; ++h) s.shape.add("h", h, "s", 0, rates[h / 2], 200_ns);
     s.posts = {{0, 1, 1_MB}, {2, 3, 1_MB}, {4, 5, 1_MB}};
@@ -121,23 +121,23 @@ std::vector<Scenario> scenarios() {
   all.push_back({.name = "both ways", .shape = chain(2, {100_Gbps}, 1_us), .posts = {{0, 1, 1_MB}, {1, 0, 1_MB}}});
   // Few into one: ports of a switch share an output evenly.
   for (const int n : {2, 3, 4}) {
-    Scenario s{.name = std::to_string(n) + " into one", .shape = testing::star_shape(n + 1, 100_Gbps, 1_us)};
+    AgreementCase s{.name = std::to_string(n) + " into one", .shape = testing::star_shape(n + 1, 100_Gbps, 1_us)};
     for (int i = 0; i < n; ++i) s.posts.push_back({i, n, 1_MB});
     all.push_back(s);
   }
   // Permutations where every uplink has as much as its hosts: all at line rate. Packets that find their way one by one meet on
   // the way down, and queues grow as the root of what has been sent: the larger the message, the closer to fluid.
   for (const int shift : {1, 4, 7, 8}) {
-    Scenario s{.name = "fat tree, shift " + std::to_string(shift),
-               .shape = testing::fat_tree_shape(4, 100_Gbps, 500_ns),
-               .routing = "adaptive"};
+    AgreementCase s{.name = "fat tree, shift " + std::to_string(shift),
+                    .shape = testing::fat_tree_shape(4, 100_Gbps, 500_ns),
+                    .routing = "adaptive"};
     for (int h = 0; h < 16; ++h) s.posts.push_back({h, (h + shift) % 16, 8_MB});
     all.push_back(s);
   }
   {
-    Scenario s{.name = "leaf-spine, shift 4",
-               .shape = testing::leaf_spine_shape(4, 4, 4, 100_Gbps, 100_Gbps, 500_ns),
-               .routing = "adaptive"};
+    AgreementCase s{.name = "leaf-spine, shift 4",
+                    .shape = testing::leaf_spine_shape(4, 4, 4, 100_Gbps, 100_Gbps, 500_ns),
+                    .routing = "adaptive"};
     for (int h = 0; h < 16; ++h) s.posts.push_back({h, (h + 4) % 16, 4_MB});
     all.push_back(s);
   }
@@ -145,9 +145,9 @@ std::vector<Scenario> scenarios() {
 }
 
 TEST(AgreementTest, ThirtyNetworksTakeTheSameTimeInBothFidelities) {
-  const std::vector<Scenario> all = scenarios();
+  const std::vector<AgreementCase> all = scenarios();
   EXPECT_GE(all.size(), 30U);
-  for (const Scenario& each : all) {
+  for (const AgreementCase& each : all) {
     SCOPED_TRACE(each.name);
     PacketRun run{each.shape.hosts,
                   each.shape.switches,

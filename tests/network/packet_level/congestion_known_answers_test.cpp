@@ -10,6 +10,7 @@
 
 #include "sim/core/random.h"
 #include "tests/network/congestion/congestion_support.h"
+#include "tests/support/moments.h"
 #include "tests/support/packet_run.h"
 #include "tests/support/packet_shapes.h"
 
@@ -19,8 +20,7 @@ namespace {
 using namespace literals;
 using testing::PacketRun;
 using testing::PacketShape;
-
-constexpr Time at(Duration since_start) { return Time{} + since_start; }
+using weft::testing::at;
 
 PacketSettings controlled(std::string_view name, const std::string& yaml = "{}") {
   PacketSettings settings;

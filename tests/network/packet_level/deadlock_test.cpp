@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/moments.h"
 #include "tests/support/packet_run.h"
 
 namespace weft::net {
@@ -13,9 +14,9 @@ namespace {
 
 using namespace literals;
 using testing::PacketRun;
+using weft::testing::at;
 
 constexpr int kRing = 5;
-constexpr Time at(Duration since_start) { return Time{} + since_start; }
 
 std::vector<PacketRun::Cable> ring() {
   std::vector<PacketRun::Cable> cables;

@@ -26,7 +26,7 @@ struct Message {
   int priority = 0;
 };
 
-struct Scenario {
+struct LosslessCase {
   PacketShape shape;
   std::vector<Message> messages = {};
   std::string routing = {};
@@ -56,9 +56,9 @@ PacketShape random_shape(RandomStream& random) {
 }
 
 // Up to three incasts, and some pairs, of random sizes and classes.
-Scenario random_scenario(std::uint64_t seed) {
+LosslessCase random_scenario(std::uint64_t seed) {
   RandomStream random{seed, "lossless"};
-  Scenario scenario{.shape = random_shape(random)};
+  LosslessCase scenario{.shape = random_shape(random)};
   constexpr const char* kRoutings[] = {"ecmp", "spray", "adaptive", "d_mod_k"};
   scenario.routing = kRoutings[random.below(4)];
   scenario.packet = Bytes{random.below(2) == 0 ? 1'000 : 4'096};
@@ -94,11 +94,11 @@ std::int64_t bytes_on_the_way(const LinkSpec& spec, Duration response) {
   return static_cast<std::int64_t>(spec.rate.bytes_per_ps() * static_cast<double>(delay.ps())) + 1;
 }
 
-std::int64_t credit_blocks(const Scenario& scenario) { return (scenario.xoff.count() + 63) / 64; }
+std::int64_t credit_blocks(const LosslessCase& scenario) { return (scenario.xoff.count() + 63) / 64; }
 
 class ScenarioRun {
  public:
-  ScenarioRun(const Scenario& scenario, const PacketSettings& settings)
+  ScenarioRun(const LosslessCase& scenario, const PacketSettings& settings)
       : scenario_{scenario},
         run_{scenario.shape.hosts,
              scenario.shape.switches,
@@ -158,14 +158,14 @@ class ScenarioRun {
   PacketRun& run() { return run_; }
 
  private:
-  const Scenario& scenario_;
+  const LosslessCase& scenario_;
   PacketRun run_;
 };
 
 // Static thresholds with the headroom of network-models §2.5: 2 d C, the peer's response, the frame, and the switch's own
 // latency; two packets (the one that crosses the threshold, the one that the peer has begun), and where the pause is a frame of
 // its own the packet that it waits for.
-PacketSettings paused(const Scenario& scenario) {
+PacketSettings paused(const LosslessCase& scenario) {
   PacketSettings settings;
   settings.switches.scheduling = scenario.scheduling;
   settings.switches.weights = {1, 2, 1, 4, 1, 1, 3, 1};
@@ -178,7 +178,7 @@ PacketSettings paused(const Scenario& scenario) {
   return settings;
 }
 
-PacketSettings credited(const Scenario& scenario) {
+PacketSettings credited(const LosslessCase& scenario) {
   PacketSettings settings;
   settings.switches.scheduling = scenario.scheduling;
   settings.switches.weights = {1, 2, 1, 4, 1, 1, 3, 1};
@@ -187,7 +187,7 @@ PacketSettings credited(const Scenario& scenario) {
   return settings;
 }
 
-int classes(const Scenario& scenario) {
+int classes(const LosslessCase& scenario) {
   PriorityMask used = 0;
   for (const Message& message : scenario.messages) used |= priority_bit(message.priority);
   return std::popcount(used);
@@ -196,7 +196,7 @@ int classes(const Scenario& scenario) {
 TEST(LosslessTest, PausesLoseNothingInRandomNetworks) {
   std::size_t pauses = 0;
   for (int seed = 0; seed < kScenarios; ++seed) {
-    const Scenario scenario = random_scenario(static_cast<std::uint64_t>(seed));
+    const LosslessCase scenario = random_scenario(static_cast<std::uint64_t>(seed));
     ScenarioRun run{scenario, paused(scenario)};
     SCOPED_TRACE(seed);
     run.expect_all_there();
@@ -214,7 +214,7 @@ TEST(LosslessTest, PausesLoseNothingInRandomNetworks) {
 
 TEST(LosslessTest, CreditsLoseNothingInRandomNetworks) {
   for (int seed = 0; seed < kScenarios; ++seed) {
-    const Scenario scenario = random_scenario(static_cast<std::uint64_t>(seed));
+    const LosslessCase scenario = random_scenario(static_cast<std::uint64_t>(seed));
     ScenarioRun run{scenario, credited(scenario)};
     SCOPED_TRACE(seed);
     run.expect_all_there();
@@ -227,7 +227,7 @@ TEST(LosslessTest, CreditsLoseNothingInRandomNetworks) {
 // Thresholds that shrink as memory fills, out of a switch's memory that holds them and all headroom.
 TEST(LosslessTest, DynamicThresholdsLoseNothing) {
   for (int seed = 0; seed < kScenarios; seed += 4) {
-    const Scenario scenario = random_scenario(static_cast<std::uint64_t>(seed));
+    const LosslessCase scenario = random_scenario(static_cast<std::uint64_t>(seed));
     PacketSettings settings = paused(scenario);
     settings.pfc.dynamic = true;
     settings.pfc.alpha = 0.0625;
@@ -242,7 +242,7 @@ TEST(LosslessTest, DynamicThresholdsLoseNothing) {
 
 TEST(LosslessTest, TheSameSeedGivesTheSameTimes) {
   for (int seed = 0; seed < kScenarios; seed += 10) {
-    const Scenario scenario = random_scenario(static_cast<std::uint64_t>(seed));
+    const LosslessCase scenario = random_scenario(static_cast<std::uint64_t>(seed));
     EXPECT_EQ((ScenarioRun{scenario, paused(scenario)}.digest()), (ScenarioRun{scenario, paused(scenario)}.digest())) << seed;
     EXPECT_EQ((ScenarioRun{scenario, credited(scenario)}.digest()), (ScenarioRun{scenario, credited(scenario)}.digest()))
         << seed;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/moments.h"
 #include "tests/support/packet_run.h"
 
 namespace weft::net {
@@ -14,8 +15,7 @@ namespace {
 using namespace literals;
 using testing::PacketRun;
 using Cable = PacketRun::Cable;
-
-constexpr Time at(Duration since_start) { return Time{} + since_start; }
+using weft::testing::at;
 
 PacketSettings pfc(Bytes xoff, Bytes xon) {
   PacketSettings settings;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/random.h"
+#include "tests/support/moments.h"
 #include "tests/support/packet_run.h"
 #include "tests/support/packet_shapes.h"
 
@@ -16,8 +17,7 @@ namespace {
 using namespace literals;
 using testing::PacketRun;
 using testing::PacketShape;
-
-constexpr Time at(Duration since_start) { return Time{} + since_start; }
+using weft::testing::at;
 
 // Two hosts on one switch, 1 us and 100 Gb/s: a packet of 1000 B, the NAK of the one after it and its second transmission take
 // 2 d + 2 P/C, P/C and 2 d.

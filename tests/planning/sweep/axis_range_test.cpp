@@ -9,8 +9,8 @@
 namespace weft::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 AxisRange range(const std::string& text, AxisRange::Use use = AxisRange::Use::kStepped) {
   Diagnostics diagnostics;
@@ -19,7 +19,7 @@ AxisRange range(const std::string& text, AxisRange::Use use = AxisRange::Use::kS
 
 std::vector<std::string> values(const std::string& text) { return range(text).values(); }
 
-std::string message_of(const std::string& text) {
+std::string range_message_of(const std::string& text) {
   try {
     static_cast<void>(values(text));
   } catch (const ConfigError& error) {
@@ -55,19 +55,20 @@ TEST(AxisRangeTest, CountsEvenlyWithBothEnds) {
 TEST(AxisRangeTest, SharesAreNumbers) { EXPECT_THAT(values("{from: 0 %, to: 10 %, count: 2}"), ElementsAre("0", "0.1")); }
 
 TEST(AxisRangeTest, RefusesWhatHasNoValues) {
-  EXPECT_THAT(message_of("{from: 4, to: 1, step: 1}"), HasSubstr("the range is empty: 'from' is above 'to'"));
-  EXPECT_THAT(message_of("{from: 1, to: 4}"), HasSubstr("a range takes either a step or a count"));
-  EXPECT_THAT(message_of("{from: 1, to: 4, step: 1, count: 2}"), HasSubstr("a range takes either a step or a count"));
-  EXPECT_THAT(message_of("{from: 1, to: 4, step: 0}"), HasSubstr("a step is more than 0"));
-  EXPECT_THAT(message_of("{from: 0, to: 4, scale: log2}"), HasSubstr("a logarithmic range begins above 0"));
-  EXPECT_THAT(message_of("{from: 1 us, to: 4 KiB, count: 3}"), HasSubstr("the ends of a range are of one kind"));
-  EXPECT_THAT(message_of("{from: 1, to: 3, count: 10}"), HasSubstr("10 values from 1 to 3 are not all different"));
-  EXPECT_THAT(message_of("{from: small, to: 3, count: 10}"), HasSubstr("expected a number or a quantity"));
+  EXPECT_THAT(range_message_of("{from: 4, to: 1, step: 1}"), HasSubstr("the range is empty: 'from' is above 'to'"));
+  EXPECT_THAT(range_message_of("{from: 1, to: 4}"), HasSubstr("a range takes either a step or a count"));
+  EXPECT_THAT(range_message_of("{from: 1, to: 4, step: 1, count: 2}"), HasSubstr("a range takes either a step or a count"));
+  EXPECT_THAT(range_message_of("{from: 1, to: 4, step: 0}"), HasSubstr("a step is more than 0"));
+  EXPECT_THAT(range_message_of("{from: 0, to: 4, scale: log2}"), HasSubstr("a logarithmic range begins above 0"));
+  EXPECT_THAT(range_message_of("{from: 1 us, to: 4 KiB, count: 3}"), HasSubstr("the ends of a range are of one kind"));
+  EXPECT_THAT(range_message_of("{from: 1, to: 3, count: 10}"), HasSubstr("10 values from 1 to 3 are not all different"));
+  EXPECT_THAT(range_message_of("{from: small, to: 3, count: 10}"), HasSubstr("expected a number or a quantity"));
 }
 
 TEST(AxisRangeTest, RefusesMoreValuesThanItMay) {
   EXPECT_EQ(values("{from: 1, to: 1000000, step: 1}").size(), 1'000'000U);
-  EXPECT_THAT(message_of("{from: 1, to: 1000001, step: 1}"), HasSubstr("the range has 1000001 values, more than 1000000"));
+  EXPECT_THAT(range_message_of("{from: 1, to: 1000001, step: 1}"),
+              HasSubstr("the range has 1000001 values, more than 1000000"));
 }
 
 TEST(AxisRangeTest, DrawsWholeNumbersWithBothEnds) {

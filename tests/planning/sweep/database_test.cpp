@@ -20,8 +20,8 @@
 namespace weft::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using How = SweepDatabase::Open;
 
 // 40 points, every fourth of which names a host that does not exist.

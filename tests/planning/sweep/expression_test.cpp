@@ -11,8 +11,8 @@
 namespace weft::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Expression expression(const std::string& text) {
   return Expression{*ConfigNode::parse("where: \"" + text + "\"\n", "sweep.yaml").find("where")};
@@ -25,7 +25,7 @@ SweepValue value_of(const std::string& text, const std::vector<SweepValue>& valu
 double number_of(const std::string& text) { return value_of(text).number; }
 bool holds(const std::string& text, const std::vector<SweepValue>& values = {}) { return expression(text).holds(values); }
 
-std::string message_of(const std::string& text, const std::vector<SweepValue>& values = {}) {
+std::string expression_message_of(const std::string& text, const std::vector<SweepValue>& values = {}) {
   try {
     static_cast<void>(value_of(text, values));
   } catch (const ConfigError& error) {
@@ -86,7 +86,7 @@ TEST(ExpressionTest, WordsMayBeginWithOperators) {
 TEST(ExpressionTest, ComparesTextsForEqualityOnly) {
   EXPECT_TRUE(holds("algorithm == 'ring'", {sweep_value("ring")}));
   EXPECT_TRUE(holds("algorithm != 'ring'", {sweep_value("tree")}));
-  EXPECT_THAT(message_of("'a' < 'b'"), HasSubstr("'<' of the text 'a' and the text 'b'"));
+  EXPECT_THAT(expression_message_of("'a' < 'b'"), HasSubstr("'<' of the text 'a' and the text 'b'"));
 }
 
 TEST(ExpressionTest, ReadsScalarsAsTheFilesWriteThem) {
@@ -109,35 +109,35 @@ TEST(ExpressionTest, WritesValuesAsTheFilesReadThem) {
 }
 
 TEST(ExpressionTest, RefusesWhatDoesNotGoTogether) {
-  EXPECT_THAT(message_of("1 KiB + 2"), HasSubstr("'+' of a size and a number in '1 KiB + 2'"));
-  EXPECT_THAT(message_of("1 us < 1 B"), HasSubstr("'<' of a time and a size"));
-  EXPECT_THAT(message_of("1 / (2 - 2)"), HasSubstr("a division by 0"));
-  EXPECT_THAT(message_of("1.5 % 1"), HasSubstr("'%' of what is not whole"));
-  EXPECT_THAT(message_of("not 3"), HasSubstr("expected true or false, got a number"));
+  EXPECT_THAT(expression_message_of("1 KiB + 2"), HasSubstr("'+' of a size and a number in '1 KiB + 2'"));
+  EXPECT_THAT(expression_message_of("1 us < 1 B"), HasSubstr("'<' of a time and a size"));
+  EXPECT_THAT(expression_message_of("1 / (2 - 2)"), HasSubstr("a division by 0"));
+  EXPECT_THAT(expression_message_of("1.5 % 1"), HasSubstr("'%' of what is not whole"));
+  EXPECT_THAT(expression_message_of("not 3"), HasSubstr("expected true or false, got a number"));
   EXPECT_THROW(static_cast<void>(holds("1 + 1")), ConfigError);
 }
 
 TEST(ExpressionTest, SaysWhereItStoppedToUnderstand) {
-  EXPECT_THAT(message_of("1 +"), HasSubstr("expected a value at character 4 of '1 +'"));
-  EXPECT_THAT(message_of("(1 + 2"), HasSubstr("expected ')'"));
-  EXPECT_THAT(message_of("1 2"), HasSubstr("expected an operator, got '2'"));
-  EXPECT_THAT(message_of("a = 2"), HasSubstr("expected an operator, got '= 2'"));
-  EXPECT_THAT(message_of("3 Kib"), HasSubstr("unknown unit 'Kib'"));
-  EXPECT_THAT(message_of("mix(1, 2)"), HasSubstr("unknown function 'mix'"));
-  EXPECT_THAT(message_of("mix(1, 2)"), HasSubstr("did you mean 'max'?"));
-  EXPECT_THAT(message_of("'ring"), HasSubstr("a quoted text does not end"));
-  EXPECT_THAT(message_of("1 < 2 < 3"), HasSubstr("expected an operator"));
-  EXPECT_THAT(message_of("1 + 2"), HasSubstr("nothing was thrown"));
+  EXPECT_THAT(expression_message_of("1 +"), HasSubstr("expected a value at character 4 of '1 +'"));
+  EXPECT_THAT(expression_message_of("(1 + 2"), HasSubstr("expected ')'"));
+  EXPECT_THAT(expression_message_of("1 2"), HasSubstr("expected an operator, got '2'"));
+  EXPECT_THAT(expression_message_of("a = 2"), HasSubstr("expected an operator, got '= 2'"));
+  EXPECT_THAT(expression_message_of("3 Kib"), HasSubstr("unknown unit 'Kib'"));
+  EXPECT_THAT(expression_message_of("mix(1, 2)"), HasSubstr("unknown function 'mix'"));
+  EXPECT_THAT(expression_message_of("mix(1, 2)"), HasSubstr("did you mean 'max'?"));
+  EXPECT_THAT(expression_message_of("'ring"), HasSubstr("a quoted text does not end"));
+  EXPECT_THAT(expression_message_of("1 < 2 < 3"), HasSubstr("expected an operator"));
+  EXPECT_THAT(expression_message_of("1 + 2"), HasSubstr("nothing was thrown"));
 }
 
 TEST(ExpressionTest, ErrorsStandAtTheExpression) {
-  EXPECT_THAT(message_of("1 +"), HasSubstr("sweep.yaml:1:8: error: where: expected a value"));
+  EXPECT_THAT(expression_message_of("1 +"), HasSubstr("sweep.yaml:1:8: error: where: expected a value"));
 }
 
 TEST(ExpressionTest, DeepNestingIsRefusedAndDoesNotCrash) {
   EXPECT_EQ(number_of(std::string(99, '(') + "1" + std::string(99, ')')), 1);
-  EXPECT_THAT(message_of(std::string(100'000, '(') + "1"), HasSubstr("nested deeper than 100 levels"));
-  EXPECT_THAT(message_of(std::string(100'000, '-') + "1"), HasSubstr("nested deeper than 100 levels"));
+  EXPECT_THAT(expression_message_of(std::string(100'000, '(') + "1"), HasSubstr("nested deeper than 100 levels"));
+  EXPECT_THAT(expression_message_of(std::string(100'000, '-') + "1"), HasSubstr("nested deeper than 100 levels"));
 }
 
 }  // namespace

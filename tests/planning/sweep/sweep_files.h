@@ -21,7 +21,7 @@ inline const std::string kOneFlow =
     "1 us, header: 0 B}, switch: {latency: 0 ns}}}\n"
     "  workload: {flows: [{from: h0, to: h1, bytes: 1 MB}]}\n";
 
-class SweepFiles : public testing::Test {
+class SweepFiles : public ::testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] std::filesystem::path write(const std::string& text, const std::string& name = "sweep.yaml") const {

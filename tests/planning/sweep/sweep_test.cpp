@@ -15,8 +15,8 @@
 namespace weft::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class SweepTest : public SweepFiles {
  protected:

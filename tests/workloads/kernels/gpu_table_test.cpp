@@ -9,7 +9,7 @@
 namespace weft::work {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(GpuTableTest, ListsWhatDataSheetsSay) {
   // workload-models §4.5.

@@ -31,7 +31,7 @@ KernelTimes times_of(std::string_view gpu) { return KernelTimes{gpu_spec(gpu), b
 
 double us(const KernelTimes& times, const Kernel& kernel, int sms = 0) { return times.alone(kernel, sms).seconds() * 1e6; }
 
-Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k) { return {.kind = KernelKind::kGemm, .m = m, .n = n, .k = k}; }
+Kernel gemm_of(std::int64_t m, std::int64_t n, std::int64_t k) { return {.kind = KernelKind::kGemm, .m = m, .n = n, .k = k}; }
 
 TEST(GemmTimesTest, TilesThatFillTheLastWaveAndTilesThatDoNot) {
   // workload-models §8, case 30: 108 SMs, tiles of 128 x 256, 2048 rows.
@@ -50,13 +50,13 @@ TEST(GemmTimesTest, ATileThatIsPartlyFilledCountsWhole) {
 
 TEST(GemmTimesTest, FullWavesRunAtTheEfficiencyOfThePeak) {
   // 432 tiles on 108 SMs: no SM idles, so FLOPs / (0.5 x 312 TFLOP/s).
-  const Kernel kernel = gemm(2048, 6912, 8192);
+  const Kernel kernel = gemm_of(2048, 6912, 8192);
   EXPECT_NEAR(us(times_of("a100_sxm"), kernel), 2.0 * 2048 * 6912 * 8192 / 156e12 * 1e6, 1e-5);
 }
 
 TEST(GemmTimesTest, HalfTheSmsTakeTwiceAsLong) {
   const KernelTimes times = times_of("a100_sxm");
-  const Kernel kernel = gemm(2048, 6912, 8192);
+  const Kernel kernel = gemm_of(2048, 6912, 8192);
   EXPECT_NEAR(us(times, kernel, 54), 2 * us(times, kernel), 1e-5);
   EXPECT_EQ(times.alone(kernel, 108), times.alone(kernel, 0));
   EXPECT_EQ(times.alone(kernel, 1000), times.alone(kernel));
@@ -64,17 +64,17 @@ TEST(GemmTimesTest, HalfTheSmsTakeTwiceAsLong) {
 
 TEST(GemmTimesTest, SkinnyOnesReadTheirWeightsAtTheMemorysRate) {
   // One row: 8192 x 8192 weights of 2 B at half of 4.8 TB/s, and 2 x 8192 elements beside them.
-  EXPECT_NEAR(us(times_of("h200_sxm"), gemm(1, 8192, 8192)), 2.0 * (8192.0 * 8192 + 2 * 8192) / 2.4e12 * 1e6, 1e-5);
+  EXPECT_NEAR(us(times_of("h200_sxm"), gemm_of(1, 8192, 8192)), 2.0 * (8192.0 * 8192 + 2 * 8192) / 2.4e12 * 1e6, 1e-5);
 }
 
 TEST(GemmTimesTest, SkinnyOnesOfFp8ReadHalfAsMuchAndWriteBf16) {
-  Kernel kernel = gemm(1, 8192, 8192);
+  Kernel kernel = gemm_of(1, 8192, 8192);
   kernel.precision = Precision::kFp8;
   EXPECT_NEAR(us(times_of("h200_sxm"), kernel), (8192.0 * 8192 + 8192 + 2 * 8192) / 2.4e12 * 1e6, 1e-5);
 }
 
 TEST(GemmTimesTest, Fp8RunsAtItsOwnPeakWhereThereIsOne) {
-  Kernel kernel = gemm(8192, 8192, 8192);
+  Kernel kernel = gemm_of(8192, 8192, 8192);
   const double h100_bf16 = us(times_of("h100_sxm"), kernel);
   const double a100_bf16 = us(times_of("a100_sxm"), kernel);
   kernel.precision = Precision::kFp8;
@@ -84,7 +84,7 @@ TEST(GemmTimesTest, Fp8RunsAtItsOwnPeakWhereThereIsOne) {
 
 TEST(GemmTimesTest, ExpertsShareTheWavesOfOneKernel) {
   // Eight experts of 16 tiles each fill 128 of 132 SMs once.
-  Kernel one = gemm(512, 1024, 4096);
+  Kernel one = gemm_of(512, 1024, 4096);
   Kernel grouped = one;
   grouped.batch = 8;
   const KernelTimes times = times_of("h200_sxm");
@@ -95,10 +95,10 @@ TEST(GemmTimesTest, ExpertsShareTheWavesOfOneKernel) {
 TEST(GemmTimesTest, UpToTwoWavesOfLargeTilesAreSharedOutInAdvance) {
   // 8 x 32 tiles on 132 SMs are two waves, 9 x 32 three. The kernels of the traces without a counter of tiles are the first.
   const KernelTimes times = times_of("h200_sxm");
-  EXPECT_TRUE(times.splits_statically(gemm(2048, 4096, 22016)));
-  EXPECT_TRUE(times.splits_statically(gemm(4096, 2048, 8192)));
-  EXPECT_FALSE(times.splits_statically(gemm(2049, 4096, 22016)));
-  EXPECT_FALSE(times.splits_statically(gemm(4096, 4096, 2048)));
+  EXPECT_TRUE(times.splits_statically(gemm_of(2048, 4096, 22016)));
+  EXPECT_TRUE(times.splits_statically(gemm_of(4096, 2048, 8192)));
+  EXPECT_FALSE(times.splits_statically(gemm_of(2049, 4096, 22016)));
+  EXPECT_FALSE(times.splits_statically(gemm_of(4096, 4096, 2048)));
   EXPECT_FALSE(times.splits_statically({.kind = KernelKind::kCopy, .bytes = 1e6}));
 }
 
@@ -106,7 +106,7 @@ TEST(GemmTimesTest, MoreRowsNeverTakeLess) {
   const KernelTimes times{gpu_spec("h200_sxm"), Profile::defaults(kernel_param_groups())};
   Duration last;
   for (std::int64_t m = 1; m <= 16384; m += 37) {
-    const Duration now = times.alone(gemm(m, 4096, 4096));
+    const Duration now = times.alone(gemm_of(m, 4096, 4096));
     EXPECT_GE(now, last) << m;
     last = now;
   }

@@ -15,18 +15,9 @@
 namespace weft::work {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-std::string refusal_of(const std::string& json) {
-  try {
-    static_cast<void>(model_from(json));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-class SameModelTest : public testing::TestWithParam<const char*> {};
+class SameModelTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SameModelTest, ComesFromBothFiles) {
   const std::string name = GetParam();
@@ -34,7 +25,7 @@ TEST_P(SameModelTest, ComesFromBothFiles) {
 }
 
 INSTANTIATE_TEST_SUITE_P(HuggingFace, SameModelTest,
-                         testing::Values("llama3_8b", "mixtral_8x7b", "deepseek_v3", "gpt_oss_120b", "qwen3_30b_a3b"));
+                         ::testing::Values("llama3_8b", "mixtral_8x7b", "deepseek_v3", "gpt_oss_120b", "qwen3_30b_a3b"));
 
 TEST(HuggingFaceConfigTest, Gpt2HasItsPublishedParameters) {
   const TransformerModel model = model_from(

@@ -61,8 +61,6 @@ ParallelPlan sharded(int data, int zero) {
   return plan;
 }
 
-Batch one_sequence(std::int64_t sequence) { return {.global = 1, .micro = 1, .sequence = sequence}; }
-
 TEST(KnownAnswersTest, KnownAnswer01Gpt3Parameters) {
   EXPECT_EQ(total_parameters(gpt(96, 12288, 96, 50257, 2048)), 174'604'259'328);
   EXPECT_EQ(total_parameters(shipped_model("gpt3_175b")), 174'604'259'328);

@@ -11,8 +11,6 @@
 namespace weft::work {
 namespace {
 
-Batch one_sequence(std::int64_t sequence) { return {.global = 1, .micro = 1, .sequence = sequence}; }
-
 double activations(const TransformerModel& model, const ParallelPlan& plan, std::int64_t sequence, std::int64_t layer = 0) {
   return activation_bytes(model, layer, plan, one_sequence(sequence), {});
 }

@@ -13,18 +13,9 @@
 namespace weft::work {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string kSmall = "{layers: 2, hidden: 64, heads: 4, ffn: 128, vocab: 100";  // without the closing brace
-
-std::string refusal_of(const std::string& yaml) {
-  try {
-    static_cast<void>(model_from(yaml));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(ModelReaderTest, LeavesToTheFileWhatHasNoDefault) {
   const std::string text = refusal_of("{vocab: 100}");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/core/error.h"
+#include "sim/workloads/model/memory.h"
 #include "sim/workloads/model/model_reader.h"
 
 namespace weft::work {
@@ -48,5 +49,17 @@ inline TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64
   model.linear_bias = true;
   return model;
 }
+
+// What is said of a model that is refused.
+inline std::string refusal_of(const std::string& text) {
+  try {
+    static_cast<void>(model_from(text));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline Batch one_sequence(std::int64_t sequence) { return {.global = 1, .micro = 1, .sequence = sequence}; }
 
 }  // namespace weft::work

@@ -9,17 +9,12 @@
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 #include "tests/support/topologies.h"
+#include "tests/workloads/replay/replay_support.h"
 
 namespace weft::work::test {
 namespace {
 
 using namespace weft::literals;
-
-ParamGroups groups() {
-  ParamGroups all = net::network_param_groups();
-  for (const ParamGroupBase* group : coll::collective_param_groups()) all.push_back(group);
-  return all;
-}
 
 // Programs written by hand, on a star of bare hosts: 100 Gb/s, no latency, textbook collectives. Launches are free unless said.
 class ReplayerTest : public ::testing::Test {

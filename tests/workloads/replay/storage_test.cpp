@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/builtin.h"
 #include "sim/core/error.h"
-#include "sim/network/builtin.h"
 #include "sim/workloads/replay/replayer.h"
 #include "tests/support/topologies.h"
+#include "tests/workloads/replay/replay_support.h"
 
 namespace weft::work::test {
 namespace {
@@ -20,12 +19,6 @@ using namespace weft::literals;
 constexpr Bandwidth gigabytes(std::int64_t per_second) { return Bandwidth::from_bytes_per_second(per_second * 1'000'000'000); }
 constexpr Bytes kGigabyte{1'000'000'000};
 constexpr Duration ms(std::int64_t count) { return Duration::from_us(1000 * count); }
-
-ParamGroups groups() {
-  ParamGroups all = net::network_param_groups();
-  for (const ParamGroupBase* group : coll::collective_param_groups()) all.push_back(group);
-  return all;
-}
 
 // Nodes of two GPUs, each 10 GB/s from the CPU. Nothing joins them.
 net::Topology nodes(int count) {

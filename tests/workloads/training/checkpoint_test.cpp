@@ -134,7 +134,7 @@ constexpr const char* kStep =
     "batch: {global: 8, sequence: 1024}\n"
     "storage: {local: {write: 6 GB/s, read: 12 GB/s}}\n";
 
-TrainingSetup read(const std::string& yaml) {
+TrainingSetup read_keys(const std::string& yaml) {
   Diagnostics diagnostics;
   ParamReader reader{ConfigNode::parse(yaml, "step.yaml", "workload"), diagnostics};
   TrainingSetup setup = read_training(reader, 4);
@@ -142,9 +142,9 @@ TrainingSetup read(const std::string& yaml) {
   diagnostics.throw_if_any();
   return setup;
 }
-std::string error_of(const std::string& keys) {
+std::string refusal_of_keys(const std::string& keys) {
   try {
-    static_cast<void>(read(kStep + keys));
+    static_cast<void>(read_keys(kStep + keys));
   } catch (const ConfigError& error) {
     return error.diagnostics().front().message;
   }
@@ -152,9 +152,9 @@ std::string error_of(const std::string& keys) {
 }
 
 TEST(StorageReaderTest, ReadsCheckpointsAndData) {
-  const TrainingSetup setup = read(std::string{kStep} +
-                                   "checkpoint: {every: 4, to: local, through: gpudirect, optimizer: false}\n"
-                                   "data_loading: {from: local, prefetch: false}\n");
+  const TrainingSetup setup = read_keys(std::string{kStep} +
+                                        "checkpoint: {every: 4, to: local, through: gpudirect, optimizer: false}\n"
+                                        "data_loading: {from: local, prefetch: false}\n");
   EXPECT_EQ(setup.storage.local.write.gigabytes_per_second(), 6);
   EXPECT_FALSE(setup.storage.file_system.exists());
   EXPECT_EQ(setup.checkpoint->every, 4);
@@ -164,24 +164,24 @@ TEST(StorageReaderTest, ReadsCheckpointsAndData) {
   EXPECT_FALSE(setup.checkpoint->has_optimizer);
   EXPECT_EQ(setup.data_loading->per_sequence, Bytes{4096});
   EXPECT_FALSE(setup.data_loading->prefetch);
-  EXPECT_TRUE(read(std::string{kStep} + "checkpoint: {to: local}").checkpoint->asynchronous);
+  EXPECT_TRUE(read_keys(std::string{kStep} + "checkpoint: {to: local}").checkpoint->asynchronous);
 }
 
 TEST(StorageReaderTest, RefusesStorageThatIsNotGiven) {
-  EXPECT_THAT(error_of("checkpoint: {}"),
+  EXPECT_THAT(refusal_of_keys("checkpoint: {}"),
               ::testing::HasSubstr("'to' is file_system, and workload.storage has no 'file_system'"));
-  EXPECT_THAT(error_of("data_loading: {from: file_system}"), ::testing::HasSubstr("'from' is file_system"));
+  EXPECT_THAT(refusal_of_keys("data_loading: {from: file_system}"), ::testing::HasSubstr("'from' is file_system"));
 }
 
 TEST(StorageReaderTest, RefusesToGoOnWhileTheGpusMemoryIsWritten) {
-  EXPECT_THAT(error_of("checkpoint: {to: local, through: gpudirect, asynchronous: true}"),
+  EXPECT_THAT(refusal_of_keys("checkpoint: {to: local, through: gpudirect, asynchronous: true}"),
               ::testing::HasSubstr("holds up the step that would change it"));
 }
 
 TEST(StorageReaderTest, RefusesUnknownKeysAndRates) {
-  EXPECT_THAT(error_of("checkpoint: {to: local, evry: 2}"), ::testing::HasSubstr("unknown key 'evry'"));
-  EXPECT_THAT(error_of("checkpoint: {to: local, every: 0}"), ::testing::HasSubstr("every"));
-  EXPECT_THAT(error_of("data_loading: {from: drives}"), ::testing::HasSubstr("from"));
+  EXPECT_THAT(refusal_of_keys("checkpoint: {to: local, evry: 2}"), ::testing::HasSubstr("unknown key 'evry'"));
+  EXPECT_THAT(refusal_of_keys("checkpoint: {to: local, every: 0}"), ::testing::HasSubstr("every"));
+  EXPECT_THAT(refusal_of_keys("data_loading: {from: drives}"), ::testing::HasSubstr("from"));
 }
 
 }  // namespace

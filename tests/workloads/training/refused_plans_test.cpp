@@ -19,7 +19,7 @@ struct Parts {
 };
 
 // The first error's message; empty: it is accepted.
-std::string refusal(const Parts& parts) {
+std::string refusal_of_plan(const Parts& parts) {
   const std::string yaml = fmt::format(
       "{{model: {{kind: model, layers: 32, hidden: 4096, heads: 32, kv_heads: 8, ffn: 11008, vocab: 32000{}}}, parallelism: "
       "{{{}}}, "
@@ -36,7 +36,7 @@ std::string refusal(const Parts& parts) {
 class RefusedPlansTest : public ::testing::Test {
  protected:
   void expect_refused(const Parts& parts, const std::string& word) {
-    const std::string message = refusal(parts);
+    const std::string message = refusal_of_plan(parts);
     EXPECT_NE(message.find(word), std::string::npos) << parts.parallelism << "; " << parts.batch << ": '" << message << "'";
     ++count_;
   }
@@ -44,7 +44,7 @@ class RefusedPlansTest : public ::testing::Test {
 };
 
 TEST_F(RefusedPlansTest, TwoHundredAndMore) {
-  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(refusal_of_plan({}), "");
   for (const int tensor : {3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24, 25}) {
     expect_refused({.parallelism = fmt::format("tensor: {}", tensor), .batch = "global: 64, micro: 1, sequence: 4096"},
                    "heads");

@@ -13,7 +13,7 @@ std::string job(const std::string& extra) {
          extra + "}";
 }
 
-std::vector<TrainingJob> read(const std::vector<std::string>& jobs, std::size_t endpoints) {
+std::vector<TrainingJob> read_jobs(const std::vector<std::string>& jobs, std::size_t endpoints) {
   std::string yaml = "training_jobs:\n";
   for (const std::string& each : jobs) yaml += "  - " + job(each) + "\n";
   const ConfigNode node = ConfigNode::parse(yaml, "jobs.yaml", "workload");
@@ -25,9 +25,9 @@ std::vector<TrainingJob> read(const std::vector<std::string>& jobs, std::size_t 
   return made;
 }
 
-std::string error_of(const std::vector<std::string>& jobs, std::size_t endpoints) {
+std::string refusal_of_jobs(const std::vector<std::string>& jobs, std::size_t endpoints) {
   try {
-    static_cast<void>(read(jobs, endpoints));
+    static_cast<void>(read_jobs(jobs, endpoints));
   } catch (const ConfigError& error) {
     return error.diagnostics().front().message;
   }
@@ -37,7 +37,8 @@ std::string error_of(const std::vector<std::string>& jobs, std::size_t endpoints
 using Map = std::vector<std::int32_t>;
 
 TEST(TrainingJobsTest, AJobTakesTheFirstGpusThatThoseAboveItLeave) {
-  const auto jobs = read({"parallelism: {data: 2}, first_gpu: 1, gpu_stride: 2", "parallelism: {data: 4}, start: 3 ms"}, 8);
+  const auto jobs =
+      read_jobs({"parallelism: {data: 2}, first_gpu: 1, gpu_stride: 2", "parallelism: {data: 4}, start: 3 ms"}, 8);
   EXPECT_EQ(jobs[0].setup.plan.rank_map, (Map{1, 3}));
   EXPECT_EQ(jobs[1].setup.plan.rank_map, (Map{0, 2, 4, 5}));
   EXPECT_EQ(jobs[0].name, "job0");
@@ -45,19 +46,19 @@ TEST(TrainingJobsTest, AJobTakesTheFirstGpusThatThoseAboveItLeave) {
 }
 
 TEST(TrainingJobsTest, TheLastGpuCanBeTakenAndNoneBeyondIt) {
-  EXPECT_EQ(read({"parallelism: {data: 2}, first_gpu: 6"}, 8)[0].setup.plan.rank_map, (Map{6, 7}));
-  EXPECT_EQ(error_of({"parallelism: {data: 2}, first_gpu: 7"}, 8),
+  EXPECT_EQ(read_jobs({"parallelism: {data: 2}, first_gpu: 6"}, 8)[0].setup.plan.rank_map, (Map{6, 7}));
+  EXPECT_EQ(refusal_of_jobs({"parallelism: {data: 2}, first_gpu: 7"}, 8),
             "workload.training_jobs[0].first_gpu: 2 ranks would reach GPU 8, and the cluster has 8 (0 to 7)");
-  EXPECT_EQ(error_of({"parallelism: {data: 2}", "parallelism: {data: 2}"}, 3),
+  EXPECT_EQ(refusal_of_jobs({"parallelism: {data: 2}", "parallelism: {data: 2}"}, 3),
             "workload.training_jobs[1].parallelism: the job needs 2 GPUs, and the jobs above it leave 1 of 3");
 }
 
 TEST(TrainingJobsTest, TwoJobsOnOneGpuOrOfOneNameAreErrors) {
-  EXPECT_EQ(error_of({"name: a, parallelism: {data: 2}", "parallelism: {data: 2}, first_gpu: 1"}, 8),
+  EXPECT_EQ(refusal_of_jobs({"name: a, parallelism: {data: 2}", "parallelism: {data: 2}, first_gpu: 1"}, 8),
             "workload.training_jobs[1].first_gpu: GPU 1 is held by job 'a'");
-  EXPECT_EQ(error_of({"name: a, parallelism: {data: 2}", "name: a, parallelism: {data: 2}"}, 8),
+  EXPECT_EQ(refusal_of_jobs({"name: a, parallelism: {data: 2}", "name: a, parallelism: {data: 2}"}, 8),
             "workload.training_jobs[1].name: two jobs are called 'a'");
-  EXPECT_EQ(error_of({"parallelism: {data: 2, rank_map: [0, 1]}, first_gpu: 1"}, 8),
+  EXPECT_EQ(refusal_of_jobs({"parallelism: {data: 2, rank_map: [0, 1]}, first_gpu: 1"}, 8),
             "workload.training_jobs[0].first_gpu: rank_map places this job: give the one or the other");
 }
 

@@ -19,11 +19,11 @@ TrainingSetup read_node(const ConfigNode& node) {
   return setup;
 }
 
-TrainingSetup read(const std::string& yaml) { return read_node(ConfigNode::parse(yaml, "step.yaml", "workload")); }
+TrainingSetup read_step(const std::string& yaml) { return read_node(ConfigNode::parse(yaml, "step.yaml", "workload")); }
 
-std::string error_of(const std::string& yaml) {
+std::string refusal_of_step(const std::string& yaml) {
   try {
-    static_cast<void>(read(yaml));
+    static_cast<void>(read_step(yaml));
   } catch (const ConfigError& error) {
     return error.diagnostics().front().message;
   }
@@ -63,19 +63,19 @@ TEST(TrainingReaderTest, ReadsTheMeasuredStepsScenarios) {
 }
 
 TEST(TrainingReaderTest, MegatronAndItsOwnDataParallelismAreTheDefaults) {
-  const TrainingSetup setup = read(kModel);
+  const TrainingSetup setup = read_step(kModel);
   EXPECT_EQ(setup.framework, "megatron");
   EXPECT_EQ(setup.plan.data_parallelism, DataParallelism::kMegatron);
   EXPECT_TRUE(setup.clip_grad_norm);
   EXPECT_TRUE(setup.fused_loss);
   EXPECT_FALSE(setup.cuda_graph);
   EXPECT_EQ(setup.convention, FlopConvention::kCausalAttention);
-  EXPECT_EQ(read(std::string{kModel} + "parallelism: {data: 2, zero: 1}").plan.data_parallelism,
+  EXPECT_EQ(read_step(std::string{kModel} + "parallelism: {data: 2, zero: 1}").plan.data_parallelism,
             DataParallelism::kDistributedOptimizer);
 }
 
 TEST(TrainingReaderTest, ReadsLoraAndExperts) {
-  const TrainingSetup setup = read(std::string{kModel} + "lora: {rank: 16, targets: [qkv, fc1]}\nconvention: six_n\n");
+  const TrainingSetup setup = read_step(std::string{kModel} + "lora: {rank: 16, targets: [qkv, fc1]}\nconvention: six_n\n");
   EXPECT_EQ(setup.lora.rank, 16);
   EXPECT_EQ(setup.lora.targets, (std::vector<std::string>{"qkv", "fc1"}));
   EXPECT_EQ(setup.convention, FlopConvention::kSixN);
@@ -83,22 +83,23 @@ TEST(TrainingReaderTest, ReadsLoraAndExperts) {
 
 TEST(TrainingReaderTest, RefusesWhatAFrameworkHasNoOperatorsFor) {
   const std::string eager = std::string{kModel} + "framework: pytorch_eager\n";
-  EXPECT_THAT(error_of(eager + "parallelism: {tensor: 2, sequence_parallel: true}"),
+  EXPECT_THAT(refusal_of_step(eager + "parallelism: {tensor: 2, sequence_parallel: true}"),
               ::testing::HasSubstr("sequence parallelism"));
-  EXPECT_THAT(error_of(eager + "parallelism: {context: 2}"), ::testing::HasSubstr("context parallelism"));
-  EXPECT_THAT(error_of(eager + "parallelism: {data: 2, zero: 1}"), ::testing::HasSubstr("by ddp or fsdp"));
-  EXPECT_THAT(error_of(eager + "precision: {compute: fp8}"), ::testing::HasSubstr("other precisions than 16 bit"));
-  EXPECT_THAT(error_of(eager + "lora: {rank: 8, targets: [qkv]}"), ::testing::HasSubstr("adapters (LoRA)"));
-  EXPECT_THAT(error_of(eager + "parallelism: {recompute: selective}"), ::testing::HasSubstr("selective recomputation"));
-  EXPECT_THAT(error_of(std::string{kModel} + "parallelism: {pipeline: 2, schedule: zb_h1, zero: 3}"),
+  EXPECT_THAT(refusal_of_step(eager + "parallelism: {context: 2}"), ::testing::HasSubstr("context parallelism"));
+  EXPECT_THAT(refusal_of_step(eager + "parallelism: {data: 2, zero: 1}"), ::testing::HasSubstr("by ddp or fsdp"));
+  EXPECT_THAT(refusal_of_step(eager + "precision: {compute: fp8}"), ::testing::HasSubstr("other precisions than 16 bit"));
+  EXPECT_THAT(refusal_of_step(eager + "lora: {rank: 8, targets: [qkv]}"), ::testing::HasSubstr("adapters (LoRA)"));
+  EXPECT_THAT(refusal_of_step(eager + "parallelism: {recompute: selective}"), ::testing::HasSubstr("selective recomputation"));
+  EXPECT_THAT(refusal_of_step(std::string{kModel} + "parallelism: {pipeline: 2, schedule: zb_h1, zero: 3}"),
               ::testing::HasSubstr("cuts that in two"));
 }
 
 TEST(TrainingReaderTest, RefusesKeysThatSayNothing) {
-  EXPECT_THAT(error_of(std::string{kModel} + "experts: {imbalance: 1.5}"), ::testing::HasSubstr("the model has no experts"));
-  EXPECT_THAT(error_of(std::string{kModel} + "lora: {rank: 8, targets: [query]}"),
+  EXPECT_THAT(refusal_of_step(std::string{kModel} + "experts: {imbalance: 1.5}"),
+              ::testing::HasSubstr("the model has no experts"));
+  EXPECT_THAT(refusal_of_step(std::string{kModel} + "lora: {rank: 8, targets: [query]}"),
               ::testing::HasSubstr("unknown matrix 'query'"));
-  EXPECT_THAT(error_of(std::string{kModel} + "framework: eager"), ::testing::HasSubstr("framework"));
+  EXPECT_THAT(refusal_of_step(std::string{kModel} + "framework: eager"), ::testing::HasSubstr("framework"));
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ void read_json(const std::filesystem::path& file, const TraceReadOptions& option
 [[nodiscard]] bool looks_like_protobuf(std::string_view head);
 [[nodiscard]] bool looks_like_json(std::string_view head);
 
+inline constexpr std::size_t kPiece = std::size_t{1} << 16;  // bytes of a file read at a time
+
 [[noreturn]] void fail(const std::filesystem::path& file, std::string message, std::string note = {});
 
 }  // namespace weft::work::chakra

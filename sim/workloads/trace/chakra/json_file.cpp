@@ -14,7 +14,6 @@
 namespace weft::work::chakra {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 16;
 constexpr std::size_t kLongestList = 10'000'000;
 constexpr double kMostMicros = 1e15;
 

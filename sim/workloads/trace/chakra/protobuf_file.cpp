@@ -15,7 +15,6 @@ namespace weft::work::chakra {
 namespace {
 
 constexpr std::uint64_t kLongestMessage = std::uint64_t{16} << 20;
-constexpr std::size_t kPiece = std::size_t{1} << 16;
 
 // Messages behind their lengths, one at a time.
 class MessageStream {

@@ -88,14 +88,14 @@ class AstraReader {
   const TraceReadOptions& options_;
 };
 
-bool recognises(const std::filesystem::path&, std::string_view head) {
+bool recognises_astra_text(const std::filesystem::path&, std::string_view head) {
   const std::string_view line = head.substr(0, head.find('\n'));
   const std::vector<Word> words = words_of(line.substr(0, line.find('\r')));
   return !words.empty() && line.find("all_gpus") == std::string_view::npos &&
          (std::ranges::find(kPolicies, words[0].text) != kPolicies.end() || words[0].text.starts_with("HYBRID_"));
 }
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_astra_text(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   if (files.size() != 1) {
     throw ConfigError(fmt::format("an ASTRA-sim 1 workload is one file for all ranks; {} were given", files.size()));
   }
@@ -108,8 +108,8 @@ namespace trace_builtin {
 const TraceFormat astra_text{
     .name = "astra_text",
     .summary = "text workloads of ASTRA-sim 1: a table of layers",
-    .recognises = recognises,
-    .read = read,
+    .recognises = recognises_astra_text,
+    .read = read_astra_text,
 };
 }  // namespace trace_builtin
 

@@ -32,7 +32,6 @@ using chakra::NodeType;
 // H100 SXM: dense bf16 and HBM3 (NVIDIA's data sheet; workload-models §4.5).
 constexpr double kFlopsPerSecond = 989.4e12;
 constexpr double kBytesPerSecond = 3.35e12;
-constexpr std::uint32_t kNoTask = 0xFFFF'FFFF;
 
 // CollectiveCommType of et_def.proto.
 std::optional<coll::Collective> collective_of(std::int64_t type) {
@@ -433,13 +432,13 @@ class ChakraReader {
   std::size_t scaled_gathers_ = 0;
 };
 
-bool recognises(const std::filesystem::path& file, std::string_view head) {
+bool recognises_chakra(const std::filesystem::path& file, std::string_view head) {
   if (chakra::looks_like_json(head) || chakra::looks_like_comm_groups(head)) return true;
   return file.filename().string().find(".et") != std::string::npos ? chakra::looks_like_protobuf(head)
                                                                    : chakra::looks_like_protobuf(head) && head.size() > 8;
 }
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_chakra(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   return ChakraReader{options}.read(files);
 }
 
@@ -449,8 +448,8 @@ namespace trace_builtin {
 const TraceFormat chakra{
     .name = "chakra",
     .summary = "Chakra execution traces, protobuf or JSON, one file per rank",
-    .recognises = recognises,
-    .read = read,
+    .recognises = recognises_chakra,
+    .read = read_chakra,
 };
 }  // namespace trace_builtin
 

@@ -52,7 +52,7 @@ struct Kind {
   coll::Collective collective = coll::Collective::kAllReduce;
 };
 constexpr auto kCollectiveKind = OpKind::kCollective;
-constexpr std::array kKinds = {
+constexpr std::array kCsvKinds = {
     Kind{"compute", OpKind::kKernel},
     Kind{"send", OpKind::kSend},
     Kind{"recv", OpKind::kReceive},
@@ -163,10 +163,10 @@ class CsvReader {
     const auto rank = number(Column::kRank, "a rank", 0, options_.max_ranks - 1);
     const Word op = field(Column::kOp);
     const std::string name = lower(op.text);
-    const auto kind = std::ranges::find(kKinds, name, &Kind::name);
-    if (kind == kKinds.end()) {
+    const auto kind = std::ranges::find(kCsvKinds, name, &Kind::name);
+    if (kind == kCsvKinds.end()) {
       std::vector<std::string> names;
-      for (const Kind& each : kKinds) names.emplace_back(each.name);
+      for (const Kind& each : kCsvKinds) names.emplace_back(each.name);
       lines_.error(op, fmt::format("unknown op '{}'", op.text), did_you_mean(name, names, "ops"));
       return;
     }
@@ -318,8 +318,6 @@ class CsvReader {
     return std::move(groups_);
   }
 
-  static constexpr std::uint32_t kNoTask = 0xFFFF'FFFF;
-
   LineReader lines_;
   const TraceReadOptions& options_;
   std::vector<Word> fields_;
@@ -335,7 +333,7 @@ class CsvReader {
   std::uint64_t operations_ = 0;
 };
 
-bool recognises(const std::filesystem::path&, std::string_view head) {
+bool recognises_csv(const std::filesystem::path&, std::string_view head) {
   while (!head.empty()) {
     const std::size_t end = std::min(head.find('\n'), head.size());
     const std::string_view line = head.substr(0, end);
@@ -350,7 +348,7 @@ bool recognises(const std::filesystem::path&, std::string_view head) {
   return false;
 }
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_csv(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   if (files.size() != 1) throw ConfigError(fmt::format("a list in CSV is one file for all ranks; {} were given", files.size()));
   return CsvReader{files.front(), options}.read();
 }
@@ -361,8 +359,8 @@ namespace trace_builtin {
 const TraceFormat csv{
     .name = "csv",
     .summary = "lists of computation, messages and collectives: rank, op, bytes, peer, ...",
-    .recognises = recognises,
-    .read = read,
+    .recognises = recognises_csv,
+    .read = read_csv,
 };
 }  // namespace trace_builtin
 

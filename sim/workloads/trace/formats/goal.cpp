@@ -289,7 +289,7 @@ class GoalReader {
   int nic_line_ = 0;
 };
 
-bool recognises(const std::filesystem::path&, std::string_view head) {
+bool recognises_goal(const std::filesystem::path&, std::string_view head) {
   bool in_comment = false;
   while (!head.empty()) {
     const std::size_t end = std::min(head.find('\n'), head.size());
@@ -301,7 +301,7 @@ bool recognises(const std::filesystem::path&, std::string_view head) {
   return false;
 }
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_goal(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   if (files.size() != 1)
     throw ConfigError(fmt::format("a GOAL schedule is one file for all ranks; {} were given", files.size()));
   return GoalReader{files.front(), options}.read();
@@ -313,8 +313,8 @@ namespace trace_builtin {
 const TraceFormat goal{
     .name = "goal",
     .summary = "GOAL text of LogGOPSim and ATLAHS: calc, send, recv",
-    .recognises = recognises,
-    .read = read,
+    .recognises = recognises_goal,
+    .read = read_goal,
 };
 }  // namespace trace_builtin
 

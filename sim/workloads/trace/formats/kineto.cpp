@@ -24,9 +24,9 @@ namespace {
 using kineto::RankTrace;
 
 constexpr std::int64_t kAll = std::int64_t{1} << 62;
-constexpr std::size_t kMostStreams = 120;  // with those beside them, Operation::stream holds them
+constexpr std::size_t kMostTracedStreams = 120;  // with those beside them, Operation::stream holds them
 
-bool recognises(const std::filesystem::path&, std::string_view head) {
+bool recognises_kineto(const std::filesystem::path&, std::string_view head) {
   const std::size_t first = head.find_first_not_of(" \n\r\t");
   if (first == std::string_view::npos || head[first] != '{') return false;
   if (head.find("\"traceEvents\"") != std::string_view::npos) return true;
@@ -126,10 +126,10 @@ class KinetoTrace {
                                                  .source_line = {},
                                                  .note = "profile with ProfilerActivity.CUDA"}});
       }
-      if (rank.items.streams.size() > kMostStreams) {
+      if (rank.items.streams.size() > kMostTracedStreams) {
         throw ConfigError(std::vector{
             Diagnostic{.where = {.file = rank.events.file.string()},
-                       .message = fmt::format("{} streams; at most {} are read", rank.items.streams.size(), kMostStreams),
+                       .message = fmt::format("{} streams; at most {} are read", rank.items.streams.size(), kMostTracedStreams),
                        .source_line = {},
                        .note = {}}});
       }
@@ -254,7 +254,7 @@ class KinetoTrace {
   std::int64_t overhead_ns_ = 0;
 };
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_kineto(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   return KinetoTrace{files, options}.read();
 }
 
@@ -263,7 +263,7 @@ Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions&
 const TraceFormat trace_builtin::kineto{
     .name = "kineto",
     .summary = "PyTorch profiler traces (Chrome JSON with NCCL metadata), one file per rank",
-    .recognises = recognises,
-    .read = read};
+    .recognises = recognises_kineto,
+    .read = read_kineto};
 
 }  // namespace weft::work

@@ -80,12 +80,12 @@ class SimaiReader {
   std::vector<Diagnostic> findings_;
 };
 
-bool recognises(const std::filesystem::path&, std::string_view head) {
+bool recognises_simai(const std::filesystem::path&, std::string_view head) {
   const std::string_view line = head.substr(0, head.find('\n'));
   return line.starts_with(kPolicy) && line.find("all_gpus") != std::string_view::npos;
 }
 
-Trace read(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
+Trace read_simai(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {
   if (files.size() != 1)
     throw ConfigError(fmt::format("a SimAI workload is one file for all ranks; {} were given", files.size()));
   return SimaiReader{files.front(), options}.read();
@@ -97,8 +97,8 @@ namespace trace_builtin {
 const TraceFormat simai{
     .name = "simai",
     .summary = "SimAI workloads as AICB writes them: a table of layers with the sizes of groups",
-    .recognises = recognises,
-    .read = read,
+    .recognises = recognises_simai,
+    .read = read_simai,
 };
 }  // namespace trace_builtin
 

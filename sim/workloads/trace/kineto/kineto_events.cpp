@@ -105,7 +105,7 @@ class Reader {
       } else if (json_.key() == "distributedInfo" && json_.kind() == JsonPull::Kind::kObject) {
         read_distributed();
       } else if (json_.key() == "baseTimeNanoseconds") {
-        if (!parse_integer(json_.scalar(), result_.base_ns)) json_.fail("baseTimeNanoseconds is no whole number");
+        if (!read_integer(json_.scalar(), result_.base_ns)) json_.fail("baseTimeNanoseconds is no whole number");
       } else {
         json_.skip();
       }
@@ -125,7 +125,7 @@ class Reader {
       json_.skip();
       return otherwise;
     }
-    return parse_integer(json_.scalar(), value) ? value : otherwise;
+    return read_integer(json_.scalar(), value) ? value : otherwise;
   }
 
   std::int64_t time(std::string_view what) {
@@ -417,7 +417,7 @@ class Reader {
     constexpr std::string_view kStep = "ProfilerStep#";
     if (!event_.name.starts_with(kStep)) return;
     std::int64_t number = 0;
-    if (!parse_integer(std::string_view{event_.name}.substr(kStep.size()), number)) return;
+    if (!read_integer(std::string_view{event_.name}.substr(kStep.size()), number)) return;
     result_.steps.push_back({event_.start, event_.duration, number});
   }
 

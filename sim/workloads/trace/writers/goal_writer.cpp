@@ -12,7 +12,7 @@
 namespace weft::work {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kWritePiece = std::size_t{1} << 20;
 
 void append_rank(const Program& program, Rank rank, std::string& text, std::ostream& out) {
   const RankProgram& own = program.program_of(rank);
@@ -34,7 +34,7 @@ void append_rank(const Program& program, Rank rank, std::string& text, std::ostr
     if (before != kNoOp) fmt::format_to(to, "l{} requires l{}\n", i, before);
     for (const OpIndex wait : own.waits_of(op)) fmt::format_to(to, "l{} requires l{}\n", i, wait);
     before = i;
-    if (text.size() > kPiece) {
+    if (text.size() > kWritePiece) {
       out << text;
       text.clear();
     }

@@ -19,7 +19,6 @@
 namespace weft::work {
 namespace {
 
-constexpr std::uint32_t kNone = 0xFFFF'FFFF;
 constexpr std::int64_t kCollectiveTags = 1'000;  // above those of messages
 
 // Schedules of calls on `n` ranks of nowhere: textbook algorithms do not look at places.
@@ -78,7 +77,7 @@ class RankLowering {
     tasks_.file = "program";
     tasks_.places_are_lines = false;
     for (const std::string& name : own_.streams) static_cast<void>(tasks_.lane(name));
-    end_.resize(own_.operations.size(), kNone);
+    end_.resize(own_.operations.size(), kNoTask);
   }
 
   RankTasks run() {
@@ -93,9 +92,9 @@ class RankLowering {
     task.place = of;
     task.op.launched = false;
     const std::uint32_t index = tasks_.add(task);
-    last_.resize(tasks_.lanes.size(), kNone);
+    last_.resize(tasks_.lanes.size(), kNoTask);
     std::uint32_t& before = last_[static_cast<std::size_t>(task.lane)];
-    if (before != kNone) tasks_.wait(index, before);
+    if (before != kNoTask) tasks_.wait(index, before);
     before = index;
     return index;
   }
@@ -110,7 +109,7 @@ class RankLowering {
 
   void wait_for_causes(std::uint32_t task, const Operation& op) {
     const auto wait = [&](std::uint32_t on) {
-      if (on != kNone && on != task) tasks_.wait(task, on);
+      if (on != kNoTask && on != task) tasks_.wait(task, on);
     };
     for (const OpIndex each : own_.waits_of(op)) wait(end_[each]);
     wait(host_);
@@ -189,7 +188,7 @@ class RankLowering {
     const std::string& stream = own_.streams.at(op.stream);
     const std::array lanes = {tasks_.lane(fmt::format("{} {}.{} receives", stream, id.channel, id.lane)),
                               tasks_.lane(fmt::format("{} {}.{} sends", stream, id.channel, id.lane))};
-    std::array<std::uint32_t, 2> last = {kNone, kNone};
+    std::array<std::uint32_t, 2> last = {kNoTask, kNoTask};
     const auto message = [&](OpKind kind, Rank peer, Bytes bytes, int connection) {
       const std::size_t way = kind == OpKind::kSend ? 1 : 0;
       Task task;
@@ -201,7 +200,7 @@ class RankLowering {
       task.lane = lanes[way];
       task.name = tasks_.name(own_.names[op.name]);
       const std::uint32_t made = append(task, index);
-      if (last[way] == kNone) tasks_.wait(made, begin);
+      if (last[way] == kNoTask) tasks_.wait(made, begin);
       last[way] = made;
       return made;
     };
@@ -214,14 +213,14 @@ class RankLowering {
         received.push_back(message(OpKind::kReceive, peer, step.bytes, step.receive_connection));
       }
       // What was received before on this lane is there too: it came in order.
-      if (received.empty() && last[0] != kNone) received.push_back(last[0]);
+      if (received.empty() && last[0] != kNoTask) received.push_back(last[0]);
       for (const Rank peer : step.send_to) {
         const std::uint32_t sent = message(OpKind::kSend, peer, step.bytes, step.send_connection);
         for (const std::uint32_t each : received) tasks_.wait(sent, each);
       }
     }
     for (const std::uint32_t each : last) {
-      if (each != kNone) ends.push_back(each);
+      if (each != kNoTask) ends.push_back(each);
     }
   }
 
@@ -232,7 +231,7 @@ class RankLowering {
   RankTasks tasks_;
   std::vector<std::uint32_t> end_;   // by operation: the task at whose end it has ended
   std::vector<std::uint32_t> last_;  // by lane
-  std::uint32_t host_ = kNone;
+  std::uint32_t host_ = kNoTask;
   std::size_t dropped_ = 0;
 };
 
