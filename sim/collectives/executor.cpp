@@ -310,19 +310,23 @@ bool Executor::uses_port(const Lane& lane) const {
          });
 }
 
-// How long `data` queues behind the stores of the rank's other blocks: those that began before, and half of those that begin
+// How long `data` queues behind the stores of the rank's other lanes: those that began before, and half of those that begin
 // with it, whichever of them comes first.
 Duration Executor::wait_at_port(const Lane& lane, Bytes data) const {
   if (lane.stores_from == Time::max()) return {};
   const Member& member = members_[static_cast<std::size_t>(lane.rank)];
   const Time now = simulator_.now();
-  double before = 0;
-  double beside = -lane.share;
+  double blocks = 0;
+  double share = 0;  // of the warps of one block
   for (std::uint32_t i = member.first_lane; i < member.first_lane + member.lane_count; ++i) {
-    if (lanes_[i].stores_from < now) before += lanes_[i].share;
-    if (lanes_[i].stores_from == now) beside += lanes_[i].share;
+    const Lane& other = lanes_[i];
+    if (other.stores_from <= now && &other != &lane) share += other.stores_from < now ? other.share : other.share / 2;
+    const bool block_ends = i + 1 == member.first_lane + member.lane_count || lanes_[i + 1].channel != other.channel;
+    if (!block_ends) continue;
+    blocks += costs_.blocks_worth(share);
+    share = 0;
   }
-  return port_queue_.wait(data, before + beside / 2);
+  return port_queue_.wait(data, blocks);
 }
 
 void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {

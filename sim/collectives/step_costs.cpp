@@ -44,6 +44,11 @@ Duration StepCosts::work(Bytes data, double share, bool sends, double busy_share
   return Duration::from_ps(static_cast<std::int64_t>(std::ceil(amount / rate_of_lane)));
 }
 
+double StepCosts::blocks_worth(double share) const {
+  if (share <= 0.0 || share >= 1.0 || pass.count() == 0) return std::clamp(share, 0.0, 1.0);
+  return std::pow(share, 1.0 - thread_exponent);
+}
+
 Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
   if (host_pass.count() == 0 || data.count() == 0) return {};
   const double loads = static_cast<double>(data.count()) / (static_cast<double>(host_pass.count()) * share);

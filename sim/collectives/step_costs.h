@@ -70,6 +70,8 @@ struct StepCosts {
   // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,
   // are.
   [[nodiscard]] Duration work(Bytes data, double share, bool sends, double busy_share = 1.0) const;
+  // What a block of which this share of the warps is busy moves of what all of it would: fewer warps wait less for each other.
+  [[nodiscard]] double blocks_worth(double share) const;
   // Before a slice of `data` that lies in host memory on one side or both; `reads`: waits for its loads.
   [[nodiscard]] Duration host_wait(Bytes data, double share, bool reads) const;
   // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
