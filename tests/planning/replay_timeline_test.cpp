@@ -12,7 +12,6 @@
 namespace weft::plan {
 namespace {
 
-
 // The shipped 1F1B pipeline of four stages and eight microbatches, two iterations.
 nlohmann::json timeline_of_1f1b() {
   Diagnostics diagnostics;
