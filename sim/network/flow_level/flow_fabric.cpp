@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -13,6 +13,10 @@ namespace {
 
 // A flow whose remainder is below this many bytes has ended: the rounding of rate x time, far below what any result shows.
 constexpr double kNothing = 1e-6;
+
+// Components of more flows than one in so many of all slots are sorted by marking and counting off the slots.
+constexpr std::size_t kSparse = 64;
+constexpr std::size_t kFewFlows = 8;
 
 }  // namespace
 
@@ -80,18 +84,40 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   if (flow.bytes == 0 || !limited) {
     // Nothing to share: it has left at once. By way of the heap, so that callbacks never come from inside post().
     flow.remaining = 0;
-    flow.finish = simulator_.now();
-    heap_update(index);
+    heap_update(index, simulator_.now());
     arm();
     return TransferId{index};
   }
   if (path.usages.empty()) {
     set_rate(index, flow.cap);
     arm();
+  } else if (is_alone(path)) {
+    enter_alone(index);
   } else {
     enter(index);
   }
   return TransferId{index};
+}
+
+bool FlowFabric::is_alone(const Footprint& path) const {
+  return std::ranges::all_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].live == 0; });
+}
+
+// The rate is what a solve would find: the narrowest resource, or the cap. Where another comes in the same instant, that one
+// asks for the solve.
+void FlowFabric::enter_alone(std::uint32_t index) {
+  const Flow& flow = flows_[index];
+  double rate = flow.cap;
+  for (const Usage& usage : footprints_[flow.footprint].usages) {
+    ResourceState& resource = resources_[usage.resource.index()];
+    resource.flows.push_back(index);
+    ++resource.transfers;
+    resource.live = 1;
+    resource.busy_since = simulator_.now();
+    rate = std::min(rate, solver_.capacity(usage.resource) / usage.usage);
+  }
+  set_rate(index, rate);
+  if (!solve_.armed()) arm();
 }
 
 void FlowFabric::enter(std::uint32_t index) {
@@ -135,13 +161,14 @@ void FlowFabric::replace(std::vector<std::pair<FootprintId, Footprint>> changed)
 }
 
 bool FlowFabric::is_cut(const Footprint& path) const {
-  return std::ranges::any_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].failed; });
+  return failed_ > 0 &&
+         std::ranges::any_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].failed; });
 }
 
 void FlowFabric::mark_dirty(const Flow& flow) {
   for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
-    if (resource.dirty) continue;
+    if (resource.dirty || resource.live == 0) continue;
     resource.dirty = true;
     dirty_.push_back(usage.resource.value());
   }
@@ -150,8 +177,8 @@ void FlowFabric::mark_dirty(const Flow& flow) {
 
 void FlowFabric::complete() {
   const Time now = simulator_.now();
-  while (!heap_.empty() && flows_[heap_.front()].finish <= now) {
-    const std::uint32_t index = heap_.front();
+  while (!heap_.empty() && heap_.front().finish <= now) {
+    const std::uint32_t index = heap_.front().index;
     heap_remove(index);
     leave(index, static_cast<double>(flows_[index].bytes));
     flows_[index].state = State::kInFlight;
@@ -167,14 +194,19 @@ void FlowFabric::complete() {
 
 void FlowFabric::leave(std::uint32_t index, double moved) {
   const Flow& flow = flows_[index];
-  const std::vector<Usage>& usages = footprints_[flow.footprint].usages;
   if (flow.bytes == 0) return;
-  for (const Usage& usage : usages) {
+  bool frees_share = false;
+  for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
     resource.bytes += usage.usage * (moved - flow.before);
-    if (--resource.live == 0) resource.busy += simulator_.now() - resource.busy_since;
+    if (--resource.live > 0) {
+      frees_share = true;
+      continue;
+    }
+    resource.busy += simulator_.now() - resource.busy_since;
+    resource.flows.clear();
   }
-  if (!usages.empty()) mark_dirty(flow);
+  if (frees_share) mark_dirty(flow);
 }
 
 void FlowFabric::deliver_later(std::uint32_t index, Duration latency) {
@@ -212,7 +244,6 @@ void FlowFabric::solve() {
   // Flood from every dirty resource; each component is solved by itself, with its flows in ascending order of id so that the
   // order of every sum is fixed. Flows that ended are dropped from the resources met on the way.
   ++round_;
-  const Time now = simulator_.now();
   for (std::size_t d = 0; d < dirty_.size(); ++d) {
     ResourceState& seed = resources_[dirty_[d]];
     seed.dirty = false;
@@ -243,7 +274,7 @@ void FlowFabric::solve() {
       WEFT_CHECK(kept == resources_[here].live);
     }
     if (component_flows_.empty()) continue;
-    if (component_flows_.size() > 1) std::ranges::sort(component_flows_);
+    sort_component_flows();
     problem_.clear();
     for (const std::uint32_t f : component_flows_) {
       const Flow& flow = flows_[f];
@@ -252,13 +283,7 @@ void FlowFabric::solve() {
     solver_.solve(problem_);
     ++totals_.solves;
     totals_.solved_flows += problem_.size();
-    for (std::size_t i = 0; i < problem_.size(); ++i) {
-      Flow& flow = flows_[component_flows_[i]];
-      if (problem_[i].rate == flow.rate && flow.finish != Time::max()) continue;
-      flow.remaining = bytes_left(flow);
-      flow.updated = now;
-      set_rate(component_flows_[i], problem_[i].rate);
-    }
+    set_rates();
   }
   dirty_.clear();
   for (const std::uint32_t index : retired_) {
@@ -269,31 +294,71 @@ void FlowFabric::solve() {
   arm();
 }
 
-void FlowFabric::set_rate(std::uint32_t index, double rate) {
-  Flow& flow = flows_[index];
-  flow.rate = rate;
-  if (rate <= 0) {
-    flow.finish = Time::max();  // starved by a higher priority until shares change
-  } else if (flow.remaining <= kNothing) {
-    flow.finish = simulator_.now();
-  } else {
-    const double left = std::ceil(flow.remaining / rate);
-    constexpr double kRange = 9e18;
-    if (left >= kRange - static_cast<double>(simulator_.now().ps())) {
-      throw ConfigError(
-          fmt::format("a transfer of {} bytes at {:.3g} GB/s would end after more than 106 days, the range of simulated time",
-                      flow.bytes, rate * 1e3));
-    }
-    flow.finish = simulator_.now() + Duration::from_ps(static_cast<std::int64_t>(left));
+// Ascending: of many among few by their bits, which takes no comparisons.
+void FlowFabric::sort_component_flows() {
+  if (component_flows_.size() <= kFewFlows || component_flows_.size() * kSparse < flows_.size()) {
+    if (component_flows_.size() > 1) std::ranges::sort(component_flows_);
+    return;
   }
-  heap_update(index);
+  in_component_.resize((flows_.size() + 63) / 64, 0);
+  for (const std::uint32_t f : component_flows_) in_component_[f / 64] |= std::uint64_t{1} << (f % 64);
+  component_flows_.clear();
+  for (std::size_t word = 0; word < in_component_.size(); ++word) {
+    for (std::uint64_t bits = std::exchange(in_component_[word], 0); bits != 0; bits &= bits - 1) {
+      component_flows_.push_back(static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+// Where most of the heap moves, it is made anew.
+void FlowFabric::set_rates() {
+  const Time now = simulator_.now();
+  const bool rebuilds = problem_.size() > kFewFlows && 2 * problem_.size() > heap_.size();
+  for (std::size_t i = 0; i < problem_.size(); ++i) {
+    const std::uint32_t index = component_flows_[i];
+    Flow& flow = flows_[index];
+    const bool timed = flow.heap_position != kNowhere && flow.rate > 0;
+    if (problem_[i].rate == flow.rate && timed) continue;
+    flow.remaining = bytes_left(flow);
+    flow.updated = now;
+    flow.rate = problem_[i].rate;
+    const Time finish = finish_at(flow);
+    if (!rebuilds) {
+      heap_update(index, finish);
+    } else if (flow.heap_position != kNowhere) {
+      heap_[flow.heap_position].finish = finish;
+    } else {
+      heap_.push_back({finish, index});
+      flow.heap_position = static_cast<std::uint32_t>(heap_.size() - 1);
+    }
+  }
+  if (rebuilds) heap_rebuild();
+}
+
+Time FlowFabric::finish_at(const Flow& flow) const {
+  if (flow.rate <= 0) return Time::max();  // starved by a higher priority until shares change
+  if (flow.remaining <= kNothing) return simulator_.now();
+  const double left = flow.remaining / flow.rate;
+  constexpr double kRange = 9e18;
+  if (left >= kRange - static_cast<double>(simulator_.now().ps())) {
+    throw ConfigError(
+        fmt::format("a transfer of {} bytes at {:.3g} GB/s would end after more than 106 days, the range of simulated time",
+                    flow.bytes, flow.rate * 1e3));
+  }
+  const auto whole = static_cast<std::int64_t>(left);
+  return simulator_.now() + Duration::from_ps(static_cast<double>(whole) < left ? whole + 1 : whole);
+}
+
+void FlowFabric::set_rate(std::uint32_t index, double rate) {
+  flows_[index].rate = rate;
+  heap_update(index, finish_at(flows_[index]));
 }
 
 void FlowFabric::arm() {
-  if (heap_.empty() || flows_[heap_.front()].finish == Time::max()) {
+  if (heap_.empty() || heap_.front().finish == Time::max()) {
     completion_.disarm();
   } else {
-    completion_.arm(flows_[heap_.front()].finish);
+    completion_.arm(heap_.front().finish);
   }
 }
 
@@ -322,6 +387,7 @@ void FlowFabric::cut_short(TransferId transfer) {
 
 void FlowFabric::fail(ResourceId resource) {
   ResourceState& failed = resources_[resource.index()];
+  failed_ += failed.failed ? 0 : 1;
   failed.failed = true;
   const std::vector<std::uint32_t> over = failed.flows;
   for (const std::uint32_t index : over) {
@@ -337,6 +403,12 @@ void FlowFabric::fail(ResourceId resource) {
     listener.on_aborted(TransferId{index}, tag);
   }
   arm();
+}
+
+void FlowFabric::restore(ResourceId resource) {
+  ResourceState& restored = resources_[resource.index()];
+  failed_ -= restored.failed ? 1 : 0;
+  restored.failed = false;
 }
 
 ResourceCounters FlowFabric::counters(ResourceId resource) const {
@@ -360,47 +432,53 @@ void FlowFabric::check_conservation() const {
                                   totals_.delivered, totals_.aborted, live_));
 }
 
-bool FlowFabric::finishes_before(std::uint32_t a, std::uint32_t b) const {
-  return flows_[a].finish != flows_[b].finish ? flows_[a].finish < flows_[b].finish : a < b;
-}
-
-void FlowFabric::heap_update(std::uint32_t index) {
-  if (flows_[index].heap_position == kNowhere) {
+void FlowFabric::heap_update(std::uint32_t index, Time finish) {
+  const std::uint32_t position = flows_[index].heap_position;
+  if (position == kNowhere) {
     flows_[index].heap_position = static_cast<std::uint32_t>(heap_.size());
-    heap_.push_back(index);
+    heap_.push_back({finish, index});
+    sift_up(flows_[index].heap_position);
+    return;
   }
-  sift_up(flows_[index].heap_position);
-  sift_down(flows_[index].heap_position);
+  const bool earlier = finish < heap_[position].finish;
+  heap_[position].finish = finish;
+  if (earlier) {
+    sift_up(position);
+  } else {
+    sift_down(position);
+  }
 }
 
 void FlowFabric::heap_remove(std::uint32_t index) {
   const std::uint32_t position = flows_[index].heap_position;
   if (position == kNowhere) return;
   flows_[index].heap_position = kNowhere;
-  const std::uint32_t last = heap_.back();
+  const HeapEntry last = heap_.back();
   heap_.pop_back();
-  if (last == index) return;
-  heap_[position] = last;
-  flows_[last].heap_position = position;
+  if (last.index == index) return;
+  place(position, last);
   sift_up(position);
-  sift_down(flows_[last].heap_position);
+  sift_down(flows_[last.index].heap_position);
+}
+
+void FlowFabric::heap_rebuild() {
+  if (heap_.size() < 2) return;
+  for (auto position = static_cast<std::uint32_t>((heap_.size() - 2) / 4 + 1); position-- > 0;) sift_down(position);
 }
 
 void FlowFabric::sift_up(std::uint32_t position) {
-  const std::uint32_t index = heap_[position];
+  const HeapEntry entry = heap_[position];
   while (position > 0) {
     const std::uint32_t parent = (position - 1) / 4;
-    if (!finishes_before(index, heap_[parent])) break;
-    heap_[position] = heap_[parent];
-    flows_[heap_[position]].heap_position = position;
+    if (!finishes_before(entry, heap_[parent])) break;
+    place(position, heap_[parent]);
     position = parent;
   }
-  heap_[position] = index;
-  flows_[index].heap_position = position;
+  place(position, entry);
 }
 
 void FlowFabric::sift_down(std::uint32_t position) {
-  const std::uint32_t index = heap_[position];
+  const HeapEntry entry = heap_[position];
   const auto size = static_cast<std::uint32_t>(heap_.size());
   while (true) {
     const std::uint32_t first = 4 * position + 1;
@@ -409,13 +487,11 @@ void FlowFabric::sift_down(std::uint32_t position) {
     for (std::uint32_t child = first + 1; child < std::min(first + 4, size); ++child) {
       if (finishes_before(heap_[child], heap_[best])) best = child;
     }
-    if (!finishes_before(heap_[best], index)) break;
-    heap_[position] = heap_[best];
-    flows_[heap_[position]].heap_position = position;
+    if (!finishes_before(heap_[best], entry)) break;
+    place(position, heap_[best]);
     position = best;
   }
-  heap_[position] = index;
-  flows_[index].heap_position = position;
+  place(position, entry);
 }
 
 }  // namespace weft::net

@@ -3,7 +3,8 @@
 // Model: rates follow every arrival and departure at once (no congestion-control transients), queues are empty, and no port
 // pauses another; latency is charged after the last byte has left and takes no capacity (network-models §6.3; what this misses:
 // §6.5). Only the connected component of transfers and resources that an arrival or departure touches is solved again, once per
-// instant. A completion is rounded once, up to the next picosecond.
+// instant; a transfer that meets no other on its way needs no solve at all. A completion is rounded once, up to the next
+// picosecond.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
-  void restore(ResourceId resource) override { resources_[resource.index()].failed = false; }
+  void restore(ResourceId resource) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
   void check_conservation() const override;
@@ -56,7 +57,6 @@ class FlowFabric final : public Fabric, private EventTarget {
     double remaining = 0;  // bytes at `updated`
     double rate = 0;       // bytes per picosecond
     Time updated;
-    Time finish = Time::max();
     TransferListener* listener = nullptr;
     std::uint64_t tag = 0;
     double weight = 1;
@@ -87,19 +87,35 @@ class FlowFabric final : public Fabric, private EventTarget {
   void complete();                                // the earliest completions
   void solve();                                   // of the dirty components
   void mark_dirty(const Flow& flow);
-  void enter(std::uint32_t index);                          // puts a moving flow on its resources
+  void enter(std::uint32_t index);        // puts a moving flow on its resources; arms what follows
+  void enter_alone(std::uint32_t index);  // the same where nothing else moves over them
+  [[nodiscard]] bool is_alone(const Footprint& path) const;
   void leave(std::uint32_t index, double moved);            // takes it off again, after so many of its bytes
   [[nodiscard]] double bytes_left(const Flow& flow) const;  // bytes, now
   void release(std::uint32_t index);
   [[nodiscard]] bool is_cut(const Footprint& path) const;  // it uses a resource that failed
   void deliver_later(std::uint32_t index, Duration latency);
+  [[nodiscard]] Time finish_at(const Flow& flow) const;  // at its present rate
   void set_rate(std::uint32_t index, double rate);
+  void set_rates();  // of problem_
+  void sort_component_flows();
   void arm();
 
-  // Indexed 4-ary heap of moving flows by (finish, index).
-  [[nodiscard]] bool finishes_before(std::uint32_t a, std::uint32_t b) const;
-  void heap_update(std::uint32_t index);
+  // Indexed 4-ary heap of moving flows by (finish, index). A starved flow's finish is Time::max().
+  struct HeapEntry {
+    Time finish;
+    std::uint32_t index = 0;
+  };
+  [[nodiscard]] static bool finishes_before(const HeapEntry& a, const HeapEntry& b) {
+    return a.finish != b.finish ? a.finish < b.finish : a.index < b.index;
+  }
+  void heap_update(std::uint32_t index, Time finish);
   void heap_remove(std::uint32_t index);
+  void heap_rebuild();
+  void place(std::uint32_t position, const HeapEntry& entry) {
+    heap_[position] = entry;
+    flows_[entry.index].heap_position = position;
+  }
   void sift_up(std::uint32_t position);
   void sift_down(std::uint32_t position);
 
@@ -116,12 +132,14 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::uint32_t first_free_ = kNowhere;
   std::vector<std::uint32_t> retired_;  // ended since the last solve
   std::uint32_t live_ = 0;
-  std::vector<std::uint32_t> heap_;
+  std::vector<HeapEntry> heap_;
   std::vector<std::uint32_t> dirty_;  // resources
   std::uint64_t round_ = 0;
   std::vector<std::uint32_t> component_resources_;
   std::vector<std::uint32_t> component_flows_;
+  std::vector<std::uint64_t> in_component_;  // scratch of sort_component_flows(), a bit for each flow
   std::vector<FairShareFlow> problem_;
+  std::uint32_t failed_ = 0;  // resources
   FabricTotals totals_;
 };
 
