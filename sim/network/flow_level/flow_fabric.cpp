@@ -14,6 +14,12 @@ namespace {
 // A flow whose remainder is below this many bytes has ended: the rounding of rate x time, far below what any result shows.
 constexpr double kNothing = 1e-6;
 
+// A resource loaded by more than this share of its capacity counts as tight: sums of many limits are not exact.
+constexpr double kTight = 1.0 - 1e-9;
+
+// A resource's list may hold so many stale entries beside as many again as there are live ones.
+constexpr std::size_t kStale = 16;
+
 // Components of more flows than one in so many of all slots are sorted by marking and counting off the slots.
 constexpr std::size_t kSparse = 64;
 constexpr std::size_t kFewFlows = 8;
@@ -29,11 +35,17 @@ FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
       completion_{simulator, component_, Phase::kCompletion, [this] { complete(); }},
       solve_{simulator, component_, Phase::kSolve, [this] { solve(); }} {
   resources_.resize(topology.link_count());
-  for (std::size_t i = 0; i < topology.link_count(); ++i) solver_.add_resource(topology.spec(LinkId::from_index(i)).capacity());
+  tight_.resize(topology.link_count(), 0);
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const double capacity = topology.spec(LinkId::from_index(i)).capacity();
+    resources_[i].tight_from = kTight * capacity;
+    solver_.add_resource(capacity);
+  }
 }
 
 ResourceId FlowFabric::add_resource(std::string name, double capacity) {
-  resources_.emplace_back();
+  resources_.emplace_back().tight_from = kTight * capacity;
+  tight_.push_back(0);
   extra_names_.push_back(std::move(name));
   return solver_.add_resource(capacity);
 }
@@ -44,8 +56,15 @@ std::string FlowFabric::resource_name(ResourceId resource) const {
 }
 
 FootprintId FlowFabric::add_footprint(Footprint footprint) {
+  alone_.push_back(alone(footprint));
   footprints_.push_back(std::move(footprint));
   return FootprintId::from_index(footprints_.size() - 1);
+}
+
+double FlowFabric::alone(const Footprint& path) const {
+  double rate = FairShareSolver::kNoCap;
+  for (const Usage& usage : path.usages) rate = std::min(rate, solver_.capacity(usage.resource) / usage.usage);
+  return rate;
 }
 
 TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) {
@@ -59,8 +78,10 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   }
   Flow& flow = flows_[index];
   const std::uint64_t visited = flow.visited;
+  const std::uint32_t generation = flow.generation;
   flow = Flow{};
   flow.visited = visited;
+  flow.generation = generation;
   flow.listener = &listener;
   flow.tag = transfer.tag;
   flow.weight = transfer.weight;
@@ -91,44 +112,43 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   if (path.usages.empty()) {
     set_rate(index, flow.cap);
     arm();
-  } else if (is_alone(path)) {
-    enter_alone(index);
   } else {
     enter(index);
   }
   return TransferId{index};
 }
 
-bool FlowFabric::is_alone(const Footprint& path) const {
-  return std::ranges::all_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].live == 0; });
-}
-
-// The rate is what a solve would find: the narrowest resource, or the cap. Where another comes in the same instant, that one
-// asks for the solve.
-void FlowFabric::enter_alone(std::uint32_t index) {
-  const Flow& flow = flows_[index];
-  double rate = flow.cap;
+void FlowFabric::enter(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  flow.limit = std::min(flow.cap, alone_[flow.footprint]);
+  bool shares = false;
   for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
-    resource.flows.push_back(index);
+    if (resource.flows.size() >= 2 * std::size_t{resource.live} + kStale) drop_stale(resource);
+    resource.flows.push_back({index, flow.generation});
     ++resource.transfers;
-    resource.live = 1;
-    resource.busy_since = simulator_.now();
-    rate = std::min(rate, solver_.capacity(usage.resource) / usage.usage);
+    resource.load += usage.usage * flow.limit;
+    if (resource.live++ == 0) resource.busy_since = simulator_.now();
+    if (resource.live > 1 || all_tight_) update_tight(usage.resource);
+    if (tight_[usage.resource.index()] == 0) continue;
+    shares = true;
+    mark_dirty(usage.resource);
   }
-  set_rate(index, rate);
+  if (shares) return;
+  set_rate(index, flow.limit);
   if (!solve_.armed()) arm();
 }
 
-void FlowFabric::enter(std::uint32_t index) {
-  const Flow& flow = flows_[index];
-  for (const Usage& usage : footprints_[flow.footprint].usages) {
-    ResourceState& resource = resources_[usage.resource.index()];
-    resource.flows.push_back(index);
-    ++resource.transfers;
-    if (resource.live++ == 0) resource.busy_since = simulator_.now();
-  }
-  mark_dirty(flow);
+// A transfer alone is held by its limit.
+void FlowFabric::update_tight(ResourceId id) {
+  const ResourceState& resource = resources_[id.index()];
+  const bool tight = all_tight_ || (resource.live > 1 && resource.load > resource.tight_from);
+  tight_[id.index()] = tight ? 1 : 0;
+}
+
+void FlowFabric::drop_stale(ResourceState& resource) {
+  std::erase_if(resource.flows, [&](const Entry& entry) { return !is_on_its_way(entry); });
+  WEFT_CHECK(resource.flows.size() == resource.live);
 }
 
 double FlowFabric::bytes_left(const Flow& flow) const {
@@ -152,11 +172,14 @@ void FlowFabric::replace(std::vector<std::pair<FootprintId, Footprint>> changed)
     flow.updated = simulator_.now();
     const double gone = static_cast<double>(flow.bytes) - flow.remaining;
     leave(index, gone);
-    for (const Usage& usage : old.usages) std::erase(resources_[usage.resource.index()].flows, index);
+    ++flow.generation;  // its entries there are stale
     flow.before = gone;
     moved.push_back(index);
   }
-  for (auto& [id, footprint] : changed) footprints_[id.index()] = std::move(footprint);
+  for (auto& [id, footprint] : changed) {
+    alone_[id.index()] = alone(footprint);
+    footprints_[id.index()] = std::move(footprint);
+  }
   for (const std::uint32_t index : moved) enter(index);
 }
 
@@ -165,13 +188,10 @@ bool FlowFabric::is_cut(const Footprint& path) const {
          std::ranges::any_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].failed; });
 }
 
-void FlowFabric::mark_dirty(const Flow& flow) {
-  for (const Usage& usage : footprints_[flow.footprint].usages) {
-    ResourceState& resource = resources_[usage.resource.index()];
-    if (resource.dirty || resource.live == 0) continue;
-    resource.dirty = true;
-    dirty_.push_back(usage.resource.value());
-  }
+void FlowFabric::mark_dirty(ResourceId id) {
+  ResourceState& resource = resources_[id.index()];
+  if (!resource.dirty) dirty_.push_back(id.value());
+  resource.dirty = true;
   if (!solve_.armed()) solve_.arm(simulator_.now());
 }
 
@@ -195,18 +215,21 @@ void FlowFabric::complete() {
 void FlowFabric::leave(std::uint32_t index, double moved) {
   const Flow& flow = flows_[index];
   if (flow.bytes == 0) return;
-  bool frees_share = false;
   for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
     resource.bytes += usage.usage * (moved - flow.before);
-    if (--resource.live > 0) {
-      frees_share = true;
+    if (--resource.live == 0) {
+      resource.busy += simulator_.now() - resource.busy_since;
+      resource.flows.clear();
+      resource.load = 0;
+      tight_[usage.resource.index()] = 0;
       continue;
     }
-    resource.busy += simulator_.now() - resource.busy_since;
-    resource.flows.clear();
+    resource.load -= usage.usage * flow.limit;
+    if (tight_[usage.resource.index()] == 0) continue;
+    mark_dirty(usage.resource);
+    update_tight(usage.resource);
   }
-  if (frees_share) mark_dirty(flow);
 }
 
 void FlowFabric::deliver_later(std::uint32_t index, Duration latency) {
@@ -229,56 +252,27 @@ void FlowFabric::on_event(std::uint64_t payload) {
 }
 
 void FlowFabric::release(std::uint32_t index) {
-  // Resources name a flow that ended until the instant's solve drops it from their lists; its slot is not reused before that.
   flows_[index].state = State::kFree;
+  ++flows_[index].generation;
   --live_;
-  if (solve_.armed()) {
-    retired_.push_back(index);
-  } else {
-    flows_[index].next_free = first_free_;
-    first_free_ = index;
-  }
+  flows_[index].next_free = first_free_;
+  first_free_ = index;
 }
 
+// Each component is solved by itself, with its flows in ascending order of id so that the order of every sum is fixed.
 void FlowFabric::solve() {
-  // Flood from every dirty resource; each component is solved by itself, with its flows in ascending order of id so that the
-  // order of every sum is fixed. Flows that ended are dropped from the resources met on the way.
   ++round_;
-  for (std::size_t d = 0; d < dirty_.size(); ++d) {
-    ResourceState& seed = resources_[dirty_[d]];
-    seed.dirty = false;
-    if (seed.visited == round_) continue;
-    seed.visited = round_;
-    component_resources_.assign(1, dirty_[d]);
-    component_flows_.clear();
-    for (std::size_t r = 0; r < component_resources_.size(); ++r) {
-      std::vector<std::uint32_t>& over = resources_[component_resources_[r]].flows;
-      const std::uint32_t here = component_resources_[r];
-      std::size_t kept = 0;
-      for (const std::uint32_t f : over) {
-        Flow& flow = flows_[f];
-        if (flow.state != State::kMoving) continue;
-        if (flow.visited != round_) {
-          flow.visited = round_;
-          component_flows_.push_back(f);
-          for (const Usage& usage : footprints_[flow.footprint].usages) {
-            ResourceState& next = resources_[usage.resource.index()];
-            if (next.visited == round_) continue;
-            next.visited = round_;
-            component_resources_.push_back(usage.resource.value());
-          }
-        }
-        over[kept++] = f;
-      }
-      over.resize(kept);
-      WEFT_CHECK(kept == resources_[here].live);
-    }
+  for (const std::uint32_t seed : dirty_) {
+    resources_[seed].dirty = false;
+    if (resources_[seed].visited == round_) continue;
+    flood(seed);
     if (component_flows_.empty()) continue;
     sort_component_flows();
     problem_.clear();
     for (const std::uint32_t f : component_flows_) {
       const Flow& flow = flows_[f];
-      problem_.push_back({footprints_[flow.footprint].usages, flow.weight, flow.cap, flow.priority, 0.0});
+      const auto usages = std::span<const Usage>{tight_usages_}.subspan(flow.first_tight, flow.tight_count);
+      problem_.push_back({usages, flow.weight, flow.limit, flow.priority, 0.0});
     }
     solver_.solve(problem_);
     ++totals_.solves;
@@ -286,12 +280,40 @@ void FlowFabric::solve() {
     set_rates();
   }
   dirty_.clear();
-  for (const std::uint32_t index : retired_) {
-    flows_[index].next_free = first_free_;
-    first_free_ = index;
-  }
-  retired_.clear();
   arm();
+}
+
+// From the resource over all flows and tight resources that hang together. A seed need not be tight any more: what has left it
+// held its flows back.
+void FlowFabric::flood(std::uint32_t seed) {
+  resources_[seed].visited = round_;
+  component_resources_.assign(1, seed);
+  component_flows_.clear();
+  tight_usages_.clear();
+  for (std::size_t r = 0; r < component_resources_.size(); ++r) {
+    ResourceState& resource = resources_[component_resources_[r]];
+    std::size_t kept = 0;
+    for (const Entry entry : resource.flows) {
+      Flow& flow = flows_[entry.flow];
+      if (flow.generation != entry.generation || flow.state != State::kMoving) continue;
+      resource.flows[kept++] = entry;
+      if (flow.visited == round_) continue;
+      flow.visited = round_;
+      component_flows_.push_back(entry.flow);
+      flow.first_tight = static_cast<std::uint32_t>(tight_usages_.size());
+      for (const Usage& usage : footprints_[flow.footprint].usages) {
+        if (tight_[usage.resource.index()] == 0) continue;
+        tight_usages_.push_back(usage);
+        ResourceState& next = resources_[usage.resource.index()];
+        if (next.visited == round_) continue;
+        next.visited = round_;
+        component_resources_.push_back(usage.resource.value());
+      }
+      flow.tight_count = static_cast<std::uint32_t>(tight_usages_.size()) - flow.first_tight;
+    }
+    resource.flows.resize(kept);
+    WEFT_CHECK(kept == resource.live);
+  }
 }
 
 // Ascending: of many among few by their bits, which takes no comparisons.
@@ -389,10 +411,11 @@ void FlowFabric::fail(ResourceId resource) {
   ResourceState& failed = resources_[resource.index()];
   failed_ += failed.failed ? 0 : 1;
   failed.failed = true;
-  const std::vector<std::uint32_t> over = failed.flows;
-  for (const std::uint32_t index : over) {
-    Flow& flow = flows_[index];
-    if (flow.state != State::kMoving) continue;
+  const std::vector<Entry> over = failed.flows;
+  for (const Entry& entry : over) {
+    if (!is_on_its_way(entry)) continue;
+    const std::uint32_t index = entry.flow;
+    const Flow& flow = flows_[index];
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow);
     heap_remove(index);
     leave(index, moved);
@@ -415,9 +438,9 @@ ResourceCounters FlowFabric::counters(ResourceId resource) const {
   const ResourceState& state = resources_[resource.index()];
   ResourceCounters counters{state.bytes, state.busy, state.transfers};
   if (state.live > 0) counters.busy += simulator_.now() - state.busy_since;
-  for (const std::uint32_t index : state.flows) {
-    const Flow& flow = flows_[index];
-    if (flow.state != State::kMoving) continue;
+  for (const Entry& entry : state.flows) {
+    if (!is_on_its_way(entry)) continue;
+    const Flow& flow = flows_[entry.flow];
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow) - flow.before;
     for (const Usage& usage : footprints_[flow.footprint].usages) {
       if (usage.resource == resource) counters.bytes += usage.usage * moved;
