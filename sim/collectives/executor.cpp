@@ -268,12 +268,12 @@ void Executor::begin_slice(std::uint32_t index) {
   }
 }
 
-// Of the thread block's warps, those of lanes that have a slice in hand.
+// Of the thread block's warps, those of lanes that have a slice in hand: no more than all.
 double Executor::busy_share(std::uint32_t index) const {
   const Lane& lane = lanes_[index];
   double share = 0;
   for (std::uint32_t i = index - static_cast<std::uint32_t>(lane.lane);
-       i < lanes_.size() && lanes_[i].rank == lane.rank && lanes_[i].channel == lane.channel; ++i) {
+       share < 1.0 && i < lanes_.size() && lanes_[i].rank == lane.rank && lanes_[i].channel == lane.channel; ++i) {
     if (lanes_[i].state == LaneState::kBusy) share += lanes_[i].share;
   }
   return std::min(share, 1.0);

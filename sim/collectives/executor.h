@@ -27,7 +27,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -36,6 +35,7 @@
 #include "sim/collectives/schedule.h"
 #include "sim/collectives/shared_port.h"
 #include "sim/collectives/step_costs.h"
+#include "sim/core/id_map.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/router.h"
@@ -224,8 +224,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   Time began_;
   std::int32_t calls_ = 1;  // of each rank
   std::vector<Connection> connections_;
-  std::unordered_map<std::uint64_t, std::uint32_t> connection_ids_;  // looked up only, never walked
-  std::unordered_map<std::uint64_t, FootprintId> paths_;
+  IdMap connection_ids_;
+  IdMap paths_;  // footprints
   std::vector<Lane> lanes_;                // by rank, channel, lane
   std::vector<std::uint32_t> first_lane_;  // by rank and channel
   std::vector<Member> members_;            // by rank

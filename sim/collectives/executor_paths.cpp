@@ -99,18 +99,17 @@ FootprintId Executor::path(Rank from, Rank to, int channel) {
   // The channel is the flow's entropy: one queue pair per connection, so ECMP may take another path for another channel.
   const std::uint64_t key =
       (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
-  const auto found = paths_.find(key);
-  if (found != paths_.end()) return found->second;
+  if (const std::uint32_t* known = paths_.find(key)) return FootprintId{*known};
   const FootprintId made = fabric_.add_footprint(route(from, to, channel));
-  paths_.emplace(key, made);
+  paths_.find_or_add(key, made.value());
   return made;
 }
 
 std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
   const std::uint64_t key = (static_cast<std::uint64_t>(from) << 41) | (static_cast<std::uint64_t>(to) << 17) |
                             (static_cast<std::uint64_t>(channel) << 1) | static_cast<std::uint64_t>(index);
-  const auto [found, inserted] = connection_ids_.emplace(key, static_cast<std::uint32_t>(connections_.size()));
-  if (inserted) {
+  const auto [id, is_new] = connection_ids_.find_or_add(key, static_cast<std::uint32_t>(connections_.size()));
+  if (is_new) {
     Connection& made = connections_.emplace_back();
     made.from = from;
     made.to = to;
@@ -124,7 +123,7 @@ std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
       made.path = path(from, to, channel);
     }
   }
-  return found->second;
+  return id;
 }
 
 }  // namespace weft::coll

@@ -12,6 +12,36 @@ namespace {
 // 10^-14.
 constexpr double kSameLevel = 1e-11;
 
+// A resource that is fuller than this is left to progressive filling, which alone decides what rounding leaves open.
+constexpr double kSurelyFits = 1.0 - 1e-9;
+
+// Scratch and problem of one class: resources by their local numbers.
+struct ClassView {
+  std::span<FairShareFlow> flows;
+  std::span<const std::uint32_t> members;
+  std::span<const std::uint32_t> local;
+  std::span<double> remaining;
+  std::span<double> used;  // zero
+};
+
+// Where no resource is full with all flows at their caps, these are their rates.
+bool fits_at_caps(const ClassView& problem) {
+  for (const std::uint32_t f : problem.members) {
+    const FairShareFlow& flow = problem.flows[f];
+    if (flow.cap == FairShareSolver::kNoCap) return false;
+    for (const Usage& usage : flow.usages) problem.used[problem.local[usage.resource.index()]] += usage.usage * flow.cap;
+  }
+  for (std::size_t l = 0; l < problem.used.size(); ++l) {
+    if (problem.used[l] > kSurelyFits * problem.remaining[l]) return false;
+  }
+  for (const std::uint32_t f : problem.members) {
+    FairShareFlow& flow = problem.flows[f];
+    flow.rate = flow.cap;
+    for (const Usage& usage : flow.usages) problem.remaining[problem.local[usage.resource.index()]] -= usage.usage * flow.cap;
+  }
+  return true;
+}
+
 }  // namespace
 
 ResourceId FairShareSolver::add_resource(double capacity) {
@@ -63,6 +93,8 @@ void FairShareSolver::solve(std::span<FairShareFlow> flows) {
 void FairShareSolver::solve_class(std::span<FairShareFlow> flows, std::span<const std::uint32_t> members) {
   const std::size_t resources = remaining_.size();
   demand_.assign(resources, 0.0);
+  if (fits_at_caps({flows, members, local_, remaining_, demand_})) return;
+  demand_.assign(resources, 0.0);
   unfixed_.assign(resources, 0);
   first_flow_.assign(resources + 1, 0);
   fixed_.assign(flows.size(), 0);
@@ -91,20 +123,16 @@ void FairShareSolver::solve_class(std::span<FairShareFlow> flows, std::span<cons
   const auto later = [](const HeapEntry& a, const HeapEntry& b) {
     return a.level != b.level ? a.level > b.level : a.local > b.local;
   };
+  // Caps by flow and, behind them, resources: of one level, caps go first.
+  const auto flow_count = static_cast<std::uint32_t>(flows.size());
   heap_.clear();
+  for (const std::uint32_t f : members) {
+    if (flows[f].cap < kNoCap) heap_.push_back({flows[f].cap / flows[f].weight, f});
+  }
   for (std::uint32_t l = 0; l < resources; ++l) {
-    if (unfixed_[l] > 0) heap_.push_back({std::max(remaining_[l], 0.0) / demand_[l], l});
+    if (unfixed_[l] > 0) heap_.push_back({std::max(remaining_[l], 0.0) / demand_[l], flow_count + l});
   }
   std::ranges::make_heap(heap_, later);
-
-  by_cap_.clear();
-  for (const std::uint32_t f : members) {
-    if (flows[f].cap < kNoCap) by_cap_.push_back(f);
-  }
-  const auto cap_level = [&](std::uint32_t f) { return flows[f].cap / flows[f].weight; };
-  std::ranges::sort(by_cap_, [&](std::uint32_t a, std::uint32_t b) {
-    return cap_level(a) != cap_level(b) ? cap_level(a) < cap_level(b) : a < b;
-  });
 
   double level = 0.0;
   const auto fix = [&](std::uint32_t f, double rate) {
@@ -118,36 +146,31 @@ void FairShareSolver::solve_class(std::span<FairShareFlow> flows, std::span<cons
     }
   };
 
-  std::size_t next_cap = 0;
-  while (true) {
-    while (next_cap < by_cap_.size() && fixed_[by_cap_[next_cap]] != 0) ++next_cap;
-    // A resource's level only rises as others' flows are fixed below it, so a stale top is pushed back with its present level.
-    while (!heap_.empty()) {
-      const HeapEntry top = heap_.front();
-      if (unfixed_[top.local] == 0) {
-        std::ranges::pop_heap(heap_, later);
-        heap_.pop_back();
-        continue;
-      }
-      const double present = std::max(remaining_[top.local], 0.0) / demand_[top.local];
-      if (present <= top.level * (1.0 + kSameLevel)) break;
-      std::ranges::pop_heap(heap_, later);
-      heap_.back().level = present;
-      std::ranges::push_heap(heap_, later);
-    }
-    const bool cap_first = next_cap < by_cap_.size() && (heap_.empty() || cap_level(by_cap_[next_cap]) <= heap_.front().level);
-    if (cap_first) {
-      const std::uint32_t f = by_cap_[next_cap++];
-      level = std::max(level, cap_level(f));
-      fix(f, flows[f].cap);
-      continue;
-    }
-    if (heap_.empty()) break;
+  while (!heap_.empty()) {
     const HeapEntry top = heap_.front();
     std::ranges::pop_heap(heap_, later);
+    if (top.local < flow_count) {
+      heap_.pop_back();
+      if (fixed_[top.local] != 0) continue;
+      level = std::max(level, top.level);
+      fix(top.local, flows[top.local].cap);
+      continue;
+    }
+    const std::uint32_t l = top.local - flow_count;
+    if (unfixed_[l] == 0) {
+      heap_.pop_back();
+      continue;
+    }
+    // A resource's level only rises as others' flows are fixed below it, so a stale one is pushed back with its present level.
+    const double present = std::max(remaining_[l], 0.0) / demand_[l];
+    if (present > top.level * (1.0 + kSameLevel)) {
+      heap_.back().level = present;
+      std::ranges::push_heap(heap_, later);
+      continue;
+    }
     heap_.pop_back();
     if (top.level > level * (1.0 + kSameLevel)) level = top.level;
-    for (std::uint32_t i = first_flow_[top.local]; i < first_flow_[top.local + 1]; ++i) {
+    for (std::uint32_t i = first_flow_[l]; i < first_flow_[l + 1]; ++i) {
       const std::uint32_t f = flow_of_[i];
       if (fixed_[f] == 0) fix(f, std::min(flows[f].weight * level, flows[f].cap));
     }

@@ -127,7 +127,8 @@ TrainingResult run_training(const Scenario& scenario, RunObserver* observer, wor
   const work::KernelTimes times{cluster_gpu(cluster.topology, "a training step"), cluster.profile};
 
   std::vector<std::string> notes;
-  work::Program program = work::training_program(setup, times, cluster.topology, scenario.workload.jitter.is_none());
+  const bool fold = scenario.simulation.fold && scenario.workload.jitter.is_none();
+  work::Program program = work::training_program(setup, times, cluster.topology, fold);
   const std::string difference = work::difference_of_places(program, cluster.topology);
   if (!difference.empty()) {
     notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -13,6 +13,16 @@ namespace {
 
 // A flow whose remainder is below this many bytes has ended: the rounding of rate x time, far below what any result shows.
 constexpr double kNothing = 1e-6;
+
+// A resource loaded by more than this share of its capacity counts as tight: sums of many limits are not exact.
+constexpr double kTight = 1.0 - 1e-9;
+
+// A resource's list may hold so many stale entries beside as many again as there are live ones.
+constexpr std::size_t kStale = 16;
+
+// Components of more flows than one in so many of all slots are sorted by marking and counting off the slots.
+constexpr std::size_t kSparse = 64;
+constexpr std::size_t kFewFlows = 8;
 
 }  // namespace
 
@@ -25,11 +35,17 @@ FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
       completion_{simulator, component_, Phase::kCompletion, [this] { complete(); }},
       solve_{simulator, component_, Phase::kSolve, [this] { solve(); }} {
   resources_.resize(topology.link_count());
-  for (std::size_t i = 0; i < topology.link_count(); ++i) solver_.add_resource(topology.spec(LinkId::from_index(i)).capacity());
+  tight_.resize(topology.link_count(), 0);
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const double capacity = topology.spec(LinkId::from_index(i)).capacity();
+    resources_[i].tight_from = kTight * capacity;
+    solver_.add_resource(capacity);
+  }
 }
 
 ResourceId FlowFabric::add_resource(std::string name, double capacity) {
-  resources_.emplace_back();
+  resources_.emplace_back().tight_from = kTight * capacity;
+  tight_.push_back(0);
   extra_names_.push_back(std::move(name));
   return solver_.add_resource(capacity);
 }
@@ -40,8 +56,15 @@ std::string FlowFabric::resource_name(ResourceId resource) const {
 }
 
 FootprintId FlowFabric::add_footprint(Footprint footprint) {
+  alone_.push_back(alone(footprint));
   footprints_.push_back(std::move(footprint));
   return FootprintId::from_index(footprints_.size() - 1);
+}
+
+double FlowFabric::alone(const Footprint& path) const {
+  double rate = FairShareSolver::kNoCap;
+  for (const Usage& usage : path.usages) rate = std::min(rate, solver_.capacity(usage.resource) / usage.usage);
+  return rate;
 }
 
 TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) {
@@ -55,8 +78,10 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   }
   Flow& flow = flows_[index];
   const std::uint64_t visited = flow.visited;
+  const std::uint32_t generation = flow.generation;
   flow = Flow{};
   flow.visited = visited;
+  flow.generation = generation;
   flow.listener = &listener;
   flow.tag = transfer.tag;
   flow.weight = transfer.weight;
@@ -80,8 +105,7 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   if (flow.bytes == 0 || !limited) {
     // Nothing to share: it has left at once. By way of the heap, so that callbacks never come from inside post().
     flow.remaining = 0;
-    flow.finish = simulator_.now();
-    heap_update(index);
+    heap_update(index, simulator_.now());
     arm();
     return TransferId{index};
   }
@@ -95,14 +119,36 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
 }
 
 void FlowFabric::enter(std::uint32_t index) {
-  const Flow& flow = flows_[index];
+  Flow& flow = flows_[index];
+  flow.limit = std::min(flow.cap, alone_[flow.footprint]);
+  bool shares = false;
   for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
-    resource.flows.push_back(index);
+    if (resource.flows.size() >= 2 * std::size_t{resource.live} + kStale) drop_stale(resource);
+    resource.flows.push_back({index, flow.generation});
     ++resource.transfers;
+    resource.load += usage.usage * flow.limit;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
+    if (resource.live > 1 || all_tight_) update_tight(usage.resource);
+    if (tight_[usage.resource.index()] == 0) continue;
+    shares = true;
+    mark_dirty(usage.resource);
   }
-  mark_dirty(flow);
+  if (shares) return;
+  set_rate(index, flow.limit);
+  if (!solve_.armed()) arm();
+}
+
+// A transfer alone is held by its limit.
+void FlowFabric::update_tight(ResourceId id) {
+  const ResourceState& resource = resources_[id.index()];
+  const bool tight = all_tight_ || (resource.live > 1 && resource.load > resource.tight_from);
+  tight_[id.index()] = tight ? 1 : 0;
+}
+
+void FlowFabric::drop_stale(ResourceState& resource) {
+  std::erase_if(resource.flows, [&](const Entry& entry) { return !is_on_its_way(entry); });
+  WEFT_CHECK(resource.flows.size() == resource.live);
 }
 
 double FlowFabric::bytes_left(const Flow& flow) const {
@@ -126,32 +172,33 @@ void FlowFabric::replace(std::vector<std::pair<FootprintId, Footprint>> changed)
     flow.updated = simulator_.now();
     const double gone = static_cast<double>(flow.bytes) - flow.remaining;
     leave(index, gone);
-    for (const Usage& usage : old.usages) std::erase(resources_[usage.resource.index()].flows, index);
+    ++flow.generation;  // its entries there are stale
     flow.before = gone;
     moved.push_back(index);
   }
-  for (auto& [id, footprint] : changed) footprints_[id.index()] = std::move(footprint);
+  for (auto& [id, footprint] : changed) {
+    alone_[id.index()] = alone(footprint);
+    footprints_[id.index()] = std::move(footprint);
+  }
   for (const std::uint32_t index : moved) enter(index);
 }
 
 bool FlowFabric::is_cut(const Footprint& path) const {
-  return std::ranges::any_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].failed; });
+  return failed_ > 0 &&
+         std::ranges::any_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].failed; });
 }
 
-void FlowFabric::mark_dirty(const Flow& flow) {
-  for (const Usage& usage : footprints_[flow.footprint].usages) {
-    ResourceState& resource = resources_[usage.resource.index()];
-    if (resource.dirty) continue;
-    resource.dirty = true;
-    dirty_.push_back(usage.resource.value());
-  }
+void FlowFabric::mark_dirty(ResourceId id) {
+  ResourceState& resource = resources_[id.index()];
+  if (!resource.dirty) dirty_.push_back(id.value());
+  resource.dirty = true;
   if (!solve_.armed()) solve_.arm(simulator_.now());
 }
 
 void FlowFabric::complete() {
   const Time now = simulator_.now();
-  while (!heap_.empty() && flows_[heap_.front()].finish <= now) {
-    const std::uint32_t index = heap_.front();
+  while (!heap_.empty() && heap_.front().finish <= now) {
+    const std::uint32_t index = heap_.front().index;
     heap_remove(index);
     leave(index, static_cast<double>(flows_[index].bytes));
     flows_[index].state = State::kInFlight;
@@ -167,14 +214,22 @@ void FlowFabric::complete() {
 
 void FlowFabric::leave(std::uint32_t index, double moved) {
   const Flow& flow = flows_[index];
-  const std::vector<Usage>& usages = footprints_[flow.footprint].usages;
   if (flow.bytes == 0) return;
-  for (const Usage& usage : usages) {
+  for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
     resource.bytes += usage.usage * (moved - flow.before);
-    if (--resource.live == 0) resource.busy += simulator_.now() - resource.busy_since;
+    if (--resource.live == 0) {
+      resource.busy += simulator_.now() - resource.busy_since;
+      resource.flows.clear();
+      resource.load = 0;
+      tight_[usage.resource.index()] = 0;
+      continue;
+    }
+    resource.load -= usage.usage * flow.limit;
+    if (tight_[usage.resource.index()] == 0) continue;
+    mark_dirty(usage.resource);
+    update_tight(usage.resource);
   }
-  if (!usages.empty()) mark_dirty(flow);
 }
 
 void FlowFabric::deliver_later(std::uint32_t index, Duration latency) {
@@ -197,103 +252,135 @@ void FlowFabric::on_event(std::uint64_t payload) {
 }
 
 void FlowFabric::release(std::uint32_t index) {
-  // Resources name a flow that ended until the instant's solve drops it from their lists; its slot is not reused before that.
   flows_[index].state = State::kFree;
+  ++flows_[index].generation;
   --live_;
-  if (solve_.armed()) {
-    retired_.push_back(index);
-  } else {
-    flows_[index].next_free = first_free_;
-    first_free_ = index;
-  }
+  flows_[index].next_free = first_free_;
+  first_free_ = index;
 }
 
+// Each component is solved by itself, with its flows in ascending order of id so that the order of every sum is fixed.
 void FlowFabric::solve() {
-  // Flood from every dirty resource; each component is solved by itself, with its flows in ascending order of id so that the
-  // order of every sum is fixed. Flows that ended are dropped from the resources met on the way.
   ++round_;
-  const Time now = simulator_.now();
-  for (std::size_t d = 0; d < dirty_.size(); ++d) {
-    ResourceState& seed = resources_[dirty_[d]];
-    seed.dirty = false;
-    if (seed.visited == round_) continue;
-    seed.visited = round_;
-    component_resources_.assign(1, dirty_[d]);
-    component_flows_.clear();
-    for (std::size_t r = 0; r < component_resources_.size(); ++r) {
-      std::vector<std::uint32_t>& over = resources_[component_resources_[r]].flows;
-      const std::uint32_t here = component_resources_[r];
-      std::size_t kept = 0;
-      for (const std::uint32_t f : over) {
-        Flow& flow = flows_[f];
-        if (flow.state != State::kMoving) continue;
-        if (flow.visited != round_) {
-          flow.visited = round_;
-          component_flows_.push_back(f);
-          for (const Usage& usage : footprints_[flow.footprint].usages) {
-            ResourceState& next = resources_[usage.resource.index()];
-            if (next.visited == round_) continue;
-            next.visited = round_;
-            component_resources_.push_back(usage.resource.value());
-          }
-        }
-        over[kept++] = f;
-      }
-      over.resize(kept);
-      WEFT_CHECK(kept == resources_[here].live);
-    }
+  for (const std::uint32_t seed : dirty_) {
+    resources_[seed].dirty = false;
+    if (resources_[seed].visited == round_) continue;
+    flood(seed);
     if (component_flows_.empty()) continue;
-    if (component_flows_.size() > 1) std::ranges::sort(component_flows_);
+    sort_component_flows();
     problem_.clear();
     for (const std::uint32_t f : component_flows_) {
       const Flow& flow = flows_[f];
-      problem_.push_back({footprints_[flow.footprint].usages, flow.weight, flow.cap, flow.priority, 0.0});
+      const auto usages = std::span<const Usage>{tight_usages_}.subspan(flow.first_tight, flow.tight_count);
+      problem_.push_back({usages, flow.weight, flow.limit, flow.priority, 0.0});
     }
     solver_.solve(problem_);
     ++totals_.solves;
     totals_.solved_flows += problem_.size();
-    for (std::size_t i = 0; i < problem_.size(); ++i) {
-      Flow& flow = flows_[component_flows_[i]];
-      if (problem_[i].rate == flow.rate && flow.finish != Time::max()) continue;
-      flow.remaining = bytes_left(flow);
-      flow.updated = now;
-      set_rate(component_flows_[i], problem_[i].rate);
-    }
+    set_rates();
   }
   dirty_.clear();
-  for (const std::uint32_t index : retired_) {
-    flows_[index].next_free = first_free_;
-    first_free_ = index;
-  }
-  retired_.clear();
   arm();
 }
 
-void FlowFabric::set_rate(std::uint32_t index, double rate) {
-  Flow& flow = flows_[index];
-  flow.rate = rate;
-  if (rate <= 0) {
-    flow.finish = Time::max();  // starved by a higher priority until shares change
-  } else if (flow.remaining <= kNothing) {
-    flow.finish = simulator_.now();
-  } else {
-    const double left = std::ceil(flow.remaining / rate);
-    constexpr double kRange = 9e18;
-    if (left >= kRange - static_cast<double>(simulator_.now().ps())) {
-      throw ConfigError(
-          fmt::format("a transfer of {} bytes at {:.3g} GB/s would end after more than 106 days, the range of simulated time",
-                      flow.bytes, rate * 1e3));
+// From the resource over all flows and tight resources that hang together. A seed need not be tight any more: what has left it
+// held its flows back.
+void FlowFabric::flood(std::uint32_t seed) {
+  resources_[seed].visited = round_;
+  component_resources_.assign(1, seed);
+  component_flows_.clear();
+  tight_usages_.clear();
+  for (std::size_t r = 0; r < component_resources_.size(); ++r) {
+    ResourceState& resource = resources_[component_resources_[r]];
+    std::size_t kept = 0;
+    for (const Entry entry : resource.flows) {
+      Flow& flow = flows_[entry.flow];
+      if (flow.generation != entry.generation || flow.state != State::kMoving) continue;
+      resource.flows[kept++] = entry;
+      if (flow.visited == round_) continue;
+      flow.visited = round_;
+      component_flows_.push_back(entry.flow);
+      flow.first_tight = static_cast<std::uint32_t>(tight_usages_.size());
+      for (const Usage& usage : footprints_[flow.footprint].usages) {
+        if (tight_[usage.resource.index()] == 0) continue;
+        tight_usages_.push_back(usage);
+        ResourceState& next = resources_[usage.resource.index()];
+        if (next.visited == round_) continue;
+        next.visited = round_;
+        component_resources_.push_back(usage.resource.value());
+      }
+      flow.tight_count = static_cast<std::uint32_t>(tight_usages_.size()) - flow.first_tight;
     }
-    flow.finish = simulator_.now() + Duration::from_ps(static_cast<std::int64_t>(left));
+    resource.flows.resize(kept);
+    WEFT_CHECK(kept == resource.live);
   }
-  heap_update(index);
+}
+
+// Ascending: of many among few by their bits, which takes no comparisons.
+void FlowFabric::sort_component_flows() {
+  if (component_flows_.size() <= kFewFlows || component_flows_.size() * kSparse < flows_.size()) {
+    if (component_flows_.size() > 1) std::ranges::sort(component_flows_);
+    return;
+  }
+  in_component_.resize((flows_.size() + 63) / 64, 0);
+  for (const std::uint32_t f : component_flows_) in_component_[f / 64] |= std::uint64_t{1} << (f % 64);
+  component_flows_.clear();
+  for (std::size_t word = 0; word < in_component_.size(); ++word) {
+    for (std::uint64_t bits = std::exchange(in_component_[word], 0); bits != 0; bits &= bits - 1) {
+      component_flows_.push_back(static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+// Where most of the heap moves, it is made anew.
+void FlowFabric::set_rates() {
+  const Time now = simulator_.now();
+  const bool rebuilds = problem_.size() > kFewFlows && 2 * problem_.size() > heap_.size();
+  for (std::size_t i = 0; i < problem_.size(); ++i) {
+    const std::uint32_t index = component_flows_[i];
+    Flow& flow = flows_[index];
+    const bool timed = flow.heap_position != kNowhere && flow.rate > 0;
+    if (problem_[i].rate == flow.rate && timed) continue;
+    flow.remaining = bytes_left(flow);
+    flow.updated = now;
+    flow.rate = problem_[i].rate;
+    const Time finish = finish_at(flow);
+    if (!rebuilds) {
+      heap_update(index, finish);
+    } else if (flow.heap_position != kNowhere) {
+      heap_[flow.heap_position].finish = finish;
+    } else {
+      heap_.push_back({finish, index});
+      flow.heap_position = static_cast<std::uint32_t>(heap_.size() - 1);
+    }
+  }
+  if (rebuilds) heap_rebuild();
+}
+
+Time FlowFabric::finish_at(const Flow& flow) const {
+  if (flow.rate <= 0) return Time::max();  // starved by a higher priority until shares change
+  if (flow.remaining <= kNothing) return simulator_.now();
+  const double left = flow.remaining / flow.rate;
+  constexpr double kRange = 9e18;
+  if (left >= kRange - static_cast<double>(simulator_.now().ps())) {
+    throw ConfigError(
+        fmt::format("a transfer of {} bytes at {:.3g} GB/s would end after more than 106 days, the range of simulated time",
+                    flow.bytes, flow.rate * 1e3));
+  }
+  const auto whole = static_cast<std::int64_t>(left);
+  return simulator_.now() + Duration::from_ps(static_cast<double>(whole) < left ? whole + 1 : whole);
+}
+
+void FlowFabric::set_rate(std::uint32_t index, double rate) {
+  flows_[index].rate = rate;
+  heap_update(index, finish_at(flows_[index]));
 }
 
 void FlowFabric::arm() {
-  if (heap_.empty() || flows_[heap_.front()].finish == Time::max()) {
+  if (heap_.empty() || heap_.front().finish == Time::max()) {
     completion_.disarm();
   } else {
-    completion_.arm(flows_[heap_.front()].finish);
+    completion_.arm(heap_.front().finish);
   }
 }
 
@@ -322,11 +409,13 @@ void FlowFabric::cut_short(TransferId transfer) {
 
 void FlowFabric::fail(ResourceId resource) {
   ResourceState& failed = resources_[resource.index()];
+  failed_ += failed.failed ? 0 : 1;
   failed.failed = true;
-  const std::vector<std::uint32_t> over = failed.flows;
-  for (const std::uint32_t index : over) {
-    Flow& flow = flows_[index];
-    if (flow.state != State::kMoving) continue;
+  const std::vector<Entry> over = failed.flows;
+  for (const Entry& entry : over) {
+    if (!is_on_its_way(entry)) continue;
+    const std::uint32_t index = entry.flow;
+    const Flow& flow = flows_[index];
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow);
     heap_remove(index);
     leave(index, moved);
@@ -339,13 +428,19 @@ void FlowFabric::fail(ResourceId resource) {
   arm();
 }
 
+void FlowFabric::restore(ResourceId resource) {
+  ResourceState& restored = resources_[resource.index()];
+  failed_ -= restored.failed ? 1 : 0;
+  restored.failed = false;
+}
+
 ResourceCounters FlowFabric::counters(ResourceId resource) const {
   const ResourceState& state = resources_[resource.index()];
   ResourceCounters counters{state.bytes, state.busy, state.transfers};
   if (state.live > 0) counters.busy += simulator_.now() - state.busy_since;
-  for (const std::uint32_t index : state.flows) {
-    const Flow& flow = flows_[index];
-    if (flow.state != State::kMoving) continue;
+  for (const Entry& entry : state.flows) {
+    if (!is_on_its_way(entry)) continue;
+    const Flow& flow = flows_[entry.flow];
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow) - flow.before;
     for (const Usage& usage : footprints_[flow.footprint].usages) {
       if (usage.resource == resource) counters.bytes += usage.usage * moved;
@@ -360,47 +455,53 @@ void FlowFabric::check_conservation() const {
                                   totals_.delivered, totals_.aborted, live_));
 }
 
-bool FlowFabric::finishes_before(std::uint32_t a, std::uint32_t b) const {
-  return flows_[a].finish != flows_[b].finish ? flows_[a].finish < flows_[b].finish : a < b;
-}
-
-void FlowFabric::heap_update(std::uint32_t index) {
-  if (flows_[index].heap_position == kNowhere) {
+void FlowFabric::heap_update(std::uint32_t index, Time finish) {
+  const std::uint32_t position = flows_[index].heap_position;
+  if (position == kNowhere) {
     flows_[index].heap_position = static_cast<std::uint32_t>(heap_.size());
-    heap_.push_back(index);
+    heap_.push_back({finish, index});
+    sift_up(flows_[index].heap_position);
+    return;
   }
-  sift_up(flows_[index].heap_position);
-  sift_down(flows_[index].heap_position);
+  const bool earlier = finish < heap_[position].finish;
+  heap_[position].finish = finish;
+  if (earlier) {
+    sift_up(position);
+  } else {
+    sift_down(position);
+  }
 }
 
 void FlowFabric::heap_remove(std::uint32_t index) {
   const std::uint32_t position = flows_[index].heap_position;
   if (position == kNowhere) return;
   flows_[index].heap_position = kNowhere;
-  const std::uint32_t last = heap_.back();
+  const HeapEntry last = heap_.back();
   heap_.pop_back();
-  if (last == index) return;
-  heap_[position] = last;
-  flows_[last].heap_position = position;
+  if (last.index == index) return;
+  place(position, last);
   sift_up(position);
-  sift_down(flows_[last].heap_position);
+  sift_down(flows_[last.index].heap_position);
+}
+
+void FlowFabric::heap_rebuild() {
+  if (heap_.size() < 2) return;
+  for (auto position = static_cast<std::uint32_t>((heap_.size() - 2) / 4 + 1); position-- > 0;) sift_down(position);
 }
 
 void FlowFabric::sift_up(std::uint32_t position) {
-  const std::uint32_t index = heap_[position];
+  const HeapEntry entry = heap_[position];
   while (position > 0) {
     const std::uint32_t parent = (position - 1) / 4;
-    if (!finishes_before(index, heap_[parent])) break;
-    heap_[position] = heap_[parent];
-    flows_[heap_[position]].heap_position = position;
+    if (!finishes_before(entry, heap_[parent])) break;
+    place(position, heap_[parent]);
     position = parent;
   }
-  heap_[position] = index;
-  flows_[index].heap_position = position;
+  place(position, entry);
 }
 
 void FlowFabric::sift_down(std::uint32_t position) {
-  const std::uint32_t index = heap_[position];
+  const HeapEntry entry = heap_[position];
   const auto size = static_cast<std::uint32_t>(heap_.size());
   while (true) {
     const std::uint32_t first = 4 * position + 1;
@@ -409,13 +510,11 @@ void FlowFabric::sift_down(std::uint32_t position) {
     for (std::uint32_t child = first + 1; child < std::min(first + 4, size); ++child) {
       if (finishes_before(heap_[child], heap_[best])) best = child;
     }
-    if (!finishes_before(heap_[best], index)) break;
-    heap_[position] = heap_[best];
-    flows_[heap_[position]].heap_position = position;
+    if (!finishes_before(heap_[best], entry)) break;
+    place(position, heap_[best]);
     position = best;
   }
-  heap_[position] = index;
-  flows_[index].heap_position = position;
+  place(position, entry);
 }
 
 }  // namespace weft::net

@@ -2,8 +2,12 @@
 //
 // Model: rates follow every arrival and departure at once (no congestion-control transients), queues are empty, and no port
 // pauses another; latency is charged after the last byte has left and takes no capacity (network-models §6.3; what this misses:
-// §6.5). Only the connected component of transfers and resources that an arrival or departure touches is solved again, once per
-// instant. A completion is rounded once, up to the next picosecond.
+// §6.5). A completion is rounded once, up to the next picosecond.
+//
+// What is solved again, once per instant, is bounded. A transfer never moves faster than its *limit*, its cap or what its
+// narrowest resource gives it alone. A resource is *tight* where its transfers at their limits would together take more than it
+// has; any other limits nobody, so that its transfers do not depend on each other. An arrival or departure is felt by the
+// connected component over tight resources that it touches, and by nobody where it touches none.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +42,15 @@ class FlowFabric final : public Fabric, private EventTarget {
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
-  void restore(ResourceId resource) override { resources_[resource.index()].failed = false; }
+  void restore(ResourceId resource) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
   void check_conservation() const override;
 
   // Bytes of a transfer in flight that have left its source so far.
   [[nodiscard]] double moved_bytes(TransferId transfer) const;
+  // Every resource counts as tight from now on, for tests: the same rates from larger solves. Before anything is posted.
+  void solve_whole_components() { all_tight_ = true; }
   // Present rate of a transfer in flight, bytes per picosecond; settled once the instant's solve has run.
   [[nodiscard]] double rate(TransferId transfer) const { return flows_[transfer.index()].rate; }
 
@@ -56,24 +62,34 @@ class FlowFabric final : public Fabric, private EventTarget {
     double remaining = 0;  // bytes at `updated`
     double rate = 0;       // bytes per picosecond
     Time updated;
-    Time finish = Time::max();
     TransferListener* listener = nullptr;
     std::uint64_t tag = 0;
     double weight = 1;
-    double cap = FairShareSolver::kNoCap;
+    double cap = FairShareSolver::kNoCap;    // bytes per picosecond
+    double limit = FairShareSolver::kNoCap;  // the cap, or what its path gives it alone
     std::int64_t bytes = 0;
     double before = 0;  // bytes that had left when it took its present path
     std::uint32_t footprint = 0;
     std::uint32_t heap_position = kNowhere;
     Duration latency;
-    std::uint64_t visited = 0;  // round of the flood that met it
+    std::uint64_t visited = 0;      // round of the flood that met it
+    std::uint32_t first_tight = 0;  // into tight_usages_, in that round
+    std::uint32_t tight_count = 0;
+    std::uint32_t generation = 0;  // of the slot's use
     std::uint32_t next_free = kNowhere;
     State state = State::kFree;
     std::uint8_t priority = 0;
   };
+  // A flow on a resource; stale where the flow has ended.
+  struct Entry {
+    std::uint32_t flow = 0;
+    std::uint32_t generation = 0;
+  };
   struct ResourceState {
-    std::vector<std::uint32_t> flows;  // moving over it; those that ended are dropped when it is next visited
-    double bytes = 0;                  // of transfers that ended
+    std::vector<Entry> flows;  // moving over it, and stale ones until they are many
+    double load = 0;           // of the flows moving over it, at their limits
+    double tight_from = 0;     // a load of two flows
+    double bytes = 0;          // of transfers that ended
     Time busy_since;
     Duration busy;
     std::uint64_t transfers = 0;
@@ -86,20 +102,41 @@ class FlowFabric final : public Fabric, private EventTarget {
   void on_event(std::uint64_t payload) override;  // a delivery: payload is the flow
   void complete();                                // the earliest completions
   void solve();                                   // of the dirty components
-  void mark_dirty(const Flow& flow);
-  void enter(std::uint32_t index);                          // puts a moving flow on its resources
+  void mark_dirty(ResourceId id);
+  [[nodiscard]] double alone(const Footprint& path) const;
+  void update_tight(ResourceId id);
+  [[nodiscard]] bool is_on_its_way(const Entry& entry) const {
+    return flows_[entry.flow].generation == entry.generation && flows_[entry.flow].state == State::kMoving;
+  }
+  void drop_stale(ResourceState& resource);
+  void flood(std::uint32_t seed);                           // the component of a resource
+  void enter(std::uint32_t index);                          // puts a moving flow on its resources; arms what follows
   void leave(std::uint32_t index, double moved);            // takes it off again, after so many of its bytes
   [[nodiscard]] double bytes_left(const Flow& flow) const;  // bytes, now
   void release(std::uint32_t index);
   [[nodiscard]] bool is_cut(const Footprint& path) const;  // it uses a resource that failed
   void deliver_later(std::uint32_t index, Duration latency);
+  [[nodiscard]] Time finish_at(const Flow& flow) const;  // at its present rate
   void set_rate(std::uint32_t index, double rate);
+  void set_rates();  // of problem_
+  void sort_component_flows();
   void arm();
 
-  // Indexed 4-ary heap of moving flows by (finish, index).
-  [[nodiscard]] bool finishes_before(std::uint32_t a, std::uint32_t b) const;
-  void heap_update(std::uint32_t index);
+  // Indexed 4-ary heap of moving flows by (finish, index). A starved flow's finish is Time::max().
+  struct HeapEntry {
+    Time finish;
+    std::uint32_t index = 0;
+  };
+  [[nodiscard]] static bool finishes_before(const HeapEntry& a, const HeapEntry& b) {
+    return a.finish != b.finish ? a.finish < b.finish : a.index < b.index;
+  }
+  void heap_update(std::uint32_t index, Time finish);
   void heap_remove(std::uint32_t index);
+  void heap_rebuild();
+  void place(std::uint32_t position, const HeapEntry& entry) {
+    heap_[position] = entry;
+    flows_[entry.index].heap_position = position;
+  }
   void sift_up(std::uint32_t position);
   void sift_down(std::uint32_t position);
 
@@ -112,16 +149,21 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::vector<ResourceState> resources_;
   std::vector<std::string> extra_names_;
   std::vector<Footprint> footprints_;
+  std::vector<double> alone_;  // by footprint: what its narrowest resource gives a transfer alone; kNoCap: it has none
   std::vector<Flow> flows_;
   std::uint32_t first_free_ = kNowhere;
-  std::vector<std::uint32_t> retired_;  // ended since the last solve
   std::uint32_t live_ = 0;
-  std::vector<std::uint32_t> heap_;
+  std::vector<HeapEntry> heap_;
   std::vector<std::uint32_t> dirty_;  // resources
   std::uint64_t round_ = 0;
   std::vector<std::uint32_t> component_resources_;
   std::vector<std::uint32_t> component_flows_;
+  std::vector<std::uint64_t> in_component_;  // scratch of sort_component_flows(), a bit for each flow
+  std::vector<Usage> tight_usages_;          // of the component's flows
   std::vector<FairShareFlow> problem_;
+  std::vector<char> tight_;  // by resource
+  bool all_tight_ = false;
+  std::uint32_t failed_ = 0;  // resources
   FabricTotals totals_;
 };
 

@@ -14,6 +14,9 @@ namespace {
 using Csr = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property, boost::no_property,
                                                std::uint32_t, std::uint32_t>;
 
+// A set of links that nobody has asked for yet.
+constexpr std::uint32_t kUnknown = 0xFFFF'FFFF;
+
 // Fixed-point free mixing (splitmix64's finaliser) for hashes that both fidelities share.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9E37'79B9'7F4A'7C15;
@@ -101,32 +104,25 @@ void FabricRoutes::set_link_state(LinkId link, bool up) {
   failed_[link.index()] = !up;
   build_graph();
   for (std::vector<std::uint32_t>& table : tables_) table.clear();
+  for (std::vector<int>& distances : distances_) distances.clear();
   near_sets_.clear();
   spread_cache_.clear();
 }
 
-const std::vector<std::uint32_t>& FabricRoutes::table(SwitchIndex leaf) const {
+std::uint32_t FabricRoutes::set_between(SwitchIndex from, SwitchIndex leaf) const {
   std::vector<std::uint32_t>& table = tables_[leaf];
-  if (!table.empty()) return table;
-  const std::span<const DeviceId> switches = topology_->fabric_switches();
-  std::vector<int>& distance = distances_[leaf];
-  distance.assign(switches.size(), -1);
-  distance[leaf] = 0;
-  boost::breadth_first_search(
-      graph_->csr, leaf,
-      boost::visitor(boost::make_bfs_visitor(boost::record_distances(distance.data(), boost::on_tree_edge()))));
-  table.assign(switches.size(), 0);
+  if (table.empty()) table.assign(topology_->fabric_switches().size(), kUnknown);
+  if (table[from] != kUnknown) return table[from];
+  const int here = distance(from, leaf);
+  const std::vector<int>& distances = distances_[leaf];
   std::vector<LinkId> hops;
-  for (std::size_t i = 0; i < switches.size(); ++i) {
-    if (i == leaf || distance[i] < 0) continue;
-    hops.clear();
-    for (const LinkId link : topology_->out_links(switches[i])) {
+  if (here > 0) {
+    for (const LinkId link : topology_->out_links(topology_->fabric_switches()[from])) {
       const DeviceId to = topology_->link(link).to;
-      if (topology_->host_of(to) < 0 && is_up(link) && distance[index_of_[to.index()]] == distance[i] - 1) hops.push_back(link);
+      if (topology_->host_of(to) < 0 && is_up(link) && distances[index_of_[to.index()]] == here - 1) hops.push_back(link);
     }
-    table[i] = intern(hops);
   }
-  return table;
+  return table[from] = intern(hops);
 }
 
 std::uint32_t FabricRoutes::intern(const std::vector<LinkId>& links) const {
@@ -136,8 +132,15 @@ std::uint32_t FabricRoutes::intern(const std::vector<LinkId>& links) const {
 }
 
 int FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
-  static_cast<void>(table(leaf));
-  return distances_[leaf][from];
+  std::vector<int>& distances = distances_[leaf];
+  if (distances.empty()) {
+    distances.assign(topology_->fabric_switches().size(), -1);
+    distances[leaf] = 0;
+    boost::breadth_first_search(
+        graph_->csr, leaf,
+        boost::visitor(boost::make_bfs_visitor(boost::record_distances(distances.data(), boost::on_tree_edge()))));
+  }
+  return distances[from];
 }
 
 std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b) const {
@@ -221,7 +224,7 @@ std::uint32_t FabricRoutes::set_towards(SwitchIndex at, DeviceId nic) const {
     }
   }
   if (best < 0) return 0;
-  if (best > 0) return table(leaf)[at];
+  if (best > 0) return set_between(at, leaf);
   std::vector<LinkId> down;
   for (const LinkId up : topology_->uplinks(nic)) {
     const LinkId twin = topology_->link(up).twin;
@@ -235,7 +238,7 @@ std::span<const LinkId> FabricRoutes::links_towards(DeviceId at, DeviceId nic) c
   const std::span<const LinkId> up = topology_->uplinks(nic);
   if (up.size() == 1) {
     const SwitchIndex leaf = index_of_[topology_->link(up[0]).to.index()];
-    if (leaf != here) return sets_[table(leaf)[here]];
+    if (leaf != here) return sets_[set_between(here, leaf)];
     return {&topology_->link(up[0]).twin, is_up(topology_->link(up[0]).twin) ? std::size_t{1} : std::size_t{0}};
   }
   const std::uint64_t key = std::uint64_t{here} << 32 | nic.value();

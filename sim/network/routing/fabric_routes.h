@@ -42,8 +42,8 @@ class FabricRoutes {
   struct Graph;
   using SwitchIndex = std::uint32_t;  // among the topology's fabric switches
 
-  [[nodiscard]] const std::vector<std::uint32_t>& table(SwitchIndex leaf) const;  // set id by switch
-  [[nodiscard]] int distance(SwitchIndex from, SwitchIndex leaf) const;           // -1: not joined
+  [[nodiscard]] std::uint32_t set_between(SwitchIndex from, SwitchIndex leaf) const;  // its id
+  [[nodiscard]] int distance(SwitchIndex from, SwitchIndex leaf) const;               // -1: not joined
   void build_graph();
   [[nodiscard]] bool is_up(LinkId link) const { return failed_.empty() || !failed_[link.index()]; }
   [[nodiscard]] std::uint32_t intern(const std::vector<LinkId>& links) const;  // a set's id
@@ -57,12 +57,14 @@ class FabricRoutes {
   std::unique_ptr<RoutingPolicy> policy_;
   std::uint64_t seed_;
   std::unique_ptr<Graph> graph_;
-  std::vector<bool> failed_;                                // by link; empty: none
-  std::vector<SwitchIndex> index_of_;                       // device -> switch index
-  std::vector<int> tier_;                                   // by switch
-  std::vector<std::uint32_t> stride_;                       // by tier
-  std::vector<std::uint32_t> position_;                     // NIC device -> D-mod-K number; indexed by device id
-  mutable std::vector<std::vector<std::uint32_t>> tables_;  // by leaf; empty until asked for
+  std::vector<bool> failed_;             // by link; empty: none
+  std::vector<SwitchIndex> index_of_;    // device -> switch index
+  std::vector<int> tier_;                // by switch
+  std::vector<std::uint32_t> stride_;    // by tier
+  std::vector<std::uint32_t> position_;  // NIC device -> D-mod-K number; indexed by device id
+  // By leaf, empty until asked for, and switch. A set is found when it is first asked for: of most leaves and switches it never
+  // is.
+  mutable std::vector<std::vector<std::uint32_t>> tables_;
   mutable std::vector<std::vector<int>> distances_;
   mutable std::vector<std::vector<LinkId>> sets_;
   mutable std::map<std::vector<LinkId>, std::uint32_t> set_ids_;

@@ -169,8 +169,8 @@ FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, cons
   if (known.valid()) return known;
   net::Footprint all = cost.loads;
   for (const std::vector<DeviceId>& devices : meeting.alike) {
-    const net::Footprint more = is_message(op.kind) ? cost_between(devices, op).loads
-                                                    : costs_.loads_like(cost, meeting.devices, devices, op.collective);
+    // Run for itself where it lies otherwise within the hosts: what it loads there no other group shows.
+    const net::Footprint& more = cost_between(devices, op).loads;
     all.usages.insert(all.usages.end(), more.usages.begin(), more.usages.end());
   }
   net::Footprint sum;

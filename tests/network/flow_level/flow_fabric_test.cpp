@@ -142,12 +142,36 @@ TEST(FlowFabricTest, ATransferPostedOverAFailedLinkIsAborted) {
   EXPECT_EQ(run.delivered(1), Time{} + 90_us);
 }
 
-TEST(FlowFabricTest, DistantFlowsAreNotSolvedAgain) {
-  // 50 pairs of hosts that share nothing: each completion touches its own component only.
+TEST(FlowFabricTest, FlowsThatMeetNobodyAreNotSolved) {
   FabricRun run{testing::star(100, 100_Gbps, 0_ns)};
   for (int i = 0; i < 50; ++i) run.post("h" + std::to_string(2 * i), "h" + std::to_string(2 * i + 1), Bytes{1000 + i});
   run.finish();
-  EXPECT_EQ(run.fabric().totals().solved_flows, 50U);
+  EXPECT_EQ(run.fabric().totals().solves, 0U);
+  // 8 b / 100 Gb/s = 80 ps a byte.
+  for (std::size_t i = 0; i < 50; ++i)
+    EXPECT_EQ(run.delivered(i), Time{} + Duration::from_ps(80 * (1000 + static_cast<std::int64_t>(i))));
+}
+
+TEST(FlowFabricTest, DistantFlowsAreNotSolvedAgain) {
+  // 50 pairs into one host each, that share nothing with other pairs: solved when they begin, and the longer one again when the
+  // shorter one ends.
+  FabricRun run{testing::star(150, 100_Gbps, 0_ns)};
+  for (int i = 0; i < 50; ++i) {
+    run.post("h" + std::to_string(3 * i), "h" + std::to_string(3 * i + 2), Bytes{1000 + i});
+    run.post("h" + std::to_string(3 * i + 1), "h" + std::to_string(3 * i + 2), Bytes{2000});
+  }
+  run.finish();
+  EXPECT_EQ(run.fabric().totals().solved_flows, 50U * (2 + 1));
+}
+
+TEST(FlowFabricTest, WhoComesLaterInTheSameInstantTakesItsShare) {
+  // The first finds its way empty and begins at the full 100 Gb/s; the second halves that before any time has passed.
+  FabricRun run{testing::star(3, 100_Gbps, 0_ns)};
+  run.post("h0", "h2", 1_MB);
+  run.post("h1", "h2", 1_MB);
+  run.finish();
+  EXPECT_EQ(run.delivered(0), Time{} + 160_us);
+  EXPECT_EQ(run.delivered(1), Time{} + 160_us);
 }
 
 TEST(FlowFabricTest, RandomArrivalsConserveBytesAndEndNoEarlierThanTheirBounds) {
