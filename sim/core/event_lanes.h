@@ -3,14 +3,15 @@
 //
 // Events of one source and phase that are all scheduled the same delay ahead come in the order in which they were scheduled, so
 // a ring keeps them: a lane. The earliest event is the least of the lanes' heads and of the head of an ordinary queue, which
-// takes whatever fits no lane. A lane that has run empty goes to the next delay that asks for one. The order of pops is that of
-// any other queue (event_queue.h); only the cost differs: some ten ns, in memory that is read from front to back.
+// takes what finds all lanes in use. A lane that has run empty goes to the next delay that asks for one. The order of pops is
+// that of any other queue (event_queue.h); only the cost differs: some ten ns, in memory that is read from front to back.
 //
 // A ring grows to the greatest number pending and stays: no allocation in the steady state.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -31,11 +32,18 @@ class LanedQueue {
 
   // Of events whose orders rise from call to call for one source and phase: pushed `delay` after the last pop.
   void push_regular(const Event& event, std::int64_t delay) {
-    const std::size_t lane = static_cast<std::uint64_t>(delay) < kMostDelay ? lane_of(event, delay) : kLanes;
-    if (lane == kLanes) {
-      push(event);
-      return;
+    if (static_cast<std::uint64_t>(delay) >> kSequenceBits != 0) return push(event);
+    // Phase and source are the upper bits of the order; the delay takes the place of the sequence.
+    const std::uint64_t kind = (event.order >> kSequenceBits << kSequenceBits) | static_cast<std::uint64_t>(delay);
+    const std::size_t set = kind * kGolden >> (64 - kSetBits);
+    for (const std::uint8_t lane : hints_[set]) {
+      if (lanes_[lane].kind == kind && lanes_[lane].target == event.target) return append(lane, event);
     }
+    if (empty_ == 0) return push(event);
+    const auto lane = static_cast<std::uint8_t>(std::countr_zero(empty_));
+    lanes_[lane].kind = kind;
+    lanes_[lane].target = event.target;
+    hints_[set][1] = std::exchange(hints_[set][0], lane);
     append(lane, event);
   }
 
@@ -53,11 +61,15 @@ class LanedQueue {
   [[nodiscard]] std::uint64_t next_order() {
     return rest_time_.ps() <= heads_[first_].time && rest_is_first() ? rest_.next_order() : heads_[first_].order;
   }
-  [[nodiscard]] std::size_t size() const { return rest_.size() + lane_events_; }
-  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] std::size_t size() const {
+    std::size_t events = rest_.size();
+    for (const Lane& lane : lanes_) events += lane.tail - lane.head;
+    return events;
+  }
+  [[nodiscard]] bool empty() const { return rest_.empty() && empty_ == (1U << kLanes) - 1; }
 
-  // The event that follows the last one popped in its lane, `distance` places behind it, where there is one: what its target
-  // will need soon. nullptr: none is known.
+  // The payload of the event that follows the last one popped in its lane, `distance` places behind it: what its target will
+  // need soon. nullptr: none is known.
   [[nodiscard]] const std::uint64_t* ahead(std::size_t distance) const {
     if (popped_ == kLanes) return nullptr;
     const Lane& lane = lanes_[popped_];
@@ -66,23 +78,24 @@ class LanedQueue {
   }
 
  private:
-  static constexpr std::size_t kLanes = 8;
-  static constexpr int kDelayBits = 64 - kPhaseBits - kSourceBits;
-  static constexpr std::uint64_t kMostDelay = std::uint64_t{1} << kDelayBits;
+  static constexpr std::size_t kLanes = 16;
   static constexpr std::size_t kFirstCapacity = 64;
+  static constexpr int kSetBits = 6;
+  static constexpr std::uint64_t kGolden = 0x9E37'79B9'7F4A'7C15;  // 2^64 / golden ratio: spreads neighbours (Knuth)
 
   struct Entry {
     std::int64_t time;
     std::uint64_t order;
     std::uint64_t payload;
   };
-  // What a lane's events have in common, and its ring; head and tail count all events ever.
-  struct Lane {
+  // What a lane's events have in common, and their ring; head and tail count all events ever.
+  struct alignas(64) Lane {
     std::vector<Entry> ring = std::vector<Entry>(kFirstCapacity);
     std::size_t mask = kFirstCapacity - 1;
     std::size_t head = 0;
     std::size_t tail = 0;
     EventTarget* target = nullptr;
+    std::uint64_t kind = 0;  // phase, source and delay
   };
   struct Head {
     std::int64_t time = std::numeric_limits<std::int64_t>::max();
@@ -91,58 +104,47 @@ class LanedQueue {
 
   static Uint128 key(const Head& head) { return Uint128{static_cast<std::uint64_t>(head.time)} << 64 | head.order; }
 
-  // kLanes: all are taken by other delays.
-  std::size_t lane_of(const Event& event, std::int64_t delay) {
-    const std::uint64_t kind = event.order >> kSequenceBits << kDelayBits | static_cast<std::uint64_t>(delay);
-    std::size_t lane = 0;
-    while (lane < kLanes && kinds_[lane] != kind) ++lane;
-    if (lane < kLanes && lanes_[lane].target == event.target) return lane;
-    for (lane = 0; lane < kLanes; ++lane) {
-      if (lanes_[lane].head == lanes_[lane].tail) {
-        kinds_[lane] = kind;
-        lanes_[lane].target = event.target;
-        return lane;
-      }
-    }
-    return kLanes;
-  }
-
   void append(std::size_t index, const Event& event) {
     Lane& lane = lanes_[index];
-    if (lane.head == lane.tail) {
-      heads_[index] = {event.time.ps(), event.order};
-      if (key(heads_[index]) < key(heads_[first_])) first_ = index;
-    } else if (lane.tail - lane.head > lane.mask) {
-      grow(lane);
-    }
+    const bool was_empty = lane.head == lane.tail;
+    if (lane.tail - lane.head > lane.mask) grow(lane);
     lane.ring[lane.tail++ & lane.mask] = {event.time.ps(), event.order, event.payload};
-    ++lane_events_;
+    if (!was_empty) return;
+    empty_ &= ~(1U << index);
+    heads_[index] = {event.time.ps(), event.order};
+    replay(index);
   }
 
   Event pop_lane() {
     popped_ = first_;
-    Lane& lane = lanes_[first_];
+    Lane& lane = lanes_[popped_];
     const Entry entry = lane.ring[lane.head++ & lane.mask];
-    --lane_events_;
     if (lane.head == lane.tail) {
-      heads_[first_] = {};
+      empty_ |= 1U << popped_;
+      heads_[popped_] = {};
     } else {
       const Entry& next = lane.ring[lane.head & lane.mask];
-      heads_[first_] = {next.time, next.order};
+      heads_[popped_] = {next.time, next.order};
     }
-    first_ = least();
+    replay(popped_);
     return {Time::from_ps(entry.time), entry.order, lane.target, entry.payload};
   }
 
-  [[nodiscard]] std::size_t least() const {
-    std::size_t best = 0;
-    Uint128 best_key = key(heads_[0]);
-    for (std::size_t i = 1; i < kLanes; ++i) {
-      const Uint128 other = key(heads_[i]);
-      best = other < best_key ? i : best;
-      best_key = other < best_key ? other : best_key;
+  // A tournament of the lanes: the one whose head has changed meets the winners beside its way to the top.
+  void replay(std::size_t changed) {
+    std::size_t best = changed;
+    Uint128 best_key = key(heads_[best]);
+    std::size_t other = changed ^ 1;
+    for (std::size_t node = (kLanes + changed) / 2;; node /= 2) {
+      const Uint128 other_key = key(heads_[other]);
+      const bool less = other_key < best_key;
+      best = less ? other : best;
+      best_key = less ? other_key : best_key;
+      if (node == 1) break;
+      winners_[node] = static_cast<std::uint8_t>(best);
+      other = winners_[node ^ 1];
     }
-    return best;
+    first_ = best;
   }
 
   // Where both have their next event at one instant, that is now: the rest's order of that instant may be looked at.
@@ -155,13 +157,22 @@ class LanedQueue {
     lane.mask = lane.ring.size() - 1;
   }
 
+  static std::array<std::uint8_t, kLanes> first_winners() {
+    std::array<std::uint8_t, kLanes> winners{};
+    for (std::size_t node = kLanes - 1; node > 0; --node) {
+      winners[node] = node >= kLanes / 2 ? static_cast<std::uint8_t>(2 * node - kLanes) : winners[2 * node];
+    }
+    return winners;
+  }
+
   Rest rest_;
   Time rest_time_ = Time::max();
-  std::size_t lane_events_ = 0;
   std::size_t first_ = 0;        // the lane whose head is the least
   std::size_t popped_ = kLanes;  // the lane of the last pop
   std::array<Head, kLanes> heads_;
-  std::array<std::uint64_t, kLanes> kinds_{};  // phase, source and delay of each lane's events
+  std::array<std::uint8_t, kLanes> winners_ = first_winners();  // by node; lane i stands below node (kLanes + i) / 2
+  std::array<std::array<std::uint8_t, 2>, std::size_t{1} << kSetBits> hints_{};  // where the latest kinds with this hash went
+  std::uint32_t empty_ = (1U << kLanes) - 1;                                     // bit i: so is lane i
   std::array<Lane, kLanes> lanes_;
 };
 

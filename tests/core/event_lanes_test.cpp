@@ -31,8 +31,8 @@ TEST(EventLanesTest, PopsInTheOrderOfAnyOtherQueue) {
   for (int i = 0; i < 200'000; ++i) {
     if (expected.empty() || random.below(400) >= expected.size()) {
       const bool regular = random.below(3) > 0;
-      const std::int64_t delay =
-          regular ? kDelays[static_cast<std::size_t>(random.below(kDelays.size()))] : static_cast<std::int64_t>(random.below(50));
+      const std::int64_t delay = regular ? kDelays[static_cast<std::size_t>(random.below(kDelays.size()))]
+                                         : static_cast<std::int64_t>(random.below(50));
       const auto phase = static_cast<std::uint8_t>(random.below(2));
       const Event event{Time::from_ps(now + delay), make_order(phase, ComponentId{1}, sequence++), nullptr, sequence};
       regular ? queue.push_regular(event, delay) : queue.push(event);

@@ -118,9 +118,9 @@ bool Buffers::release_any(LinkId link, int priority, std::int64_t size) {
   const std::int64_t after = shared_of(ingress, priority);
   if (pfc.dynamic) memory.shared += after - before;
   if ((ingress.pausing & priority_bit(priority)) == 0) return false;
-  const bool resume = pfc.dynamic
-                          ? ingress.headroom[priority] == 0 && (after == 0 || after + pfc.hysteresis.count() <= threshold(memory))
-                          : ingress.used[priority] <= pfc.xon.count();
+  const bool resume =
+      pfc.dynamic ? ingress.headroom[priority] == 0 && (after == 0 || after + pfc.hysteresis.count() <= threshold(memory))
+                  : ingress.used[priority] <= pfc.xon.count();
   if (resume) ingress.pausing &= static_cast<PriorityMask>(~priority_bit(priority));
   return resume;
 }

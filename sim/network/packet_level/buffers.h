@@ -86,7 +86,7 @@ class Buffers {
   const PacketSettings& settings_;
   std::int64_t capacity_;
   std::int64_t xoff_;
-  bool plain_;  // unbounded memory and queues, a fixed threshold: ingresses know nothing of each other
+  bool plain_;                      // unbounded memory and queues, a fixed threshold: ingresses know nothing of each other
   std::vector<Ingress> ingresses_;  // by link
   std::vector<Memory> memories_;    // by device
 };

@@ -74,9 +74,7 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] PortCounters counters(LinkId link) const;
   void reset_peaks();
   [[nodiscard]] std::int64_t queued_bytes(LinkId link) const { return traffic_[link.index()].queued; }
-  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const {
-    return queues_[link.index()][priority].bytes;
-  }
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const { return queues_[link.index()][priority].bytes; }
   [[nodiscard]] const Buffers& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<PauseRecord>& pauses() const { return pauses_; }
   [[nodiscard]] std::uint64_t hops() const { return hops_; }
@@ -143,7 +141,7 @@ class PacketNetwork final : private EventTarget {
     std::int64_t total = 0;  // of each priority, where nothing is on the way
   };
   struct alignas(64) Traffic {
-    std::int64_t queued = 0;  // bytes, the packet in transmission included
+    std::int64_t queued = 0;   // bytes, the packet in transmission included
     std::int64_t changed = 0;  // ps, when `queued` last did
     std::int64_t peak = 0;
     std::int64_t bytes = 0;
@@ -205,7 +203,10 @@ class PacketNetwork final : private EventTarget {
   void set_forced(std::uint32_t link);
   void note_pause(std::uint32_t link, PriorityMask before);
   // To the sender of `link`, where it needs any.
-  void return_credit(LinkId link, int priority, std::int64_t size);
+  void return_credit(LinkId link, int priority, std::int64_t size) {
+    if (wire_of(link.value()).credits) send_credit(link, priority, size);
+  }
+  void send_credit(LinkId link, int priority, std::int64_t size);
   [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
   void drop(PacketId packet, std::uint32_t link);
   [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end);
@@ -233,6 +234,8 @@ class PacketNetwork final : private EventTarget {
   std::array<double, kPriorities> shares_{};                  // weights, the least one 1
   std::vector<std::optional<RandomStream>> random_;
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
+  bool marks_at_enqueue_;
+  bool marks_at_start_;
   bool stamps_ = false;
   std::vector<Rule> rules_;
   std::vector<ForcedPause> forced_pauses_;
