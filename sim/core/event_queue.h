@@ -70,8 +70,8 @@ constexpr std::uint64_t make_order(std::uint8_t phase, ComponentId source, std::
 }
 
 // What the Simulator asks of a queue. pop() and next_time() need a queue that is not empty; next_time() changes nothing, so
-// that a run may stop before the next event and go on with earlier ones. next_order() is the order of the event that pop() would
-// give, and makes its time the current one: afterwards nothing earlier may be pushed.
+// that a run may stop before the next event and go on with earlier ones. next_order() is the order of the event that pop()
+// would give, and makes its time the current one: afterwards nothing earlier may be pushed.
 template <class Q>
 concept PendingEvents = requires(Q queue, const Q& constant, const Event& event) {
   {queue.push(event)};

@@ -68,7 +68,8 @@ void PacketNetwork::for_each_waiting(std::uint32_t link, std::size_t priority, V
     inputs_[link][priority].for_each(packets_, visit);
     return;
   }
-  for (PacketId id = queues_[link][static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next) visit(packets_[id]);
+  for (PacketId id = queues_[link][static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next)
+    visit(packets_[id]);
 }
 
 void PacketNetwork::look_for_deadlock() {

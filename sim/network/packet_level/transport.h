@@ -104,7 +104,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   struct QueuePair {
     FootprintId footprint;
     RouteId route = 0;
-    LinkId reference;      // the link whose bytes windows and rates count
+    LinkId reference;  // the link whose bytes windows and rates count
     std::vector<LinkId> first_links;
     std::vector<bool> listed;  // in the ring of first link i
     std::int32_t payload = 0;
