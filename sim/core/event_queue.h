@@ -70,12 +70,14 @@ constexpr std::uint64_t make_order(std::uint8_t phase, ComponentId source, std::
 }
 
 // What the Simulator asks of a queue. pop() and next_time() need a queue that is not empty; next_time() changes nothing, so
-// that a run may stop before the next event and go on with earlier ones.
+// that a run may stop before the next event and go on with earlier ones. next_order() is the order of the event that pop()
+// would give, and makes its time the current one: afterwards nothing earlier may be pushed.
 template <class Q>
 concept PendingEvents = requires(Q queue, const Q& constant, const Event& event) {
   {queue.push(event)};
   { queue.pop() } -> std::same_as<Event>;
   { constant.next_time() } -> std::same_as<Time>;
+  { queue.next_order() } -> std::same_as<std::uint64_t>;
   { constant.size() } -> std::same_as<std::size_t>;
   { constant.empty() } -> std::same_as<bool>;
 };
@@ -102,6 +104,7 @@ class QuaternaryHeapQueue {
     return first;
   }
   [[nodiscard]] Time next_time() const { return heap_.front().time; }
+  [[nodiscard]] std::uint64_t next_order() const { return heap_.front().order; }
   [[nodiscard]] std::size_t size() const { return heap_.size(); }
   [[nodiscard]] bool empty() const { return heap_.empty(); }
 
@@ -171,6 +174,11 @@ class BasicRadixQueue {
 
   [[nodiscard]] Time next_time() const {
     return batch_.empty() && late_.empty() ? buckets_[lowest_bucket()].earliest : current_;
+  }
+  [[nodiscard]] std::uint64_t next_order() {
+    if (batch_.empty() && late_.empty() && !advance_to_batch()) batch_.push_back(only_);
+    if (batch_.empty()) return late_.front().order;
+    return late_.empty() ? batch_.back().order : std::min(batch_.back().order, late_.front().order);
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -282,8 +290,5 @@ class BasicRadixQueue {
 using RadixQueue = BasicRadixQueue<6, 31>;
 
 static_assert(PendingEvents<QuaternaryHeapQueue> && PendingEvents<RadixQueue>);
-
-// What the Simulator uses.
-using EventQueue = RadixQueue;
 
 }  // namespace weft

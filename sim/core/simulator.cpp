@@ -68,6 +68,12 @@ void Simulator::set_progress_hook(ProgressHook hook, void* context, std::uint64_
 void Simulator::set_shuffle_ties(std::uint64_t seed) {
   WEFT_CHECK(events_ == 0 && queue_.empty());
   shuffle_seed_ = seed;
+  if (seed != 0) lanes_ = false;  // the orders of a source no longer rise
+}
+
+void Simulator::set_lanes(bool on) {
+  WEFT_CHECK(events_ == 0 && queue_.empty());
+  lanes_ = on && shuffle_seed_ == 0;
 }
 
 // A permutation of all values that the bits below the phase can take, chosen by the seed: each step can be undone (adding or

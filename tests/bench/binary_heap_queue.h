@@ -23,6 +23,7 @@ class BinaryHeapQueue {
     return event;
   }
   [[nodiscard]] Time next_time() const { return heap_.front().time; }
+  [[nodiscard]] std::uint64_t next_order() const { return heap_.front().order; }
   [[nodiscard]] std::size_t size() const { return heap_.size(); }
   [[nodiscard]] bool empty() const { return heap_.empty(); }
 

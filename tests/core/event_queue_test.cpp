@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/event_lanes.h"
 #include "sim/core/event_record.h"
 #include "sim/core/random.h"
 #include "tests/bench/binary_heap_queue.h"
@@ -60,8 +61,8 @@ class EventQueueTest : public ::testing::Test {
   }
 };
 
-using Queues =
-    ::testing::Types<BinaryHeapQueue, QuaternaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>>;
+using Queues = ::testing::Types<BinaryHeapQueue, QuaternaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>,
+                                EventQueue>;
 TYPED_TEST_SUITE(EventQueueTest, Queues);
 
 TYPED_TEST(EventQueueTest, PopsByTimeThenOrder) {

@@ -15,6 +15,8 @@ Buffers::Buffers(const Topology& topology, const PacketSettings& settings)
     : topology_{topology},
       settings_{settings},
       capacity_{settings.switches.buffer ? settings.switches.buffer->count() : kUnbounded},
+      xoff_{settings.pfc.xoff.count()},
+      plain_{!settings.switches.buffer && !settings.switches.queue_limit && !settings.pfc.dynamic},
       ingresses_(topology.link_count()),
       memories_(topology.device_count()) {
   for (std::size_t i = 0; i < ingresses_.size(); ++i) ingresses_[i].device = topology.link(LinkId::from_index(i)).to.value();
@@ -28,7 +30,7 @@ std::int64_t Buffers::threshold(const Memory& memory) const {
 }
 
 std::int64_t Buffers::shared_of(const Ingress& ingress, int priority) const {
-  const std::int64_t used = ingress.used[static_cast<std::size_t>(priority)];
+  const std::int64_t used = ingress.used[priority];
   return settings_.pfc.dynamic ? std::max<std::int64_t>(used - settings_.pfc.reserved.count(), 0) : used;
 }
 
@@ -48,31 +50,30 @@ std::int64_t Buffers::headroom(LinkId link) const {
 // Above the threshold a packet goes to the headroom, and the ingress pauses. With a static threshold the packet that crosses it
 // still counts as below, as in the conventions of network-models §7: pause where bytes > X_off after a packet.
 Buffers::Admission Buffers::admit_lossless(Ingress& ingress, LinkId link, int priority, std::int64_t size) {
-  const auto p = static_cast<std::size_t>(priority);
   Memory& memory = memories_[ingress.device];
   const PfcSettings& pfc = settings_.pfc;
   const std::int64_t limit = threshold(memory);
   // An empty ingress is not paused: nothing of it could leave and resume it.
-  const Admission refused{.accepted = false, .pause = ingress.used[p] + ingress.headroom[p] > 0};
+  const Admission refused{.accepted = false, .pause = ingress.used[priority] + ingress.headroom[priority] > 0};
   if (!pfc.dynamic) {
-    if (ingress.used[p] + size > limit && ingress.used[p] + size - limit > headroom(link)) return refused;
-    ingress.used[p] += size;
-    return {.accepted = true, .pause = ingress.used[p] > limit};
+    if (ingress.used[priority] + size > limit && ingress.used[priority] + size - limit > headroom(link)) return refused;
+    ingress.used[priority] += size;
+    return {.accepted = true, .pause = ingress.used[priority] > limit};
   }
   const std::int64_t reserved = pfc.reserved.count();
   const std::int64_t before = shared_of(ingress, priority);
-  const std::int64_t after = std::max<std::int64_t>(ingress.used[p] + size - reserved, 0);
-  if (ingress.headroom[p] == 0 && (after == 0 || after <= limit)) {
-    ingress.used[p] += size;
+  const std::int64_t after = std::max<std::int64_t>(ingress.used[priority] + size - reserved, 0);
+  if (ingress.headroom[priority] == 0 && (after == 0 || after <= limit)) {
+    ingress.used[priority] += size;
     memory.shared += after - before;
     return {.accepted = true, .pause = after > 0 && after >= threshold(memory)};
   }
-  if (ingress.headroom[p] + size > headroom(link)) return refused;
-  ingress.headroom[p] += size;
+  if (ingress.headroom[priority] + size > headroom(link)) return refused;
+  ingress.headroom[priority] += size;
   return {.accepted = true, .pause = true};
 }
 
-Buffers::Admission Buffers::admit(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
+Buffers::Admission Buffers::admit_any(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
   Ingress& ingress = ingresses_[link.index()];
   Memory& memory = memories_[ingress.device];
   const SwitchSettings& switches = settings_.switches;
@@ -92,36 +93,34 @@ Buffers::Admission Buffers::admit(LinkId link, int priority, std::int64_t size, 
         static_cast<double>(queued + size) > switches.egress_alpha * static_cast<double>(capacity_ - memory.used)) {
       return {.accepted = false};
     }
-    ingress.used[static_cast<std::size_t>(priority)] += size;
+    ingress.used[priority] += size;
   }
-  memory.used += size;
-  ingress.total += size;
-  ingress.peak = std::max(ingress.peak, ingress.total);
+  if (!plain_) memory.used += size;
+  count_in(ingress, size);
   return admission;
 }
 
-bool Buffers::release(LinkId link, int priority, std::int64_t size) {
+bool Buffers::release_any(LinkId link, int priority, std::int64_t size) {
   Ingress& ingress = ingresses_[link.index()];
   Memory& memory = memories_[ingress.device];
-  const auto p = static_cast<std::size_t>(priority);
-  memory.used -= size;
+  if (!plain_) memory.used -= size;
   ingress.total -= size;
   const PfcSettings& pfc = settings_.pfc;
   if ((pfc.priorities & priority_bit(priority)) == 0) {
-    ingress.used[p] -= size;
+    ingress.used[priority] -= size;
     return false;
   }
   // Headroom is given back first, then what is shared, then the reserve (network-models §2.5).
-  const std::int64_t from_headroom = std::min(ingress.headroom[p], size);
-  ingress.headroom[p] -= from_headroom;
+  const std::int64_t from_headroom = std::min(ingress.headroom[priority], size);
+  ingress.headroom[priority] -= from_headroom;
   const std::int64_t before = shared_of(ingress, priority);
-  ingress.used[p] -= size - from_headroom;
+  ingress.used[priority] -= size - from_headroom;
   const std::int64_t after = shared_of(ingress, priority);
   if (pfc.dynamic) memory.shared += after - before;
   if ((ingress.pausing & priority_bit(priority)) == 0) return false;
-  const bool resume = pfc.dynamic
-                          ? ingress.headroom[p] == 0 && (after == 0 || after + pfc.hysteresis.count() <= threshold(memory))
-                          : ingress.used[p] <= pfc.xon.count();
+  const bool resume =
+      pfc.dynamic ? ingress.headroom[priority] == 0 && (after == 0 || after + pfc.hysteresis.count() <= threshold(memory))
+                  : ingress.used[priority] <= pfc.xon.count();
   if (resume) ingress.pausing &= static_cast<PriorityMask>(~priority_bit(priority));
   return resume;
 }

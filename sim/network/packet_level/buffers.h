@@ -6,11 +6,12 @@
 // cells.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "sim/core/ids.h"
+#include "sim/network/packet_level/per_priority.h"
 #include "sim/network/packet_level/settings.h"
 #include "sim/network/topology.h"
 
@@ -25,9 +26,23 @@ class Buffers {
     bool pause = false;  // the ingress has just gone over its threshold
   };
   // A packet of `size` that came over `ingress` and joins a queue of `queued` bytes.
-  Admission admit(LinkId ingress, int priority, std::int64_t size, std::int64_t queued);
+  Admission admit(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
+    Ingress& ingress = ingresses_[link.index()];
+    // Below its threshold an ingress of unbounded memory takes everything.
+    if (!plain_ || ingress.used[priority] + size > xoff_) return admit_any(link, priority, size, queued);
+    ingress.used[priority] += size;
+    count_in(ingress, size);
+    return {};
+  }
   // It has left. True: the ingress may be resumed.
-  bool release(LinkId ingress, int priority, std::int64_t size);
+  bool release(LinkId link, int priority, std::int64_t size) {
+    Ingress& ingress = ingresses_[link.index()];
+    if (!plain_ || (ingress.pausing & priority_bit(priority)) != 0) return release_any(link, priority, size);
+    ingress.used[priority] -= size;
+    ingress.total -= size;
+    return false;
+  }
+  void prefetch(LinkId link) const { __builtin_prefetch(&ingresses_[link.index()]); }
 
   [[nodiscard]] std::int64_t ingress_bytes(LinkId link) const { return ingresses_[link.index()].total; }
   [[nodiscard]] std::int64_t peak_ingress_bytes(LinkId link) const { return ingresses_[link.index()].peak; }
@@ -42,18 +57,26 @@ class Buffers {
   void reset_peaks();
 
  private:
-  struct Ingress {
-    std::array<std::int64_t, kPriorities> used{};      // reserve and shared memory
-    std::array<std::int64_t, kPriorities> headroom{};  // above the threshold
+  struct alignas(64) Ingress {
     std::int64_t total = 0;
     std::int64_t peak = 0;
     std::uint32_t device = 0;
     PriorityMask pausing = 0;
+    PerPriority<std::int64_t> used;      // reserve and shared memory
+    PerPriority<std::int64_t> headroom;  // above the threshold
   };
+  // Of a device; not kept where nothing depends on it (plain_).
   struct Memory {
     std::int64_t used = 0;    // all of it
     std::int64_t shared = 0;  // beyond the ingresses' reserves, headroom left out
   };
+
+  static void count_in(Ingress& ingress, std::int64_t size) {
+    ingress.total += size;
+    ingress.peak = std::max(ingress.peak, ingress.total);
+  }
+  Admission admit_any(LinkId link, int priority, std::int64_t size, std::int64_t queued);
+  bool release_any(LinkId link, int priority, std::int64_t size);
 
   [[nodiscard]] std::int64_t threshold(const Memory& memory) const;
   [[nodiscard]] std::int64_t shared_of(const Ingress& ingress, int priority) const;
@@ -62,6 +85,8 @@ class Buffers {
   const Topology& topology_;
   const PacketSettings& settings_;
   std::int64_t capacity_;
+  std::int64_t xoff_;
+  bool plain_;                      // unbounded memory and queues, a fixed threshold: ingresses know nothing of each other
   std::vector<Ingress> ingresses_;  // by link
   std::vector<Memory> memories_;    // by device
 };

@@ -58,17 +58,18 @@ std::vector<Node> find_cycle(const std::vector<Node>& roots, const std::vector<s
 }  // namespace
 
 bool PacketNetwork::starved(std::uint32_t link, int priority, std::int64_t blocks) const {
-  const PacketId head = ports_[link].queues[static_cast<std::size_t>(priority)].head;
-  return wires_[link].credits && head != kNoPacket && blocks < blocks_of(packets_[head].size);
+  const PacketId head = queues_[link][priority].head;
+  return wire_of(link).credits && head != kNoPacket && blocks < blocks_of(packets_[head].size);
 }
 
 template <typename Visit>
 void PacketNetwork::for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const {
-  if (wires_[link].credits) {
+  if (wire_of(link).credits) {
     inputs_[link][priority].for_each(packets_, visit);
     return;
   }
-  for (PacketId id = ports_[link].queues[priority].head; id != kNoPacket; id = packets_[id].next) visit(packets_[id]);
+  for (PacketId id = queues_[link][static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next)
+    visit(packets_[id]);
 }
 
 void PacketNetwork::look_for_deadlock() {
@@ -78,7 +79,7 @@ void PacketNetwork::look_for_deadlock() {
     for (int priority = 0; priority < kPriorities; ++priority) {
       const auto p = static_cast<std::size_t>(priority);
       if ((ports_[link].paused & priority_bit(priority)) != 0 ||
-          (wires_[link].credits && !ports_[link].busy && starved(link, priority, credits_[link].blocks[p])))
+          (wire_of(link).credits && !ports_[link].busy && starved(link, priority, credits_[link].blocks[p])))
         blocked.push_back(link * kPriorities + p);
     }
   }
@@ -111,8 +112,8 @@ void PacketNetwork::look_for_deadlock() {
       const auto link = static_cast<std::uint32_t>(node / kPriorities);
       const auto priority = static_cast<int>(node % kPriorities);
       const bool stays_paused =
-          (ports_[link].paused & priority_bit(priority)) != 0 && !buffers_.resumes_at(bytes[node], shared[wires_[link].to]);
-      if (stays_paused || (wires_[link].credits && starved(link, priority, credits_[link].total - blocks[node]))) continue;
+          (ports_[link].paused & priority_bit(priority)) != 0 && !buffers_.resumes_at(bytes[node], shared[ports_[link].to]);
+      if (stays_paused || (wire_of(link).credits && starved(link, priority, credits_[link].total - blocks[node]))) continue;
       stuck[node] = false;
       changed = true;
     }

@@ -37,7 +37,7 @@ void PacketNetwork::fail(LinkId id) {
   for (PacketId packet = port.wire_head; packet != kNoPacket;) {
     const Packet& p = packets_[packet];
     const PacketId next = p.next;
-    if (wires_[link].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
+    if (wires_[port.kind].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
     drop(packet, link);
     packet = next;
   }
@@ -46,7 +46,7 @@ void PacketNetwork::fail(LinkId id) {
     while ((port.waiting & priority_bit(priority)) != 0) {
       const PacketId packet = take(link, priority);
       const Packet& p = packets_[packet];
-      change_queue(link, priority, -p.size);
+      change_queue(link, queues_[link][priority], -p.size);
       if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
       drop(packet, link);
     }

@@ -9,6 +9,7 @@
 // themselves: the bits they take from the links are not charged.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "sim/network/packet_level/input_queues.h"
 #include "sim/network/packet_level/packet.h"
 #include "sim/network/packet_level/packet_fabric.h"
+#include "sim/network/packet_level/per_priority.h"
 #include "sim/network/packet_level/settings.h"
 #include "sim/network/topology.h"
 
@@ -47,8 +49,12 @@ class PacketNetwork final : private EventTarget {
 
   [[nodiscard]] PacketStore& packets() { return packets_; }
   // Bytes on the wire of `link` of a data packet with `payload`.
-  [[nodiscard]] std::int32_t wire_size(LinkId link, std::int32_t payload) const;
-  [[nodiscard]] const std::vector<std::int64_t>& queued() const { return queued_; }
+  [[nodiscard]] std::int32_t wire_size(LinkId link, std::int32_t payload) const {
+    const Wire& wire = wire_of(link.value());
+    return payload == wire.full_payload ? wire.full_size : other_wire_size(link, payload);
+  }
+  // Bytes in front of each link, kept from the first call on.
+  [[nodiscard]] const std::vector<std::int64_t>& loads();
 
   // A queue pair has something for `link` at `priority`: it will be pulled when its turn comes.
   void offer(LinkId link, int priority);
@@ -59,7 +65,7 @@ class PacketNetwork final : private EventTarget {
   void force_pause(const ForcedPause& pause);
   // Whether the far end of `link` has credits for a packet of `size` at all.
   [[nodiscard]] bool takes(LinkId link, std::int32_t size) const {
-    return !wires_[link.index()].credits || blocks_of(size) <= credits_[link.index()].total;
+    return !wire_of(link.value()).credits || blocks_of(size) <= credits_[link.index()].total;
   }
   // What is queued for the link or on its wire is lost, and so is whatever comes.
   void fail(LinkId link);
@@ -67,10 +73,8 @@ class PacketNetwork final : private EventTarget {
 
   [[nodiscard]] PortCounters counters(LinkId link) const;
   void reset_peaks();
-  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const { return queued_[link.index()]; }
-  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const {
-    return ports_[link.index()].queues[static_cast<std::size_t>(priority)].bytes;
-  }
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const { return traffic_[link.index()].queued; }
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const { return queues_[link.index()][priority].bytes; }
   [[nodiscard]] const Buffers& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<PauseRecord>& pauses() const { return pauses_; }
   [[nodiscard]] std::uint64_t hops() const { return hops_; }
@@ -91,12 +95,15 @@ class PacketNetwork final : private EventTarget {
     PacketId tail = kNoPacket;  // where the link has no credits
     std::int64_t bytes = 0;     // the packet in transmission included
   };
-  // One direction of a link with the queues in front of it.
-  struct Port {
+  struct alignas(64) Queues : PerPriority<Queue> {};
+  // One direction of a link: what changes with every packet but the queues.
+  struct alignas(64) Port {
     std::uint64_t bits_left = 0;  // of the present burst, in units of 1 / rate picoseconds: what rounding has left over
     Time free_at;
     PacketId wire_head = kNoPacket;
     PacketId wire_tail = kNoPacket;
+    std::uint32_t kind = 0;  // of wires_
+    std::uint32_t to = 0;    // device
     // Of the packet in transmission: the packet itself may be at the next device already.
     LinkId release_ingress;
     std::int32_t release_size = 0;
@@ -109,42 +116,45 @@ class PacketNetwork final : private EventTarget {
     PriorityMask paused = 0;
     PriorityMask forced = 0;
     std::uint8_t turn = 0;  // of the round robin
-    bool busy = false;
-    bool failed = false;
-    bool choosing = false;  // pulls from queue pairs, which may offer something else meanwhile
-    bool offered_again = false;
-    std::array<Queue, kPriorities> queues;
+    bool busy : 1 = false;
+    bool failed : 1 = false;
+    bool choosing : 1 = false;  // pulls from queue pairs, which may offer something else meanwhile
+    bool offered_again : 1 = false;
   };
-  // What of a link never changes.
+  static_assert(sizeof(Port) == 64, "one cache line");
+  // What of a link never changes; links that agree in it share it.
   struct Wire {
     std::uint64_t rate = 0;    // bits per second
     std::int64_t latency = 0;  // ps
     std::int64_t forward = 0;  // ps: the far device's own latency, where it passes packets on
     std::int64_t header = 0;   // ps to take in what cut-through needs
-    std::uint32_t to = 0;
-    std::uint32_t input = 0;  // its number among those of the far device, which is 0 itself
     std::int32_t full_payload = 0;
     std::int32_t full_size = 0;
     bool cut_through = false;   // at the far device
     bool switch_ahead = false;  // the far device is one that counts memory, marks and pauses
     bool switch_behind = false;
     bool credits = false;
+    bool operator==(const Wire&) const = default;
   };
   struct Credits {
     std::array<std::int64_t, kPriorities> blocks{};
     std::int64_t total = 0;  // of each priority, where nothing is on the way
   };
-  struct Counters {
+  struct alignas(64) Traffic {
+    std::int64_t queued = 0;   // bytes, the packet in transmission included
+    std::int64_t changed = 0;  // ps, when `queued` last did
+    std::int64_t peak = 0;
     std::int64_t bytes = 0;
     std::int64_t packets = 0;
     std::int64_t busy = 0;  // ps
-    std::int64_t peak = 0;
     double queue_byte_ps = 0;
     double wait_ps = 0;
-    std::int64_t changed = 0;  // ps, when the queue last did
+  };
+  static_assert(sizeof(Traffic) == 64, "one cache line");
+  struct Incidents {
     std::int64_t marks = 0;
     std::int64_t drops = 0;
-    std::int64_t paused_since = 0;
+    std::int64_t paused_since = 0;  // ps
     std::int64_t paused = 0;
   };
   struct Rule {
@@ -156,8 +166,16 @@ class PacketNetwork final : private EventTarget {
   void on_event(std::uint64_t payload) override;
   void schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra = 0);
 
+  void schedule_regular(Time at, Phase phase, EventKind kind, std::uint32_t index);
+
+  [[nodiscard]] const Wire& wire_of(std::uint32_t link) const { return wires_[ports_[link].kind]; }
+  [[nodiscard]] std::int32_t other_wire_size(LinkId link, std::int32_t payload) const;
+  void add_wire(LinkId link);
+  void make_credits();
+  void prefetch_for_port_free() const;
+  void prefetch_for_arrival() const;
   void try_start(std::uint32_t link);
-  [[nodiscard]] int choose(Port& port, std::uint32_t link, PriorityMask able);
+  [[nodiscard]] int choose(std::uint32_t link, PriorityMask able);
   [[nodiscard]] int choose_dwrr(Port& port, std::uint32_t link, PriorityMask able);
   [[nodiscard]] bool has_credit(std::uint32_t link, int priority, const Packet& packet) const;
   // The packet at the head does not fit in so many blocks.
@@ -185,11 +203,14 @@ class PacketNetwork final : private EventTarget {
   void set_forced(std::uint32_t link);
   void note_pause(std::uint32_t link, PriorityMask before);
   // To the sender of `link`, where it needs any.
-  void return_credit(LinkId link, int priority, std::int64_t size);
+  void return_credit(LinkId link, int priority, std::int64_t size) {
+    if (wire_of(link.value()).credits) send_credit(link, priority, size);
+  }
+  void send_credit(LinkId link, int priority, std::int64_t size);
   [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
   void drop(PacketId packet, std::uint32_t link);
   [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end);
-  void change_queue(std::uint32_t link, int priority, std::int64_t by);
+  void change_queue(std::uint32_t link, Queue& queue, std::int64_t by);
   RandomStream& random(std::uint32_t link);
 
   Simulator& simulator_;
@@ -201,15 +222,20 @@ class PacketNetwork final : private EventTarget {
   PacketStore packets_;
   Buffers buffers_;
   std::vector<Port> ports_;  // all by link
-  std::vector<Wire> wires_;
-  std::vector<Counters> counters_;
-  std::vector<std::int64_t> queued_;
-  std::vector<Credits> credits_;
+  std::vector<Queues> queues_;
+  std::vector<Traffic> traffic_;
+  std::vector<Incidents> incidents_;
+  std::vector<Wire> wires_;           // by Port::kind
+  std::vector<std::int64_t> loads_;   // as Traffic::queued; empty where nobody asks
+  std::vector<Credits> credits_;      // where any link has them
+  std::vector<std::uint32_t> input_;  // where any link has credits: its number among those of the far device, which is 0 itself
   std::vector<std::array<InputQueues, kPriorities>> inputs_;  // of links with credits: what waits behind Queue::head
   std::vector<std::array<double, kPriorities>> deficits_;     // where the scheduler needs them
   std::array<double, kPriorities> shares_{};                  // weights, the least one 1
   std::vector<std::optional<RandomStream>> random_;
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
+  bool marks_at_enqueue_;
+  bool marks_at_start_;
   bool stamps_ = false;
   std::vector<Rule> rules_;
   std::vector<ForcedPause> forced_pauses_;
@@ -220,5 +246,16 @@ class PacketNetwork final : private EventTarget {
   std::uint64_t hops_ = 0;
   std::uint64_t hops_at_check_ = 0;
 };
+
+inline void PacketNetwork::change_queue(std::uint32_t link, Queue& queue, std::int64_t by) {
+  Traffic& traffic = traffic_[link];
+  const std::int64_t now = simulator_.now().ps();
+  traffic.queue_byte_ps += static_cast<double>(traffic.queued) * static_cast<double>(now - traffic.changed);
+  traffic.changed = now;
+  traffic.queued += by;
+  traffic.peak = std::max(traffic.peak, traffic.queued);
+  queue.bytes += by;
+  if (!loads_.empty()) loads_[link] = traffic.queued;
+}
 
 }  // namespace weft::net

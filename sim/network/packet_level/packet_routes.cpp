@@ -6,17 +6,19 @@
 
 namespace weft::net {
 
-PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>& queued)
+PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>* loads)
     : router_{router},
       topology_{router.topology()},
       seed_{seed},
-      queued_{queued},
+      loads_{loads},
       per_packet_{router.policy().per_packet()},
+      switches_{topology_.fabric_switches().size()},
       random_(topology_.device_count()),
       first_switch_{topology_.fabric_switches().empty() ? 0xFFFF'FFFFU : topology_.fabric_switches().front().value()} {}
 
 RouteId PacketRoutes::add(const PathEnds& ends) {
-  Route route{.ends = ends};
+  Route route;
+  route.ends = ends;
   if (!explore(route)) {
     throw ConfigError("no route for packets from " + topology_.name(ends.source) + " to " + topology_.name(ends.destination));
   }
@@ -71,8 +73,8 @@ std::uint32_t PacketRoutes::exit_of(DeviceId device) {
   if (exit_of_.empty()) exit_of_.assign(topology_.device_count(), kNoExit);
   std::uint32_t& known = exit_of_[device.index()];
   if (known == kNoExit) {
-    known = static_cast<std::uint32_t>(exits_.size());
-    exits_.push_back({device, std::vector<std::span<const LinkId>>(topology_.fabric_switches().size())});
+    known = static_cast<std::uint32_t>(exits_.size() / switches_);
+    exits_.resize(exits_.size() + switches_);
   }
   return known;
 }
@@ -96,7 +98,7 @@ LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
   }
   if (route.exit != kNoExit && device.value() >= first_switch_) {
     if (device == route.leaf) return route.down;
-    std::span<const LinkId>& links = exits_[route.exit].links[device.value() - first_switch_];
+    std::span<const LinkId>& links = exits_[route.exit * switches_ + device.value() - first_switch_];
     if (links.empty()) links = router_.links_towards(device, route.fabric_exit);
     if (links.empty()) return {};
     return links.size() == 1 ? links[0] : choose(device, links);
@@ -121,10 +123,11 @@ LinkId PacketRoutes::choose(DeviceId device, std::span<const LinkId> links) {
   WEFT_CHECK(!links.empty());
   if (per_packet_ == PerPacket::kRandom) return links[static_cast<std::size_t>(random(device).below(links.size()))];
   // The least loaded; among equals a random one, lest all switches favour the same.
+  const std::vector<std::int64_t>& loads = *loads_;
   LinkId best = links[0];
   std::size_t ties = 1;
   for (std::size_t i = 1; i < links.size(); ++i) {
-    const std::int64_t more = queued_[links[i].index()] - queued_[best.index()];
+    const std::int64_t more = loads[links[i].index()] - loads[best.index()];
     if (more > 0) continue;
     if (more < 0) ties = 0;
     ++ties;

@@ -16,8 +16,9 @@ using RouteId = std::uint32_t;
 
 class PacketRoutes {
  public:
-  // `queued`: bytes in front of each link, by link, kept by the network; the least loaded link is found there.
-  PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>& queued);
+  // `loads`: bytes in front of each link, by link, kept by the network; the least loaded link is found there. Null where no
+  // packet looks for it.
+  PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>* loads);
 
   RouteId add(const PathEnds& ends);
   // Links that leave the source.
@@ -35,28 +36,23 @@ class PacketRoutes {
   void forget();
 
  private:
+  static constexpr std::uint32_t kNoExit = 0xFFFF'FFFF;
   struct Step {
     DeviceId from;
     LinkId link;
   };
-  struct Route {
-    PathEnds ends = {};
+  struct alignas(64) Route {
     std::uint32_t first = 0;  // of its steps
     std::uint32_t count = 0;
-    bool broken = false;           // the ends are not joined at present
-    bool fixed = false;            // each hop has one link, in order
     std::uint32_t exit = kNoExit;  // of exits_
     DeviceId leaf = {};            // the last switch, where the exit has but one
     LinkId down = {};              // from there
     DeviceId fabric_exit = {};     // where not fixed: the NIC that the fabric's switches send to
+    bool broken = false;           // the ends are not joined at present
+    bool fixed = false;            // each hop has one link, in order
+    PathEnds ends = {};
   };
-
-  // A leaf (or a NIC of several leaves) as the fabric's switches see it: the links to it from each of them, looked up once.
-  struct Exit {
-    DeviceId device;
-    std::vector<std::span<const LinkId>> links;  // by switch, in the order of their ids
-  };
-  static constexpr std::uint32_t kNoExit = 0xFFFF'FFFF;
+  static_assert(sizeof(Route) == 64, "one cache line");
 
   bool explore(Route& route);
   std::uint32_t exit_of(DeviceId device);
@@ -66,11 +62,14 @@ class PacketRoutes {
   const Router& router_;
   const Topology& topology_;
   std::uint64_t seed_;
-  const std::vector<std::int64_t>& queued_;
+  const std::vector<std::int64_t>* loads_;
   PerPacket per_packet_;
   std::vector<Route> routes_;
   std::vector<Step> steps_;
-  std::vector<Exit> exits_;
+  // A leaf (or a NIC of several leaves) as the fabric's switches see it, the exit: the links to it from each of them, looked up
+  // once. By exit and switch, in the order of their ids.
+  std::vector<std::span<const LinkId>> exits_;
+  std::size_t switches_;
   std::vector<std::uint32_t> exit_of_;               // by device
   std::vector<std::optional<RandomStream>> random_;  // by device
   std::uint32_t first_switch_;                       // devices from there on are the switches of the fabric

@@ -14,7 +14,7 @@ constexpr std::size_t kMostPauseRecords = 4'000'000;
 void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
   const PfcSettings& pfc = settings_.pfc;
   const LinkId back = topology_.link(ingress).twin;
-  const Wire& wire = wires_[back.index()];
+  const Wire& wire = wire_of(back.value());
   Time at = simulator_.now();
   if (pfc.frame > Bytes{}) {
     if (ports_[back.index()].busy) at = std::max(at, ports_[back.index()].free_at);
@@ -42,10 +42,10 @@ void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
     open_pauses_.resize(ports_.size());
     for (auto& records : open_pauses_) records.fill(kNoRecord);
   }
-  Counters& counters = counters_[link];
+  Incidents& incidents = incidents_[link];
   const Time now = simulator_.now();
-  if (before == 0 && after != 0) counters.paused_since = now.ps();
-  if (before != 0 && after == 0) counters.paused += now.ps() - counters.paused_since;
+  if (before == 0 && after != 0) incidents.paused_since = now.ps();
+  if (before != 0 && after == 0) incidents.paused += now.ps() - incidents.paused_since;
   for (int priority = 0; priority < kPriorities; ++priority) {
     const PriorityMask bit = priority_bit(priority);
     std::uint32_t& record = open_pauses_[link][static_cast<std::size_t>(priority)];

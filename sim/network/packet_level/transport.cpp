@@ -21,7 +21,7 @@ Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router&
       topology_{router.topology()},
       settings_{settings},
       component_{simulator.add_component("transport")},
-      routes_{router, seed, network.queued()},
+      routes_{router, seed, router.policy().per_packet() == PerPacket::kLeastQueued ? &network.loads() : nullptr},
       groups_{simulator, network, router},
       rings_(topology_.link_count()) {
   groups_.set_owner(*this);
@@ -67,6 +67,7 @@ void Transport::routes_changed() {
   routes_.forget();
   for (std::uint32_t flow = 0; flow < pairs_.size(); ++flow) {
     QueuePair& pair = *pairs_[flow];
+    ends_[flow].fixed = routes_.fixed(pair.route);
     if (routes_.broken(pair.route)) continue;
     if (routes_.first_links(pair.route) != pair.first_links) choose_links(pair);
     offer(flow);
@@ -128,7 +129,10 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
   if (pair.acks && (reliability == Reliability::kSelectiveRepeat || (reliability == Reliability::kGoBackN && !in_order)))
     pair.selective = std::make_unique<SelectiveRepeat>(in_order ? 0 : kReordering);
   pairs_.push_back(std::move(made));
-  ends_.push_back({footprint.paths[0].source, footprint.paths[0].destination});
+  ends_.push_back({.source = footprint.paths[0].source,
+                   .destination = footprint.paths[0].destination,
+                   .route = pairs_.back()->route,
+                   .fixed = in_order});
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
 

@@ -97,12 +97,14 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   struct Ends {
     DeviceId source;
     DeviceId destination;
+    RouteId route = 0;
+    RouteId back = kNone;  // made when first needed; a fixed route goes back the way it came
+    bool fixed = false;    // so is the route
   };
   struct QueuePair {
     FootprintId footprint;
     RouteId route = 0;
-    RouteId back = kNone;  // made when first needed; a fixed route goes back the way it came
-    LinkId reference;      // the link whose bytes windows and rates count
+    LinkId reference;  // the link whose bytes windows and rates count
     std::vector<LinkId> first_links;
     std::vector<bool> listed;  // in the ring of first link i
     std::int32_t payload = 0;

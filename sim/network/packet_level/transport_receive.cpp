@@ -127,11 +127,11 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
   packet.hop = 0;
   packet.last = false;
   packet.tail = simulator_.now();
-  if (!routes_.fixed(pair.route) && pair.back == kNone) {
-    const Ends& ends = ends_[packet.flow];
-    pair.back = routes_.add({ends.destination, ends.source, footprints_[pair.footprint.index()].paths[0].key});
+  Ends& ends = ends_[packet.flow];
+  if (!ends.fixed && ends.back == kNone) {
+    ends.back = routes_.add({ends.destination, ends.source, footprints_[pair.footprint.index()].paths[0].key});
   }
-  const LinkId out = route(packet, ends_[packet.flow].destination);
+  const LinkId out = route(packet, ends.destination);
   if (out.valid()) {
     network_.enqueue(out, id);
   } else {

@@ -173,10 +173,10 @@ void Transport::cut_message(std::uint32_t index) {
 }
 
 LinkId Transport::route(const Packet& packet, DeviceId device) {
-  QueuePair& pair = *pairs_[packet.flow];
-  if (packet.kind == PacketKind::kData) return routes_.next(pair.route, device, packet.hop);
-  if (routes_.fixed(pair.route)) return routes_.next_back(pair.route, device, packet.hop);
-  return routes_.next(pair.back, device, packet.hop);
+  const Ends& ends = ends_[packet.flow];
+  if (packet.kind == PacketKind::kData) return routes_.next(ends.route, device, packet.hop);
+  if (ends.fixed) return routes_.next_back(ends.route, device, packet.hop);
+  return routes_.next(ends.back, device, packet.hop);
 }
 
 void Transport::message_left(std::uint32_t flow, std::uint32_t message) {

@@ -1,0 +1,115 @@
+#include "sim/core/event_lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "sim/core/random.h"
+#include "sim/core/simulator.h"
+#include "tests/support/allocation_count.h"
+
+namespace weft {
+namespace {
+
+using namespace weft::literals;
+
+struct RunsBefore {
+  bool operator()(const Event& a, const Event& b) const { return runs_before(a, b); }
+};
+
+// Regular events of more delays than there are lanes, irregular ones, and ties between them.
+TEST(EventLanesTest, PopsInTheOrderOfAnyOtherQueue) {
+  constexpr std::array<std::int64_t, 12> kDelays{0, 1, 2, 3, 10, 10, 10, 20, 40, 100, 1'000, std::int64_t{1} << 40};
+  RandomStream random{3, "event_lanes_test"};
+  EventQueue queue;
+  std::multiset<Event, RunsBefore> expected;
+  std::int64_t now = 0;
+  std::uint64_t sequence = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    if (expected.empty() || random.below(400) >= expected.size()) {
+      const bool regular = random.below(3) > 0;
+      const std::int64_t delay = regular ? kDelays[static_cast<std::size_t>(random.below(kDelays.size()))]
+                                         : static_cast<std::int64_t>(random.below(50));
+      const auto phase = static_cast<std::uint8_t>(random.below(2));
+      const Event event{Time::from_ps(now + delay), make_order(phase, ComponentId{1}, sequence++), nullptr, sequence};
+      regular ? queue.push_regular(event, delay) : queue.push(event);
+      expected.insert(event);
+    } else {
+      ASSERT_EQ(queue.next_time(), expected.begin()->time);
+      const Event event = queue.pop();
+      ASSERT_EQ(event.time, expected.begin()->time);
+      ASSERT_EQ(event.order, expected.begin()->order);
+      ASSERT_EQ(event.payload, expected.begin()->payload);
+      expected.erase(expected.begin());
+      now = event.time.ps();
+    }
+    ASSERT_EQ(queue.size(), expected.size());
+  }
+}
+
+TEST(EventLanesTest, SaysWhatFollowsInALane) {
+  EventQueue queue;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    queue.push_regular({Time::from_ps(5), make_order(0, ComponentId{0}, i), nullptr, 10 + i}, 5);
+  queue.push({Time::from_ps(5), make_order(1, ComponentId{0}, 4), nullptr, 99});
+  EXPECT_EQ(queue.ahead(1), nullptr);  // nothing has been popped
+  EXPECT_EQ(queue.pop().payload, 10U);
+  EXPECT_EQ(*queue.ahead(1), 11U);
+  EXPECT_EQ(*queue.ahead(3), 13U);
+  EXPECT_EQ(queue.ahead(4), nullptr);
+  for (int i = 0; i < 4; ++i) queue.pop();
+  EXPECT_EQ(queue.ahead(1), nullptr);  // the last one came from no lane
+}
+
+TEST(EventLanesTest, AllocatesNothingInTheSteadyState) {
+  EventQueue queue;
+  std::uint64_t sequence = 0;
+  const auto churn = [&](int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      const Event event = queue.pop();
+      queue.push_regular({event.time + Duration::from_ps(700), make_order(0, ComponentId{0}, sequence++), nullptr, 0}, 700);
+    }
+  };
+  for (std::int64_t i = 0; i < 500; ++i) queue.push({Time::from_ps(i), make_order(0, ComponentId{0}, sequence++), nullptr, 0});
+  churn(2'000);
+  const test::AllocationCount count;
+  churn(10'000);
+  EXPECT_EQ(count.so_far(), 0);
+}
+
+// Records what it is told and schedules more, some of it regularly.
+class Echo final : public EventTarget {
+ public:
+  explicit Echo(Simulator& simulator) : simulator_{simulator}, component_{simulator.add_component("echo")} {}
+  void on_event(std::uint64_t payload) override {
+    seen_.push_back(payload);
+    if (seen_.size() > 3'000) return;
+    const Duration delay = payload % 3 == 0 ? 7_ns : 3_ns;
+    simulator_.schedule_regular(simulator_.now() + delay, Phase::kDelivery, component_, *this, payload * 5 + 1);
+    if (payload % 4 == 0) simulator_.schedule(simulator_.now() + 21_ns, Phase::kAction, component_, *this, payload + 3);
+  }
+  [[nodiscard]] const std::vector<std::uint64_t>& seen() const { return seen_; }
+
+ private:
+  Simulator& simulator_;
+  ComponentId component_;
+  std::vector<std::uint64_t> seen_;
+};
+
+TEST(EventLanesTest, ARunWithoutLanesIsTheSame) {
+  const auto run = [](bool lanes) {
+    Simulator simulator;
+    simulator.set_lanes(lanes);
+    Echo echo{simulator};
+    for (std::uint64_t i = 0; i < 20; ++i) echo.on_event(i);
+    simulator.run();
+    return echo.seen();
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+}  // namespace
+}  // namespace weft
