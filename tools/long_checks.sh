@@ -24,7 +24,10 @@ sweep_kills_mpi() {
 # Two threads against one on this machine, which must be idle: 1.8 times the points a second.
 sweep_threads() { python3 tests/bench/sweep_threads.py "$weft" --wanted 1.8; }
 
-sections=(sweep_kills sweep_kills_mpi sweep_threads)
+# Every reader of traces under libFuzzer and sanitizers, ten minutes each.
+fuzz() { tools/fuzz_readers.sh 600; }
+
+sections=(sweep_kills sweep_kills_mpi sweep_threads fuzz)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do

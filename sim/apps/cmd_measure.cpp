@@ -110,7 +110,7 @@ int become_runner(const MeasureOptions& options) {
 void add_measure(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<MeasureOptions>();
   CLI::App* command =
-      app.add_subcommand("measure", "measures this node's GPUs and their network, for calibrate and validate (needs CUDA)");
+      app.add_subcommand("measure", "Measures this node's GPUs and their network, for calibrate and validate (needs CUDA)");
   CLI::Option* full = command->add_flag("--full", options->full, "about 8 minutes on 4 GPUs; holds every point of --quick");
   command->add_flag("--quick", options->quick, "about 2 minutes (the default)")->excludes(full);
   CLI::Option* resume =

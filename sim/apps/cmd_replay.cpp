@@ -12,6 +12,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
@@ -96,20 +97,6 @@ void print_calls(const Report& report, const plan::ReplayRunResult& result) {
   report.print(table.text());
 }
 
-std::string critical_text(const plan::ReplayRunResult& result) {
-  std::vector<std::pair<Duration, std::size_t>> parts;
-  for (std::size_t c = 0; c < work::kCategories; ++c) {
-    if (result.critical[c] > Duration{}) parts.emplace_back(result.critical[c], c);
-  }
-  std::ranges::sort(parts,
-                    [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-  std::string text;
-  for (const auto& [duration, c] : parts) {
-    text += fmt::format("{}{} {} ms", text.empty() ? "" : ", ", work::to_string(static_cast<work::Category>(c)), ms(duration));
-  }
-  return text;
-}
-
 void print_result(const Report& report, const plan::ReplayRunResult& result, const ReplayOptions& options) {
   if (result.run.interrupted) report.print("# interrupted: what follows is what was finished\n");
   if (result.run.replay.iterations.empty()) return;
@@ -126,7 +113,7 @@ void print_result(const Report& report, const plan::ReplayRunResult& result, con
   }
   print_figures(report, result, options.as_recorded);
   print_calls(report, result);
-  report.print(fmt::format("#\n# critical path: {}\n", critical_text(result)));
+  report.print(fmt::format("#\n# critical path: {}\n", critical_path_text(result.critical, 3)));
   report.print("#\n# hottest links\n");
   Table table;
   table.add_column("link", Table::Align::kLeft);

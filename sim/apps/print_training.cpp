@@ -73,21 +73,22 @@ void print_ranks(const Report& report, const plan::TrainingResult& result) {
   report.print(table.text());
 }
 
-std::string critical_text(const plan::TrainingResult& result) {
+}  // namespace
+
+std::string critical_path_text(const std::array<Duration, work::kCategories>& critical, int decimals) {
   std::vector<std::pair<Duration, std::size_t>> parts;
   for (std::size_t c = 0; c < work::kCategories; ++c) {
-    if (result.critical[c] > Duration{}) parts.emplace_back(result.critical[c], c);
+    if (critical[c] > Duration{}) parts.emplace_back(critical[c], c);
   }
   std::ranges::sort(parts,
                     [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
   std::string text;
   for (const auto& [duration, c] : parts) {
-    text += fmt::format("{}{} {} ms", text.empty() ? "" : ", ", work::to_string(static_cast<work::Category>(c)), ms(duration));
+    text += fmt::format("{}{} {:.{}f} ms", text.empty() ? "" : ", ", work::to_string(static_cast<work::Category>(c)),
+                        duration.us() / 1e3, decimals);
   }
   return text;
 }
-
-}  // namespace
 
 void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result) {
   const double total = static_cast<double>(work::total_parameters(setup.model));
@@ -114,7 +115,7 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
       memory.optimizer / 1e9, memory.activations / 1e9));
   print_breakdown(report, result);
   print_ranks(report, result);
-  report.print(fmt::format("#\n# critical path: {}\n", critical_text(result)));
+  report.print(fmt::format("#\n# critical path: {}\n", critical_path_text(result.critical, 2)));
   if (!result.run.clocks.empty()) {
     const auto [lowest, highest] = std::ranges::minmax(result.run.clocks, {}, &work::ClockSlowdown::compute);
     const double low = lowest.compute;

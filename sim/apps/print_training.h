@@ -1,6 +1,8 @@
 // What a person wants of a training step first.
 #pragma once
 
+#include <array>
+#include <string>
 #include <vector>
 
 #include "sim/apps/output.h"
@@ -9,6 +11,9 @@
 #include "sim/workloads/training/training.h"
 
 namespace weft::apps {
+
+// "gemm 31.96 ms, other comm 1.70 ms", the longest first.
+[[nodiscard]] std::string critical_path_text(const std::array<Duration, work::kCategories>& critical, int decimals);
 
 void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result);
 void print_training_jobs(const Report& report, const std::vector<plan::TrainingJobResult>& jobs);

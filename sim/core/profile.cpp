@@ -1,6 +1,7 @@
 #include "sim/core/profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "sim/core/config/nearest.h"
@@ -299,12 +300,12 @@ bool Profile::trained_on(std::string_view digest, std::string_view collective, s
 }
 
 std::string Profile::stated_error() const {
+  const auto percent = [](double error) { return to_string(Ratio{std::round(error * 1e4) / 1e4}); };
   std::string text;
   for (const Validation& validation : validations_) {
     if (!text.empty()) text += "; ";
-    text += "median " + to_string(Ratio{validation.median_error}) + ", max " + to_string(Ratio{validation.max_error}) +
-            " over " + std::to_string(validation.points) + (validation.points == 1 ? " point of " : " points of ") +
-            validation.data;
+    text += "median " + percent(validation.median_error) + ", max " + percent(validation.max_error) + " over " +
+            std::to_string(validation.points) + (validation.points == 1 ? " point of " : " points of ") + validation.data;
   }
   return text.empty() ? "not validated" : text;
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sim/core/error.h"
+#include "sim/core/stats.h"
 #include "sim/planning/robust_fit.h"
 
 namespace weft::plan {
@@ -16,18 +17,12 @@ constexpr double kSmall = 1e-14;          // of the largest element: nothing lef
 constexpr double kNoInformation = 1e-12;  // of the largest eigenvalue
 constexpr double kLeastSpread = 1e-9;     // of perfect data
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 double spread_of(const std::vector<double>& residuals) {
-  const double middle = median_of(residuals);
+  if (residuals.empty()) return kLeastSpread;
+  const double middle = median(residuals);
   std::vector<double> distances;
   for (const double residual : residuals) distances.push_back(std::abs(residual - middle));
-  return std::max(1.4826 * median_of(std::move(distances)), kLeastSpread);
+  return std::max(1.4826 * median(distances), kLeastSpread);
 }
 
 // Rows and columns p and q turned so that the element between them becomes 0.

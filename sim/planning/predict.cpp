@@ -173,6 +173,10 @@ std::optional<coll::CollectiveCall> call_of(const NcclTestsLog& log, const NcclT
     return std::nullopt;
   }
   if (row.root >= 0) call.root = row.root;
+  // nccl-tests prints the size after cutting shares to whole units of 16 bytes; other programs do not cut, and a few bytes each
+  // take as long as one unit.
+  constexpr std::int64_t kUnit = 16;
+  if (coll::sizes_of(call, log.ranks).count == 0) call.bytes = Bytes{kUnit * log.ranks};
   return call;
 }
 
@@ -238,7 +242,8 @@ std::string configuration_of(const Measurement& measurement) {
   const NcclTestsLog& log = measurement.log;
   std::string text;
   for (const auto& [key, value] : measurement.settings) {
-    if (key == "NCCL_DEBUG" || key == "NCCL_DEBUG_SUBSYS" || key == "NCCL_NVLS_ENABLE") continue;
+    constexpr std::string_view kUntold[] = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_NVLS_ENABLE", "NCCL_VERSION"};
+    if (std::ranges::find(kUntold, key) != std::end(kUntold)) continue;
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", key.starts_with("NCCL_") ? key.substr(5) : key, value);
   }
   const int threads = std::max(log.threads, 1);

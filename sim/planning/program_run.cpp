@@ -91,23 +91,22 @@ class Run {
       for (const auto& replayer : replayers_) replayer->check_finished();
       machine_.fabric.check_conservation();
     }
-    std::vector<ProgramRunResult> results(replayers_.size());
+    ProgramRunResult of_all;
+    of_all.interrupted = interrupted;
+    of_all.events = machine_.simulator.events();
+    of_all.makespan = machine_.simulator.now() - Time{};
+    of_all.hottest = hottest_links(machine_, of_all.makespan);
+    of_all.transfers = machine_.fabric.totals().posted;
+    of_all.solves = machine_.fabric.totals().solves;
+    of_all.peak_live = machine_.fabric.totals().peak_live;
+    std::vector<ProgramRunResult> results(replayers_.size(), of_all);
     Digest digest;
     for (std::size_t i = 0; i < replayers_.size(); ++i) {
       results[i].replay = replayers_[i]->result();
       digest.add(results[i].replay.digest);
     }
     add_link_bytes(digest, machine_);
-    for (ProgramRunResult& result : results) {
-      result.interrupted = interrupted;
-      result.events = machine_.simulator.events();
-      result.makespan = machine_.simulator.now() - Time{};
-      result.hottest = hottest_links(machine_, result.makespan);
-      result.transfers = machine_.fabric.totals().posted;
-      result.solves = machine_.fabric.totals().solves;
-      result.peak_live = machine_.fabric.totals().peak_live;
-      result.digest = digest.value();
-    }
+    for (ProgramRunResult& result : results) result.digest = digest.value();
     return results;
   }
 

@@ -131,6 +131,13 @@ TEST(PredictTest, NoBytesAreNotPredicted) {
   EXPECT_THAT(predictions.notes, IsEmpty());
 }
 
+TEST(PredictTest, AShareOfLessThanAUnitTakesAsLongAsOneUnit) {
+  // Two bytes for each of four ranks, which nccl-tests would cut to nothing, against its smallest size that is something.
+  const Predictions predictions = predict(four_gpus(), log_of("all_gather", {8_B, 64_B}), {});
+  EXPECT_GT(*predictions.points[0].predicted_us, 0.0);
+  EXPECT_EQ(predictions.points[0].predicted_us, predictions.points[1].predicted_us);
+}
+
 TEST(PredictTest, MarksWhatTheProfileWasFittedOn) {
   const Measurement log = log_of("all_reduce", {1_MiB, 2_MiB});
   net::Cluster cluster = four_gpus();

@@ -13,7 +13,6 @@ namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
-using detail::Mark;
 using detail::SourceFile;
 using detail::Tree;
 using detail::TreeEntry;

@@ -226,6 +226,7 @@ std::optional<T> ParamReader::read(const ConfigNode& node, const Range<T>& range
   return value;
 }
 
+// Ranges and defaults are given on the spot: NOLINTBEGIN(performance-unnecessary-value-param)
 template <class T>
 T ParamReader::required(std::string_view key, std::type_identity_t<Range<T>> range) {
   const auto node = take(key, Reading<T>::kName, Reading<T>::kExpected, {}, true);
@@ -275,6 +276,7 @@ template <class T>
 std::vector<T> ParamReader::required_list(std::string_view key, std::type_identity_t<Range<T>> range) {
   return read_list<T>(key, range, true);
 }
+// NOLINTEND(performance-unnecessary-value-param)
 
 std::optional<std::string> ParamReader::take_choice(std::string_view key, const std::vector<std::string>& names,
                                                     std::string default_value, bool is_required) {

@@ -265,7 +265,8 @@ std::string to_string(Bandwidth bandwidth) {
 }
 
 std::string to_string(Ratio ratio) {
-  const std::string percent = number_text(ratio.value * 100) + " %";
+  // Rounded to ten decimals, so that 0.0175 does not become 1.7500000000000002 %.
+  const std::string percent = number_text(std::round(ratio.value * 1e12) / 1e10) + " %";
   return parse_ratio(percent) == ratio.value ? percent : number_text(ratio.value);
 }
 

@@ -2,6 +2,7 @@
 // ranges that several controls give their parameters. Private to congestion/.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "sim/core/config/params.h"
@@ -15,7 +16,7 @@ inline double bits_per_second(Bandwidth rate) { return static_cast<double>(rate.
 
 // To the nearest; at least 1 b/s, because Bandwidth{} would mean no limit.
 inline Bandwidth to_bandwidth(double bits_per_second) {
-  return Bandwidth::from_bits_per_second(bits_per_second < 1 ? 1 : static_cast<std::int64_t>(bits_per_second + 0.5));
+  return Bandwidth::from_bits_per_second(bits_per_second < 1 ? 1 : std::llround(bits_per_second));
 }
 
 inline const Range<double> kShare{.min = 0, .max = 1, .above_min = true};

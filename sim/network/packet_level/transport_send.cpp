@@ -2,6 +2,7 @@
 #include "sim/network/packet_level/transport.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sim/core/error.h"
@@ -101,7 +102,8 @@ PacketId Transport::pull(LinkId link, int priority) {
       pair.selective->pop_lost(pair.next);
     } else {
       pair.most_sent = std::max(pair.most_sent, ++pair.next);
-      if (pair.acks && (pair.outstanding += counted) == counted) pair.deadline = simulator_.now() + settings_.transport.timeout;
+      if (pair.acks) pair.outstanding += counted;
+      if (pair.acks && pair.outstanding == counted) pair.deadline = simulator_.now() + settings_.transport.timeout;
     }
     // A receiver that waits for more packets than the window holds would wait for ever.
     const std::int64_t every = settings_.transport.ack_every;
@@ -126,7 +128,7 @@ Time Transport::next_send(const QueuePair& pair) {
     if (allowed > 0) rate = rate > 0 ? std::min(rate, allowed) : allowed;
   }
   if (rate <= 0 || pair.paced_size == 0) return {};
-  return pair.paced_from + Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(pair.paced_size) / rate + 0.5));
+  return pair.paced_from + Duration::from_ps(std::llround(static_cast<double>(pair.paced_size) / rate));
 }
 
 // A source that is late by less than a packet's time keeps its beat, so that its mean rate is what was asked for.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/core/stats.h"
 #include "sim/planning/report/chart_canvas.h"
 
 namespace weft::plan {
@@ -124,10 +125,8 @@ std::string to_svg(const StripChart& chart) {
     draw(row.hollow, true);
     draw(row.points, false);
     if (!values.empty()) {
-      std::sort(values.begin(), values.end());
-      const std::size_t n = values.size();
-      const double median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-      canvas.line(area.x(x.at(median)), y - 9, area.x(x.at(median)), y + 9, "cm");
+      const double middle = area.x(x.at(median(values)));
+      canvas.line(middle, y - 9, middle, y + 9, "cm");
     }
     y += kRow;
   }

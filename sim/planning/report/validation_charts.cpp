@@ -114,12 +114,20 @@ XyChart time_chart(const CurveGroup& group) {
           .height = 290};
 }
 
+// What tells a curve from the others of its chart: its file, or how it was taken where one file holds them all.
+std::string label_of(const CurveGroup& group, const std::vector<const CurveGroup*>& groups) {
+  const bool one_file =
+      std::ranges::all_of(groups, [&](const CurveGroup* other) { return other->file == groups.front()->file; });
+  if (groups.size() == 1 || !one_file || group.configuration.empty()) return group.file;
+  return group.configuration;
+}
+
 XyChart error_chart(const std::string& title, const std::vector<const CurveGroup*>& groups) {
   XyChart chart{.title = title, .x = kSizeAxis, .levels = {{.y = 0}}, .width = 1080, .height = 320};
   std::vector<const ValidationPoint*> all;
   std::size_t colour = 0;
   for (const CurveGroup* group : groups) {
-    ChartSeries held_out{.name = group->file, .mark = Mark::kLineAndDots, .colour = colour};
+    ChartSeries held_out{.name = label_of(*group, groups), .mark = Mark::kLineAndDots, .colour = colour};
     ChartSeries training{.name = held_out.name + " (fit)", .mark = Mark::kHollowDots, .colour = colour};
     for (const ValidationPoint* point : group->points) {
       all.push_back(point);

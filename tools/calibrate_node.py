@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Fits a profile to the collectives that `weft measure` took on a node, one group of parameters after the other, each from the
+profile so far and only to the records that say something of it.
+
+    tools/calibrate_node.py PROGRAM MEASUREMENTS.jsonl --cluster C.yaml --name NAME -o PROFILE.yaml [--set quick]
+
+The records of the other sets, and of other files, are for `weft validate`.
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+KIB = 1 << 10
+MIB = 1 << 20
+
+
+def forced(record, protocol):
+    return record["env"].get("NCCL_PROTO") == protocol and record["env"].get("NCCL_ALGO") == "Ring"
+
+
+def as_chosen(record):
+    return not {"NCCL_PROTO", "NCCL_ALGO", "NCCL_P2P_DISABLE", "NCCL_MIN_NCHANNELS"} & set(record["env"])
+
+
+def launched_one_by_one(record):
+    return record["launch"] == "stream"
+
+
+# Name, keys, records. What a host launch costs comes first: it bounds every small call from below.
+GROUPS = (
+    ("launch", ("device.launch.host_cost", "collectives.channels.launch_cost"),
+     lambda r: as_chosen(r) and launched_one_by_one(r) and r["bytes"] <= 256 * KIB),
+    ("ll_rate", ("collectives.ll.channel_rate",), lambda r: forced(r, "LL") and r["bytes"] >= 4 * MIB),
+    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "thread_exponent")),
+     lambda r: forced(r, "LL") and r["bytes"] < 4 * MIB),
+    ("simple", ("network.nvlink4.efficiency", "collectives.channels.service_spread")
+     + tuple(f"collectives.simple.{key}" for key in
+             ("base_latency", "hop_latency", "slice_latency", "channel_rate", "copy_rate", "channel_latency")),
+     lambda r: forced(r, "Simple") and r["collective"] != "sendrecv"),
+    ("ll128", tuple(f"collectives.ll128.{key}" for key in
+                    ("base_latency", "hop_latency", "step_gap", "first_pass", "thread_exponent", "channel_rate")),
+     lambda r: forced(r, "LL128")),
+    ("p2p", tuple(f"collectives.p2p.{key}" for key in
+                  ("base_latency", "hop_latency", "slice_latency", "channel_rate", "copy_rate", "channel_latency")),
+     lambda r: as_chosen(r) and r["collective"] in ("sendrecv", "alltoall") and r["bytes"] >= 128 * KIB),
+)
+
+
+def records_of(lines, record_set, wanted):
+    """The header, and the lines of the collectives that are wanted."""
+    kept = [lines[0]]
+    for line in lines[1:]:
+        record = json.loads(line)
+        if record["kind"] != "collective" or record["set"] != record_set or record["in_place"]:
+            continue
+        if record.get("check") == "ok" and wanted(record):
+            kept.append(line)
+    return kept
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("measurements", type=pathlib.Path)
+    parser.add_argument("--cluster", required=True)
+    parser.add_argument("--profile", type=pathlib.Path, help="to begin from; absent: the cluster's")
+    parser.add_argument("--set", default="quick", dest="record_set")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("-o", "--output", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    lines = options.measurements.read_text(encoding="utf-8").splitlines()
+    profile = options.profile
+    with tempfile.TemporaryDirectory() as folder:
+        for name, keys, wanted in GROUPS:
+            part = pathlib.Path(folder) / f"{options.measurements.stem}.{name}.jsonl"
+            kept = records_of(lines, options.record_set, wanted)
+            if len(kept) - 1 < len(keys):
+                print(f"{name}: {len(kept) - 1} records for {len(keys)} parameters: left as it was", flush=True)
+                continue
+            part.write_text("\n".join(kept) + "\n", encoding="utf-8")
+            fitted = pathlib.Path(folder) / f"{name}.yaml"
+            command = [options.program, "calibrate", "-q", part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
+                       options.record_set, "--prior", "0.5", "--id", name, "--name", options.name, "-o", fitted]
+            if profile:
+                command += ["--profile", profile]
+            print(f"{name}: {len(kept) - 1} records", flush=True)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            profile = fitted
+        shutil.copy(profile, options.output)
+
+
+if __name__ == "__main__":
+    main()
