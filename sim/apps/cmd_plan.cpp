@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "sim/apps/print_cost.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
+#include "sim/planning/plan_search/plan_scenario.h"
 #include "sim/planning/plan_search/search.h"
 #include "sim/planning/plan_search/search_json.h"
 #include "sim/workloads/model/model_reader.h"
@@ -34,9 +36,13 @@ struct PlanOptions {
   std::int64_t batch = 0;
   std::int64_t sequence = 4096;
   std::string objective = "time";
+  std::string write;
   double budget = 45;
   std::uint64_t budget_plans = 0;
-  double plan_limit = 10;
+  double plan_limit = 30;
+  std::size_t top = 10;
+  std::size_t certain = 1;
+  int threads = 1;
   bool all = false;
 };
 
@@ -100,7 +106,7 @@ plan::PlanSpace space_of(const PlanOptions& options, const net::Cluster& cluster
   return space;
 }
 
-std::string counts_text(const plan::PlanSearchResult& result) {
+std::string counts_text(const plan::PlanSearchResult& result, const plan::PlanSearchSettings& settings) {
   std::string text = fmt::format("plans       {} enumerated\n", result.enumerated);
   text += fmt::format("refused     {}\n", result.refused);
   std::vector<std::pair<std::uint64_t, std::string>> reasons;
@@ -114,7 +120,8 @@ std::string counts_text(const plan::PlanSearchResult& result) {
     text += fmt::format("#             and {} other reasons (--json has all)\n", reasons.size() - kShown);
   text += fmt::format("too big     {} for memory", result.too_big);
   if (result.too_big_simulated > 0) text += fmt::format(", {} of them found by simulation", result.too_big_simulated);
-  text += fmt::format("\npruned      {} whose bound is above the last of the table\n", result.pruned);
+  text += fmt::format("\npruned      {} whose bound is above the {}\n", result.pruned,
+                      settings.certain == 1 ? std::string{"best time"} : fmt::format("time of the first {}", settings.certain));
   if (result.too_long > 0) text += fmt::format("too long    {} over a plan's limits (--plan-limit)\n", result.too_long);
   if (result.left > 0) text += fmt::format("left        {} not simulated\n", result.left);
   text += fmt::format("simulated   {}\n", result.simulated);
@@ -131,20 +138,22 @@ std::string verdict(const plan::PlanSearchResult& result, const plan::PlanSearch
                             : fmt::format("{:.0f} s", settings.budget_seconds));
   }
   if (result.plans.empty()) return text + "# no plan was simulated to its end\n";
-  const double best = result.plans.front().score;
-  if (result.best_is_proven()) return text + "# proven: no plan that was not simulated can be better than the first\n";
+  const std::size_t rows = std::min(result.proven(), std::min(settings.top, result.plans.size()));
+  if (rows == 1) return text + "# proven: no plan that was not simulated can be better than the first\n";
+  if (rows > 1) return text + fmt::format("# proven: no plan that was not simulated can be among the first {}\n", rows);
+  if (!result.bounds_all) return text + "# not proven: not every plan was looked at\n";
   double least = result.left > 0 ? result.left_least : result.too_long_least;
   if (result.too_long > 0) least = std::min(least, result.too_long_least);
-  if (least > 0)
-    text += fmt::format("# not proven: what was not simulated could be better by at most {:.1f} %\n", 100 * (1 - least / best));
-  return text;
+  return text + fmt::format("# not proven: what was not simulated could be better by at most {:.1f} %\n",
+                            100 * (1 - least / result.plans.front().score));
 }
 
 std::string plans_table(const plan::PlanSearchResult& result, const plan::PlanSearchSettings& settings,
                         const plan::CostedCluster& costed) {
   Table table;
   table.add_column("plan", Table::Align::kLeft);
-  for (const char* title : {"time (ms)", "bound (ms)", "tokens/s", "MFU", "memory (GB)"}) table.add_column(title);
+  for (const char* title : {"time (ms)", "bound (ms)", "tokens/s", "MFU", "memory (GB)", "exposed comm"})
+    table.add_column(title);
   table.add_column("most time", Table::Align::kLeft);
   if (costed.cost) table.add_column("USD/M tokens");
   if (costed.power) table.add_column("J/token");
@@ -156,6 +165,7 @@ std::string plans_table(const plan::PlanSearchResult& result, const plan::PlanSe
                                  fmt::format("{:.0f}", plan.tokens_per_second),
                                  fmt::format("{:.1f} %", 100 * plan.mfu),
                                  fmt::format("{:.1f}", plan.memory.total() / 1e9),
+                                 fmt::format("{:.1f} %", 100 * plan.exposed_share),
                                  fmt::format("{} {:.0f} %", plan.bottleneck, 100 * plan.bottleneck_share)};
     if (costed.cost) row.push_back(fmt::format("{:.4f}", plan.cost.usd_per_million_tokens().value_or(0)));
     if (costed.power) row.push_back(fmt::format("{:.3g}", plan.cost.joules_per_token().value_or(0)));
@@ -170,6 +180,9 @@ int run_plan(const PlanOptions& options) {
   if (!outputs.timeline.empty() && !options.common.timeline.empty()) {
     throw ConfigError("--timeline: a search has no one timeline; use 'weft run' on one plan");
   }
+  if (!options.write.empty() && options.objective == plan::to_string(plan::PlanObjective::kLargestModel)) {
+    throw ConfigError("--write: the largest model has more layers than its file says, which no scenario can name");
+  }
   const plan::CostBooks books = load_books(options.cost);
   plan::PlanSearchSettings settings;
   settings.objective = objective_of(options.objective, books);
@@ -177,6 +190,9 @@ int run_plan(const PlanOptions& options) {
   settings.budget_plans = options.budget_plans;
   settings.plan_seconds = options.plan_limit;
   settings.prunes = !options.all;
+  settings.top = options.top;
+  settings.certain = options.certain;
+  settings.threads = options.threads;
 
   Diagnostics diagnostics;
   net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
@@ -200,7 +216,7 @@ int run_plan(const PlanOptions& options) {
 
   report.print(fmt::format("# {}: {} layers on {} GPUs, batch {} x {} tokens, objective {}\n#\n", space.setup.model.name,
                            result.layers, space.gpus, space.setup.batch.global, space.setup.batch.sequence, options.objective));
-  report.print(counts_text(result));
+  report.print(counts_text(result, settings));
   report.print("#\n" + plans_table(result, settings, costed));
   report.print("#\n" + verdict(result, settings));
   report.print(
@@ -217,6 +233,11 @@ int run_plan(const PlanOptions& options) {
                                     .digest = result.digest,
                                     .interrupted = result.interrupted};
     write_file(outputs.json, [&](std::ostream& out) { plan::write_plan_result(out, header, space, settings, costed, result); });
+  }
+  if (!options.write.empty() && !result.plans.empty()) {
+    const plan::PlanFiles files{.model = options.model, .cluster = options.cluster, .written = options.write};
+    const std::string text = plan::plan_scenario(space, result.plans.front().candidate, files, overrides, scenario.simulation);
+    write_file(options.write, [&](std::ostream& out) { out << text; });
   }
   return result.interrupted ? kInterrupted : kOk;
 }
@@ -244,9 +265,15 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->type_name("SECONDS");
   command->add_option("--budget-plans", options->budget_plans, "Plans to simulate at most, the same on every machine")
       ->type_name("N");
-  command->add_option("--plan-limit", options->plan_limit, "Seconds one plan may take to simulate (10)")
+  command->add_option("--plan-limit", options->plan_limit, "Seconds one plan may take to simulate (30)")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+  command->add_option("--write", options->write, "Writes the best plan as a scenario for 'weft run'")->type_name("FILE");
+  command->add_option("--top", options->top, "Rows of the table (10)")->check(CLI::PositiveNumber)->type_name("N");
+  command->add_option("--certain", options->certain, "Rows that no plan left out may belong in; more take longer (1)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command->add_option("--jobs,-j", options->threads, "Threads (1)")->check(CLI::Range(1, 1024))->type_name("N");
   command->add_flag("--all", options->all, "Simulate every plan that fits: brute force");
   add_cost_options(*command, options->cost);
   add_common_options(*command, options->common);

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <exception>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "sim/core/digest.h"
@@ -60,48 +63,63 @@ std::pair<std::string, double> bottleneck_of(const TrainingResult& result) {
   return most;
 }
 
+double exposed_share(const TrainingResult& result) {
+  Duration exposed;
+  for (std::size_t c = 0; c < work::kCategories; ++c) {
+    if (work::is_communication(static_cast<work::Category>(c))) exposed += result.mean.exposed[c];
+  }
+  return exposed.seconds() / result.iteration.seconds();
+}
+
 struct Bounded {
   PlanCandidate candidate;
   double seconds = 0;
   double memory = 0;
-  double score = 0;
+  double score = 0;     // of the bound
+  double estimate = 0;  // seconds
 };
+
+// What became of one.
+struct Outcome {
+  std::optional<TrainingResult> run;
+  bool is_too_big = false;
+  bool is_too_long = false;
+};
+
+// Plans that are simulated before the best time found is looked at again.
+constexpr std::size_t kRound = 4;
 
 class Search {
  public:
-  Search(Scenario& scenario, const PlanSpace& space, const PlanSearchSettings& settings, const CostedCluster& costed,
+  Search(const Scenario& scenario, const PlanSpace& space, const PlanSearchSettings& settings, const CostedCluster& costed,
          PlanSearchObserver& observer)
       : scenario_{scenario},
         space_{space},
         settings_{settings},
         costed_{costed},
         observer_{observer},
-        bounds_{space, scenario.cluster},
+        bounds_{space, scenario},
         begin_{Clock::now()} {}
 
   PlanSearchResult run() {
     result_.layers = space_.setup.model.layers;
     bound_all(listed());
-    std::ranges::stable_sort(waiting_, {}, &Bounded::score);
+    std::ranges::stable_sort(waiting_, {}, &Bounded::estimate);
     std::size_t next = 0;
-    for (; next < waiting_.size(); ++next) {
-      if (settings_.prunes && waiting_[next].score > incumbent()) break;
-      if (observer_.stop()) result_.interrupted = true;
-      const bool late = settings_.budget_seconds > 0 && since(begin_) > settings_.budget_seconds;
-      if (late || (settings_.budget_plans > 0 && result_.simulated >= settings_.budget_plans)) result_.out_of_budget = true;
-      if (result_.interrupted || result_.out_of_budget) break;
-      observer_.on_state(result_, waiting_.size() - next);
-      simulate(waiting_[next]);
-      if (result_.interrupted) break;
-    }
-    // What is behind the incumbent is pruned, however the search ended.
-    for (; next < waiting_.size(); ++next) {
-      if (settings_.prunes && waiting_[next].score > incumbent()) {
-        ++result_.pruned;
-        continue;
+    while (next < waiting_.size() && goes_on()) {
+      std::vector<const Bounded*> round;
+      for (; next < waiting_.size() && round.size() < kRound; ++next) {
+        if (is_pruned(waiting_[next])) {
+          count_pruned(waiting_[next]);
+        } else {
+          round.push_back(&waiting_[next]);
+        }
       }
-      if (result_.left++ == 0) result_.left_least = waiting_[next].score;
+      observer_.on_state(result_, waiting_.size() - next);
+      simulate(round);
     }
+    // What is behind the best is pruned, however the search ended.
+    for (; next < waiting_.size(); ++next) is_pruned(waiting_[next]) ? count_pruned(waiting_[next]) : leave(waiting_[next]);
     Digest digest;
     for (const RankedPlan& plan : result_.plans) digest.add(plan.digest);
     result_.digest = digest.value();
@@ -126,6 +144,7 @@ class Search {
     for (const PlanCandidate& candidate : list.plans) {
       if (observer_.stop()) {
         result_.interrupted = true;
+        result_.bounds_all = false;
         return;
       }
       const double memory = bounds_.memory_bytes(candidate);
@@ -135,7 +154,8 @@ class Search {
         continue;
       }
       const double seconds = bounds_.seconds(candidate);
-      waiting_.push_back({candidate, seconds, memory, score_of(run_cost_of({}, seconds), seconds)});
+      waiting_.push_back(
+          {candidate, seconds, memory, score_of(run_cost_of({}, seconds), seconds), PlanBounds::estimate(candidate, seconds)});
     }
     if (waiting_.empty() && !list.plans.empty()) {
       throw ConfigError(fmt::format(
@@ -164,15 +184,24 @@ class Search {
     WEFT_CHECK(false);
   }
 
-  // The score that a plan must beat to get into the table.
-  [[nodiscard]] double incumbent() const {
-    if (result_.plans.size() < settings_.top) return std::numeric_limits<double>::infinity();
-    return result_.plans[settings_.top - 1].score;
+  [[nodiscard]] bool goes_on() {
+    if (observer_.stop()) result_.interrupted = true;
+    const bool late = settings_.budget_seconds > 0 && since(begin_) > settings_.budget_seconds;
+    if (late || (settings_.budget_plans > 0 && result_.simulated >= settings_.budget_plans)) result_.out_of_budget = true;
+    return !result_.interrupted && !result_.out_of_budget;
   }
 
-  void leave_out(const Bounded& bounded) {
-    if (result_.too_long++ == 0) result_.too_long_least = bounded.score;
+  // It cannot get among those that are to be certain, and the table is full.
+  [[nodiscard]] bool is_pruned(const Bounded& bounded) const {
+    if (!settings_.prunes || result_.plans.size() < std::max(settings_.top, settings_.certain)) return false;
+    return bounded.score > result_.plans[settings_.certain - 1].score;
   }
+
+  static void note_least(std::uint64_t count, double& least, double score) {
+    least = count == 1 ? score : std::min(least, score);
+  }
+  void count_pruned(const Bounded& bounded) { note_least(++result_.pruned, result_.pruned_least, bounded.score); }
+  void leave(const Bounded& bounded) { note_least(++result_.left, result_.left_least, bounded.score); }
 
   [[nodiscard]] bool is_too_long(const work::TrainingSetup& setup) const {
     const double operations = kOperationsPerLayer * static_cast<double>(setup.model.layers) *
@@ -180,29 +209,58 @@ class Search {
     return operations > static_cast<double>(settings_.plan_operations);
   }
 
-  void simulate(const Bounded& bounded) {
-    scenario_.workload.training = setup_of(space_, bounded.candidate);
-    if (is_too_long(*scenario_.workload.training)) return leave_out(bounded);
+  [[nodiscard]] Outcome outcome_of(const Bounded& bounded) const {
+    const work::TrainingSetup setup = setup_of(space_, bounded.candidate);
+    if (is_too_long(setup)) return {.run = {}, .is_too_long = true};
     PlanWatch watch{observer_, settings_.plan_seconds};
-    TrainingResult run;
+    Outcome outcome;
     try {
-      run = run_training(scenario_, &watch);
+      outcome.run = run_training(scenario_, setup, &watch);
     } catch (const ConfigError& error) {
-      const bool is_memory = std::string_view{error.what()}.find("out of memory") != std::string_view::npos;
-      if (!is_memory) throw;
-      ++result_.too_big;
-      ++result_.too_big_simulated;
-      return;
+      if (std::string_view{error.what()}.find("out of memory") == std::string_view::npos) throw;
+      outcome.is_too_big = true;
+      return outcome;
     }
-    if (run.run.interrupted) {
-      if (observer_.stop()) {
-        result_.interrupted = true;
-        return;
+    if (outcome.run->run.interrupted) {
+      outcome.run.reset();
+      outcome.is_too_long = !observer_.stop();
+    }
+    return outcome;
+  }
+
+  void simulate(const std::vector<const Bounded*>& round) {
+    std::vector<Outcome> outcomes(round.size());
+    std::vector<std::exception_ptr> errors(round.size());
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      for (std::size_t i = next++; i < round.size(); i = next++) {
+        try {
+          outcomes[i] = outcome_of(*round[i]);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
       }
-      return leave_out(bounded);
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (int i = 1; i < settings_.threads; ++i) helpers.emplace_back(work);
+      work();
     }
-    ++result_.simulated;
-    keep(bounded, run);
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      if (errors[i]) std::rethrow_exception(errors[i]);
+      if (outcomes[i].run) {
+        ++result_.simulated;
+        keep(*round[i], *outcomes[i].run);
+      } else if (outcomes[i].is_too_big) {
+        ++result_.too_big;
+        ++result_.too_big_simulated;
+      } else if (outcomes[i].is_too_long) {
+        note_least(++result_.too_long, result_.too_long_least, round[i]->score);
+      } else {
+        result_.interrupted = true;
+        leave(*round[i]);
+      }
+    }
   }
 
   void keep(const Bounded& bounded, const TrainingResult& run) {
@@ -218,6 +276,7 @@ class Search {
                     .tokens_per_second = run.tokens_per_second,
                     .mfu = run.mfu,
                     .memory = run.memory,
+                    .exposed_share = exposed_share(run),
                     .bottleneck = std::move(bottleneck),
                     .bottleneck_share = share,
                     .cost = cost,
@@ -227,7 +286,7 @@ class Search {
     result_.plans.insert(place, std::move(made));
   }
 
-  Scenario& scenario_;
+  const Scenario& scenario_;
   const PlanSpace& space_;
   const PlanSearchSettings& settings_;
   const CostedCluster& costed_;
@@ -238,8 +297,8 @@ class Search {
   PlanSearchResult result_;
 };
 
-bool some_plan_fits(const PlanSpace& space, const net::Cluster& cluster, const PlanSearchObserver& observer) {
-  PlanBounds bounds{space, cluster};
+bool some_plan_fits(const PlanSpace& space, const Scenario& scenario, const PlanSearchObserver& observer) {
+  PlanBounds bounds{space, scenario};
   const PlanList list = enumerate_plans(space, [&] { return observer.stop(); });
   return std::ranges::any_of(list.plans, [&](const PlanCandidate& candidate) {
     return bounds.memory_bytes(candidate) + kReservedBytes <= bounds.capacity_bytes();
@@ -247,14 +306,14 @@ bool some_plan_fits(const PlanSpace& space, const net::Cluster& cluster, const P
 }
 
 // More layers of the same kind, in steps of the layers there are: 1 x, 2 x, ... The widest step that fits.
-void grow(PlanSpace& space, const net::Cluster& cluster, const PlanSearchObserver& observer) {
+void grow(PlanSpace& space, const Scenario& scenario, const PlanSearchObserver& observer) {
   const std::int64_t step = space.setup.model.layers;
   constexpr std::int64_t kMost = 32'000;  // layers are tags of 16 bits
   std::int64_t fits = 0;
   std::int64_t too_many = kMost / step + 1;
   for (std::int64_t factor = 1; factor < too_many && !observer.stop();) {
     space.setup.model.layers = factor * step;
-    (some_plan_fits(space, cluster, observer) ? fits : too_many) = factor;
+    (some_plan_fits(space, scenario, observer) ? fits : too_many) = factor;
     factor = too_many == kMost / step + 1 ? 2 * factor : (fits + too_many) / 2;
     if (factor <= fits) break;
     factor = std::min(factor, too_many - 1);
@@ -278,15 +337,20 @@ std::string_view to_string(PlanObjective objective) {
   WEFT_CHECK(false);
 }
 
-bool PlanSearchResult::best_is_proven() const {
-  if (plans.empty()) return false;
-  const double best = plans.front().score;
-  return (left == 0 || left_least >= best) && (too_long == 0 || too_long_least >= best) && !interrupted;
+std::size_t PlanSearchResult::proven() const {
+  std::size_t rows = 0;
+  const auto is_behind = [&](double score, std::uint64_t count, double least) { return count == 0 || least >= score; };
+  for (; rows < plans.size(); ++rows) {
+    const double score = plans[rows].score;
+    if (!is_behind(score, left, left_least) || !is_behind(score, too_long, too_long_least)) break;
+    if (!is_behind(score, pruned, pruned_least)) break;
+  }
+  return bounds_all ? rows : 0;
 }
 
-PlanSearchResult search_plans(Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
+PlanSearchResult search_plans(const Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
                               const CostedCluster& costed, PlanSearchObserver& observer) {
-  if (settings.objective == PlanObjective::kLargestModel) grow(space, scenario.cluster, observer);
+  if (settings.objective == PlanObjective::kLargestModel) grow(space, scenario, observer);
   return Search{scenario, space, settings, costed, observer}.run();
 }
 

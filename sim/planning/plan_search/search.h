@@ -1,8 +1,10 @@
 // Finds the best parallel plans of a model on a cluster: lists the valid ones (space.h), drops those that do not fit, bounds
-// the rest (bound.h) and simulates best bound first, until no plan that is left can get among the best ones found.
+// the rest (bound.h) and simulates those first that are likely to be fast, until the bound of every plan that is left is above
+// the best time found.
 //
-// A step is simulated as `weft run` does it, folded. What ends a search early is said: its budget, a signal. A plan whose step
-// would take more operations or more seconds than its limit is left out and counted.
+// A step is simulated as `weft run` does it, folded. Plans are simulated in rounds of as many, whatever the number of threads,
+// and looked at in order, so that the result does not depend on it. What ends a search early is said: its budget, a signal. A
+// plan whose step would take more operations or more seconds than its limit is left out and counted.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +25,12 @@ enum class PlanObjective : std::uint8_t { kTime, kTokensPerDollar, kTokensPerJou
 
 struct PlanSearchSettings {
   PlanObjective objective = PlanObjective::kTime;
-  std::size_t top = 10;
+  std::size_t top = 10;     // rows; as many are simulated at least
+  std::size_t certain = 1;  // of them: none that was not simulated is better
+  int threads = 1;
   double budget_seconds = 45;      // of wall time; 0: none
   std::uint64_t budget_plans = 0;  // simulated; 0: any number
-  double plan_seconds = 10;        // wall time of one simulation
+  double plan_seconds = 30;        // wall time of one simulation
   std::uint64_t plan_operations = 20'000'000;
   bool prunes = true;  // false: simulates every plan that fits
 };
@@ -40,7 +44,8 @@ struct RankedPlan {
   double tokens_per_second = 0;
   double mfu = 0;
   MemoryParts memory;
-  std::string bottleneck;  // what takes most of the step beside GEMMs: "tensor comm"
+  double exposed_share = 0;  // of the step: communication with no compute beside it, mean over GPUs
+  std::string bottleneck;    // what takes most of the step beside GEMMs: "tensor comm"
   double bottleneck_share = 0;
   RunCost cost;
   double score = 0;  // of the objective; less is better
@@ -54,12 +59,14 @@ struct PlanSearchResult {
   std::uint64_t too_big = 0;            // for memory: closed form, or found by the simulation
   std::uint64_t too_big_simulated = 0;  // of them
   std::uint64_t too_long = 0;           // over a plan's limits
-  double too_long_least = 0;            // least bound of them, as a score; 0: none
-  std::uint64_t pruned = 0;             // cannot get among the best
+  double too_long_least = 0;            // least bound of them, as a score
+  std::uint64_t pruned = 0;             // by their bounds
+  double pruned_least = 0;              // least bound of them, as a score
   std::uint64_t simulated = 0;
   std::uint64_t left = 0;  // neither simulated nor pruned
   double left_least = 0;   // least bound of them, as a score
   bool interrupted = false;
+  bool bounds_all = true;  // false: interrupted before every plan had its bound
   bool out_of_budget = false;
   double smallest_bytes = 0;      // memory of the plan that needs least, where none fits
   std::vector<RankedPlan> plans;  // all simulated ones, best first
@@ -67,8 +74,8 @@ struct PlanSearchResult {
   std::uint64_t digest = 0;
   double wall_seconds = 0;
 
-  // No plan that was not simulated can be better.
-  [[nodiscard]] bool best_is_proven() const;
+  // As many rows of the table as no plan that was not simulated can be among.
+  [[nodiscard]] std::size_t proven() const;
 };
 
 class PlanSearchObserver {
@@ -80,8 +87,8 @@ class PlanSearchObserver {
   ~PlanSearchObserver() = default;
 };
 
-// `scenario`: cluster and simulation; its workload is replaced. ConfigError where no plan is valid, or none fits.
-[[nodiscard]] PlanSearchResult search_plans(Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
+// `scenario`: cluster and simulation; its workload does not count. ConfigError where no plan is valid, or none fits.
+[[nodiscard]] PlanSearchResult search_plans(const Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
                                             const CostedCluster& costed, PlanSearchObserver& observer);
 
 }  // namespace weft::plan

@@ -22,6 +22,7 @@ void write_plan(JsonWriter& json, const RankedPlan& ranked, const CostedCluster&
   json.field("bound_ns", ranked.bound_seconds * 1e9);
   json.field("tokens_per_second", ranked.tokens_per_second).field("mfu", ranked.mfu);
   json.field("memory_per_gpu_bytes", ranked.memory.total());
+  json.field("exposed_communication_share", ranked.exposed_share);
   json.field("bottleneck", ranked.bottleneck).field("bottleneck_share", ranked.bottleneck_share);
   if (costed.cost || costed.power) write_run_cost(json, ranked.cost, costed.cost.has_value(), costed.power.has_value());
   json.field("digest", digest_text(ranked.digest));
@@ -46,7 +47,7 @@ void write_plan_result(std::ostream& out, const ResultHeader& header, const Plan
   json.end_array();
   json.field("too_big", result.too_big).field("too_long", result.too_long).field("pruned", result.pruned);
   json.field("simulated", result.simulated).field("left", result.left);
-  json.field("out_of_budget", result.out_of_budget).field("best_is_proven", result.best_is_proven());
+  json.field("out_of_budget", result.out_of_budget).field("proven", result.proven());
   json.key("plans").begin_array();
   for (std::size_t i = 0; i < std::min(settings.top, result.plans.size()); ++i) write_plan(json, result.plans[i], costed);
   json.end_array().end_object();
