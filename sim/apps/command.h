@@ -54,6 +54,7 @@ void add_explain(CLI::App& app, int& exit_code);
 void add_goodput(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_measure(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);

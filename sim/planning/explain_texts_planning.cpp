@@ -18,6 +18,19 @@ const std::vector<ModelText>& planning_texts() {
                       "power: no power limit of a room and no change of clocks by power (see weft explain clock)"},
        .sources = {"workload-models §7.3 (power), §7.4 (prices)", "network-models §5.2 (counts)"},
        .files = {"planning/cost/floor_plan.h", "planning/cost/cluster_cost.h", "planning/cost/costed_cluster.h"}},
+      {.names = {"plan_search", "plan"},
+       .title = "the search of parallel plans: what is listed, what is ruled out before it is simulated",
+       .assumes =
+           "Every plan of the listed axes that the checks of a scenario let pass gets a lower bound of its memory and of its "
+           "step: kernels and collectives alone on the critical path of the busiest stage, slowed where they certainly run "
+           "side by side, at the clock that such a load leaves. Plans are simulated as weft run does it, likely ones first; a "
+           "plan is ruled out where its bound is above the best time found.",
+       .leaves_out = {"plan_search: no gpipe, ZeRO-2, HSDP, other orders of ranks, or tensor without sequence parallelism",
+                      "plan_search: a step at full clock is taken to last at most 1 % longer than the slowed one",
+                      "plan_search: groups of one pattern are taken to be alike on the links within 0.1 %",
+                      "plan_search: the order in which plans are tried is a guess; only bounds rule plans out"},
+       .sources = {"workload-models §2, §3", "training-step-notes §6, §7"},
+       .files = {"planning/plan_search/bound.h", "planning/plan_search/pass_profile.h", "planning/plan_search/space.h"}},
       {.names = {"failures", "goodput", "checkpoint_interval"},
        .title = "what failures, checkpoints and restarts leave of a job's time",
        .assumes =

@@ -122,7 +122,11 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
 }
 
 TrainingResult run_training(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
-  const work::TrainingSetup& setup = *scenario.workload.training;
+  return run_training(scenario, *scenario.workload.training, observer, operations);
+}
+
+TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup& setup, RunObserver* observer,
+                            work::ReplayObserver* operations) {
   const net::Cluster& cluster = scenario.cluster;
   const work::KernelTimes times{cluster_gpu(cluster.topology, "a training step"), cluster.profile};
 

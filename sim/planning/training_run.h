@@ -62,5 +62,8 @@ inline constexpr double kReservedBytes = 2e9;
 // ConfigError where a rank does not fit its GPU, with what it holds and what would fit.
 [[nodiscard]] TrainingResult run_training(const Scenario& scenario, RunObserver* observer = nullptr,
                                           work::ReplayObserver* operations = nullptr);
+// Of this setup in place of the scenario's.
+[[nodiscard]] TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup& setup,
+                                          RunObserver* observer = nullptr, work::ReplayObserver* operations = nullptr);
 
 }  // namespace weft::plan

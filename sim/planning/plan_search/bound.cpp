@@ -1,0 +1,450 @@
+#include "sim/planning/plan_search/bound.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "sim/core/error.h"
+#include "sim/planning/cluster_gpu.h"
+#include "sim/workloads/model/memory.h"
+#include "sim/workloads/parallel/rank_groups.h"
+#include "sim/workloads/training/group_slots.h"
+#include "sim/workloads/training/optimizer_bytes.h"
+#include "sim/workloads/training/stage_model.h"
+
+namespace weft::plan {
+namespace {
+
+using work::Axis;
+using work::DataParallelism;
+
+// A step at full clock takes at most so much longer than the slowed one that is reported.
+constexpr double kColdStep = 1.01;
+// Of groups in one pattern only one is timed; ties in routing make another's time differ by less than this.
+constexpr double kAlike = 0.999;
+// Slow-downs of the clock are tried in steps of a hundredth.
+constexpr double kClockSteps = 100;
+
+void add(Pass& into, const Pass& from) {
+  into.seconds += from.seconds;
+  into.entry += from.entry;
+  into.compute += from.compute;
+  into.tensor += from.tensor;
+  into.beside += from.beside;
+}
+
+void add(PassPair& into, const PassPair& from) {
+  add(into.forward, from.forward);
+  add(into.backward, from.backward);
+}
+
+Pass minus(const Pass& a, const Pass& b) {
+  return {a.seconds - b.seconds, a.entry - b.entry, a.compute - b.compute, a.tensor - b.tensor, a.beside - b.beside};
+}
+
+double out_rate(const net::Topology& topology, DeviceId device) {
+  double bytes_per_second = 0;
+  for (const LinkId link : topology.out_links(device)) bytes_per_second += topology.spec(link).capacity() * 1e12;
+  return bytes_per_second;
+}
+
+// Bytes a second that leave the first host for the fabric.
+double host_rate(const net::Topology& topology) {
+  const net::HostTemplate& inside = topology.template_of_host(0);
+  double bytes_per_second = 0;
+  for (std::uint32_t local = 0; local < inside.devices.size(); ++local) {
+    const DeviceId device = topology.device_of(0, local);
+    for (const LinkId link : topology.out_links(device)) {
+      if (topology.host_of(topology.link(link).to) != 0) bytes_per_second += topology.spec(link).capacity() * 1e12;
+    }
+  }
+  return bytes_per_second;
+}
+
+// Ranks of the dense or the experts' gradients, the first group of them.
+std::vector<Rank> data_ranks(const work::ParallelPlan& plan, bool experts) {
+  const work::RankGrid grid{plan};
+  if (experts && (plan.expert > 1 || plan.expert_tensor_size() != plan.tensor)) {
+    return grid.expert_group(0, std::array{Axis::kData});
+  }
+  return grid.group(0, std::array{Axis::kContext, Axis::kData});
+}
+
+double total(const Pass& pass, bool compute_only) { return compute_only ? pass.compute : pass.seconds + pass.entry; }
+
+}  // namespace
+
+struct PlanBounds::Layout {
+  work::TrainingSetup setup;
+  std::unique_ptr<work::PipelineSchedule> schedule;
+  work::PipelineShape shape;
+  Profile* profile = nullptr;
+  bool contends = true;
+  bool compute_only = false;  // passes that run together hide each other's messages
+  bool drains = true;
+  bool is_fsdp = false;
+  double microbatches = 1;
+  double tail_seconds = 0;  // optimizer
+  std::vector<Position> positions;
+  std::vector<Stage> stages;
+};
+
+PlanBounds::PlanBounds(const PlanSpace& space, const Scenario& scenario)
+    : space_{space},
+      cluster_{scenario.cluster},
+      times_{cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
+      clock_{cluster_.profile.get(work::clock_rule)},
+      contention_{cluster_.profile.get(work::contention_costs)},
+      costs_{cluster_.topology,
+             cluster_.routing,
+             scenario.simulation.seed,
+             cluster_.profile,
+             {.grain = scenario.simulation.grain, .nccl = scenario.nccl}},
+      capacity_{gpu_memory(cluster_.topology, times_.gpu())},
+      gpu_rate_{out_rate(cluster_.topology, cluster_.topology.endpoints().front())},
+      node_rate_{host_rate(cluster_.topology)} {}
+
+PassProfile::Cost PlanBounds::cost_in(const std::vector<Rank>& ranks, coll::Collective kind, Bytes bytes,
+                                      std::int64_t element_size) {
+  if (ranks.size() < 2 || bytes <= Bytes{}) return {};
+  std::vector<DeviceId> devices;
+  for (const Rank rank : ranks) devices.push_back(cluster_.topology.endpoints()[static_cast<std::size_t>(rank)]);
+  const work::GroupCost& cost = costs_.collective(devices, {.kind = kind, .bytes = bytes, .element_size = element_size});
+  return {.seconds = cost.alone.seconds() * kAlike, .ctas = cost.ctas};
+}
+
+// On one stage, whose replicas are all the GPUs.
+work::Program PlanBounds::one_microbatch(const PlanCandidate& candidate, DataParallelism kind,
+                                         std::int64_t microbatches) const {
+  work::TrainingSetup setup = setup_of(space_, candidate);
+  work::ParallelPlan& plan = setup.plan;
+  plan.data *= plan.pipeline;
+  plan.pipeline = 1;
+  plan.virtual_stages = 1;
+  plan.schedule = "1f1b";
+  plan.first_stage_layers = -1;
+  plan.last_stage_layers = -1;
+  plan.data_parallelism = kind;
+  plan.zero = kind == DataParallelism::kFsdp ? 3 : 0;
+  plan.overlap_expert = false;
+  setup.batch.global = setup.batch.micro * plan.data * microbatches;
+  return work::training_program(setup, times_, cluster_.topology, true);
+}
+
+PlanBounds::Profile& PlanBounds::profile_of(const PlanCandidate& candidate, bool has_costs) {
+  const work::ParallelPlan& plan = candidate.plan;
+  const Key key{
+      plan.tensor, plan.context, plan.expert, plan.expert_tensor_size(), candidate.micro, static_cast<int>(plan.recompute),
+      has_costs};
+  const auto [at, is_new] = profiles_.try_emplace(key);
+  if (!is_new) return at->second;
+  const work::Program program = one_microbatch(candidate, DataParallelism::kNone, 1);
+  const auto cost_of = [&](const work::Operation& op) -> PassProfile::Cost {
+    if (!has_costs) return {};
+    const work::Group& group = program.groups[program.ranks.front().groups[op.slot]];
+    return cost_in(group.ranks, op.collective, op.bytes, op.element_size);
+  };
+  at->second.passes = std::make_unique<PassProfile>(program.programs.front(), space_.setup.model.layers, cost_of, contention_);
+  return at->second;
+}
+
+const PlanBounds::Sums& PlanBounds::sums_at(Profile& profile, int hundredths, bool contends) {
+  const auto [at, is_new] = profile.at.try_emplace({hundredths, contends});
+  Sums& sums = at->second;
+  if (!is_new) return sums;
+  const double compute = 1 + hundredths / kClockSteps;
+  const StepPieces pieces =
+      profile.passes->at({.compute = compute, .memory = 1 + (compute - 1) * clock_.memory_part}, contends);
+  sums.before.emplace_back();
+  for (const PassPair& layer : pieces.layers) {
+    sums.before.push_back(sums.before.back());
+    add(sums.before.back(), layer);
+    sums.entries.push_back({.forward = {.entry = layer.forward.entry}, .backward = {.entry = layer.backward.entry}});
+  }
+  sums.embedding = pieces.embedding;
+  sums.head = pieces.head;
+  return sums;
+}
+
+const PlanBounds::ShardCalls& PlanBounds::shard_calls_of(const PlanCandidate& candidate) {
+  const work::ParallelPlan& plan = candidate.plan;
+  const auto [at, is_new] = shard_calls_.try_emplace({plan.tensor, plan.context, plan.expert, plan.expert_tensor_size()});
+  if (!is_new) return at->second;
+  at->second.resize(static_cast<std::size_t>(space_.setup.model.layers));
+  PlanCandidate plain = candidate;
+  plain.micro = 1;
+  plain.plan.recompute = work::Recompute::kNone;
+  constexpr std::int64_t kMicrobatches = 3;  // the middle one is as all but the first and the last
+  const work::Program program = one_microbatch(plain, DataParallelism::kFsdp, kMicrobatches);
+  // The expert group's calls and the others' are told apart by their slots: parameters of the two never mix.
+  const work::GroupSlots slots{plain.plan, false};
+  for (const work::Operation& op : program.programs.front().operations) {
+    if (op.kind != work::OpKind::kCollective || op.category != work::Category::kCommData) continue;
+    if (op.microbatch != 1 || op.layer < 0) continue;
+    const bool experts = slots.has(work::GroupSlot::kExpertData) && op.slot == slots.index(work::GroupSlot::kExpertData);
+    at->second[static_cast<std::size_t>(op.layer)].push_back({experts, op.collective, op.bytes});
+  }
+  return at->second;
+}
+
+const PassProfile::Cost& PlanBounds::shard_cost(const work::ParallelPlan& plan, const ShardCall& call) {
+  const auto [at, is_new] =
+      shard_costs_.try_emplace({plan.tensor, plan.context, plan.data, plan.expert, plan.expert_tensor_size(), call.experts,
+                                static_cast<int>(call.kind), call.bytes.count()});
+  PassProfile::Cost& found = at->second;
+  if (!is_new) return found;
+  const std::vector<Rank> ranks = data_ranks(plan, call.experts);
+  found = cost_in(ranks, call.kind, call.bytes, 2);
+  if (found.seconds <= 0) return found;
+  // The other groups of the same stage that have a member on the first host.
+  const auto devices_from = [&](Rank shift) {
+    std::vector<DeviceId> devices;
+    for (const Rank rank : ranks) devices.push_back(cluster_.topology.endpoints()[static_cast<std::size_t>(rank + shift)]);
+    return devices;
+  };
+  const std::vector<DeviceId> first = devices_from(0);
+  const work::GroupCost& cost = costs_.collective(first, {.kind = call.kind, .bytes = call.bytes, .element_size = 2});
+  net::Footprint all = cost.loads;
+  const Rank stride = ranks[1] - ranks[0];
+  for (Rank shift = 1; shift < std::min(stride, static_cast<Rank>(space_.node_gpus)); ++shift) {
+    const net::Footprint more = costs_.loads_like(cost, first, devices_from(shift), call.kind);
+    all.usages.insert(all.usages.end(), more.usages.begin(), more.usages.end());
+  }
+  net::Footprint sum;
+  sum.couple(all);
+  for (const Usage& usage : sum.usages) {
+    const double bytes_per_second = costs_.machine().fabric.capacity(usage.resource) * 1e12;
+    found.seconds = std::max(found.seconds, static_cast<double>(call.bytes.count()) * usage.usage / bytes_per_second * kAlike);
+  }
+  return found;
+}
+
+double PlanBounds::wire_seconds(const std::vector<Rank>& ranks, double bytes) const {
+  const auto n = static_cast<double>(ranks.size());
+  if (n < 2) return 0;
+  double here = 0;
+  for (const Rank rank : ranks) {
+    here += cluster_.topology.host_of(cluster_.topology.endpoints()[static_cast<std::size_t>(rank)]) == 0 ? 1 : 0;
+  }
+  const double inside = bytes * (n - 1) / n / gpu_rate_;
+  if (here == n || node_rate_ <= 0) return inside;
+  // What the others have must come in once, for each group that has a member here.
+  const double groups = std::min<double>(ranks[1] - ranks[0], space_.node_gpus);
+  return std::max(inside, bytes * (n - here) / n * groups / node_rate_);
+}
+
+PlanBounds::Layout PlanBounds::layout_of(const PlanCandidate& candidate) {
+  Layout layout;
+  layout.setup = setup_of(space_, candidate);
+  const work::ParallelPlan& plan = layout.setup.plan;
+  if (plan.pipeline > 1) layout.schedule = work::make_pipeline_schedule(plan.schedule);
+  const work::PipelineSchedule* schedule = layout.schedule.get();
+  layout.shape = work::pipeline_shape(plan, layout.setup.batch);
+  layout.is_fsdp = plan.data_parallelism == DataParallelism::kFsdp;
+  layout.compute_only = plan.overlap_expert;
+  layout.drains = schedule == nullptr || !schedule->splits_backward();
+  layout.contends = layout.drains && !layout.is_fsdp;
+  layout.microbatches = schedule != nullptr ? schedule->microbatches(layout.shape) : layout.shape.microbatches;
+  // Groups of later stages lie as those of the first one do where stages are whole nodes or parts of one.
+  const int ranks = plan.tensor * plan.context * plan.data;
+  layout.profile = &profile_of(candidate, plan.pipeline == 1 || ranks % space_.node_gpus == 0 || space_.node_gpus % ranks == 0);
+
+  const std::vector<std::int64_t> counts = schedule != nullptr
+                                               ? work::layers_by_position(layout.setup.model, plan, layout.shape, schedule)
+                                               : std::vector<std::int64_t>{layout.setup.model.layers};
+  std::int64_t layer = 0;
+  for (const std::int64_t count : counts) {
+    layout.positions.push_back({.first = layer, .last = layer + count, .stages = {}});
+    layer += count;
+  }
+  layout.stages.resize(static_cast<std::size_t>(plan.pipeline));
+  for (int s = 0; s < plan.pipeline; ++s) {
+    const int chunks = schedule != nullptr ? schedule->chunks(layout.shape) : 1;
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const auto q = static_cast<std::size_t>(schedule != nullptr ? schedule->place(layout.shape, s, chunk).position : 0);
+      layout.stages[static_cast<std::size_t>(s)].positions.push_back(q);
+      layout.positions[q].stages.push_back(s);
+    }
+  }
+  add_synchronisation(candidate, layout);
+  return layout;
+}
+
+// Gradients, parameters and the optimizer, by stage.
+void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& layout) {
+  const work::ParallelPlan& plan = layout.setup.plan;
+  const work::PrecisionPlan& precision = layout.setup.precision;
+  const std::vector<Rank> dense_group = data_ranks(plan, false);
+  const std::vector<Rank> expert_group = data_ranks(plan, true);
+  const bool shards = plan.zero > 0;
+  const bool aligned = layout.profile == &profile_of(candidate, true);
+  const double moved = work::optimizer_bytes(precision, layout.setup.optimizer);
+  layout.tail_seconds = std::numeric_limits<double>::infinity();
+  for (Stage& stage : layout.stages) {
+    work::StageParameters held;
+    double by_stream[2] = {0, 0};  // gathers, reductions
+    double by_group[2] = {0, 0};   // dense, experts
+    for (const std::size_t q : stage.positions) {
+      const Position& at = layout.positions[q];
+      const work::StageParameters own =
+          work::stage_parameters(layout.setup.model, plan, at.first, at.last, q == 0, q + 1 == layout.positions.size());
+      held.dense += own.dense;
+      held.experts += own.experts;
+      if (!layout.is_fsdp || !aligned) continue;
+      const ShardCalls& calls = shard_calls_of(candidate);
+      for (std::int64_t layer = at.first; layer < at.last; ++layer) {
+        for (const ShardCall& call : calls[static_cast<std::size_t>(layer)]) {
+          const PassProfile::Cost& cost = shard_cost(plan, call);
+          by_stream[call.kind == coll::Collective::kAllGather ? 0 : 1] += cost.seconds * layout.microbatches;
+          by_group[call.experts ? 1 : 0] += cost.seconds * layout.microbatches;
+          if (cost.ctas > 0) stage.shard_ctas = stage.shard_ctas == 0 ? cost.ctas : std::min(stage.shard_ctas, cost.ctas);
+        }
+      }
+    }
+    stage.shard_seconds = std::max({by_stream[0], by_stream[1], by_group[0], by_group[1]});
+    const double dense = static_cast<double>(held.dense) / (shards ? static_cast<double>(dense_group.size()) : 1);
+    const double experts = static_cast<double>(held.experts) / (shards ? static_cast<double>(expert_group.size()) : 1);
+    layout.tail_seconds = std::min(layout.tail_seconds, moved * (dense + experts) / times_.gpu().hbm_bytes_per_second);
+    if (layout.is_fsdp || !aligned) continue;
+    // Reductions and gathers, or an all-reduce, which is both.
+    const double width = work::bytes_per_element(precision.gradients) +
+                         work::bytes_per_element(shards ? precision.parameters : precision.gradients);
+    const auto in = [&](const std::vector<Rank>& ranks, std::int64_t elements) {
+      return wire_seconds(ranks, static_cast<double>(elements) * width);
+    };
+    stage.sync_seconds = std::max(in(dense_group, held.dense), in(expert_group, held.experts));
+  }
+}
+
+// Of the stage's passes: those behind the last first microbatch's forward and before the first last microbatch's backward. All
+// gathers are before the one's end, all reductions behind the other's begin.
+double PlanBounds::between_synchronisation(const Layout& layout, int stage, const std::vector<PassPair>& passes) const {
+  const auto time = [&](std::size_t q, work::PipelinePass pass) {
+    const PassPair& of = passes[q];
+    // A backward pass that is cut in two counts once, as the part that comes first.
+    if (pass == work::PipelinePass::kBackwardWeight) return 0.0;
+    return total(pass == work::PipelinePass::kForward ? of.forward : of.backward, layout.compute_only);
+  };
+  const Stage& at = layout.stages[static_cast<std::size_t>(stage)];
+  if (layout.schedule == nullptr) {
+    return std::max(0.0, layout.microbatches - 2) *
+           (time(0, work::PipelinePass::kForward) + time(0, work::PipelinePass::kBackward));
+  }
+  if (!layout.drains) return 0;
+  const std::vector<work::PipelineOp> order = layout.schedule->order(layout.shape, stage);
+  const auto last = static_cast<int>(layout.microbatches) - 1;
+  std::size_t begin = 0;
+  std::size_t end = order.size();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i].pass == work::PipelinePass::kForward && order[i].microbatch == 0) begin = i + 1;
+    if (order[i].pass == work::PipelinePass::kBackward && order[i].microbatch == last) end = std::min(end, i);
+  }
+  double seconds = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    seconds += time(at.positions[static_cast<std::size_t>(order[i].chunk)], order[i].pass);
+  }
+  return seconds;
+}
+
+// The bound if the step takes as long as assumed: the longer, the less its load and the higher the clock.
+double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
+  std::vector<int> clocks;
+  for (const Stage& stage : layout.stages) {
+    const double cold = assumed_seconds * kColdStep;
+    // What runs beside FSDP's messages: they leave no more of the step than that to run alone.
+    const double beside = std::max(stage.beside, stage.tensor + stage.shard_seconds - cold);
+    const work::StepLoad load{.compute_share = std::min(1.0, stage.tensor / cold),
+                              .overlap_share = std::max(0.0, beside / cold)};
+    clocks.push_back(static_cast<int>((work::clock_slowdown(clock_, load).compute - 1) * kClockSteps + 1e-9));
+  }
+  std::vector<PassPair> passes(layout.positions.size());
+  for (std::size_t q = 0; q < passes.size(); ++q) {
+    const Position& at = layout.positions[q];
+    int clock = clocks[static_cast<std::size_t>(at.stages.front())];
+    for (const int stage : at.stages) clock = std::min(clock, clocks[static_cast<std::size_t>(stage)]);
+    const Sums& sums = sums_at(*layout.profile, clock, layout.contends);
+    const PassPair& from = sums.before[static_cast<std::size_t>(at.first)];
+    const PassPair& to = sums.before[static_cast<std::size_t>(at.last)];
+    passes[q] = {.forward = minus(to.forward, from.forward), .backward = minus(to.backward, from.backward)};
+    if (q == 0) {
+      add(passes[q], sums.embedding);
+    } else {
+      passes[q].forward.entry -= sums.entries[static_cast<std::size_t>(at.first)].forward.entry;
+    }
+    if (q + 1 == passes.size()) {
+      add(passes[q], sums.head);
+    } else {
+      passes[q].backward.entry -= sums.entries[static_cast<std::size_t>(at.last - 1)].backward.entry;
+    }
+  }
+  double bound = 0;
+  for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+    const Stage& stage = layout.stages[s];
+    const std::size_t first = *std::ranges::min_element(stage.positions);
+    double work = 0;
+    for (const std::size_t q : stage.positions) {
+      work += layout.microbatches *
+              (total(passes[q].forward, layout.compute_only) + total(passes[q].backward, layout.compute_only));
+    }
+    double fill = 0;
+    for (std::size_t q = 0; q < first; ++q) {
+      fill += total(passes[q].forward, layout.compute_only);
+      if (layout.drains) fill += total(passes[q].backward, layout.compute_only);
+    }
+    if (stage.shard_seconds > 0) {
+      // The least by which kernels are slowed beside those messages.
+      const double factor = 1 + (std::min({contention_.gemm, contention_.attention, contention_.memory}) - 1) *
+                                    stage.shard_ctas / work::kContentionCtas;
+      double waits = 0;
+      for (const std::size_t q : stage.positions) {
+        waits += layout.microbatches * (total(passes[q].forward, false) - passes[q].forward.compute +
+                                        total(passes[q].backward, false) - passes[q].backward.compute);
+      }
+      const double slowed = std::max(0.0, stage.shard_seconds - waits) * (1 - 1 / factor);
+      bound = std::max({bound, stage.shard_seconds, work + std::max(fill, slowed)});
+      continue;
+    }
+    bound = std::max(bound, work + fill);
+    if (stage.sync_seconds > 0.01 * bound) {
+      bound = std::max(bound, stage.sync_seconds + between_synchronisation(layout, static_cast<int>(s), passes));
+    }
+  }
+  return bound + layout.tail_seconds;
+}
+
+double PlanBounds::estimate(const PlanCandidate& candidate, double bound_seconds) {
+  const work::ParallelPlan& plan = candidate.plan;
+  // What bounds leave out: most of FSDP's contention, collectives that passes in parts leave exposed, messages between stages.
+  if (plan.data_parallelism == DataParallelism::kFsdp) return bound_seconds * 1.2;
+  if (plan.overlap_expert) return bound_seconds * 1.15;
+  if (plan.schedule.starts_with("zb")) return bound_seconds * 1.08;
+  return bound_seconds * (plan.pipeline > 1 ? 1.04 : 1.02);
+}
+
+double PlanBounds::seconds(const PlanCandidate& candidate) {
+  Layout layout = layout_of(candidate);
+  const Sums& full = sums_at(*layout.profile, 0, layout.contends);
+  for (Stage& stage : layout.stages) {
+    for (const std::size_t q : stage.positions) {
+      const Position& at = layout.positions[q];
+      PassPair own = {.forward = minus(full.before[static_cast<std::size_t>(at.last)].forward,
+                                       full.before[static_cast<std::size_t>(at.first)].forward),
+                      .backward = minus(full.before[static_cast<std::size_t>(at.last)].backward,
+                                        full.before[static_cast<std::size_t>(at.first)].backward)};
+      if (q == 0) add(own, full.embedding);
+      if (q + 1 == layout.positions.size()) add(own, full.head);
+      stage.tensor += layout.microbatches * (own.forward.tensor + own.backward.tensor);
+      if (!layout.compute_only) stage.beside += layout.microbatches * (own.forward.beside + own.backward.beside);
+    }
+  }
+  // A step shorter than T would have a load, and so a clock, that make it longer than T, where the bound at T is above T.
+  double low = seconds_at(layout, std::numeric_limits<double>::infinity());
+  double high = seconds_at(layout, low);
+  for (int i = 0; i < 12 && high > low * 1.0005; ++i) {
+    const double middle = (low + high) / 2;
+    (seconds_at(layout, middle) >= middle ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace weft::plan

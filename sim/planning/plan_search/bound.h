@@ -1,0 +1,125 @@
+// What is known of a plan before it is simulated: a lower bound of its iteration time, and of its memory.
+//
+// Time. A stage's compute stream is serial: every microbatch's passes take what pass_profile.h says, at the clock that such a
+// load leaves (clock.h). Its microbatches wait for the first one to come through the stages before, and what the last one
+// leaves goes back through them, unless the schedule puts weight gradients there (workload-models §3):
+//
+//   T >= max over stages s of  sum_{q < q_s} f_q + sum over chunks of m (f + b) + sum_{q < q_s} b_q + optimizer
+//
+// where q_s is the first position of the model that s holds. Gradients and parameters of replicas, on links that all their
+// collectives share, take no less than one after another, C: FSDP's all step long, beside kernels that they slow; the others'
+// but for what the schedule runs before the last gather and after the first reduction.
+//
+// The clock is that of a step at full clock, which is taken to be no longer than the slowed one and 1 %. A bound counts as such
+// with a margin of 0.1 % for groups that lie alike and yet not quite on the links.
+//
+// Memory. States in closed form and the activations of the microbatches that are under way at once in the schedule's order,
+// without what lives for one operation: a plan that does not fit by this does not fit.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/network/cluster.h"
+#include "sim/planning/plan_search/pass_profile.h"
+#include "sim/planning/plan_search/space.h"
+#include "sim/planning/scenario.h"
+#include "sim/workloads/kernels/clock.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/parallel/pipeline_schedule.h"
+#include "sim/workloads/replay/group_costs.h"
+
+namespace weft::plan {
+
+class PlanBounds {
+ public:
+  // All must outlive it; the scenario's workload does not count.
+  PlanBounds(const PlanSpace& space, const Scenario& scenario);
+
+  [[nodiscard]] double seconds(const PlanCandidate& candidate);
+  // What a plan of this bound is likely to take, for the order in which plans are tried; no bound.
+  [[nodiscard]] static double estimate(const PlanCandidate& candidate, double bound_seconds);
+  // Of the rank that holds most.
+  [[nodiscard]] double memory_bytes(const PlanCandidate& candidate);
+  [[nodiscard]] double capacity_bytes() const { return capacity_; }
+
+ private:
+  // Pieces at one clock, summed up to each layer: passes of a chunk are differences.
+  struct Sums {
+    std::vector<PassPair> before;   // of layers [0, l)
+    std::vector<PassPair> entries;  // of layer l: `entry` alone
+    PassPair embedding;
+    PassPair head;
+  };
+  struct Profile {
+    std::unique_ptr<PassProfile> passes;
+    std::map<std::pair<int, bool>, Sums> at;  // by hundredths of slow-down, and whether collectives slow kernels
+  };
+  using Key = std::tuple<int, int, int, int, std::int64_t, int, bool>;
+  using LiveKey = std::tuple<std::string, int, int, int, bool>;
+  // Gathers and reductions of one microbatch of a layer under FSDP: slot of the group, kind, bytes.
+  struct ShardCall {
+    bool experts = false;
+    coll::Collective kind = coll::Collective::kAllGather;
+    Bytes bytes;
+    bool operator==(const ShardCall&) const = default;
+  };
+  using ShardCalls = std::vector<std::vector<ShardCall>>;  // by layer
+
+  struct Position {
+    std::int64_t first = 0;  // layers
+    std::int64_t last = 0;
+    std::vector<int> stages;  // that hold it
+  };
+  struct Stage {
+    std::vector<std::size_t> positions;
+    double tensor = 0;  // at full clock, over the step
+    double beside = 0;
+    double shard_seconds = 0;  // FSDP's calls, one after another
+    double sync_seconds = 0;   // else: gradients and parameters
+    int shard_ctas = 0;
+  };
+  // A candidate, laid out.
+  struct Layout;
+
+  Profile& profile_of(const PlanCandidate& candidate, bool has_costs);
+  [[nodiscard]] work::Program one_microbatch(const PlanCandidate& candidate, work::DataParallelism kind,
+                                             std::int64_t microbatches) const;
+  const Sums& sums_at(Profile& profile, int hundredths, bool contends);
+  const ShardCalls& shard_calls_of(const PlanCandidate& candidate);
+  [[nodiscard]] PassProfile::Cost cost_in(const std::vector<Rank>& ranks, coll::Collective kind, Bytes bytes,
+                                          std::int64_t element_size);
+  // Of FSDP's calls: alone, or shared with the groups that do the same on the first host's links.
+  const PassProfile::Cost& shard_cost(const work::ParallelPlan& plan, const ShardCall& call);
+  // All that a node sends and receives at the links' full rate; `ranks`: the first of as many groups as there are ranks between
+  // two of its members.
+  [[nodiscard]] double wire_seconds(const std::vector<Rank>& ranks, double bytes) const;
+  Layout layout_of(const PlanCandidate& candidate);
+  void add_synchronisation(const PlanCandidate& candidate, Layout& layout);
+  double seconds_at(Layout& layout, double assumed_seconds);
+  [[nodiscard]] double between_synchronisation(const Layout& layout, int stage, const std::vector<PassPair>& passes) const;
+  // Microbatch chunks under way at once, by stage.
+  const std::vector<double>& live_chunks(const work::TrainingSetup& setup);
+
+  const PlanSpace& space_;
+  const net::Cluster& cluster_;
+  work::KernelTimes times_;
+  work::ClockRule clock_;
+  work::ContentionCosts contention_;
+  work::GroupCosts costs_;
+  double capacity_ = 0;
+  double gpu_rate_ = 0;   // bytes/s out of a GPU, all links
+  double node_rate_ = 0;  // bytes/s out of a node; 0: no fabric
+  std::map<Key, Profile> profiles_;
+  using ShardKey = std::tuple<int, int, int, int, int, bool, int, std::int64_t>;
+  std::map<ShardKey, PassProfile::Cost> shard_costs_;
+  std::map<std::tuple<int, int, int, int>, ShardCalls> shard_calls_;
+  std::map<LiveKey, std::vector<double>> live_;
+};
+
+}  // namespace weft::plan

@@ -1,0 +1,78 @@
+// How long one microbatch keeps the compute stream of a rank, layer by layer, at the least: the program of one microbatch on
+// one stage, taken through by its longest path.
+//
+// Kernels take what they take alone at the clock that is asked for, collectives what their group's take alone, and a kernel
+// that starts when a collective certainly is under way on its GPU is slowed as the Replayer slows it. A collective certainly
+// is if all it waits for has ended whenever that kernel can start, whatever happens elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/workloads/kernels/clock.h"
+#include "sim/workloads/kernels/contention.h"
+#include "sim/workloads/program.h"
+
+namespace weft::plan {
+
+// Seconds of the compute stream.
+struct Pass {
+  double seconds = 0;  // kernels and what they wait for, but `entry`
+  double entry = 0;    // wait of the first kernel for what the layer before has left under way
+  double compute = 0;  // kernels alone
+  double tensor = 0;   // GEMMs and attention, as long as they run
+  double beside = 0;   // of that, beside collectives
+};
+
+struct PassPair {
+  Pass forward;
+  Pass backward;
+};
+
+struct StepPieces {
+  std::vector<PassPair> layers;
+  PassPair embedding;
+  PassPair head;  // forward and backward in one: `backward`
+};
+
+class PassProfile {
+ public:
+  // What a collective takes alone, and the thread blocks it holds.
+  struct Cost {
+    double seconds = 0;
+    int ctas = 0;
+  };
+  // The compute stream's part of `program` (one rank, one microbatch, one stage, no gradients reduced).
+  PassProfile(const work::RankProgram& program, std::int64_t layers, const std::function<Cost(const work::Operation&)>& cost_of,
+              const work::ContentionCosts& contention);
+
+  // At this clock. `contends` false: nothing is slowed by collectives beside it.
+  [[nodiscard]] StepPieces at(const work::ClockSlowdown& clock, bool contends) const;
+
+ private:
+  struct Step {
+    double seconds = 0;        // alone
+    std::uint32_t piece = 0;   // into StepPieces, collectives none
+    std::uint32_t number = 0;  // kernels: of the compute stream; collectives: that of the first kernel that starts after them
+    std::uint32_t first_wait = 0;
+    std::uint16_t waits = 0;
+    std::uint16_t stream = 0;
+    std::int16_t ctas = 0;
+    work::Category category = work::Category::kOtherCompute;
+    bool second_wave = false;
+    bool beside_compute = false;  // collectives: begins as that kernel does
+  };
+  struct State;
+  void read(const work::RankProgram& program, const std::function<Cost(const work::Operation&)>& cost_of);
+  void find_starts(const work::RankProgram& program);
+  void run_kernel(const Step& step, std::uint32_t index, const work::ClockSlowdown& clock, bool contends, State& state) const;
+
+  work::ContentionCosts contention_;
+  std::int64_t layers_ = 0;
+  std::size_t streams_ = 0;
+  std::vector<Step> steps_;
+  std::vector<std::uint32_t> waits_;
+};
+
+}  // namespace weft::plan
