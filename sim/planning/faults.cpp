@@ -98,11 +98,11 @@ struct FaultReader {
 Duration pause_time(std::int64_t quanta, Bandwidth rate) { return transmission_time(quanta * Bytes{512 / 8}, rate); }
 
 Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::size_t flows, std::string_view fidelity) {
-  using Read = void (FaultReader::*)(ParamReader&);
-  constexpr std::array<std::pair<std::string_view, Read>, 4> kFaults{{{"drop", &FaultReader::drop},
-                                                                      {"pause", &FaultReader::pause},
-                                                                      {"cnp", &FaultReader::cnp},
-                                                                      {"link_down", &FaultReader::link_down}}};
+  using ReadFault = void (FaultReader::*)(ParamReader&);
+  constexpr std::array<std::pair<std::string_view, ReadFault>, 4> kFaults{{{"drop", &FaultReader::drop},
+                                                                           {"pause", &FaultReader::pause},
+                                                                           {"cnp", &FaultReader::cnp},
+                                                                           {"link_down", &FaultReader::link_down}}};
   FaultReader reader{topology, flows};
   for (ParamReader& entry : scenario.maps("faults")) {
     int given = 0;
