@@ -225,7 +225,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   std::int32_t calls_ = 1;  // of each rank
   std::vector<Connection> connections_;
   IdMap connection_ids_;
-  IdMap paths_;  // footprints
+  IdMap paths_;                            // footprints
   std::vector<Lane> lanes_;                // by rank, channel, lane
   std::vector<std::uint32_t> first_lane_;  // by rank and channel
   std::vector<Member> members_;            // by rank

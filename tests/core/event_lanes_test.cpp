@@ -9,6 +9,7 @@
 
 #include "sim/core/random.h"
 #include "sim/core/simulator.h"
+#include "tests/core/event_order.h"
 #include "tests/support/allocation_count.h"
 
 namespace weft {
@@ -16,16 +17,12 @@ namespace {
 
 using namespace weft::literals;
 
-struct RunsBefore {
-  bool operator()(const Event& a, const Event& b) const { return runs_before(a, b); }
-};
-
 // Regular events of more delays than there are lanes, irregular ones, and ties between them.
 TEST(EventLanesTest, PopsInTheOrderOfAnyOtherQueue) {
   constexpr std::array<std::int64_t, 12> kDelays{0, 1, 2, 3, 10, 10, 10, 20, 40, 100, 1'000, std::int64_t{1} << 40};
   RandomStream random{3, "event_lanes_test"};
   EventQueue queue;
-  std::multiset<Event, RunsBefore> expected;
+  std::multiset<Event, test::RunsBefore> expected;
   std::int64_t now = 0;
   std::uint64_t sequence = 0;
   for (int i = 0; i < 50'000; ++i) {

@@ -13,6 +13,7 @@
 #include "sim/core/event_record.h"
 #include "sim/core/random.h"
 #include "tests/bench/binary_heap_queue.h"
+#include "tests/core/event_order.h"
 #include "tests/support/allocation_count.h"
 #include "tests/support/temp_folder.h"
 
@@ -23,10 +24,6 @@ using namespace weft::literals;
 
 Event event_at(std::int64_t ps, std::uint64_t order) { return Event{Time::from_ps(ps), order, nullptr, order}; }
 
-struct RunsBefore {
-  bool operator()(const Event& a, const Event& b) const { return runs_before(a, b); }
-};
-
 template <class Q>
 class EventQueueTest : public ::testing::Test {
  protected:
@@ -36,7 +33,7 @@ class EventQueueTest : public ::testing::Test {
   void expect_equal_to_multiset(std::uint64_t seed, int operations, std::size_t around, Draw draw) {
     RandomStream random{seed, "event_queue_test"};
     Q queue;
-    std::multiset<Event, RunsBefore> expected;
+    std::multiset<Event, test::RunsBefore> expected;
     std::int64_t now = 0;
     for (int i = 0; i < operations; ++i) {
       const bool push = expected.empty() || random.below(2 * around) >= expected.size();

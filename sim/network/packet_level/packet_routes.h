@@ -16,8 +16,8 @@ using RouteId = std::uint32_t;
 
 class PacketRoutes {
  public:
-  // `loads`: bytes in front of each link, by link, kept by the network; the least loaded link is found there. Null where no
-  // packet looks for it.
+  // `loads`: bytes in front of each link, by link, kept by the network; the least loaded link is found there. Null where
+  // packets choose at random; by any other policy those of a host with several equal ways look there.
   PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>* loads);
 
   RouteId add(const PathEnds& ends);

@@ -21,7 +21,7 @@ Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router&
       topology_{router.topology()},
       settings_{settings},
       component_{simulator.add_component("transport")},
-      routes_{router, seed, router.policy().per_packet() == PerPacket::kLeastQueued ? &network.loads() : nullptr},
+      routes_{router, seed, router.policy().per_packet() == PerPacket::kRandom ? nullptr : &network.loads()},
       groups_{simulator, network, router},
       rings_(topology_.link_count()) {
   groups_.set_owner(*this);
