@@ -23,6 +23,9 @@ function(weft_add_layer name)
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(weft::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  # g++ keeps calls of exported functions in position-independent code, as a library loaded earlier could replace them; nothing
+  # replaces ours, and the packets' path is faster by a fifth without the calls.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)

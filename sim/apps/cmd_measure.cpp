@@ -57,7 +57,7 @@ std::vector<std::filesystem::path> places() {
 
 std::optional<std::string> find_runner() {
   for (const std::filesystem::path& folder : places()) {
-    const std::string file = (folder / kRunner).string();
+    std::string file = (folder / kRunner).string();
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return std::nullopt;

@@ -15,6 +15,7 @@
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
+#include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/planning/replay_json.h"
 #include "sim/planning/replay_run.h"
@@ -52,15 +53,9 @@ void check(const ReplayOptions& options) {
 }
 
 // "5%" or "0.05".
-double tolerance_of(std::string text) {
-  const bool is_percent = !text.empty() && text.back() == '%';
-  if (is_percent) text.pop_back();
-  try {
-    std::size_t end = 0;
-    const double value = std::stod(text, &end);
-    if (end == text.size() && value >= 0 && std::isfinite(value)) return is_percent ? value / 100 : value;
-  } catch (const std::exception&) {
-  }
+double tolerance_of(const std::string& text) {
+  const std::optional<double> share = parse_ratio(text);
+  if (share && *share >= 0) return *share;
   throw ConfigError("--max-error: expected a share such as 5%");
 }
 

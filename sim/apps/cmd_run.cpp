@@ -188,7 +188,7 @@ std::string what_ran(const work::Workload& workload) {
   if (!workload.training_jobs.empty()) return plural(workload.training_jobs.size(), "training job");
   if (workload.inference) return "inference";
   if (workload.collectives.empty()) {
-    const std::string jobs = plural(workload.jobs.size(), "job");
+    std::string jobs = plural(workload.jobs.size(), "job");
     if (workload.flows.empty()) return jobs;
     return plural(workload.flows.size(), "flow") + (workload.jobs.empty() ? "" : ", " + jobs);
   }

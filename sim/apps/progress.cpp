@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -29,7 +30,7 @@ std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64
   if (wall_seconds > 0) line += fmt::format("  {} events/s", short_count(static_cast<double>(events) / wall_seconds));
   line += fmt::format("  simulated {}", short_time(simulated));
   if (done > 0 && done < total) {
-    const auto left = static_cast<std::int64_t>(wall_seconds * (1 - share) / share + 0.5);
+    const auto left = std::llround(wall_seconds * (1 - share) / share);
     line += fmt::format("  ETA {}:{:02}", left / 60, left % 60);
   }
   return line;

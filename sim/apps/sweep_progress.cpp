@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 
@@ -22,7 +23,7 @@ std::string sweep_line(const plan::SweepProgress& progress, double seconds) {
   if (progress.finished > 0 && seconds > 0) {
     const double rate = static_cast<double>(progress.finished) / seconds;
     line += fmt::format("  {:.{}f}/s", rate, rate < 100 ? 1 : 0);
-    const auto left = static_cast<std::int64_t>(static_cast<double>(progress.total - progress.done) / rate + 0.5);
+    const auto left = std::llround(static_cast<double>(progress.total - progress.done) / rate);
     if (left > 0 && left < 3600) line += fmt::format("  ETA {}:{:02}", left / 60, left % 60);
     if (left >= 3600) line += fmt::format("  ETA {}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60);
   }

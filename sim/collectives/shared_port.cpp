@@ -9,7 +9,7 @@ namespace weft::coll {
 
 // Model: thread blocks that share a port slow each other as customers of one queue do, at the port's raw rate; a block meets
 // the mean queue of those that send when its slice begins, whatever begins or ends before its own end.
-PortQueue::PortQueue(Bandwidth alone, Bandwidth port, int most) : alone_{alone} {
+PortQueue::PortQueue(Bandwidth alone, Bandwidth port, int most) {
   if (alone == Bandwidth{} || port == Bandwidth{}) return;
   service_ps_ = 1.0 / port.bytes_per_ps();
   const double elsewhere = std::max(0.0, 1.0 / alone.bytes_per_ps() - service_ps_);
@@ -24,13 +24,6 @@ Duration PortQueue::wait(Bytes data, double others) const {
   if (queued_.empty()) return {};
   const auto found = std::min(static_cast<std::size_t>(std::lround(std::max(others, 0.0))), queued_.size() - 1);
   return Duration::from_ps(std::llround(static_cast<double>(data.count()) * service_ps_ * queued_[found]));
-}
-
-Bandwidth PortQueue::rate(int blocks) const {
-  if (queued_.empty() || blocks <= 1) return alone_;
-  const double found = queued_[std::min(static_cast<std::size_t>(blocks) - 1, queued_.size() - 1)];
-  const double per_byte = std::max(1.0 / alone_.bytes_per_ps(), service_ps_) + service_ps_ * found;
-  return Bandwidth::from_bits_per_second(std::llround(8e12 / per_byte));
 }
 
 }  // namespace weft::coll

@@ -21,11 +21,8 @@ class PortQueue {
 
   // How much longer a block takes for `data` while `others` blocks (in whole blocks' warps) send too.
   [[nodiscard]] Duration wait(Bytes data, double others) const;
-  // What each of `blocks` moves when all of them do.
-  [[nodiscard]] Bandwidth rate(int blocks) const;
 
  private:
-  Bandwidth alone_;
   double service_ps_ = 0;       // per byte
   std::vector<double> queued_;  // [k]: pieces at the port with k blocks
 };

@@ -15,6 +15,7 @@
 #include "sim/collectives/step_order.h"
 #include "sim/collectives/symbolic_data.h"
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
 namespace {
@@ -112,7 +113,7 @@ class Verification {
   }
 
   Lane& lane_at(Rank rank, const Progress& progress) {
-    return lanes_[first_lanes_[static_cast<std::size_t>(rank * schedule_.channels() + progress.channel)] +
+    return lanes_[first_lanes_[flat_index(rank, schedule_.channels(), progress.channel)] +
                   static_cast<std::uint32_t>(progress.lane)];
   }
   bool reached(Rank rank, const Progress& progress) {

@@ -15,6 +15,10 @@ constexpr double kSameLevel = 1e-11;
 // A resource that is fuller than this is left to progressive filling, which alone decides what rounding leaves open.
 constexpr double kSurelyFits = 1.0 - 1e-9;
 
+// What a class leaves of a resource below this share of it is rounding of sums: lower classes get nothing of it, rather than a
+// rate at which nothing ever ends.
+constexpr double kRounding = 1e-9;
+
 // Scratch and problem of one class: resources by their local numbers.
 struct ClassView {
   std::span<FairShareFlow> flows;
@@ -63,6 +67,7 @@ void FairShareSolver::solve(std::span<FairShareFlow> flows) {
 
   ++round_;
   remaining_.clear();
+  rounding_.clear();
   for (const FairShareFlow& flow : flows) {
     for (const Usage& usage : flow.usages) {
       const std::size_t global = usage.resource.index();
@@ -70,6 +75,7 @@ void FairShareSolver::solve(std::span<FairShareFlow> flows) {
       stamp_[global] = round_;
       local_[global] = static_cast<std::uint32_t>(remaining_.size());
       remaining_.push_back(capacity_[global]);
+      rounding_.push_back(kRounding * capacity_[global]);
     }
   }
   order_.resize(flows.size());
@@ -87,6 +93,9 @@ void FairShareSolver::solve(std::span<FairShareFlow> flows) {
     while (end < order_.size() && flows[order_[end]].priority == flows[order_[begin]].priority) ++end;
     solve_class(flows, std::span{order_}.subspan(begin, end - begin));
     begin = end;
+    for (std::size_t l = 0; l < remaining_.size(); ++l) {
+      if (remaining_[l] < rounding_[l]) remaining_[l] = 0;
+    }
   }
 }
 

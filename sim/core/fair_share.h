@@ -64,12 +64,12 @@ class FairShareSolver {
   std::uint64_t round_ = 0;
   // Scratch, by local resource.
   std::vector<double> remaining_;
+  std::vector<double> rounding_;
   std::vector<double> demand_;  // sum of usage x weight of unfixed flows
   std::vector<std::uint32_t> unfixed_;
   std::vector<std::uint32_t> first_flow_;  // CSR: resource -> flows
   std::vector<std::uint32_t> flow_of_;
   std::vector<HeapEntry> heap_;
-  std::vector<std::uint32_t> by_cap_;
   std::vector<std::uint32_t> order_;
   std::vector<char> fixed_;
 };

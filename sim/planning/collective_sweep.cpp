@@ -11,6 +11,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/link_use.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
 #include "sim/planning/packets_only.h"
 
@@ -201,9 +202,7 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
     ++watch.done;
     if (observer != nullptr) observer->on_progress(machine.simulator, watch.done, watch.total);
   }
-  for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
-    digest.add(static_cast<std::int64_t>(machine.fabric.counters(ResourceId::from_index(i)).bytes + 0.5));
-  }
+  add_link_bytes(digest, machine);
   result.interrupted = result.points.size() < sweep.sizes.size();
   result.digest = digest.value();
   result.events = machine.simulator.events();

@@ -66,10 +66,9 @@ const std::vector<ModelText>& packet_texts() {
       {.names = {"packet"},
        .title = "packet fidelity: queues, shared switch memory, PFC, ECN, credits, queue pairs",
        .assumes = "Transfers are messages of queue pairs, one for each path. Packets wait in output queues by priority; "
-                  "switches count "
-                  "them by ingress (pauses) and egress (marks, drops) until their last bit has left. Links inside hosts and "
-                  "InfiniBand "
-                  "have credits. Routes are the flow fidelity's own; spray and adaptive choose for every packet.",
+                  "switches count them by ingress (pauses) and egress (marks, drops) until their last bit has left. Links "
+                  "inside hosts and InfiniBand have credits. Routes are the flow fidelity's own; spray and adaptive choose for "
+                  "every packet.",
        .leaves_out =
            {"packet: TLPs and flits are counted in the bytes on the wire, not simulated one by one; a packet inside a host is "
             "4 KiB",

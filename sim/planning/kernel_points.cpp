@@ -54,7 +54,7 @@ KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::
     row.kernel = one.front();
     row.us = point.median_us - gap;
     row.line = point.line;
-    kernels.kernels.push_back(std::move(row));
+    kernels.kernels.push_back(row);
   }
   return kernels;
 }

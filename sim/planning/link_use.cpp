@@ -1,6 +1,7 @@
 #include "sim/planning/link_use.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace weft::plan {
@@ -26,7 +27,7 @@ std::vector<LinkUse> hottest_links(const coll::Machine& machine, Duration makesp
 
 void add_link_bytes(Digest& digest, const coll::Machine& machine) {
   for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
-    digest.add(static_cast<std::int64_t>(machine.fabric.counters(ResourceId::from_index(i)).bytes + 0.5));
+    digest.add(std::llround(machine.fabric.counters(ResourceId::from_index(i)).bytes));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "sim/core/error.h"
@@ -148,7 +149,7 @@ void scale(work::Program& program, const std::array<double, work::kCategories>& 
     for (work::Operation& op : each.operations) {
       if (op.kind != work::OpKind::kKernel || !work::is_compute(op.category)) continue;
       const double factor = factors[static_cast<std::size_t>(op.category)] * all;
-      op.duration = Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(op.duration.ps()) * factor + 0.5));
+      op.duration = Duration::from_ps(std::llround(static_cast<double>(op.duration.ps()) * factor));
     }
   }
 }

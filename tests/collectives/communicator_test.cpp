@@ -45,7 +45,7 @@ TEST(CommunicatorTest, CountsHostsNotRanks) {
 
 TEST(CommunicatorTest, RefusesWhatIsNoPermutationAndDevicesUsedTwice) {
   const net::Topology topology = testing::star(3, 1_GBps, 1_us);
-  const std::vector<DeviceId> devices = topology.endpoints();
+  const std::vector<DeviceId>& devices = topology.endpoints();
   EXPECT_THROW((Communicator{topology, {}, {{}}}), InternalError);
   EXPECT_THROW((Communicator{topology, devices, {}}), InternalError);
   EXPECT_THROW((Communicator{topology, devices, {{0, 1}}}), InternalError);

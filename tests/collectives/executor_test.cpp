@@ -25,7 +25,7 @@ std::vector<RingOrder> cube_mesh_rings() {
 // One call on a topology, with no costs but the links'.
 class OneCall final : private ExecutorListener {
  public:
-  OneCall(net::Topology topology, const std::string& routing = "spray")
+  explicit OneCall(net::Topology topology, const std::string& routing = "spray")
       : topology_{std::move(topology)}, machine_{topology_, routing, 1} {}
 
   Duration run(const CollectiveCall& call, const Choice& choice, Grain grain, const StepCosts& costs = {}) {

@@ -43,13 +43,7 @@ class EventQueueTest : public ::testing::Test {
         queue.push(event);
         expected.insert(event);
       } else {
-        ASSERT_EQ(queue.next_time(), expected.begin()->time);
-        const Event event = queue.pop();
-        ASSERT_EQ(event.time, expected.begin()->time);
-        ASSERT_EQ(event.order, expected.begin()->order);
-        ASSERT_EQ(event.payload, expected.begin()->payload);
-        expected.erase(expected.begin());
-        now = event.time.ps();
+        ASSERT_NO_FATAL_FAILURE(test::pop_alike(queue, expected, now));
       }
       ASSERT_EQ(queue.size(), expected.size());
     }

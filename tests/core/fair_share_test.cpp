@@ -125,6 +125,16 @@ TEST(FairShareTest, HigherPriorityTakesAllItCan) {
   EXPECT_DOUBLE_EQ(s.rate(low), 30.0);
 }
 
+// Ten times 0.1 taken off 1 leaves 1.4e-16, at which a byte would take for ever: less than nothing, not a share.
+TEST(FairShareTest, WhatRoundingLeavesOfAFullResourceIsNoShare) {
+  System s;
+  const ResourceId l = s.resource(1.0);
+  for (int i = 0; i < 10; ++i) s.flow({{l}}, 1.0, 0.1, 1);
+  const auto low = s.flow({{l}}, 1.0, FairShareSolver::kNoCap, 0);
+  s.solve();
+  EXPECT_EQ(s.rate(low), 0.0);
+}
+
 TEST(FairShareTest, AFlowThatNothingLimitsIsUnlimited) {
   System s;
   const auto free = s.flow({});

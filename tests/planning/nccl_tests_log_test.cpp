@@ -1,5 +1,6 @@
 #include "sim/planning/measurements/nccl_tests_log.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -317,7 +318,7 @@ TEST(NcclTestsLogTest, SplitsRowsFromUnknownHosts) {
     SCOPED_TRACE(host);
     const std::string message =
         host + ":4711:4712 [0] NCCL INFO Broadcast: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}\n";
-    const NcclTestsLog log = parse(kHead + begin + message + message + rest + "\n" + kFoot);
+    const NcclTestsLog log = parse(fmt::format("{}{}{}{}{}\n{}", kHead, begin, message, message, rest, kFoot));
     ASSERT_THAT(log.rows, SizeIs(1));
     EXPECT_EQ(log.rows[0].root, 0);
     EXPECT_EQ(log.rows[0].out_of_place->time_us, 10.02);
@@ -358,9 +359,9 @@ TEST(NcclTestsLogTest, PrefersTheLastSettingWrittenByHand) {
 
 TEST(NcclTestsLogTest, KnowsWhichDebugLevelsPrint) {
   for (const std::string level : {"INFO", "info", "TRACE"})
-    EXPECT_TRUE(parse("# env NCCL_DEBUG=" + level + "\n" + kLog).has_debug_output);
+    EXPECT_TRUE(parse(fmt::format("# env NCCL_DEBUG={}\n{}", level, kLog)).has_debug_output);
   for (const std::string level : {"VERSION", "WARN", "NONE"})
-    EXPECT_FALSE(parse("# env NCCL_DEBUG=" + level + "\n" + kLog).has_debug_output);
+    EXPECT_FALSE(parse(fmt::format("# env NCCL_DEBUG={}\n{}", level, kLog)).has_debug_output);
 }
 
 TEST(NcclTestsLogTest, SaysWhenResultsWereWrongOrTimesAreOfTheHost) {

@@ -35,8 +35,9 @@ class PacketRun final : private net::TransferListener {
     int aborts = 0;
   };
 
-  PacketRun(int hosts, int switches, const std::vector<Cable>& cables, net::PacketSettings settings = {},
-            const std::string& routing = "ecmp", Bytes packet = Bytes{1000}, net::TemplateDevice like = plain_switch("s", true))
+  PacketRun(int hosts, int switches, const std::vector<Cable>& cables, const net::PacketSettings& settings = {},
+            const std::string& routing = "ecmp", Bytes packet = Bytes{1000},
+            const net::TemplateDevice& like = plain_switch("s", true))
       : topology_{build(hosts, switches, cables, packet, like)},
         router_{topology_, net::make_routing_policy(routing), 1},
         fabric_{simulator_, router_, settings, 1} {}

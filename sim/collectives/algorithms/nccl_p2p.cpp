@@ -16,6 +16,7 @@
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/nccl/p2p_plan.h"
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
 namespace {
@@ -65,7 +66,7 @@ class P2pSchedule final : public Schedule {
     if (channel >= used_channels_ || (rounds(rank).send != kAll && rounds(rank).receive != kAll)) return 1.0;
     int transfers = 0;
     for (int slot = 0; slot < kSlots; ++slot) {
-      if (!lanes_[static_cast<std::size_t>(channel * kSlots + slot)].items.empty()) ++transfers;
+      if (!lanes_[flat_index(channel, kSlots, slot)].items.empty()) ++transfers;
     }
     return 1.0 / std::max(transfers, 1);
   }
@@ -166,7 +167,7 @@ class P2pSchedule final : public Schedule {
     for (int round = 0; round < n_; ++round) {
       for (int part = 0; part < part_count(); ++part) {
         const int channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_);
-        LaneItems& lane = lanes_[static_cast<std::size_t>(channel * kSlots + round % kSlots)];
+        LaneItems& lane = lanes_[flat_index(channel, kSlots, round % kSlots)];
         lane.items.push_back({.round = round, .first_step = lane.steps});
         lane.steps += chunks(part);
         if (round == 0) lane.copy_steps = lane.steps;
@@ -198,7 +199,7 @@ class P2pSchedule final : public Schedule {
 
   [[nodiscard]] const P2pRounds& rounds(Rank rank) const { return rounds_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const LaneItems& lane_items(int channel, int lane) const {
-    return lanes_[static_cast<std::size_t>(channel * kSlots + lane / 2)];
+    return lanes_[flat_index(channel, kSlots, lane / 2)];
   }
   [[nodiscard]] int part_count() const { return static_cast<int>(parts_.size()); }
   [[nodiscard]] std::int64_t chunks(int part) const { return ceil_div(parts_[static_cast<std::size_t>(part)].bytes, chunk_); }

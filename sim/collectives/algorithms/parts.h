@@ -85,13 +85,13 @@ struct HeadLoops {
 };
 
 // The channels that have data, in order. `parts`: of each channel, as ChannelPart or HeadLoops.
-inline const ChannelPart& channel_part_of(const ChannelPart& part) { return part; }
-inline const ChannelPart& channel_part_of(const HeadLoops& loops) { return loops.part; }
+constexpr std::int64_t data_bytes(const ChannelPart& part) { return part.data.bytes; }
+constexpr std::int64_t data_bytes(const HeadLoops& loops) { return loops.part.data.bytes; }
 template <class T>
 std::vector<int> used_channels(const std::vector<T>& parts) {
   std::vector<int> used;
   for (std::size_t channel = 0; channel < parts.size(); ++channel) {
-    if (channel_part_of(parts[channel]).data.bytes > 0) used.push_back(static_cast<int>(channel));
+    if (data_bytes(parts[channel]) > 0) used.push_back(static_cast<int>(channel));
   }
   return used;
 }

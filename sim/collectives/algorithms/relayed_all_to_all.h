@@ -17,6 +17,7 @@
 #include "sim/collectives/algorithms/node_layout.h"
 #include "sim/collectives/algorithms/parts.h"
 #include "sim/collectives/schedule.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
 
@@ -47,7 +48,7 @@ class RelayedAllToAll final : public Schedule {
   [[nodiscard]] const std::vector<Rank>& relayed(Rank rank) const { return relayed_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] Rank relay_for(Rank far, int node) const;
   [[nodiscard]] int row(Rank relay, Rank far) const {  // in relayed(relay)
-    return rows_[static_cast<std::size_t>(far * layout_.nodes() + layout_.node(relay))];
+    return rows_[flat_index(far, layout_.nodes(), layout_.node(relay))];
   }
   [[nodiscard]] std::int64_t slot(Rank relay, const Message& message) const;
   [[nodiscard]] int receive_lane(Rank rank, Rank from) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll::msccl {
 
@@ -27,7 +28,7 @@ ProgramSchedule::ProgramSchedule(const Program& program, const CollectiveCall& c
   const CallSizes sizes = sizes_of(call, ranks());
   const bool only_root_reads = call.kind == Collective::kBroadcast || call.kind == Collective::kScatter;
   const bool only_root_writes = call.kind == Collective::kReduce || call.kind == Collective::kGather;
-  blocks_of_channel_.resize(static_cast<std::size_t>(ranks() * channels()));
+  blocks_of_channel_.resize(channel_index(ranks(), 0));
   for (Rank rank = 0; rank < ranks(); ++rank) {
     const std::int64_t input = only_root_reads && rank != call.root ? 0 : sizes.input.count();
     const std::int64_t output = only_root_writes && rank != call.root ? 0 : sizes.output.count();
@@ -55,9 +56,7 @@ ProgramSchedule::ProgramSchedule(const Program& program, const CollectiveCall& c
   }
 }
 
-std::size_t ProgramSchedule::channel_index(Rank rank, int channel) const {
-  return static_cast<std::size_t>(rank * channels() + channel);
-}
+std::size_t ProgramSchedule::channel_index(Rank rank, int channel) const { return flat_index(rank, channels(), channel); }
 
 const ProgramSchedule::Block& ProgramSchedule::block(Rank rank, int id) const {
   return blocks_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(id)];

@@ -16,7 +16,8 @@ constexpr std::int64_t kKiB = 1024;
 // Halves the chunk while there are fewer than `steps` of them a channel and it is over `least`. Divisions as NCCL's, which drop
 // the rest.
 void halve(std::int64_t& chunk, std::int64_t bytes, std::int64_t lanes, double steps, std::int64_t least) {
-  while (chunk > least && static_cast<double>(bytes / (lanes * chunk)) < steps) chunk /= 2;
+  const auto chunks = [&] { return bytes / (lanes * chunk); };
+  while (chunk > least && static_cast<double>(chunks()) < steps) chunk /= 2;
 }
 
 // Takes the chunk down to `size` where it is larger and the data are not `times` as much as all lanes hold at once.

@@ -284,7 +284,8 @@ void Search::duplicate() {
   for (int c = best_.channel_count; c < count; ++c) {
     best_.channels[static_cast<std::size_t>(c)] = best_.channels[static_cast<std::size_t>(c - best_.channel_count)];
   }
-  const auto factor = static_cast<float>((count + best_.channel_count - 1) / best_.channel_count);
+  const int copies = (count + best_.channel_count - 1) / best_.channel_count;
+  const auto factor = static_cast<float>(copies);
   best_.bandwidth_intra /= factor;
   best_.bandwidth_inter /= factor;
   best_.channel_count = count;

@@ -43,7 +43,7 @@ class Torus final : public TopologyShape {
       std::string at;
       std::int64_t rest = i;
       for (std::size_t d = dims_.size(); d-- > 0; rest /= dims_[d]) {
-        at = std::to_string(rest % dims_[d]) + (at.empty() ? "" : "," + at);
+        at.insert(0, fmt::format("{}{}", rest % dims_[d], at.empty() ? "" : ","));
       }
       routers.push_back(site.add_switch("router" + std::to_string(i), {{"tier", "0"}, {"position", at}}));
     }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
 #include "sim/planning/measurements/nccl_tests_parser.h"
 #include "sim/planning/measurements/text_lines.h"
@@ -20,7 +21,7 @@
 namespace weft::plan::detail {
 namespace {
 
-using Json = nlohmann::json;
+using detail::Json;
 
 constexpr std::size_t kMaxFileBytes = 64U << 20;  // per-iteration times of a long sweep stay below this
 constexpr int kMaxDepth = 16;                     // nccl-tests nests five levels

@@ -18,7 +18,7 @@ std::size_t launcher_prefix(std::string_view line) {
   std::size_t at = 0;
   if (line.starts_with('[')) {
     const std::size_t close = line.find(']');
-    if (close != std::string_view::npos && close < 100) {
+    if (close < 100) {
       at = close + 1;
       for (const std::string_view stream : {"<stdout>", "<stderr>"}) {
         if (line.substr(at).starts_with(stream)) at += stream.size();

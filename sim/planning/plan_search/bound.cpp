@@ -199,7 +199,8 @@ const PassProfile::Cost& PlanBounds::shard_cost(const work::ParallelPlan& plan, 
   // The other groups of the same stage that have a member on the first host.
   const auto devices_from = [&](Rank shift) {
     std::vector<DeviceId> devices;
-    for (const Rank rank : ranks) devices.push_back(cluster_.topology.endpoints()[static_cast<std::size_t>(rank + shift)]);
+    for (const Rank rank : ranks)
+      devices.push_back(cluster_.topology.endpoints()[static_cast<std::size_t>(rank) + static_cast<std::size_t>(shift)]);
     return devices;
   };
   const std::vector<DeviceId> first = devices_from(0);

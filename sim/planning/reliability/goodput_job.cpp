@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
@@ -138,7 +139,7 @@ GoodputReport run_goodput(const GoodputJob& job) {
     if (report.curve[i].simulated.useful > report.curve[report.best].simulated.useful) report.best = i;
   }
   Digest digest;
-  const auto add = [&](double share) { digest.add(static_cast<std::int64_t>(share * 1e12 + 0.5)); };
+  const auto add = [&](double share) { digest.add(std::llround(share * 1e12)); };
   for (const double share : {report.simulated.useful, report.simulated.checkpoints, report.simulated.redone,
                              report.simulated.restarts, report.simulated.failures}) {
     add(share);

@@ -2,6 +2,7 @@
 // days. The two never mix.
 #pragma once
 
+#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -16,7 +17,7 @@ class LongTime {
  public:
   constexpr LongTime() = default;
   static constexpr LongTime from_us(std::int64_t us) { return LongTime{us}; }
-  static constexpr LongTime from_seconds(double seconds) { return LongTime{static_cast<std::int64_t>(seconds * 1e6 + 0.5)}; }
+  static LongTime from_seconds(double seconds) { return LongTime{std::llround(seconds * 1e6)}; }
   [[nodiscard]] constexpr std::int64_t us() const { return us_; }
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(us_) * 1e-6; }
   [[nodiscard]] constexpr double hours() const { return seconds() / 3'600; }

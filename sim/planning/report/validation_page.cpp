@@ -204,7 +204,8 @@ void PageWriter::gemms() {
     roof = {.flops_per_second = gpu.peak(work::Precision::kBf16), .bytes_per_second = gpu.hbm_bytes_per_second};
     page_.paragraph(fmt::format("The data sheet of {} promises {:.0f} TFLOP/s (bf16, dense) and {:.2f} TB/s.", gpu.name,
                                 roof.flops_per_second * 1e-12, roof.bytes_per_second * 1e-12));
-  } catch (const ConfigError&) {  // a cluster of GPUs that nothing is known of: no roof
+  } catch (const ConfigError&) {
+    // Ignored: a cluster of GPUs that nothing is known of has no roof.
   }
   page_.chart(to_svg(detail::roofline_chart(seen, roof)));
   if (roof.flops_per_second > 0) page_.chart(to_svg(detail::efficiency_chart(seen, roof)));

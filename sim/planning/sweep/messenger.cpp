@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Open MPI, MPICH and Intel MPI, MVAPICH, and what PMIx sets under Slurm.
-constexpr std::string_view kLaunched[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"};
-constexpr std::string_view kRanks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK"};
+constexpr const char* kLaunched[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"};
+constexpr const char* kRanks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK"};
 
 constexpr const char* kModuleFile = "libweft_mpi.so";
 
@@ -63,15 +63,15 @@ class MpiMessenger final : public Messenger {
 }  // namespace
 
 bool is_one_of_several() {
-  for (const std::string_view name : kLaunched) {
-    if (std::getenv(name.data()) != nullptr) return true;
+  for (const char* name : kLaunched) {
+    if (std::getenv(name) != nullptr) return true;
   }
   return false;
 }
 
 int launched_rank() {
-  for (const std::string_view name : kRanks) {
-    const char* text = std::getenv(name.data());
+  for (const char* name : kRanks) {
+    const char* text = std::getenv(name);
     if (const auto rank = parse_integer(text == nullptr ? "" : text)) return static_cast<int>(*rank);
   }
   return 0;

@@ -9,6 +9,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::work {
 namespace {
@@ -317,8 +318,8 @@ void Serving::send(RequestId request, double tokens, Duration pace) {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const auto [route, is_new] = from.routes.try_emplace({to_index, i, group_from, group_to});
     if (is_new) {
-      const auto source = static_cast<std::size_t>(pieces_[i].from + group_from * from.plan.tensor);
-      const auto destination = static_cast<std::size_t>(pieces_[i].to + group_to * to.plan.tensor);
+      const auto source = flat_index(group_from, from.plan.tensor, pieces_[i].from);
+      const auto destination = flat_index(group_to, to.plan.tensor, pieces_[i].to);
       route->second = machine_.fabric.add_footprint(machine_.router.route(from.devices[source], to.devices[destination], {i}));
     }
     net::Transfer transfer;

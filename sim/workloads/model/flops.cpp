@@ -54,7 +54,10 @@ LayerFlops layer_forward_flops(const TransformerModel& model, std::int64_t layer
   const bool is_moe = model.is_moe_layer(layer);
   const std::int64_t router = is_moe ? model.moe.experts * model.hidden + (model.moe.shared_gate ? model.hidden : 0) : 0;
   flops.linear = 2 * tokens * static_cast<double>(p.qkv + p.latent + p.proj + p.mlp + router);
-  if (is_moe) flops.experts = 2 * tokens * static_cast<double>(p.experts / model.moe.experts * model.moe.experts_per_token);
+  if (is_moe) {
+    const std::int64_t one = p.experts / model.moe.experts;
+    flops.experts = 2 * tokens * static_cast<double>(one * model.moe.experts_per_token);
+  }
   const double pairs = tokens / sequence * scored_pairs(sequence, model.window(layer), convention);
   flops.attention = 2 * pairs * static_cast<double>(model.heads * (model.score_dim() + model.value_dim()));
   return flops;

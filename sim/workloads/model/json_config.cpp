@@ -47,7 +47,7 @@ void check_well_formed(const std::string& text, const std::string& name) {
     // Bytes count from 1, and the count stands behind the byte that is refused.
     refuse(text, error.byte == 0 ? 0 : error.byte - 1, name);
   } catch (const nlohmann::json::out_of_range&) {
-    // A number too large for its type: whoever reads that key refuses it with its place.
+    // Ignored: a number too large for its type; whoever reads that key refuses it with its place.
   }
 }
 

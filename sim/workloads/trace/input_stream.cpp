@@ -27,7 +27,7 @@ constexpr int kGzipOnly = 16;  // added to the window's bits: zlib's way of aski
 
 struct InputStream::State {
   struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
+    void operator()(std::FILE* open) const { std::fclose(open); }
   };
 
   State(std::filesystem::path path, std::uint64_t most) : file{std::move(path)}, max_bytes{most} {}

@@ -55,7 +55,7 @@ double copies_that_travel(const TrainingSetup& setup) {
 
 std::vector<std::int64_t> layers_by_position(const TransformerModel& model, const ParallelPlan& plan,
                                              const PipelineShape& shape, const PipelineSchedule* schedule) {
-  const std::vector<std::int64_t> stages = layers_by_stage(model, plan);
+  std::vector<std::int64_t> stages = layers_by_stage(model, plan);
   const int p = plan.pipeline;
   const int positions = schedule == nullptr ? 1 : schedule->place(shape, 0, 0).positions;
   if (positions == p) return stages;

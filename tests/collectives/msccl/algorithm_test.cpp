@@ -1,6 +1,7 @@
 // Whole MSCCL algorithms: those that are right run as the file says, those that are wrong are refused with the place.
 #include "sim/collectives/msccl/algorithm.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -164,7 +165,7 @@ TEST(MscclAlgorithmTest, WrongAlgorithmsAreRefusedWithThePlace) {
       ADD_FAILURE() << name;
     } catch (const ConfigError& error) {
       EXPECT_EQ(std::string{error.what()},
-                path + ": error: algorithm '" + name + "' is wrong: all_reduce on 2 ranks: " + what + '\n');
+                fmt::format("{}: error: algorithm '{}' is wrong: all_reduce on 2 ranks: {}\n", path, name, what));
     }
   }
 }

@@ -34,10 +34,10 @@ std::string printed_by_rank0(const std::string& log) {
   std::string line;
   bool inside = false;
   while (std::getline(in, line)) {
-    if (line.rfind(prefix, 0) != 0) continue;
+    if (!line.starts_with(prefix)) continue;
     line.erase(0, prefix.size());
-    if (line.rfind("=== System", 0) == 0) inside = true;
-    if (inside && line.rfind("ncclTopo", 0) == 0) break;
+    if (line.starts_with("=== System")) inside = true;
+    if (inside && line.starts_with("ncclTopo")) break;
     if (inside) text += line + '\n';
   }
   return text;

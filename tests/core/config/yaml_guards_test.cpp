@@ -1,4 +1,5 @@
 // Everything of YAML that is refused, each with the exact text of its error, and its boundaries from both sides.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -158,7 +159,7 @@ TEST(YamlGuardsTest, RefusesAliasBombsBeforeTheyExpand) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string alias = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + repeat(alias + ", ", 9) + alias + "]\n";
+    bomb += fmt::format("a{0}: &a{0} [{1}{2}]\n", i, repeat(alias + ", ", 9), alias);
   }
   EXPECT_EQ(guard_error_of(bomb),
             "f.yaml:6:9: error: more than 1,000,000 values, aliases expanded\n"

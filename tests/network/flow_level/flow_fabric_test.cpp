@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "sim/core/random.h"
 #include "sim/network/builtin.h"
 #include "sim/network/router.h"
 #include "tests/support/fabric_run.h"
@@ -202,6 +205,32 @@ TEST(FlowFabricTest, RandomArrivalsConserveBytesAndEndNoEarlierThanTheirBounds) 
     EXPECT_EQ(counters.bytes, static_cast<double>(bytes));
     EXPECT_GE(counters.busy, transmission_time(Bytes{bytes}, 100_Gbps) - 400_ps);
   }
+}
+
+// Whom nothing tight joins does not depend on each other: solving more than that together changes nothing but the rounding.
+TEST(FlowFabricTest, BoundedSolvesGiveTheTimesOfWholeOnes) {
+  constexpr std::array kCaps{Bandwidth{}, Bandwidth{}, 5_Gbps, 20_Gbps, 60_Gbps};
+  FabricRun bounded{testing::star(12, 100_Gbps, 500_ns)};
+  FabricRun whole{testing::star(12, 100_Gbps, 500_ns)};
+  whole.fabric().solve_whole_components();
+  RandomStream random{7, "flow_fabric_test"};
+  const auto name = [](std::uint64_t host) { return "h" + std::to_string(host); };
+  constexpr std::size_t kFlows = 600;
+  for (std::size_t i = 0; i < kFlows; ++i) {
+    const std::uint64_t from = random.below(12);
+    const std::uint64_t to = (from + 1 + random.below(11)) % 12;
+    const Bytes bytes{static_cast<std::int64_t>(1 + random.below(1'000'000))};
+    const Time at = Time{} + Duration::from_ps(static_cast<std::int64_t>(random.below(400'000'000)));
+    const Bandwidth cap = kCaps[random.below(kCaps.size())];
+    const int priority = static_cast<int>(random.below(2));
+    for (FabricRun* run : {&bounded, &whole}) run->post_at(at, name(from), name(to), bytes, cap, priority);
+  }
+  bounded.finish();
+  whole.finish();
+  for (std::size_t i = 0; i < kFlows; ++i) {
+    EXPECT_LE(std::abs((bounded.delivered(i) - whole.delivered(i)).ps()), 1'000) << i;
+  }
+  EXPECT_LT(bounded.fabric().totals().solved_flows, whole.fabric().totals().solved_flows);
 }
 
 }  // namespace

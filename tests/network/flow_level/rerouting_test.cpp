@@ -21,7 +21,7 @@ Topology two_ways() {
   std::array<DeviceId, 4> s;
   for (std::size_t i = 0; i < s.size(); ++i) s[i] = builder.add_switch(testing::plain_switch("s" + std::to_string(i)));
   for (std::uint32_t h = 0; h < 4; ++h) builder.add_cable(builder.device_of(h, 0), s[h / 2], spec);
-  for (const std::size_t spine : {2, 3}) {
+  for (const std::size_t spine : {2U, 3U}) {
     builder.add_cable(s[0], s[spine], spec);
     builder.add_cable(s[1], s[spine], spec);
   }

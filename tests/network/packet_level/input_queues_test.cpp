@@ -18,7 +18,7 @@ TEST(InputQueuesTest, ServesAPacketOfEachInputInTurn) {
   InputQueues queues;
   EXPECT_EQ(queues.head(), kNoPacket);
   std::vector<PacketId> ids;
-  for (const std::uint32_t input : {2, 2, 2, 0, 1, 1}) {
+  for (const std::uint32_t input : {2U, 2U, 2U, 0U, 1U, 1U}) {
     ids.push_back(packets.create());
     queues.push(packets, input, ids.back());
   }

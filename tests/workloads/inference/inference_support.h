@@ -44,9 +44,9 @@ inline EngineMemory blocks_only(std::int64_t blocks) {
 
 // A run to its end.
 struct ServingRun {
-  ServingRun(const InferenceSetup& setup_, std::vector<Request> requests, std::int64_t blocks, std::int64_t decode_blocks = 0,
+  ServingRun(const InferenceSetup& served, std::vector<Request> requests, std::int64_t blocks, std::int64_t decode_blocks = 0,
              Bandwidth rate = 400_Gbps)
-      : setup{setup_},
+      : setup{served},
         topology{weft::testing::star(std::max(2, setup.gpus()), rate, 0_us)},
         machine{topology, "ecmp", 1},
         costs{topology, "ecmp", 1, profile, {}},

@@ -89,7 +89,7 @@ TEST(H200KernelsTest, ALayersBackwardTakesAsLongAsSeen) {
   const KernelTimes times = h200();
   double us = 0;
   for (std::size_t i = 0; i + 4 < backward().size(); ++i) us += times.alone(backward()[i].kernel).seconds() * 1e6;
-  for (const std::size_t again : {8, 9, 10}) us += times.alone(backward()[again].kernel).seconds() * 1e6;
+  for (const std::size_t again : {8U, 9U, 10U}) us += times.alone(backward()[again].kernel).seconds() * 1e6;
   EXPECT_NEAR(us, 2900, 0.04 * 2900);
 }
 

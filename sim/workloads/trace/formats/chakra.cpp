@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -201,7 +202,7 @@ class ChakraReader {
     const std::string stream = has.text("stream");
     const double ps = node.duration_us * 1e6;
     if (ps > static_cast<double>(kLongestTask.ps())) wrong("a duration of more than 28 hours");
-    task.op.duration = Duration::from_ps(static_cast<std::int64_t>(ps + 0.5));
+    task.op.duration = Duration::from_ps(std::llround(ps));
     const auto bytes = [&](std::string_view name) {
       const std::int64_t size = has.integer(name).value_or(0);
       if (size < 0 || size > kLargestTask.count()) wrong(fmt::format("attribute '{}': {} is no size in bytes", name, size));
@@ -261,7 +262,7 @@ class ChakraReader {
     const double ps = std::max(flops / kFlopsPerSecond, bytes / kBytesPerSecond) * 1e12;
     if (ps <= 0) return;
     if (ps > static_cast<double>(kLongestTask.ps())) wrong("more FLOPs or bytes than 28 hours take");
-    task.op.duration = Duration::from_ps(static_cast<std::int64_t>(ps + 0.5));
+    task.op.duration = Duration::from_ps(std::llround(ps));
     ++reckoned_;
   }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -202,7 +203,7 @@ class CsvReader {
                             kLongestTask.ps() / (in_ns ? 1'000 : 1'000'000), in_ns ? "ns" : "us", word.text));
       return false;
     }
-    task.op.duration = Duration::from_ps(static_cast<std::int64_t>(ps + 0.5));
+    task.op.duration = Duration::from_ps(std::llround(ps));
     return true;
   }
 
