@@ -151,6 +151,8 @@ int run_collective(const CollectiveOptions& options) {
   sweep.options.channels = options.channels;
   sweep.options.cuda_graph = options.cuda_graph;
   sweep.options.iterations = static_cast<int>(options.iterations);
+  plan::StepTimeline steps;
+  if (!outputs.timeline.empty()) sweep.options.steps = &steps;
   const auto custom = options.msccl.empty() ? nullptr : coll::msccl_algorithm(options.msccl);
   sweep.options.custom = custom.get();
   if (!options.algorithm.empty()) take_algorithm(options.algorithm, sweep.options);
@@ -200,7 +202,8 @@ int run_collective(const CollectiveOptions& options) {
     write_file(outputs.json, [&](std::ostream& out) { plan::write_collective_result(out, header, result, type.name); });
   }
   if (!outputs.timeline.empty()) {
-    write_file(outputs.timeline, [&](std::ostream& out) { plan::write_collective_timeline(out, result.points, {}); });
+    write_file(outputs.timeline, [&](std::ostream& out) { plan::write_collective_timeline(out, result.points, {}, &steps); });
+    if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", note));
   }
   return result.interrupted ? kInterrupted : kOk;
 }

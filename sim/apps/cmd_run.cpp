@@ -263,10 +263,12 @@ int run_run(const std::string& file, const RunFiles& files, const CostOptions& c
                                                           : "flows";
   ProgressBar progress{counted, options.quiet};
   plan::RunResult result;
+  plan::StepTimeline steps;
+  plan::StepTimeline* const wanted_steps = outputs.timeline.empty() ? nullptr : &steps;
   const std::string stem = std::filesystem::path{file}.stem().string();
   const auto run = [&](work::ReplayObserver* next) {
     ProgramExport exported{files, stem, next};
-    result = plan::run_scenario(scenario, &progress, writes_program ? &exported : next);
+    result = plan::run_scenario(scenario, &progress, writes_program ? &exported : next, wanted_steps);
     for (const Diagnostic& finding : exported.findings()) result.notes.push_back(finding.message);
   };
   if (is_training && !outputs.timeline.empty()) {
@@ -322,11 +324,12 @@ int run_run(const std::string& file, const RunFiles& files, const CostOptions& c
   if (!outputs.timeline.empty() && !is_training) {
     write_file(outputs.timeline, [&](std::ostream& out) {
       if (scenario.workload.flows.empty()) {
-        plan::write_collective_timeline(out, result.collectives, result.counts);
+        plan::write_collective_timeline(out, result.collectives, result.counts, &steps);
       } else {
         plan::write_flow_timeline(out, scenario.cluster.topology, scenario.workload.flows, result.flows);
       }
     });
+    if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", note));
   }
   return result.interrupted ? kInterrupted : kOk;
 }

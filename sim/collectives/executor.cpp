@@ -79,6 +79,7 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
   began_ = simulator_.now();
   finished_.assign(static_cast<std::size_t>(schedule.ranks()), simulator_.now());
   call_ends_.clear();
+  if (observer_ != nullptr) observer_->on_loop(began_);
   if (grain == Grain::kChunk) {
     start_chunks();
   } else {
@@ -106,6 +107,7 @@ void Executor::on_event(std::uint64_t payload) {
     case EventKind::kLaneStart:
     case EventKind::kLaneContinue:
       lanes_[lane].state = LaneState::kWaiting;
+      lanes_[lane].waits_from = simulator_.now();
       advance(lane);
       break;
     case EventKind::kSliceWork:
@@ -256,6 +258,7 @@ void Executor::begin_slice(std::uint32_t index) {
   for (const std::uint32_t from : lane.receives) --connections_[from].arrived;
   for (const std::uint32_t to : lane.sends) ++connections_[to].occupied;
   lane.state = LaneState::kBusy;
+  lane.began = simulator_.now();
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
   Duration before = data > Bytes{} ? costs_.slice : costs_.empty_slice;
   if (!costs_.cut_through && uses_host_memory(lane))
@@ -397,11 +400,18 @@ void Executor::end_slice(std::uint32_t index) {
     lane.state = LaneState::kEnding;
     return;
   }
+  const bool is_last = lane.slice + 1 >= costs_.slices && lane.next + 1 == lane.count;
+  const bool had_data = costs_.slice_bytes(lane.step.bytes, lane.slice) > Bytes{};
+  // Fewer warps meet sooner.
+  const Duration gap =
+      is_last || !had_data
+          ? Duration{}
+          : Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(costs_.after_slice.ps())));
+  if (observer_ != nullptr) tell(lane, gap);
   for (const std::uint32_t from : lane.receives) {
     --connections_[from].occupied;
     wake(connections_[from].sender);
   }
-  const bool had_data = costs_.slice_bytes(lane.step.bytes, lane.slice) > Bytes{};
   if (++lane.slice >= costs_.slices) {
     ++lane.next;
     lane.loaded = false;
@@ -413,14 +423,28 @@ void Executor::end_slice(std::uint32_t index) {
     }
     lane.first_follower = kNone;
   }
-  // Fewer warps meet sooner.
-  const Duration gap = Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(costs_.after_slice.ps())));
-  if (had_data && gap > Duration{} && lane.next < lane.count) {
+  if (gap > Duration{}) {
     schedule_event(gap, EventKind::kLaneContinue, index);
     return;
   }
   lane.state = LaneState::kWaiting;
+  lane.waits_from = simulator_.now();
   ready_.push_back(index);
+}
+
+void Executor::tell(const Lane& lane, Duration gap) const {
+  const SliceSpan span{.rank = lane.rank,
+                       .channel = lane.channel,
+                       .lane = lane.lane,
+                       .call = members_[static_cast<std::size_t>(lane.rank)].call,
+                       .step = lane.next,
+                       .slice = lane.slice,
+                       .bytes = costs_.slice_bytes(lane.step.bytes, lane.slice),
+                       .waited_from = lane.waits_from,
+                       .began = lane.began,
+                       .ended = simulator_.now(),
+                       .synchronised = simulator_.now() + gap};
+  observer_->on_slice(span, lane.step);
 }
 
 void Executor::end_lane(std::uint32_t index) {

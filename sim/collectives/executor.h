@@ -35,6 +35,7 @@
 #include "sim/collectives/schedule.h"
 #include "sim/collectives/shared_port.h"
 #include "sim/collectives/step_costs.h"
+#include "sim/collectives/step_observer.h"
 #include "sim/core/id_map.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
@@ -68,6 +69,9 @@ class Executor final : private net::TransferListener, private EventTarget {
   // Starts now; the schedule must live until the listener is called. `grain` is chunk or fluid.
   void start(const Schedule& schedule, const StepCosts& costs, Grain grain, ExecutorListener& listener,
              const LaunchPlan& launches = {});
+
+  // Whom every slice of the loops from now on is told to; null: nobody.
+  void observe(StepObserver* observer) { observer_ = observer; }
 
   [[nodiscard]] bool running() const { return unfinished_ > 0; }
   // When rank r ended its last call.
@@ -133,6 +137,8 @@ class Executor final : private net::TransferListener, private EventTarget {
     Time stores_from = Time::max();  // to a peer over NVLink, until its slice has left
     std::int64_t next = 0;           // step
     std::int64_t count = 0;
+    Time waits_from;      // for its next slice
+    Time began;           // its slice
     double share = 1.0;   // of the thread block's warps
     double weight = 1.0;  // of its transfers
     Step step;
@@ -172,6 +178,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   void post_slice(std::uint32_t index, Bytes data, Duration busy);
   void end_slice(std::uint32_t index);
   [[nodiscard]] bool has_whole_input(std::uint32_t index);
+  void tell(const Lane& lane, Duration gap) const;
   void end_lane(std::uint32_t index);
   void end_call(Rank rank);
   void call_ended(std::size_t call);
@@ -217,6 +224,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   ComponentId component_;
   const Schedule* schedule_ = nullptr;
   ExecutorListener* listener_ = nullptr;
+  StepObserver* observer_ = nullptr;
   StepCosts costs_;
   PortQueue port_queue_;
   LaunchPlan launches_;

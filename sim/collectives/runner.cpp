@@ -214,6 +214,7 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
   const Time begin = machine_.simulator.now();
   const std::uint64_t messages = executor.messages();
   done_ = Time::max();
+  executor.observe(options.steps);
   executor.start(schedule, costs, result.grain, *this, plan);
   machine_.simulator.run();
   if (machine_.simulator.stopped()) return;

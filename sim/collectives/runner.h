@@ -63,6 +63,7 @@ struct RunOptions {
   // A custom algorithm in place of a registered one, sizes outside its own range excepted; outlives the run.
   const MscclAlgorithm* custom = nullptr;
   nccl::Settings settings;
+  StepObserver* steps = nullptr;  // is told every slice at chunk grain
 };
 
 struct CollectiveResult {

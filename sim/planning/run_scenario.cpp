@@ -33,8 +33,9 @@ void flow_watch_hook(void* context, const Simulator& simulator) {
 
 class ScenarioRun {
  public:
-  ScenarioRun(const Scenario& scenario, RunObserver* observer)
+  ScenarioRun(const Scenario& scenario, RunObserver* observer, coll::StepObserver* steps)
       : scenario_{scenario},
+        steps_{steps},
         packet_{scenario.simulation.is_packet() ? &scenario.cluster.packet : nullptr},
         machine_{scenario.cluster.topology, scenario.cluster.routing, scenario.simulation.seed,
                  scenario.simulation.shuffle_ties, packet_},
@@ -93,6 +94,7 @@ class ScenarioRun {
       options.channels = item.channels;
       options.grain = scenario_.simulation.grain;
       options.settings = scenario_.nccl;
+      options.steps = steps_;
       // Calls on an idle machine repeat exactly, so one is simulated and counted as often as it is called.
       coll::CollectiveResult done = runners[index]->run(item.call, options);
       if (machine_.simulator.stopped()) break;
@@ -209,6 +211,7 @@ class ScenarioRun {
   }
 
   const Scenario& scenario_;
+  coll::StepObserver* steps_;
   const net::PacketSettings* packet_;
   coll::Machine machine_;
   work::FlowRun flows_;
@@ -259,20 +262,22 @@ RunResult inference_result(const Scenario& scenario, RunObserver* observer) {
   return result;
 }
 
-RunResult result_of(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
+RunResult result_of(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations,
+                    coll::StepObserver* steps) {
   if (scenario.workload.training) return training_result(scenario, observer, operations);
   if (!scenario.workload.training_jobs.empty()) return training_jobs_result(scenario, observer);
   if (scenario.workload.inference) return inference_result(scenario, observer);
-  RunResult result = ScenarioRun{scenario, observer}.run();
+  RunResult result = ScenarioRun{scenario, observer, steps}.run();
   if (observer != nullptr) observer->on_end();
   return result;
 }
 
 }  // namespace
 
-RunResult run_scenario(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
+RunResult run_scenario(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations,
+                       coll::StepObserver* steps) {
   const auto wall_begin = std::chrono::steady_clock::now();
-  RunResult result = result_of(scenario, observer, operations);
+  RunResult result = result_of(scenario, observer, operations, steps);
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   return result;
 }

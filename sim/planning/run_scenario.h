@@ -57,9 +57,9 @@ struct RunResult {
   std::vector<std::string> notes;
 };
 
-// `operations` hears of every operation of a training step.
+// `operations` hears of every operation of a training step, `steps` of every slice of collectives that are not part of one.
 [[nodiscard]] RunResult run_scenario(const Scenario& scenario, RunObserver* observer = nullptr,
-                                     work::ReplayObserver* operations = nullptr);
+                                     work::ReplayObserver* operations = nullptr, coll::StepObserver* steps = nullptr);
 
 // Highest resident memory of this process so far.
 [[nodiscard]] std::uint64_t peak_memory_bytes();

@@ -31,7 +31,7 @@ void write_call(TraceWriter& trace, const coll::CollectiveResult& call, std::int
 }  // namespace
 
 void write_collective_timeline(std::ostream& out, std::span<const coll::CollectiveResult> results,
-                               std::span<const std::int64_t> counts) {
+                               std::span<const std::int64_t> counts, const StepTimeline* steps) {
   TraceWriter trace{out};
   int tracks = 0;
   bool has_shared = false;
@@ -44,8 +44,11 @@ void write_collective_timeline(std::ostream& out, std::span<const coll::Collecti
     trace.name_thread(0, static_cast<std::size_t>(rank),
                       rank == 0 && has_shared ? "rank 0, or all ranks" : fmt::format("rank {}", rank));
   }
+  if (steps != nullptr) steps->name_tracks(trace, 1);
   Time at;
   for (std::size_t i = 0; i < results.size(); ++i) {
+    const Duration stepped = steps == nullptr ? Duration{} : steps->write(trace, 1, i, at);
+    const Time begin = at;
     const std::int64_t calls = counts.empty() ? 1 : counts[i];
     const std::int64_t single = std::min(calls, kMaxCallSpans);
     for (std::int64_t call = 0; call < single; ++call) {
@@ -57,6 +60,7 @@ void write_collective_timeline(std::ostream& out, std::span<const coll::Collecti
       write_call(trace, results[i], calls - single, at, rest);
       at += rest;
     }
+    at = std::max(at, begin + stepped);
   }
   trace.finish();
 }

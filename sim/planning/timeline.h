@@ -1,8 +1,11 @@
 // Timelines in the Chrome trace format, which Perfetto and chrome://tracing open: who was busy with what, when.
 //
 // Collectives: one track per rank up to 64 ranks, one for all above; a call fills the track of every rank for as long as it
-// took, since only whole calls are timed. Flows: one process per source; flows of a source that overlap in time go to lanes of
-// it. Times are in microseconds, exact to the picosecond.
+// took. Below them, where steps were recorded (step_timeline.h), the slices of the loop's first calls.
+//
+// Flows: one process per source; flows of a source that overlap in time go to lanes of it.
+//
+// Times are in microseconds, exact to the picosecond.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +15,7 @@
 
 #include "sim/collectives/runner.h"
 #include "sim/network/topology.h"
+#include "sim/planning/step_timeline.h"
 #include "sim/workloads/flow_run.h"
 #include "sim/workloads/workload.h"
 
@@ -23,9 +27,10 @@ inline constexpr std::int64_t kMaxCallSpans = 1'000;
 // Lanes of one source; flows beyond them are left out, and the track's name says how many.
 inline constexpr std::size_t kMaxFlowLanes = 256;
 
-// Results one after another; `counts` says how often each was called, and may be empty for once.
+// Results one after another; `counts` says how often each was called, and may be empty for once. `steps`: of each result, or
+// null.
 void write_collective_timeline(std::ostream& out, std::span<const coll::CollectiveResult> results,
-                               std::span<const std::int64_t> counts);
+                               std::span<const std::int64_t> counts, const StepTimeline* steps = nullptr);
 
 // Flows that did not end are left out.
 void write_flow_timeline(std::ostream& out, const net::Topology& topology, std::span<const work::FlowItem> flows,

@@ -285,8 +285,9 @@ class Files(Commands):
     def test_go_to_standard_output_alone(self):
         done = self.weft(*SWEEP, "--json", "-")
         self.assertEqual(len(json.loads(done.stdout)["points"]), 4)
-        trace = json.loads(self.weft(*SWEEP, "--timeline", "-").stdout)
-        self.assertEqual(sum(event["ph"] == "X" for event in trace["traceEvents"]), 4 * 4)
+        spans = [event for event in json.loads(self.weft(*SWEEP, "--timeline", "-").stdout)["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(sum(span["cat"] == "collective" for span in spans), 4 * 4)
+        self.assertEqual({span["pid"] for span in spans if span["cat"] == "step"}, {1, 2, 3, 4})
 
     def test_go_to_the_folder_asked_for(self):
         self.weft(*SWEEP, "--out", "a/b")

@@ -23,6 +23,12 @@ COMPARISON = {"clusters": [{"name": "A"}, {"name": "B"}],
                             {"scenario": "s.yaml", "collective": "all_gather", "bytes": 1 << 20, "runs": [{"time_us": 5.0}, None]}]}
 SERIES = {"series": [{"quantity": "queue", "of": "s0->h1", "time_ns": [0, 1000, 2000], "value": [0, 4096, 1024]},
                      {"quantity": "rate", "of": 3, "time_ns": [0, 1000, 2000], "value": [100, 50, 75]}]}
+TIMELINE = {"traceEvents": [
+    {"name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": "rank 0 channels"}},
+    {"name": "thread_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": "channel 0 lane 0"}},
+    {"name": "all_reduce 4096", "cat": "collective", "ph": "X", "ts": 0, "dur": 9, "pid": 0, "tid": 0, "args": {"calls": 1}},
+    {"name": "wait", "cat": "wait", "ph": "X", "ts": 1, "dur": 2, "pid": 1, "tid": 0, "args": {"call": 0}},
+    {"name": "send 1", "cat": "step", "ph": "X", "ts": 3, "dur": 5, "pid": 1, "tid": 0, "args": {"call": 0, "bytes": 4096}}]}
 STEPS = [{"tokens_per_second": 1000.0 * n, "gpus": n} for n in (1, 2, 4)]
 
 
@@ -68,6 +74,10 @@ class PlotsTest(unittest.TestCase):
 
     def test_series(self):
         self.assert_drawn("series.py", SERIES)
+
+    def test_a_timeline_of_channels(self):
+        self.assert_drawn("timeline.py", TIMELINE)
+        self.draw("timeline.py", TIMELINE, arguments=["--iteration", "1"], status=2)
 
     def test_the_same_picture_twice(self):
         self.draw("collective_sweep.py", SWEEP)

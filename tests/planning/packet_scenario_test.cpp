@@ -31,8 +31,6 @@ cluster:
 
 class PacketScenarioTest : public ::testing::Test {
  protected:
-  ~PacketScenarioTest() override { std::filesystem::remove(file_); }
-
   Scenario load(const std::string& rest) {
     std::ofstream{file_} << kCluster << rest;
     Diagnostics diagnostics;

@@ -26,7 +26,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   };
   bool quick = false;
   while (next < arguments.size()) {
-    const std::string word = arguments[next++];
+    const std::string& word = arguments[next++];
     if (word == "--quick")
       quick = true;
     else if (word == "--full")

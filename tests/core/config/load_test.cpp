@@ -16,10 +16,11 @@ namespace fs = std::filesystem;
 
 // Runs in a folder of its own, so that names in messages are short and exact.
 class LoadTest : public ::testing::Test {
- protected:
+ public:
   LoadTest() : before_{fs::current_path()} { fs::current_path(folder_.path()); }
   ~LoadTest() override { fs::current_path(before_); }
 
+ protected:
   static void write(const fs::path& file, const std::string& text) {
     if (file.has_parent_path()) fs::create_directories(file.parent_path());
     std::ofstream{file, std::ios::binary} << text;
