@@ -22,6 +22,7 @@ struct ProtocolCosts {
   Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
   Duration slice_latency;     // before the bytes of a slice
   Duration empty_slice_latency;
+  Duration load_latency = {};    // StepCosts::load_wait
   Duration step_gap;             // from the end of a slice with data to its lane's next one
   Bandwidth channel_rate;        // data rate of one thread block with all its threads
   Bandwidth copy_rate;           // the same where a step only receives; 0: channel_rate

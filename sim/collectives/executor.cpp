@@ -260,7 +260,7 @@ void Executor::begin_slice(std::uint32_t index) {
   lane.state = LaneState::kBusy;
   lane.began = simulator_.now();
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  Duration before = data > Bytes{} ? costs_.slice : costs_.empty_slice;
+  Duration before = costs_.before_slice(data, lane.slice);
   if (!costs_.cut_through && uses_host_memory(lane))
     before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));
   if (data > Bytes{} && uses_port(lane)) lane.stores_from = simulator_.now() + before;

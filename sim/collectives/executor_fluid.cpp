@@ -37,7 +37,8 @@ Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, c
   if (memory_between(edge.from, edge.to)) drain += static_cast<double>(costs_.host_wait(flow.step_bytes, 1.0, true).ps());
   const Duration overhead = costs_.message_overhead(transport(edge.from, edge.to));
   const double step = drain + static_cast<double>((path_of_edge.latency_of(wire) + overhead).ps());
-  return {drain, step, costs_.rendezvous ? step : drain + static_cast<double>((costs_.slices * costs_.slice).ps())};
+  return {drain, step,
+          costs_.rendezvous ? step : drain + static_cast<double>((costs_.slices * costs_.slice + costs_.load_wait).ps())};
 }
 
 // The first messages of chains go hop by hop, all channels in step; on its way each meets the channels that have come as far.

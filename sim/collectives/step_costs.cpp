@@ -49,6 +49,14 @@ double StepCosts::blocks_worth(double share) const {
   return std::pow(share, 1.0 - thread_exponent);
 }
 
+Duration StepCosts::before_slice(Bytes data, int index) const {
+  if (data.count() == 0) return empty_slice;
+  if (index > 0) return slice;
+  if (data >= load_pass) return slice + load_wait;
+  const double part = static_cast<double>(data.count()) / static_cast<double>(load_pass.count());
+  return slice + Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(load_wait.ps()) * part));
+}
+
 Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
   if (host_pass.count() == 0 || data.count() == 0) return {};
   const double loads = static_cast<double>(data.count()) / (static_cast<double>(host_pass.count()) * share);
@@ -57,7 +65,7 @@ Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
 }
 
 Duration StepCosts::message_overhead(Transport transport) const {
-  return hop[static_cast<std::size_t>(transport)] + slices * slice;
+  return hop[static_cast<std::size_t>(transport)] + slices * slice + load_wait;
 }
 
 }  // namespace weft::coll

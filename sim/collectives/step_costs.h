@@ -28,6 +28,10 @@ struct StepCosts {
   Duration slice = {};
   Duration empty_slice = {};
   Duration after_slice = {};
+  // Before the bytes of a chunk's first slice too, of less than `load_pass` in proportion: the more warps have data, the longer
+  // they wait for each other's loads and fences. Later slices have theirs under way by then.
+  Duration load_wait = {};
+  Bytes load_pass = {};
   // Data a whole thread block moves; 0: no limit. `copy_rate` is of steps that send nothing; 0: as `rate`.
   Bandwidth rate = {};
   Bandwidth copy_rate = {};
@@ -72,6 +76,8 @@ struct StepCosts {
   [[nodiscard]] Duration work(Bytes data, double share, bool sends, double busy_share = 1.0) const;
   // What a block of which this share of the warps is busy moves of what all of it would: fewer warps wait less for each other.
   [[nodiscard]] double blocks_worth(double share) const;
+  // Before the bytes of a chunk's slice number `index`, of `data`.
+  [[nodiscard]] Duration before_slice(Bytes data, int index) const;
   // Before a slice of `data` that lies in host memory on one side or both; `reads`: waits for its loads.
   [[nodiscard]] Duration host_wait(Bytes data, double share, bool reads) const;
   // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
