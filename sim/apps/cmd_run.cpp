@@ -211,7 +211,7 @@ class ProgramExport final : public work::ReplayObserver {
       : files_{files}, name_{std::move(name)}, next_{next} {}
 
   void on_program(const work::Program& program) override {
-    if (!files_.chakra.empty()) work::write_chakra(program, files_.chakra, name_);
+    if (!files_.chakra.empty()) work::write_chakra(program, files_.chakra, name_, {.full_clock = true});
     if (!files_.goal.empty()) {
       const work::LoweredProgram lowered = work::lower_to_messages(program);
       write_file(files_.goal, [&](std::ostream& out) { work::write_goal(lowered.program, out); });

@@ -1,7 +1,8 @@
-// weft trace info: what a trace says by itself.
+// weft trace info: what a trace says by itself. weft trace convert: a trace, or a generated step, for other simulators.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,9 +12,12 @@
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
 #include "sim/apps/table.h"
+#include "sim/core/error.h"
 #include "sim/planning/replay_json.h"
+#include "sim/planning/step_program.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
+#include "sim/workloads/trace/writers/writers.h"
 
 namespace weft::apps {
 namespace {
@@ -99,6 +103,100 @@ int run_info(const InfoOptions& options) {
   return kOk;
 }
 
+struct ConvertOptions {
+  CommonOptions common;
+  std::vector<std::string> files;
+  std::vector<std::string> to;  // format, and where
+  std::string format;
+};
+
+bool is_scenario(const std::vector<std::string>& files) {
+  const std::string extension = std::filesystem::path{files.front()}.extension().string();
+  return files.size() == 1 && (extension == ".yaml" || extension == ".yml");
+}
+
+// The training step of a scenario, as `weft run` would run it.
+work::Trace generated_step(const ConvertOptions& options, Diagnostics& findings) {
+  const plan::Scenario scenario = plan::load_scenario(options.files.front(), to_overrides(options.common), findings);
+  if (!scenario.workload.training) {
+    throw ConfigError(fmt::format("{}: only training steps are programs; this scenario has none", options.files.front()));
+  }
+  std::vector<std::string> notes;
+  work::Trace trace;
+  trace.program = plan::step_program(scenario, *scenario.workload.training, notes);
+  trace.full_clock = true;
+  for (std::string& note : notes) findings.warning({.where = {}, .message = std::move(note), .source_line = {}, .note = {}});
+  return trace;
+}
+
+// "traces/" and "step.yaml" are named after themselves, a file of one rank after what stands before its first dot.
+std::string stem_of(const std::string& file) {
+  std::filesystem::path path{file};
+  if (!path.has_filename()) path = path.parent_path();
+  const std::string name = path.filename().string();
+  return name.substr(0, std::max<std::size_t>(1, std::min(name.find('.'), name.size())));
+}
+
+int run_convert(const ConvertOptions& options) {
+  const std::string& format = options.to.at(0);
+  const std::string& out = options.to.at(1);
+  if (format != "chakra" && format != "goal") {
+    throw ConfigError(fmt::format("--to: expected chakra or goal, got '{}'", format));
+  }
+  Diagnostics findings;
+  work::Trace trace;
+  if (is_scenario(options.files)) {
+    trace = generated_step(options, findings);
+  } else {
+    if (!options.common.sets.empty() || !options.common.profile.empty())
+      throw ConfigError("--set, --profile: they are for scenarios; a trace is converted as it is");
+    work::TraceReadOptions reading;
+    reading.format = options.format;
+    trace = work::read_trace(std::vector<std::filesystem::path>{options.files.begin(), options.files.end()}, reading);
+    for (const Diagnostic& finding : trace.findings) findings.warning(finding);
+  }
+  std::size_t operations = 0;
+  if (format == "chakra") {
+    work::write_chakra(trace.program, out, stem_of(options.files.front()), work::origin_of(trace));
+    for (const work::ProgramRank& rank : trace.program.ranks) {
+      operations += trace.program.programs[rank.program].operations.size();
+    }
+  } else {
+    const work::LoweredProgram lowered = work::lower_to_messages(trace.program);
+    for (const Diagnostic& finding : lowered.findings) findings.warning(finding);
+    for (const work::RankProgram& each : lowered.program.programs) operations += each.operations.size();
+    write_file(out, [&](std::ostream& to) { work::write_goal(lowered.program, to); });
+  }
+  print_warnings(findings, options.common);
+  if (out != "-") {
+    fmt::print("# {}: {} ranks, {} operations, as {}\n", out, trace.program.ranks.size(), operations,
+               format == "chakra" ? "Chakra execution traces" : "a GOAL schedule");
+  }
+  return kOk;
+}
+
+void add_convert(CLI::App& command, int& exit_code) {
+  CLI::App* convert = command.add_subcommand("convert", "Writes a trace, or a scenario's training step, for other simulators");
+  const auto options = std::make_shared<ConvertOptions>();
+  convert->add_option("FILES", options->files, "Trace files of all ranks, a folder of them, or a scenario")
+      ->required()
+      ->type_name("FILE");
+  convert
+      ->add_option("--to", options->to, "chakra and a folder (a file for each rank), or goal and a file (- is standard output)")
+      ->required()
+      ->expected(2)
+      ->type_name("chakra|goal OUT");
+  convert->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
+      ->type_name("NAME");
+  convert->add_option("--set", options->common.sets, "Of a scenario: replace a value, by its key path")
+      ->allow_extra_args(false)
+      ->type_name("KEY.PATH=VALUE");
+  convert->add_option("--profile", options->common.profile, "Of a scenario: profile in place of the one its cluster names")
+      ->type_name("FILE");
+  convert->add_flag("--quiet,-q", options->common.quiet, "No warnings");
+  convert->callback([options, &exit_code] { exit_code = run_convert(*options); });
+}
+
 }  // namespace
 
 void add_trace(CLI::App& app, int& exit_code) {
@@ -112,6 +210,7 @@ void add_trace(CLI::App& app, int& exit_code) {
   info->add_option("--json", options->common.json, "Write the figures as JSON; - is stdout")->type_name("FILE");
   info->add_flag("--quiet", options->common.quiet, "No warnings");
   info->callback([options, &exit_code] { exit_code = run_info(*options); });
+  add_convert(*command, exit_code);
 }
 
 }  // namespace weft::apps

@@ -34,7 +34,8 @@ const std::vector<ModelText>& replay_texts() {
            "simulated on their groups. What communication beside a kernel cost it in the recording is taken out first, "
            "by the factors of gpu.contention and for as long as the communication kernel was there, and comes back in the "
            "replay by what is beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels "
-           "take longer or shorter by what a large kernel of their class takes on both GPUs.",
+           "take longer or shorter by what a large kernel of their class takes on both GPUs, each by the profile of its "
+           "name.",
        .leaves_out = {"clocks: the recorded durations hold what the clocks did then",
                       "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
                       "ranks without a trace do what the traced rank before them does"},
@@ -53,6 +54,13 @@ const std::vector<ModelText>& replay_texts() {
             "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
        .sources = {"workload-models §5.2"},
        .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/stream_waits.h"}},
+      {.names = {"trace.nsys", "nsys"},
+       .title = "what is concluded from Nsight Systems' events",
+       .assumes = "Read on as a PyTorch profile is. A process on a GPU is a rank. The members of a communicator are the ranks "
+                  "whose ranges name it, in their order; ranges that name none are calls of all ranks.",
+       .leaves_out = {"collectives whose size NVTX does not say keep their recorded time"},
+       .sources = {"workload-models §5.7"},
+       .files = {"workloads/trace/formats/nsys.cpp"}},
       {.names = {"storage", "checkpoint", "data_loading"},
        .title = "checkpoints and training data, between GPUs, host memory and storage",
        .assumes = "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their precisions), each "

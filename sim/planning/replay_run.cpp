@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/network/find_config.h"
 #include "sim/planning/cluster_gpu.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/replay/places.h"
@@ -115,8 +117,15 @@ work::Kernel representative(Category category) {
   return kernel;
 }
 
+// What is known of how a GPU computes: the cluster's profile where it is the cluster's own, else the one shipped in its name.
+Profile profile_of(const work::GpuSpec& gpu, const net::Cluster& cluster) {
+  if (cluster_gpu(cluster.topology, "--gpu").name == gpu.name) return cluster.profile;
+  const auto shipped = net::find_config(std::filesystem::path{"profiles"} / fmt::format("{}.yaml", gpu.name));
+  return shipped ? Profile::load(*shipped, all_param_groups()) : Profile::defaults(all_param_groups());
+}
+
 // By category: time on `to` over time on `from`.
-std::array<double, work::kCategories> gpu_factors(const std::string& from, const std::string& to, const Profile& profile) {
+std::array<double, work::kCategories> gpu_factors(const std::string& from, const std::string& to, const net::Cluster& cluster) {
   const work::GpuSpec* recorded = nullptr;
   for (const work::GpuSpec& spec : work::gpu_table()) {
     // "NVIDIA H200" or "NVIDIA A100-SXM4-80GB" holds the model's number, "h200_sxm" begins with it.
@@ -132,9 +141,9 @@ std::array<double, work::kCategories> gpu_factors(const std::string& from, const
         fmt::format("--gpu: nothing is known of the GPU the trace was taken on ('{}'): --scale-compute says the factor",
                     from.empty() ? "not said" : from));
   }
-  const Profile defaults = Profile::defaults(all_param_groups());
-  const work::KernelTimes there{work::gpu_spec(to), profile};
-  const work::KernelTimes here{*recorded, defaults};
+  const work::GpuSpec& other = work::gpu_spec(to);
+  const work::KernelTimes there{other, profile_of(other, cluster)};
+  const work::KernelTimes here{*recorded, profile_of(*recorded, cluster)};
   std::array<double, work::kCategories> factors;
   factors.fill(1);
   for (const Category category : {Category::kGemm, Category::kAttention, Category::kOtherCompute, Category::kOptimizer}) {
@@ -234,7 +243,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   if (!options.gpu.empty() || options.scale_compute != 1) {
     std::array<double, work::kCategories> factors;
     factors.fill(1);
-    if (!options.gpu.empty()) factors = gpu_factors(trace.recorded_gpu, options.gpu, cluster.profile);
+    if (!options.gpu.empty()) factors = gpu_factors(trace.recorded_gpu, options.gpu, cluster);
     scale(trace.program, factors, options.scale_compute);
     if (!options.gpu.empty()) {
       result.notes.push_back(fmt::format(
@@ -256,7 +265,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   run.simulation = options.simulation;
   run.iterations = options.simulation.iterations;
   run.nccl = options.nccl;
-  run.sustained_clocks = false;  // the recorded durations hold what the clocks did
+  run.sustained_clocks = trace.full_clock;  // recorded durations hold what the clocks did
   CallTimes calls{operations, run.iterations};
   result.run = run_program(cluster, trace.program, run, observer, &calls);
   result.ranks = trace.program.ranks.size();

@@ -6,9 +6,8 @@
 
 #include "sim/core/error.h"
 #include "sim/planning/cluster_gpu.h"
-#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/planning/step_program.h"
 #include "sim/workloads/model/flops.h"
-#include "sim/workloads/replay/places.h"
 
 namespace weft::plan {
 namespace {
@@ -128,16 +127,8 @@ TrainingResult run_training(const Scenario& scenario, RunObserver* observer, wor
 TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup& setup, RunObserver* observer,
                             work::ReplayObserver* operations) {
   const net::Cluster& cluster = scenario.cluster;
-  const work::KernelTimes times{cluster_gpu(cluster.topology, "a training step"), cluster.profile};
-
   std::vector<std::string> notes;
-  const bool fold = scenario.simulation.fold && scenario.workload.jitter.is_none();
-  work::Program program = work::training_program(setup, times, cluster.topology, fold);
-  const std::string difference = work::difference_of_places(program, cluster.topology);
-  if (!difference.empty()) {
-    notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
-    work::unfold(program);
-  }
+  const work::Program program = step_program(scenario, setup, notes);
   if (setup.checkpoint && scenario.simulation.iterations % setup.checkpoint->every != 0) {
     notes.push_back(fmt::format("of {} iterations the last one, whose figures these are, takes no checkpoint: every {}",
                                 scenario.simulation.iterations, setup.checkpoint->every));

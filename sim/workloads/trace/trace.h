@@ -31,6 +31,8 @@ struct Trace {
   std::optional<Duration> recorded_step = {};
   int recorded_iterations = 1;    // held by the trace; the program is one of them
   std::string recorded_gpu = {};  // as the trace names it: "NVIDIA H200"; empty: not said
+  // A generated step that Weft wrote: kernels' times are those at full clock, which sustained load lowers (kernels/clock.h).
+  bool full_clock = false;
   // What the files lack or contradict (missing ranks, unmatched collectives by rank, group and sequence number, clock shifts,
   // lost events) and what was assumed in its place. Printed as warnings.
   std::vector<Diagnostic> findings = {};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -30,6 +31,28 @@ constexpr std::array<Field, 13> kFields = {{{"kind", 0, static_cast<std::int64_t
                                             {"slot", 0, 7},
                                             {"duration", 0, kLongestTask.ps()},
                                             {"bytes", 0, kLargestTask.count()}}};
+
+bool same_operation(const RankProgram& a, const Operation& x, const RankProgram& b, const Operation& y) {
+  return numbers_of(x) == numbers_of(y) && x.slot == y.slot && a.names[x.name] == b.names[y.name] &&
+         std::ranges::equal(a.waits_of(x), b.waits_of(y));
+}
+
+bool same_memory(const MemoryChange& a, const MemoryChange& b) { return a.op == b.op && a.bytes == b.bytes; }
+
+bool same_program(const RankProgram& a, const RankProgram& b) {
+  if (a.streams != b.streams || a.operations.size() != b.operations.size()) return false;
+  for (std::size_t i = 0; i < a.operations.size(); ++i) {
+    if (!same_operation(a, a.operations[i], b, b.operations[i])) return false;
+  }
+  return a.resident.parameters == b.resident.parameters && a.resident.gradients == b.resident.gradients &&
+         a.resident.optimizer == b.resident.optimizer && std::ranges::equal(a.memory, b.memory, same_memory);
+}
+
+// Groups of the same sizes and as many peers.
+bool same_table(const Program& program, const ProgramRank& a, const ProgramRank& b) {
+  const auto size = [&](std::uint32_t group) { return program.groups[group].ranks.size(); };
+  return a.peers.size() == b.peers.size() && std::ranges::equal(a.groups, b.groups, {}, size, size);
+}
 
 }  // namespace
 
@@ -77,6 +100,51 @@ std::string operation_from(const std::vector<std::int64_t>& numbers, std::size_t
   op.duration = Duration::from_ps(numbers[11]);
   op.bytes = Bytes{numbers[12]};
   return {};
+}
+
+std::string recorded_from(const std::vector<std::int64_t>& numbers, RecordedTime& time) {
+  if (numbers.size() != 3) return fmt::format("expected 3 numbers, found {}", numbers.size());
+  const std::int64_t longest = kLongestTask.ps();
+  if (numbers[0] < -longest || numbers[0] > longest) return fmt::format("{} ps is no start", numbers[0]);
+  if (numbers[1] < 0 || numbers[1] > longest) return fmt::format("{} ps is no duration", numbers[1]);
+  if (numbers[2] < 0 || numbers[2] > kShort) return fmt::format("{} is no number of thread blocks", numbers[2]);
+  time = {.start = Duration::from_ps(numbers[0]),
+          .duration = Duration::from_ps(numbers[1]),
+          .blocks = static_cast<std::int16_t>(numbers[2])};
+  return {};
+}
+
+std::vector<std::string> fold_ranks(Trace& trace, const std::vector<std::int64_t>& leaders) {
+  Program& program = trace.program;
+  std::vector<std::string> differ;
+  for (std::size_t r = 0; r < leaders.size(); ++r) {
+    const std::int64_t leader = leaders[r];
+    if (leader < 0 || leader == static_cast<std::int64_t>(r)) continue;
+    const auto at = static_cast<std::size_t>(leader);
+    const bool leads = at < leaders.size() && (leaders[at] < 0 || leaders[at] == leader);
+    if (leads && same_table(program, program.ranks[r], program.ranks[at]) &&
+        same_program(program.programs[program.ranks[r].program], program.programs[program.ranks[at].program])) {
+      program.ranks[r].leader = static_cast<Rank>(leader);
+      program.ranks[r].program = program.ranks[at].program;
+    } else {
+      differ.push_back(fmt::format("rank {} is said to behave as rank {}, but does not: it is run by itself", r, leader));
+    }
+  }
+  // Programs that nobody runs any more go.
+  std::vector<RankProgram> kept;
+  std::vector<std::vector<RecordedTime>> recorded;
+  std::vector<std::uint32_t> place(program.programs.size(), 0);
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    if (program.ranks[r].leader != static_cast<Rank>(r)) continue;
+    const std::uint32_t old = program.ranks[r].program;
+    place[old] = static_cast<std::uint32_t>(kept.size());
+    kept.push_back(std::move(program.programs[old]));
+    if (!trace.recorded.empty()) recorded.push_back(std::move(trace.recorded[old]));
+  }
+  for (ProgramRank& rank : program.ranks) rank.program = place[rank.program];
+  program.programs = std::move(kept);
+  trace.recorded = std::move(recorded);
+  return differ;
 }
 
 }  // namespace weft::work::chakra

@@ -72,6 +72,8 @@ struct RankFile {
   ResidentBytes resident = {};
   std::vector<MemoryChange> memory = {};
   std::vector<std::vector<std::int64_t>> exact_waits = {};
+  std::vector<RecordedTime> recorded = {};
+  std::int64_t leader = -1;
 };
 
 class ChakraReader {
@@ -132,6 +134,24 @@ class ChakraReader {
     if (const auto resident = attributes.lists.find("weft_resident"); resident != attributes.lists.end()) {
       if (resident->second.size() == 3) rank.resident = {resident->second[0], resident->second[1], resident->second[2]};
     }
+    rank.leader = attributes.integer("weft_leader").value_or(-1);
+    if (&rank == &ranks_.front()) read_origin(rank, attributes);
+  }
+
+  void read_origin(const RankFile& rank, const chakra::Attributes& attributes) {
+    if (const auto names = attributes.text_lists.find("weft_groups"); names != attributes.text_lists.end()) {
+      group_names_ = names->second;
+    }
+    origin_.full_clock = attributes.integer("weft_full_clock").value_or(0) != 0;
+    origin_.recorded_gpu = attributes.text("weft_recorded_gpu");
+    const std::int64_t iterations = attributes.integer("weft_recorded_iterations").value_or(1);
+    origin_.recorded_iterations = static_cast<int>(std::clamp<std::int64_t>(iterations, 1, std::numeric_limits<int>::max()));
+    const auto step = attributes.integer("weft_recorded_step");
+    if (!step) return;
+    if (*step < 0 || *step > kLongestTask.ps()) {
+      fail(rank.tasks.file, fmt::format("attribute 'weft_recorded_step' of the metadata: {} ps is no duration", *step));
+    }
+    origin_.recorded_step = Duration::from_ps(*step);
   }
 
   void on_node(const std::filesystem::path& file, RankFile& rank, Node& node) {
@@ -178,6 +198,12 @@ class ChakraReader {
     }
     if (const auto memory = node.attributes.lists.find("weft_memory"); memory != node.attributes.lists.end()) {
       for (const std::int64_t bytes : memory->second) rank.memory.push_back({index, bytes});
+    }
+    if (const auto times = node.attributes.lists.find("weft_recorded"); times != node.attributes.lists.end()) {
+      RecordedTime time;
+      const std::string wrong_time = chakra::recorded_from(times->second, time);
+      if (!wrong_time.empty()) wrong(fmt::format("attribute 'weft_recorded': {}", wrong_time));
+      rank.recorded.push_back(time);
     }
     if (task.op.kind == OpKind::kCollective) rank.group_of.back() = node.attributes.text("pg_name");
     if (task.op.kind == OpKind::kSend || task.op.kind == OpKind::kReceive) read_peer(node, task, wrong);
@@ -283,11 +309,12 @@ class ChakraReader {
   // Names of groups become indices; PyTorch's sizes of all-gathers are those of one rank's part.
   void resolve_groups() {
     const auto count = static_cast<Rank>(ranks_.size());
+    name_groups(count);
     for (RankFile& rank : ranks_) {
       for (std::size_t t = 0; t < rank.tasks.tasks.size(); ++t) {
         Task& task = rank.tasks.tasks[t];
         if (task.op.kind != OpKind::kCollective) continue;
-        task.peer = group(rank, task, rank.group_of[t], count);
+        task.peer = group(rank, &task, rank.group_of[t], count);
         if (rank.from_pytorch && task.op.collective == coll::Collective::kAllGather) {
           const auto members = static_cast<std::int64_t>(program_groups_[static_cast<std::size_t>(task.peer)].ranks.size());
           if (task.op.bytes.count() > kLargestTask.count() / members) {
@@ -300,13 +327,27 @@ class ChakraReader {
     }
   }
 
-  std::int32_t group(const RankFile& rank, const Task& task, const std::string& name, Rank count) {
+  // Those of Weft's own files keep their order and their names.
+  void name_groups(Rank count) {
+    for (std::size_t g = 0; g < group_names_.size(); ++g) {
+      const std::string number = fmt::format("{}", g);
+      const auto given = groups_.find(number);
+      if (given == groups_.end() || given->second.size() < 2) continue;  // nobody calls it
+      const std::int32_t made = group(ranks_.front(), nullptr, number, count);
+      program_groups_[static_cast<std::size_t>(made)].name = group_names_[g];
+    }
+  }
+
+  // `task` calls it; null: nobody yet.
+  std::int32_t group(const RankFile& rank, const Task* task, const std::string& name, Rank count) {
     if (const auto known = group_index_.find(name); known != group_index_.end()) return known->second;
     Group made{.name = name.empty() ? "all" : name, .ranks = {}};
     const auto given = groups_.find(name);
     if (given != groups_.end()) made.ranks = given->second;
     const auto wrong = [&](const std::string& what, std::string note) {
-      fail(rank.tasks.file, fmt::format("node {} ('{}'): {}", task.place, rank.tasks.names[task.name], what), std::move(note));
+      if (task == nullptr) fail(rank.tasks.file, what, std::move(note));
+      fail(rank.tasks.file, fmt::format("node {} ('{}'): {}", task->place, rank.tasks.names[task->name], what),
+           std::move(note));
     };
     if (given == groups_.end() && !name.empty() && name != "0") {
       wrong(fmt::format("process group '{}' is not said", name),
@@ -384,6 +425,7 @@ class ChakraReader {
   // circular.
   Trace exact_trace() {
     Trace trace;
+    const bool has_times = !ranks_.front().recorded.empty();
     std::vector<RankTasks> tasks;
     for (RankFile& rank : ranks_) {
       Program& program = trace.program;
@@ -416,14 +458,36 @@ class ChakraReader {
           fail(rank.tasks.file, "more than 65535 groups or peers of one rank");
         made.operations.push_back(op);
       }
+      if (rank.recorded.size() != (has_times ? made.operations.size() : 0)) {
+        fail(rank.tasks.file, "the attribute 'weft_recorded' is missing at some nodes");
+      }
+      if (!rank.recorded.empty()) trace.recorded.push_back(std::move(rank.recorded));
       tasks.push_back(std::move(rank.tasks));
     }
     trace.program.groups = program_groups_;
+    finish_exact(trace, tasks.front().file);
     static_cast<void>(make_program(std::move(tasks), std::move(program_groups_), {.eager = Bytes{-1}}));
     return trace;
   }
 
+  void finish_exact(Trace& trace, const std::string& file) {
+    std::vector<std::int64_t> leaders;
+    for (const RankFile& rank : ranks_) leaders.push_back(rank.leader);
+    for (std::string& differs : chakra::fold_ranks(trace, leaders)) {
+      Diagnostic finding;
+      finding.where.file = file;
+      finding.message = std::move(differs);
+      trace.findings.push_back(std::move(finding));
+    }
+    trace.full_clock = origin_.full_clock;
+    trace.recorded_step = origin_.recorded_step;
+    trace.recorded_iterations = origin_.recorded_iterations;
+    trace.recorded_gpu = std::move(origin_.recorded_gpu);
+  }
+
   const TraceReadOptions& options_;
+  Trace origin_;  // what Weft's metadata says beside the program
+  std::vector<std::string> group_names_;
   chakra::GroupRanks groups_;
   std::vector<Group> program_groups_;
   std::map<std::string, std::int32_t, std::less<>> group_index_;

@@ -7,9 +7,12 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/trace/json_pull.h"
+#include "sim/workloads/trace/line_reader.h"
 
 namespace weft::work::kineto {
 namespace {
+
+constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;  // since 1970: in 2043
 
 std::string lower(std::string_view text) {
   std::string result{text};
@@ -17,7 +20,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-enum class Category : std::uint8_t {
+enum class EventCategory : std::uint8_t {
   kUnknown,
   kKernel,
   kMemcpy,
@@ -31,36 +34,31 @@ enum class Category : std::uint8_t {
 };
 
 // Older traces write "Kernel", "Runtime", "Operator".
-Category category_of(std::string_view text) {
+EventCategory event_category(std::string_view text) {
   const std::string name = lower(text);
-  if (name == "kernel") return Category::kKernel;
-  if (name == "gpu_memcpy" || name == "memcpy") return Category::kMemcpy;
-  if (name == "gpu_memset" || name == "memset") return Category::kMemset;
-  if (name == "cuda_runtime" || name == "cuda_driver" || name == "runtime") return Category::kRuntime;
-  if (name == "cpu_op" || name == "operator") return Category::kOperator;
-  if (name == "user_annotation") return Category::kAnnotation;
-  if (name == "overhead") return Category::kOverhead;
-  if (name == "cuda_sync") return Category::kSync;
-  return Category::kOther;
+  if (name == "kernel") return EventCategory::kKernel;
+  if (name == "gpu_memcpy" || name == "memcpy") return EventCategory::kMemcpy;
+  if (name == "gpu_memset" || name == "memset") return EventCategory::kMemset;
+  if (name == "cuda_runtime" || name == "cuda_driver" || name == "runtime") return EventCategory::kRuntime;
+  if (name == "cpu_op" || name == "operator") return EventCategory::kOperator;
+  if (name == "user_annotation") return EventCategory::kAnnotation;
+  if (name == "overhead") return EventCategory::kOverhead;
+  if (name == "cuda_sync") return EventCategory::kSync;
+  return EventCategory::kOther;
 }
 
-HostCall::Kind call_kind(std::string_view name) {
-  if (name.starts_with("cudaStreamWaitEvent") || name.starts_with("cuStreamWaitEvent")) return HostCall::Kind::kStreamWait;
-  if (name.starts_with("cudaEventRecord") || name.starts_with("cuEventRecord")) return HostCall::Kind::kEventRecord;
-  if (name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize")) return HostCall::Kind::kDeviceSync;
-  if (name.starts_with("cudaStreamSynchronize") || name.starts_with("cuStreamSynchronize")) return HostCall::Kind::kStreamSync;
-  if (name.starts_with("cudaEventSynchronize") || name.starts_with("cuEventSynchronize")) return HostCall::Kind::kEventSync;
-  return HostCall::Kind::kOther;
-}
+// So many of 16 B are the largest transfer.
+constexpr std::int64_t kMostElements = kLargestTask.count() / 16;
 
 // One element of traceEvents.
 struct Event {
   char phase = 0;
-  Category category = Category::kUnknown;
+  EventCategory category = EventCategory::kUnknown;
   std::string name = {};
   std::int64_t start = 0;
   std::int64_t duration = 0;
   bool has_start = false;
+  bool has_duration = false;
   std::int64_t process = -1;
   std::int64_t thread = -1;
   std::int64_t correlation = -1;
@@ -76,10 +74,10 @@ struct Event {
   void clear() {
     const CommCall none;
     phase = 0;
-    category = Category::kUnknown;
+    category = EventCategory::kUnknown;
     name.clear();
     start = duration = bytes = blocks = 0;
-    has_start = false;
+    has_start = has_duration = false;
     process = thread = correlation = external = stream = device = on_stream = record_correlation = -1;
     if (comm.is_named() || !comm.group.empty()) comm = none;
   }
@@ -88,7 +86,7 @@ struct Event {
 class Reader {
  public:
   Reader(const std::filesystem::path& file, const TraceReadOptions& options)
-      : stream_{file, options.max_bytes}, json_{stream_}, most_{options.max_operations} {
+      : stream_{file, options.max_bytes}, json_{stream_}, most_{options.max_operations}, most_ranks_{options.max_ranks} {
     result_.file = file;
   }
 
@@ -106,6 +104,7 @@ class Reader {
         read_distributed();
       } else if (json_.key() == "baseTimeNanoseconds") {
         if (!read_integer(json_.scalar(), result_.base_ns)) json_.fail("baseTimeNanoseconds is no whole number");
+        if (result_.base_ns < 0 || result_.base_ns > kLatestNs) json_.fail("baseTimeNanoseconds is no time since 1970");
       } else {
         json_.skip();
       }
@@ -131,7 +130,8 @@ class Reader {
   std::int64_t time(std::string_view what) {
     std::int64_t ns = 0;
     const std::string_view text = json_.scalar();
-    if (!parse_us_as_ns(text, ns)) json_.fail(fmt::format("{} '{}' is no time in microseconds", what, text.substr(0, 40)));
+    if (!parse_us_as_ns(text, ns) || ns > kLatestNs || ns < -kLatestNs)
+      json_.fail(fmt::format("{} '{}' is no time in microseconds", what, text.substr(0, 40)));
     return ns;
   }
 
@@ -181,9 +181,9 @@ class Reader {
     json_.begin_object();
     while (json_.next_member()) {
       if (json_.key() == "rank") {
-        result_.rank = integer();
+        result_.rank = rank_number("rank");
       } else if (json_.key() == "world_size") {
-        result_.world = integer();
+        result_.world = rank_number("world_size");
       } else if (json_.key() == "pg_config" && json_.kind() == JsonPull::Kind::kArray) {
         json_.begin_array();
         while (json_.next_element()) read_group();
@@ -191,6 +191,12 @@ class Reader {
         json_.skip();
       }
     }
+  }
+
+  std::int64_t rank_number(std::string_view what) {
+    const std::int64_t number = integer();
+    if (number > most_ranks_) json_.fail(fmt::format("{} is {}; at most {} ranks are read", what, number, most_ranks_));
+    return number;
   }
 
   void read_group() {
@@ -227,18 +233,18 @@ class Reader {
   // Arguments matter of some categories only; where the category comes after them they are read all the same.
   [[nodiscard]] bool wants_arguments() const {
     switch (event_.category) {
-      case Category::kUnknown:
-      case Category::kKernel:
-      case Category::kMemcpy:
-      case Category::kMemset:
-      case Category::kRuntime:
-      case Category::kSync:
+      case EventCategory::kUnknown:
+      case EventCategory::kKernel:
+      case EventCategory::kMemcpy:
+      case EventCategory::kMemset:
+      case EventCategory::kRuntime:
+      case EventCategory::kSync:
         return event_.phase == 0 || event_.phase == 'X';
-      case Category::kOperator:
+      case EventCategory::kOperator:
         return event_.name.empty() || event_.name == "record_param_comms";
-      case Category::kAnnotation:
-      case Category::kOverhead:
-      case Category::kOther:
+      case EventCategory::kAnnotation:
+      case EventCategory::kOverhead:
+      case EventCategory::kOther:
         return false;
     }
     return false;
@@ -253,7 +259,7 @@ class Reader {
         const std::string_view phase = json_.scalar();
         event_.phase = phase.empty() ? '\0' : phase.front();
       } else if (key == "cat") {
-        event_.category = category_of(json_.scalar());
+        event_.category = event_category(json_.scalar());
       } else if (key == "name") {
         text(event_.name);
       } else if (key == "ts") {
@@ -262,6 +268,8 @@ class Reader {
       } else if (key == "dur") {
         event_.duration = time("dur");
         if (event_.duration < 0) json_.fail("dur is negative");
+        if (event_.duration > kLongestTask.ps() / 1'000) json_.fail("dur is more than 28 hours");
+        event_.has_duration = true;
       } else if (key == "pid") {
         event_.process = integer();
       } else if (key == "tid") {
@@ -290,7 +298,7 @@ class Reader {
     } else if (key == "device") {
       event_.device = integer();
     } else if (key == "bytes" || key == "Bytes") {
-      event_.bytes = std::max<std::int64_t>(0, integer(0));
+      event_.bytes = std::clamp<std::int64_t>(integer(0), 0, kLargestTask.count());
     } else if (key == "grid") {
       event_.blocks = grid();
     } else if (key == "wait_on_stream") {
@@ -310,9 +318,9 @@ class Reader {
     } else if (key == "dtype") {
       text(comm.dtype);
     } else if (key == "In msg nelems") {
-      comm.in_elements = integer();
+      comm.in_elements = elements("In msg nelems");
     } else if (key == "Out msg nelems") {
-      comm.out_elements = integer();
+      comm.out_elements = elements("Out msg nelems");
     } else if (key == "Group size") {
       comm.group_size = integer();
     } else if (key == "Src Rank") {
@@ -330,6 +338,12 @@ class Reader {
     }
   }
 
+  std::int64_t elements(std::string_view what) {
+    const std::int64_t count = integer();
+    if (count > kMostElements) json_.fail(fmt::format("'{}': {} is no number of elements", what, count));
+    return count;
+  }
+
   std::int64_t grid() {
     if (json_.kind() != JsonPull::Kind::kArray) {
       json_.skip();
@@ -344,45 +358,46 @@ class Reader {
 
   void keep() {
     if (!event_.has_start) {
-      if (event_.category == Category::kKernel) json_.fail("a kernel without ts");
+      if (event_.category == EventCategory::kKernel) json_.fail("a kernel without ts");
       return;
     }
+    if (event_.category == EventCategory::kKernel && !event_.has_duration) json_.fail("a kernel without dur");
     switch (event_.category) {
-      case Category::kKernel:
+      case EventCategory::kKernel:
         keep_activity(DeviceActivity::Kind::kKernel);
         break;
-      case Category::kMemcpy:
+      case EventCategory::kMemcpy:
         keep_activity(DeviceActivity::Kind::kMemcpy);
         break;
-      case Category::kMemset:
+      case EventCategory::kMemset:
         keep_activity(DeviceActivity::Kind::kMemset);
         break;
-      case Category::kRuntime:
+      case EventCategory::kRuntime:
         result_.calls.push_back({.start = event_.start,
                                  .duration = event_.duration,
                                  .correlation = event_.correlation,
                                  .thread = event_.thread,
                                  .kind = call_kind(event_.name)});
         break;
-      case Category::kOperator:
+      case EventCategory::kOperator:
         if (event_.name == "record_param_comms" && event_.comm.is_named()) {
           result_.host_comms.push_back(
               {event_.start, event_.thread, event_.external, static_cast<std::uint32_t>(result_.comms.size())});
           result_.comms.push_back(event_.comm);
         }
         break;
-      case Category::kAnnotation:
+      case EventCategory::kAnnotation:
         keep_annotation();
         break;
-      case Category::kOverhead:
-        result_.overhead_ns += event_.duration;
+      case EventCategory::kOverhead:
+        result_.overhead_ns = std::min(result_.overhead_ns + event_.duration, kLatestNs);
         if (event_.name == "Command Buffer Full") result_.queue_full.push_back({event_.start, event_.duration, 0});
         break;
-      case Category::kSync:
+      case EventCategory::kSync:
         result_.syncs.push_back({event_.correlation, event_.stream, event_.on_stream, event_.record_correlation});
         break;
-      case Category::kUnknown:
-      case Category::kOther:
+      case EventCategory::kUnknown:
+      case EventCategory::kOther:
         break;
     }
   }
@@ -417,13 +432,14 @@ class Reader {
     constexpr std::string_view kStep = "ProfilerStep#";
     if (!event_.name.starts_with(kStep)) return;
     std::int64_t number = 0;
-    if (!read_integer(std::string_view{event_.name}.substr(kStep.size()), number)) return;
+    if (!read_integer(std::string_view{event_.name}.substr(kStep.size()), number) || number < 0) return;
     result_.steps.push_back({event_.start, event_.duration, number});
   }
 
   InputStream stream_;
   JsonPull json_;
   std::uint64_t most_;
+  std::int64_t most_ranks_;
   RankEvents result_;
   Event event_;
   std::vector<std::pair<std::int64_t, std::string>> devices_;
@@ -432,6 +448,15 @@ class Reader {
 };
 
 }  // namespace
+
+HostCall::Kind call_kind(std::string_view name) {
+  if (name.starts_with("cudaStreamWaitEvent") || name.starts_with("cuStreamWaitEvent")) return HostCall::Kind::kStreamWait;
+  if (name.starts_with("cudaEventRecord") || name.starts_with("cuEventRecord")) return HostCall::Kind::kEventRecord;
+  if (name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize")) return HostCall::Kind::kDeviceSync;
+  if (name.starts_with("cudaStreamSynchronize") || name.starts_with("cuStreamSynchronize")) return HostCall::Kind::kStreamSync;
+  if (name.starts_with("cudaEventSynchronize") || name.starts_with("cuEventSynchronize")) return HostCall::Kind::kEventSync;
+  return HostCall::Kind::kOther;
+}
 
 std::vector<std::int64_t> parse_rank_list(std::string_view text) {
   std::vector<std::int64_t> ranks;

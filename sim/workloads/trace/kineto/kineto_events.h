@@ -109,6 +109,9 @@ struct RankEvents {
 // ConfigError, located: no Kineto trace, cut, a time that is none.
 [[nodiscard]] RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options);
 
+// What a function of the CUDA runtime or driver does, by its name.
+[[nodiscard]] HostCall::Kind call_kind(std::string_view name);
+
 // "[0, 1, 2, 3]"; empty where it is cut ("...") or is no list of numbers.
 [[nodiscard]] std::vector<std::int64_t> parse_rank_list(std::string_view text);
 

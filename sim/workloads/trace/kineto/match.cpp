@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kClocksAgreeNs = 100'000;
 constexpr std::size_t kNamed = 8;  // findings of one kind that are named
+constexpr std::int64_t kMostRanks = 1 << 20;
 
 // A part of an item of a rank, by position in `ranks`.
 struct PartRef {
@@ -38,12 +39,12 @@ std::vector<std::int64_t> ranks_of(const RankEvents& events, const CommCall& cal
   }
   std::vector<std::int64_t> listed = parse_rank_list(call.ranks);
   if (!listed.empty() && (call.group_size < 0 || static_cast<std::int64_t>(listed.size()) == call.group_size)) return listed;
-  if (call.rank_start >= 0 && call.rank_stride > 0 && call.group_size > 0 && call.group_size <= (1 << 20)) {
+  if (call.rank_start >= 0 && call.rank_stride > 0 && call.group_size > 0 && call.group_size <= kMostRanks) {
     std::vector<std::int64_t> regular;
     for (std::int64_t i = 0; i < call.group_size; ++i) regular.push_back(call.rank_start + i * call.rank_stride);
     return regular;
   }
-  if (call.group_size > 0 && call.group_size == events.world && events.world <= (1 << 20)) {
+  if (call.group_size > 0 && call.group_size == events.world && events.world <= kMostRanks) {
     std::vector<std::int64_t> all;
     for (std::int64_t i = 0; i < events.world; ++i) all.push_back(i);
     return all;
@@ -103,7 +104,12 @@ class Matcher {
                          ? say.group
                          : fmt::format("{}: {}", say.group, say.group_description),
                      ranks_of(events, say)};
-    if (std::ranges::find(group.ranks, events.rank) == group.ranks.end()) return kNone;
+    std::vector<std::int64_t> sorted = group.ranks;
+    std::ranges::sort(sorted);
+    if (!std::ranges::binary_search(sorted, events.rank) || sorted.front() < 0 ||
+        std::ranges::adjacent_find(sorted) != sorted.end() || sorted.back() >= kMostRanks) {
+      return kNone;
+    }
     auto at = std::ranges::find(result_.groups, group);
     if (at == result_.groups.end()) at = result_.groups.insert(at, std::move(group));
     return static_cast<std::uint32_t>(at - result_.groups.begin());

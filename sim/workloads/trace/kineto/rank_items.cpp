@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/workloads/trace/json_pull.h"
+#include "sim/workloads/trace/line_reader.h"
 
 namespace weft::work::kineto {
 namespace {
@@ -247,7 +248,7 @@ class Builder {
     for (CommPart& known : item.parts) {
       if (part.kind == OpKind::kCollective && known.kind == part.kind && known.collective == part.collective &&
           events_.comms[known.comm].group == call.group) {
-        known.bytes += part.bytes;
+        known.bytes = std::min(known.bytes + part.bytes, kLargestTask.count());
         return;
       }
     }

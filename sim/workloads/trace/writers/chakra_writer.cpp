@@ -43,6 +43,15 @@ void add_text(WireWriter& to, std::uint32_t field, std::string_view name, std::s
   to.bytes(field, attribute.text());
 }
 
+void add_texts(WireWriter& to, std::uint32_t field, std::string_view name, const std::vector<std::string>& values) {
+  WireWriter list;
+  for (const std::string& value : values) list.bytes(1, value);
+  WireWriter attribute;
+  attribute.bytes(1, name);
+  attribute.bytes(kStringList, list.text());
+  to.bytes(field, attribute.text());
+}
+
 void add_list(WireWriter& to, std::uint32_t field, std::string_view name, const std::vector<std::int64_t>& values) {
   std::vector<std::uint64_t> words;
   for (const std::int64_t value : values) words.push_back(static_cast<std::uint64_t>(value));
@@ -82,8 +91,12 @@ NodeType type_of(const Operation& op) {
 
 class RankWriter {
  public:
-  RankWriter(const Program& program, Rank rank)
-      : own_{program.program_of(rank)}, table_{program.ranks[static_cast<std::size_t>(rank)]}, rank_{rank} {}
+  RankWriter(const Program& program, Rank rank, const ProgramOrigin& origin)
+      : program_{program},
+        own_{program.program_of(rank)},
+        table_{program.ranks[static_cast<std::size_t>(rank)]},
+        origin_{origin},
+        rank_{rank} {}
 
   void write(std::ostream& out) {
     put(out, metadata());
@@ -116,15 +129,23 @@ class RankWriter {
   [[nodiscard]] std::string metadata() const {
     WireWriter metadata;
     metadata.bytes(1, "0.0.4");
-    WireWriter names;
-    const std::vector<std::string> none = {"compute"};
-    for (const std::string& name : own_.streams.empty() ? none : own_.streams) names.bytes(1, name);
-    WireWriter streams;
-    streams.bytes(1, "weft_streams");
-    streams.bytes(kStringList, names.text());
-    metadata.bytes(2, streams.text());
+    add_texts(metadata, 2, "weft_streams", own_.streams.empty() ? std::vector<std::string>{"compute"} : own_.streams);
     add_list(metadata, 2, "weft_resident", {own_.resident.parameters, own_.resident.gradients, own_.resident.optimizer});
+    if (table_.leader != rank_) add_number(metadata, 2, "weft_leader", kInt64, table_.leader);
+    if (rank_ == 0) add_origin(metadata);
     return metadata.text();
+  }
+
+  // Of all ranks, written once.
+  void add_origin(WireWriter& metadata) const {
+    std::vector<std::string> groups;
+    for (const Group& group : program_.groups) groups.push_back(group.name);
+    if (!groups.empty()) add_texts(metadata, 2, "weft_groups", groups);
+    if (origin_.full_clock) add_number(metadata, 2, "weft_full_clock", kBool, 1);
+    if (origin_.recorded_step) add_number(metadata, 2, "weft_recorded_step", kInt64, origin_.recorded_step->ps());
+    if (origin_.recorded_iterations != 1)
+      add_number(metadata, 2, "weft_recorded_iterations", kInt64, origin_.recorded_iterations);
+    if (!origin_.recorded_gpu.empty()) add_text(metadata, 2, "weft_recorded_gpu", origin_.recorded_gpu);
   }
 
   [[nodiscard]] std::string node(OpIndex index, const std::vector<std::uint64_t>& before,
@@ -160,11 +181,17 @@ class RankWriter {
     for (const OpIndex wait : own_.waits_of(op)) waits.push_back(wait);
     if (!waits.empty()) add_list(node, kAttribute, "weft_waits", waits);
     if (!memory.empty()) add_list(node, kAttribute, "weft_memory", memory);
+    if (table_.program < origin_.recorded.size()) {
+      const RecordedTime& time = origin_.recorded[table_.program][index];
+      add_list(node, kAttribute, "weft_recorded", {time.start.ps(), time.duration.ps(), time.blocks});
+    }
     return node.text();
   }
 
+  const Program& program_;
   const RankProgram& own_;
   const ProgramRank& table_;
+  const ProgramOrigin& origin_;
   Rank rank_;
 };
 
@@ -181,17 +208,30 @@ void close(std::ofstream& out, const std::filesystem::path& file) {
 
 }  // namespace
 
-void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name) {
+ProgramOrigin origin_of(const Trace& trace) {
+  return {.full_clock = trace.full_clock,
+          .recorded = trace.recorded,
+          .recorded_step = trace.recorded_step,
+          .recorded_iterations = trace.recorded_iterations,
+          .recorded_gpu = trace.recorded_gpu};
+}
+
+void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name,
+                  const ProgramOrigin& origin) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw ConfigError(fmt::format("cannot make the folder '{}': {}", folder.string(), error.message()));
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const std::filesystem::path file = folder / fmt::format("{}.{}.et", name, r);
     std::ofstream out = open(file);
-    RankWriter{program, static_cast<Rank>(r)}.write(out);
+    RankWriter{program, static_cast<Rank>(r), origin}.write(out);
     close(out, file);
   }
   const std::filesystem::path file = folder / "comm_groups.json";
+  if (program.groups.empty()) {
+    std::filesystem::remove(file, error);  // what another step left there
+    return;
+  }
   std::ofstream out = open(file);
   out << "{";
   for (std::size_t g = 0; g < program.groups.size(); ++g) {

@@ -4,17 +4,31 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sim/core/error.h"
 #include "sim/workloads/program.h"
+#include "sim/workloads/trace/trace.h"
 
 namespace weft::work {
 
+// What is known of a Program beside it, and comes back with it: what a trace recorded (trace.h).
+struct ProgramOrigin {
+  bool full_clock = false;
+  std::span<const std::vector<RecordedTime>> recorded = {};
+  std::optional<Duration> recorded_step = {};
+  int recorded_iterations = 1;
+  std::string recorded_gpu = {};
+};
+[[nodiscard]] ProgramOrigin origin_of(const Trace& trace);  // which outlives it
+
 // One file per rank, FOLDER/NAME.RANK.et, and FOLDER/comm_groups.json. Folded ranks are written out, each by itself.
 // ConfigError: the folder cannot be made or written.
-void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name);
+void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name,
+                  const ProgramOrigin& origin = {});
 
 struct LoweredProgram {
   Program program = {};

@@ -7,6 +7,7 @@
 
 #include "sim/workloads/trace/writers/writers.h"
 #include "tests/workloads/trace/trace_support.h"
+#include "tests/workloads/training/training_support.h"
 
 namespace weft::work::test {
 namespace {
@@ -101,6 +102,54 @@ TEST(RoundTripTest, AProgramComesBackFromChakraAsItWas) {
   EXPECT_EQ(TraceRun{back.program}.digest(), TraceRun{program}.digest());
 }
 
+TEST(RoundTripTest, WhatWasRecordedComesBackWithTheProgram) {
+  Trace trace;
+  trace.program = small_step();
+  for (const RankProgram& each : trace.program.programs) {
+    std::vector<RecordedTime>& times = trace.recorded.emplace_back();
+    for (std::size_t i = 0; i < each.operations.size(); ++i) {
+      times.push_back({.start = Duration::from_ns(static_cast<std::int64_t>(10 * i)), .duration = 7_ns, .blocks = 24});
+    }
+  }
+  trace.recorded_step = 3_ms;
+  trace.recorded_iterations = 5;
+  trace.recorded_gpu = "NVIDIA H200";
+  trace.full_clock = true;
+  const std::filesystem::path folder = trace_folder() / "chakra";
+  std::filesystem::remove_all(folder);
+  write_chakra(trace.program, folder, "step", origin_of(trace));
+  const Trace back = trace_builtin::chakra.read(files_in(folder), {});
+  EXPECT_EQ(back.recorded, trace.recorded);
+  EXPECT_EQ(back.recorded_step, trace.recorded_step);
+  EXPECT_EQ(back.recorded_iterations, 5);
+  EXPECT_EQ(back.recorded_gpu, "NVIDIA H200");
+  EXPECT_TRUE(back.full_clock);
+  ASSERT_EQ(back.program.groups.size(), trace.program.groups.size());
+  for (std::size_t g = 0; g < back.program.groups.size(); ++g) {
+    EXPECT_EQ(back.program.groups[g].name, trace.program.groups[g].name);
+  }
+}
+
+TEST(RoundTripTest, RanksThatShareALeaderShareItsProgramAgain) {
+  // Two pairs that do the same.
+  Program program;
+  program.groups = {{.name = "low", .ranks = {0, 1}}, {.name = "high", .ranks = {2, 3}}};
+  RankProgramBuilder builder;
+  const std::uint8_t compute = builder.stream("compute");
+  builder.add({.duration = 5_us, .stream = compute}, "work");
+  builder.add({.bytes = 1_MiB, .stream = compute, .kind = OpKind::kCollective, .category = Category::kCommData}, "sum");
+  program.programs.push_back(builder.take());
+  for (Rank r = 0; r < 4; ++r) program.ranks.push_back({.program = 0, .groups = {r < 2 ? 0U : 1U}, .peers = {}, .leader = 0});
+  const std::filesystem::path folder = trace_folder() / "chakra";
+  std::filesystem::remove_all(folder);
+  write_chakra(program, folder, "step");
+  const Trace back = trace_builtin::chakra.read(files_in(folder), {});
+  ASSERT_EQ(back.program.programs.size(), 1U);
+  for (const ProgramRank& rank : back.program.ranks) EXPECT_EQ(rank.leader, 0);
+  EXPECT_TRUE(back.findings.empty());
+  EXPECT_EQ(TraceRun{back.program}.digest(), TraceRun{program}.digest());
+}
+
 TEST(RoundTripTest, OthersMayReadWhatIsWrittenToChakra) {
   // Without Weft's own attributes the order of streams and the waits are in data_deps: the step runs as long, up to the whole
   // microseconds of the format and the rounding of each of three kernels in a row.
@@ -144,6 +193,22 @@ TEST(RoundTripTest, ARingsMessagesMoveWhatTheCollectiveMoves) {
     }
     EXPECT_EQ(sent, (r < 2 ? 250'000 : 0) + 1'000'000 + 3 * 16'000 + 3 * 4'000) << "rank " << r;
   }
+}
+
+TEST(RoundTripTest, AGeneratedTrainingStepComesBackAsItWas) {
+  TrainingSetup setup = tp2dp2();
+  setup.model.layers = 2;
+  Program program = program_of(setup);
+  program.devices.clear();
+  const std::filesystem::path folder = trace_folder() / "chakra";
+  std::filesystem::remove_all(folder);
+  write_chakra(program, folder, "step");
+  const Trace chakra = trace_builtin::chakra.read(files_in(folder), {});
+  EXPECT_EQ(TraceRun{chakra.program}.digest(), TraceRun{program}.digest());
+
+  const LoweredProgram lowered = lower_to_messages(program);
+  const Trace goal = trace_builtin::goal.read(std::vector{write_trace("step.goal", goal_text(lowered.program))}, {});
+  EXPECT_EQ(TraceRun{goal.program}.digest(), TraceRun{lowered.program}.digest());
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+#include "sim/planning/step_program.h"
+
+#include <fmt/format.h>
+
+#include "sim/planning/cluster_gpu.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/replay/places.h"
+
+namespace weft::plan {
+
+work::Program step_program(const Scenario& scenario, const work::TrainingSetup& setup, std::vector<std::string>& notes) {
+  const net::Cluster& cluster = scenario.cluster;
+  const work::KernelTimes times{cluster_gpu(cluster.topology, "a training step"), cluster.profile};
+  const bool fold = scenario.simulation.fold && scenario.workload.jitter.is_none();
+  work::Program program = work::training_program(setup, times, cluster.topology, fold);
+  const std::string difference = work::difference_of_places(program, cluster.topology);
+  if (!difference.empty()) {
+    notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
+    work::unfold(program);
+  }
+  return program;
+}
+
+}  // namespace weft::plan

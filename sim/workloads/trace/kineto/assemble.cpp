@@ -1,0 +1,280 @@
+#include "sim/workloads/trace/kineto/assemble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "sim/core/error.h"
+#include "sim/workloads/trace/kineto/emit.h"
+#include "sim/workloads/trace/kineto/match.h"
+#include "sim/workloads/trace/kineto/rank_items.h"
+#include "sim/workloads/trace/kineto/stream_waits.h"
+#include "sim/workloads/trace/line_reader.h"
+#include "sim/workloads/trace/stand_ins.h"
+
+namespace weft::work::kineto {
+namespace {
+
+constexpr std::int64_t kLargestShiftNs = std::int64_t{1} << 60;
+constexpr std::int64_t kLongestSpanNs = kLongestTask.ps() / 1'000;
+constexpr std::int64_t kAll = std::int64_t{1} << 62;
+constexpr std::size_t kMostTracedStreams = 120;  // with those beside them, Operation::stream holds them
+
+class Assembler {
+ public:
+  Assembler(std::vector<RankEvents> ranks, const TraceReadOptions& options) : options_{options} {
+    for (RankEvents& events : ranks) ranks_.push_back({std::move(events), {}});
+  }
+
+  Trace read() {
+    number_ranks();
+    choose_step();
+    find_items();
+    const Matching matching = match(ranks_);
+    for (const std::string& finding : matching.findings) note(finding);
+    align_clocks();
+    emit_all(matching);
+    measure();
+    return std::move(trace_);
+  }
+
+ private:
+  void note(std::string message, const std::filesystem::path& file = {}) {
+    trace_.findings.push_back({.where = {.file = file.string()}, .message = std::move(message), .source_line = {}, .note = {}});
+  }
+
+  void number_ranks() {
+    const bool unnumbered = std::ranges::any_of(ranks_, [](const RankTrace& rank) { return rank.events.rank < 0; });
+    if (unnumbered) {
+      for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].events.rank = static_cast<std::int64_t>(i);
+      if (ranks_.size() > 1) note("not every file names its rank: ranks are numbered in the order of the files");
+    }
+    std::ranges::stable_sort(ranks_, {}, [](const RankTrace& rank) { return rank.events.rank; });
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      RankEvents& events = ranks_[i].events;
+      if (i > 0 && ranks_[i - 1].events.rank == events.rank) {
+        throw ConfigError(std::vector{
+            Diagnostic{.where = {.file = events.file.string()},
+                       .message = fmt::format("is of rank {}, and so is '{}'", events.rank, ranks_[i - 1].events.file.string()),
+                       .source_line = {},
+                       .note = "give the traces of one step of one job"}});
+      }
+      world_ = std::max({world_, events.rank + 1, events.world});
+      if (trace_.recorded_gpu.empty()) trace_.recorded_gpu = events.gpu;
+      if (events.overhead_ns > 0) overhead_ns_ = std::max(overhead_ns_, events.overhead_ns);
+    }
+    check_world();
+    if (overhead_ns_ > 0) {
+      note(fmt::format(
+          "profiling held up the host for up to {:.2f} ms of a rank (the trace's own annotations); it is in the host's times",
+          static_cast<double>(overhead_ns_) / 1e6));
+    }
+  }
+
+  void check_world() const {
+    if (world_ <= static_cast<std::int64_t>(options_.max_ranks)) return;
+    throw ConfigError(
+        std::vector{Diagnostic{.where = {.file = ranks_.back().events.file.string()},
+                               .message = fmt::format("a trace of {} ranks; at most {} are read", world_, options_.max_ranks),
+                               .source_line = {},
+                               .note = {}}});
+  }
+
+  // The ProfilerStep# that all ranks have and that is in the middle of them.
+  void choose_step() {
+    std::map<std::int64_t, std::size_t> seen;
+    for (const RankTrace& rank : ranks_) {
+      for (const Annotation& step : rank.events.steps) ++seen[step.number];
+    }
+    std::erase_if(seen, [&](const auto& step) { return step.second < ranks_.size(); });
+    if (seen.empty()) return;
+    auto at = seen.begin();
+    std::advance(at, seen.size() / 2);
+    step_ = at->first;
+    trace_.recorded_iterations = static_cast<int>(seen.size());
+    if (seen.size() > 1) note(fmt::format("the trace holds {} iterations; ProfilerStep#{} is replayed", seen.size(), *step_));
+  }
+
+  [[nodiscard]] const Annotation* step_of(const RankTrace& rank, std::int64_t number) const {
+    const auto at = std::ranges::find(rank.events.steps, number, &Annotation::number);
+    return at == rank.events.steps.end() ? nullptr : &*at;
+  }
+
+  void find_items() {
+    StreamWaitCounts sum;
+    std::size_t lost = 0;
+    std::size_t unnamed = 0;
+    std::size_t uneven = 0;
+    for (RankTrace& rank : ranks_) {
+      const Annotation* step = step_ ? step_of(rank, *step_) : nullptr;
+      rank.items = items_of(rank.events, step != nullptr ? step->start : -kAll, step != nullptr ? step->end() : kAll);
+      if (rank.items.items.empty()) {
+        throw ConfigError(
+            std::vector{Diagnostic{.where = {.file = rank.events.file.string()},
+                                   .message = "no kernels, copies or collectives of a GPU are in this trace",
+                                   .source_line = {},
+                                   .note = "profile with ProfilerActivity.CUDA, or nsys with --trace=cuda,nvtx"}});
+      }
+      if (rank.items.streams.size() > kMostTracedStreams) {
+        throw ConfigError(std::vector{
+            Diagnostic{.where = {.file = rank.events.file.string()},
+                       .message = fmt::format("{} streams; at most {} are read", rank.items.streams.size(), kMostTracedStreams),
+                       .source_line = {},
+                       .note = {}}});
+      }
+      const StreamWaitCounts counts = find_stream_waits(rank.events, rank.items);
+      sum.recorded += counts.recorded;
+      sum.inferred += counts.inferred;
+      sum.late += counts.late;
+      sum.unexplained += counts.unexplained;
+      sum.unexplained_ns = std::max(sum.unexplained_ns, counts.unexplained_ns);
+      lost += rank.items.lost_launches;
+      unnamed += rank.items.unnamed_collectives;
+      uneven += rank.items.uneven_splits;
+    }
+    if (sum.recorded == 0 && sum.inferred + sum.late > 0) {
+      note(fmt::format(
+          "no sync events are recorded: {} waits between streams are inferred from calls and times, {} of them from times "
+          "alone (weft explain trace.kineto)",
+          sum.inferred + sum.late, sum.late));
+    }
+    if (sum.unexplained > 0) {
+      note(fmt::format(
+          "{} kernels began over 20 us later than launches, streams and waits explain, in all up to {:.2f} ms of a rank: "
+          "kept as delays",
+          sum.unexplained, static_cast<double>(sum.unexplained_ns) / 1e6));
+    }
+    if (lost > 0)
+      note(fmt::format("{} device activities have no launch in the trace: taken as launched 5 us before they began", lost));
+    if (unnamed > 0) {
+      note(fmt::format(
+          "{} kernels of NCCL carry no metadata of their collective: they keep their recorded time and are not simulated",
+          unnamed));
+    }
+    if (uneven > 0) note(fmt::format("{} all-to-alls have uneven splits: simulated as even ones of the same sum", uneven));
+  }
+
+  void align_clocks() {
+    // Files give times from bases of their own.
+    for (RankTrace& rank : ranks_) {
+      const std::int64_t base = rank.events.base_ns - ranks_.front().events.base_ns;
+      if (std::abs(base) > kLargestShiftNs) {
+        throw ConfigError(std::vector{Diagnostic{
+            .where = {.file = rank.events.file.string()},
+            .message = fmt::format("its baseTimeNanoseconds is years from that of '{}'", ranks_.front().events.file.string()),
+            .source_line = {},
+            .note = "give the traces of one step of one job"}});
+      }
+      if (base != 0) move(rank, base);
+    }
+    const std::vector<std::int64_t> shifts = clock_shifts(ranks_);
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      if (shifts[r] == 0) continue;
+      move(ranks_[r], shifts[r]);
+      note(fmt::format("the clock of rank {} is {:.3f} ms {} rank {}'s, by the ends of what they did together: aligned",
+                       ranks_[r].events.rank, std::abs(static_cast<double>(shifts[r])) / 1e6,
+                       shifts[r] < 0 ? "ahead of" : "behind", ranks_.front().events.rank));
+    }
+  }
+
+  // Later sums stay far from what 64 bits of picoseconds hold.
+  void check_span() const {
+    const auto near = [&](std::int64_t time) { return time > origin_ - kLongestSpanNs && time < origin_ + kLongestSpanNs; };
+    for (const RankTrace& rank : ranks_) {
+      const bool all = std::ranges::all_of(rank.items.items, near, &Item::start) &&
+                       std::ranges::all_of(rank.items.host_waits, near, &HostWait::start) &&
+                       std::ranges::all_of(rank.items.host_waits, near, &HostWait::end) &&
+                       (!step_ || std::ranges::all_of(rank.events.steps, near, &Annotation::start));
+      if (all) continue;
+      throw ConfigError(
+          std::vector{Diagnostic{.where = {.file = rank.events.file.string()},
+                                 .message = "its events lie more than 28 hours apart, or from those of other ranks",
+                                 .source_line = {},
+                                 .note = "profile single iterations"}});
+    }
+  }
+
+  static void move(RankTrace& rank, std::int64_t by) {
+    for (Item& item : rank.items.items) {
+      item.start += by;
+      item.launch += by;
+      item.call_end += by;
+    }
+    for (HostWait& wait : rank.items.host_waits) {
+      wait.start += by;
+      wait.end += by;
+    }
+    for (Annotation& step : rank.events.steps) step.start += by;
+    for (Annotation& full : rank.events.queue_full) full.start += by;
+  }
+
+  void emit_all(const Matching& matching) {
+    origin_ = kAll;
+    for (const RankTrace& rank : ranks_) origin_ = std::min(origin_, rank.items.items.front().launch);
+    check_span();
+    for (const TraceGroup& group : matching.groups) {
+      world_ = std::max(world_, 1 + *std::ranges::max_element(group.ranks));
+      check_world();
+      Group own{group.name, {}};
+      for (const std::int64_t rank : group.ranks) own.ranks.push_back(static_cast<Rank>(rank));
+      trace_.program.groups.push_back(std::move(own));
+    }
+    std::vector<Rank> traced;
+    for (const RankTrace& rank : ranks_) {
+      const Annotation* step = step_ ? step_of(rank, *step_) : nullptr;
+      EmittedRank emitted = emit(rank, origin_, step != nullptr ? step->end() : 0);
+      ProgramRank table;
+      table.program = static_cast<std::uint32_t>(trace_.program.programs.size());
+      table.groups = std::move(emitted.groups);
+      for (const std::int64_t peer : emitted.peers) table.peers.push_back(static_cast<Rank>(peer));
+      table.leader = static_cast<Rank>(rank.events.rank);
+      traced.push_back(table.leader);
+      trace_.program.programs.push_back(std::move(emitted.program));
+      trace_.recorded.push_back(std::move(emitted.recorded));
+      trace_.program.ranks.push_back(std::move(table));
+    }
+    for (const std::string& finding : fill_missing_ranks(trace_.program, traced, static_cast<Rank>(world_))) note(finding);
+  }
+
+  // From when the last rank began to the last end: a profiler starts ranks one after another, and those that began before it
+  // wait for it.
+  void measure() {
+    std::int64_t last_begin = -kAll;
+    std::int64_t end = -kAll;
+    std::int64_t before = -kAll;
+    bool all_have_one_before = true;
+    for (const RankTrace& rank : ranks_) {
+      last_begin = std::max(last_begin, rank.items.items.front().start);
+      for (const Item& item : rank.items.items) end = std::max(end, item.end());
+      const Annotation* step = step_ ? step_of(rank, *step_ - 1) : nullptr;
+      all_have_one_before = all_have_one_before && step != nullptr;
+      if (step != nullptr) before = std::max(before, step->end());
+      if (step_) end = std::max(end, step_of(rank, *step_)->end());
+    }
+    trace_.recorded_step = Duration::from_ns(end - (all_have_one_before && step_ ? before : last_begin));
+    const double skew = static_cast<double>(last_begin - origin_) / 1e6;
+    if (!step_ && skew > 0.5) {
+      note(
+          fmt::format("the ranks began up to {:.2f} ms after each other: the step is counted from the last one's begin", skew));
+    }
+  }
+
+  const TraceReadOptions& options_;
+  std::vector<RankTrace> ranks_;
+  Trace trace_;
+  std::optional<std::int64_t> step_;
+  std::int64_t world_ = 0;
+  std::int64_t origin_ = 0;
+  std::int64_t overhead_ns_ = 0;
+};
+
+}  // namespace
+
+Trace assemble(std::vector<RankEvents> ranks, const TraceReadOptions& options) {
+  return Assembler{std::move(ranks), options}.read();
+}
+
+}  // namespace weft::work::kineto

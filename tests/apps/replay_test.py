@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""What `weft replay` and `weft trace` promise to whoever calls them, on a step of two ranks made by hand
+(tests/data/traces/small.rank*.json): a GEMM of 1 ms, an all-reduce of 32 MiB that took 140 us, an optimizer of 0.5 ms.
+
+    replay_test.py ROOT WEFT
+"""
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import patience
+
+ROOT = pathlib.Path()
+PROGRAM = ""
+MODEL = "{name: tiny, layers: 2, hidden: 1024, heads: 8, kv_heads: 8, head_dim: 128, ffn: 4096, vocab: 32000}"
+ALL_REDUCE_BYTES = 32 * 2**20
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.node = str(ROOT / "configs/clusters/h200x4.yaml")
+        self.traces = [str(ROOT / f"tests/data/traces/small.rank{rank}.json") for rank in (0, 1)]
+
+    def weft(self, *arguments, expect=0):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+                              timeout=patience.seconds(120), check=False)
+        self.assertEqual(done.returncode, expect, f"weft {arguments}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def replay(self, *arguments, traces=None):
+        files = self.traces if traces is None else traces
+        return json.loads(self.weft("replay", *files, "--cluster", self.node, "--quiet", "--json", "-", *arguments).stdout)
+
+    def predicted(self, result, category):
+        return next(each["predicted_ns"] for each in result["categories"] if each["name"] == category)
+
+    def refused(self, *arguments):
+        return self.weft("replay", *self.traces, "--cluster", self.node, *arguments, expect=2).stderr
+
+
+class Replay(Case):
+    """A recorded step as it was, and elsewhere."""
+
+    def test_as_recorded_keeps_kernels_and_simulates_the_collective(self):
+        result = self.replay("--as-recorded")
+        self.assertEqual(result["traced_step_ns"], 1_640_000)
+        self.assertEqual(self.predicted(result, "gemm"), 1_000_000)
+        self.assertEqual(self.predicted(result, "optimizer"), 500_000)
+        self.assertNotEqual(self.predicted(result, "nccl"), 140_000)
+        self.assertAlmostEqual(result["relative_error"], result["iteration_time_ns"] / 1_640_000 - 1, places=9)
+        self.assertEqual(result["digest"], self.replay("--as-recorded")["digest"])
+
+    def test_max_error_sets_the_exit_status(self):
+        self.weft("replay", *self.traces, "--cluster", self.node, "--as-recorded", "--max-error", "50%")
+        done = self.weft("replay", *self.traces, "--cluster", self.node, "--as-recorded", "--max-error", "0.0001%", expect=1)
+        self.assertRegex(done.stderr, r"the step is off by [+-][0-9.]+ %, more than 0.0001%")
+
+    def test_link_rates_change_the_collective_and_nothing_else(self):
+        whole = self.replay()
+        half = self.replay("--set", "node.type=h200x4_half_nvlink")
+        for category in ("gemm", "optimizer", "compute"):
+            self.assertEqual(self.predicted(half, category), self.predicted(whole, category))
+        ratio = self.predicted(half, "nccl") / self.predicted(whole, "nccl")
+        self.assertGreater(ratio, 1.5)
+        self.assertLess(ratio, 2.0)  # latencies stay
+
+    def test_between_hosts_an_all_reduce_of_two_takes_its_bytes_over_the_link(self):
+        # Each rank sends 2 (n - 1) / n = 1 times the size.
+        for rate in (10e9, 100e9):
+            result = self.replay("--set", "nodes=2", "--map", "0,4", "--set", f"fabric.link.rate={rate / 1e9:.0f} Gb/s")
+            bare = 8 * ALL_REDUCE_BYTES / rate * 1e9
+            self.assertGreater(self.predicted(result, "nccl"), bare)
+            self.assertLess(self.predicted(result, "nccl"), 1.25 * bare)
+
+    def test_map_says_which_gpu_a_rank_is_on(self):
+        self.assertEqual(self.replay("--map", "2,3")["iteration_time_ns"], self.replay()["iteration_time_ns"])
+        self.assertIn("--map: GPU 0 for two ranks", self.refused("--map", "0,0"))
+        self.assertIn("--map: GPU 4 of cluster '4 x H200', which has 0 to 3", self.refused("--map", "0,4"))
+        self.assertIn("--map names 1 GPUs for 2 ranks", self.refused("--map", "1"))
+
+    def test_scale_compute_scales_kernels_only(self):
+        result = self.replay("--scale-compute", "0.5")
+        whole = self.replay()
+        self.assertEqual(self.predicted(result, "nccl"), self.predicted(whole, "nccl"))
+        # The kernels and the 10 us gap before the first.
+        self.assertAlmostEqual(whole["iteration_time_ns"] - result["iteration_time_ns"], 755_000, delta=1)
+        self.assertIn("--scale-compute: expected a factor above 0", self.refused("--scale-compute", "0"))
+        self.assertIn("not together with --gpu, --scale-compute", self.refused("--scale-compute", "0.5", "--as-recorded"))
+
+    def test_another_gpu_scales_kernels_by_class(self):
+        result = self.replay("--gpu", "b200")
+        self.assertLess(self.predicted(result, "gemm"), 1_000_000)
+        gemm = self.predicted(result, "gemm") / 1_000_000
+        memory = self.predicted(result, "optimizer") / 500_000
+        self.assertNotAlmostEqual(gemm, memory, places=2)
+        self.assertTrue(any("kernels of NVIDIA H200 on b200" in warning for warning in result["warnings"]))
+        self.assertEqual(self.replay("--gpu", "h200_sxm")["iteration_time_ns"], self.replay()["iteration_time_ns"])
+        self.assertIn("model 'b2000'", self.refused("--gpu", "b2000"))
+
+    def test_repeat_runs_iterations_one_after_another(self):
+        once, thrice = self.replay(), self.replay("--repeat", "3")
+        self.assertEqual(len(thrice["iterations_ns"]), 3)
+        self.assertEqual(thrice["iterations_ns"], [once["iteration_time_ns"]] * 3)
+        self.assertAlmostEqual(sum(thrice["iterations_ns"]), thrice["makespan_ns"], delta=1)
+        self.assertIn("--repeat", self.refused("--repeat", "0"))
+
+    def test_info_says_what_a_trace_holds(self):
+        text = self.weft("trace", "info", *self.traces).stdout
+        self.assertIn("kineto trace: 2 ranks", text)
+        self.assertIn("on NVIDIA H200", text)
+        self.assertRegex(text, rf"all_reduce +2 +{ALL_REDUCE_BYTES} +1 +140\.0")
+
+
+class Convert(Case):
+    """Round trips: what is written comes back and runs the same."""
+
+    def scenario(self, parallelism):
+        path = self.folder / "step.yaml"
+        path.write_text(f"cluster: {self.node}\nworkload:\n  model: {MODEL}\n  parallelism: {{{parallelism}}}\n"
+                        "  batch: {global: 4, micro: 1, sequence: 1024}\nsimulation: {iterations: 3}\n", encoding="utf-8")
+        return path
+
+    def test_a_generated_step_comes_back_from_chakra(self):
+        for parallelism in ("tensor: 2, data: 2", "data: 4, zero: 3", "pipeline: 2, data: 2"):
+            with self.subTest(parallelism):
+                step = self.scenario(parallelism)
+                ran = json.loads(self.weft("run", step, "--quiet", "--json", "-").stdout)
+                self.weft("trace", "convert", step, "--to", "chakra", parallelism[:4])
+                back = self.replay("--repeat", "3", traces=[parallelism[:4]])
+                self.assertEqual(back["digest"], ran["digest"])
+                self.assertEqual(back["iteration_time_ns"], ran["iteration_time_ns"])
+
+    def test_a_step_written_by_run_is_the_one_that_convert_writes(self):
+        step = self.scenario("tensor: 2, data: 2")
+        self.weft("run", step, "--quiet", "--write-chakra", "run", "--write-goal", "run.goal")
+        self.weft("trace", "convert", step, "--to", "chakra", "convert")
+        self.weft("trace", "convert", step, "--to", "goal", "convert.goal")
+        for written in sorted((self.folder / "run").iterdir()):
+            self.assertEqual(written.read_bytes(), (self.folder / "convert" / written.name).read_bytes(), written.name)
+        self.assertEqual((self.folder / "run.goal").read_bytes(), (self.folder / "convert.goal").read_bytes())
+
+    def test_a_recorded_step_comes_back_from_chakra_with_its_times(self):
+        self.weft("trace", "convert", *self.traces, "--to", "chakra", "et")
+        there, back = self.replay("--as-recorded"), self.replay("--as-recorded", traces=["et"])
+        for key in ("digest", "traced_step_ns", "relative_error", "recorded_gpu", "categories", "collectives"):
+            self.assertEqual(back[key], there[key], key)
+
+    def test_goal_comes_back_from_goal_and_from_chakra(self):
+        self.weft("trace", "convert", self.scenario("tensor: 2, data: 2"), "--to", "goal", "step.goal")
+        self.weft("trace", "convert", "step.goal", "--to", "goal", "again.goal")
+        self.weft("trace", "convert", "step.goal", "--to", "chakra", "et")
+        digest = self.replay(traces=["step.goal"])["digest"]
+        self.assertEqual(self.replay(traces=["again.goal"])["digest"], digest)
+        self.assertEqual(self.replay(traces=["et"])["digest"], digest)
+
+    def test_what_cannot_be_converted_is_refused(self):
+        self.assertIn("--to: expected chakra or goal, got 'json'",
+                      self.weft("trace", "convert", *self.traces, "--to", "json", "x", expect=2).stderr)
+        step = self.folder / "flows.yaml"
+        step.write_text(f"cluster: {self.node}\nworkload: {{collectives: [{{kind: all_reduce, bytes: 1 MiB}}]}}\n", encoding="utf-8")
+        self.assertIn("only training steps are programs", self.weft("trace", "convert", step, "--to", "goal", "x", expect=2).stderr)
+
+
+class NsightSystems(Case):
+    """A database as `nsys export --type sqlite` writes it: two processes, each on a GPU of its own."""
+
+    def database(self, text):
+        path = self.folder / "report.sqlite"
+        database = sqlite3.connect(path)
+        database.executescript("""
+            CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);
+            CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, text TEXT, textId INT, globalTid INT, domainId INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId INT, nameId INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT,
+                globalPid INT, demangledName INT, shortName INT, gridX INT, gridY INT, gridZ INT);
+            CREATE TABLE TARGET_INFO_GPU(id INT, name TEXT);
+            INSERT INTO StringIds VALUES(1,'nvjet_gemm'),(2,'ncclDevKernel_AllReduce_Sum_bf16_RING_LL128'),(3,'cudaLaunchKernel');
+            INSERT INTO TARGET_INFO_GPU VALUES(0,'NVIDIA H200'),(1,'NVIDIA H200');""")
+        for gpu in (0, 1):
+            process = (100 + gpu) << 24
+            for number, (name, start, end) in enumerate([(1, 10_000, 1_010_000), (2, 1_010_000, 1_150_000), (1, 1_150_000, 1_650_000)]):
+                launch = 10_000 * number
+                database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(?,?,?,?,3)", (launch, launch + 4_000, process + 7, number))
+                database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(?,?,?,7,?,?,?,?,24,1,1)",
+                                 (start, end, gpu, number, process, name, name))
+            database.execute("INSERT INTO NVTX_EVENTS VALUES(9000,15000,59,?,NULL,?,0)", (text, process + 7))
+        database.commit()
+        database.close()
+        return path
+
+    def test_a_database_is_replayed_with_its_collectives_simulated(self):
+        path = self.database(f"ncclAllReduce(): commHash 12ab, data_size {ALL_REDUCE_BYTES}, type_size 2")
+        text = self.weft("trace", "info", path).stdout
+        self.assertIn("nsys trace: 2 ranks", text)
+        self.assertIn("on NVIDIA H200", text)
+        self.assertRegex(text, rf"all_reduce +2 +{ALL_REDUCE_BYTES} +1 +140\.0")
+        result = self.replay("--as-recorded", traces=[path])
+        self.assertEqual(self.predicted(result, "gemm"), 1_500_000)
+        self.assertEqual(self.predicted(result, "nccl"), self.predicted(self.replay(), "nccl"))
+
+    def test_a_collective_without_a_size_keeps_its_time_and_is_told(self):
+        path = self.database("ncclAllReduce")
+        done = self.weft("replay", path, "--cluster", self.node)
+        self.assertIn("2 kernels of NCCL carry no metadata of their collective: they keep their recorded time", done.stderr)
+
+    def test_a_broken_database_is_named(self):
+        path = self.folder / "cut.sqlite"
+        path.write_bytes(self.database("ncclAllReduce").read_bytes()[:5000])
+        self.assertIn("cut.sqlite: error:", self.weft("trace", "info", path, expect=2).stderr)
+
+
+if __name__ == "__main__":
+    ROOT, PROGRAM = pathlib.Path(sys.argv[1]).resolve(), str(pathlib.Path(sys.argv[2]).resolve())
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
