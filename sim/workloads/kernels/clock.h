@@ -4,8 +4,8 @@
 // Beside load, GPUs of one model differ by a few per cent (power and thermal binning), and a step goes at the pace of the
 // slowest: of n normal speeds with standard deviation sigma, sigma sqrt(2 ln n) below the mean (workload-models §7.2).
 //
-// Model: one factor for all of a step, from two shares of its time, instead of power, temperature and a controller; all GPUs of a
-// job go at the pace of its slowest, whatever their stage.
+// Model: one factor for all of a step, from two shares of its time, instead of power, temperature and a controller; all GPUs of
+// a job go at the pace of its slowest, whatever their stage.
 #pragma once
 
 #include <cstddef>
