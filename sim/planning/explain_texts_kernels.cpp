@@ -39,10 +39,11 @@ const std::vector<ModelText>& kernel_texts() {
        .title = "clocks that fall when GPUs are kept busy with matrix products",
        .assumes =
            "GEMMs and attention slow down with their share of the step beyond a free one, and with the share of the step "
-           "in which they run beside communication; memory-bound kernels see a part of it.",
+           "in which they run beside communication; memory-bound kernels see a part of it. Where gpu.binning.deviation says "
+           "how GPUs of one model differ, all of a job go at the pace of the slowest of as many.",
        .leaves_out = {"clocks: one factor for a whole step; no power, temperature or controller is simulated",
-                      "clocks: GPUs are alike; in truth the slowest of a group paces the others"},
-       .sources = {"training-step-notes §7"},
+                      "clocks: every stage of a pipeline goes at the pace of the slowest GPU of all"},
+       .sources = {"training-step-notes §7", "workload-models §7.2 (how GPUs differ)"},
        .files = {"workloads/kernels/clock.h"}},
       {.names = {"measured_points"},
        .title = "how measured kernels, copies and overlap are predicted",

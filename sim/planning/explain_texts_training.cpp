@@ -19,6 +19,17 @@ const std::vector<ModelText>& training_texts() {
                    "Zhao et al., PyTorch FSDP, 2023"},
        .files = {"workloads/training/eager_operators.cpp", "workloads/training/ddp_sync.cpp",
                  "workloads/training/fsdp_sync.cpp"}},
+      {.names = {"deepspeed_2021"},
+       .title = "ZeRO-3 as DeepSpeed had it in 2021",
+       .assumes =
+           "every matrix is gathered by a call of its own before the module that needs it, forward, in recomputation and "
+           "backward, and its gradient reduced by another; a call takes a list of one tensor per rank, for which the "
+           "host waits for the GPU and then pays operators in proportion to the ranks (gpu.stream.host_operator).",
+       .leaves_out = {"deepspeed_2021: nothing is prefetched, as where two matrices exceed max_live_parameters",
+                      "deepspeed_2021: a layer's gathers come together before its first kernel",
+                      "deepspeed_2021: the allocator's own pauses where memory is nearly full"},
+       .sources = {"DeepSpeed 0.3: runtime/zero/partition_parameters.py and stage3.py", "workload-models §2.3, §4.4"},
+       .files = {"workloads/training/deepspeed_sync.cpp"}},
       {.names = {"megatron"},
        .title = "training steps of Megatron-LM: fused kernels, tensor, sequence, context and expert parallelism",
        .assumes =

@@ -29,13 +29,16 @@ void replay_progress_hook(void* context, const Simulator& simulator) {
   progress.observer->on_progress(simulator, done, total);
 }
 
-// Clocks by leader, from what each did in the one iteration at full clock.
-std::vector<work::ClockSlowdown> clocks_of(const work::ClockRule& rule, const work::ReplayResult& result) {
+// Clocks by leader, from what each did in the one iteration at full clock; all keep step with the slowest of the job's GPUs.
+std::vector<work::ClockSlowdown> clocks_of(const Profile& profile, const work::ReplayResult& result, std::size_t gpus) {
+  const work::ClockRule rule = profile.get(work::clock_rule);
+  const double slowest = work::slowest_of(profile.get(work::speed_spread), gpus);
   std::vector<work::ClockSlowdown> clocks;
   for (const work::RankResult& rank : result.ranks) {
     const double step = std::max(1.0, static_cast<double>(rank.iteration_ends.back().ps()));
     clocks.push_back(work::clock_slowdown(rule, {.compute_share = static_cast<double>(rank.last.tensor.ps()) / step,
                                                  .overlap_share = static_cast<double>(rank.last.tensor_beside.ps()) / step}));
+    clocks.back().compute *= slowest;
   }
   return clocks;
 }
@@ -131,7 +134,7 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
     ProgramRunResult result = std::move(at_full_clock.run().front());
     if (result.interrupted) return result;
     events = result.events;
-    replay.clocks = clocks_of(cluster.profile.get(work::clock_rule), result.replay);
+    replay.clocks = clocks_of(cluster.profile, result.replay, program.ranks.size());
     replay.iterations = options.iterations;
   }
   ReplayRun last{cluster, options.simulation, observer};

@@ -35,6 +35,8 @@ def scenario(row):
     changes = dict(row.changes)
     if "cluster" in changes:
         changes["cluster"] = str((BASES / changes["cluster"]).resolve())
+    if "profile" in changes.get("overrides", {}):
+        changes["overrides"] = {**changes["overrides"], "profile": str((BASES / changes["overrides"]["profile"]).resolve())}
     lines = [f"# {row.block}, {row.name}: published {row.published:g} {UNITS[row.metric]} (workload-models §9)",
              f"extends: {BASES / (row.base + '.yaml')}", f"name: {json.dumps(row.block + ' ' + row.name)}"]
     return "\n".join(lines + [f"{key}: {json.dumps(value)}" for key, value in changes.items()]) + "\n"
@@ -112,13 +114,45 @@ def print_summary(records):
     errors = block_errors(records)
     print(f"\n{'block':14} {'rows':>5} {'ran':>5} {'mean |error|':>13} {'largest':>9}")
     for block, error in errors.items():
-        of_block = [r for r in records if r["block"].split()[0] == block]
-        ran = [abs(r["error"]) for r in of_block if r["error"] is not None]
-        print(f"{block:14} {len(of_block):5} {len(ran):5} {error:13.1%} {max(ran):9.1%}")
+        ran = [abs(r["error"]) for r in of_block(records, block) if r["error"] is not None]
+        print(f"{block:14} {len(of_block(records, block)):5} {len(ran):5} {error:13.1%} {max(ran):9.1%}")
     if errors:
         print(f"mean over blocks {statistics.mean(errors.values()):.1%}")
     for name, reason in blocks.NOT_EXPRESSED.items():
         print(f"not expressed: {name}: {reason}")
+    for name, reason in blocks.OFF.items():
+        print(f"off: {name}: {reason}")
+
+
+def of_block(records, block):
+    return [record for record in records if record["block"].split()[0] == block]
+
+
+def markdown(records):
+    """The whole as a page: blocks, why rows are off, rows."""
+    errors = block_errors(records)
+    lines = ["# Published training results beside what Weft predicts", "",
+             "Written by `validate/published/rows.py build/weft --markdown validate/published/results.md`; the rows are those of `blocks.py`.",
+             "An error is (predicted - published) / published in the unit that was published. A block counts once in the mean.", "",
+             "| block | rows | ran | mean absolute error | largest |", "| --- | ---: | ---: | ---: | ---: |"]
+    for block, error in errors.items():
+        ran = [abs(r["error"]) for r in of_block(records, block) if r["error"] is not None]
+        lines.append(f"| {block} | {len(of_block(records, block))} | {len(ran)} | {error:.1%} | {max(ran):.1%} |")
+    if errors:
+        lines.append(f"| **mean over blocks** | | | **{statistics.mean(errors.values()):.1%}** | |")
+    lines += ["", "## Which rows are off, and why", ""]
+    lines += [f"- **{name}**: {reason}." for name, reason in blocks.OFF.items()]
+    lines += ["", "Not expressed:", ""] + [f"- **{name}**: {reason}." for name, reason in blocks.NOT_EXPRESSED.items()]
+    lines += ["", "## Rows", "", "Parts of the step in per cent of it, means over GPUs.", "",
+              "| block | row | published | predicted | error | unit | parts |", "| --- | --- | ---: | ---: | ---: | --- | --- |"]
+    for r in records:
+        if r["error"] is None:
+            lines.append(f"| {r['block']} | {r['name']} | {r['published']:.2f} | | | {r['unit']} | {r['message']} |")
+        else:
+            lines.append(f"| {r['block']} | {r['name']} | {r['published']:.2f} | {r['predicted']:.2f} | {r['error']:+.1%} | {r['unit']} "
+                         f"| {r['shares']} |")
+    return "\n".join(lines) + "\n"
+
 
 
 def chosen(rows, texts):
@@ -133,6 +167,8 @@ def main():
     parser.add_argument("texts", nargs="*")
     parser.add_argument("--write", metavar="DIR")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--markdown", metavar="FILE", help="a page of all of it")
+    parser.add_argument("--from", dest="source", metavar="FILE", help="results of --json in place of runs; several times", action="append")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="of a row")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="of every row's scenario, as of weft")
@@ -142,6 +178,12 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         for row in chosen(blocks.all_rows(), ([options.weft] if options.weft else []) + options.texts):
             (folder / file_name(row)).write_text(scenario(row))
+        return 0
+    if options.source:
+        records = [record for file in options.source for record in json.loads(pathlib.Path(file).read_text())]
+        print_summary(records)
+        if options.markdown:
+            pathlib.Path(options.markdown).write_text(markdown(records))
         return 0
     if not options.weft:
         parser.error("which weft?")
@@ -164,6 +206,8 @@ def main():
     print_summary(records)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(records, indent=1) + "\n")
+    if options.markdown:
+        pathlib.Path(options.markdown).write_text(markdown(records))
     return 0
 
 

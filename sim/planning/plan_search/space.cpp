@@ -199,6 +199,8 @@ std::string_view to_string(work::Recompute recompute) {
       return "selective";
     case work::Recompute::kFull:
       return "full";
+    case work::Recompute::kOperators:
+      return "operators";
   }
   WEFT_CHECK(false);
 }

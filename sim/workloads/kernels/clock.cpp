@@ -1,6 +1,9 @@
 #include "sim/workloads/kernels/clock.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "sim/core/portable_math.h"
 
 namespace weft::work {
 namespace {
@@ -28,6 +31,21 @@ const ParamGroup<ClockRule> clock_rule{
         "slow-down per share of the step in which they run beside collectives"),
      of("memory_part", &ClockRule::memory_part, 0, 1, "of that slow-down, what memory-bound kernels see"),
      param("limit", &ClockRule::limit, {.unit = "ratio", .min = 1.0, .max = 4.0, .description = "largest slow-down"})}};
+
+const ParamGroup<SpeedSpread> speed_spread{
+    "gpu.binning",
+    "GPUs of one model that are not equally fast",
+    {param("deviation", &SpeedSpread::deviation,
+           {.unit = "ratio",
+            .min = 0.0,
+            .max = 0.2,
+            .description =
+                "standard deviation of their speeds; 0 where the slowest of a measured group is in the other values"})}};
+
+double slowest_of(const SpeedSpread& spread, std::size_t gpus) {
+  const auto n = static_cast<double>(std::max<std::size_t>(gpus, 1));
+  return 1.0 + spread.deviation * std::sqrt(2.0 * portable_log(n));
+}
 
 ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load) {
   const double beyond = std::max(load.compute_share - rule.free_share, 0.0);

@@ -1,9 +1,14 @@
 // How much slower kernels become under sustained load: GPUs that are kept busy with matrix products reach their power limit and
 // lower the clock of their SMs (training-step-notes §7). A rule by itself, replaceable, and no part of the kernels' times.
 //
-// Model: one factor for all of a step, from two shares of its time, instead of power, temperature and a controller; the GPUs of
-// a group are alike, though in truth the slowest of them paces the others.
+// Beside load, GPUs of one model differ by a few per cent (power and thermal binning), and a step goes at the pace of the
+// slowest: of n normal speeds with standard deviation sigma, sigma sqrt(2 ln n) below the mean (workload-models §7.2).
+//
+// Model: one factor for all of a step, from two shares of its time, instead of power, temperature and a controller; all GPUs of
+// a job go at the pace of its slowest, whatever their stage.
 #pragma once
+
+#include <cstddef>
 
 #include "sim/core/profile.h"
 
@@ -30,5 +35,13 @@ struct ClockSlowdown {
   double memory = 1;
 };
 [[nodiscard]] ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load);
+
+struct SpeedSpread {
+  double deviation = 0;  // of GPUs' speeds, over their mean
+};
+extern const ParamGroup<SpeedSpread> speed_spread;
+
+// Time of the slowest of `gpus` over that of the mean, of GEMMs and attention.
+[[nodiscard]] double slowest_of(const SpeedSpread& spread, std::size_t gpus);
 
 }  // namespace weft::work

@@ -39,7 +39,7 @@ GpuSpec spec(const Sheet& s) {
 }
 
 // The table, and what node templates add to it: A100 PCIe. P100 and V100 have no bf16: their fp16 rate stands for it. MI300X:
-// the last-level cache of 256 MB.
+// the last-level cache of 256 MB. h100_hbm2e: H100 of 96 GB at 500 W (workload-models §9.11).
 const std::vector<Sheet>& sheets() {
   static const std::vector<Sheet> all{
       {"p100", 21.2, 0, 0, 0, 10.6, 0.732, 16, 56, 1.48, 4, 300},
@@ -48,6 +48,7 @@ const std::vector<Sheet>& sheets() {
       {"a100_sxm_40gb", 312, 0, 0, 156, 19.5, 1.555, 40, 108, 1.41, 40, 400},
       {"a100_pcie", 312, 0, 0, 156, 19.5, 1.935, 80, 108, 1.41, 40, 300},
       {"h100_sxm", 989, 1979, 0, 494.5, 67, 3.35, 80, 132, 1.83, 50, 700},
+      {"h100_hbm2e", 989, 1979, 0, 494.5, 67, 2.4, 96, 132, 1.83, 50, 500},
       {"h800_sxm", 989, 1979, 0, 494.5, 67, 3.35, 80, 132, 1.83, 50, 700},
       {"h200_sxm", 989, 1979, 0, 494.5, 67, 4.8, 141, 132, 1.83, 50, 700},
       {"h20", 148, 296, 0, 74, 44, 4.0, 96, 78, 1.83, 60, 400},

@@ -107,10 +107,15 @@ const ParamGroup<StreamCosts> stream_costs{
            {.max = 100_us,
             .source = ParamSource::kLiterature,
             .reference = "training-step-notes §2",
-            .description = "from the end of a kernel to the start of the next that was issued in time"})}};
+            .description = "from the end of a kernel to the start of the next that was issued in time"}),
+     param("host_operator", &StreamCosts::host_operator,
+           {.max = 1_ms,
+            .source = ParamSource::kLiterature,
+            .reference = "workload-models §4.4: an operator of eager PyTorch costs the host 5 to 15 us",
+            .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)"})}};
 
 ParamGroups kernel_param_groups() {
-  return {&gemm_costs, &attention_costs, &memory_costs, &optimizer_costs, &stream_costs, &contention_costs, &clock_rule};
+  return {&gemm_costs, &attention_costs, &memory_costs, &optimizer_costs, &stream_costs, &contention_costs, &clock_rule, &speed_spread};
 }
 
 }  // namespace weft::work

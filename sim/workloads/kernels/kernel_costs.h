@@ -61,10 +61,11 @@ extern const ParamGroup<OptimizerCosts> optimizer_costs;
 
 struct StreamCosts {
   Duration gap = 1'700_ns;
+  Duration host_operator = 10_us;
 };
 extern const ParamGroup<StreamCosts> stream_costs;
 
-// All groups under gpu.*: these, gpu.contention and gpu.clock.
+// All groups under gpu.*: these, gpu.contention, gpu.clock and gpu.binning.
 [[nodiscard]] ParamGroups kernel_param_groups();
 
 }  // namespace weft::work

@@ -66,6 +66,7 @@ KernelTimes::KernelTimes(KernelTimes&&) noexcept = default;
 KernelTimes& KernelTimes::operator=(KernelTimes&&) noexcept = default;
 
 Duration KernelTimes::gap() const { return parameters_->stream.gap; }
+Duration KernelTimes::host_operator() const { return parameters_->stream.host_operator; }
 const GpuSpec& KernelTimes::gpu() const { return *gpu_; }
 
 // FLOP/s that products of this precision reach, before the effects of their shapes.

@@ -73,6 +73,8 @@ class KernelTimes {
   [[nodiscard]] bool splits_statically(const Kernel& kernel) const;
   // Between dependent kernels of a stream.
   [[nodiscard]] Duration gap() const;
+  // Of the host, for an operator of an eager framework that is no kernel of the step.
+  [[nodiscard]] Duration host_operator() const;
   [[nodiscard]] const GpuSpec& gpu() const;
 
  private:

@@ -33,6 +33,12 @@ double attention_of_layers(const TransformerModel& model, double tokens, double 
   return flops;
 }
 
+// Of a layer's matrices q, k, v, o, up (gate, up) and down, every second product is kept: k, o and the second of a gated pair
+// are not.
+std::int64_t recomputed_weights(const TransformerModel& model) {
+  return model.hidden * (model.kv_heads * model.head_dim + model.heads * model.head_dim + (model.gated_mlp ? model.ffn : 0));
+}
+
 }  // namespace
 
 std::string_view to_string(FlopConvention convention) {
@@ -89,6 +95,8 @@ double hardware_flops(const TransformerModel& model, double tokens, double seque
       return once + 3 * attention_of_layers(model, tokens, sequence, convention);
     case Recompute::kFull:
       return once + forward_of_layers(model, tokens, sequence, convention);
+    case Recompute::kOperators:
+      return once + 2 * tokens * static_cast<double>(model.layers * recomputed_weights(model));
   }
   WEFT_CHECK(false);
 }

@@ -52,7 +52,7 @@ struct Shards {
 Shards shards_over(int replicas, const ParallelPlan& plan) {
   int level = plan.zero;
   if (plan.data_parallelism == DataParallelism::kDistributedOptimizer) level = std::max(level, 1);
-  if (plan.data_parallelism == DataParallelism::kFsdp) {
+  if (plan.data_parallelism == DataParallelism::kFsdp || plan.data_parallelism == DataParallelism::kDeepSpeed2021) {
     level = 3;
     if (plan.fsdp_shard > 0) replicas = std::min(replicas, plan.fsdp_shard);
   }
@@ -140,6 +140,16 @@ double activation_bytes(const TransformerModel& model, std::int64_t layer, const
   const auto hidden = static_cast<double>(model.hidden);
   if (plan.recompute == Recompute::kFull) return tokens * hidden * width / whole_over;
 
+  if (plan.recompute == Recompute::kOperators) {
+    // The layer's input and the last product, what each rank of a tensor group reduced; Q, V, attention's output with the rows'
+    // logarithms, and the first product of the MLP.
+    const std::int64_t heads =
+        2 * model.heads * model.head_dim + local_kv_heads(model, plan.tensor) * plan.tensor * model.head_dim;
+    const double whole = (plan.tensor > 1 ? 3 : 2) * hidden;
+    return tokens * (width * (whole / whole_over + static_cast<double>(heads + model.ffn) / t) +
+                     4 * static_cast<double>(model.heads) / t);
+  }
+
   // Inputs of both norms and of both first matrices; a parallel block has one of each.
   const double inputs = (model.parallel_block ? 2 : 4) * hidden;
   const Kept attention = kept_by_attention(model, plan.tensor);
@@ -164,6 +174,7 @@ double korthikanti_coefficient(const TransformerModel& model, const ParallelPlan
     case Recompute::kSelective:
       return plan.sequence_parallel ? 34 / t : 10 + 24 / t;
     case Recompute::kNone:
+    case Recompute::kOperators:
       return plan.sequence_parallel ? (34 + scores) / t : 10 + 24 / t + scores / t;
   }
   WEFT_CHECK(false);

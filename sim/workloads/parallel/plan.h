@@ -18,10 +18,16 @@ enum class DataParallelism : std::uint8_t {
   kMegatron,              // Megatron's DDP: one contiguous buffer, buckets of max(40e6, 1e6 d) parameters where they overlap
   kDistributedOptimizer,  // ZeRO-1 (zero: 1) and ZeRO-2 (zero: 2): gradients reduce-scattered, parameters all-gathered
   kFsdp,                  // ZeRO-3: units gathered before use, gradients reduce-scattered after it
+  kDeepSpeed2021,         // ZeRO-3 matrix by matrix, the host waiting for each (deepspeed_sync.cpp)
 };
 
 enum class ContextKind : std::uint8_t { kRing, kAllGather, kUlysses };
-enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+enum class Recompute : std::uint8_t {
+  kNone,
+  kSelective,  // attention
+  kFull,       // layers
+  kOperators,  // all but attention and every second matrix product (torchtitan's "selective op")
+};
 
 struct ParallelPlan {
   int tensor = 1;

@@ -140,7 +140,8 @@ void PlanCheck::layers(const PipelineSchedule& schedule, const PipelineShape& sh
     if (p == 1) return error(key, "there is one stage only, and it holds all layers");
     if (schedule.stage_at(shape, positions - 1, 0) == 0)
       return error(key, fmt::format("the first stage of {} is also its last", plan_.schedule));
-    if (count < chunks) return error(key, fmt::format("{} layers are fewer than the {} chunks of a stage", count, chunks));
+    // One chunk of either stage may hold the embedding, or the head, alone.
+    if (count < chunks - 1) return error(key, fmt::format("{} layers are too few for the {} chunks of a stage", count, chunks));
     left -= count;
     --stages;
   }

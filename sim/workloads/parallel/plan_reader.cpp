@@ -48,6 +48,8 @@ std::string_view name_of(DataParallelism kind) {
       return "distributed_optimizer";
     case DataParallelism::kFsdp:
       return "fsdp";
+    case DataParallelism::kDeepSpeed2021:
+      return "deepspeed_2021";
   }
   return {};
 }
@@ -57,7 +59,8 @@ DataParallelism of_zero(std::int64_t zero) {
 }
 
 int zero_of(DataParallelism kind) {
-  return kind == DataParallelism::kFsdp ? 3 : kind == DataParallelism::kDistributedOptimizer ? 1 : 0;
+  if (kind == DataParallelism::kFsdp || kind == DataParallelism::kDeepSpeed2021) return 3;
+  return kind == DataParallelism::kDistributedOptimizer ? 1 : 0;
 }
 
 // What is sharded (zero) must be what data_parallelism shards.
@@ -71,7 +74,8 @@ void read_data_parallelism(ParamReader& reader, ParallelPlan& plan) {
                                                           {"ddp", DataParallelism::kDdp},
                                                           {"megatron", DataParallelism::kMegatron},
                                                           {"distributed_optimizer", DataParallelism::kDistributedOptimizer},
-                                                          {"fsdp", DataParallelism::kFsdp}},
+                                                          {"fsdp", DataParallelism::kFsdp},
+                                                          {"deepspeed_2021", DataParallelism::kDeepSpeed2021}},
                                                          implied);
   plan.zero = zero ? static_cast<int>(*zero) : zero_of(plan.data_parallelism);
   if (!agree(plan.data_parallelism, plan.zero)) {
@@ -127,9 +131,12 @@ ParallelPlan read_plan(ParamReader& parallelism) {
       "context_kind",
       {{"ring", ContextKind::kRing}, {"all_gather", ContextKind::kAllGather}, {"ulysses", ContextKind::kUlysses}},
       plan.context_kind);
-  plan.recompute = parallelism.choice<Recompute>(
-      "recompute", {{"none", Recompute::kNone}, {"selective", Recompute::kSelective}, {"full", Recompute::kFull}},
-      plan.recompute);
+  plan.recompute = parallelism.choice<Recompute>("recompute",
+                                                 {{"none", Recompute::kNone},
+                                                  {"selective", Recompute::kSelective},
+                                                  {"operators", Recompute::kOperators},
+                                                  {"full", Recompute::kFull}},
+                                                 plan.recompute);
   plan.overlap_grad_reduce = parallelism.optional<bool>("overlap_grad_reduce", plan.overlap_grad_reduce);
   plan.overlap_param_gather = parallelism.optional<bool>("overlap_param_gather", plan.overlap_param_gather);
   plan.overlap_p2p = parallelism.optional<bool>("overlap_p2p", plan.overlap_p2p);

@@ -114,6 +114,7 @@ std::string PytorchEager::refusal(const TrainingSetup& setup) const {
   if (plan.context > 1) return other("context parallelism");
   if (plan.overlap_tensor || plan.overlap_expert) return other("overlap of tensor or expert communication");
   if (plan.recompute == Recompute::kSelective) return other("selective recomputation");
+  if (plan.recompute == Recompute::kOperators) return other("recomputation by operators");
   if (plan.expert_tensor_size() != plan.tensor && setup.model.moe.experts > 0) return other("tensor parallelism of experts");
   if (setup.model.moe.experts > 0 && plan.tensor > 1) return other("experts beside tensor parallelism");
   if (setup.model.moe.experts > 0 && plan.data_parallelism == DataParallelism::kFsdp) return other("experts under fsdp");

@@ -12,6 +12,8 @@ std::unique_ptr<GradientSync> make_gradient_sync(const TrainingSetup& setup, con
       return make_buffer_sync(setup, groups, std::move(model));
     case DataParallelism::kFsdp:
       return make_fsdp_sync(setup, groups, std::move(model));
+    case DataParallelism::kDeepSpeed2021:
+      return make_deepspeed_sync(setup, groups, model);
   }
   return nullptr;
 }

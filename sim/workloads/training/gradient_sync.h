@@ -74,5 +74,7 @@ struct SyncedModel {
                                                              SyncedModel model);
 [[nodiscard]] std::unique_ptr<GradientSync> make_fsdp_sync(const TrainingSetup& setup, const GroupSlots& groups,
                                                            SyncedModel model);
+[[nodiscard]] std::unique_ptr<GradientSync> make_deepspeed_sync(const TrainingSetup& setup, const GroupSlots& groups,
+                                                                const SyncedModel& model);
 
 }  // namespace weft::work

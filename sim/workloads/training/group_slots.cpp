@@ -19,7 +19,7 @@ namespace {
 // Ranks of different shards or experts hold different gradients: the norm of all is known to all ranks only together.
 bool norm_spans_world(const ParallelPlan& plan) {
   return plan.expert > 1 || plan.data_parallelism == DataParallelism::kDistributedOptimizer ||
-         plan.data_parallelism == DataParallelism::kFsdp;
+         plan.data_parallelism == DataParallelism::kFsdp || plan.data_parallelism == DataParallelism::kDeepSpeed2021;
 }
 
 int shard_ranks(const ParallelPlan& plan) {

@@ -23,6 +23,7 @@ class Megatron final : public LayerOperators {
 
   void embedding_forward(StepEmitter& emit) const override;
   void layer_forward(StepEmitter& emit, std::int64_t layer) const override;
+  void operators_again(StepEmitter& emit, std::int64_t layer) const override;
   void head_forward(StepEmitter& emit) const override;
   void head_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) const override;
   void layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const override;
@@ -48,6 +49,10 @@ std::string Megatron::refusal(const TrainingSetup& setup) const {
     return "the heads of a tensor rank do not divide by the context-parallel ranks, as ulysses needs";
   }
   if (setup.model.moe.experts > 0 && plan.fsdp_shard > 0) return "experts cannot be sharded within fsdp_shard";
+  if (plan.recompute == Recompute::kOperators && (setup.model.moe.experts > 0 || setup.model.parallel_block ||
+                                                  setup.model.attention == AttentionKind::kLatent || !setup.flash_attention)) {
+    return "recompute: operators is for dense layers in sequence, grouped heads and flash attention";
+  }
   if (setup.lora.rank > 0 && setup.model.moe.experts > 0) return "adapters (LoRA) of experts have no operators";
   return {};
 }
@@ -229,6 +234,31 @@ void Megatron::layer_forward(StepEmitter& emit, std::int64_t layer) const {
   residual(emit);
 }
 
+// Of the matrices' products in order (Q, K, V, output, gate, up, down) the second, fourth and sixth, with what lies between;
+// the last one's result is kept. What a tensor group reduced is kept too, and what it gathered is gathered again (torchtitan's
+// apply_ac, "selective op").
+void Megatron::operators_again(StepEmitter& emit, std::int64_t layer) const {
+  static_cast<void>(layer);
+  const RankShapes& s = emit.shapes();
+  norm_forward(emit);
+  SplitLinear keys = qkv(emit);
+  keys.out = s.kv_heads * emit.setup().model.head_dim;
+  keys.name = "keys";
+  linear_forward(emit, keys);
+  rotary(emit, "rotary");
+  SplitLinear partial = proj(emit);
+  partial.split = Split::kNone;
+  linear_forward(emit, partial);
+  residual(emit);
+  norm_forward(emit);
+  if (emit.setup().model.gated_mlp) {
+    SplitLinear second = up(emit);
+    second.out = s.ffn;
+    linear_forward(emit, second);
+  }
+  fused_activation(emit, s.tokens * s.ffn, false);
+}
+
 void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const {
   const RankShapes& s = emit.shapes();
   const TransformerModel& model = emit.setup().model;
@@ -323,7 +353,7 @@ void Megatron::optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& 
 std::int64_t Megatron::saved_by_layer(const StepEmitter& emit, std::int64_t layer) const {
   const TrainingSetup& setup = emit.setup();
   ParallelPlan plan = setup.plan;
-  if (plan.recompute == Recompute::kFull) plan.recompute = Recompute::kNone;
+  if (plan.recompute == Recompute::kFull || plan.recompute == Recompute::kOperators) plan.recompute = Recompute::kNone;
   return static_cast<std::int64_t>(activation_bytes(setup.model, layer, plan, setup.batch, setup.precision)) +
          saved_scores(emit);
 }

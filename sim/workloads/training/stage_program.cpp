@@ -178,7 +178,7 @@ void StageProgram::forward(const PipelineOp& op) {
   for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
     gradients_->before_forward(emit_, layer, op.chunk);
     emit_.set_layer(layer);
-    emit_.allocate(setup_.plan.recompute == Recompute::kFull ? layer_input_bytes() : operators_.saved_by_layer(emit_, layer));
+    emit_.allocate(kept_bytes(layer));
     operators_.layer_forward(emit_, layer);
     gradients_->after_forward(emit_, layer, op.chunk);
   }
@@ -206,10 +206,9 @@ void StageProgram::backward_layer(std::int64_t layer, BackwardPart part) {
   gradients_->before_backward(emit_, layer);
   emit_.set_layer(layer);
   const std::int64_t saved = operators_.saved_by_layer(emit_, layer);
-  if (setup_.plan.recompute == Recompute::kFull && part.input) {
-    emit_.allocate(saved - layer_input_bytes());
-    operators_.layer_forward(emit_, layer);
-  }
+  if (part.input) emit_.allocate(saved - kept_bytes(layer));
+  if (setup_.plan.recompute == Recompute::kFull && part.input) operators_.layer_forward(emit_, layer);
+  if (setup_.plan.recompute == Recompute::kOperators && part.input) operators_.operators_again(emit_, layer);
   operators_.layer_backward(emit_, *gradients_, layer, part);
   if (part.weight) emit_.release(saved);
   gradients_->after_backward(emit_, layer);
@@ -218,6 +217,19 @@ void StageProgram::backward_layer(std::int64_t layer, BackwardPart part) {
 std::int64_t StageProgram::layer_input_bytes() const {
   const RankShapes& shapes = emit_.shapes();
   return shapes.activation_bytes(shapes.norm_tokens * shapes.hidden);
+}
+
+std::int64_t StageProgram::kept_bytes(std::int64_t layer) const {
+  switch (setup_.plan.recompute) {
+    case Recompute::kFull:
+      return layer_input_bytes();
+    case Recompute::kOperators:
+      return static_cast<std::int64_t>(activation_bytes(setup_.model, layer, setup_.plan, setup_.batch, setup_.precision));
+    case Recompute::kNone:
+    case Recompute::kSelective:
+      break;
+  }
+  return operators_.saved_by_layer(emit_, layer);
 }
 
 std::vector<ParameterTensor> StageProgram::all_tensors() const {

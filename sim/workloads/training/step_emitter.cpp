@@ -114,6 +114,21 @@ OpIndex StepEmitter::marker(std::string_view name) {
   return index;
 }
 
+void StepEmitter::host_delay(std::int64_t operators, std::string_view name) {
+  Operation op{.duration = operators * times_.host_operator(), .kind = OpKind::kHostDelay, .category = Category::kHost};
+  op.stream = builder_.stream("host");
+  op.launched = false;
+  builder_.add(tagged(op), name);
+}
+
+void StepEmitter::host_sync(std::string_view name) {
+  Operation op{.kind = OpKind::kHostSync, .category = Category::kHost};
+  op.stream = builder_.stream("host");
+  op.launched = false;
+  const OpIndex compute = computed();
+  builder_.add(tagged(op), name, std::span{&compute, 1});
+}
+
 void StepEmitter::allocate(std::int64_t bytes) { to_allocate_ += bytes; }
 
 void StepEmitter::release(std::int64_t bytes) {

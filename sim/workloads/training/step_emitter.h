@@ -68,6 +68,11 @@ class StepEmitter {
   // A point of the compute stream that takes no time and waits for all that was joined.
   OpIndex marker(std::string_view name);
 
+  // The host does nothing but this many operators of an eager framework, none of which is a kernel of the step.
+  void host_delay(std::int64_t operators, std::string_view name);
+  // It launches nothing more until all compute so far has ended.
+  void host_sync(std::string_view name);
+
   // From the start of the next operation of the compute stream on, and until the end of its last one.
   void allocate(std::int64_t bytes);
   void release(std::int64_t bytes);

@@ -61,6 +61,10 @@ std::string training_refusal(const TrainingSetup& setup) {
   if (plan.fsdp_shard > 0 && (plan.data * plan.context) % plan.fsdp_shard != 0) {
     return "fsdp_shard does not divide the data-parallel ranks";
   }
+  if (plan.data_parallelism == DataParallelism::kDeepSpeed2021 &&
+      (setup.model.moe.experts > 0 || plan.pipeline > 1 || plan.tensor > 1)) {
+    return "deepspeed_2021 shards dense models over all ranks: no experts, pipeline or tensor parallelism";
+  }
   const auto schedule = make_schedule(setup);
   if (schedule != nullptr) {
     if (const std::string reason = schedule->refusal(pipeline_shape(plan, batch)); !reason.empty()) return reason;

@@ -76,6 +76,8 @@ TEST(PlanReaderTest, ReadsEveryKey) {
   EXPECT_EQ(buckets.first_bucket, 2_MiB);
   EXPECT_EQ(buckets.recompute, Recompute::kFull);
   EXPECT_EQ(buckets.context_kind, ContextKind::kUlysses);
+  EXPECT_EQ(plan_of("recompute: operators").recompute, Recompute::kOperators);
+  EXPECT_EQ(plan_of("data_parallelism: deepspeed_2021").zero, 3);
 }
 
 TEST(PlanReaderTest, ZeroAndDataParallelismFollowFromEachOther) {
