@@ -121,10 +121,10 @@ TEST(LinkFailureTest, WhereOnlyAHostsCableIsLeftARingWaitsForIt) {
 TEST(LinkFailureTest, WithoutAWayTheErrorNamesRanksAndCables) {
   for (const Grain grain : kGrains) {
     LinkFailure host{{{"h0", "s0", 100_us}}, grain};
-    EXPECT_EQ(host.error(), "no path is left from rank 0 (h0) to rank 1 (h1): h0->s0 is down") << to_string(grain);
+    EXPECT_EQ(host.error(), "error: no path is left from rank 0 (h0) to rank 1 (h1): h0->s0 is down\n") << to_string(grain);
     // Both spines gone; the second failure is the one that cuts.
     LinkFailure spines{{{"s0", "s2", 100_us}, {"s0", "s3", 200_us}}, grain};
-    EXPECT_EQ(spines.error(), "no path is left from rank 1 (h1) to rank 2 (h2): s0->s2 and s0->s3 are down")
+    EXPECT_EQ(spines.error(), "error: no path is left from rank 1 (h1) to rank 2 (h2): s0->s2 and s0->s3 are down\n")
         << to_string(grain);
   }
 }
@@ -166,8 +166,9 @@ TEST(LinkFailureTest, PacketsWithoutAWayEndWithTheSameError) {
   net::PacketSettings packet;
   packet.transport.reliability = net::Reliability::kNone;
   LinkFailure run{{{"h0", "s0", 100_us}}, Grain::kChunk, &packet};
-  EXPECT_NE(run.error().find("no path is left from rank"), std::string::npos);
-  EXPECT_NE(run.error().find("h0->s0 is down"), std::string::npos);
+  const std::string error = run.error();
+  EXPECT_NE(error.find("no path is left from rank"), std::string::npos) << error;
+  EXPECT_NE(error.find("h0->s0 is down"), std::string::npos) << error;
 }
 
 }  // namespace
