@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::string_view kGrainNames[] = {"auto", "chunk", "fluid", "closed_form"};
 
-// A transfer that stands for several messages: the tag names a list of connections, not one.
-constexpr std::uint32_t kManyConnections = 0x8000'0000;
-
 // A loop has settled when one call's interval differs from the next one's by no more than this share.
 constexpr double kSettled = 1e-3;
 constexpr std::size_t kFewestCalls = 4;
@@ -335,7 +332,7 @@ Duration Executor::wait_at_port(const Lane& lane, Bytes data) const {
 void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
   Lane& lane = lanes_[index];
   const Bytes wire = costs_.on_wire(data);
-  net::Transfer transfer{.bytes = wire, .weight = lane.weight, .tag = std::uint64_t{index} << 32};
+  net::Transfer transfer{.bytes = wire, .resend = true, .weight = lane.weight, .tag = std::uint64_t{index} << 32};
   transfer.rate_cap = StepCosts::pace(wire, busy);
   const bool multicast = lane.step.send_in_switch && lane.step.send_to.size() > 1;
   if (lane.step.receive_in_switch || multicast) {
@@ -545,7 +542,7 @@ void Executor::on_delivered(TransferId, std::uint64_t tag) {
   finish_if_done();
 }
 
-void Executor::on_aborted(TransferId, std::uint64_t) { throw ConfigError("a link failure left a collective without a path"); }
+void Executor::on_aborted(TransferId, std::uint64_t tag) { throw ConfigError(what_is_cut(tag)); }
 
 std::string Executor::blocked() const {
   std::string text;

@@ -87,6 +87,8 @@ class Executor final : private net::TransferListener, private EventTarget {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+  // A transfer that stands for several messages: the tag names a list of connections, not one.
+  static constexpr std::uint32_t kManyConnections = 0x8000'0000;
 
   enum class LaneState : std::uint8_t { kIdle, kWaiting, kBusy, kEnding, kDone };
   struct Connection {
@@ -201,6 +203,9 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] std::optional<DeviceId> memory_between(Rank from, Rank to) const;
   [[nodiscard]] bool reads_host_memory(const Lane& lane) const;
   [[nodiscard]] bool uses_host_memory(const Lane& lane) const;
+  // What to tell of a transfer that was aborted, by its tag.
+  [[nodiscard]] std::string what_is_cut(std::uint64_t tag) const;
+  [[nodiscard]] std::string what_is_cut(Rank from, Rank to, int channel) const;
 
   // Fluid grain, executor_fluid.cpp.
   struct EdgeTime {

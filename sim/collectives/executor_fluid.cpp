@@ -102,6 +102,8 @@ void Executor::start_fluid() {
     for (const FluidEdge& edge : flow.edges) {
       const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
       coupled.usages.insert(coupled.usages.end(), path_of_edge.usages.begin(), path_of_edge.usages.end());
+      if (!router_.expects_changes()) continue;
+      coupled.paths.insert(coupled.paths.end(), path_of_edge.paths.begin(), path_of_edge.paths.end());
     }
     coupled.couple({});
     // The last rank of the last edge ends the channel, and copies what it receives at the end of each loop.

@@ -1,7 +1,10 @@
 // Which ways the executor's messages take: directly, through host memory or by a switch that adds up and copies.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/collectives/executor.h"
+#include "sim/core/error.h"
 
 namespace weft::coll {
 namespace {
@@ -95,12 +98,78 @@ net::Footprint Executor::route(Rank from, Rank to, int channel) const {
   return both;
 }
 
+std::string Executor::what_is_cut(std::uint64_t tag) const {
+  struct Hop {
+    Rank from;
+    Rank to;
+    int channel;
+  };
+  std::vector<Hop> hops;
+  if (grain_ == Grain::kFluid) {
+    const FluidFlow flow = schedule_->fluid_flow(static_cast<std::int64_t>(tag));
+    for (const FluidEdge& edge : flow.edges) hops.push_back({edge.from, edge.to, flow.channel});
+  } else {
+    const Lane& lane = lanes_[tag >> 32];
+    const auto add = [&](std::uint32_t id) { hops.push_back({connections_[id].from, connections_[id].to, lane.channel}); };
+    const auto to = static_cast<std::uint32_t>(tag);
+    const bool is_read = to == kNone;
+    if (is_read || (to & kManyConnections) != 0) std::ranges::for_each(lane.receives, add);
+    if (!is_read && (to & kManyConnections) != 0) {
+      std::ranges::for_each(lane.sends, add);
+    } else if (!is_read) {
+      add(to);
+    }
+  }
+  std::string text;
+  for (const Hop& hop : hops) {
+    text = what_is_cut(hop.from, hop.to, hop.channel);
+    if (!text.empty()) return text;
+  }
+  const auto name = [&](Rank rank) {
+    return fmt::format("rank {} ({})", rank, router_.topology().name(communicator_.device(rank)));
+  };
+  return fmt::format(
+      "packets from {} to {} were lost, and nobody sends them again: state fabric.transport: {{reliability: go_back_n}} in the "
+      "cluster, and a timeout in which the loss passes",
+      name(hops.front().from), name(hops.front().to));
+}
+
+// Empty: a way is left.
+std::string Executor::what_is_cut(Rank from, Rank to, int channel) const {
+  if (from == to) return {};
+  const std::vector<LinkId> down = router_.links_down();
+  const net::Topology& topology = router_.topology();
+  const auto is_down = [&](const Usage& usage) {
+    return std::ranges::any_of(down, [&](LinkId link) {
+      return usage.resource.value() == link.value() || usage.resource.value() == topology.link(link).twin.value();
+    });
+  };
+  try {
+    if (std::ranges::none_of(route(from, to, channel).usages, is_down)) return {};
+  } catch (const ConfigError&) {
+    if (down.empty()) throw;
+  }
+  std::string links;
+  for (std::size_t i = 0; i < down.size(); ++i)
+    links += (i == 0 ? "" : i + 1 == down.size() ? " and " : ", ") + topology.name(down[i]);
+  return fmt::format("no path is left from rank {} ({}) to rank {} ({}): {} {} down", from,
+                     topology.name(communicator_.device(from)), to, topology.name(communicator_.device(to)), links,
+                     down.size() == 1 ? "is" : "are");
+}
+
 FootprintId Executor::path(Rank from, Rank to, int channel) {
   // The channel is the flow's entropy: one queue pair per connection, so ECMP may take another path for another channel.
   const std::uint64_t key =
       (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
   if (const std::uint32_t* known = paths_.find(key)) return FootprintId{*known};
-  const FootprintId made = fabric_.add_footprint(route(from, to, channel));
+  FootprintId made;
+  try {
+    made = fabric_.add_footprint(route(from, to, channel));
+  } catch (const ConfigError&) {
+    const std::string cut = what_is_cut(from, to, channel);
+    if (cut.empty()) throw;
+    throw ConfigError(cut);
+  }
   paths_.find_or_add(key, made.value());
   return made;
 }

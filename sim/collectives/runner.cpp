@@ -117,12 +117,14 @@ Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t
   if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
 }
 
-void Machine::set_cable_state(LinkId link, bool up) {
+void Machine::set_cable_state(LinkId link, bool up, bool returns) {
   const LinkId both[] = {link, topology.link(link).twin};
   if (packets == nullptr) {
-    rerouting->set_link_state(both, up);
+    rerouting->set_link_state(both, up, returns);
     return;
   }
+  if (returns) returning += up ? -1 : 1;
+  packets->set_failures_pass(returning > 0);
   for (const LinkId each : both) router.set_link_state(each, up);
   for (const LinkId each : both) {
     const ResourceId resource{each.value()};

@@ -38,8 +38,8 @@ struct Machine {
   Machine(const net::Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
           const net::PacketSettings* packet = nullptr);
 
-  // Both directions of a cable fail, or are back: for routes and for the fabric at once.
-  void set_cable_state(LinkId link, bool up);
+  // Both directions of a cable fail, or are back: for routes and for the fabric at once. `returns`: it fails for a time only.
+  void set_cable_state(LinkId link, bool up, bool returns = false);
 
   const net::Topology& topology;
   Simulator simulator;
@@ -48,6 +48,7 @@ struct Machine {
   net::PacketFabric* packets;  // the fabric, where it is one of packets; else null
   net::Fabric& fabric;
   std::unique_ptr<net::Rerouting> rerouting;  // of flows; packets find their own way
+  int returning = 0;                          // cables that are down for a time
 };
 
 // What the user may say about how a call runs.

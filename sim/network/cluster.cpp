@@ -294,6 +294,7 @@ Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnos
   }
   Topology topology = std::move(builder).freeze();
   check_reachable(topology, node, diagnostics);
+  if (const auto written = node.find("fabric")) place_own_settings(*written, topology, diagnostics, fabric.packet);
   diagnostics.throw_if_any();
 
   // A map laid over a map merges, so {type: ...} goes first.

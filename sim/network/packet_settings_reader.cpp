@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/config/quantity.h"
+#include "sim/network/name_range.h"
 
 namespace weft::net {
 namespace {
@@ -33,10 +34,9 @@ constexpr std::array kChips{Chip{"trident_plus", 9_MB}, Chip{"trident2", 12_MB},
                             Chip{"spectrum3", 64_MB},   Chip{"spectrum4", 160_MB}};
 
 // The memory stated, or that of the chip stated.
-std::optional<Bytes> read_buffer(ParamReader& switches) {
+std::optional<Bytes> read_buffer(ParamReader& switches, std::optional<Bytes> buffer) {
   std::vector<std::string> names;
   for (const Chip& chip : kChips) names.emplace_back(chip.name);
-  std::optional<Bytes> buffer;
   if (switches.has("chip")) {
     const std::string name = switches.choice("chip", names);
     buffer = std::ranges::find(kChips, name, &Chip::name)->buffer;
@@ -48,8 +48,9 @@ std::optional<Bytes> read_buffer(ParamReader& switches) {
 bool enabled(ParamReader& section) { return section.optional<bool>("enabled", true); }
 
 // "all", one priority, or a list of them.
-PriorityMask read_priorities(ParamReader& section) {
+PriorityMask read_priorities(ParamReader& section, PriorityMask otherwise = 0) {
   const std::optional<ConfigNode> written = section.optional_raw("priorities");
+  if (!written && otherwise != 0) return otherwise;
   if (!written || (written->is_scalar() && written->scalar() == "all")) return kAllPriorities;
   PriorityMask mask = 0;
   const auto take = [&](const ConfigNode& item) {
@@ -105,15 +106,17 @@ void read_weights(ParamReader& switches, SwitchSettings& settings) {
   }
 }
 
-SwitchSettings read_switch(ParamReader& switches) {
-  SwitchSettings settings;
-  settings.buffer = read_buffer(switches);
-  settings.egress_alpha = switches.optional<double>("egress_alpha", 0.0, at_least(0.0));
-  settings.queue_limit = switches.optional<Bytes>("queue_limit", positive);
+// What is not stated stays as it is in `settings`; so in the sections below.
+SwitchSettings read_switch(ParamReader& switches, SwitchSettings settings = {}) {
+  settings.buffer = read_buffer(switches, settings.buffer);
+  settings.egress_alpha = switches.optional<double>("egress_alpha", settings.egress_alpha, at_least(0.0));
+  const auto limit = switches.optional<Bytes>("queue_limit", positive);
+  if (limit) settings.queue_limit = limit;
   settings.scheduling = switches.choice<Scheduling>(
-      "scheduling", {{"strict", Scheduling::kStrict}, {"dwrr", Scheduling::kDwrr}}, Scheduling::kStrict);
+      "scheduling", {{"strict", Scheduling::kStrict}, {"dwrr", Scheduling::kDwrr}}, settings.scheduling);
   read_weights(switches, settings);
-  if (settings.egress_alpha > 0 && !settings.buffer && !switches.has("buffer") && !switches.has("chip")) {
+  if (switches.has("egress_alpha") && settings.egress_alpha > 0 && !settings.buffer && !switches.has("buffer") &&
+      !switches.has("chip")) {
     switches.error("egress_alpha", "is a share of what is free of 'buffer', which is not given");
   }
   return settings;
@@ -135,20 +138,38 @@ void read_headroom(ParamReader& section, PfcSettings& settings) {
   settings.headroom = size;
 }
 
-PfcSettings read_pfc(ParamReader section, const SwitchSettings& switches) {
-  PfcSettings settings;
+// A whole number of quanta, and how soon a switch that still pauses says so again.
+void read_quanta(ParamReader& section, PfcSettings& settings) {
+  settings.quanta = section.optional<std::int64_t>("quanta", settings.quanta, between(1, 65'535));
+  const std::optional<ConfigNode> refresh = section.optional_raw("refresh");
+  if (!refresh) return;
+  if (settings.quanta == 0) {
+    section.error("refresh", "has no effect on pauses that last until they are taken back", "state quanta: 65535, for example");
+  } else if (refresh->is_scalar() && refresh->scalar() == "none") {
+    settings.refresh = Duration::max();
+  } else if (const auto time = refresh->is_scalar() ? parse_duration(refresh->scalar()) : std::nullopt;
+             time && *time > Duration{}) {
+    settings.refresh = *time;
+  } else {
+    section.error("refresh", fmt::format("expected a duration or 'none', got {}", found_text(*refresh)));
+  }
+}
+
+PfcSettings read_pfc(ParamReader section, const SwitchSettings& switches, PfcSettings settings = {}) {
   const bool on = enabled(section);
-  settings.priorities = read_priorities(section);
-  settings.dynamic = section.choice<bool>("threshold", {{"static", false}, {"dynamic", true}}, false);
+  settings.priorities = read_priorities(section, settings.priorities);
+  settings.dynamic = section.choice<bool>("threshold", {{"static", false}, {"dynamic", true}}, settings.dynamic);
+  const Bytes before = settings.xon;
   settings.xoff = section.optional<Bytes>("xoff", settings.xoff, positive);
   const Bytes below{std::max<std::int64_t>(0, settings.xoff.count() - kXonBelowXoff.count())};
-  settings.xon = section.optional<Bytes>("xon", below);
+  settings.xon = section.optional<Bytes>("xon", section.has("xoff") ? below : before);
   settings.alpha = section.optional<double>("alpha", settings.alpha, positive);
   settings.reserved = section.optional<Bytes>("reserved", settings.reserved);
   settings.hysteresis = section.optional<Bytes>("hysteresis", settings.hysteresis);
   read_headroom(section, settings);
   settings.frame = section.optional<Bytes>("frame", settings.frame);
   settings.response = section.optional<Duration>("response", settings.response);
+  read_quanta(section, settings);
   settings.deadlock_after = section.optional<Duration>("deadlock_after", settings.deadlock_after, positive);
   if (settings.dynamic) {
     refuse_idle(section, {"xoff", "xon"}, "with a dynamic threshold, which is alpha x what is free of the buffer");
@@ -168,14 +189,13 @@ PfcSettings read_pfc(ParamReader section, const SwitchSettings& switches) {
   return settings;
 }
 
-EcnSettings read_ecn(ParamReader section) {
-  EcnSettings settings;
+EcnSettings read_ecn(ParamReader section, EcnSettings settings = {}) {
   const bool on = enabled(section);
-  settings.priorities = read_priorities(section);
+  settings.priorities = read_priorities(section, settings.priorities);
   settings.kmin = section.optional<Bytes>("kmin", settings.kmin);
   settings.kmax = section.optional<Bytes>("kmax", std::max(settings.kmax, settings.kmin));
   settings.pmax = section.optional<Ratio>("pmax", Ratio{settings.pmax}, at_most(Ratio{1.0})).value;
-  settings.at_enqueue = section.choice<bool>("mark", {{"dequeue", false}, {"enqueue", true}}, false);
+  settings.at_enqueue = section.choice<bool>("mark", {{"dequeue", false}, {"enqueue", true}}, settings.at_enqueue);
   if (settings.kmin > settings.kmax) {
     section.error("kmin", fmt::format("{} is above kmax, {}", to_string(settings.kmin), to_string(settings.kmax)));
   }
@@ -200,6 +220,22 @@ CreditSettings read_credits(ParamReader section) {
   }
   section.finish();
   return settings;
+}
+
+// Switches that differ from the rest, by name.
+void read_own(ParamReader& fabric, PacketSettings& settings) {
+  for (ParamReader& entry : fabric.maps("switches")) {
+    if (entry.required_list<std::string>("names").empty()) entry.error("names", "expected at least one name");
+    DeviceSettings own{settings.switches, settings.pfc, settings.ecn};
+    own.switches = read_switch(entry, own.switches);
+    if (auto section = entry.optional_map("pfc")) own.pfc = read_pfc(std::move(*section), own.switches, own.pfc);
+    if (auto section = entry.optional_map("ecn")) own.ecn = read_ecn(std::move(*section), own.ecn);
+    if (settings.credits.enabled && own.pfc.priorities != 0) {
+      entry.error_here("a link either pauses its sender (pfc) or gives it credits; both are on");
+    }
+    entry.finish();
+    settings.own.push_back(own);
+  }
 }
 
 // Turns on what is needed and was left open; refuses what the file rules out.
@@ -231,6 +267,7 @@ AckMode read_mode(ParamReader& section, std::string_view key, AckMode otherwise)
 
 void read_acknowledgements(ParamReader& section, TransportSettings& settings) {
   settings.acks = read_mode(section, "acks", settings.acks);
+  if (section.has("acks")) settings.no_acks_stated = settings.acks == AckMode::kNone;
   settings.ack_size = section.optional<Bytes>("ack_size", settings.ack_size, positive);
   settings.ack_every = static_cast<int>(section.optional<std::int64_t>("ack_every", settings.ack_every, between(1, 1'000'000)));
   settings.ack_priority =
@@ -242,19 +279,30 @@ void read_acknowledgements(ParamReader& section, TransportSettings& settings) {
   settings.timeout = section.optional<Duration>("timeout", settings.timeout, positive);
 }
 
-TransportSettings read_transport(ParamReader section) {
-  TransportSettings settings;
-  settings.payload = section.optional<Bytes>("payload", positive);
-  settings.window = section.optional<Bytes>("window", positive);
+// What a queue pair may state for itself too.
+void read_queue_pair(ParamReader& section, TransportSettings& settings) {
   settings.reliability = section.choice<Reliability>(
       "reliability",
       {{"none", Reliability::kNone}, {"go_back_n", Reliability::kGoBackN}, {"selective_repeat", Reliability::kSelectiveRepeat}},
       settings.reliability);
   read_acknowledgements(section, settings);
-  settings.telemetry = section.optional<Bytes>("telemetry", settings.telemetry);
-  settings.queue_pairs = static_cast<int>(section.optional<std::int64_t>("queue_pairs", 1, between(1, 1'024)));
+  settings.queue_pairs =
+      static_cast<int>(section.optional<std::int64_t>("queue_pairs", settings.queue_pairs, between(1, 1'024)));
   settings.post_latency = section.optional<Duration>("post_latency", settings.post_latency);
-  settings.message_rate = section.optional<double>("message_rate", positive);
+  const auto rate = section.optional<double>("message_rate", positive);
+  if (rate) settings.message_rate = rate;
+}
+
+constexpr std::array<std::string_view, 13> kQueuePairKeys = {
+    "reliability",  "acks",         "ack_size", "ack_every",   "ack_priority", "cnps",        "cnp_size",
+    "cnp_interval", "nak_interval", "timeout",  "queue_pairs", "post_latency", "message_rate"};
+
+TransportSettings read_transport(ParamReader section) {
+  TransportSettings settings;
+  settings.payload = section.optional<Bytes>("payload", positive);
+  settings.window = section.optional<Bytes>("window", positive);
+  read_queue_pair(section, settings);
+  settings.telemetry = section.optional<Bytes>("telemetry", settings.telemetry);
   if (const auto control = section.optional_raw("congestion_control")) {
     settings.congestion = read_congestion_control(*control, section.diagnostics());
   }
@@ -281,15 +329,63 @@ PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches) 
   if (auto section = fabric.optional_map("ecn")) settings.ecn = read_ecn(std::move(*section));
   if (auto section = fabric.optional_map("credits")) settings.credits = read_credits(std::move(*section));
   settings.transport = read_transport(fabric.map_or_empty("transport"));
+  read_own(fabric, settings);
   if (settings.credits.enabled && settings.pfc.priorities != 0) {
     fabric.error("credits", "a link either pauses its sender (pfc) or gives it credits; both are on",
                  "enabled: false turns a section off");
   }
-  if (settings.transport.congestion != nullptr && settings.transport.congestion->needs().cnps && settings.ecn.priorities == 0) {
+  if (settings.transport.congestion != nullptr && settings.transport.congestion->needs().cnps && settings.ecn.priorities == 0 &&
+      std::ranges::all_of(settings.own, [](const DeviceSettings& own) { return own.ecn.priorities == 0; })) {
     fabric.warning("transport", "this congestion control hears of marks only, and no switch marks",
                    "add ecn: {kmin: 5 kB, kmax: 200 kB, pmax: 1 %} to the fabric");
   }
   return settings;
+}
+
+void place_own_settings(const ConfigNode& fabric, const Topology& topology, Diagnostics& diagnostics,
+                        PacketSettings& settings) {
+  if (settings.own.empty() || topology.fabric_switches().empty()) return;
+  settings.own_index.assign(topology.device_count(), 0);
+  const ConfigNode list = *fabric.find("switches");
+  for (std::size_t i = 0; i < settings.own.size(); ++i) {
+    const ConfigNode names = *list[i].find("names");
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const ConfigNode written = names[k];
+      const auto refuse = [&](const std::string& why) {
+        diagnostics.error(written.diagnostic(fmt::format("{}: {}", written.path(), why)));
+      };
+      const NameRange range = expand_names(written.scalar(), topology.device_count());
+      if (!range.error.empty()) refuse(range.error);
+      for (const std::string& name : range.names) {
+        const std::optional<DeviceId> device = topology.find(name);
+        if (!device || topology.kind(*device) != DeviceKind::kSwitch) {
+          refuse(fmt::format("no switch '{}'; the fabric's are '{}' to '{}'", name,
+                             topology.name(topology.fabric_switches().front()),
+                             topology.name(topology.fabric_switches().back())));
+          break;
+        }
+        std::uint32_t& index = settings.own_index[device->index()];
+        if (index != 0) refuse(fmt::format("'{}' is named twice", name));
+        index = static_cast<std::uint32_t>(i + 1);
+      }
+    }
+  }
+}
+
+std::shared_ptr<const TransportSettings> read_own_transport(ParamReader& item, bool needs_acks, const CongestionNeeds& needs,
+                                                            const TransportSettings& fabric) {
+  const bool states = std::ranges::any_of(kQueuePairKeys, [&](std::string_view key) { return item.has(key); });
+  const bool lacks_acks = needs_acks && fabric.acks == AckMode::kNone && !fabric.no_acks_stated;
+  if (!states && !lacks_acks) return nullptr;
+  auto own = std::make_shared<TransportSettings>(fabric);
+  if (fabric.acks == AckMode::kNone) own->reliability = Reliability::kGoBackN;  // what is so where nothing is said
+  read_queue_pair(item, *own);
+  if (needs_acks && !own->no_acks_stated) provide(item, {}, true, "a window or congestion control", *own);
+  const bool repeats = item.has("reliability") && own->reliability != Reliability::kNone;
+  if (repeats) provide(item, {}, true, "sending lost packets again", *own);
+  if (needs.cnps && item.has("cnps")) provide(item, needs, false, "this congestion control", *own);
+  if (own->acks == AckMode::kNone) own->reliability = Reliability::kNone;
+  return own;
 }
 
 std::shared_ptr<const CongestionFactory> read_congestion_control(const ConfigNode& node, Diagnostics& diagnostics) {

@@ -111,6 +111,8 @@ const RoutingPolicy& Router::policy() const { return fabric_->policy(); }
 
 void Router::set_link_state(LinkId link, bool up) { fabric_->set_link_state(link, up); }
 
+std::vector<LinkId> Router::links_down() const { return fabric_->links_down(); }
+
 std::uint32_t RoutingPolicy::pick(const RoutingChoice& /*choice*/) const { return 0; }
 
 PathClass Router::path_class(DeviceId source, DeviceId destination) const {

@@ -85,6 +85,11 @@ class Router {
   [[nodiscard]] const RoutingPolicy& policy() const;
   // Takes a link of the fabric out of all routes from now on, or back in. Links inside hosts have no other way round.
   void set_link_state(LinkId link, bool up);
+  // Links will change their states: whoever keeps routes names their ends (Footprint::paths), so that they can be made anew.
+  void expect_changes() { expects_changes_ = true; }
+  [[nodiscard]] bool expects_changes() const { return expects_changes_; }
+  // One direction of each cable that is out of all routes now, in order.
+  [[nodiscard]] std::vector<LinkId> links_down() const;
 
   // Class of the path between two devices (NET between hosts).
   [[nodiscard]] PathClass path_class(DeviceId source, DeviceId destination) const;
@@ -101,6 +106,7 @@ class Router {
   const Topology* topology_;
   std::unique_ptr<HostRoutes> hosts_;
   std::unique_ptr<FabricRoutes> fabric_;
+  bool expects_changes_ = false;
 };
 
 }  // namespace weft::net

@@ -53,6 +53,7 @@ struct Transfer {
   Bytes bytes = {};
   TransferKind kind = TransferKind::kUnicast;
   std::uint8_t priority = 0;    // traffic class: higher is served first
+  bool resend = false;          // of packets: what a failing link takes along is sent again, acknowledgements or not
   double weight = 1.0;          // of the max-min share within its class
   Bandwidth rate_cap = {};      // 0: none
   Duration extra_latency = {};  // of the endpoints, added to the footprint's

@@ -18,7 +18,8 @@ const std::vector<ModelText>& network_texts() {
        .leaves_out = {"rates follow every arrival and departure at once: no congestion-control transients",
                       "queues are empty and no port pauses another: no buffer, ECN, PFC or credit effects",
                       "latency is charged after the last byte has left, and takes no capacity",
-                      "when a link fails nothing under way is lost: flows go on over another path at that instant"},
+                      "when a link fails nothing under way is lost: flows go on over another path at that instant, or wait "
+                      "where a cable will be back"},
        .sources = {"network-models §6.1 (max-min, progressive filling), §6.3 (latency), §6.5 (what this misses)"},
        .files = {"network/flow_level/flow_fabric.h", "network/flow_level/rerouting.h", "core/fair_share.h"}},
       {.names = {"router", "routes"},

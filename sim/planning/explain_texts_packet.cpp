@@ -75,13 +75,15 @@ const std::vector<ModelText>& packet_texts() {
             "packet: memory is not cut into cells; the bits of pause frames and credit updates are not charged to the links",
             "packet: receivers take packets at line rate and answer at once",
             "packet: a switch adds up and copies in no time, and members of a group wait for no window",
-            "packet: what is under way when a route changes, on a way that is no more, is lost",
+            "packet: what is under way when a route changes, on a way that is no more, is lost; without acknowledgements "
+            "collectives and jobs send it again from the source at once, as if it had been told",
+            "packet: a lost RDMA READ request is not asked for again, and its answer is acknowledged as a write is",
             "packet: an output behind credits serves its inputs in turn, a packet each; what a device sends itself is one of "
             "them"},
        .sources = {"network-models §2, §3.6, §4, §7 (K1-K31)"},
        .files = {"network/packet_level/buffers.h", "network/packet_level/group_transfers.h",
                  "network/packet_level/packet_fabric.h", "network/packet_level/packet_network.h",
-                 "network/packet_level/packet_routes.h", "network/packet_level/transport.h"}},
+                 "network/packet_level/packet_routes.h", "network/packet_level/transport.h", "workloads/flow_run.cpp"}},
   };
   return texts;
 }

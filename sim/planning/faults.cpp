@@ -39,6 +39,9 @@ struct FaultReader {
     DropFault fault;
     fault.flow = flow(item);
     if (item.has("link")) fault.rule.link = link(item);
+    fault.rule.of = item.choice<net::DropKind>(
+        "of", {{"data", net::DropKind::kData}, {"acks", net::DropKind::kAcks}, {"cnps", net::DropKind::kCnps}},
+        net::DropKind::kData);
     fault.rule.every = item.optional<std::int64_t>("every", 0, at_least(1));
     fault.rule.probability = item.optional<Ratio>("probability", Ratio{}, at_most(Ratio{1.0})).value;
     fault.rule.packets = item.list<std::int64_t>("packets", at_least(0));
@@ -89,7 +92,21 @@ struct FaultReader {
     LinkDown down{.link = link(item), .at = time(item, "at")};
     if (item.has("until")) down.until = time(item, "until");
     if (down.until <= down.at) item.error("until", "expected a time after 'at'");
-    faults.downs.push_back(down);
+    const auto every = item.optional<Duration>("every", positive);
+    const auto count = item.optional<std::int64_t>("count", 1, between(1, 1'000'000));
+    if (item.has("every") != item.has("count")) {
+      item.error_here("'every' and 'count' go together: so many outages, each so long after the one before");
+    } else if (every && !item.has("until")) {
+      item.error("every", "the cable never comes back to fail again", "state 'until', the end of the first outage");
+    } else if (every && *every <= down.until - down.at) {
+      item.error("every", "the next outage begins before this one has ended");
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      faults.downs.push_back(down);
+      if (!every) break;
+      down.at += *every;
+      down.until += *every;
+    }
   }
 };
 
@@ -125,6 +142,7 @@ Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::si
 FaultInjector::FaultInjector(coll::Machine& machine, const Faults& faults, work::FlowRun* flows)
     : machine_{machine}, faults_{faults} {
   const ComponentId component = machine.simulator.add_component("faults");
+  if (!faults.downs.empty()) machine.router.expect_changes();
   for (std::size_t i = 0; i < faults.downs.size(); ++i) {
     machine.simulator.schedule(faults.downs[i].at, Phase::kAction, component, *this, 2 * i);
     if (faults.downs[i].until != Time::max()) {
@@ -141,6 +159,9 @@ FaultInjector::FaultInjector(coll::Machine& machine, const Faults& faults, work:
   for (const CnpFault& fault : faults.cnps) machine.packets->inject_cnp(flows->footprint(fault.flow), fault.at);
 }
 
-void FaultInjector::on_event(std::uint64_t event) { machine_.set_cable_state(faults_.downs[event / 2].link, event % 2 == 1); }
+void FaultInjector::on_event(std::uint64_t event) {
+  const LinkDown& down = faults_.downs[event / 2];
+  machine_.set_cable_state(down.link, event % 2 == 1, down.until != Time::max());
+}
 
 }  // namespace weft::plan

@@ -1,9 +1,9 @@
 // What a scenario does to its network on purpose, the list `faults:`
 //
-//   - {drop: {flow: 0, link: "s0->h1", every: 256}}          # or probability: 1 %, packets: [5]; from, until
+//   - {drop: {flow: 0, link: "s0->h1", every: 256}}          # or probability: 1 %, packets: [5]; of: acks; from, until
 //   - {pause: {link: "s3->h1", priority: 3, at: 20 us, for: 100 quanta}}     # or a duration, or forever
 //   - {cnp: {flow: 0, at: 0 us}}
-//   - {link_down: {link: "leaf0->spine1", at: 1 ms, until: 2 ms}}            # the cable, both directions
+//   - {link_down: {link: "leaf0->spine1", at: 1 ms, until: 2 ms, every: 5 ms, count: 3}}   # the cable, both directions
 //
 // All but link_down are of packet fidelity. Flows are named by their number in the workload.
 #pragma once

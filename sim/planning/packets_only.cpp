@@ -19,7 +19,7 @@ bool is_on(const ConfigNode& section) {
 }  // namespace
 
 std::vector<std::string> packets_only(const net::Cluster& cluster) {
-  constexpr std::array<std::string_view, 4> kSections = {"pfc", "ecn", "credits", "transport"};
+  constexpr std::array<std::string_view, 5> kSections = {"pfc", "ecn", "credits", "transport", "switches"};
   // Latency and forwarding are of both fidelities.
   constexpr std::array<std::string_view, 6> kOfSwitches = {"buffer",      "chip",       "egress_alpha",
                                                            "queue_limit", "scheduling", "weights"};
@@ -48,6 +48,7 @@ std::vector<std::string> packets_only(const net::Cluster& cluster, const work::W
   };
   name("window", [](const net::FlowTransport* own) { return own->window.has_value(); });
   name("congestion_control", [](const net::FlowTransport* own) { return own->congestion != nullptr; });
+  name("queue pairs' settings", [](const net::FlowTransport* own) { return own->settings != nullptr; });
   name("open_loop", [](const net::FlowTransport* own) { return own->open_loop; });
   return keys;
 }

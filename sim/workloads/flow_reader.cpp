@@ -74,9 +74,19 @@ void read_timing(ParamReader& item, FlowItem& flow, FlowOptions& options) {
   if (item.has("every") && item.has("arrivals")) item.error("every", "'arrivals' says when messages come");
 }
 
+void read_verb(ParamReader& item, FlowOptions& options) {
+  options.read = item.choice<bool>("verb", {{"write", false}, {"read", true}}, false);
+  options.request = item.optional<Bytes>("request", options.request, positive);
+  options.reads = item.optional<std::int64_t>("reads", options.reads, between(1, 1'000'000));
+  if (options.read) return;
+  for (const char* key : {"request", "reads"}) {
+    if (item.has(key)) item.error(key, "is of RDMA READs", "state verb: read");
+  }
+}
+
 bool states_options(const ParamReader& item) {
   if (states_unlimited(item)) return true;
-  for (const char* key : {"stop", "count", "every", "arrivals"}) {
+  for (const char* key : {"stop", "count", "every", "arrivals", "verb"}) {
     if (item.has(key)) return true;
   }
   return false;
@@ -93,8 +103,13 @@ bool read_flow_transport(ParamReader& item, const WorkloadContext& context, net:
     out.override_congestion = true;
     out.congestion = net::read_congestion_control(*control, item.diagnostics());
   }
+  {
+    const net::TransportSettings fabric = context.packet == nullptr ? net::TransportSettings{} : context.packet->transport;
+    const net::CongestionNeeds own = out.congestion == nullptr ? net::CongestionNeeds{} : out.congestion->needs();
+    out.settings = net::read_own_transport(item, out.window || own.acks || own.telemetry, own, fabric);
+  }
   if (context.packet != nullptr) {
-    const net::TransportSettings& transport = context.packet->transport;
+    const net::TransportSettings& transport = out.settings == nullptr ? context.packet->transport : *out.settings;
     net::CongestionNeeds needs = out.congestion == nullptr ? net::CongestionNeeds{} : out.congestion->needs();
     const std::string missing = net::missing_for(needs, transport);
     if (!missing.empty()) {
@@ -103,10 +118,10 @@ bool read_flow_transport(ParamReader& item, const WorkloadContext& context, net:
     }
     if (out.window && transport.acks == net::AckMode::kNone) {
       item.error("window", "the fabric's transport gives no acknowledgements",
-                 "state fabric.transport: {acks: free}, or packets, in the cluster");
+                 "state acks: free, or packets, in the flow or in the cluster's fabric.transport");
     }
   }
-  return out.payload || out.window || out.rate || out.open_loop || out.override_congestion;
+  return out.payload || out.window || out.rate || out.open_loop || out.override_congestion || out.settings != nullptr;
 }
 
 void read_flows(ParamReader& workload, const WorkloadContext& context, Workload& out) {
@@ -120,6 +135,7 @@ void read_flows(ParamReader& workload, const WorkloadContext& context, Workload&
     made.priority = static_cast<int>(item.optional<std::int64_t>("priority", 0, between(0, 7)));
     const bool timed = states_options(item);
     read_timing(item, made, options);
+    read_verb(item, options);
     options.has_transport = read_flow_transport(item, context, options.transport);
     if (options.unlimited && options.transport.open_loop) {
       item.error("open_loop", "a flow of unlimited bytes cannot queue them all at once");

@@ -12,6 +12,7 @@ namespace weft::work {
 namespace {
 
 constexpr std::uint64_t kStop = std::uint64_t{1} << 63;  // of an event's payload; the rest is the flow
+constexpr std::uint64_t kRequest = kStop;                // of a transfer's tag
 
 }  // namespace
 
@@ -55,8 +56,9 @@ FootprintId FlowRun::footprint(std::size_t flow) {
   if (made.valid()) return made;
   // The flow's number is its entropy, as a queue pair's number is to a switch's hash.
   const FlowItem& item = workload_.flows[flow];
-  made = machine_.fabric.add_footprint(machine_.router.route(item.from, item.to, {flow}));
   const FlowOptions& options = workload_.options_of(item);
+  made = machine_.fabric.add_footprint(options.read ? machine_.router.route(item.to, item.from, {flow}, true)
+                                                    : machine_.router.route(item.from, item.to, {flow}));
   if (machine_.packets != nullptr && options.has_transport) machine_.packets->set_transport(made, options.transport);
   return made;
 }
@@ -114,7 +116,43 @@ void FlowRun::post_next(Source& source) {
   if (!source.closed) machine_.simulator.schedule(next, Phase::kAction, component_, *this, flow);
 }
 
+// Model: requests go over a queue pair of their own, without acknowledgements: a lost one is not asked for again.
+void FlowRun::post_request(Source& source) {
+  const FlowItem& item = workload_.flows[source.flow];
+  const FlowOptions& options = workload_.options_of(item);
+  if (!source.requests.valid()) {
+    source.requests = machine_.fabric.add_footprint(machine_.router.route(item.from, item.to, {source.flow}));
+    if (machine_.packets != nullptr) {
+      auto plain = std::make_shared<net::TransportSettings>(packet_->transport);
+      plain->acks = net::AckMode::kNone;
+      plain->reliability = net::Reliability::kNone;
+      plain->window = std::nullopt;
+      plain->queue_pairs = 1;
+      machine_.packets->set_transport(source.requests, {.settings = plain, .override_congestion = true});
+    }
+  }
+  machine_.fabric.post({.footprint = source.requests,
+                        .bytes = options.request,
+                        .priority = static_cast<std::uint8_t>(item.priority),
+                        .tag = source.flow | kRequest},
+                       *this);
+}
+
 void FlowRun::post_message(Source& source) {
+  const FlowOptions& options = workload_.options_of(workload_.flows[source.flow]);
+  if (options.read) {
+    if (source.reads == options.reads) {
+      ++source.waiting;
+    } else {
+      ++source.reads;
+      post_request(source);
+    }
+    return;
+  }
+  send(source);
+}
+
+void FlowRun::send(Source& source) {
   if (machine_.packets == nullptr && source.sending) {
     ++source.held;
     return;
@@ -127,20 +165,26 @@ void FlowRun::send_next(Source& source) {
   source.sending = false;
   if (source.held == 0) return;
   --source.held;
-  post_message(source);
+  send(source);
 }
 
 void FlowRun::on_source_free(TransferId, std::uint64_t flow) {
+  if ((flow & kRequest) != 0) return;
   if (Source* source = source_of(flow)) send_next(*source);
 }
 
 void FlowRun::stop(std::size_t flow) {
   if (results_[flow].end != Time::max() || results_[flow].aborted) return;
   if (machine_.packets == nullptr) results_[flow].bytes = Bytes{std::llround(delivered_bytes(flow))};
+  if (!results_[flow].transfer.valid()) return;  // a READ that has not been answered yet
   machine_.fabric.cut_short(results_[flow].transfer);
 }
 
 void FlowRun::on_delivered(TransferId, std::uint64_t flow) {
+  if ((flow & kRequest) != 0) {
+    send(*source_of(flow & ~kRequest));
+    return;
+  }
   const Time now = machine_.simulator.now();
   Source* source = source_of(flow);
   if (source == nullptr) {
@@ -154,13 +198,22 @@ void FlowRun::on_delivered(TransferId, std::uint64_t flow) {
   ++source->counts.delivered;
   source->counts.delivered_bytes += workload_.flows[flow].bytes;
   if (source->posts.empty()) results_[flow].end = now;
+  if (workload_.options_of(workload_.flows[flow]).read) {
+    --source->reads;
+    if (source->waiting > 0) {
+      --source->waiting;
+      post_message(*source);
+    }
+  }
 }
 
-void FlowRun::on_aborted(TransferId, std::uint64_t flow) {
+void FlowRun::on_aborted(TransferId, std::uint64_t tag) {
+  const std::uint64_t flow = tag & ~kRequest;
   results_[flow].aborted = true;
   Source* source = source_of(flow);
   if (source == nullptr) return;
   source->posts.pop_front();
+  if (tag != flow) return;
   send_next(*source);
 }
 

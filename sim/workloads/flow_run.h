@@ -67,6 +67,9 @@ class FlowRun final : private net::TransferListener, private EventTarget {
     std::optional<RandomStream> random;
     double gap_ps = 0;      // mean, of Poisson arrivals
     std::int64_t held = 0;  // messages that wait for the one before, at flow fidelity
+    FootprintId requests;   // of READs: their own queue pair
+    std::int64_t reads = 0;    // asked for and not delivered
+    std::int64_t waiting = 0;  // READs that are not asked for yet
     bool sending = false;   // a message has not left yet
     bool closed = false;    // posts nothing more
   };
@@ -78,6 +81,8 @@ class FlowRun final : private net::TransferListener, private EventTarget {
 
   void post(std::size_t flow);
   void post_message(Source& source);
+  void post_request(Source& source);
+  void send(Source& source);  // the data
   void send_next(Source& source);
   void post_next(Source& source);
   void stop(std::size_t flow);

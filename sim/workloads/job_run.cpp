@@ -58,6 +58,7 @@ void JobRun::send(std::size_t job) {
     if (machine_.packets == nullptr && item.transport.rate && transfer.rate_cap == Bandwidth{}) {
       transfer.rate_cap = *item.transport.rate;
     }
+    transfer.resend = true;
     transfer.priority = static_cast<std::uint8_t>(item.priority);
     transfer.tag = job;
     machine_.fabric.post(transfer, *this);

@@ -62,6 +62,10 @@ struct FlowOptions {
   double load = 0;
   Bandwidth rate;
   std::uint64_t seed = 0;  // 0: the scenario's
+  // RDMA READ: `from` asks with a packet of so many bytes, and `to` sends the data; at most so many requests are unanswered.
+  bool read = false;
+  Bytes request{16};
+  std::int64_t reads = 16;
   net::FlowTransport transport;
   bool has_transport = false;
 

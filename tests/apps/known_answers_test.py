@@ -411,6 +411,51 @@ class Mechanisms(KnownAnswers):
         self.assertGreater(flow["retransmitted"], 0)
         self.near(fct_us(run("mechanisms/link_fails", "--fidelity", "flow"))[0], 10e6 * 0.08 / 1e3 + 3 * P_NS / 1e3 + 4, 1e-6)
 
+    def test_a_ring_goes_past_a_failed_spine(self):
+        for name in ("ring_past_a_failed_spine", "ring_past_the_other_spine"):
+            self.near(run("mechanisms/" + name)["makespan_ns"], 480e3, 1e-3)
+            self.near(run("mechanisms/" + name, "--grain", "fluid")["makespan_ns"], 480e3, 1e-3)
+            self.near(run("mechanisms/" + name, "--fidelity", "packet")["makespan_ns"], 480e3, 0.02)
+
+    def test_what_flaps_is_waited_for(self):
+        self.near(run("mechanisms/flapping_cable")["flows"][0]["fct_ns"], 950e3, 1e-3)
+
+    def test_reliability_by_flow(self):
+        flows = run("mechanisms/reliability_by_flow")["flows"]
+        window = (2 * 2 * 1000 + 3 * P_NS) / P_NS
+        self.all_near([50e6 * 8 / flow["fct_ns"] for flow in flows], [100 * 256 / (256 + window), 100 * 256 / 257], 0.01)
+
+    def test_thresholds_by_switch(self):
+        result = run("mechanisms/thresholds_by_switch")
+        for links, onset in [(("h0->s0", "h1->s0"), 17.08), (("h3->s1", "h4->s1"), 9.08)]:
+            for link in links:
+                start = pause_starts_us(result, link)[0]
+                self.assertTrue(onset - 2 * P_NS / 1e3 < start <= onset + 1e-6, (link, start))
+
+    def test_pauses_expire(self):
+        result = run("mechanisms/expiring_pauses")
+        ended = [pause["end_ns"] - pause["start_ns"] for pause in result["pauses"] if pause["end_ns"] is not None]
+        self.assertGreater(len(ended), 0)
+        self.assertAlmostEqual(max(ended), 512, delta=1e-3)
+        self.assertGreater(port(result, "h0->switch0")["peak_ingress_bytes"], 200e3)
+        repeated = run("mechanisms/refreshed_pauses")
+        self.assertLessEqual(port(repeated, "h0->switch0")["peak_ingress_bytes"], 114.5e3)
+        self.assertGreater(max(p["end_ns"] - p["start_ns"] for p in repeated["pauses"] if p["end_ns"] is not None), 512)
+
+    def test_reads(self):
+        request = 2 * 16 * 8 / 100 + 2000
+        self.assertAlmostEqual(run("mechanisms/read_one")["flows"][0]["fct_ns"], request + 1001 * P_NS + 2000, delta=1e-3)
+        self.near(run("mechanisms/read_one", "--fidelity", "flow")["flows"][0]["fct_ns"], request + 1001 * P_NS + 2000, 1e-3)
+        each = request + 11 * P_NS + 2000
+        self.assertAlmostEqual(run("mechanisms/reads_in_turn")["flows"][0]["fct_ns"], 100 * each, delta=1)
+
+    def test_lost_acks(self):
+        many, one = run("mechanisms/lost_acks")["flows"]
+        self.assertAlmostEqual(many["fct_ns"], 999 * P_NS + P_NS + 2000, delta=1e-3)
+        self.assertEqual(many["retransmitted"], 0)
+        self.assertAlmostEqual(one["fct_ns"], 2 * P_NS + 2000, delta=1e-3)
+        self.assertEqual(one["retransmitted"], 1)
+
     def test_any_order_will_do(self):
         flow = run("mechanisms/reordering")["flows"][0]
         self.assertAlmostEqual(flow["fct_ns"], 10e6 * 0.08 + 3 * P_NS + 9000, delta=2 * P_NS)

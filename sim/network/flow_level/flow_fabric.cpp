@@ -96,26 +96,77 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   ++totals_.posted;
   totals_.peak_live = std::max<std::uint64_t>(totals_.peak_live, ++live_);
 
-  if (is_cut(path)) {
+  if (is_held(transfer.footprint)) {
+    flow.state = State::kHeld;
+  } else if (is_cut(path)) {
     flow.state = State::kRefused;
     deliver_later(index, {});
-    return TransferId{index};
+  } else {
+    begin(index);
   }
-  const bool limited = !path.usages.empty() || flow.cap < FairShareSolver::kNoCap;
-  if (flow.bytes == 0 || !limited) {
+  return TransferId{index};
+}
+
+void FlowFabric::begin(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  const bool shares = !footprints_[flow.footprint].usages.empty();
+  if (flow.bytes > 0 && shares) {
+    enter(index);
+    return;
+  }
+  if (flow.bytes == 0 || flow.cap == FairShareSolver::kNoCap) {
     // Nothing to share: it has left at once. By way of the heap, so that callbacks never come from inside post().
     flow.remaining = 0;
     heap_update(index, simulator_.now());
-    arm();
-    return TransferId{index};
-  }
-  if (path.usages.empty()) {
-    set_rate(index, flow.cap);
-    arm();
   } else {
-    enter(index);
+    set_rate(index, flow.cap);
   }
-  return TransferId{index};
+  arm();
+}
+
+void FlowFabric::hold(FootprintId footprint) {
+  if (held_.size() < footprints_.size()) held_.resize(footprints_.size(), false);
+  held_[footprint.index()] = true;
+  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
+    Flow& flow = flows_[index];
+    if (flow.state != State::kMoving || flow.footprint != footprint.value() || flow.bytes == 0) continue;
+    flow.remaining = bytes_left(flow);
+    flow.rate = 0;
+    heap_remove(index);
+    const double gone = static_cast<double>(flow.bytes) - flow.remaining;
+    leave(index, gone);
+    ++flow.generation;  // its entries there are stale
+    flow.before = gone;
+    flow.state = State::kHeld;
+  }
+  if (!solve_.armed()) arm();
+}
+
+void FlowFabric::go_on(FootprintId footprint) {
+  held_[footprint.index()] = false;
+  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
+    Flow& flow = flows_[index];
+    if (flow.state != State::kHeld || flow.footprint != footprint.value()) continue;
+    flow.state = State::kMoving;
+    flow.updated = simulator_.now();
+    begin(index);
+  }
+}
+
+void FlowFabric::abort_held(FootprintId footprint) {
+  held_[footprint.index()] = false;
+  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
+    if (flows_[index].state != State::kHeld || flows_[index].footprint != footprint.value()) continue;
+    abort(index);
+  }
+}
+
+void FlowFabric::abort(std::uint32_t index) {
+  TransferListener& listener = *flows_[index].listener;
+  const std::uint64_t tag = flows_[index].tag;
+  ++totals_.aborted;
+  release(index);
+  listener.on_aborted(TransferId{index}, tag);
 }
 
 void FlowFabric::enter(std::uint32_t index) {
@@ -161,13 +212,15 @@ void FlowFabric::replace(std::vector<std::pair<FootprintId, Footprint>> changed)
   std::vector<std::uint32_t> moved;
   for (std::uint32_t index = 0; index < flows_.size(); ++index) {
     Flow& flow = flows_[index];
-    if (flow.state != State::kMoving || flow.bytes == 0) continue;
+    const bool held = flow.state == State::kHeld;
+    if ((flow.state != State::kMoving && !held) || flow.bytes == 0) continue;
     const FootprintId id{flow.footprint};
     const auto found = std::ranges::lower_bound(changed, id, {}, [](const auto& each) { return each.first; });
     if (found == changed.end() || found->first != id) continue;
     const Footprint& old = footprints_[flow.footprint];
     const Bytes bytes{flow.bytes};
     flow.latency += found->second.latency_of(bytes) - old.latency_of(bytes);
+    if (held) continue;
     flow.remaining = bytes_left(flow);
     flow.updated = simulator_.now();
     const double gone = static_cast<double>(flow.bytes) - flow.remaining;
@@ -241,9 +294,7 @@ void FlowFabric::on_event(std::uint64_t payload) {
   TransferListener& listener = *flows_[index].listener;
   const std::uint64_t tag = flows_[index].tag;
   if (flows_[index].state == State::kRefused) {
-    ++totals_.aborted;
-    release(index);
-    listener.on_aborted(TransferId{index}, tag);
+    abort(index);
     return;
   }
   ++totals_.delivered;
@@ -386,16 +437,20 @@ void FlowFabric::arm() {
 
 double FlowFabric::moved_bytes(TransferId transfer) const {
   const Flow& flow = flows_[transfer.index()];
+  if (flow.state == State::kHeld) return static_cast<double>(flow.bytes) - flow.remaining;
   if (flow.state != State::kMoving) return static_cast<double>(flow.bytes);
   return static_cast<double>(flow.bytes) - bytes_left(flow);
 }
 
 void FlowFabric::cut_short(TransferId transfer) {
   const std::uint32_t index = transfer.value();
-  if (flows_[index].state != State::kMoving) return;  // all of it has left
+  const bool held = flows_[index].state == State::kHeld;
+  if (flows_[index].state != State::kMoving && !held) return;  // all of it has left
   const double moved = moved_bytes(transfer);
-  heap_remove(index);
-  leave(index, moved);
+  if (!held) {
+    heap_remove(index);
+    leave(index, moved);
+  }
   Flow& flow = flows_[index];
   flow.bytes = static_cast<std::int64_t>(moved);
   flow.remaining = 0;
@@ -419,11 +474,7 @@ void FlowFabric::fail(ResourceId resource) {
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow);
     heap_remove(index);
     leave(index, moved);
-    TransferListener& listener = *flow.listener;
-    const std::uint64_t tag = flow.tag;
-    ++totals_.aborted;
-    release(index);
-    listener.on_aborted(TransferId{index}, tag);
+    abort(index);
   }
   arm();
 }

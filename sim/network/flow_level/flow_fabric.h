@@ -39,6 +39,14 @@ class FlowFabric final : public Fabric, private EventTarget {
   // Other resources for some footprints, ascending, with the same paths: what moves over them goes on there with what it has
   // left.
   void replace(std::vector<std::pair<FootprintId, Footprint>> changed);
+  // What moves over the footprint stands still with what it has left, and so does what is posted on it, until it may go on or
+  // is aborted.
+  void hold(FootprintId footprint);
+  void go_on(FootprintId footprint);
+  void abort_held(FootprintId footprint);
+  [[nodiscard]] bool is_held(FootprintId footprint) const {
+    return footprint.index() < held_.size() && held_[footprint.index()];
+  }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
@@ -55,7 +63,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   [[nodiscard]] double rate(TransferId transfer) const { return flows_[transfer.index()].rate; }
 
  private:
-  enum class State : std::uint8_t { kFree, kMoving, kInFlight, kRefused };
+  enum class State : std::uint8_t { kFree, kMoving, kHeld, kInFlight, kRefused };
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
 
   struct Flow {
@@ -110,10 +118,12 @@ class FlowFabric final : public Fabric, private EventTarget {
   }
   void drop_stale(ResourceState& resource);
   void flood(std::uint32_t seed);                           // the component of a resource
+  void begin(std::uint32_t index);                          // lets a moving flow share, or ends it where it has nothing to
   void enter(std::uint32_t index);                          // puts a moving flow on its resources; arms what follows
   void leave(std::uint32_t index, double moved);            // takes it off again, after so many of its bytes
   [[nodiscard]] double bytes_left(const Flow& flow) const;  // bytes, now
   void release(std::uint32_t index);
+  void abort(std::uint32_t index);
   [[nodiscard]] bool is_cut(const Footprint& path) const;  // it uses a resource that failed
   void deliver_later(std::uint32_t index, Duration latency);
   [[nodiscard]] Time finish_at(const Flow& flow) const;  // at its present rate
@@ -164,6 +174,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::vector<char> tight_;  // by resource
   bool all_tight_ = false;
   std::uint32_t failed_ = 0;  // resources
+  std::vector<bool> held_;    // footprints; empty: none ever was
   FabricTotals totals_;
 };
 

@@ -34,30 +34,46 @@ bool Rerouting::leaves_its_host(const Footprint& footprint) const {
   });
 }
 
-std::optional<Footprint> Rerouting::routed(const Footprint& footprint) const {
-  Footprint sum;
+std::optional<Footprint> Rerouting::routed(const Footprint& footprint, bool once) const {
+  Footprint all;
   for (const PathEnds& path : footprint.paths) {
     try {
-      sum.couple(router_.route(path.source, path.destination, path.key));
+      const Footprint one = router_.route(path.source, path.destination, path.key);
+      all.usages.insert(all.usages.end(), one.usages.begin(), one.usages.end());
+      all.latency = std::max(all.latency, one.latency);
+      all.fill = std::max(all.fill, one.fill);
+      all.fill_packet = std::max(all.fill_packet, one.fill_packet);
     } catch (const ConfigError&) {
       return std::nullopt;
     }
   }
-  return sum;
+  if (once) {
+    std::ranges::sort(all.usages, [](const Usage& a, const Usage& b) {
+      return a.resource != b.resource ? a.resource < b.resource : a.usage > b.usage;
+    });
+    const auto repeated = std::ranges::unique(all.usages, {}, &Usage::resource);
+    all.usages.erase(repeated.begin(), repeated.end());
+  }
+  all.couple({});
+  return all;
 }
 
 void Rerouting::take_apart(FootprintId id) {
-  Footprint rest = fabric_.footprint(id);
-  const std::optional<Footprint> now = routed(rest);
-  if (!now) return;
-  add(rest, *now, -1);
-  std::erase_if(rest.usages, [](const Usage& usage) { return usage.usage > -kNoUsage && usage.usage < kNoUsage; });
-  if (std::ranges::any_of(rest.usages, [](const Usage& usage) { return usage.usage < 0; })) return;
-  rest.latency = std::max(fabric_.footprint(id).latency - now->latency, Duration{});
-  rests_.emplace(id, std::move(rest));
+  for (const bool once : {false, true}) {
+    Footprint rest = fabric_.footprint(id);
+    const std::optional<Footprint> now = routed(rest, once);
+    if (!now) return;
+    add(rest, *now, -1);
+    std::erase_if(rest.usages, [](const Usage& usage) { return usage.usage > -kNoUsage && usage.usage < kNoUsage; });
+    if (std::ranges::any_of(rest.usages, [](const Usage& usage) { return usage.usage < 0; })) continue;
+    rest.latency = fabric_.footprint(id).latency - now->latency;
+    rest.fill = fabric_.footprint(id).fill - now->fill;
+    rests_.emplace(id, Rest{std::move(rest), once});
+    return;
+  }
 }
 
-void Rerouting::set_link_state(std::span<const LinkId> links, bool up) {
+void Rerouting::set_link_state(std::span<const LinkId> links, bool up, bool returns) {
   for (std::size_t i = 0; i < fabric_.footprint_count(); ++i) {
     const FootprintId id = FootprintId::from_index(i);
     const Footprint& footprint = fabric_.footprint(id);
@@ -68,20 +84,41 @@ void Rerouting::set_link_state(std::span<const LinkId> links, bool up) {
     router_.set_link_state(link, up);
     if (up) fabric_.restore(ResourceId{link.value()});
   }
-  std::vector<std::pair<FootprintId, Footprint>> changed;
-  for (const auto& [id, rest] : rests_) {
-    std::optional<Footprint> now = routed(rest);
-    if (!now) continue;
-    Footprint made = rest;
-    add(made, *now, 1);
-    made.latency = rest.latency + now->latency;
-    made.fill = now->fill;
-    made.fill_packet = now->fill_packet;
-    changed.emplace_back(id, std::move(made));
-  }
-  fabric_.replace(std::move(changed));
+  if (returns) returning_ += up ? -1 : 1;
+  change_paths();
   if (up) return;
   for (const LinkId link : links) fabric_.fail(ResourceId{link.value()});
+}
+
+void Rerouting::change_paths() {
+  std::vector<std::pair<FootprintId, Footprint>> changed;
+  std::vector<FootprintId> joined;
+  std::vector<FootprintId> cut;
+  for (const auto& [id, rest] : rests_) {
+    std::optional<Footprint> now = routed(rest.footprint, rest.once);
+    if (!now) {
+      cut.push_back(id);
+      continue;
+    }
+    Footprint made = rest.footprint;
+    add(made, *now, 1);
+    made.latency = std::max(rest.footprint.latency + now->latency, Duration{});
+    made.fill = std::max(rest.footprint.fill + now->fill, Duration{});
+    made.fill_packet = now->fill_packet;
+    changed.emplace_back(id, std::move(made));
+    joined.push_back(id);
+  }
+  fabric_.replace(std::move(changed));
+  for (const FootprintId id : joined) {
+    if (fabric_.is_held(id)) fabric_.go_on(id);
+  }
+  for (const FootprintId id : cut) {
+    if (returning_ > 0) {
+      fabric_.hold(id);
+    } else if (fabric_.is_held(id)) {
+      fabric_.abort_held(id);
+    }
+  }
 }
 
 }  // namespace weft::net

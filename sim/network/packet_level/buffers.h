@@ -29,7 +29,7 @@ class Buffers {
   Admission admit(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
     Ingress& ingress = ingresses_[link.index()];
     // Below its threshold an ingress of unbounded memory takes everything.
-    if (!plain_ || ingress.used[priority] + size > xoff_) return admit_any(link, priority, size, queued);
+    if (ingress.used[priority] + size > ingress.plain_up_to) return admit_any(link, priority, size, queued);
     ingress.used[priority] += size;
     count_in(ingress, size);
     return {};
@@ -37,7 +37,7 @@ class Buffers {
   // It has left. True: the ingress may be resumed.
   bool release(LinkId link, int priority, std::int64_t size) {
     Ingress& ingress = ingresses_[link.index()];
-    if (!plain_ || (ingress.pausing & priority_bit(priority)) != 0) return release_any(link, priority, size);
+    if (ingress.plain_up_to < 0 || (ingress.pausing & priority_bit(priority)) != 0) return release_any(link, priority, size);
     ingress.used[priority] -= size;
     ingress.total -= size;
     return false;
@@ -53,7 +53,7 @@ class Buffers {
   // Of bytes that stay for ever, by link x kPriorities + priority: what of each device's shared memory they take; and whether
   // an ingress that holds so many of them, and nothing else, would be resumed.
   [[nodiscard]] std::vector<std::int64_t> shared_of_held(const std::vector<std::int64_t>& held) const;
-  [[nodiscard]] bool resumes_at(std::int64_t held, std::int64_t shared) const;
+  [[nodiscard]] bool resumes_at(LinkId link, std::int64_t held, std::int64_t shared) const;
   void reset_peaks();
 
  private:
@@ -62,11 +62,17 @@ class Buffers {
     std::int64_t peak = 0;
     std::uint32_t device = 0;
     PriorityMask pausing = 0;
+    // Where memory and queues are unbounded and the threshold is fixed, ingresses know nothing of each other: that threshold.
+    // Else -1.
+    std::int64_t plain_up_to = -1;
     PerPriority<std::int64_t> used;      // reserve and shared memory
     PerPriority<std::int64_t> headroom;  // above the threshold
   };
-  // Of a device; not kept where nothing depends on it (plain_).
+  // Of a device; not kept where nothing depends on it (Ingress::plain_up_to).
   struct Memory {
+    const PfcSettings* pfc = nullptr;
+    const SwitchSettings* switches = nullptr;
+    std::int64_t capacity = 0;
     std::int64_t used = 0;    // all of it
     std::int64_t shared = 0;  // beyond the ingresses' reserves, headroom left out
   };
@@ -78,15 +84,13 @@ class Buffers {
   Admission admit_any(LinkId link, int priority, std::int64_t size, std::int64_t queued);
   bool release_any(LinkId link, int priority, std::int64_t size);
 
-  [[nodiscard]] std::int64_t threshold(const Memory& memory) const;
-  [[nodiscard]] std::int64_t shared_of(const Ingress& ingress, int priority) const;
+  // Where `shared` bytes of the memory are taken.
+  [[nodiscard]] static std::int64_t threshold(const Memory& memory, std::int64_t shared);
+  [[nodiscard]] static std::int64_t shared_of(const Ingress& ingress, int priority, const PfcSettings& pfc);
   Admission admit_lossless(Ingress& ingress, LinkId link, int priority, std::int64_t size);
 
   const Topology& topology_;
   const PacketSettings& settings_;
-  std::int64_t capacity_;
-  std::int64_t xoff_;
-  bool plain_;                      // unbounded memory and queues, a fixed threshold: ingresses know nothing of each other
   std::vector<Ingress> ingresses_;  // by link
   std::vector<Memory> memories_;    // by device
 };

@@ -111,8 +111,8 @@ void PacketNetwork::look_for_deadlock() {
       if (!stuck[node]) continue;
       const auto link = static_cast<std::uint32_t>(node / kPriorities);
       const auto priority = static_cast<int>(node % kPriorities);
-      const bool stays_paused =
-          (ports_[link].paused & priority_bit(priority)) != 0 && !buffers_.resumes_at(bytes[node], shared[ports_[link].to]);
+      const bool stays_paused = (ports_[link].paused & priority_bit(priority)) != 0 &&
+                                !buffers_.resumes_at(LinkId{link}, bytes[node], shared[ports_[link].to]);
       if (stays_paused || (wire_of(link).credits && starved(link, priority, credits_[link].total - blocks[node]))) continue;
       stuck[node] = false;
       changed = true;

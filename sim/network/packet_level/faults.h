@@ -10,12 +10,17 @@
 
 namespace weft::net {
 
-// Drops data packets as they arrive over `link`, or at their destination, whatever the path: those named in `packets` once,
-// every `every`-th one of a queue pair on its first transmission, or any with `probability`.
+// What a drop rule is about. Acknowledgements: NAKs too.
+enum class DropKind : std::uint8_t { kData, kAcks, kCnps };
+
+// Drops packets as they arrive over `link`, or at their destination, whatever the path: those named in `packets` once, every
+// `every`-th one, or any with `probability`. Data packets are numbered within their queue pair and count on their first
+// transmission; others are numbered as the rule meets them.
 struct DropRule {
+  DropKind of = DropKind::kData;
   LinkId link = {};                        // invalid: any
   std::optional<FootprintId> flow = {};    // none: any
-  std::vector<std::int64_t> packets = {};  // numbers within the queue pair, from 0
+  std::vector<std::int64_t> packets = {};  // numbers, from 0
   std::int64_t every = 0;                  // 256: numbers 255, 511, ...; 0: not by count
   double probability = 0;
   Time from = {};

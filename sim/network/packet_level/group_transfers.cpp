@@ -1,6 +1,7 @@
 #include "sim/network/packet_level/group_transfers.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/error.h"
 
@@ -105,6 +106,7 @@ void GroupTransfers::post(std::uint32_t id, FootprintId footprint, const Footpri
   message = {};
   message.group = group_id;
   message.id = id;
+  message.transfer = transfer;
   message.bytes = transfer.bytes.count();
   message.count = std::max<std::int64_t>((message.bytes + kPayload - 1) / kPayload, 1);
   message.extra = transfer.extra_latency;
@@ -119,6 +121,27 @@ void GroupTransfers::post(std::uint32_t id, FootprintId footprint, const Footpri
   message.tree_of.reserve(static_cast<std::size_t>(message.count));
   for (std::int64_t k = 0; k < message.count; ++k) message.tree_of.push_back(static_cast<std::uint8_t>(pick_tree(group)));
   inject(index);
+}
+
+std::uint32_t GroupTransfers::lost(std::uint32_t index) {
+  if (std::exchange(messages_[index].lost, true)) return kNone;
+  lost_.push_back(index);
+  return messages_[index].id;
+}
+
+bool GroupTransfers::restart(std::uint32_t id, const std::vector<Footprint>& footprints) {
+  const auto found = std::ranges::find_if(lost_, [&](std::uint32_t index) { return messages_[index].id == id; });
+  WEFT_CHECK(found != lost_.end());
+  const Transfer transfer = messages_[*found].transfer;
+  const Footprint& paths = footprints[transfer.footprint.index()];
+  try {
+    for (const PathEnds& path : paths.paths) static_cast<void>(router_.route(path.source, path.destination, path.key));
+  } catch (const ConfigError&) {
+    return false;
+  }
+  lost_.erase(found);
+  post(id, transfer.footprint, paths, transfer);
+  return true;
 }
 
 PacketId GroupTransfers::make(std::uint32_t index, PacketKind kind, std::int64_t sequence, LinkId link) {
@@ -172,6 +195,7 @@ void GroupTransfers::in_switch(PacketId id, DeviceId device) {
   const Packet packet = network_.packets()[id];
   network_.packets().destroy(id);
   Message& message = messages_[packet.message];
+  if (message.lost) return;
   const Tree& tree = groups_[message.group].trees[message.tree_of[static_cast<std::size_t>(packet.sequence)]];
   const std::uint32_t number = tree.at.at(device.value());
   const Node& node = tree.nodes[number];
@@ -192,6 +216,7 @@ void GroupTransfers::receive(PacketId id) {
   const Packet packet = network_.packets()[id];
   network_.packets().destroy(id);
   Message& message = messages_[packet.message];
+  if (message.lost) return;
   if (packet.kind == PacketKind::kReduce) {
     const bool last = ++message.reduced == message.count;
     const std::uint32_t owner_id = message.id;
@@ -220,6 +245,7 @@ void GroupTransfers::finish(std::uint32_t index) {
 
 void GroupTransfers::on_event(std::uint64_t payload) {
   const auto index = static_cast<std::uint32_t>(payload);
+  if (messages_[index].lost) return;
   if ((payload & kDelivered) != 0) {
     finish(index);
   } else if ((payload & kSent) != 0) {

@@ -40,6 +40,12 @@ class GroupTransfers final : private EventTarget {
   // A packet of a group is at a device that is not its end, or at its end.
   void in_switch(PacketId packet, DeviceId device);
   void receive(PacketId packet);
+  // A packet of a group message is lost: the message's id, unless it was known. What of it is still on the way counts no more.
+  std::uint32_t lost(std::uint32_t message);
+  // Starts message `id`, of which a packet is lost, anew; false: its ends are not joined. `footprints`: those posted on.
+  bool restart(std::uint32_t id, const std::vector<Footprint>& footprints);
+  // Trees are made anew for what is posted from now on: links have failed, or are back.
+  void forget() { group_of_.clear(); }
 
  private:
   struct Node {
@@ -70,7 +76,9 @@ class GroupTransfers final : private EventTarget {
     std::int64_t expected = 0;  // arrivals left
     std::int64_t gap = 0;       // ps from one packet to the next
     Duration extra;
+    Transfer transfer;  // as posted
     std::uint8_t priority = 0;
+    bool lost = false;  // another one stands for it
     bool reduces = false;
     bool copies = false;
     std::vector<std::uint8_t> tree_of;                       // by packet
@@ -91,6 +99,7 @@ class GroupTransfers final : private EventTarget {
   const Router& router_;
   ComponentId component_;
   Owner* owner_ = nullptr;
+  std::vector<std::uint32_t> lost_;      // messages that are to be started anew
   std::vector<std::uint32_t> group_of_;  // by footprint
   std::vector<Group> groups_;
   std::vector<Message> messages_;

@@ -11,18 +11,21 @@ void PacketNetwork::add_drop_rule(const DropRule& rule, std::optional<std::uint3
 }
 
 // Rules without a link apply where the packet ends, so that each transmission is judged once.
-bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_end) {
-  if (packet.kind != PacketKind::kData) return false;
+bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_end, bool on_link) {
+  if (is_of_group(packet.kind)) return false;
+  const bool is_data = packet.kind == PacketKind::kData;
+  const DropKind kind = is_data ? DropKind::kData : packet.kind == PacketKind::kCnp ? DropKind::kCnps : DropKind::kAcks;
   const Time now = simulator_.now();
   bool lost = false;
   for (Rule& each : rules_) {
     const DropRule& rule = each.rule;
-    if (rule.link.valid() ? rule.link.value() != link : !at_end) continue;
+    if (rule.of != kind || (rule.link.valid() ? !on_link || rule.link.value() != link : !at_end)) continue;
     if ((each.flow && *each.flow != packet.flow) || now < rule.from || now >= rule.until) continue;
-    if (rule.every > 0 && !packet.again && (packet.sequence + 1) % rule.every == 0) lost = true;
+    const std::int64_t number = is_data ? packet.sequence : each.met++;
+    if (rule.every > 0 && !(is_data && packet.again) && (number + 1) % rule.every == 0) lost = true;
     if (rule.probability > 0 && random(link).chance(rule.probability)) lost = true;
     for (std::size_t i = 0; i < rule.packets.size(); ++i) {
-      if (rule.packets[i] != packet.sequence || each.taken[i]) continue;
+      if (rule.packets[i] != number || each.taken[i]) continue;
       each.taken[i] = true;
       lost = true;
     }
@@ -38,7 +41,7 @@ void PacketNetwork::fail(LinkId id) {
     const Packet& p = packets_[packet];
     const PacketId next = p.next;
     if (wires_[port.kind].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
-    drop(packet, link);
+    drop(packet, link, true);
     packet = next;
   }
   port.wire_head = port.wire_tail = kNoPacket;
@@ -48,7 +51,7 @@ void PacketNetwork::fail(LinkId id) {
       const Packet& p = packets_[packet];
       change_queue(link, queues_[link][priority], -p.size);
       if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
-      drop(packet, link);
+      drop(packet, link, true);
     }
   }
   // From now on what its sources have goes out into nothing, so that they notice.

@@ -59,6 +59,8 @@ void PacketFabric::restore(ResourceId resource) {
   transport_->routes_changed();
 }
 
+void PacketFabric::set_failures_pass(bool pass) { transport_->set_failures_pass(pass); }
+
 // Payload, as flow fidelity counts it: a link's share for headers is not in it.
 ResourceCounters PacketFabric::counters(ResourceId resource) const {
   const LinkId link{resource.value()};

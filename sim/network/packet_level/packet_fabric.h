@@ -60,6 +60,8 @@ struct FlowCounters {
 
 // What a queue pair does differently from the fabric's TransportSettings.
 struct FlowTransport {
+  // In place of the fabric's, but for its telemetry; null: the fabric's. What follows goes before both.
+  std::shared_ptr<const TransportSettings> settings = {};
   std::optional<Bytes> payload = {};
   std::optional<Bytes> window = {};
   std::optional<Bandwidth> rate = {};  // paced at, without congestion control
@@ -93,6 +95,8 @@ class PacketFabric final : public Fabric {
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
   void restore(ResourceId resource) override;
+  // Some of what has failed will be back: who waits for a way need not give up.
+  void set_failures_pass(bool pass);
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
   void check_conservation() const override;

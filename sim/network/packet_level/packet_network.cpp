@@ -33,15 +33,20 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
       ports_(topology.link_count()),
       queues_(topology.link_count()),
       traffic_(topology.link_count()),
-      incidents_(topology.link_count()),
-      marks_at_enqueue_{settings.ecn.priorities != 0 && settings.ecn.at_enqueue},
-      marks_at_start_{settings.ecn.priorities != 0 && !settings.ecn.at_enqueue} {
+      incidents_(topology.link_count()) {
   for (std::size_t i = 0; i < ports_.size(); ++i) add_wire(LinkId::from_index(i));
-  if (settings.switches.scheduling == Scheduling::kDwrr) {
-    deficits_.resize(ports_.size());
-    const double least = *std::ranges::min_element(settings.switches.weights);
-    std::ranges::transform(settings.switches.weights, shares_.begin(), [&](double weight) { return weight / least; });
-  }
+  const auto take = [&](const SwitchSettings& switches, const PfcSettings& pfc, const EcnSettings& ecn) {
+    marks_at_enqueue_ |= ecn.priorities != 0 && ecn.at_enqueue;
+    marks_at_start_ |= ecn.priorities != 0 && !ecn.at_enqueue;
+    if (switches.scheduling == Scheduling::kDwrr) deficits_.resize(ports_.size());
+    if (pfc.priorities != 0 && pfc.quanta > 0) expiries_.resize(ports_.size() * kPriorities);
+    const double least = *std::ranges::min_element(switches.weights);
+    auto& shares = shares_.emplace_back();
+    std::ranges::transform(switches.weights, shares.begin(), [&](double weight) { return weight / least; });
+  };
+  take(settings.switches, settings.pfc, settings.ecn);
+  for (const DeviceSettings& own : settings.own) take(own.switches, own.pfc, own.ecn);
+  refreshes_.resize(expiries_.size());
   if (std::ranges::any_of(wires_, &Wire::credits)) make_credits();
 }
 
@@ -67,6 +72,7 @@ void PacketNetwork::add_wire(LinkId id) {
   const auto same = std::find(latest, end, wire);
   Port& port = ports_[id.index()];
   port.to = link.to.value();
+  port.weighted = settings_.switches_of(link.from).scheduling == Scheduling::kDwrr;
   if (same == end) wires_.push_back(wire);
   port.kind = static_cast<std::uint32_t>(wires_.size() - 1 - static_cast<std::size_t>(same == end ? 0 : same - latest));
 }
@@ -176,6 +182,12 @@ void PacketNetwork::on_event(std::uint64_t payload) {
     case EventKind::kPause:
       set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
       break;
+    case EventKind::kExpiry:
+      expire(index, static_cast<int>(extra));
+      break;
+    case EventKind::kRefresh:
+      refresh(index, static_cast<int>(extra));
+      break;
     case EventKind::kForced:
       set_forced(index);
       break;
@@ -207,7 +219,7 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet) {
   Packet& p = packets_[packet];
   if (port.failed) {
     if (p.ingress.valid()) release(p.ingress, p.priority, p.size, size_over(p.ingress, p));
-    drop(packet, link);
+    drop(packet, link, true);
     return;
   }
   append(link, packet);
@@ -230,7 +242,7 @@ void PacketNetwork::append(std::uint32_t link, PacketId packet) {
     queue.tail = packet;
   }
   change_queue(link, queue, p.size);
-  if (marks_at_enqueue_) mark(link, p, queue.bytes);
+  if (marks_at_enqueue_) mark(link, p, queue.bytes, true);
 }
 
 PacketId PacketNetwork::take(std::uint32_t link, int priority) {
@@ -287,6 +299,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
   }
   if (able == 0) return -1;
   auto& deficits = deficits_[link];
+  const auto& shares = shares_[settings_.index_of(topology_.link(LinkId{link}).from)];
   while (true) {
     const auto turn = static_cast<std::size_t>(port.turn);
     if ((able & priority_bit(port.turn)) != 0) {
@@ -299,7 +312,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
       deficits[turn] = 0;
     }
     port.turn = static_cast<std::uint8_t>((port.turn + 1) % kPriorities);
-    if ((able & priority_bit(port.turn)) != 0) deficits[port.turn] += shares_[port.turn] * wires_[port.kind].full_size;
+    if ((able & priority_bit(port.turn)) != 0) deficits[port.turn] += shares[port.turn] * wires_[port.kind].full_size;
   }
 }
 
@@ -312,7 +325,7 @@ void PacketNetwork::try_start(std::uint32_t link) {
     port.offered_again = false;
     const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
     if (able == 0) break;
-    priority = deficits_.empty() ? choose(link, able) : choose_dwrr(port, link, able);
+    priority = !port.weighted ? choose(link, able) : choose_dwrr(port, link, able);
   } while (priority < 0 && port.offered_again);
   port.choosing = false;
   if (priority >= 0) start(link, priority);
@@ -326,7 +339,7 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   Packet& p = packets_[packet];
   const Time now = simulator_.now();
   traffic.wait_ps += static_cast<double>((now - p.at).ps());
-  if (marks_at_start_) mark(link, p, queues_[link][priority].bytes);
+  if (marks_at_start_) mark(link, p, queues_[link][priority].bytes, false);
   if (stamps_ && wire.switch_behind && p.kind == PacketKind::kData && p.stamps < kMaxTelemetryHops) {
     const std::size_t at = packet * kMaxTelemetryHops + p.stamps++;
     if (telemetry_.size() <= at) telemetry_.resize(packets_.capacity() * kMaxTelemetryHops);
@@ -359,7 +372,7 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   ++hops_;
   schedule_regular(end, Phase::kCompletion, EventKind::kPortFree, link);
   if (port.failed) {
-    drop(packet, link);
+    drop(packet, link, true);
   } else {
     put_on_wire(link, packet, now, end);
   }
@@ -388,9 +401,10 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin,
 }
 
 // RED on the instantaneous queue, the packet itself included (network-models §2.6).
-[[gnu::noinline]] void PacketNetwork::mark(std::uint32_t link, Packet& packet, std::int64_t queued) {
-  const EcnSettings& ecn = settings_.ecn;
-  if ((ecn.priorities & priority_bit(packet.priority)) == 0 || !wire_of(link).switch_behind) return;
+[[gnu::noinline]] void PacketNetwork::mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue) {
+  const EcnSettings& ecn = settings_.ecn_of(topology_.link(LinkId{link}).from);
+  if (ecn.at_enqueue != at_enqueue || (ecn.priorities & priority_bit(packet.priority)) == 0 || !wire_of(link).switch_behind)
+    return;
   if (packet.kind != PacketKind::kData || queued <= ecn.kmin.count()) return;
   if (queued <= ecn.kmax.count()) {
     const double share = static_cast<double>(queued - ecn.kmin.count()) / static_cast<double>((ecn.kmax - ecn.kmin).count());
@@ -453,7 +467,7 @@ void PacketNetwork::pass_on(PacketId packet, std::uint32_t link) {
   const LinkId out = endpoints_->route(p, DeviceId{ports_[link].to});
   if (!out.valid()) {  // no way from here any more
     return_credit(LinkId{link}, p.priority, p.size);
-    drop(packet, link);
+    drop(packet, link, true);
     return;
   }
   // A faster link must not run dry in the middle of a packet: it is stored first (network-models §2.2).
@@ -500,9 +514,9 @@ void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std
            static_cast<std::uint32_t>(priority) << 21 | blocks);
 }
 
-[[gnu::noinline]] void PacketNetwork::drop(PacketId packet, std::uint32_t link) {
+[[gnu::noinline]] void PacketNetwork::drop(PacketId packet, std::uint32_t link, bool to_failure) {
   ++incidents_[link].drops;
-  endpoints_->lost(packets_[packet]);
+  endpoints_->lost(packets_[packet], to_failure);
   packets_.destroy(packet);
 }
 

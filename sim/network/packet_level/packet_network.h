@@ -62,6 +62,10 @@ class PacketNetwork final : private EventTarget {
   void enqueue(LinkId link, PacketId packet);
 
   void add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow);
+  // Of a control packet that takes no link: whether a rule drops it. Counts as `destination`'s chance.
+  [[nodiscard]] bool loses_free(const Packet& packet, LinkId chance) {
+    return !rules_.empty() && ruled_out(packet, chance.value(), true, false);
+  }
   void force_pause(const ForcedPause& pause);
   // Whether the far end of `link` has credits for a packet of `size` at all.
   [[nodiscard]] bool takes(LinkId link, std::int32_t size) const {
@@ -88,7 +92,17 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
  private:
-  enum class EventKind : std::uint8_t { kPortFree, kArrival, kLate, kPause, kForced, kCredit, kDeadlockCheck };
+  enum class EventKind : std::uint8_t {
+    kPortFree,
+    kArrival,
+    kLate,
+    kPause,
+    kForced,
+    kCredit,
+    kDeadlockCheck,
+    kExpiry,
+    kRefresh
+  };
 
   struct Queue {
     PacketId head = kNoPacket;  // the next to go
@@ -120,6 +134,7 @@ class PacketNetwork final : private EventTarget {
     bool failed : 1 = false;
     bool choosing : 1 = false;  // pulls from queue pairs, which may offer something else meanwhile
     bool offered_again : 1 = false;
+    bool weighted : 1 = false;  // its scheduler is DWRR
   };
   static_assert(sizeof(Port) == 64, "one cache line");
   // What of a link never changes; links that agree in it share it.
@@ -161,6 +176,7 @@ class PacketNetwork final : private EventTarget {
     DropRule rule;
     std::optional<std::uint32_t> flow;
     std::vector<bool> taken;
+    std::int64_t met = 0;  // packets that are no data
   };
 
   void on_event(std::uint64_t payload) override;
@@ -192,7 +208,7 @@ class PacketNetwork final : private EventTarget {
   bool prefetch(std::uint32_t link, int priority);
   void start(std::uint32_t link, int priority);
   void put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end);
-  void mark(std::uint32_t link, Packet& packet, std::int64_t queued);
+  void mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue);
   void port_free(std::uint32_t link);
   void arrival(std::uint32_t link);
   void pass_on(PacketId packet, std::uint32_t link);
@@ -201,6 +217,12 @@ class PacketNetwork final : private EventTarget {
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
   void set_forced(std::uint32_t link);
+  [[nodiscard]] Duration pause_time(LinkId link, std::int64_t quanta) const;
+  void expire(std::uint32_t link, int priority);
+  void refresh(std::uint32_t link, int priority);
+  [[nodiscard]] static std::size_t place_of(std::uint32_t link, int priority) {
+    return std::size_t{link} * kPriorities + static_cast<std::size_t>(priority);
+  }
   void note_pause(std::uint32_t link, PriorityMask before);
   // To the sender of `link`, where it needs any.
   void return_credit(LinkId link, int priority, std::int64_t size) {
@@ -208,8 +230,8 @@ class PacketNetwork final : private EventTarget {
   }
   void send_credit(LinkId link, int priority, std::int64_t size);
   [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
-  void drop(PacketId packet, std::uint32_t link);
-  [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end);
+  void drop(PacketId packet, std::uint32_t link, bool to_failure = false);
+  [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end, bool on_link = true);
   void change_queue(std::uint32_t link, Queue& queue, std::int64_t by);
   RandomStream& random(std::uint32_t link);
 
@@ -231,16 +253,18 @@ class PacketNetwork final : private EventTarget {
   std::vector<std::uint32_t> input_;  // where any link has credits: its number among those of the far device, which is 0 itself
   std::vector<std::array<InputQueues, kPriorities>> inputs_;  // of links with credits: what waits behind Queue::head
   std::vector<std::array<double, kPriorities>> deficits_;     // where the scheduler needs them
-  std::array<double, kPriorities> shares_{};                  // weights, the least one 1
+  std::vector<std::array<double, kPriorities>> shares_;       // by PacketSettings::index_of(): weights, the least one 1
   std::vector<std::optional<RandomStream>> random_;
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
-  bool marks_at_enqueue_;
-  bool marks_at_start_;
+  bool marks_at_enqueue_ = false;
+  bool marks_at_start_ = false;
   bool stamps_ = false;
   std::vector<Rule> rules_;
   std::vector<ForcedPause> forced_pauses_;
   std::vector<PauseRecord> pauses_;
   std::vector<std::array<std::uint32_t, kPriorities>> open_pauses_;  // index of the record that lasts, by link
+  std::vector<Time> expiries_;   // by link and priority, where pauses expire: when the present one does,
+  std::vector<Time> refreshes_;  // and when the far end repeats it
   std::optional<Deadlock> deadlock_;
   bool check_pending_ = false;
   std::uint64_t hops_ = 0;

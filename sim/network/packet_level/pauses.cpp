@@ -11,8 +11,13 @@ constexpr std::size_t kMostPauseRecords = 4'000'000;
 
 }  // namespace
 
+// A quantum is 512 bit times of the link (network-models §1.8).
+Duration PacketNetwork::pause_time(LinkId link, std::int64_t quanta) const {
+  return transmission_time(quanta * Bytes{512 / 8}, topology_.spec(link).rate);
+}
+
 void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
-  const PfcSettings& pfc = settings_.pfc;
+  const PfcSettings& pfc = settings_.pfc_of(topology_.link(ingress).to);
   const LinkId back = topology_.link(ingress).twin;
   const Wire& wire = wire_of(back.value());
   Time at = simulator_.now();
@@ -24,6 +29,22 @@ void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
   at += Duration::from_ps(wire.latency) + pfc.response;
   schedule(at, Phase::kDelivery, EventKind::kPause, ingress.value(),
            static_cast<std::uint32_t>(priority) << 1 | static_cast<std::uint32_t>(on));
+  if (!on || pfc.quanta == 0 || pfc.refresh == Duration::max()) return;
+  const bool stated = pfc.refresh > Duration{};
+  const Time again = simulator_.now() + (stated ? pfc.refresh : Duration::from_ps(pause_time(ingress, pfc.quanta).ps() / 2));
+  refreshes_[place_of(ingress.value(), priority)] = again;
+  schedule(again, Phase::kAction, EventKind::kRefresh, ingress.value(), static_cast<std::uint32_t>(priority));
+}
+
+// Unless it has resumed the sender since, or paused it anew.
+void PacketNetwork::refresh(std::uint32_t link, int priority) {
+  if (refreshes_[place_of(link, priority)] != simulator_.now() || !buffers_.pauses(LinkId{link}, priority)) return;
+  send_pause(LinkId{link}, priority, true);
+}
+
+// The sender's clock: a later frame of the far end has set it anew.
+void PacketNetwork::expire(std::uint32_t link, int priority) {
+  if (expiries_[place_of(link, priority)] == simulator_.now()) set_paused(link, priority, false);
 }
 
 void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
@@ -32,6 +53,11 @@ void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
   if (port.failed) return;
   const PriorityMask bit = priority_bit(priority);
   port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
+  if (const std::int64_t quanta = on && !expiries_.empty() ? settings_.pfc_of(DeviceId{port.to}).quanta : 0; quanta > 0) {
+    const Time end = simulator_.now() + pause_time(LinkId{link}, quanta);
+    expiries_[place_of(link, priority)] = end;
+    schedule(end, Phase::kDelivery, EventKind::kExpiry, link, static_cast<std::uint32_t>(priority));
+  }
   note_pause(link, before);
   if (!on) try_start(link);
 }

@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/network/congestion.h"
 
@@ -53,6 +55,9 @@ struct PfcSettings {
   // Of a pause frame on the wire; it waits for the packet in transmission on its way back. 0: neither, it just propagates.
   Bytes frame{0};
   Duration response = {};  // from a pause frame's arrival until the sender heeds it
+  // What a pause frame asks for, in quanta of 512 bit times of the paused link; 0: it lasts until it is taken back.
+  std::int64_t quanta = 0;
+  Duration refresh = {};  // a switch that still pauses says so again after this time; 0: half of `quanta`; max: never
   // A queue paused for as long as this is looked at for deadlock.
   Duration deadlock_after = Duration::from_us(1'000);
 };
@@ -91,8 +96,9 @@ struct TransportSettings {
   std::optional<Bytes> window = {};   // bytes on the wire not yet acknowledged; none: no limit
   Reliability reliability = Reliability::kGoBackN;
   AckMode acks = AckMode::kNone;
-  Bytes ack_size{86};  // on the wire (RoCEv2, network-models §1.8)
-  int ack_every = 1;   // data packets; the last of a message is always acknowledged
+  bool no_acks_stated = false;  // the file rules them out
+  Bytes ack_size{86};           // on the wire (RoCEv2, network-models §1.8)
+  int ack_every = 1;            // data packets; the last of a message is always acknowledged
   int ack_priority = 7;
   Duration cnp_interval = Duration::from_us(50);  // at most one CNP per queue pair in this time; 0: one per mark
   AckMode cnps = AckMode::kFree;                  // kNone: marks come back with the ACKs only
@@ -107,12 +113,36 @@ struct TransportSettings {
   std::shared_ptr<const CongestionFactory> congestion = {};
 };
 
+// What one device is told.
+struct DeviceSettings {
+  SwitchSettings switches;
+  PfcSettings pfc;
+  EcnSettings ecn;
+};
+
 struct PacketSettings {
+  // Of NICs, and of switches where nothing else is said.
   SwitchSettings switches;
   PfcSettings pfc;
   EcnSettings ecn;
   CreditSettings credits;
   TransportSettings transport;
+  std::vector<DeviceSettings> own = {};       // of switches that differ from the rest
+  std::vector<std::uint32_t> own_index = {};  // by device: 0, or 1 + its place in `own`; empty: nobody differs
+
+  [[nodiscard]] std::size_t index_of(DeviceId device) const { return own_index.empty() ? 0 : own_index[device.index()]; }
+  [[nodiscard]] const SwitchSettings& switches_of(DeviceId device) const {
+    const std::size_t index = index_of(device);
+    return index == 0 ? switches : own[index - 1].switches;
+  }
+  [[nodiscard]] const PfcSettings& pfc_of(DeviceId device) const {
+    const std::size_t index = index_of(device);
+    return index == 0 ? pfc : own[index - 1].pfc;
+  }
+  [[nodiscard]] const EcnSettings& ecn_of(DeviceId device) const {
+    const std::size_t index = index_of(device);
+    return index == 0 ? ecn : own[index - 1].ecn;
+  }
 };
 
 }  // namespace weft::net

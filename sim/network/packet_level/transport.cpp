@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sim/core/error.h"
 
@@ -47,7 +48,7 @@ std::uint32_t Transport::queue_pair(FootprintId flow) {
     const Footprint& footprint = footprints_[flow.index()];
     if (footprint.paths.size() != 1) throw InternalError("packets cannot be sent over a coupled footprint");
     const std::uint64_t entropy = footprint.paths[0].key.entropy;
-    const std::uint32_t count = pairs_per_footprint(footprint);
+    const std::uint32_t count = pairs_per_footprint(flow);
     const std::uint32_t first = make_queue_pair(flow, entropy);
     // Their own entropy, so that a hash may send each another way.
     for (std::uint32_t i = 1; i < count; ++i) make_queue_pair(flow, entropy + (std::uint64_t{i} << 48));
@@ -56,15 +57,22 @@ std::uint32_t Transport::queue_pair(FootprintId flow) {
   return pair_of_[flow.index()];
 }
 
-std::uint32_t Transport::pairs_per_footprint(const Footprint& footprint) const {
-  const PathEnds& ends = footprint.paths[0];
+const TransportSettings& Transport::settings_of(FootprintId footprint) const {
+  const auto found = overrides_.find(footprint);
+  return found == overrides_.end() || found->second.settings == nullptr ? settings_.transport : *found->second.settings;
+}
+
+std::uint32_t Transport::pairs_per_footprint(FootprintId footprint) const {
+  const PathEnds& ends = footprints_[footprint.index()].paths[0];
   if (topology_.host_of(ends.source) == topology_.host_of(ends.destination)) return 1;
-  return static_cast<std::uint32_t>(std::max(settings_.transport.queue_pairs, 1));
+  const int count = overrides_.empty() ? settings_.transport.queue_pairs : settings_of(footprint).queue_pairs;
+  return static_cast<std::uint32_t>(std::max(count, 1));
 }
 
 // A link has failed or is back: queue pairs that leave by another link now move there.
 void Transport::routes_changed() {
   routes_.forget();
+  groups_.forget();
   for (std::uint32_t flow = 0; flow < pairs_.size(); ++flow) {
     QueuePair& pair = *pairs_[flow];
     ends_[flow].fixed = routes_.fixed(pair.route);
@@ -72,6 +80,7 @@ void Transport::routes_changed() {
     if (routes_.first_links(pair.route) != pair.first_links) choose_links(pair);
     offer(flow);
   }
+  for (const Resend& each : std::exchange(cut_off_, {})) resend_later(each);
 }
 
 std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) {
@@ -82,6 +91,8 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
   pair.route = routes_.add({footprint.paths[0].source, footprint.paths[0].destination, {entropy}});
   const auto found = overrides_.find(id);
   const FlowTransport* own = found == overrides_.end() ? nullptr : &found->second;
+  pair.how = &settings_of(id);
+  const TransportSettings& how = *pair.how;
   choose_links(pair);
   const std::vector<LinkId> path = routes_.sample(pair.route);
   std::int64_t payload = std::numeric_limits<std::int32_t>::max();
@@ -90,7 +101,7 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
     if (!is_inside_host(topology_, link)) payload = std::min(payload, topology_.spec(link).packet.count());
   }
   if (payload == std::numeric_limits<std::int32_t>::max()) payload = kDefaultPayload;
-  if (settings_.transport.payload) payload = settings_.transport.payload->count();
+  if (how.payload) payload = how.payload->count();
   if (own != nullptr && own->payload) payload = own->payload->count();
   pair.payload = static_cast<std::int32_t>(payload);
   pair.full_size = network_.wire_size(pair.reference, pair.payload);
@@ -106,9 +117,9 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
   const bool over_fabric = topology_.host_of(footprint.paths[0].source) != topology_.host_of(footprint.paths[0].destination);
   std::shared_ptr<const CongestionFactory> congestion;
   if (over_fabric) {
-    if (settings_.transport.window) pair.window = settings_.transport.window->count();
-    congestion = settings_.transport.congestion;
-    pair.acks = settings_.transport.acks != AckMode::kNone;
+    if (how.window) pair.window = how.window->count();
+    congestion = how.congestion;
+    pair.acks = how.acks != AckMode::kNone;
   }
   if (own != nullptr) {
     if (own->window) pair.window = own->window->count();
@@ -117,7 +128,7 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
     pair.open_loop = own->open_loop;
   }
   if (congestion != nullptr) {
-    pair.cnps = congestion->needs().cnps && settings_.transport.cnps != AckMode::kNone;
+    pair.cnps = congestion->needs().cnps && how.cnps != AckMode::kNone;
     pair.congestion = congestion->make({.line_rate = topology_.spec(pair.reference).rate,
                                         .base_rtt = round_trip(path, pair),
                                         .packet = Bytes{pair.full_size},
@@ -125,9 +136,11 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
   }
   // Where packets overtake each other a receiver that wants them in order would ask for all of them again and again.
   const bool in_order = routes_.fixed(pair.route);
-  const Reliability reliability = settings_.transport.reliability;
+  const Reliability reliability = how.reliability;
+  pair.repeats = pair.acks && reliability != Reliability::kNone;
   if (pair.acks && (reliability == Reliability::kSelectiveRepeat || (reliability == Reliability::kGoBackN && !in_order)))
     pair.selective = std::make_unique<SelectiveRepeat>(in_order ? 0 : kReordering);
+  pair.in_order = pair.repeats && pair.selective == nullptr;
   pairs_.push_back(std::move(made));
   ends_.push_back({.source = footprint.paths[0].source,
                    .destination = footprint.paths[0].destination,
@@ -155,7 +168,7 @@ void Transport::choose_links(QueuePair& pair) {
 // Of a full packet and its acknowledgement where nothing queues.
 Duration Transport::round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const {
   Duration total;
-  const bool real_acks = settings_.transport.acks == AckMode::kPackets;
+  const bool real_acks = pair.how->acks == AckMode::kPackets;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const LinkId link = path[i];
     const LinkSpec& spec = topology_.spec(link);
@@ -168,8 +181,7 @@ Duration Transport::round_trip(const std::vector<LinkId>& path, const QueuePair&
     if (!last) total += device.latency;
     if (real_acks) {
       const bool ack_whole = i == 0 || topology_.forwarding(topology_.link(link).from).store_and_forward;
-      total += transmission_time(
-          ack_whole ? settings_.transport.ack_size : std::min(device.header, settings_.transport.ack_size), back.rate);
+      total += transmission_time(ack_whole ? pair.how->ack_size : std::min(device.header, pair.how->ack_size), back.rate);
       if (!last) total += device.latency;
     }
   }
@@ -197,6 +209,7 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
   message.listener = &listener;
   message.tag = transfer.tag;
   message.bytes = transfer.bytes.count();
+  message.resend = transfer.resend;
   ++totals_.posted;
   totals_.peak_live = std::max(totals_.peak_live, ++live_);
   if (here) {
@@ -207,7 +220,7 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
     groups_.post(index, transfer.footprint, footprints_[transfer.footprint.index()], transfer);
     return TransferId{index};
   }
-  const std::uint32_t pairs = pairs_per_footprint(footprints_[transfer.footprint.index()]);
+  const std::uint32_t pairs = pairs_per_footprint(transfer.footprint);
   if (pairs == 1) {
     post_message(flow, index, transfer);
     return TransferId{index};
@@ -222,6 +235,7 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
     const std::uint32_t part = take_message();
     messages_[part].in_use = true;
     messages_[part].parent = index;
+    messages_[part].resend = transfer.resend;
     messages_[part].bytes = std::min(share, left);
     left -= messages_[part].bytes;
     parts.push_back(part);
@@ -240,10 +254,10 @@ void Transport::post_message(std::uint32_t flow, std::uint32_t index, const Tran
   message.rate_cap = transfer.rate_cap.bytes_per_ps();
   message.priority = std::min<std::uint8_t>(transfer.priority, kPriorities - 1);
   message.flow = flow;
-  message.ready = simulator_.now() + settings_.transport.post_latency;
-  if (settings_.transport.message_rate) {
+  message.ready = simulator_.now() + pair.how->post_latency;
+  if (pair.how->message_rate) {
     message.ready = std::max(message.ready, pair.ready_after);
-    pair.ready_after = message.ready + Duration::from_ps(static_cast<std::int64_t>(1e12 / *settings_.transport.message_rate));
+    pair.ready_after = message.ready + Duration::from_ps(static_cast<std::int64_t>(1e12 / *pair.how->message_rate));
   }
   pair.end += message.count;
   if (pair.newest == kNone) {
@@ -317,6 +331,9 @@ void Transport::on_event(std::uint64_t payload) {
       ++messages_[index].missing;
       complete(index);
       break;
+    case EventKind::kResend:
+      resend_all();
+      break;
     case EventKind::kTimeout:
       timeout(index);
       break;
@@ -333,7 +350,7 @@ FlowCounters Transport::counters(FootprintId flow) const {
   if (index == kNone) return {};
   const QueuePair& pair = *pairs_[index];
   FlowCounters counters = pair.counters;
-  for (std::uint32_t i = 1; i < pairs_per_footprint(footprints_[flow.index()]); ++i) {
+  for (std::uint32_t i = 1; i < pairs_per_footprint(flow); ++i) {
     const FlowCounters& more = pairs_[index + i]->counters;
     counters.packets_sent += more.packets_sent;
     counters.retransmitted += more.retransmitted;

@@ -7,6 +7,8 @@
 // no other follow and the receiver would wait for more; windows and rates count bytes as on the first link of the
 // fabric that the queue pair uses. An ACK stands for all packets below its number. Free acknowledgements and notifications take
 // the propagation of the way back. A queue pair gives up after seven timeouts in a row (InfiniBand's retry count).
+// What a failing link takes of transfers that ask for it (Transfer::resend) is sent again without acknowledgements too, at once
+// or when there is a way, as if the source had been told.
 // Where packets find their way one by one (spray, adaptive) the receiver takes them in any order under go-back-N too: only what
 // 256 later packets have overtaken counts as lost, and only that is sent again.
 #pragma once
@@ -42,6 +44,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void cut_short(TransferId transfer);
   void inject_cnp(FootprintId flow, Time at);
   void routes_changed();
+  void set_failures_pass(bool pass) { failures_pass_ = pass; }
 
   [[nodiscard]] const FabricTotals& totals() const { return totals_; }
   [[nodiscard]] FlowCounters counters(FootprintId flow) const;
@@ -64,12 +67,12 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void receive(PacketId packet);
   // The last bit of a message's last packet has left its source.
   void message_left(std::uint32_t flow, std::uint32_t message);
-  // A packet is lost; it is destroyed afterwards.
-  void lost(const Packet& packet);
+  // A packet is lost, to a link that failed or otherwise; it is destroyed afterwards.
+  void lost(const Packet& packet, bool to_failure);
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
-  enum class EventKind : std::uint8_t { kWake, kControl, kDeliver, kTimeout, kCnp, kLost };
+  enum class EventKind : std::uint8_t { kWake, kControl, kDeliver, kTimeout, kCnp, kLost, kResend };
 
   struct Message {
     TransferListener* listener = nullptr;
@@ -83,12 +86,14 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     Duration extra_latency;
     double rate_cap = 0;             // payload bytes per picosecond; 0: none
     std::uint32_t parent = kNone;    // the message that it is a part of
+    std::uint32_t repairs = kNone;   // the message of which it is a lost packet
     std::uint32_t parts_left = 0;    // of a message spread over queue pairs: not delivered,
     std::uint32_t parts_unsent = 0;  // and not told as sent
     std::uint32_t flow = kNone;      // none: from a device to itself
     std::uint32_t next = kNone;      // in its queue pair, or in the free list
     std::uint8_t priority = 0;
     bool in_use = false;
+    bool resend = false;     // what a failing link takes along is sent again
     bool cut = false;        // ended before all of it was sent
     bool left = false;       // all its packets have left their source once
     bool sent = false;       // its sender has told its poster
@@ -104,7 +109,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   struct QueuePair {
     FootprintId footprint;
     RouteId route = 0;
-    LinkId reference;  // the link whose bytes windows and rates count
+    const TransportSettings* how = nullptr;  // the fabric's, or its own
+    LinkId reference;                        // the link whose bytes windows and rates count
     std::vector<LinkId> first_links;
     std::vector<bool> listed;  // in the ring of first link i
     std::int32_t payload = 0;
@@ -132,8 +138,10 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     std::uint8_t timeouts = 0;
     bool open_loop = false;
     bool dead = false;
-    bool acks = false;  // it gets acknowledgements: not inside a host
-    bool cnps = false;  // its congestion control wants notifications
+    bool acks = false;      // it gets acknowledgements: not inside a host
+    bool repeats = false;   // and sends again what is lost
+    bool in_order = false;  // its receiver takes packets in order only
+    bool cnps = false;      // its congestion control wants notifications
     // Receiver.
     std::int64_t expected = 0;  // go-back-N: the next in order; else packets accepted
     int unacked = 0;            // accepted since the last acknowledgement
@@ -143,6 +151,11 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     bool any_cnp = false;
     std::unique_ptr<SelectiveRepeat> selective;
     FlowCounters counters;
+  };
+  // A packet that a failing link took, of a message that is to arrive all the same.
+  struct Resend {
+    std::uint32_t message = 0;
+    std::int32_t payload = 0;
   };
   struct Ring {
     std::array<std::vector<std::uint32_t>, kPriorities> queue;
@@ -155,7 +168,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void schedule(Time at, EventKind kind, std::uint32_t index);
   std::uint32_t make_queue_pair(FootprintId footprint, std::uint64_t entropy);
   void post_message(std::uint32_t flow, std::uint32_t message, const Transfer& transfer);
-  [[nodiscard]] std::uint32_t pairs_per_footprint(const Footprint& footprint) const;
+  [[nodiscard]] const TransportSettings& settings_of(FootprintId footprint) const;
+  [[nodiscard]] std::uint32_t pairs_per_footprint(FootprintId footprint) const;
   void choose_links(QueuePair& pair);
   [[nodiscard]] Duration round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const;
   std::uint32_t take_message();
@@ -190,6 +204,9 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void arm_timeout(std::uint32_t flow);
   void timeout(std::uint32_t flow);
   void give_up(std::uint32_t flow);
+  void resend_later(const Resend& lost);
+  void resend_all();
+  void resend(const Resend& lost);
 
   void tell_sent(std::uint32_t message);
   void tell_delivered(std::uint32_t message);
@@ -212,6 +229,9 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   std::vector<Message> messages_;
   std::uint32_t free_message_ = kNone;
   std::vector<std::unique_ptr<Ring>> rings_;  // by link, of sources only
+  std::vector<Resend> resends_;               // that their event is to come for
+  std::vector<Resend> cut_off_;               // that wait for a way
+  bool failures_pass_ = false;
   FabricTotals totals_;
   std::uint64_t live_ = 0;
 };

@@ -2,7 +2,9 @@
 #include "sim/network/packet_level/transport.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "sim/core/error.h"
 
@@ -29,14 +31,12 @@ void Transport::receive_data(PacketId id) {
   const Packet packet = network_.packets()[id];
   QueuePair& pair = *pairs_[packet.flow];
   if (packet.marked) notify(packet);
-  const Reliability reliability = settings_.transport.reliability;
-  const bool in_order = reliability == Reliability::kGoBackN && pair.acks && pair.selective == nullptr;
-  if (in_order && packet.sequence != pair.expected) {
+  if (pair.in_order && packet.sequence != pair.expected) {
     const Time now = simulator_.now();
     const bool ahead = packet.sequence > pair.expected;
     if (!ahead) {
       answer(id, PacketKind::kAck, pair.expected, kNoSack);
-    } else if (!pair.nak_sent || now >= pair.last_nak + settings_.transport.nak_interval) {
+    } else if (!pair.nak_sent || now >= pair.last_nak + pair.how->nak_interval) {
       pair.nak_sent = true;
       pair.last_nak = now;
       answer(id, PacketKind::kNak, pair.expected, kNoSack);
@@ -57,7 +57,7 @@ void Transport::receive_data(PacketId id) {
   }
   pair.nak_sent = false;
   ++pair.unacked;
-  const bool due = pair.unacked >= settings_.transport.ack_every || packet.last || packet.asks || sack != kNoSack || !is_new;
+  const bool due = pair.unacked >= pair.how->ack_every || packet.last || packet.asks || sack != kNoSack || !is_new;
   if (pair.acks && due) {
     pair.unacked = 0;
     answer(id, PacketKind::kAck, pair.expected, sack);
@@ -93,13 +93,14 @@ void Transport::answer(PacketId id, PacketKind kind, std::int64_t sequence, std:
   packet.kind = kind;
   packet.sequence = sequence;
   packet.payload = sack;
-  send_control(id, settings_.transport.acks, static_cast<std::int32_t>(settings_.transport.ack_size.count()));
+  const TransportSettings& how = *pairs_[packet.flow]->how;
+  send_control(id, how.acks, static_cast<std::int32_t>(how.ack_size.count()));
 }
 
 // A mark is answered with a notification, at most one in an interval.
 void Transport::notify(const Packet& packet) {
   QueuePair& pair = *pairs_[packet.flow];
-  const TransportSettings& transport = settings_.transport;
+  const TransportSettings& transport = *pair.how;
   if (!pair.cnps) return;
   const Time now = simulator_.now();
   if (pair.any_cnp && now < pair.last_cnp + transport.cnp_interval) return;
@@ -118,11 +119,15 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
   Packet& packet = network_.packets()[id];
   QueuePair& pair = *pairs_[packet.flow];
   if (mode == AckMode::kFree) {
+    if (network_.loses_free(packet, pair.reference)) {
+      network_.packets().destroy(id);
+      return;
+    }
     schedule(simulator_.now() + pair.back_propagation, EventKind::kControl, id);
     return;
   }
   packet.size = size;
-  packet.priority = static_cast<std::uint8_t>(settings_.transport.ack_priority);
+  packet.priority = static_cast<std::uint8_t>(pair.how->ack_priority);
   packet.ingress = {};
   packet.hop = 0;
   packet.last = false;
@@ -182,7 +187,7 @@ void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet
   }
   if (below > pair.acked) {
     pair.timeouts = 0;
-    pair.deadline = now + settings_.transport.timeout;
+    pair.deadline = now + pair.how->timeout;
     advance_acked(pair, below);
   }
   if (pair.congestion == nullptr) return;
@@ -235,8 +240,8 @@ void Transport::rewind(std::uint32_t flow) {
 
 void Transport::arm_timeout(std::uint32_t flow) {
   QueuePair& pair = *pairs_[flow];
-  if (settings_.transport.reliability == Reliability::kNone || pair.timer_queued) return;
-  pair.deadline = simulator_.now() + settings_.transport.timeout;
+  if (!pair.repeats || pair.timer_queued) return;
+  pair.deadline = simulator_.now() + pair.how->timeout;
   pair.timer_queued = true;
   schedule(pair.deadline, EventKind::kTimeout, flow);
 }
@@ -276,10 +281,54 @@ void Transport::give_up(std::uint32_t flow) {
   pair.next = pair.acked = pair.most_sent = pair.end;
 }
 
-void Transport::lost(const Packet& packet) {
-  if (packet.kind != PacketKind::kData) return;
-  if (pairs_[packet.flow]->acks && settings_.transport.reliability != Reliability::kNone) return;
-  schedule(simulator_.now(), EventKind::kLost, packet.message);
+void Transport::lost(const Packet& packet, bool to_failure) {
+  if (!carries_data(packet.kind)) return;
+  if (is_of_group(packet.kind)) {
+    const std::uint32_t message = groups_.lost(packet.message);
+    if (message != kNone) resend_later({message, 0});
+    return;
+  }
+  if (pairs_[packet.flow]->repeats) return;
+  if (to_failure && messages_[packet.message].resend) {
+    resend_later({packet.message, packet.payload});
+  } else {
+    schedule(simulator_.now(), EventKind::kLost, packet.message);
+  }
+}
+
+void Transport::resend_later(const Resend& lost) {
+  if (resends_.empty()) schedule(simulator_.now(), EventKind::kResend, 0);
+  resends_.push_back(lost);
+}
+
+void Transport::resend_all() {
+  const std::vector<Resend> all = std::exchange(resends_, {});
+  for (const Resend& each : all) resend(each);
+}
+
+// As a message of its own behind what is posted, which completes the other; of a group, all of it. Where there is no way and
+// none will be back, the packet is lost for good.
+void Transport::resend(const Resend& lost) {
+  const std::uint32_t flow = messages_[lost.message].flow;
+  const bool joined = flow == kNone ? groups_.restart(lost.message, footprints_) : !routes_.broken(pairs_[flow]->route);
+  if (!joined && failures_pass_) {
+    cut_off_.push_back(lost);
+  } else if (!joined) {
+    ++messages_[lost.message].missing;
+    complete(lost.message);
+  } else if (flow != kNone) {
+    const std::uint32_t index = take_message();
+    const Message& whole = messages_[lost.message];
+    Transfer transfer;
+    transfer.priority = whole.priority;
+    transfer.rate_cap = Bandwidth::from_bits_per_second(std::llround(whole.rate_cap * 8e12));
+    Message& repair = messages_[index];
+    repair.in_use = repair.resend = true;
+    repair.repairs = lost.message;
+    repair.bytes = lost.payload;
+    ++pairs_[flow]->counters.retransmitted;
+    post_message(flow, index, transfer);
+  }
 }
 
 void Transport::tell_sent(std::uint32_t index) {
@@ -289,7 +338,9 @@ void Transport::tell_sent(std::uint32_t index) {
   TransferListener* const listener = message.listener;
   const std::uint64_t tag = message.tag;
   const std::uint32_t parent = message.parent;
+  const bool repairs = message.repairs != kNone;
   free_if_done(index);
+  if (repairs) return;
   if (parent == kNone) {
     listener->on_source_free(TransferId{index}, tag);
   } else if (--messages_[parent].parts_unsent == 0) {
@@ -303,6 +354,12 @@ void Transport::tell_delivered(std::uint32_t index) {
   TransferListener* const listener = message.listener;
   const std::uint64_t tag = message.tag;
   const std::uint32_t parent = message.parent;
+  if (const std::uint32_t whole = message.repairs; whole != kNone) {
+    free_if_done(index);
+    ++messages_[whole].arrived;
+    complete(whole);
+    return;
+  }
   if (parent != kNone) {
     free_if_done(index);
     if (--messages_[parent].parts_left == 0) tell_delivered(parent);
@@ -317,6 +374,12 @@ void Transport::tell_delivered(std::uint32_t index) {
 void Transport::abort(std::uint32_t index) {
   Message& message = messages_[index];
   if (message.delivered) return;
+  if (const std::uint32_t whole = message.repairs; whole != kNone) {
+    message.sent = message.delivered = true;
+    ++messages_[whole].missing;
+    complete(whole);
+    return;
+  }
   if (message.parent != kNone) {
     message.sent = message.delivered = true;
     abort(message.parent);

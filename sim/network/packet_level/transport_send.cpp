@@ -103,10 +103,10 @@ PacketId Transport::pull(LinkId link, int priority) {
     } else {
       pair.most_sent = std::max(pair.most_sent, ++pair.next);
       if (pair.acks) pair.outstanding += counted;
-      if (pair.acks && pair.outstanding == counted) pair.deadline = simulator_.now() + settings_.transport.timeout;
+      if (pair.acks && pair.outstanding == counted) pair.deadline = simulator_.now() + pair.how->timeout;
     }
     // A receiver that waits for more packets than the window holds would wait for ever.
-    const std::int64_t every = settings_.transport.ack_every;
+    const std::int64_t every = pair.how->ack_every;
     packet.asks = pair.acks && every > 1 && pair.next - pair.acked < every && pair.outstanding >= window_room(pair);
     pace(pair, counted, packet.payload, messages_[packet.message].rate_cap);
     if (packet.last && !again) pair.sending = messages_[packet.message].next;

@@ -109,6 +109,15 @@ void FabricRoutes::set_link_state(LinkId link, bool up) {
   spread_cache_.clear();
 }
 
+std::vector<LinkId> FabricRoutes::links_down() const {
+  std::vector<LinkId> down;
+  for (std::size_t i = 0; i < failed_.size(); ++i) {
+    const LinkId link = LinkId::from_index(i);
+    if (failed_[i] && (topology_->link(link).twin > link || is_up(topology_->link(link).twin))) down.push_back(link);
+  }
+  return down;
+}
+
 std::uint32_t FabricRoutes::set_between(SwitchIndex from, SwitchIndex leaf) const {
   std::vector<std::uint32_t>& table = tables_[leaf];
   if (table.empty()) table.assign(topology_->fabric_switches().size(), kUnknown);

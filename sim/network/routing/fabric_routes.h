@@ -37,6 +37,7 @@ class FabricRoutes {
   [[nodiscard]] const RoutingPolicy& policy() const { return *policy_; }
   // Takes a link out of all routes, or back in.
   void set_link_state(LinkId link, bool up);
+  [[nodiscard]] std::vector<LinkId> links_down() const;  // one direction of each cable
 
  private:
   struct Graph;
