@@ -65,13 +65,13 @@ class FlowRun final : private net::TransferListener, private EventTarget {
     MessageCounts counts;
     std::deque<Time> posts;  // of messages not yet delivered
     std::optional<RandomStream> random;
-    double gap_ps = 0;      // mean, of Poisson arrivals
-    std::int64_t held = 0;  // messages that wait for the one before, at flow fidelity
-    FootprintId requests;   // of READs: their own queue pair
+    double gap_ps = 0;         // mean, of Poisson arrivals
+    std::int64_t held = 0;     // messages that wait for the one before, at flow fidelity
+    FootprintId requests;      // of READs: their own queue pair
     std::int64_t reads = 0;    // asked for and not delivered
     std::int64_t waiting = 0;  // READs that are not asked for yet
-    bool sending = false;   // a message has not left yet
-    bool closed = false;    // posts nothing more
+    bool sending = false;      // a message has not left yet
+    bool closed = false;       // posts nothing more
   };
 
   void on_event(std::uint64_t payload) override;

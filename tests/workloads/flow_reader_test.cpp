@@ -74,6 +74,8 @@ TEST_F(FlowReaderTest, AFlowMayHaveATransportOfItsOwn) {
 
 TEST_F(FlowReaderTest, AWindowNeedsAcknowledgementsWherePacketsAreSimulated) {
   net::PacketSettings packet;
+  EXPECT_EQ(flow_errors("bytes: 1 MB, window: 50 kB", &packet).size(), 0U) << "where nothing is said, the flow gets its own";
+  packet.transport.no_acks_stated = true;
   EXPECT_EQ(flow_errors("bytes: 1 MB, window: 50 kB", &packet).size(), 1U);
   packet.transport.acks = net::AckMode::kFree;
   EXPECT_EQ(flow_errors("bytes: 1 MB, window: 50 kB", &packet).size(), 0U);

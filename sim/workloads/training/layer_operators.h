@@ -33,7 +33,9 @@ class LayerOperators {
   virtual void embedding_forward(StepEmitter& emit) const = 0;
   virtual void layer_forward(StepEmitter& emit, std::int64_t layer) const = 0;
   // What plan.recompute == kOperators computes again before layer_backward.
-  virtual void operators_again(StepEmitter& emit, std::int64_t layer) const { static_cast<void>(emit), static_cast<void>(layer); }
+  virtual void operators_again(StepEmitter& emit, std::int64_t layer) const {
+    static_cast<void>(emit), static_cast<void>(layer);
+  }
   virtual void head_forward(StepEmitter& emit) const = 0;
   virtual void head_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) const = 0;
   virtual void layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const = 0;

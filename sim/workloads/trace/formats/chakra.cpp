@@ -425,7 +425,7 @@ class ChakraReader {
   // circular.
   Trace exact_trace() {
     Trace trace;
-    const bool has_times = !ranks_.front().recorded.empty();
+    const bool has_times = std::ranges::any_of(ranks_, [](const RankFile& rank) { return !rank.recorded.empty(); });
     std::vector<RankTasks> tasks;
     for (RankFile& rank : ranks_) {
       Program& program = trace.program;
@@ -461,7 +461,7 @@ class ChakraReader {
       if (rank.recorded.size() != (has_times ? made.operations.size() : 0)) {
         fail(rank.tasks.file, "the attribute 'weft_recorded' is missing at some nodes");
       }
-      if (!rank.recorded.empty()) trace.recorded.push_back(std::move(rank.recorded));
+      if (has_times) trace.recorded.push_back(std::move(rank.recorded));
       tasks.push_back(std::move(rank.tasks));
     }
     trace.program.groups = program_groups_;
