@@ -219,8 +219,9 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
   costs.pcie_share = channels.pcie_share;
   costs.host_start = channels.host_start;
   costs.slots = 8;
+  const auto used_warps = [&](int most) { return warps > 0 ? std::min(warps, most) : most; };
   const auto passes = [&](const ProtocolCosts& of, int most_warps, std::int64_t bytes_per_warp) {
-    const int used = warps > 0 ? std::min(warps, most_warps) : most_warps;
+    const int used = used_warps(most_warps);
     const double share = static_cast<double>(used) / most_warps;
     // A pass of `share` of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
     costs.pass = Bytes{used * bytes_per_warp};
@@ -243,9 +244,8 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
     constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
-    const std::int64_t used = warps > 0 ? std::min(warps, 16) : 16;
-    costs.host_pass = Bytes{used * kLoadBytesPerWarp};
-    costs.load_pass = Bytes{used * kBytesPerWarp};
+    costs.host_pass = Bytes{used_warps(16) * kLoadBytesPerWarp};
+    costs.load_pass = Bytes{used_warps(16) * kBytesPerWarp};
     if (!one_slice && !is_p2p) {
       costs.slices = 2;
       costs.min_slice = 32_KiB;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
 namespace {
@@ -209,9 +210,7 @@ void Executor::load(std::uint32_t index) {
 }
 
 std::uint32_t Executor::lane_index(Rank rank, int channel, int lane) const {
-  return first_lane_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(schedule_->channels()) +
-                     static_cast<std::size_t>(channel)] +
-         static_cast<std::uint32_t>(lane);
+  return first_lane_[flat_index(rank, schedule_->channels(), channel)] + static_cast<std::uint32_t>(lane);
 }
 
 // All that the lane's next slice needs is there; if not, the lane is noted where it will be woken.

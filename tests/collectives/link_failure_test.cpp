@@ -12,26 +12,12 @@
 #include "sim/collectives/runner.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
-#include "tests/support/topologies.h"
+#include "tests/support/two_spines.h"
 
 namespace weft::coll {
 namespace {
 
 using namespace literals;
-
-net::Topology two_leaves() {
-  net::TopologyBuilder builder;
-  testing::add_bare_hosts(builder, 4);
-  const std::uint32_t spec = builder.add_spec(testing::plain_link(100_Gbps, {}, Bytes{1000}));
-  std::array<DeviceId, 4> s;
-  for (std::size_t i = 0; i < s.size(); ++i) s[i] = builder.add_switch(testing::plain_switch("s" + std::to_string(i)));
-  for (std::uint32_t h = 0; h < 4; ++h) builder.add_cable(builder.device_of(h, 0), s[h / 2], spec);
-  for (const std::size_t spine : {2U, 3U}) {
-    builder.add_cable(s[0], s[spine], spec);
-    builder.add_cable(s[1], s[spine], spec);
-  }
-  return std::move(builder).freeze();
-}
 
 struct Outage {
   std::string from;
@@ -44,7 +30,10 @@ class LinkFailure final : private EventTarget {
  public:
   LinkFailure(std::vector<Outage> outages, Grain grain, const net::PacketSettings* packet = nullptr,
               std::string_view routing = "ecmp")
-      : topology_{two_leaves()}, machine_{topology_, routing, 1, 0, packet}, outages_{std::move(outages)}, grain_{grain} {
+      : topology_{testing::two_spines(Bytes{1000})},
+        machine_{topology_, routing, 1, 0, packet},
+        outages_{std::move(outages)},
+        grain_{grain} {
     machine_.router.expect_changes();
     const ComponentId component = machine_.simulator.add_component("outages");
     for (std::size_t i = 0; i < outages_.size(); ++i) {

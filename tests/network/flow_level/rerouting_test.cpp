@@ -6,27 +6,12 @@
 #include <string>
 
 #include "tests/support/fabric_run.h"
-#include "tests/support/topologies.h"
+#include "tests/support/two_spines.h"
 
 namespace weft::net {
 namespace {
 
 using namespace literals;
-
-// h0 and h1 on s0, h2 and h3 on s1, and two ways between: over s2 and over s3. 100 Gb/s, no latency.
-Topology two_ways() {
-  TopologyBuilder builder;
-  testing::add_bare_hosts(builder, 4);
-  const std::uint32_t spec = builder.add_spec(testing::plain_link(100_Gbps, {}));
-  std::array<DeviceId, 4> s;
-  for (std::size_t i = 0; i < s.size(); ++i) s[i] = builder.add_switch(testing::plain_switch("s" + std::to_string(i)));
-  for (std::uint32_t h = 0; h < 4; ++h) builder.add_cable(builder.device_of(h, 0), s[h / 2], spec);
-  for (const std::size_t spine : {2U, 3U}) {
-    builder.add_cable(s[0], s[spine], spec);
-    builder.add_cable(s[1], s[spine], spec);
-  }
-  return std::move(builder).freeze();
-}
 
 class ReroutingTest : public ::testing::Test {
  protected:
@@ -52,7 +37,7 @@ class ReroutingTest : public ::testing::Test {
     return {"s3", "s2"};
   }
 
-  testing::FabricRun run_{two_ways(), "ecmp"};
+  testing::FabricRun run_{testing::two_spines(), "ecmp"};
   Rerouting rerouting_{run_.router(), run_.fabric()};
 };
 
