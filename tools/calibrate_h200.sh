@@ -59,25 +59,28 @@ PYTHON
 }
 
 # The bases of Simple and LL128 are not fitted: these logs cannot tell them from hops, NCCL's own tables can (costs.cpp).
-# What launches and LL cost, and what Simple costs and the links give, tell little of each other.
+# What launches and LL cost, and what Simple costs and the links give, tell little of each other. Of the links most is told by
+# the log that fills them most.
 cp "$folder/start.yaml" "$folder/ll.yaml"
 cp "$folder/start.yaml" "$folder/simple.yaml"
 {
   fit ll launch ".device.launch.host_cost channels.launch_cost" 8,64,512,4K,16K,64K,256K,512K \
     all_reduce_4gpu_Ring_LL sendrecv_2gpu
   fit ll ll_rate ll.channel_rate 4M,8M,16M,32M,64M,128M,256M all_reduce_4gpu_Ring_LL
-  fit ll ll "ll.base_latency ll.hop_latency ll.step_gap ll.first_pass ll.thread_exponent" \
+  fit ll ll "ll.base_latency ll.hop_latency ll.step_gap ll.first_pass" \
     8,64,512,4K,16K,64K,128K,256K,512K,1M all_reduce_4gpu_threads all_reduce_2gpu_threads
 } &
-fit simple simple ".network.nvlink4.efficiency simple.hop_latency simple.slice_latency simple.load_latency simple.copy_rate
-  simple.channel_latency channels.service_spread" \
-  64,4K,32K,128K,512K,2M,8M,32M,128M,512M all_reduce_4gpu_Ring_Simple all_reduce_2gpu_threads
+{
+  fit simple simple "simple.hop_latency simple.slice_latency simple.load_latency simple.channel_latency" \
+    64,4K,32K,128K,512K,2M all_reduce_4gpu_Ring_Simple all_reduce_2gpu_threads
+  fit simple links ".network.nvlink4.efficiency channels.service_spread" 8M,16M,32M,128M,512M,1G all_reduce_4gpu_Ring_Simple
+}
 wait $!
 merge "$folder/ll.yaml" "$folder/simple.yaml" > "$folder/ll128.yaml"
 cp "$folder/ll128.yaml" "$folder/p2p.yaml"
 fit ll128 ll128 "ll128.hop_latency ll128.step_gap ll128.first_pass ll128.channel_rate" \
   8,64,4K,64K,2M,8M,16M,32M,128M,512M all_reduce_4gpu_Ring_LL128 &
-fit p2p p2p "p2p.base_latency p2p.channel_latency p2p.hop_latency p2p.slice_latency p2p.channel_rate p2p.copy_rate" \
+fit p2p p2p "p2p.base_latency p2p.channel_latency p2p.hop_latency p2p.slice_latency p2p.channel_rate p2p.store_cost" \
   128K,512K,1M,4M,8M,32M,128M,256M,512M,1G sendrecv_2gpu
 wait $!
 merge "$folder/ll128.yaml" "$folder/p2p.yaml" > configs/profiles/h200_sxm.yaml

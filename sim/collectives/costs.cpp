@@ -13,6 +13,7 @@ constexpr const char* kHostProbe =
 // Logs of four GPUs alone cannot tell a kernel's base from its hops; NCCL's own tables say how the bases compare.
 constexpr const char* kBaseLat =
     "LL's 4.3 us times what NCCL's tuning plans for this protocol over LL (nccl-model §5.1: LL 6.6, LL128 14.0, Simple 8.4 us)";
+constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
 constexpr const char* kHwLat = "nccl-model §5.1: what NCCL's own tuning plans with";
 
 constexpr const char* kHostLoads =
@@ -21,9 +22,12 @@ constexpr const char* kHostLoads =
 
 Bandwidth gigabytes(double per_second) { return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(per_second * 8e9)); }
 
-// Rates of Simple are those of probe kernels on 2 x H200: one block of 512 threads copies 48.7 GB/s in its own memory; to a
-// peer it sends 42, adds and sends 35.9, copies and sends 25.2, adds, copies and sends 22.9 GB/s: 29.6 GB/s over the six
-// sending steps of a ring of four. No log with default channels tells this rate, for there the links are full.
+// What steps of Simple cost is that of probe kernels on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9,
+// copies and sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are
+// full; NCCL with one and four channels has a store at 0.60 to 0.72 of a send. What it costs in LL128, and what blocks of fewer
+// warps do in Simple (half of them 0.94 of the rate), is from NCCL 2.28 with one channel on 4 x H200: of 4 to 16 MiB a step of
+// reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
+// (receive) ps a byte.
 //
 // The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
 // are NCCL's own plans where nothing was measured.
@@ -36,13 +40,13 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
   const auto rate = [](const char* name, Bandwidth S::*member, const char* description) {
     return param<S>(name, member, {.source = ParamSource::kLiterature, .reference = kNotes, .description = description});
   };
-  const auto ratio = [](const char* name, double S::*member, const char* description) {
+  const auto ratio = [](const char* name, double S::*member, const char* reference, const char* description) {
     return param<S>(name, member,
                     {.unit = "ratio",
                      .min = 0.0,
                      .max = 2.0,
                      .source = ParamSource::kLiterature,
-                     .reference = kNotes,
+                     .reference = reference,
                      .description = description});
   };
   return {
@@ -55,12 +59,15 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
       latency("empty_slice_latency", &S::empty_slice_latency, kNotes, "the same of a slice without bytes"),
       latency("load_latency", &S::load_latency, kNotes, "more of it where every warp has data, of less in proportion"),
       latency("step_gap", &S::step_gap, kNotes, "from the end of a slice with data to the next"),
-      rate("channel_rate", &S::channel_rate, "most that one channel's thread block moves"),
-      rate("copy_rate", &S::copy_rate, "the same where it only receives; 0: channel_rate"),
+      rate("channel_rate", &S::channel_rate, "most that one channel's thread block reads and sends"),
+      ratio("receive_cost", &S::receive_cost, kMemory,
+            "of a peer's message as operand, over the cost of a step that reads and sends"),
+      ratio("source_cost", &S::source_cost, kMemory, "of an operand in its own memory, likewise"),
+      ratio("store_cost", &S::store_cost, kMemory, "of keeping the result in its own memory, likewise"),
       latency("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"),
       latency("host_slice", &S::host_slice, kHostLoads, "before the bytes of a slice in host memory"),
-      ratio("thread_exponent", &S::thread_exponent, "how much faster a pass is with fewer threads"),
-      ratio("first_pass", &S::first_pass, "cost of a slice's first pass over that of the next"),
+      ratio("thread_exponent", &S::thread_exponent, kNotes, "how much faster a pass is with fewer threads"),
+      ratio("first_pass", &S::first_pass, kNotes, "cost of a slice's first pass over that of the next"),
   };
 }
 
@@ -73,7 +80,8 @@ void apply(StepCosts& costs, const ProtocolCosts& of) {
   costs.after_slice = of.step_gap;
   costs.load_wait = of.load_latency;
   costs.rate = of.channel_rate;
-  costs.copy_rate = of.copy_rate;
+  costs.memory = {.receive = of.receive_cost, .source = of.source_cost, .store = of.store_cost};
+  costs.thread_exponent = of.thread_exponent;
   costs.first_pass = of.first_pass;
   costs.host_read = of.host_read;
   costs.host_slice = of.host_slice;
@@ -95,8 +103,11 @@ SimpleCosts::SimpleCosts()
                     .empty_slice_latency = 300_ns,
                     .load_latency = 600_ns,
                     .step_gap = {},
-                    .channel_rate = gigabytes(30.3),
-                    .copy_rate = gigabytes(48.7),
+                    .channel_rate = gigabytes(42),
+                    .receive_cost = 0.17,
+                    .source_cost = 0.24,
+                    .store_cost = 0.7,
+                    .thread_exponent = 0.9,
                     .host_read = 550_ns,
                     .host_slice = 2_us} {}
 
@@ -110,7 +121,6 @@ LlCosts::LlCosts()
                     .empty_slice_latency = 50_ns,
                     .step_gap = 700_ns,
                     .channel_rate = gigabytes(8.5),
-                    .copy_rate = {},
                     .thread_exponent = 0.5,
                     .host_read = 750_ns,
                     .first_pass = 0.7} {}
@@ -124,8 +134,10 @@ Ll128Costs::Ll128Costs()
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
                     .step_gap = 1'400_ns,
-                    .channel_rate = gigabytes(18.8),
-                    .copy_rate = {},
+                    .channel_rate = gigabytes(33),
+                    .receive_cost = 0.35,
+                    .source_cost = 0.3,
+                    .store_cost = 0.69,
                     .thread_exponent = 0.5,
                     .host_read = 750_ns,
                     .first_pass = 0.7} {}
@@ -140,7 +152,9 @@ P2pCosts::P2pCosts()
                     .empty_slice_latency = 300_ns,
                     .step_gap = {},
                     .channel_rate = gigabytes(21.3),
-                    .copy_rate = gigabytes(41),
+                    .receive_cost = 0.1,
+                    .source_cost = 0.24,
+                    .store_cost = 0.42,
                     .host_read = 550_ns,
                     .host_slice = 2_us} {}
 
@@ -226,7 +240,6 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     // A pass of `share` of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
     costs.pass = Bytes{used * bytes_per_warp};
     costs.host_pass = costs.pass;
-    costs.thread_exponent = of.thread_exponent;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
   };
   if (protocol == "LL") {

@@ -22,11 +22,13 @@ struct ProtocolCosts {
   Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
   Duration slice_latency;     // before the bytes of a slice
   Duration empty_slice_latency;
-  Duration load_latency = {};    // StepCosts::load_wait
-  Duration step_gap;             // from the end of a slice with data to its lane's next one
-  Bandwidth channel_rate;        // data rate of one thread block with all its threads
-  Bandwidth copy_rate;           // the same where a step only receives; 0: channel_rate
-  double thread_exponent = 1.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
+  Duration load_latency = {};  // StepCosts::load_wait
+  Duration step_gap;           // from the end of a slice with data to its lane's next one
+  Bandwidth channel_rate;      // StepCosts::rate
+  double receive_cost = 0.0;   // StepCosts::memory
+  double source_cost = 0.0;
+  double store_cost = 0.0;
+  double thread_exponent = 0.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
   Duration host_read = {};       // StepCosts::host_read
   Duration host_slice = {};      // StepCosts::host_slice
   double first_pass = 1.0;       // what the first pass of a slice costs of the others

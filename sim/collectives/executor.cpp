@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
+#include "sim/collectives/step_work.h"
 #include "sim/core/error.h"
 #include "sim/core/whole_numbers.h"
 
@@ -71,7 +73,8 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
   schedule_ = &schedule;
   listener_ = &listener;
   costs_ = costs;
-  port_queue_ = PortQueue{costs.rate, costs.port, schedule.channels()};
+  effort_ = usual_effort(schedule, costs);
+  port_queue_ = PortQueue{StepCosts::pace(1_GiB, costs.work(1_GiB, 1.0, effort_)), costs.port, schedule.channels()};
   launches_ = launches;
   grain_ = grain;
   began_ = simulator_.now();
@@ -189,6 +192,7 @@ void Executor::load(std::uint32_t index) {
   lane.step = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next);
   lane.loaded = true;
   lane.slice = 0;
+  lane.effort = costs_.effort(work_of(lane.step));
   lane.weight = 1.0 + costs_.service_spread * service_of(lane.rank, lane.channel, lane.next);
   // Most lanes have the same peers all along; then the connections stay.
   bool changed = lane.next == 0;
@@ -284,9 +288,9 @@ void Executor::work(std::uint32_t index) {
   const bool contributes = lane.step.send_in_switch && lane.step.send_to.size() == 1;
   const bool sends = lane.step.receive_in_switch || (!lane.step.send_to.empty() && !contributes);
   const bool reads_host = reads_host_memory(lane);
-  Duration busy = costs_.work(data, lane.share, sends, busy_share(index));
+  Duration busy = costs_.work(data, lane.share, lane.effort, busy_share(index));
   if (costs_.cut_through && reads_host) busy = busy + costs_.host_wait(data, lane.share, true);
-  if (sends) busy = busy + wait_at_port(lane, data);
+  if (sends) busy = busy + wait_at_port(lane, data, busy);
   if (sends || reads_host) {
     post_slice(index, data, busy);
     return;
@@ -310,8 +314,9 @@ bool Executor::uses_port(const Lane& lane) const {
 }
 
 // How long `data` queues behind the stores of the rank's other lanes: those that began before, and half of those that begin
-// with it, whichever of them comes first.
-Duration Executor::wait_at_port(const Lane& lane, Bytes data) const {
+// with it, whichever of them comes first. `busy`, what the slice takes by itself: of fewer warps than a block's each store
+// brings less, and there are more to wait for.
+Duration Executor::wait_at_port(const Lane& lane, Bytes data, Duration busy) const {
   if (lane.stores_from == Time::max()) return {};
   const Member& member = members_[static_cast<std::size_t>(lane.rank)];
   const Time now = simulator_.now();
@@ -325,7 +330,10 @@ Duration Executor::wait_at_port(const Lane& lane, Bytes data) const {
     blocks += costs_.blocks_worth(share);
     share = 0;
   }
-  return port_queue_.wait(data, blocks);
+  const Duration of_block = port_queue_.wait(data, blocks);
+  const Duration whole = costs_.work(data, 1.0, lane.effort);
+  if (busy <= whole || whole == Duration{}) return of_block;
+  return Duration::from_ps(std::llround(static_cast<double>(of_block.ps()) * (busy.seconds() / whole.seconds())));
 }
 
 void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
@@ -374,7 +382,7 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
     fabric_.post(transfer, *this);
     if (!costs_.cut_through) continue;
     const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * lane.share)};
-    const Duration first = costs_.work(std::min(data, pass), lane.share, true, busy_share(index));
+    const Duration first = costs_.work(std::min(data, pass), lane.share, lane.effort, busy_share(index));
     schedule_event(first + fabric_.footprint(connections_[to].path).latency + hop(to), EventKind::kFirstPass, to);
   }
 }

@@ -143,6 +143,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     Time began;           // its slice
     double share = 1.0;   // of the thread block's warps
     double weight = 1.0;  // of its transfers
+    double effort = 1.0;  // of its step (StepCosts)
     Step step;
     Connections receives;
     Connections sends;
@@ -176,7 +177,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] double busy_share(std::uint32_t index) const;
   void work(std::uint32_t index);
   [[nodiscard]] bool uses_port(const Lane& lane) const;
-  [[nodiscard]] Duration wait_at_port(const Lane& lane, Bytes data) const;
+  [[nodiscard]] Duration wait_at_port(const Lane& lane, Bytes data, Duration busy) const;
+
   void post_slice(std::uint32_t index, Bytes data, Duration busy);
   void end_slice(std::uint32_t index);
   [[nodiscard]] bool has_whole_input(std::uint32_t index);
@@ -231,6 +233,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   ExecutorListener* listener_ = nullptr;
   StepObserver* observer_ = nullptr;
   StepCosts costs_;
+  double effort_ = 1.0;  // of the steps of a rank that is as busy as any (StepCosts::effort)
   PortQueue port_queue_;
   LaunchPlan launches_;
   Grain grain_ = Grain::kChunk;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "sim/collectives/executor.h"
+#include "sim/collectives/step_work.h"
 #include "sim/core/error.h"
 
 namespace weft::coll {
@@ -32,7 +33,7 @@ Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, c
     rate = std::min(rate, fabric_.capacity(usage.resource) / (demand.empty() ? usage.usage : demand[usage.resource.index()]));
   }
   const Bytes wire = costs_.on_wire(flow.step_bytes);
-  const double busy = static_cast<double>(costs_.work(flow.step_bytes, 1.0, true).ps());
+  const double busy = static_cast<double>(costs_.work(flow.step_bytes, 1.0, effort_).ps());
   double drain = std::max(static_cast<double>(wire.count()) / rate, busy);
   if (memory_between(edge.from, edge.to)) drain += static_cast<double>(costs_.host_wait(flow.step_bytes, 1.0, true).ps());
   const Duration overhead = costs_.message_overhead(transport(edge.from, edge.to));
@@ -113,13 +114,14 @@ void Executor::start_fluid() {
     if (last_index >= 0) {
       const Step last = schedule_->step(last_rank, flow.channel, 0, last_index);
       if (!last.receive_from.empty() && last.send_to.empty()) {
-        Duration copy = costs_.work(flow.step_bytes, 1.0, false);
+        const double effort = costs_.effort(work_of(last));
+        Duration copy = costs_.work(flow.step_bytes, 1.0, effort);
         // What lies in host memory is read over links, not copied.
         if (memory_between(flow.edges.back().from, last_rank)) {
           const EdgeTime read = edge_time(flow, flow.edges.size() - 1, demand);
           copy = std::max(copy, Duration::from_ps(static_cast<std::int64_t>(read.drain)));
         }
-        extra = extra + (flow.copies - 1) * copy + costs_.work(last.bytes, 1.0, false);
+        extra = extra + (flow.copies - 1) * copy + costs_.work(last.bytes, 1.0, effort);
       }
     }
     net::Transfer transfer{.footprint = fabric_.add_footprint(std::move(coupled)),
@@ -128,8 +130,8 @@ void Executor::start_fluid() {
                            .extra_latency = extra,
                            .tag = static_cast<std::uint64_t>(i)};
     transfer.rate_cap =
-        StepCosts::pace(costs_.on_wire(flow.step_bytes),
-                        costs_.work(flow.step_bytes, 1.0, true) + port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
+        StepCosts::pace(costs_.on_wire(flow.step_bytes), costs_.work(flow.step_bytes, 1.0, effort_) +
+                                                             port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
     ++messages_;
     fabric_.post(transfer, *this);
   }

@@ -29,23 +29,29 @@ Bandwidth StepCosts::pace(Bytes wire, Duration busy) {
   return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(wire.count()) / busy.seconds() * 8.0));
 }
 
-Duration StepCosts::work(Bytes data, double share, bool sends, double busy_share) const {
-  const Bandwidth whole = !sends && copy_rate > Bandwidth{} ? copy_rate : rate;
-  if (whole <= Bandwidth{} || data.count() == 0) return {};
-  const double rate_of_lane = whole.bytes_per_ps() * share;
+// Model: loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do.
+double StepCosts::effort(const StepWork& work) const {
+  if (memory.receive == 0.0 && memory.source == 0.0 && memory.store == 0.0) return 1.0;
+  return memory.receive * work.received + memory.source * work.sourced + memory.store * work.stored +
+         (1.0 - memory.source) * work.sent;
+}
+
+Duration StepCosts::work(Bytes data, double share, double effort, double busy_share) const {
+  if (rate <= Bandwidth{} || data.count() == 0) return {};
+  const double rate_of_lane = rate.bytes_per_ps() * share / effort;
   double amount = static_cast<double>(data.count());
   if (pass.count() > 0) {
     // A pass is what the lane's warps move at once. Less than one pass costs in proportion; beyond it, passes are whole.
     const double of_lane = static_cast<double>(pass.count()) * share;
     const double passes = amount / of_lane;
     amount = (passes <= 1 ? passes * first_pass : std::ceil(passes) - 1 + first_pass) * of_lane;
-    if (busy_share < 1.0) amount *= std::pow(busy_share, thread_exponent);
   }
+  if (busy_share < 1.0) amount *= std::pow(busy_share, thread_exponent);
   return Duration::from_ps(static_cast<std::int64_t>(std::ceil(amount / rate_of_lane)));
 }
 
 double StepCosts::blocks_worth(double share) const {
-  if (share <= 0.0 || share >= 1.0 || pass.count() == 0) return std::clamp(share, 0.0, 1.0);
+  if (share <= 0.0 || share >= 1.0) return std::clamp(share, 0.0, 1.0);
   return std::pow(share, 1.0 - thread_exponent);
 }
 

@@ -15,6 +15,22 @@ namespace weft::coll {
 enum class Transport : std::uint8_t { kNvlink, kHost, kNet };
 [[nodiscard]] std::string_view to_string(Transport transport);
 
+// What a thread block does in a step, per byte of its chunk: operands read from peers' messages and from its own memory,
+// results kept in its own memory and sent. Means, of many steps.
+struct StepWork {
+  double received = 0;
+  double sourced = 1;
+  double stored = 0;
+  double sent = 1;
+};
+// What each of these costs of a step that reads its own memory and sends; sending is the rest of it. All 0: every step costs
+// one.
+struct MemoryCosts {
+  double receive = 0;
+  double source = 0;
+  double store = 0;
+};
+
 struct StepCosts {
   // A kernel's start, until its first step; the k-th of its thread blocks that talk to a peer follows k times
   // `channel_start` later.
@@ -32,9 +48,9 @@ struct StepCosts {
   // they wait for each other's loads and fences. Later slices have theirs under way by then.
   Duration load_wait = {};
   Bytes load_pass = {};
-  // Data a whole thread block moves; 0: no limit. `copy_rate` is of steps that send nothing; 0: as `rate`.
+  // Data a whole thread block moves from its memory to a peer's; 0: no limit. Other steps: `memory`.
   Bandwidth rate = {};
-  Bandwidth copy_rate = {};
+  MemoryCosts memory = {};
   // Data that a GPU's port to its peers carries, at which thread blocks queue (shared_port.h); 0: they do not.
   Bandwidth port = {};
   // Threads move data in whole passes of this; 0: in any amount. The first pass of a slice costs this share of the others.
@@ -71,9 +87,11 @@ struct StepCosts {
   [[nodiscard]] Bandwidth data_rate(Bandwidth wire) const;
   // Rate of `wire` bytes that keep warps busy for so long; 0, no limit, where they cost nothing.
   [[nodiscard]] static Bandwidth pace(Bytes wire, Duration busy);
+  // What a step costs of one that reads its own memory and sends.
+  [[nodiscard]] double effort(const StepWork& work) const;
   // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,
   // are.
-  [[nodiscard]] Duration work(Bytes data, double share, bool sends, double busy_share = 1.0) const;
+  [[nodiscard]] Duration work(Bytes data, double share, double effort, double busy_share = 1.0) const;
   // What a block of which this share of the warps is busy moves of what all of it would: fewer warps wait less for each other.
   [[nodiscard]] double blocks_worth(double share) const;
   // Before the bytes of a chunk's slice number `index`, of `data`.

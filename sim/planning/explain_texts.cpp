@@ -283,10 +283,9 @@ const std::vector<ModelText>& collective_texts() {
        .assumes =
            "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot (8 "
            "slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in whole passes "
-           "for "
-           "LL and LL128, and shares the links; a step that only receives costs the thread block time but no link. LL and "
-           "LL128 "
-           "are passed on as they come in, Simple slice by slice. Through host memory the sender writes and, once told, the "
+           "for LL and LL128, and shares the links; what a step loads and stores says how long it takes: adding and keeping "
+           "cost, and a step that only receives costs time but no link. LL and LL128 are passed on as they come in, Simple "
+           "slice by slice. Through host memory the sender writes and, once told, the "
            "receiver reads. Thread blocks that send over NVLink queue for their GPU's port, so each is the slower the more of "
            "them "
            "there are (mean value analysis, no constant of its own). Links serve channels unequally, step by step, so that "
@@ -299,11 +298,13 @@ const std::vector<ModelText>& collective_texts() {
             "thread blocks that share a port slow each other as customers of one queue do: a slice meets the mean queue of "
             "those "
             "that send when it begins",
+            "loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do; "
+            "of copies in the LL protocol, whose bytes are stored one by one, too little",
             "a contribution to a reduction in a switch costs its sender nothing: the head pulls all copies at once",
             "kernels of a communicator hold no SM against compute kernels here; streams and overlap belong to workloads"},
        .sources = {"nccl-model §3, §4, §7", "nccl-calibration-notes", "Reiser and Lavenberg, J. ACM 27(2), 1980"},
-       .files = {"collectives/executor.h", "collectives/shared_port.cpp", "collectives/step_costs.h", "collectives/costs.h",
-                 "collectives/launch_plan.h"}},
+       .files = {"collectives/executor.h", "collectives/shared_port.cpp", "collectives/step_costs.h",
+                 "collectives/step_costs.cpp", "collectives/step_work.h", "collectives/costs.h", "collectives/launch_plan.h"}},
       {.names = {"fluid"},
        .title = "fluid grain: every channel is one coupled transfer along all its edges",
        .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its longest "

@@ -103,7 +103,8 @@ TEST(ExecutorHostMemoryTest, LoadsAndStoresReachAShareOfTheLinks) {
 
 TEST(ExecutorHostMemoryTest, TheReaderReadsAtItsThreadBlocksRate) {
   StepCosts costs = kEightSlots;
-  costs.copy_rate = Bandwidth::from_bytes_per_second(250'000'000);
+  costs.rate = Bandwidth::from_bytes_per_second(1'000'000'000);
+  costs.memory.receive = 4;
   EXPECT_EQ(HostMemory{}.run(one_message(), costs), 5_us);
 }
 

@@ -176,7 +176,8 @@ TEST(ExecutorLoopTest, CutThroughFollowsPassByPass) {
 TEST(ExecutorLoopTest, AStepThatOnlyReceivesTakesItsThreadBlocksTime) {
   Switch one{2};
   StepCosts costs = kPlain;
-  costs.copy_rate = Bandwidth::from_bytes_per_second(500'000'000);
+  costs.rate = Bandwidth::from_bytes_per_second(1'000'000'000);
+  costs.memory.receive = 2;
   EXPECT_EQ(one.run(stream(1), costs), 1_us + 2_us);
 }
 
@@ -202,7 +203,7 @@ TEST(ExecutorLoopTest, UnequalServiceCostsNoBandwidth) {
   StepCosts costs = kPlain;
   costs.service_spread = 0.5;
   costs.rate = Bandwidth::from_bytes_per_second(600'000'000);
-  costs.copy_rate = Bandwidth::from_bytes_per_second(100'000'000'000);
+  costs.memory.receive = 0.006;
   // 800 messages of 1 us; a channel that were always served better by half would end early and leave 133 of them at 0.6 GB/s.
   EXPECT_NEAR(one.run(table, costs).us(), 2 * kMessages, 0.02 * 2 * kMessages);
 }

@@ -33,32 +33,48 @@ TEST(StepCostsTest, FlagsTakeRoomOnTheWire) {
 }
 
 TEST(StepCostsTest, WorkIsBytesOverTheRateOfTheLanesShare) {
-  const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(20'000'000'000),
-                        .copy_rate = Bandwidth::from_bytes_per_second(40'000'000'000)};
-  EXPECT_EQ(costs.work(Bytes{20'000}, 1.0, true), 1_us);
-  EXPECT_EQ(costs.work(Bytes{20'000}, 0.5, true), 2_us);
-  EXPECT_EQ(costs.work(Bytes{20'000}, 1.0, false), 500_ns);
-  EXPECT_EQ(costs.work(0_B, 1.0, true), Duration{});
-  EXPECT_EQ(StepCosts{}.work(1_GiB, 1.0, true), Duration{});
+  const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(20'000'000'000)};
+  EXPECT_EQ(costs.work(Bytes{20'000}, 1.0, 1.0), 1_us);
+  EXPECT_EQ(costs.work(Bytes{20'000}, 0.5, 1.0), 2_us);
+  EXPECT_EQ(costs.work(Bytes{20'000}, 1.0, 0.5), 500_ns);
+  EXPECT_EQ(costs.work(0_B, 1.0, 1.0), Duration{});
+  EXPECT_EQ(StepCosts{}.work(1_GiB, 1.0, 1.0), Duration{});
+}
+
+// Probe kernels on H200: one block sends 42, adds and sends 35.9, copies and sends 25.2, adds, copies and sends 22.9 GB/s.
+TEST(StepCostsTest, EffortAddsUpLoadsAndStores) {
+  const StepCosts costs = CollectiveCosts{Profile::defaults(collective_param_groups())}.of("Simple", 0, false, false);
+  const double rate = costs.rate.bytes_per_ps() * 1e3;  // GB/s
+  constexpr double kTwoInAHundred = 0.02;
+  EXPECT_NEAR(rate / costs.effort({}), 42, 42 * kTwoInAHundred);
+  EXPECT_NEAR(rate / costs.effort({.received = 1}), 35.9, 35.9 * kTwoInAHundred);
+  EXPECT_NEAR(rate / costs.effort({.stored = 1}), 25.2, 25.2 * kTwoInAHundred);
+  EXPECT_NEAR(rate / costs.effort({.received = 1, .stored = 1}), 22.9, 22.9 * kTwoInAHundred);
+}
+
+TEST(StepCostsTest, StepsCostAlikeWhereMemoryCostsNothing) {
+  EXPECT_EQ(StepCosts{}.effort({}), 1.0);
+  EXPECT_EQ(StepCosts{}.effort({.received = 3, .sourced = 1, .stored = 1, .sent = 2}), 1.0);
+  EXPECT_EQ(StepCosts{}.effort({.received = 1, .sourced = 0, .stored = 1, .sent = 0}), 1.0);
 }
 
 // nccl-calibration-notes, advice 8: 512 threads of LL move 4096 bytes a pass.
 TEST(StepCostsTest, BeyondTheFirstPassesAreWhole) {
   const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(4'096'000'000), .pass = 4_KiB, .first_pass = 0.5};
-  EXPECT_EQ(costs.work(2_KiB, 1.0, true), 250_ns);
-  EXPECT_EQ(costs.work(4_KiB, 1.0, true), 500_ns);
-  EXPECT_EQ(costs.work(Bytes{4'097}, 1.0, true), 1'500_ns);
-  EXPECT_EQ(costs.work(8_KiB, 1.0, true), 1'500_ns);
-  EXPECT_EQ(costs.work(8_KiB, 0.5, true), 3'500_ns);  // four passes of 2 KiB, each at half the rate
+  EXPECT_EQ(costs.work(2_KiB, 1.0, 1.0), 250_ns);
+  EXPECT_EQ(costs.work(4_KiB, 1.0, 1.0), 500_ns);
+  EXPECT_EQ(costs.work(Bytes{4'097}, 1.0, 1.0), 1'500_ns);
+  EXPECT_EQ(costs.work(8_KiB, 1.0, 1.0), 1'500_ns);
+  EXPECT_EQ(costs.work(8_KiB, 0.5, 1.0), 3'500_ns);  // four passes of 2 KiB, each at half the rate
 }
 
 // Where only the warps of one lane have work, its passes are shorter: a quarter of the warps at an exponent of 1/2 takes half
 // the time of a full block's pass.
 TEST(StepCostsTest, PassesAreShorterWhileOtherLanesWait) {
   const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(4'096'000'000), .pass = 4_KiB, .thread_exponent = 0.5};
-  EXPECT_EQ(costs.work(4_KiB, 0.25, true), 4_us);  // four passes of 1 KiB, of 1 us each
-  EXPECT_EQ(costs.work(4_KiB, 0.25, true, 1.0), 4_us);
-  EXPECT_EQ(costs.work(4_KiB, 0.25, true, 0.25), 2_us);
+  EXPECT_EQ(costs.work(4_KiB, 0.25, 1.0), 4_us);  // four passes of 1 KiB, of 1 us each
+  EXPECT_EQ(costs.work(4_KiB, 0.25, 1.0, 1.0), 4_us);
+  EXPECT_EQ(costs.work(4_KiB, 0.25, 1.0, 0.25), 2_us);
 }
 
 TEST(StepCostsTest, PaceIsBytesOverTheTimeTheyTake) {

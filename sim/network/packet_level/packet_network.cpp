@@ -7,6 +7,13 @@
 #include "sim/core/error.h"
 #include "sim/network/packet_level/transport.h"
 
+// Not under sanitizers: with their checks in every call, one such function takes the compiler over half an hour.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#define WEFT_SINGLE_PIECE
+#else
+#define WEFT_SINGLE_PIECE [[gnu::flatten]]
+#endif
+
 namespace weft::net {
 namespace {
 
@@ -415,7 +422,7 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin,
 }
 
 // All of a hop is in the next two, each a single piece of code: calls between the steps took a fifth of its instructions.
-[[gnu::flatten]] void PacketNetwork::port_free(std::uint32_t link) {
+WEFT_SINGLE_PIECE void PacketNetwork::port_free(std::uint32_t link) {
   Port& port = ports_[link];
   port.busy = false;
   const LinkId ingress = port.release_ingress;
@@ -430,7 +437,7 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin,
   if (left != kNoPacket) endpoints_->message_left(flow, left);
 }
 
-[[gnu::flatten]] void PacketNetwork::arrival(std::uint32_t link) {
+WEFT_SINGLE_PIECE void PacketNetwork::arrival(std::uint32_t link) {
   Port& port = ports_[link];
   const PacketId packet = port.wire_head;
   if (packet == kNoPacket) return;  // lost with the link

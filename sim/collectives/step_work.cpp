@@ -1,0 +1,45 @@
+#include "sim/collectives/step_work.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace weft::coll {
+namespace {
+
+// Sample k of many, spread evenly and in step with no period: multiples of the golden ratio.
+std::int64_t spread(std::int64_t k, std::int64_t count) {
+  const std::uint64_t turn = (static_cast<std::uint64_t>(k) * 0x9E37'79B9'7F4A'7C15) >> 33;  // 31 bits of a turn
+  return static_cast<std::int64_t>(turn * static_cast<std::uint64_t>(std::min(count, std::int64_t{1} << 32)) >> 31);
+}
+
+}  // namespace
+
+StepWork work_of(const Step& step) {
+  return {.received = static_cast<double>(step.receive_from.size()),
+          .sourced = (step.use_source ? 1.0 : 0.0) + (step.accumulate ? 1.0 : 0.0),
+          .stored = step.store ? 1.0 : 0.0,
+          .sent = static_cast<double>(step.send_to.size())};
+}
+
+double usual_effort(const Schedule& schedule, const StepCosts& costs) {
+  constexpr std::int64_t kSamples = 256;
+  double most = 0.0;
+  for (const Rank rank : {0, std::min(1, schedule.ranks() - 1), schedule.ranks() - 1}) {
+    for (int lane = 0; lane < schedule.lanes(rank, 0); ++lane) {
+      const std::int64_t count = schedule.step_count(rank, 0, lane);
+      const std::int64_t samples = std::min(count, kSamples);
+      double sum = 0.0;
+      int sending = 0;
+      for (std::int64_t sample = 0; sample < samples; ++sample) {
+        const Step step = schedule.step(rank, 0, lane, count > kSamples ? spread(sample, count) : sample);
+        if (step.send_to.empty()) continue;
+        sum += costs.effort(work_of(step));
+        ++sending;
+      }
+      if (sending > 0) most = std::max(most, sum / sending);
+    }
+  }
+  return most > 0.0 ? most : 1.0;
+}
+
+}  // namespace weft::coll

@@ -1,0 +1,15 @@
+// What the steps of a schedule ask of thread blocks.
+#pragma once
+
+#include "sim/collectives/schedule.h"
+#include "sim/collectives/step_costs.h"
+
+namespace weft::coll {
+
+[[nodiscard]] StepWork work_of(const Step& step);
+
+// Mean StepCosts::effort of the sending steps of a rank and lane, of those that have most: what a channel's pace is told by
+// where its steps are not walked. Looks at the first, the second and the last rank, at no more than 256 steps of each lane.
+[[nodiscard]] double usual_effort(const Schedule& schedule, const StepCosts& costs);
+
+}  // namespace weft::coll
