@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+import open_mpi
+
 SECONDS = 300  # for any one call
 
 SWEEP = """\
@@ -92,11 +94,9 @@ def main():
     options = parser.parse_args()
     random.seed(options.seed)
     weft = str(pathlib.Path(options.weft).resolve())
-    environment = dict(os.environ)
+    environment = open_mpi.environment() if options.mpi else dict(os.environ)
     launcher = []
     if options.mpi:
-        # Open MPI asks whoever is root twice; a test may run in a container.
-        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         launcher = [options.mpi, "--oversubscribe", "--bind-to", "none", "-np", "2"]
 
     with tempfile.TemporaryDirectory() as name:

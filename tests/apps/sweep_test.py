@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+import open_mpi
+
 ROOT, WEFT = pathlib.Path(sys.argv[1]).resolve(), str(pathlib.Path(sys.argv[2]).resolve())
 MPIRUN = sys.argv[3] if len(sys.argv) > 3 else None
 
@@ -104,7 +106,7 @@ def test_interrupt(folder):
 
 
 def test_mpi(folder):
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    environment = open_mpi.environment()
     (folder / "mpi.yaml").write_text(BASE + "grid:\n  simulation.seed: {from: 1, to: 60, step: 1}\n")
     weft(folder, "sweep", "mpi.yaml", "--db", "serial.sqlite")
     launcher = [MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", "2"]
