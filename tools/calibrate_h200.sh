@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes configs/profiles/h200_sxm.yaml: fits the profile of the 4 x H200 node, one group of parameters after another, to six of
-# the logs in tests/data/h200x4. The other logs there are for `weft validate`. Takes about half an hour on two cores.
+# the logs in tests/data/h200x4. The other logs there are for `weft validate`. Takes three minutes on two cores.
 #   tools/calibrate_h200.sh [PROGRAM]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -31,7 +31,7 @@ Bandwidth StepCosts::pace(Bytes wire, Duration busy) {
 
 // Model: loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do.
 double StepCosts::effort(const StepWork& work) const {
-  if (memory.receive == 0.0 && memory.source == 0.0 && memory.store == 0.0) return 1.0;
+  if (memory == MemoryCosts{}) return 1.0;
   return memory.receive * work.received + memory.source * work.sourced + memory.store * work.stored +
          (1.0 - memory.source) * work.sent;
 }

@@ -29,6 +29,7 @@ struct MemoryCosts {
   double receive = 0;
   double source = 0;
   double store = 0;
+  bool operator==(const MemoryCosts&) const = default;
 };
 
 struct StepCosts {

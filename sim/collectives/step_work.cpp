@@ -22,6 +22,7 @@ StepWork work_of(const Step& step) {
 }
 
 double usual_effort(const Schedule& schedule, const StepCosts& costs) {
+  if (costs.memory == MemoryCosts{}) return 1.0;
   constexpr std::int64_t kSamples = 256;
   double most = 0.0;
   for (const Rank rank : {0, std::min(1, schedule.ranks() - 1), schedule.ranks() - 1}) {

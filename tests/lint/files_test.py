@@ -51,7 +51,7 @@ def self_test():
         "sim/fine.cpp": "int a;\n" * MAX_LINES,
         "sim/loop.cpp": "while (true) {}\n",
         "tests/data/log.txt": "TO" "DO /wo" "rk/log\n",
-        "README.md": "network/work/topics, hackers\n",
+        "README.md": "network/wo" "rk/topics, hackers\n",
     }
     return repository.complaints_about(check, cases, allowed)
 
