@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 
+HOST_BOUND = 0.9
 KIB = 1 << 10
 MIB = 1 << 20
 
@@ -26,39 +27,48 @@ def as_chosen(record):
     return not {"NCCL_PROTO", "NCCL_ALGO", "NCCL_P2P_DISABLE", "NCCL_MIN_NCHANNELS"} & set(record["env"])
 
 
-def launched_one_by_one(record):
-    return record["launch"] == "stream"
+def large(record):
+    return record["bytes"] >= 4 * MIB
 
 
-# Name, keys, records. What a host launch costs comes first: it bounds every small call from below.
+# Name, keys, records.
 GROUPS = (
-    ("launch", ("device.launch.host_cost", "collectives.channels.launch_cost"),
-     lambda r: as_chosen(r) and launched_one_by_one(r) and r["bytes"] <= 256 * KIB),
-    ("ll_rate", ("collectives.ll.channel_rate",), lambda r: forced(r, "LL") and r["bytes"] >= 4 * MIB),
-    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "thread_exponent")),
-     lambda r: forced(r, "LL") and r["bytes"] < 4 * MIB),
-    ("simple", ("network.nvlink4.efficiency", "collectives.channels.service_spread")
-     + tuple(f"collectives.simple.{key}" for key in
-             ("base_latency", "hop_latency", "slice_latency", "channel_rate", "copy_rate", "channel_latency")),
-     lambda r: forced(r, "Simple") and r["collective"] != "sendrecv"),
-    ("ll128", tuple(f"collectives.ll128.{key}" for key in
-                    ("base_latency", "hop_latency", "step_gap", "first_pass", "thread_exponent", "channel_rate")),
+    ("launch", ("device.launch.host_cost", "collectives.channels.launch_cost"), lambda r: r["collective"] != "alltoall"),
+    ("ll_rate", ("collectives.ll.channel_rate",), lambda r: forced(r, "LL") and large(r)),
+    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass")),
+     lambda r: forced(r, "LL") and not large(r)),
+    ("simple", tuple(f"collectives.simple.{key}" for key in
+                     ("base_latency", "hop_latency", "slice_latency", "load_latency", "channel_latency")),
+     lambda r: forced(r, "Simple") and not large(r) and r["collective"] != "sendrecv"),
+    ("links", ("network.nvlink4.efficiency", "collectives.channels.service_spread"),
+     lambda r: forced(r, "Simple") and large(r) and r["collective"] == "all_reduce"),
+    ("ll128", tuple(f"collectives.ll128.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
      lambda r: forced(r, "LL128")),
     ("p2p", tuple(f"collectives.p2p.{key}" for key in
-                  ("base_latency", "hop_latency", "slice_latency", "channel_rate", "copy_rate", "channel_latency")),
+                  ("base_latency", "hop_latency", "slice_latency", "channel_rate", "store_cost", "channel_latency")),
      lambda r: as_chosen(r) and r["collective"] in ("sendrecv", "alltoall") and r["bytes"] >= 128 * KIB),
 )
 
 
-def records_of(lines, record_set, wanted):
+def is_host_bound(record):
+    """The host launches for most of the time, so that it says nothing of the GPUs (docs/measurement_format.md)."""
+    return record["launch"] == "stream" and record.get("host_us", 0) > HOST_BOUND * record["median_us"]
+
+
+def line_of(record, group):
+    """Where the host's cost is sought it must not be given."""
+    return json.dumps({key: value for key, value in record.items() if group != "launch" or key != "host_us"})
+
+
+def records_of(lines, record_set, group, wanted):
     """The header, and the lines of the collectives that are wanted."""
     kept = [lines[0]]
     for line in lines[1:]:
         record = json.loads(line)
         if record["kind"] != "collective" or record["set"] != record_set or record["in_place"]:
             continue
-        if record.get("check") == "ok" and wanted(record):
-            kept.append(line)
+        if record.get("check") == "ok" and is_host_bound(record) == (group == "launch") and wanted(record):
+            kept.append(line_of(record, group))
     return kept
 
 
@@ -77,7 +87,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name, keys, wanted in GROUPS:
             part = pathlib.Path(folder) / f"{options.measurements.stem}.{name}.jsonl"
-            kept = records_of(lines, options.record_set, wanted)
+            kept = records_of(lines, options.record_set, name, wanted)
             if len(kept) - 1 < len(keys):
                 print(f"{name}: {len(kept) - 1} records for {len(keys)} parameters: left as it was", flush=True)
                 continue

@@ -277,7 +277,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
   const std::unique_ptr<Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
-  const Duration launch_cost = launch_.host_cost + used_channels(*schedule) * costs_.channels.launch_cost;
+  const Duration launch_cost =
+      options.launch > Duration{} ? options.launch : launch_.host_cost + used_channels(*schedule) * costs_.channels.launch_cost;
   if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_cost;
   if (chosen.kernel == nccl::Kernel::kCollective || chosen.kernel == nccl::Kernel::kSendRecv)
     costs.port = costs.data_rate(nvlink_port_);

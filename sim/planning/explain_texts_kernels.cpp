@@ -48,13 +48,16 @@ const std::vector<ModelText>& kernel_texts() {
       {.names = {"measured_points"},
        .title = "how measured kernels, copies and overlap are predicted",
        .assumes =
-           "A kernel of many in a row takes its time alone and the gap before it, or the host's launch where that is longer. "
-           "Copies take one launch and their bytes over the links between their ends, which those at the same time share. "
+           "A kernel of many in a row takes its time alone and the gap before it, or what its host took where the file says "
+           "so. "
+           "Copies take that gap, their bytes over the links between their ends, which those at the same time share, and the "
+           "way back of the last acknowledgement. Where the file says what a collective's call took its host, that is the "
+           "launch's cost; where it was over nine tenths of the loop's time, the row is the host's and does not count. "
            "Streams that overlap are a program for the Replayer: all ranks start at once, the host issues one stream after the "
            "other, and clocks are those that the load allows.",
        .leaves_out =
            {"measured points: data that still lie in the L2 come from there no faster",
-            "measured points: the start-up of a copy is one kernel launch; copy engines and their number are no limit",
+            "measured points: copy engines start at once, and their number is no limit; host memory is as fast as asked for",
             "measured points: copies by thread blocks reach what collectives reach on a link, whatever their number of blocks",
             "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},
        .sources = {"training-step-notes §2, §3, §6", "nccl-calibration-notes"},

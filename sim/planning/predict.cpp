@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <deque>
 #include <optional>
 #include <string_view>
@@ -203,15 +204,17 @@ class LogRun {
     const std::optional<coll::CollectiveCall> call = call_of(log_, row, notes_);
     if (!call) return nullptr;
     run_options_.iterations = std::max(row.iterations > 0 ? row.iterations : log_.iterations, 1);
-    const auto known = std::ranges::find_if(
-        known_, [&](const Known& k) { return same_call(k.result.call, *call) && k.iterations == run_options_.iterations; });
+    run_options_.launch = Duration::from_ns(std::llround(row.host_us * 1e3 / std::max(log_.gpus_per_thread, 1)));
+    const auto known = std::ranges::find_if(known_, [&](const Known& k) {
+      return same_call(k.result.call, *call) && k.iterations == run_options_.iterations && k.launch == run_options_.launch;
+    });
     if (known != known_.end()) return &known->result;
     if (failed_) return nullptr;
     try {
       coll::CollectiveResult result = runner_.run(*call, run_options_);
       if (machine_.simulator.stopped()) return nullptr;
       for (const std::string& note : result.notes) notes_.add(note);
-      return &known_.emplace_back(Known{std::move(result), run_options_.iterations}).result;
+      return &known_.emplace_back(Known{std::move(result), run_options_.iterations, run_options_.launch}).result;
     } catch (const ConfigError& error) {
       // What cannot run for one row (no route, no such algorithm) cannot run for the others, and the machine may stand
       // mid-call.
@@ -232,6 +235,7 @@ class LogRun {
   struct Known {
     coll::CollectiveResult result;
     int iterations = 0;
+    Duration launch;
   };
   bool failed_ = false;
   std::deque<Known> known_;
@@ -253,6 +257,9 @@ std::string configuration_of(const Measurement& measurement) {
   return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ", layout, log.graph_launches > 0 ? ", CUDA graph" : "");
 }
 
+// A host that issues calls for more than this share of a loop's time is what the loop waits for.
+constexpr double kHostBound = 0.9;
+
 void add_points(const Measurement& measurement, const NcclTestsRow& row, const coll::CollectiveResult* result, bool training,
                 std::vector<ValidationPoint>& points) {
   const NcclTestsLog& log = measurement.log;
@@ -264,7 +271,6 @@ void add_points(const Measurement& measurement, const NcclTestsRow& row, const c
   point.bytes = row.bytes;
   point.training = training;
   point.has_debug_output = log.has_debug_output;
-  point.is_cpu_time = log.is_cpu_time;
   point.configuration = configuration_of(measurement);
   if (result != nullptr) {
     point.algorithm = result->choice.algorithm;
@@ -274,15 +280,14 @@ void add_points(const Measurement& measurement, const NcclTestsRow& row, const c
     point.algbw_gigabytes_per_second = result->algorithm_bandwidth_gbps();
     point.busbw_gigabytes_per_second = result->bus_bandwidth_gbps();
   }
-  if (row.out_of_place) {
-    point.measured_us = row.out_of_place->time_us;
+  const auto add = [&](const NcclTestsTiming& timing, bool in_place) {
+    point.in_place = in_place;
+    point.measured_us = timing.time_us;
+    point.is_cpu_time = log.is_cpu_time || row.host_us > kHostBound * timing.time_us;
     points.push_back(point);
-  }
-  if (row.in_place) {
-    point.in_place = true;
-    point.measured_us = row.in_place->time_us;
-    points.push_back(std::move(point));
-  }
+  };
+  if (row.out_of_place) add(*row.out_of_place, false);
+  if (row.in_place) add(*row.in_place, true);
 }
 
 }  // namespace

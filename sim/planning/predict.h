@@ -7,7 +7,8 @@
 // Not here: which points count and how errors are summed up (validation_report.h), fitting (calibrate.h).
 //
 // Model: in-place calls take as long as out-of-place ones; aggregated calls cost what plain calls cost; several communicators
-// side by side are one by itself. Where a log is of that kind, a note says so.
+// side by side are one by itself. Where a log is of that kind, a note says so. Where a file says what each call took its host
+// (`weft measure` does), that is the host's cost of a launch; rows where the host was all that the loop waited for are marked.
 #pragma once
 
 #include <cstddef>

@@ -57,7 +57,8 @@ PointAnswer predict_copy(const net::Cluster& cluster, const MeasuredPoint& point
   coll::Machine machine{cluster.topology, cluster.routing, options.seed, options.shuffle_ties};
   LastDelivery last{machine.simulator};
   const double factor = by_engine ? cluster.profile.get(work::contention_costs).collective_links : 1.0;
-  const Duration launch = cluster.profile.get(net::launch_timings).host_cost;
+  const Duration gap = std::get<Duration>(cluster.profile.value("gpu.stream.gap"));
+  Duration acknowledged;
   try {
     for (const auto& [from, to] : point.transfers) {
       const auto source = end_of(machine, from, to);
@@ -67,6 +68,7 @@ PointAnswer predict_copy(const net::Cluster& cluster, const MeasuredPoint& point
         return answer;
       }
       net::Footprint footprint = machine.router.route(*source, *destination, {});
+      acknowledged = std::max(acknowledged, machine.router.route(*destination, *source, {}).latency_of(Bytes{}));
       relieve_nvlinks(machine, factor, footprint);
       net::Transfer transfer;
       transfer.footprint = machine.fabric.add_footprint(std::move(footprint));
@@ -78,7 +80,8 @@ PointAnswer predict_copy(const net::Cluster& cluster, const MeasuredPoint& point
     return answer;
   }
   machine.simulator.run();
-  answer.us = (last.at() - Time{} + launch).us();
+  // From start to start of copies that wait for each other: the last bytes are acknowledged, then the next may begin.
+  answer.us = std::max((last.at() - Time{} + acknowledged + gap).us(), point.host_us);
   return answer;
 }
 

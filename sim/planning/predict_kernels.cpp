@@ -117,9 +117,9 @@ PointAnswer predict_kernel(const net::Cluster& cluster, const MeasuredPoint& poi
       answer.flops += kernel.flops();
     }
     // A framework's operation takes its host longer than a launch, and then nothing is seen of the device.
+    // Device times of `weft measure` are those of kernels queued beforehand: no launch is in them.
     answer.host_bound = point.host_us > us;
-    const double launches = static_cast<double>(kernels.size()) * cluster.profile.get(net::launch_timings).host_cost.us();
-    answer.us = std::max({us, launches, answer.host_bound ? point.host_us : 0.0});
+    answer.us = std::max(us, point.host_us);
   } catch (const ConfigError& error) {
     answer.why_not = error.diagnostics().front().message;
   }
@@ -131,8 +131,6 @@ PointAnswer predict_launch(const net::Cluster& cluster, const MeasuredPoint& poi
   PointAnswer answer;
   if (point.what == "kernel" && point.count == 1) {
     answer.us = launch.host_cost.us();
-  } else if (point.what == "graph") {
-    answer.us = static_cast<double>(point.count) * launch.graph_kernel_cost.us();
   } else if (point.what == "kernel_gap") {
     answer.us = std::get<Duration>(cluster.profile.value("gpu.stream.gap")).us();
   } else if (point.what == "graph_node") {

@@ -34,7 +34,7 @@ const std::string kRecords =
 {"kind": "memory", "sequence": 3, "id": "m", "set": "full", "op": "add", "type": "bf16", "elements": 1048576, "bytes": 6291456, "median_us": 7}
 {"kind": "attention", "sequence": 4, "id": "a", "set": "full", "batch": 2, "heads": 16, "sequence_length": 1024, "head_size": 64, "causal": true, "type": "bf16", "method": "gemm_softmax_gemm", "median_us": 300}
 {"kind": "copy", "sequence": 5, "id": "c", "set": "full", "engine": "copy_engine", "pattern": "bidirectional", "transfers": [[0, 1], [1, 0]], "bytes": 1048576, "median_us": 12}
-{"kind": "collective", "sequence": 6, "id": "x", "set": "quick", "collective": "all_reduce", "bytes": 1048576, "count": 262144, "type": "float", "redop": "sum", "root": -1, "in_place": false, "ranks": 2, "nodes": 1, "layout": {"processes": 1, "threads": 2, "gpus_per_thread": 1}, "launch": "stream", "gpus": [0, 1], "env": {"NCCL_ALGO": "Ring"}, "inner": 20, "median_us": 15, "check": "ok"}
+{"kind": "collective", "sequence": 6, "id": "x", "set": "quick", "collective": "all_reduce", "bytes": 1048576, "count": 262144, "type": "float", "redop": "sum", "root": -1, "in_place": false, "ranks": 2, "nodes": 1, "layout": {"processes": 1, "threads": 2, "gpus_per_thread": 1}, "launch": "stream", "gpus": [0, 1], "env": {"NCCL_ALGO": "Ring"}, "inner": 20, "host_us": 9.5, "median_us": 15, "check": "ok"}
 {"kind": "collective", "sequence": 7, "id": "y", "set": "quick", "collective": "all_reduce", "bytes": 8, "count": 2, "type": "float", "redop": "sum", "root": -1, "in_place": false, "ranks": 2, "nodes": 1, "layout": {"processes": 1, "threads": 2, "gpus_per_thread": 1}, "launch": "stream", "gpus": [0, 1], "env": {"NCCL_ALGO": "Ring"}, "inner": 100, "median_us": 9, "check": "ok"}
 {"kind": "collective", "sequence": 8, "id": "z", "set": "full", "collective": "all_gather", "bytes": 8, "count": 1, "type": "float", "ranks": 2, "nodes": 1, "layout": {"processes": 2, "threads": 1, "gpus_per_thread": 1}, "launch": "graph", "gpus": [0, 1], "median_us": 9, "check": "wrong"}
 {"kind": "overlap", "sequence": 9, "id": "o", "set": "full", "case": "collective_with_gemm", "ranks": 2, "layout": {"processes": 2, "threads": 1, "gpus_per_thread": 1}, "median_us": 900, "parts": [{"op": "all_reduce", "bytes": 1048576, "type": "bfloat16", "calls": 4, "median_us": 800}, {"op": "gemm", "m": 1024, "n": 1024, "k": 1024, "type": "bf16", "calls": 3, "median_us": 900}]}
@@ -79,6 +79,8 @@ TEST(PointLogTest, JoinsCollectivesThatDifferInSizeOnly) {
   EXPECT_EQ(all_reduce.rows[0].bytes, Bytes{8});  // by size, whatever order they were measured in
   EXPECT_EQ(all_reduce.rows[0].iterations, 100);
   EXPECT_DOUBLE_EQ(all_reduce.rows[1].out_of_place->time_us, 15);
+  EXPECT_DOUBLE_EQ(all_reduce.rows[1].host_us, 9.5);
+  EXPECT_EQ(all_reduce.rows[0].host_us, 0);  // not known
 }
 
 TEST(PointLogTest, LeavesOutWhatGaveWrongDataAndSaysSo) {

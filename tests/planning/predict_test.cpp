@@ -100,6 +100,24 @@ TEST(PredictTest, AThreadLaunchesOnItsGpusOneAfterAnother) {
   EXPECT_NEAR(*predict(cluster, log, {}).points[0].predicted_us, 100.0, 1.0);
 }
 
+TEST(PredictTest, TakesWhatTheHostWasMeasuredToTake) {
+  // Thirty us a call are above what 8 bytes take on the device, whatever the profile's launches cost.
+  Measurement log = log_of("all_reduce", {8_B});
+  log.log.gpus_per_thread = 1;
+  log.log.threads = 4;
+  log.log.rows[0].host_us = 30;
+  log.log.rows[0].out_of_place->time_us = 31;
+  const ValidationPoint bound = predict(four_gpus(), log, {}).points[0];
+  EXPECT_NEAR(*bound.predicted_us, 30.0, 1.0);
+  EXPECT_EQ(exclusion_of(bound), Exclusion::kCpuTime);
+  log.log.rows[0].out_of_place->time_us = 60;  // then something else took longer, and the row counts
+  EXPECT_EQ(exclusion_of(predict(four_gpus(), log, {}).points[0]), Exclusion::kNone);
+  // One thread of four GPUs issues the four kernels one after another.
+  log.log.gpus_per_thread = 4;
+  log.log.threads = 1;
+  EXPECT_NEAR(*predict(four_gpus(), log, {}).points[0].predicted_us, 30.0, 1.0);
+}
+
 TEST(PredictTest, SettingsOfTheLogActAndWinOverTheCluster) {
   const net::Cluster cluster = four_gpus("", ", nccl: {MAX_NCHANNELS: 2}");
   Measurement log = log_of("all_reduce", {64_MiB});

@@ -44,6 +44,11 @@ Buffers buffers_of(const NcclRank& one, const Call& call, bool in_place) {
   return {.send = one.receive->data(), .receive = one.receive->data()};
 }
 
+struct CallTimes {
+  double whole_us = 0;
+  double host_us = 0;  // until the slowest member had issued its last call
+};
+
 class Timed {
  public:
   Timed(const Call& call, bool in_place, Team& team, NcclRanks& ranks)
@@ -75,12 +80,14 @@ class Timed {
   }
 
   // Mean over the members of wall time from a barrier to the end of the member's own ranks, per operation.
-  double sample(int inner) {
+  CallTimes sample(int inner) {
     team_.barrier();
     const double begin = now_us();
     for (int i = 0; i < inner; ++i) enqueue_once();
+    const double issued = now_us();
     ranks_.synchronize();
-    return team_.mean((now_us() - begin) / inner);
+    const double end = now_us();
+    return {.whole_us = team_.mean((end - begin) / inner), .host_us = team_.maximum((issued - begin) / inner)};
   }
 
   void enqueue_once() {
@@ -138,7 +145,7 @@ class GraphRow {
   GraphRow(const GraphRow&) = delete;
   GraphRow& operator=(const GraphRow&) = delete;
 
-  double sample() {
+  CallTimes sample() {
     timed_.team().barrier();
     const double begin = now_us();
     for (std::size_t i = 0; i < executables_.size(); ++i) {
@@ -146,8 +153,11 @@ class GraphRow {
       check(cudaSetDevice(one.device), "device");
       check(cudaGraphLaunch(executables_[i], one.stream->get()), "graph launch");
     }
+    const double issued = now_us();
     timed_.ranks().synchronize();
-    return timed_.team().mean((now_us() - begin) / inner_);
+    const double end = now_us();
+    Team& team = timed_.team();
+    return {.whole_us = team.mean((end - begin) / inner_), .host_us = team.maximum((issued - begin) / inner_)};
   }
 
  private:
@@ -161,17 +171,23 @@ Measurement take_samples(Timed& timed, bool in_graph) {
   constexpr int kMaxInner = 40;  // as many as the reference logs of nccl-tests
   static_cast<void>(timed.sample(2));
   // The members agree on it: it is the mean over them.
-  const double estimate = timed.sample(kFirst);
+  const double estimate = timed.sample(kFirst).whole_us;
   const Repetition repetition = choose_repetition(
       estimate, {.target_us = point_target_us(), .min_inner = in_graph ? 20 : 4, .max_inner = kMaxInner, .min_samples = 5});
   Measurement measurement{.what = {}, .samples_us = {}, .inner = repetition.inner, .warmup = kFirst + 3};
+  std::vector<double> host_us;
+  const auto take = [&](const CallTimes& times) {
+    measurement.samples_us.push_back(times.whole_us);
+    host_us.push_back(times.host_us);
+  };
   if (in_graph) {
     GraphRow row{timed, repetition.inner};
     static_cast<void>(row.sample());
-    for (int i = 0; i < repetition.samples; ++i) measurement.samples_us.push_back(row.sample());
+    for (int i = 0; i < repetition.samples; ++i) take(row.sample());
   } else {
-    for (int i = 0; i < repetition.samples; ++i) measurement.samples_us.push_back(timed.sample(repetition.inner));
+    for (int i = 0; i < repetition.samples; ++i) take(timed.sample(repetition.inner));
   }
+  measurement.what.add("host_us", summarize(host_us).median);
   return measurement;
 }
 
