@@ -17,6 +17,7 @@ import tempfile
 HOST_BOUND = 0.9
 KIB = 1 << 10
 MIB = 1 << 20
+GIB = 1 << 30
 
 
 def forced(record, protocol):
@@ -43,10 +44,10 @@ GROUPS = (
     ("links", ("network.nvlink4.efficiency", "collectives.channels.service_spread"),
      lambda r: forced(r, "Simple") and large(r) and r["collective"] == "all_reduce"),
     ("ll128", tuple(f"collectives.ll128.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
-     lambda r: forced(r, "LL128")),
+     lambda r: forced(r, "LL128") and r["bytes"] < GIB),
     ("p2p", tuple(f"collectives.p2p.{key}" for key in
                   ("base_latency", "hop_latency", "slice_latency", "channel_rate", "store_cost", "channel_latency")),
-     lambda r: as_chosen(r) and r["collective"] in ("sendrecv", "alltoall") and r["bytes"] >= 128 * KIB),
+     lambda r: as_chosen(r) and r["collective"] in ("sendrecv", "alltoall") and 128 * KIB <= r["bytes"] < GIB),
 )
 
 
