@@ -17,7 +17,7 @@
 #include "sim/planning/step_program.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
-#include "sim/workloads/trace/writers/writers.h"
+#include "sim/workloads/trace/writers/trace_writer.h"
 
 namespace weft::apps {
 namespace {
@@ -140,9 +140,7 @@ std::string stem_of(const std::string& file) {
 int run_convert(const ConvertOptions& options) {
   const std::string& format = options.to.at(0);
   const std::string& out = options.to.at(1);
-  if (format != "chakra" && format != "goal") {
-    throw ConfigError(fmt::format("--to: expected chakra or goal, got '{}'", format));
-  }
+  const work::TraceWriter& writer = work::trace_writer(format);
   Diagnostics findings;
   work::Trace trace;
   if (is_scenario(options.files)) {
@@ -155,24 +153,27 @@ int run_convert(const ConvertOptions& options) {
     trace = work::read_trace(std::vector<std::filesystem::path>{options.files.begin(), options.files.end()}, reading);
     for (const Diagnostic& finding : trace.findings) findings.warning(finding);
   }
-  std::size_t operations = 0;
-  if (format == "chakra") {
-    work::write_chakra(trace.program, out, stem_of(options.files.front()), work::origin_of(trace));
-    for (const work::ProgramRank& rank : trace.program.ranks) {
-      operations += trace.program.programs[rank.program].operations.size();
-    }
+  work::WrittenTrace written;
+  if (writer.to_folder != nullptr) {
+    written = writer.to_folder(trace, out, stem_of(options.files.front()));
   } else {
-    const work::LoweredProgram lowered = work::lower_to_messages(trace.program);
-    for (const Diagnostic& finding : lowered.findings) findings.warning(finding);
-    for (const work::RankProgram& each : lowered.program.programs) operations += each.operations.size();
-    write_file(out, [&](std::ostream& to) { work::write_goal(lowered.program, to); });
+    write_file(out, [&](std::ostream& to) { written = writer.to_file(trace, to); });
   }
+  for (const Diagnostic& finding : written.findings) findings.warning(finding);
   print_warnings(findings, options.common);
   if (out != "-") {
-    fmt::print("# {}: {} ranks, {} operations, as {}\n", out, trace.program.ranks.size(), operations,
-               format == "chakra" ? "Chakra execution traces" : "a GOAL schedule");
+    fmt::print("# {}: {} ranks, {} operations, as {}\n", out, trace.program.ranks.size(), written.operations, writer.written);
   }
   return kOk;
+}
+
+std::string written_formats() {
+  std::string text;
+  for (const work::TraceWriter* writer : work::trace_writers()) {
+    text +=
+        fmt::format("{}{} and a {}", text.empty() ? "" : ", ", writer->name, writer->to_folder != nullptr ? "folder" : "file");
+  }
+  return text;
 }
 
 void add_convert(CLI::App& command, int& exit_code) {
@@ -182,10 +183,11 @@ void add_convert(CLI::App& command, int& exit_code) {
       ->required()
       ->type_name("FILE");
   convert
-      ->add_option("--to", options->to, "chakra and a folder (a file for each rank), or goal and a file (- is standard output)")
+      ->add_option("--to", options->to,
+                   fmt::format("Format and where to: {}; - is standard output in place of a file", written_formats()))
       ->required()
       ->expected(2)
-      ->type_name("chakra|goal OUT");
+      ->type_name("FORMAT OUT");
   convert->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
       ->type_name("NAME");
   convert->add_option("--set", options->common.sets, "Of a scenario: replace a value, by its key path")

@@ -19,6 +19,7 @@
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
 #include "sim/workloads/trace/trace_format.h"
+#include "sim/workloads/trace/writers/trace_writer.h"
 #include "sim/workloads/training/layer_operators.h"
 
 namespace weft::plan {
@@ -38,6 +39,7 @@ constexpr std::array kCatalogKinds{
     CatalogKind{"gpus", "what is known of GPUs: `model:` of a node's GPU"},
     CatalogKind{"schedules", "orders of work in a pipeline: `parallelism: {schedule: ...}`"},
     CatalogKind{"trace_formats", "what `weft replay` and `weft trace info` read: --format"},
+    CatalogKind{"trace_writers", "what `weft trace convert --to` writes"},
     CatalogKind{"frameworks", "what a training step is made of: `framework:`"},
     CatalogKind{"parameters", "what a profile may set"},
 };
@@ -98,11 +100,10 @@ std::vector<CatalogEntry> files(const std::string& folder) {
   return entries;
 }
 
-std::vector<CatalogEntry> trace_formats() {
+// Of a list of pointers to what has a name and a summary.
+std::vector<CatalogEntry> named(const auto& list) {
   std::vector<CatalogEntry> entries;
-  for (const work::TraceFormat* format : work::trace_formats()) {
-    entries.push_back({std::string{format->name}, std::string{format->summary}});
-  }
+  for (const auto* each : list) entries.push_back({std::string{each->name}, std::string{each->summary}});
   std::ranges::sort(entries, {}, &CatalogEntry::name);
   return entries;
 }
@@ -148,7 +149,8 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
   if (kind == "link_types") return registered(net::link_types());
   if (kind == "parameters") return parameters();
   if (kind == "schedules") return registered(work::pipeline_schedules());
-  if (kind == "trace_formats") return trace_formats();
+  if (kind == "trace_formats") return named(work::trace_formats());
+  if (kind == "trace_writers") return named(work::trace_writers());
   if (kind == "frameworks") return registered(work::training_frameworks());
   if (kind == "gpus") return gpus();
   WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles" || kind == "models");

@@ -54,6 +54,18 @@ const std::vector<ModelText>& replay_texts() {
             "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
        .sources = {"workload-models §5.2"},
        .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/stream_waits.h"}},
+      {.names = {"trace.execution_trace", "execution_trace"},
+       .title = "what PyTorch's execution traces add to its profiles",
+       .assumes =
+           "Operators of the two are joined by their record function ids; names must agree for most. Calls of "
+           "communication and groups that the profile lacks are taken from the execution trace. Of an operator's kernels "
+           "the first reads and the last writes: a kernel waits for the last one of another stream that wrote what its "
+           "operator reads, unless the recorded times contradict that.",
+       .leaves_out = {"execution traces: a write does not wait for those that read the storage before it",
+                      "execution traces: ctrl_deps, shapes and strides are not read; sizes that differ from the profile's do "
+                      "not count"},
+       .sources = {"workload-models §5.3"},
+       .files = {"workloads/trace/formats/execution_trace.cpp", "workloads/trace/execution/nodes.h"}},
       {.names = {"trace.nsys", "nsys"},
        .title = "what is concluded from Nsight Systems' events",
        .assumes = "Read on as a PyTorch profile is. A process on a GPU is a rank. The members of a communicator are the ranks "

@@ -161,8 +161,8 @@ class Convert(Case):
         self.assertEqual(self.replay(traces=["et"])["digest"], digest)
 
     def test_what_cannot_be_converted_is_refused(self):
-        self.assertIn("--to: expected chakra or goal, got 'json'",
-                      self.weft("trace", "convert", *self.traces, "--to", "json", "x", expect=2).stderr)
+        self.assertIn("no format 'gola' is written\nnote: did you mean 'goal'? formats: chakra, goal",
+                      self.weft("trace", "convert", *self.traces, "--to", "gola", "x", expect=2).stderr)
         step = self.folder / "flows.yaml"
         step.write_text(f"cluster: {self.node}\nworkload: {{collectives: [{{kind: all_reduce, bytes: 1 MiB}}]}}\n", encoding="utf-8")
         self.assertIn("only training steps are programs", self.weft("trace", "convert", step, "--to", "goal", "x", expect=2).stderr)

@@ -65,9 +65,9 @@ const TraceFormat& common_format(std::span<const std::filesystem::path> files) {
     const TraceFormat* format = recognised(file);
     if (format == nullptr) {
       errors.push_back(about(file, "not a trace or workload file of any known format", known_formats()));
-    } else if (common == nullptr) {
+    } else if (common == nullptr || format->along_with == common->name) {
       common = format;
-    } else if (format != common) {
+    } else if (format != common && common->along_with != format->name) {
       errors.push_back(about(file,
                              fmt::format("is of format '{}', and '{}' is of '{}': traces of one format at a time", format->name,
                                          files.front().string(), common->name),

@@ -30,6 +30,8 @@ struct TraceFormat {
   // Files in the order given; a format of one file per rank says in its own way which rank a file is.
   // ConfigError, located, for whatever is wrong with them.
   Trace (*read)(std::span<const std::filesystem::path> files, const TraceReadOptions& options) = nullptr;
+  // Another format whose files may be given along with its own, and which it reads with them; empty: none.
+  std::string_view along_with = {};
 };
 
 [[nodiscard]] std::span<const TraceFormat* const> trace_formats();

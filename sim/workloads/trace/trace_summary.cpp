@@ -1,6 +1,8 @@
 #include "sim/workloads/trace/trace_summary.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -60,9 +62,10 @@ struct Call {
 
 class Summarizer {
  public:
-  // `times` by rank; null: none.
-  Summarizer(const Program& program, std::vector<const std::vector<RecordedTime>*> times)
-      : program_{program}, times_{std::move(times)}, wire_(program.ranks.size()) {}
+  // `times` by rank; empty: none. Recorded ones have a call begin with its first thread block, simulated ones when it moves.
+  enum class Times : std::uint8_t { kRecorded, kSimulated };
+  Summarizer(const Program& program, std::vector<const std::vector<RecordedTime>*> times, Times kind)
+      : program_{program}, times_{std::move(times)}, recorded_{kind == Times::kRecorded}, wire_(program.ranks.size()) {}
 
   TraceSummary run() {
     result_.has_times = !times_.empty();
@@ -76,10 +79,35 @@ class Summarizer {
  private:
   [[nodiscard]] bool is_traced(Rank rank) const { return program_.ranks[static_cast<std::size_t>(rank)].leader == rank; }
 
+  // When GEMMs ran that have a block on every SM to their end, by begin. Those that share out their tiles in advance free most
+  // SMs well before it.
+  [[nodiscard]] std::vector<Interval> full_gemms(Rank rank, const RankProgram& program) const {
+    std::vector<Interval> gemms;
+    if (!result_.has_times || !recorded_) return gemms;
+    const std::vector<RecordedTime>& times = *times_[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < program.operations.size(); ++i) {
+      const Operation& op = program.operations[i];
+      if (op.kind == OpKind::kKernel && op.fills_gpu && !op.weight_gradient)
+        gemms.push_back({times[i].start, times[i].start + times[i].duration});
+    }
+    std::ranges::sort(gemms, {}, &Interval::begin);
+    return gemms;
+  }
+
+  // Of a call's time what lies after the GEMM that was running when its first block began.
+  [[nodiscard]] static Duration after_drain(const RecordedTime& time, const std::vector<Interval>& gemms) {
+    const auto next = std::ranges::upper_bound(gemms, time.start, {}, &Interval::begin);
+    if (next == gemms.begin()) return time.duration;
+    const Duration drained = std::prev(next)->end;
+    const Duration end = time.start + time.duration;
+    return drained > time.start && drained < end ? end - drained : time.duration;
+  }
+
   void find_calls(Rank rank) {
     if (!is_traced(rank)) return;
     const ProgramRank& table = program_.ranks[static_cast<std::size_t>(rank)];
     const RankProgram& program = program_.programs[table.program];
+    const std::vector<Interval> gemms = full_gemms(rank, program);
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::uint64_t> count;
     for (std::size_t i = 0; i < program.operations.size(); ++i) {
       const Operation& op = program.operations[i];
@@ -95,7 +123,8 @@ class Summarizer {
       call.kind = collective ? coll::to_string(op.collective) : "send";
       call.bytes = op.bytes.count();
       call.ranks = collective ? program_.groups[table.groups[op.slot]].ranks.size() : 2;
-      if (result_.has_times) call.shortest = std::min(call.shortest, (*times_[static_cast<std::size_t>(rank)])[i].duration);
+      if (result_.has_times)
+        call.shortest = std::min(call.shortest, after_drain((*times_[static_cast<std::size_t>(rank)])[i], gemms));
       wire_[static_cast<std::size_t>(rank)].push_back(&call);
     }
   }
@@ -182,6 +211,7 @@ class Summarizer {
 
   const Program& program_;
   std::vector<const std::vector<RecordedTime>*> times_;
+  bool recorded_;
   std::map<CallKey, Call> calls_;
   std::vector<std::vector<Call*>> wire_;  // by rank: of its calls in order
   TraceSummary result_;
@@ -194,13 +224,13 @@ TraceSummary summarize(const Trace& trace) {
   if (!trace.recorded.empty()) {
     for (const ProgramRank& rank : trace.program.ranks) times.push_back(&trace.recorded[rank.program]);
   }
-  return Summarizer{trace.program, std::move(times)}.run();
+  return Summarizer{trace.program, std::move(times), Summarizer::Times::kRecorded}.run();
 }
 
 TraceSummary summarize(const Program& program, std::span<const std::vector<RecordedTime>> by_rank) {
   std::vector<const std::vector<RecordedTime>*> times;
   for (const std::vector<RecordedTime>& each : by_rank) times.push_back(&each);
-  return Summarizer{program, std::move(times)}.run();
+  return Summarizer{program, std::move(times), Summarizer::Times::kSimulated}.run();
 }
 
 Duration communication_of(const std::array<Duration, kCategories>& by_category) {

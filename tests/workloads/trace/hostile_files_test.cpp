@@ -138,6 +138,7 @@ TEST(HostileFilesTest, PackedFilesAreReadUpToALimitOnly) {
       {&simai, bomb("a.txt.gz", layers("2", "2", "1"), '\n')},
       {&astra_text, bomb("b.txt.gz", "DATA ranks: 2\n1\n", '\n')},
       {&chakra, bomb("t.0.json.gz", R"({"workload_graph":[)", ' ')},
+      {&execution_trace, bomb("e.json.gz", R"({"schema":"1.1.1-chakra.0.0.4","nodes":[)", ' ')},
   };
   TraceReadOptions options;
   options.max_bytes = 1'000'000;

@@ -119,6 +119,28 @@ TEST(KinetoTest, KernelsKeepTheirTimesAndCollectivesTheirBytes) {
   EXPECT_EQ(summary.ranks[0].exposed, 80'250_ns);
 }
 
+// The call's first block begins 20 us before the GEMM's last one ends.
+TEST(KinetoTest, ACallCountsFromWhenTheGemmThatFilledTheGpuHasEnded) {
+  const std::string memset =
+      R"({"ph":"X","cat":"gpu_memset","name":"Memset","pid":0,"tid":7,"ts":5,"dur":1,"args":{"stream":7,"correlation":3}})";
+  const auto shortest = [&](bool counts_tiles, double gemm_ends, const std::string& stem) {
+    std::vector<std::filesystem::path> files;
+    for (int rank = 0; rank < 2; ++rank) {
+      RankFile file{rank};
+      if (counts_tiles) file.launch(0, 3).raw(memset);
+      file.launch(1, 1).launch(2, 2).kernel(10, gemm_ends - 10, 7, 1).all_reduce(80, 100 + rank, 2, 1024);
+      files.push_back(file.write(stem));
+    }
+    return summarize(read_trace(files, {})).calls.at(0).shortest;
+  };
+  EXPECT_EQ(shortest(true, 100, "Drains"), 80_us);
+  // Begun when the GEMM had just ended, and inside one that outlasts the call, which must have had its SMs.
+  EXPECT_EQ(shortest(true, 80, "Drained"), 100_us);
+  EXPECT_EQ(shortest(true, 300, "Outlasts"), 100_us);
+  // One that shares out its tiles in advance has freed most SMs before its second wave.
+  EXPECT_EQ(shortest(false, 100, "Static"), 100_us);
+}
+
 TEST(KinetoTest, HostTimeBetweenLaunchesIsKept) {
   const Trace trace = read_trace(
       std::vector{RankFile{0, 1}.launch(0, 1).launch(500, 2).kernel(10, 5, 7, 1).kernel(510, 5, 7, 2).write("HostTime")}, {});

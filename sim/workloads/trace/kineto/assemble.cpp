@@ -128,6 +128,8 @@ class Assembler {
       const StreamWaitCounts counts = find_stream_waits(rank.events, rank.items);
       sum.recorded += counts.recorded;
       sum.inferred += counts.inferred;
+      sum.of_data += counts.of_data;
+      sum.false_data += counts.false_data;
       sum.late += counts.late;
       sum.unexplained += counts.unexplained;
       sum.unexplained_ns = std::max(sum.unexplained_ns, counts.unexplained_ns);
@@ -140,6 +142,12 @@ class Assembler {
           "no sync events are recorded: {} waits between streams are inferred from calls and times, {} of them from times "
           "alone (weft explain trace.kineto)",
           sum.inferred + sum.late, sum.late));
+    }
+    if (sum.of_data + sum.false_data > 0) {
+      note(
+          fmt::format("{} waits between streams follow from what execution traces say was written and read; {} more of these "
+                      "contradict the recorded times and are none",
+                      sum.of_data, sum.false_data));
     }
     if (sum.unexplained > 0) {
       note(fmt::format(

@@ -63,6 +63,7 @@ struct Event {
   std::int64_t thread = -1;
   std::int64_t correlation = -1;
   std::int64_t external = -1;
+  std::int64_t record_function = -1;
   std::int64_t stream = -1;
   std::int64_t device = -1;
   std::int64_t bytes = 0;
@@ -78,15 +79,19 @@ struct Event {
     name.clear();
     start = duration = bytes = blocks = 0;
     has_start = has_duration = false;
-    process = thread = correlation = external = stream = device = on_stream = record_correlation = -1;
+    process = thread = correlation = external = record_function = stream = device = on_stream = record_correlation = -1;
     if (comm.is_named() || !comm.group.empty()) comm = none;
   }
 };
 
 class Reader {
  public:
-  Reader(const std::filesystem::path& file, const TraceReadOptions& options)
-      : stream_{file, options.max_bytes}, json_{stream_}, most_{options.max_operations}, most_ranks_{options.max_ranks} {
+  Reader(const std::filesystem::path& file, const TraceReadOptions& options, Operators operators)
+      : stream_{file, options.max_bytes},
+        json_{stream_},
+        most_{options.max_operations},
+        most_ranks_{options.max_ranks},
+        operators_{operators == Operators::kRead} {
     result_.file = file;
   }
 
@@ -241,7 +246,7 @@ class Reader {
       case EventCategory::kSync:
         return event_.phase == 0 || event_.phase == 'X';
       case EventCategory::kOperator:
-        return event_.name.empty() || event_.name == "record_param_comms";
+        return operators_ || event_.name.empty() || event_.name == "record_param_comms";
       case EventCategory::kAnnotation:
       case EventCategory::kOverhead:
       case EventCategory::kOther:
@@ -293,6 +298,8 @@ class Reader {
       event_.correlation = integer();
     } else if (key == "External id" || key == "external id") {
       event_.external = integer();
+    } else if (key == "Record function id") {
+      event_.record_function = integer();
     } else if (key == "stream") {
       event_.stream = integer();
     } else if (key == "device") {
@@ -385,6 +392,7 @@ class Reader {
               {event_.start, event_.thread, event_.external, static_cast<std::uint32_t>(result_.comms.size())});
           result_.comms.push_back(event_.comm);
         }
+        if (operators_) keep_operator();
         break;
       case EventCategory::kAnnotation:
         keep_annotation();
@@ -400,6 +408,16 @@ class Reader {
       case EventCategory::kOther:
         break;
     }
+  }
+
+  void keep_operator() {
+    if (result_.operators.size() >= most_) json_.fail(fmt::format("more than {} operators, which is the limit", most_));
+    if (result_.process < 0) result_.process = event_.process;
+    result_.operators.push_back({.start = event_.start,
+                                 .thread = event_.thread,
+                                 .external = event_.external,
+                                 .record_function = event_.record_function,
+                                 .name = name_of(event_.name)});
   }
 
   void keep_activity(DeviceActivity::Kind kind) {
@@ -440,6 +458,7 @@ class Reader {
   JsonPull json_;
   std::uint64_t most_;
   std::int64_t most_ranks_;
+  bool operators_;
   RankEvents result_;
   Event event_;
   std::vector<std::pair<std::int64_t, std::string>> devices_;
@@ -476,8 +495,8 @@ std::vector<std::int64_t> parse_rank_list(std::string_view text) {
   return ranks;
 }
 
-RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options) {
-  RankEvents events = Reader{file, options}.read();
+RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options, Operators operators) {
+  RankEvents events = Reader{file, options, operators}.read();
   std::ranges::stable_sort(events.calls, {}, &HostCall::start);
   return events;
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/workloads/trace/trace_format.h"
@@ -66,6 +67,15 @@ struct HostComm {
   std::uint32_t comm = kNone;
 };
 
+// Any operator on the host: which function of PyTorch's recording it is. Read on request only.
+struct HostOperator {
+  std::int64_t start = 0;
+  std::int64_t thread = 0;
+  std::int64_t external = -1;         // names it to its kernels
+  std::int64_t record_function = -1;  // names it to the execution trace; -1: not said
+  std::uint32_t name = 0;             // into RankEvents::names
+};
+
 // With sync events enabled in the profiler: which stream waits for which event.
 struct SyncEvent {
   std::int64_t correlation = -1;         // of the waiting call
@@ -95,19 +105,24 @@ struct RankEvents {
   std::vector<ProcessGroup> groups;
   std::string gpu;  // of the device that its kernels ran on
 
-  std::vector<std::string> names;  // of device activities
+  std::vector<std::string> names;  // of device activities and operators
   std::vector<DeviceActivity> activities;
   std::vector<HostCall> calls;
   std::vector<CommCall> comms;
   std::vector<HostComm> host_comms;
   std::vector<SyncEvent> syncs;
-  std::vector<Annotation> steps;       // ProfilerStep#
-  std::int64_t overhead_ns = 0;        // the profiler's own, as it says
-  std::vector<Annotation> queue_full;  // the host held up by a full launch queue
+  std::vector<HostOperator> operators;                              // on request
+  std::int64_t process = -1;                                        // theirs, of the operating system
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> data_waits;  // of activities: what reads, what wrote; not in the file
+  std::vector<Annotation> steps;                                    // ProfilerStep#
+  std::int64_t overhead_ns = 0;                                     // the profiler's own, as it says
+  std::vector<Annotation> queue_full;                               // the host held up by a full launch queue
 };
 
+enum class Operators : std::uint8_t { kLeftOut, kRead };
 // ConfigError, located: no Kineto trace, cut, a time that is none.
-[[nodiscard]] RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options);
+[[nodiscard]] RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options,
+                                     Operators operators = Operators::kLeftOut);
 
 // What a function of the CUDA runtime or driver does, by its name.
 [[nodiscard]] HostCall::Kind call_kind(std::string_view name);

@@ -36,6 +36,7 @@ class Finder {
 
   StreamWaitCounts run() {
     if (!use_sync_events()) infer();
+    use_data_waits();
     find_gaps();
     return counts_;
   }
@@ -83,6 +84,24 @@ class Finder {
       ++counts_.recorded;
     }
     return any;
+  }
+
+  void use_data_waits() {
+    if (events_.data_waits.empty()) return;
+    std::unordered_map<std::uint32_t, std::uint32_t> item_of;  // by activity
+    for (std::uint32_t i = 0; i < items_.size(); ++i) item_of.emplace(items_[i].activity, i);
+    for (const auto& [reads, wrote] : events_.data_waits) {
+      const auto later = item_of.find(reads);
+      const auto earlier = item_of.find(wrote);
+      if (later == item_of.end() || earlier == item_of.end()) continue;
+      if (items_[later->second].stream == items_[earlier->second].stream) continue;
+      if (earlier->second < later->second && follows(items_[later->second], items_[earlier->second])) {
+        add_wait(later->second, earlier->second);
+        ++counts_.of_data;
+      } else {
+        ++counts_.false_data;
+      }
+    }
   }
 
   void infer() {

@@ -15,6 +15,8 @@ namespace weft::work::kineto {
 struct StreamWaitCounts {
   std::size_t recorded = 0;     // from sync events
   std::size_t inferred = 0;     // from calls and times
+  std::size_t of_data = 0;      // from what an execution trace says was written and read
+  std::size_t false_data = 0;   // of those said, what the recorded times contradict
   std::size_t late = 0;         // inferred from one end and one start alone
   std::size_t unexplained = 0;  // starts later than anything known explains
   std::int64_t unexplained_ns = 0;

@@ -12,6 +12,7 @@
 #include "sim/workloads/trace/chakra/chakra_file.h"
 #include "sim/workloads/trace/chakra/exact.h"
 #include "sim/workloads/trace/chakra/wire.h"
+#include "sim/workloads/trace/writers/trace_writer.h"
 #include "sim/workloads/trace/writers/writers.h"
 
 namespace weft::work {
@@ -240,5 +241,24 @@ void write_chakra(const Program& program, const std::filesystem::path& folder, c
   out << "}\n";
   close(out, file);
 }
+
+namespace {
+
+WrittenTrace write_chakra_folder(const Trace& trace, const std::filesystem::path& folder, const std::string& stem) {
+  write_chakra(trace.program, folder, stem, origin_of(trace));
+  WrittenTrace written;
+  for (const ProgramRank& rank : trace.program.ranks) {
+    written.operations += trace.program.programs[rank.program].operations.size();
+  }
+  return written;
+}
+
+}  // namespace
+
+const TraceWriter trace_builtin::chakra_writer{
+    .name = "chakra",
+    .summary = "Chakra execution traces for ASTRA-sim, a folder with a file per rank",
+    .written = "Chakra execution traces",
+    .to_folder = write_chakra_folder};
 
 }  // namespace weft::work

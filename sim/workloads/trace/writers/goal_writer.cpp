@@ -4,9 +4,11 @@
 #include <iterator>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/workloads/trace/writers/trace_writer.h"
 #include "sim/workloads/trace/writers/writers.h"
 
 namespace weft::work {
@@ -49,5 +51,22 @@ void write_goal(const Program& lowered, std::ostream& out) {
   for (std::size_t r = 0; r < lowered.ranks.size(); ++r) append_rank(lowered, static_cast<Rank>(r), text, out);
   out << text;
 }
+
+namespace {
+
+WrittenTrace write_lowered_goal(const Trace& trace, std::ostream& out) {
+  LoweredProgram lowered = lower_to_messages(trace.program);
+  write_goal(lowered.program, out);
+  WrittenTrace written{.operations = 0, .findings = std::move(lowered.findings)};
+  for (const RankProgram& each : lowered.program.programs) written.operations += each.operations.size();
+  return written;
+}
+
+}  // namespace
+
+const TraceWriter trace_builtin::goal_writer{.name = "goal",
+                                             .summary = "a GOAL schedule for LogGOPSim and ATLAHS, collectives as messages",
+                                             .written = "a GOAL schedule",
+                                             .to_file = write_lowered_goal};
 
 }  // namespace weft::work

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "sim/workloads/trace/writers/trace_writer.h"
 #include "sim/workloads/trace/writers/writers.h"
 #include "tests/workloads/trace/trace_support.h"
 #include "tests/workloads/training/training_support.h"
@@ -180,6 +181,33 @@ TEST(RoundTripTest, ALoweredProgramComesBackFromGoalAsItWas) {
   // Written again, nothing changes any more.
   const Trace again = trace_builtin::goal.read(std::vector{write_trace("again.goal", goal_text(back.program))}, {});
   EXPECT_EQ(goal_text(again.program), goal_text(back.program));
+}
+
+// Holds of every writer there will be: what it writes is recognised, read, and written again as it was.
+TEST(RoundTripTest, WhatEachRegisteredWriterWritesIsReadAndWrittenAgainAlike) {
+  ASSERT_FALSE(trace_writers().empty());
+  const auto write = [](const TraceWriter& writer, const Trace& trace, const std::string& name) {
+    const std::filesystem::path place = trace_folder() / name;
+    std::filesystem::remove_all(place);
+    if (writer.to_folder != nullptr) {
+      EXPECT_GT(writer.to_folder(trace, place, "step").operations, 0U);
+    } else {
+      std::ofstream out{place, std::ios::binary};
+      EXPECT_GT(writer.to_file(trace, out).operations, 0U);
+    }
+    return place;
+  };
+  Trace trace;
+  trace.program = small_step();
+  for (const TraceWriter* writer : trace_writers()) {
+    EXPECT_EQ(&trace_writer(writer->name), writer);
+    ASSERT_NE(writer->to_folder != nullptr, writer->to_file != nullptr) << writer->name;
+    const Trace once = read_trace(std::vector{write(*writer, trace, "once")}, {});
+    ASSERT_EQ(once.program.ranks.size(), 4U) << writer->name;
+    const Trace twice = read_trace(std::vector{write(*writer, once, "twice")}, {});
+    EXPECT_EQ(TraceRun{twice.program}.digest(), TraceRun{once.program}.digest()) << writer->name;
+  }
+  EXPECT_THROW(static_cast<void>(trace_writer("json")), ConfigError);
 }
 
 TEST(RoundTripTest, ARingsMessagesMoveWhatTheCollectiveMoves) {
