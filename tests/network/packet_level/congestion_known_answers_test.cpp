@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -204,6 +205,7 @@ struct HpccCase {
   Duration latency;
   double equal;  // shares within so much of the mean
 };
+void PrintTo(const HpccCase& c, std::ostream* out) { *out << c.flows << " flows"; }
 class HpccTest : public ::testing::TestWithParam<HpccCase> {};
 
 // Utilisation 0.95 + N x 0.0005, rates equal, hardly a queue. Two flows meet the fluid's answer. With twenty a window is a few
