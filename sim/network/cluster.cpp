@@ -101,6 +101,11 @@ NamedTemplate resolve_template(ParamReader& params) {
   return {written, "node"};
 }
 
+// A map laid over a map merges, so {type: ...} goes first.
+ConfigNode with_template(const ConfigNode& cluster, const ConfigNode& written) {
+  return cluster.with_override("node", "null", "resolved").with_value("node", written);
+}
+
 struct FabricSpec {
   std::unique_ptr<TopologyShape> shape;
   std::string type;
@@ -240,6 +245,19 @@ std::map<std::string, std::string> read_nccl(ParamReader& params) {
 
 }  // namespace
 
+ConfigNode with_template_for(const ConfigNode& cluster, std::span<const std::string> key_paths) {
+  const bool reaches_in = std::ranges::any_of(
+      key_paths, [](const std::string& path) { return path.starts_with("node.") && !path.starts_with("node.type"); });
+  const std::optional<ConfigNode> written = cluster.find("node");
+  if (!reaches_in || !written) return cluster;
+  const std::optional<ConfigNode> type = written->is_map() ? written->find("type") : written;
+  if (!type) return cluster;
+  Diagnostics diagnostics;
+  const NamedTemplate named = find_template(*type, diagnostics);
+  diagnostics.throw_if_any();
+  return with_template(cluster, named.node);
+}
+
 Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics) {
   ParamReader params{node, diagnostics};
   static_cast<void>(params.choice("kind", {"cluster"}, "cluster"));
@@ -297,8 +315,7 @@ Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnos
   if (const auto written = node.find("fabric")) place_own_settings(*written, topology, diagnostics, fabric.packet);
   diagnostics.throw_if_any();
 
-  // A map laid over a map merges, so {type: ...} goes first.
-  ConfigNode resolved = node.with_override("node", "null", "resolved").with_value("node", named.node);
+  ConfigNode resolved = with_template(node, named.node);
   if (!loaded.node.is_null()) {
     resolved = resolved.with_override("profile", "null", "resolved").with_value("profile", loaded.node);
   }

@@ -24,6 +24,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "sim/core/config/node.h"
@@ -49,6 +50,10 @@ struct LoadOptions {
   std::optional<std::filesystem::path> profile = {};  // in place of the one the cluster names
   ParamGroups groups = {};                            // of all layers; empty: of this layer only
 };
+
+// The same file with the template that `node` names written in its place where one of the key paths reaches into it
+// ("node.links[0].width"), so that they can be set. ConfigError: an unknown template.
+[[nodiscard]] ConfigNode with_template_for(const ConfigNode& cluster, std::span<const std::string> key_paths);
 
 // Larger clusters are refused before anything is allocated.
 inline constexpr std::int64_t kMaxNodes = 200'000;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "sim/collectives/costs.h"
 #include "sim/core/error.h"
@@ -75,7 +77,10 @@ const ParamGroups& all_param_groups() {
 }
 
 net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
-  return net::load_cluster(with_sets(ConfigNode::load_file(file, "cluster"), overrides), load_options(overrides), diagnostics);
+  std::vector<std::string> paths;
+  for (const auto& [path, value] : overrides.sets) paths.push_back(path);
+  const ConfigNode cluster = net::with_template_for(ConfigNode::load_file(file, "cluster"), paths);
+  return net::load_cluster(with_sets(cluster, overrides), load_options(overrides), diagnostics);
 }
 
 std::optional<Diagnostic> wrong_setting(const ConfigNode& map, const std::string& key, std::string_view value) {
@@ -142,7 +147,9 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   } else {
     cluster_node = load_reference(cluster_node);
   }
-  if (has_overrides) cluster_node = cluster_node.with_overrides(override_node);
+  if (has_overrides) {
+    cluster_node = net::with_template_for(cluster_node, override_node.keys()).with_overrides(override_node);
+  }
   net::Cluster cluster = net::load_cluster(cluster_node, load_options(overrides), diagnostics);
   const work::WorkloadContext context{cluster.topology, simulation.is_packet() ? &cluster.packet : nullptr, simulation.seed};
   work::Workload workload = work::read_workload(load_reference(workload_node), context, diagnostics);

@@ -128,6 +128,24 @@ node:
   EXPECT_EQ(t.spec(LinkId{0}).rate, Bandwidth::from_bytes_per_second(50'000'000'000));
 }
 
+// The 18 NVLinks of an H200 are 450 GB/s a direction (network-models §1.6); 9 are half of that.
+TEST(ClusterTest, PartsOfANamedTemplateMayBeSet) {
+  const std::vector<std::string> paths{"nodes", "node.links[0].width"};
+  const ConfigNode file = with_template_for(shipped_node("h200x4"), paths);
+  const Cluster half = load(file.with_override(paths[1], "9", "--set"));
+  const Topology& t = half.topology;
+  EXPECT_EQ(
+      t.spec(*std::ranges::find_if(t.out_links(t.endpoints()[0]), [&](LinkId link) { return t.spec(link).type == "nvlink4"; }))
+          .rate,
+      Bandwidth::from_bytes_per_second(225'000'000'000));
+  EXPECT_EQ(t.link_count(), shipped("h200x4").topology.link_count());
+  // Written out or not, it is the same cluster; and it stays a name where nothing reaches into it.
+  EXPECT_EQ(load(file).resolved.to_yaml(), shipped("h200x4").resolved.to_yaml());
+  EXPECT_TRUE(
+      with_template_for(shipped_node("h200x4"), std::vector<std::string>{"nodes", "node.type"}).find("node")->find("type"));
+  EXPECT_THROW(static_cast<void>(with_template_for(cluster_node("{node: {type: h200x5}}"), paths)), ConfigError);
+}
+
 TEST(ClusterTest, UnknownTemplateIsAnsweredWithTheNearest) {
   Errors notes;
   EXPECT_EQ(load_errors("{node: {type: dgx_h10}}", &notes), Errors{"cluster.node.type: unknown node template 'dgx_h10'"});
