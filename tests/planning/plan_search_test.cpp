@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -151,6 +152,8 @@ struct SmallCase {
   std::int64_t layers;
   std::int64_t batch;
 };
+
+void PrintTo(const SmallCase& one, std::ostream* out) { *out << one.model << ", " << one.layers << " layers"; }
 
 class PlanSearchTest : public ::testing::TestWithParam<SmallCase> {
  protected:
