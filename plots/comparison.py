@@ -10,8 +10,16 @@ import style
 
 
 def workload_name(workload):
-    scenario = pathlib.Path(workload["scenario"]).stem
-    return f"{workload['collective']} {style.size_text(workload['bytes'])}" if workload.get("collective") else scenario
+    kind = workload.get("collective")
+    if not kind or kind in ("training", "inference"):
+        return pathlib.Path(workload["scenario"]).stem
+    return f"{kind} {style.size_text(workload['bytes'])}"
+
+
+def time_unit(times_us):
+    """That in which the longest has one to four digits, and its size in 1/us."""
+    longest = max(times_us, default=0)
+    return ("s", 1e-6) if longest >= 1e7 else ("ms", 1e-3) if longest >= 1e3 else ("us", 1)
 
 
 def main():
@@ -22,6 +30,7 @@ def main():
     clusters = [cluster["name"] for cluster in result["clusters"]]
     workloads = result["workloads"]
     height = 0.8 / len(clusters)
+    unit, per_us = time_unit(run["time_us"] for workload in workloads for run in workload["runs"] if run)
 
     figure, axes = style.figure(8.0, 1.3 + 0.34 * len(workloads) * len(clusters))
     for index, cluster in enumerate(clusters):
@@ -32,14 +41,14 @@ def main():
             if run is None or (arguments.relative and first is None):
                 continue
             places.append(place + (index - (len(clusters) - 1) / 2) * height)
-            times.append(run["time_us"] / first["time_us"] if arguments.relative else run["time_us"] / 1e3)
+            times.append(run["time_us"] / first["time_us"] if arguments.relative else run["time_us"] * per_us)
         bars = axes.barh(places, times, height=0.9 * height, color=style.colour(index), label=cluster)
         axes.bar_label(bars, fmt="%.3g", padding=3, fontsize=7)
     axes.set_yticks(range(len(workloads)), [workload_name(workload) for workload in workloads])
     axes.invert_yaxis()
     axes.margins(x=0.12)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel(f"time over that on {clusters[0]}" if arguments.relative else "time (ms)")
+    axes.set_xlabel(f"time over that on {clusters[0]}" if arguments.relative else f"time ({unit})")
     style.legend_below(figure, axes, 3)
     style.save(figure, arguments.output)
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs one study from a clean clone: configs/studies/run.sh fabric_shape. Writes result.json, numbers.md and page.html into the
-# folder OUT (default: build/studies/NAME). WEFT names the program (default: the first of build/*/bin/weft).
+# Runs one study from a clean clone: configs/studies/run.sh fabric_shape. Writes result.json, numbers.md, page.html and, where
+# Python has matplotlib, picture.png into the folder OUT (default: build/studies/NAME). WEFT names the program (default: the first
+# of build/*/bin/weft), PYTHON the interpreter.
 set -eu
 cd "$(dirname "$0")/../.."
 name=${1:?"name of a study: $(ls -d configs/studies/*/ | xargs -n1 basename | tr '\n' ' ')"}
@@ -25,6 +26,18 @@ case $name in
   checkpoint_storage)
     "$weft" compare $study/none.yaml $study/local.yaml $study/file_system.yaml $study/file_system_asynchronous.yaml $books \
       --json "$out/result.json" --clusters $study/four_nodes.yaml ;;
+  nvl72_or_hgx)
+    "$weft" compare $study/expert_24.yaml $study/expert_8.yaml $books --quiet --json "$out/result.json" \
+      --clusters $study/nvl72.yaml $study/hgx.yaml ;;
+  roce_or_infiniband)
+    "$weft" compare $study/alltoall.yaml $books --quiet --json "$out/result.json" --clusters $study/infiniband.yaml \
+      $study/infiniband_static.yaml $study/roce_spray.yaml $study/roce_pfc.yaml $study/roce.yaml ;;
   *) echo "no study '$name'" >&2; exit 2 ;;
 esac
 "$weft" report "$out/result.json" --title "$name" --html "$out/page.html" --markdown "$out/numbers.md"
+python=${PYTHON:-python3}
+if "$python" -c "import matplotlib" 2>/dev/null; then
+  "$python" plots/comparison.py "$out/result.json" -o "$out/picture.png"
+else
+  echo "no picture: $python has no matplotlib (Debian: python3-matplotlib)"
+fi

@@ -164,8 +164,7 @@ int run_compare(const CompareOptions& options) {
   std::string scenarios;
   for (const std::string& scenario : options.scenarios) scenarios += (scenarios.empty() ? "" : " ") + scenario;
   const Report report{outputs};
-  report.print(head_line("compare", scenarios, result.seed, overrides.grain.value_or(coll::Grain::kAuto),
-                         overrides.fidelity.value_or("flow")));
+  report.print(head_line("compare", scenarios, result.seed, overrides.grain.value_or(coll::Grain::kAuto), result.fidelity));
   for (std::size_t c = 0; c < result.clusters.size(); ++c) {
     const plan::ComparedCluster& cluster = result.clusters[c];
     report.print(fmt::format("# {}: {} ({})  {} node{}, {} endpoint{}  profile {}: {}\n", letter(c), cluster.name, cluster.file,

@@ -143,8 +143,13 @@ double CollectiveResult::algorithm_bandwidth_gbps() const {
 
 double CollectiveResult::bus_bandwidth_gbps() const { return algorithm_bandwidth_gbps() * bus_factor(call.kind, ranks); }
 
-CollectiveRunner::CollectiveRunner(Machine& machine, const Profile& profile, std::vector<DeviceId> devices)
-    : machine_{machine}, costs_{profile}, launch_{profile.get(net::launch_timings)}, devices_{std::move(devices)} {
+CollectiveRunner::CollectiveRunner(Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
+                                   std::shared_ptr<const nccl::View> view)
+    : machine_{machine},
+      costs_{profile},
+      launch_{profile.get(net::launch_timings)},
+      devices_{std::move(devices)},
+      view_{std::move(view)} {
   std::set<std::int32_t> hosts;
   for (const DeviceId device : devices_) {
     hosts.insert(machine.topology.host_of(device));
@@ -158,7 +163,7 @@ const nccl::View* CollectiveRunner::view(const nccl::Settings& settings) {
   if (!gpus_only_) return nullptr;
   if (view_ == nullptr || view_->settings().all() != settings.all()) {
     std::erase_if(opened_, [](const Opened& opened) { return opened.view != nullptr; });
-    view_ = std::make_unique<nccl::View>(machine_.topology, devices_, settings);
+    view_ = std::make_shared<const nccl::View>(machine_.topology, devices_, settings);
   }
   return view_.get();
 }
@@ -230,6 +235,7 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
 
   const std::vector<Time>& ends = executor.call_ends();
   result.device = ends.front() - begin;
+  result.ended = ends.back();
   const auto calls = static_cast<std::int64_t>(ends.size());
   Duration loop = ends.back() - begin;
   // The rest of the loop goes on at the last pace. A single simulated call stands for all.
@@ -283,6 +289,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (chosen.kernel == nccl::Kernel::kCollective || chosen.kernel == nccl::Kernel::kSendRecv)
     costs.port = costs.data_rate(nvlink_port_);
 
+  result.ended = machine_.simulator.now();
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
   std::uint64_t most =

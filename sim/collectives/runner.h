@@ -79,6 +79,7 @@ struct CollectiveResult {
   Duration time;    // of one call: the loop's over its calls
   Duration device;  // of the first call alone, from its launch to the end of its last rank
   Duration launch;  // the host's floor: what launching one call costs a thread
+  Time ended;       // of what was simulated; timers of transports may run on
   std::uint64_t messages = 0;
   std::uint64_t digest = 0;
   std::vector<std::string> notes;
@@ -90,7 +91,9 @@ struct CollectiveResult {
 // One communicator over `devices` of the machine. Calls run one after another.
 class CollectiveRunner final : private ExecutorListener {
  public:
-  CollectiveRunner(Machine& machine, const Profile& profile, std::vector<DeviceId> devices);
+  // `view`: NCCL's view of these devices where somebody has it already, of any machine of the topology.
+  CollectiveRunner(Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
+                   std::shared_ptr<const nccl::View> view = nullptr);
 
   // ConfigError for what cannot be run; InternalError for a deadlock, naming ranks and what they wait for.
   [[nodiscard]] CollectiveResult run(const CollectiveCall& call, const RunOptions& options);
@@ -123,7 +126,7 @@ class CollectiveRunner final : private ExecutorListener {
   bool gpus_only_ = true;
   Bandwidth nvlink_port_;
   int nodes_ = 0;
-  std::unique_ptr<nccl::View> view_;
+  std::shared_ptr<const nccl::View> view_;
   std::vector<Opened> opened_;
   Time done_;
 };

@@ -153,7 +153,12 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
                                      .costed = cost_of(made.topology, settings.books)});
     }
   }
-  if (!loaded.empty()) comparison.seed = loaded.front().simulation.seed;
+  if (!loaded.empty()) {
+    comparison.seed = loaded.front().simulation.seed;
+    comparison.fidelity = loaded.front().simulation.fidelity;
+    const auto differs = [&](const Scenario& scenario) { return scenario.simulation.fidelity != comparison.fidelity; };
+    if (std::ranges::any_of(loaded, differs)) comparison.fidelity = "mixed";
+  }
   for (std::size_t s = 0; s < scenarios.size(); ++s) {
     comparison.configuration += (s == 0 ? "[" : ", ") + run_configuration(loaded[s * clusters.size()]);
   }

@@ -78,6 +78,7 @@ struct Comparison {
   std::vector<std::string> notes;
   std::string configuration;  // of each scenario as it ran on the first cluster: a JSON list
   std::uint64_t seed = 1;     // of the first scenario
+  std::string fidelity;       // of all scenarios, or "mixed"
   std::uint64_t digest = 0;
   std::uint64_t events = 0;
   std::uint64_t transfers = 0;

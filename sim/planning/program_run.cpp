@@ -50,7 +50,8 @@ work::GroupCosts group_costs(const net::Cluster& cluster, const ProgramRunOption
                           cluster.profile,
                           {.grain = options.simulation.grain,
                            .nccl = options.nccl,
-                           .nvlink_overhead = cluster.profile.get(work::contention_costs).collective_links}};
+                           .nvlink_overhead = cluster.profile.get(work::contention_costs).collective_links},
+                          options.group_runs};
 }
 
 work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRunOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "sim/planning/run_observer.h"
 #include "sim/planning/scenario.h"
 #include "sim/workloads/program.h"
+#include "sim/workloads/replay/group_runs.h"
 #include "sim/workloads/replay/replayer.h"
 
 namespace weft::plan {
@@ -22,6 +24,8 @@ struct ProgramRunOptions {
   work::JitterModel jitter = {};
   work::Storage storage = {};
   coll::nccl::Settings nccl = {};
+  // Of this cluster, settings and seed, shared with other programs; null: its own.
+  std::shared_ptr<work::GroupRuns> group_runs = {};
   // Runs at full clock first, and then at the clocks that the load of that run allows (clock.h).
   bool sustained_clocks = true;
 };

@@ -82,6 +82,7 @@ class ScenarioRun {
   void run_collectives() {
     std::vector<std::unique_ptr<coll::CollectiveRunner>> runners;
     std::vector<std::vector<DeviceId>> groups;
+    Time last_end;
     for (const work::CollectiveItem& item : scenario_.workload.collectives) {
       const auto known = std::ranges::find(groups, item.devices);
       const auto index = static_cast<std::size_t>(known - groups.begin());
@@ -103,6 +104,7 @@ class ScenarioRun {
         throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
       }
       result_.makespan = Duration::from_ps(static_cast<std::int64_t>(total));
+      last_end = done.ended;
       if (item.count > 1) notes_.insert("links count the calls that were simulated, not all of them");
       digest_.add(done.digest).add(done.time).add(item.count);
       notes_.insert(done.notes.begin(), done.notes.end());
@@ -110,7 +112,9 @@ class ScenarioRun {
       result_.counts.push_back(item.count);
       ++watch_.done;
     }
-    span_ = machine_.simulator.now() - Time{};
+    // Timers of the transport (retransmission, congestion control) run on when all is delivered.
+    const bool is_done = packet_ != nullptr && !machine_.simulator.stopped();
+    span_ = (is_done ? last_end : machine_.simulator.now()) - Time{};
   }
 
   void run_flows() {

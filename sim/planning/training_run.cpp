@@ -125,7 +125,7 @@ TrainingResult run_training(const Scenario& scenario, RunObserver* observer, wor
 }
 
 TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup& setup, RunObserver* observer,
-                            work::ReplayObserver* operations) {
+                            work::ReplayObserver* operations, std::shared_ptr<work::GroupRuns> group_runs) {
   const net::Cluster& cluster = scenario.cluster;
   std::vector<std::string> notes;
   const work::Program program = step_program(scenario, setup, notes);
@@ -139,10 +139,16 @@ TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup&
   options.jitter = scenario.workload.jitter;
   options.storage = setup.storage;
   options.nccl = scenario.nccl;
+  options.group_runs = std::move(group_runs);
   TrainingResult result =
       training_figures(setup, cluster, program, run_program(cluster, program, options, observer, operations));
   result.notes = std::move(notes);
   return result;
+}
+
+std::shared_ptr<work::GroupRuns> shared_runs(const Scenario& scenario) {
+  return std::make_shared<work::GroupRuns>(scenario.cluster.topology, scenario.cluster.routing, scenario.simulation.seed,
+                                           scenario.cluster.profile, scenario.simulation.grain, scenario.nccl);
 }
 
 }  // namespace weft::plan

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,11 @@ inline constexpr double kReservedBytes = 2e9;
 // ConfigError where a rank does not fit its GPU, with what it holds and what would fit.
 [[nodiscard]] TrainingResult run_training(const Scenario& scenario, RunObserver* observer = nullptr,
                                           work::ReplayObserver* operations = nullptr);
-// Of this setup in place of the scenario's.
+// Of this setup in place of the scenario's. `group_runs`: shared_runs(scenario), or null.
 [[nodiscard]] TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup& setup,
-                                          RunObserver* observer = nullptr, work::ReplayObserver* operations = nullptr);
+                                          RunObserver* observer = nullptr, work::ReplayObserver* operations = nullptr,
+                                          std::shared_ptr<work::GroupRuns> group_runs = nullptr);
+// What many steps on the scenario's cluster can share; their results are the same with it and without.
+[[nodiscard]] std::shared_ptr<work::GroupRuns> shared_runs(const Scenario& scenario);
 
 }  // namespace weft::plan

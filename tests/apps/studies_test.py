@@ -72,7 +72,30 @@ def checkpoint_storage(workloads, _):
     assert step["file_system_asynchronous"] - step["none"] < 0.1
 
 
-STUDIES = [fabric_shape, nic_speed, pcie_layouts, tensor_across_nodes, checkpoint_storage]
+def nvl72_or_hgx(workloads, clusters):
+    step = {scenario: times(runs) for (scenario, _, _), runs in workloads.items()}
+    wide, narrow = step["expert 24"], step["expert 8"]
+    assert wide[0] < narrow[0] and narrow[1] < wide[1]  # each cluster has its own best plan
+    assert 1.4 < narrow[1] / wide[0] < 1.75 and 2.5 < wide[1] / wide[0] < 3.7
+    runs = next(runs for (scenario, _, _), runs in workloads.items() if scenario == "expert 24")
+    assert runs[1]["exposed_ns"]["network"] > 0.5 * wide[1] * 1e3
+    assert runs[0]["exposed_ns"]["network"] < 0.01 * wide[0] * 1e3
+    capital = [cluster["capital"]["usd"] for cluster in clusters]
+    assert capital[0] < capital[1]
+
+
+def roce_or_infiniband(workloads, clusters):
+    (_, small), (_, large) = sorted((size, times(runs)) for (_, _, size), runs in workloads.items())
+    for adaptive, fixed, spray, pfc, dcqcn in (small, large):
+        assert abs(fixed / adaptive - 1) < 0.01 and spray / adaptive < 1.08
+        assert 1.25 < pfc / adaptive < 1.5
+    assert abs(small[4] / small[3] - 1) < 0.01  # over before DCQCN has cut
+    assert 1.6 < large[4] / large[0] < 2.2
+    capital = [cluster["capital"]["usd"] for cluster in clusters]
+    assert capital[1] == capital[0] and 0.02 < 1 - capital[2] / capital[0] < 0.06
+
+
+STUDIES = [fabric_shape, nic_speed, pcie_layouts, tensor_across_nodes, checkpoint_storage, nvl72_or_hgx, roce_or_infiniband]
 
 
 def main():

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "sim/planning/cluster_gpu.h"
@@ -89,7 +90,7 @@ struct PlanBounds::Layout {
   std::vector<Stage> stages;
 };
 
-PlanBounds::PlanBounds(const PlanSpace& space, const Scenario& scenario)
+PlanBounds::PlanBounds(const PlanSpace& space, const Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs)
     : space_{space},
       cluster_{scenario.cluster},
       times_{cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
@@ -99,7 +100,8 @@ PlanBounds::PlanBounds(const PlanSpace& space, const Scenario& scenario)
              cluster_.routing,
              scenario.simulation.seed,
              cluster_.profile,
-             {.grain = scenario.simulation.grain, .nccl = scenario.nccl}},
+             {.grain = scenario.simulation.grain, .nccl = scenario.nccl},
+             std::move(group_runs)},
       capacity_{gpu_memory(cluster_.topology, times_.gpu())},
       gpu_rate_{out_rate(cluster_.topology, cluster_.topology.endpoints().front())},
       node_rate_{host_rate(cluster_.topology)} {}
@@ -195,28 +197,8 @@ const PassProfile::Cost& PlanBounds::shard_cost(const work::ParallelPlan& plan, 
   if (!is_new) return found;
   const std::vector<Rank> ranks = data_ranks(plan, call.experts);
   found = cost_in(ranks, call.kind, call.bytes, 2);
-  if (found.seconds <= 0) return found;
-  // The other groups of the same stage that have a member on the first host.
-  const auto devices_from = [&](Rank shift) {
-    std::vector<DeviceId> devices;
-    for (const Rank rank : ranks)
-      devices.push_back(cluster_.topology.endpoints()[static_cast<std::size_t>(rank) + static_cast<std::size_t>(shift)]);
-    return devices;
-  };
-  const std::vector<DeviceId> first = devices_from(0);
-  const work::GroupCost& cost = costs_.collective(first, {.kind = call.kind, .bytes = call.bytes, .element_size = 2});
-  net::Footprint all = cost.loads;
-  const Rank stride = ranks[1] - ranks[0];
-  for (Rank shift = 1; shift < std::min(stride, static_cast<Rank>(space_.node_gpus)); ++shift) {
-    const net::Footprint more = costs_.loads_like(cost, first, devices_from(shift), call.kind);
-    all.usages.insert(all.usages.end(), more.usages.begin(), more.usages.end());
-  }
-  net::Footprint sum;
-  sum.couple(all);
-  for (const Usage& usage : sum.usages) {
-    const double bytes_per_second = costs_.machine().fabric.capacity(usage.resource) * 1e12;
-    found.seconds = std::max(found.seconds, static_cast<double>(call.bytes.count()) * usage.usage / bytes_per_second * kAlike);
-  }
+  // Alone; or what all groups of the stage must bring into a node, whichever links they take for it.
+  found.seconds = std::max(found.seconds, wire_seconds(ranks, static_cast<double>(call.bytes.count())));
   return found;
 }
 

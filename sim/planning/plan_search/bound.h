@@ -38,8 +38,8 @@ namespace weft::plan {
 
 class PlanBounds {
  public:
-  // All must outlive it; the scenario's workload does not count.
-  PlanBounds(const PlanSpace& space, const Scenario& scenario);
+  // All must outlive it; the scenario's workload does not count. `group_runs`: shared_runs(scenario), or null.
+  PlanBounds(const PlanSpace& space, const Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs = nullptr);
 
   [[nodiscard]] double seconds(const PlanCandidate& candidate);
   // What a plan of this bound is likely to take, for the order in which plans are tried; no bound.
@@ -94,7 +94,7 @@ class PlanBounds {
   const ShardCalls& shard_calls_of(const PlanCandidate& candidate);
   [[nodiscard]] PassProfile::Cost cost_in(const std::vector<Rank>& ranks, coll::Collective kind, Bytes bytes,
                                           std::int64_t element_size);
-  // Of FSDP's calls: alone, or shared with the groups that do the same on the first host's links.
+  // Of FSDP's calls: alone, or shared with the groups of the stage that do the same.
   const PassProfile::Cost& shard_cost(const work::ParallelPlan& plan, const ShardCall& call);
   // All that a node sends and receives at the links' full rate; `ranks`: the first of as many groups as there are ranks between
   // two of its members.

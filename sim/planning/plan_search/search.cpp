@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -98,7 +100,8 @@ class Search {
         settings_{settings},
         costed_{costed},
         observer_{observer},
-        bounds_{space, scenario},
+        group_runs_{shared_runs(scenario)},
+        capacity_bytes_{PlanBounds{space, scenario, group_runs_}.capacity_bytes()},
         begin_{Clock::now()} {}
 
   PlanSearchResult run() {
@@ -139,30 +142,83 @@ class Search {
     throw ConfigError(fmt::format("no valid plan: all {} for {} GPUs are refused{}", list.enumerated, space_.gpus, reasons));
   }
 
+  struct PlanBound {
+    bool is_known = false;  // false: the user stopped the search before
+    double memory = 0;
+    std::optional<double> seconds = {};  // none: it does not fit
+  };
+
+  // On all threads. Plans with the same groups inside a stage go together, and in order: each such set has bounds of its own,
+  // so that they are the same on any number of threads. What a collective takes by itself is everybody's.
+  [[nodiscard]] std::vector<PlanBound> bounds_of(const std::vector<PlanCandidate>& plans) {
+    std::map<std::array<int, 4>, std::vector<std::size_t>> by_groups;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const work::ParallelPlan& plan = plans[i].plan;
+      by_groups[{plan.tensor, plan.context, plan.expert, plan.expert_tensor_size()}].push_back(i);
+    }
+    std::vector<const std::vector<std::size_t>*> sets;
+    for (const auto& [groups, members] : by_groups) sets.push_back(&members);
+    std::vector<PlanBound> found(plans.size());
+    const double limit = capacity_bytes_ - kReservedBytes;
+    on_threads(sets.size(), [&](std::size_t set) {
+      PlanBounds bounds{space_, scenario_, group_runs_};
+      for (const std::size_t i : *sets[set]) {
+        if (observer_.stop()) return;
+        found[i] = {.is_known = true, .memory = bounds.memory_bytes(plans[i])};
+        if (found[i].memory * kMemoryTolerance <= limit) found[i].seconds = bounds.seconds(plans[i]);
+      }
+    });
+    return found;
+  }
+
+  // `work(i)` for each of `count` pieces, in order but side by side; throws what the first piece that failed threw.
+  template <class Work>
+  void on_threads(std::size_t count, const Work& work) const {
+    std::vector<std::exception_ptr> errors(count);
+    std::atomic<std::size_t> next{0};
+    const auto run = [&] {
+      for (std::size_t i = next++; i < count; i = next++) {
+        try {
+          work(i);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      }
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (int i = 1; i < settings_.threads; ++i) helpers.emplace_back(run);
+      run();
+    }
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
+  }
+
   void bound_all(const PlanList& list) {
-    const double limit = bounds_.capacity_bytes() - kReservedBytes;
-    for (const PlanCandidate& candidate : list.plans) {
-      if (observer_.stop()) {
+    const std::vector<PlanBound> bounds = bounds_of(list.plans);
+    for (std::size_t i = 0; i < list.plans.size(); ++i) {
+      const PlanCandidate& candidate = list.plans[i];
+      const PlanBound& bound = bounds[i];
+      if (!bound.is_known) {
         result_.interrupted = true;
         result_.bounds_all = false;
-        return;
+        continue;
       }
-      const double memory = bounds_.memory_bytes(candidate);
-      if (result_.smallest_bytes == 0 || memory < result_.smallest_bytes) result_.smallest_bytes = memory;
-      if (memory * kMemoryTolerance > limit) {
+      if (result_.smallest_bytes == 0 || bound.memory < result_.smallest_bytes) result_.smallest_bytes = bound.memory;
+      if (!bound.seconds) {
         ++result_.too_big;
         continue;
       }
-      const double seconds = bounds_.seconds(candidate);
-      waiting_.push_back(
-          {candidate, seconds, memory, score_of(run_cost_of({}, seconds), seconds), PlanBounds::estimate(candidate, seconds)});
+      waiting_.push_back({candidate, *bound.seconds, bound.memory, score_of(run_cost_of({}, *bound.seconds), *bound.seconds),
+                          PlanBounds::estimate(candidate, *bound.seconds)});
     }
     if (waiting_.empty() && !list.plans.empty()) {
       throw ConfigError(fmt::format(
           "no plan fits: of {} valid ones for {} GPUs the smallest needs {:.1f} GB and {:.1f} GB for context and buffers, and "
           "a "
           "GPU has {:.1f} GB\n  note: more GPUs would help (--gpus, or --set nodes=N)",
-          list.plans.size(), space_.gpus, result_.smallest_bytes / 1e9, kReservedBytes / 1e9, bounds_.capacity_bytes() / 1e9));
+          list.plans.size(), space_.gpus, result_.smallest_bytes / 1e9, kReservedBytes / 1e9, capacity_bytes_ / 1e9));
     }
   }
 
@@ -215,7 +271,7 @@ class Search {
     PlanWatch watch{observer_, settings_.plan_seconds};
     Outcome outcome;
     try {
-      outcome.run = run_training(scenario_, setup, &watch);
+      outcome.run = run_training(scenario_, setup, &watch, nullptr, group_runs_);
     } catch (const ConfigError& error) {
       if (std::string_view{error.what()}.find("out of memory") == std::string_view::npos) throw;
       outcome.is_too_big = true;
@@ -230,24 +286,8 @@ class Search {
 
   void simulate(const std::vector<const Bounded*>& round) {
     std::vector<Outcome> outcomes(round.size());
-    std::vector<std::exception_ptr> errors(round.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t i = next++; i < round.size(); i = next++) {
-        try {
-          outcomes[i] = outcome_of(*round[i]);
-        } catch (...) {
-          errors[i] = std::current_exception();
-        }
-      }
-    };
-    {
-      std::vector<std::jthread> helpers;
-      for (int i = 1; i < settings_.threads; ++i) helpers.emplace_back(work);
-      work();
-    }
+    on_threads(round.size(), [&](std::size_t i) { outcomes[i] = outcome_of(*round[i]); });
     for (std::size_t i = 0; i < round.size(); ++i) {
-      if (errors[i]) std::rethrow_exception(errors[i]);
       if (outcomes[i].run) {
         ++result_.simulated;
         keep(*round[i], *outcomes[i].run);
@@ -291,7 +331,8 @@ class Search {
   const PlanSearchSettings& settings_;
   const CostedCluster& costed_;
   PlanSearchObserver& observer_;
-  PlanBounds bounds_;
+  std::shared_ptr<work::GroupRuns> group_runs_;  // by the bounds and by all simulations
+  double capacity_bytes_;                        // of a GPU
   Clock::time_point begin_;
   std::vector<Bounded> waiting_;
   PlanSearchResult result_;

@@ -101,7 +101,7 @@ class Enumeration {
       plan.schedule = "1f1b";
       return add_rest(candidate);
     }
-    for (const char* schedule : {"1f1b", "zb_h1", "zb_v", "dualpipe", "dualpipe_v"}) {
+    for (const char* schedule : {"1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe", "dualpipe_v"}) {
       plan.schedule = schedule;
       add_rest(candidate);
     }

@@ -7,7 +7,7 @@
 //   expert               divisors of the experts
 //   zero                 0, 1 (distributed optimizer) and 3 (FSDP)
 //   micro, recompute     1, 2, 4, 8 sequences; none, selective, full
-//   schedule             1f1b, interleaved_1f1b, zb_h1, zb_v, dualpipe, dualpipe_v
+//   schedule             1f1b, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe, dualpipe_v
 //
 // Not looked at: gpipe (the bubble of 1f1b, and more memory), ZeRO-2, HSDP, orders of ranks other than Megatron's, tensor
 // parallelism without sequence parallelism.

@@ -7,11 +7,6 @@
 namespace weft::work {
 namespace {
 
-// From this size on the fluid grain is within 1 % of the chunk grain, and a program has many groups: of a call of more messages
-// than this the channels are coupled transfers.
-constexpr Bytes kFluidBytes{std::int64_t{16} << 20};
-constexpr std::uint64_t kChunkMessages = 20'000;
-
 // All but the links.
 void copy_time(const GroupCost& from, GroupCost& to) {
   to.alone = from.alone;
@@ -22,23 +17,16 @@ void copy_time(const GroupCost& from, GroupCost& to) {
 }  // namespace
 
 GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
-                       GroupRunSettings settings)
-    : profile_{profile}, settings_{std::move(settings)}, machine_{topology, routing, seed} {}
-
-coll::CollectiveRunner& GroupCosts::runner(const std::vector<DeviceId>& devices) {
-  std::unique_ptr<coll::CollectiveRunner>& found = runners_[devices];
-  if (found == nullptr) found = std::make_unique<coll::CollectiveRunner>(machine_, profile_, devices);
-  return *found;
+                       GroupRunSettings settings, std::shared_ptr<GroupRuns> runs)
+    : settings_{std::move(settings)}, machine_{topology, routing, seed}, group_runs_{std::move(runs)} {
+  if (group_runs_ == nullptr) {
+    group_runs_ = std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain, settings_.nccl);
+  }
 }
 
-coll::CollectiveResult GroupCosts::run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
+const GroupRun& GroupCosts::run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
   ++runs_;
-  coll::RunOptions options;
-  options.grain = settings_.grain;
-  options.iterations = 1;
-  if (call.bytes >= kFluidBytes) options.chunk_messages = kChunkMessages;
-  options.settings = settings_.nccl;
-  return runner(devices).run(call, options);
+  return group_runs_->run(devices, call);
 }
 
 GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices) const {
@@ -74,18 +62,12 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
     cost.loads = loads_like(other, std::get<0>(*known->second), devices, call.kind);
     return cost;
   }
-  const std::size_t links = machine_.topology.link_count();
-  bytes_before_.resize(links);
-  for (std::size_t i = 0; i < links; ++i) bytes_before_[i] = machine_.fabric.counters(ResourceId::from_index(i)).bytes;
-  const coll::CollectiveResult result = run(devices, call);
-  cost.alone = result.device;
-  cost.ctas = result.choice.channels;
-  cost.choice = fmt::format("{}{}{} {}", result.choice.algorithm, result.choice.protocol.empty() ? "" : " ",
-                            result.choice.protocol, result.choice.channels);
-  for (std::size_t i = 0; i < links; ++i) {
-    const ResourceId link = ResourceId::from_index(i);
-    const double moved = machine_.fabric.counters(link).bytes - bytes_before_[i];
-    if (moved > 0) cost.loads.usages.push_back({link, usage_on(LinkId::from_index(i), moved, call.bytes, cost.alone)});
+  const GroupRun& made = run(devices, call);
+  cost.alone = made.device;
+  cost.ctas = made.channels;
+  cost.choice = made.choice;
+  for (const auto& [link, moved] : made.link_bytes) {
+    cost.loads.usages.push_back({ResourceId{link.value()}, usage_on(link, moved, call.bytes, cost.alone)});
   }
   return cost;
 }
@@ -146,11 +128,10 @@ const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes) {
   const auto [known, is_first] = run_for_.try_emplace(PatternKey{pattern_of({from, to}), -1, bytes.count(), 1}, &at->first);
   if (is_first) {
     // Both ends send and receive in NCCL's exchange; the two directions have links of their own.
-    const coll::CollectiveResult result =
-        run({from, to}, {.kind = coll::Collective::kSendRecv, .bytes = bytes, .element_size = 1});
-    cost.alone = result.device;
-    cost.ctas = result.choice.channels;
-    cost.choice = fmt::format("send {}", result.choice.channels);
+    const GroupRun& made = run({from, to}, {.kind = coll::Collective::kSendRecv, .bytes = bytes, .element_size = 1});
+    cost.alone = made.device;
+    cost.ctas = made.channels;
+    cost.choice = fmt::format("send {}", made.channels);
   } else {
     copy_time(costs_.at(*known->second), cost);
   }

@@ -1,6 +1,6 @@
 // What a group's collectives take alone, and which links they load: each distinct call is run once by the collectives' executor
-// on an idle machine, and remembered. Groups that lie alike (the same places within hosts, hosts and leaves in the same
-// pattern) take the same time, so that one is run for all.
+// on an idle machine (group_runs.h), and remembered. Groups that lie alike (the same places within hosts, hosts and leaves in
+// the same pattern) take the same time, so that one is run for all.
 //
 // Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
 // that moves at its pace alone or slower where others share its links. How its channels drift against each other under
@@ -20,6 +20,7 @@
 #include "sim/collectives/runner.h"
 #include "sim/core/profile.h"
 #include "sim/network/transfer.h"
+#include "sim/workloads/replay/group_runs.h"
 
 namespace weft::work {
 
@@ -39,21 +40,19 @@ struct GroupCost {
 
 class GroupCosts {
  public:
-  // `routing`, `seed`: as the machine's that the program runs on. All must outlive it.
+  // `routing`, `seed`: as the machine's that the program runs on. All must outlive it. `runs`: made for the same of all these,
+  // and shared with others; null: its own.
   GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
-             GroupRunSettings settings);
+             GroupRunSettings settings, std::shared_ptr<GroupRuns> runs = nullptr);
 
   // `devices` in group order, at least two.
   const GroupCost& collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
-  // The loads of another group that makes the call that `cost` is of.
-  [[nodiscard]] net::Footprint loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
-                                          const std::vector<DeviceId>& devices, coll::Collective kind) const;
   // One message from one to the other; loads its way only.
   const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes);
 
-  // The idle machine that calls are run on.
+  // An idle machine, for routes and capacities.
   [[nodiscard]] const coll::Machine& machine() const { return machine_; }
-  // Runs done so far; the rest was remembered.
+  // Calls asked of the runs so far; the rest was remembered.
   [[nodiscard]] std::size_t runs() const { return runs_; }
 
  private:
@@ -61,19 +60,19 @@ class GroupCosts {
   // By member: host and leaf as numbered where they first appear, and the place within the host.
   using Pattern = std::vector<std::array<std::int32_t, 3>>;
   using PatternKey = std::tuple<Pattern, int, std::int64_t, std::int64_t>;
+  // The loads of another group that makes the call that `cost` is of.
+  [[nodiscard]] net::Footprint loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
+                                          const std::vector<DeviceId>& devices, coll::Collective kind) const;
   [[nodiscard]] Pattern pattern_of(const std::vector<DeviceId>& devices) const;
-  coll::CollectiveResult run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+  const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
   // Usage of a link per byte, so that collectives together load it no more than they can.
   [[nodiscard]] double usage_on(LinkId link, double moved, Bytes bytes, Duration alone) const;
-  coll::CollectiveRunner& runner(const std::vector<DeviceId>& devices);
 
-  const Profile& profile_;
   GroupRunSettings settings_;
   coll::Machine machine_;
-  std::map<std::vector<DeviceId>, std::unique_ptr<coll::CollectiveRunner>> runners_;
+  std::shared_ptr<GroupRuns> group_runs_;
   std::map<Key, GroupCost> costs_;
   std::map<PatternKey, const Key*> run_for_;  // the call that was run
-  std::vector<double> bytes_before_;
   std::size_t runs_ = 0;
 };
 

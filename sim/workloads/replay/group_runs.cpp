@@ -1,0 +1,68 @@
+#include "sim/workloads/replay/group_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::work {
+namespace {
+
+// From this size on the fluid grain is within 1 % of the chunk grain, and a program has many groups: of a call of more messages
+// than this the channels are coupled transfers.
+constexpr Bytes kFluidBytes{std::int64_t{16} << 20};
+constexpr std::uint64_t kChunkMessages = 20'000;
+
+}  // namespace
+
+GroupRuns::GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile,
+                     coll::Grain grain, coll::nccl::Settings nccl)
+    : topology_{topology},
+      routing_{std::move(routing)},
+      seed_{seed},
+      profile_{profile},
+      grain_{grain},
+      nccl_{std::move(nccl)} {}
+
+std::shared_ptr<const coll::nccl::View> GroupRuns::view_of(const std::vector<DeviceId>& devices) {
+  const auto is_gpu = [&](DeviceId device) { return topology_.kind(device) == net::DeviceKind::kGpu; };
+  if (!std::ranges::all_of(devices, is_gpu)) return nullptr;
+  View* slot = nullptr;
+  {
+    const std::lock_guard lock{mutex_};
+    slot = &views_[devices];
+  }
+  std::call_once(slot->once, [&] { slot->view = std::make_shared<const coll::nccl::View>(topology_, devices, nccl_); });
+  return slot->view;
+}
+
+const GroupRun& GroupRuns::run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
+  Slot* slot = nullptr;
+  {
+    const std::lock_guard lock{mutex_};
+    slot = &runs_[Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size}];
+  }
+  std::call_once(slot->once, [&] { simulate(devices, call, slot->run); });
+  return slot->run;
+}
+
+// On a machine of its own: sums of doubles and ties between transfers would otherwise remember what ran before.
+void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, GroupRun& run) {
+  coll::RunOptions options;
+  options.grain = grain_;
+  options.iterations = 1;
+  if (call.bytes >= kFluidBytes) options.chunk_messages = kChunkMessages;
+  options.settings = nccl_;
+  coll::Machine machine{topology_, routing_, seed_};
+  coll::CollectiveRunner runner{machine, profile_, devices, view_of(devices)};
+  const coll::CollectiveResult result = runner.run(call, options);
+  run.device = result.device;
+  run.channels = result.choice.channels;
+  run.choice = fmt::format("{}{}{} {}", result.choice.algorithm, result.choice.protocol.empty() ? "" : " ",
+                           result.choice.protocol, result.choice.channels);
+  for (std::size_t i = 0; i < topology_.link_count(); ++i) {
+    const double bytes = machine.fabric.counters(ResourceId::from_index(i)).bytes;
+    if (bytes > 0) run.link_bytes.emplace_back(LinkId::from_index(i), bytes);
+  }
+}
+
+}  // namespace weft::work

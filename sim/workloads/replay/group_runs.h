@@ -1,0 +1,61 @@
+// Runs collectives, each by itself on an idle machine, and remembers what it saw: how long the call took and what each link
+// carried. A result depends on the topology, the settings and the call alone, not on what was run before or by whom, so that
+// programs on one cluster can share them, on several threads too.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/runner.h"
+#include "sim/core/profile.h"
+
+namespace weft::work {
+
+struct GroupRun {
+  Duration device;  // from the last rank's arrival to the end
+  int channels = 0;
+  std::string choice;                                 // "ring Simple 24"
+  std::vector<std::pair<LinkId, double>> link_bytes;  // that crossed each link, by link; those that carried some
+};
+
+class GroupRuns {
+ public:
+  // `routing`, `seed`: as the machine's that programs run on. Topology and profile must outlive it.
+  GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile, coll::Grain grain,
+            coll::nccl::Settings nccl);
+
+  // Simulates the call unless it was before; `devices` in group order. Any thread; the result stays where it is.
+  const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+
+ private:
+  using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t>;
+  // Whoever needs a value that another thread is making waits for it; others go on.
+  struct View {
+    std::once_flag once;
+    std::shared_ptr<const coll::nccl::View> view;
+  };
+  struct Slot {
+    std::once_flag once;
+    GroupRun run;
+  };
+  void simulate(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, GroupRun& run);
+  std::shared_ptr<const coll::nccl::View> view_of(const std::vector<DeviceId>& devices);
+
+  const net::Topology& topology_;
+  std::string routing_;
+  std::uint64_t seed_;
+  const Profile& profile_;
+  coll::Grain grain_;
+  coll::nccl::Settings nccl_;
+  std::mutex mutex_;  // of the maps, not of what is in them
+  std::map<std::vector<DeviceId>, View> views_;
+  std::map<Key, Slot> runs_;
+};
+
+}  // namespace weft::work
