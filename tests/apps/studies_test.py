@@ -100,10 +100,8 @@ STUDIES = [fabric_shape, nic_speed, pcie_layouts, tensor_across_nodes, checkpoin
 
 def main():
     root, weft = pathlib.Path(sys.argv[1]).resolve(), str(pathlib.Path(sys.argv[2]).resolve())
-    wanted = sys.argv[3:]
-    for study in STUDIES:
-        if wanted and study.__name__ not in wanted:
-            continue
+    by_name = {study.__name__: study for study in STUDIES}
+    for study in [by_name[name] for name in sys.argv[3:]] or STUDIES:
         study(*run(root, weft, study.__name__))
         print(f"{study.__name__}: as its README says")
 
