@@ -4,10 +4,10 @@
 #   tools/long_checks.sh                    all sections
 #   tools/long_checks.sh sweep_kills ...    those named
 #
-# WEFT names the program (build/bin/weft).
+# WEFT names the program (build/weft).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-weft=${WEFT:-build/bin/weft}
+weft=$(realpath "${WEFT:-build/weft}")
 
 # A sweep of 300 points, killed 30 times at random moments, gives the database of one that never was.
 sweep_kills() { python3 tests/apps/sweep_kill_test.py "$weft" --kills 30 --points 300; }
