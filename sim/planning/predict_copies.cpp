@@ -5,10 +5,10 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "sim/collectives/runner.h"
 #include "sim/core/error.h"
-#include "sim/network/device.h"
 #include "sim/planning/point_models.h"
 #include "sim/workloads/kernels/contention.h"
 
