@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 #include "sim/workloads/trace/input_stream.h"
+#include "sim/workloads/trace/named.h"
 
 namespace weft::work {
 namespace {
@@ -89,15 +89,7 @@ std::span<const TraceFormat* const> trace_formats() {
 }
 
 const TraceFormat& trace_format(std::string_view name) {
-  std::vector<std::string> names;
-  for (const TraceFormat* format : trace_formats()) {
-    if (format->name == name) return *format;
-    names.emplace_back(format->name);
-  }
-  throw ConfigError(std::vector{Diagnostic{.where = {},
-                                           .message = fmt::format("no trace format '{}'", name),
-                                           .source_line = {},
-                                           .note = did_you_mean(name, names, "formats")}});
+  return find_named(trace_formats(), name, fmt::format("no trace format '{}'", name));
 }
 
 Trace read_trace(std::span<const std::filesystem::path> files_and_folders, const TraceReadOptions& options) {

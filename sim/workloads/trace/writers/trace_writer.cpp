@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/core/config/nearest.h"
+#include "sim/workloads/trace/named.h"
 
 namespace weft::work {
 
@@ -15,15 +15,7 @@ std::span<const TraceWriter* const> trace_writers() {
 }
 
 const TraceWriter& trace_writer(std::string_view name) {
-  std::vector<std::string> names;
-  for (const TraceWriter* writer : trace_writers()) {
-    if (writer->name == name) return *writer;
-    names.emplace_back(writer->name);
-  }
-  throw ConfigError(std::vector{Diagnostic{.where = {},
-                                           .message = fmt::format("no format '{}' is written", name),
-                                           .source_line = {},
-                                           .note = did_you_mean(name, names, "formats")}});
+  return find_named(trace_writers(), name, fmt::format("no format '{}' is written", name));
 }
 
 }  // namespace weft::work
