@@ -62,6 +62,8 @@ class Fabric {
   // Ends a transfer in flight where it stands: what has left its source arrives, the rest is never sent, and on_delivered
   // follows. InternalError where the fabric cannot.
   virtual void cut_short(TransferId transfer);
+  // From now on a transfer in flight moves at most at this rate; 0: at any. InternalError where the fabric cannot.
+  virtual void set_rate_cap(TransferId transfer, Bandwidth cap);
   // Ends every transfer that uses `resource` with on_aborted, and lets none pass it from now on.
   virtual void fail(ResourceId resource) = 0;
   // Transfers may pass it again.

@@ -18,6 +18,17 @@ const std::vector<ModelText>& replay_texts() {
                       "packet fidelity: programs run at flow fidelity"},
        .sources = {"workload-models §2.9, §2.11", "training-step-notes §2, §5, §6"},
        .files = {"workloads/replay/replayer.h", "workloads/replay/group_costs.h"}},
+      {.names = {"link_turns"},
+       .title = "collectives at once on one GPU's NVLinks",
+       .assumes = "Two collectives that are on the same NVLink at once are in step: while one has bytes for it, so has the "
+                  "other, and while one waits, the other waits too. Each takes T (1 + min(u, u')), u the share of its time "
+                  "alone for which it fills the link: twice its time where both fill it, little more where neither does. "
+                  "Nothing is fitted to this.",
+       .leaves_out = {"messages between two ranks share links fairly; so do collectives on links that are no NVLinks",
+                      "those that drift apart and fill each other's gaps"},
+       .sources =
+           {"our measurements of 4 x H200, validate/measured/h200x4_full.jsonl: within 7 % of 1 + u from 1 MiB to 1 GiB"},
+       .files = {"workloads/replay/link_turns.h"}},
       {.names = {"folding", "places"},
        .title = "one rank for all that do the same",
        .assumes = "Ranks of one pipeline stage run the same program at the same time. Where their groups spread over hosts in "

@@ -53,6 +53,12 @@ class FabricRun final : private net::TransferListener, private EventTarget {
     items_[index].ends = &ends;
   }
 
+  // Nothing happens where the transfer has ended by then.
+  void set_cap_at(Time at, std::size_t index, Bandwidth cap) {
+    items_[index].caps.push_back(cap);
+    simulator_.schedule(at, Phase::kAction, component_, *this, kSetsCap | (items_[index].caps.size() - 1) << 32 | index);
+  }
+
   void run_until(Time end) { simulator_.run_until(end); }
   void finish() {
     simulator_.run();
@@ -69,8 +75,19 @@ class FabricRun final : private net::TransferListener, private EventTarget {
     int again = 0;
     Duration gap;
     std::vector<Time>* ends = nullptr;
+    TransferId id = {};
+    std::vector<Bandwidth> caps = {};
   };
-  void on_event(std::uint64_t index) override { fabric_.post(items_[index].transfer, *this); }
+  static constexpr std::uint64_t kSetsCap = std::uint64_t{1} << 63;
+
+  void on_event(std::uint64_t payload) override {
+    Item& item = items_[payload & 0xFFFF'FFFF];
+    if ((payload & kSetsCap) == 0) {
+      item.id = fabric_.post(item.transfer, *this);
+    } else if (item.delivered == Time::max()) {
+      fabric_.set_rate_cap(item.id, item.caps[(payload & ~kSetsCap) >> 32]);
+    }
+  }
   void on_source_free(TransferId, std::uint64_t) override {}
   void on_delivered(TransferId, std::uint64_t tag) override {
     Item& item = items_[tag];

@@ -48,10 +48,12 @@ inline void add_template_cable(net::HostTemplate& host, std::uint32_t a, std::ui
 }
 
 // `count` bare hosts on one cut-through switch.
-inline net::Topology star(int count, Bandwidth rate, Duration latency) {
+inline net::Topology star(int count, Bandwidth rate, Duration latency, const char* type = "test") {
   net::TopologyBuilder builder;
   add_bare_hosts(builder, count);
-  const std::uint32_t spec = builder.add_spec(plain_link(rate, latency));
+  net::LinkSpec link = plain_link(rate, latency);
+  link.type = type;
+  const std::uint32_t spec = builder.add_spec(link);
   const DeviceId hub = builder.add_switch(plain_switch("s0"));
   for (int i = 0; i < count; ++i) builder.add_cable(builder.device_of(static_cast<std::uint32_t>(i), 0), hub, spec);
   return std::move(builder).freeze();

@@ -28,6 +28,10 @@ constexpr std::size_t kFewFlows = 8;
 
 void Fabric::cut_short(TransferId /*transfer*/) { throw InternalError("this fabric cannot cut a transfer short"); }
 
+void Fabric::set_rate_cap(TransferId /*transfer*/, Bandwidth /*cap*/) {
+  throw InternalError("this fabric cannot change the pace of a transfer");
+}
+
 FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
     : simulator_{simulator},
       topology_{topology},
@@ -460,6 +464,30 @@ void FlowFabric::cut_short(TransferId transfer) {
   deliver_later(index, flow.latency);
   if (!solve_.armed()) arm();
   listener.on_source_free(transfer, tag);
+}
+
+void FlowFabric::set_rate_cap(TransferId transfer, Bandwidth cap) {
+  const std::uint32_t index = transfer.value();
+  Flow& flow = flows_[index];
+  flow.cap = cap > Bandwidth{} ? cap.bytes_per_ps() : FairShareSolver::kNoCap;
+  if (flow.state != State::kMoving || flow.bytes == 0) return;
+  flow.remaining = bytes_left(flow);
+  flow.updated = simulator_.now();
+  const double limit = std::min(flow.cap, alone_[flow.footprint]);
+  bool shares = false;
+  for (const Usage& usage : footprints_[flow.footprint].usages) {
+    ResourceState& resource = resources_[usage.resource.index()];
+    const char& tight = tight_[usage.resource.index()];
+    const bool was_tight = tight != 0;
+    resource.load += usage.usage * (limit - flow.limit);
+    if (resource.live > 1 || all_tight_) update_tight(usage.resource);
+    if (was_tight || tight != 0) mark_dirty(usage.resource);
+    shares = shares || tight != 0;
+  }
+  flow.limit = limit;
+  if (shares) return;
+  set_rate(index, limit);
+  if (!solve_.armed()) arm();
 }
 
 void FlowFabric::fail(ResourceId resource) {

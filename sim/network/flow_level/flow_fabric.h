@@ -49,6 +49,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
+  void set_rate_cap(TransferId transfer, Bandwidth cap) override;
   void fail(ResourceId resource) override;
   void restore(ResourceId resource) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;

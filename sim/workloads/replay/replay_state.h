@@ -13,6 +13,7 @@
 #include "sim/core/random.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_costs.h"
+#include "sim/workloads/replay/link_turns.h"
 #include "sim/workloads/replay/replay_options.h"
 #include "sim/workloads/replay/replayer.h"
 
@@ -112,6 +113,7 @@ struct RankState {
   int computing = 0;
   int tensor_kernels = 0;  // of those, GEMMs and attention
   std::array<int, kCategories> moving{};
+  std::vector<std::uint32_t> calls;  // collectives of this rank that are posted
   int waiting_collectives = 0;
   int waiting_messages = 0;
   RankTimes times;  // of this iteration
@@ -149,6 +151,12 @@ struct Moving {
   Bytes bytes;
   Duration alone;
   int ctas = 0;
+  // Once it is posted.
+  TransferId transfer = {};
+  double stretch = 1;                 // beside compute
+  std::vector<std::uint32_t> beside;  // other calls on its NVLinks (link_turns.h)
+
+  [[nodiscard]] LinkTurns::Call call() const { return {loads, bytes, alone}; }
   // In the background: when and in which iteration it began.
   bool background = false;
   int iteration = 0;

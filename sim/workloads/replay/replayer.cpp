@@ -24,6 +24,7 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
       state_of_(program.ranks.size(), kNoState),
       hosts_run_(static_cast<std::size_t>(machine.topology.host_count()), false),
       groups_(program.groups.size()),
+      turns_{machine.topology, machine.fabric},
       storage_{machine, options_.storage} {
   for (const RankProgram& each : program.programs) layouts_.push_back(std::make_unique<ProgramLayout>(each, launch.host_cost));
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {

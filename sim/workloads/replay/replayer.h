@@ -38,6 +38,7 @@
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_costs.h"
+#include "sim/workloads/replay/link_turns.h"
 #include "sim/workloads/replay/replay_options.h"
 
 namespace weft::work {
@@ -103,6 +104,9 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void begin_next_call(Meeting& meeting);
   void check_agreement(const Meeting& meeting, const std::vector<Member>& members) const;
   void post(std::uint32_t moving);
+  void join(std::uint32_t moving);
+  void part(std::uint32_t moving);
+  Bandwidth pace(const Moving& moving);
   // Copies and storage.
   void start_copy(std::uint32_t state, OpIndex op);
   void end_background(const Moving& moving);
@@ -133,6 +137,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   std::vector<std::unique_ptr<Moving>> moving_;
   std::vector<std::uint32_t> free_moving_;
   std::map<std::pair<const Meeting*, const GroupCost*>, FootprintId> loads_;
+  LinkTurns turns_;
   StorageDevices storage_;
   std::map<std::tuple<std::uint32_t, OpKind, std::uint16_t>, FootprintId> copy_loads_;  // by state, kind and slot
   Cause cause_;  // what led to the operations that start now

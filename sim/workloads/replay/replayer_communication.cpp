@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "sim/core/error.h"
@@ -115,7 +116,7 @@ void Replayer::begin_next_call(Meeting& meeting) {
 
   const Operation& op = states_[last.state]->program->operations[last.op];
   const GroupCost& cost = cost_of(meeting, op);
-  moving.bytes = op.bytes;
+  moving.bytes = std::max(op.bytes, Bytes{1});
   moving.alone = cost.alone;
   moving.ctas = cost.ctas;
   moving.loads = loads_of(meeting, op, cost);
@@ -183,16 +184,55 @@ void Replayer::post(std::uint32_t index) {
   Moving& moving = *moving_[index];
   const bool beside_compute =
       std::ranges::any_of(moving.members, [&](const Member& member) { return states_[member.state]->computing > 0; });
-  const double stretch = collective_slowdown(options_.contention, beside_compute);
-  const double alone_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
+  moving.stretch = collective_slowdown(options_.contention, beside_compute);
+  join(index);
   net::Transfer transfer;
   transfer.kind = net::TransferKind::kCoupled;
   transfer.footprint = moving.loads;
-  transfer.bytes = std::max(moving.bytes, Bytes{1});
-  transfer.rate_cap = Bandwidth::from_bits_per_second(
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(transfer.bytes.count()) * 8e12 / alone_ps)));
+  transfer.bytes = moving.bytes;
+  transfer.rate_cap = pace(moving);
   transfer.tag = index;
-  machine_.fabric.post(transfer, *this);
+  moving.transfer = machine_.fabric.post(transfer, *this);
+}
+
+// What a call reaches on its links beside those that are on them now.
+Bandwidth Replayer::pace(const Moving& moving) {
+  std::vector<LinkTurns::Call> others;
+  others.reserve(moving.beside.size());
+  for (const std::uint32_t other : moving.beside) others.push_back(moving_[other]->call());
+  const double stretch = moving.stretch * (1 + turns_.delay(moving.call(), others));
+  const double taken_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
+  return Bandwidth::from_bits_per_second(
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(moving.bytes.count()) * 8e12 / taken_ps)));
+}
+
+// Slows the collectives that this one meets on NVLinks of its ranks' GPUs. Messages only share links.
+void Replayer::join(std::uint32_t index) {
+  Moving& moving = *moving_[index];
+  const Member& first = moving.members.front();
+  if (states_[first.state]->program->operations[first.op].kind != OpKind::kCollective) return;
+  for (const Member& member : moving.members) {
+    for (const std::uint32_t other : states_[member.state]->calls) {
+      if (std::ranges::find(moving.beside, other) != moving.beside.end()) continue;
+      const std::array met{moving_[other]->call()};
+      if (turns_.delay(moving.call(), met) > 0) moving.beside.push_back(other);
+    }
+    states_[member.state]->calls.push_back(index);
+  }
+  for (const std::uint32_t other : moving.beside) {
+    moving_[other]->beside.push_back(index);
+    machine_.fabric.set_rate_cap(moving_[other]->transfer, pace(*moving_[other]));
+  }
+}
+
+// It has ended: those that it slowed go on without it.
+void Replayer::part(std::uint32_t index) {
+  const Moving& moving = *moving_[index];
+  for (const Member& member : moving.members) std::erase(states_[member.state]->calls, index);
+  for (const std::uint32_t other : moving.beside) {
+    std::erase(moving_[other]->beside, index);
+    machine_.fabric.set_rate_cap(moving_[other]->transfer, pace(*moving_[other]));
+  }
 }
 
 std::uint32_t Replayer::new_moving() {
@@ -213,6 +253,7 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
     end_background(ended);
     return;
   }
+  part(static_cast<std::uint32_t>(index));
   Moving& moving = *moving_[index];
   Meeting* meeting = moving.meeting;
   const std::vector<Member> members = std::move(moving.members);

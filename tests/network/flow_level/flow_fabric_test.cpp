@@ -96,6 +96,19 @@ TEST(FlowFabricTest, ARateCapIsKept) {
   EXPECT_EQ(run.delivered(0), Time{} + 800_us);
 }
 
+// 1 MB at 100 Gb/s: half of it in 40 us, of the rest half at 10 Gb/s in 200 us, the other half as before in 20 us. The second
+// flow comes when the first has the link at a tenth: it takes the rest of it, 450 kB in 40 us less a tenth.
+TEST(FlowFabricTest, ARateCapMayChangeOnTheWay) {
+  FabricRun run{testing::star(3, 100_Gbps, 0_ns)};
+  run.post("h0", "h2", 1_MB);
+  run.post_at(Time{} + 50_us, "h1", "h2", 450'000_B);
+  run.set_cap_at(Time{} + 40_us, 0, 10_Gbps);
+  run.set_cap_at(Time{} + 240_us, 0, {});
+  run.finish();
+  EXPECT_EQ(run.delivered(0), Time{} + 260_us);
+  EXPECT_EQ(run.delivered(1), Time{} + 90_us);
+}
+
 TEST(FlowFabricTest, AnEmptyMessageTakesItsLatency) {
   FabricRun run{testing::star(2, 100_Gbps, 1_us)};
   run.post("h0", "h1", 0_B);
@@ -223,7 +236,12 @@ TEST(FlowFabricTest, BoundedSolvesGiveTheTimesOfWholeOnes) {
     const Time at = Time{} + Duration::from_ps(static_cast<std::int64_t>(random.below(400'000'000)));
     const Bandwidth cap = kCaps[random.below(kCaps.size())];
     const int priority = static_cast<int>(random.below(2));
-    for (FabricRun* run : {&bounded, &whole}) run->post_at(at, name(from), name(to), bytes, cap, priority);
+    const Bandwidth later = kCaps[random.below(kCaps.size())];
+    const Time change = at + Duration::from_ps(static_cast<std::int64_t>(1 + random.below(80'000'000)));
+    for (FabricRun* run : {&bounded, &whole}) {
+      run->post_at(at, name(from), name(to), bytes, cap, priority);
+      if (i % 3 == 0) run->set_cap_at(change, i, later);
+    }
   }
   bounded.finish();
   whole.finish();

@@ -170,6 +170,35 @@ TEST_F(ReplayerTest, TwoGroupsShareTheLinksTheyHaveInCommon) {
   EXPECT_EQ(end(2, 0), Time{} + 2_ms);
 }
 
+// Rank 0's NVLink serves two all-reduces that fill it for 1 and 2 ms of the (longer) times that they take alone. Together each
+// takes T (1 + min(u, u')) (link_turns.h), and what is left of the longer one then goes on at its pace alone.
+TEST_F(ReplayerTest, CallsOnOneNvlinkTakeTurns) {
+  topology_ = weft::testing::star(kRanks, 100_Gbps, 200_us, "nvlink4");
+  for (std::size_t r = 0; r < kRanks; ++r) program_.devices[r] = topology_.endpoints()[r];
+  program_.groups.push_back({.name = "other", .ranks = {0, 2}});
+  program_.ranks[0].groups = {0, 1};
+  program_.ranks[2].groups = {0, 1};
+  const auto ends = [&](bool shorter, bool longer) {
+    for (RankProgram& program : program_.programs) program.operations.clear();
+    for (const Rank r : {0, 1}) {
+      if (shorter) all_reduce(r);
+    }
+    for (const Rank r : {0, 2}) {
+      if (!longer) continue;
+      add(r, {.bytes = 25'000'000_B, .slot = 1, .stream = 2, .kind = OpKind::kCollective, .category = Category::kCommTensor});
+    }
+    run();
+    return std::pair{shorter ? (end(1, 0) - Time{}).seconds() : 0.0, longer ? (end(2, 0) - Time{}).seconds() : 0.0};
+  };
+  const double a = ends(true, false).first;
+  const double b = ends(false, true).second;
+  ASSERT_GT(a, 1.2e-3) << "latencies count";
+  const double held = std::min(1e-3 / a, 2e-3 / b);
+  const auto [first, second] = ends(true, true);
+  EXPECT_NEAR(first, a * (1 + held), 1e-9);
+  EXPECT_NEAR(second, b + a * held, 1e-9);
+}
+
 TEST_F(ReplayerTest, AMessageStartsWhenBothEndsAreThere) {
   const OpIndex computed = kernel(0, 300_us);
   const OpIndex sent = message(0, 1, OpKind::kSend, {computed});

@@ -1,0 +1,54 @@
+// How much calls that are on the same NVLinks at once hold each other up.
+//
+// Model: collectives that run on one GPU at once are in step: while one has bytes for an NVLink, so have the others, and they
+// share it; while one waits for its own steps' latencies, the others do too, and the link stands still. So on the link where
+// that is most, a call takes longer by the time that another would occupy it alone, or by as much as it occupies it itself,
+// whichever is less: T' = T (1 + min(u, u') + ...), u the share of its time alone for which a call fills the link. Two that
+// fill it take twice their times, as with fair shares; two that fill half of it half as long again, where fair shares would let
+// both pass undelayed. No parameter is fitted to this.
+//
+// Source: our measurements of 4 x H200 (validate/measured/h200x4_full.jsonl, case=pairs_and_cross: two all-reduces of pairs on
+// every GPU; ratios of a call's time beside the other to its time alone, with 1 + u in brackets): 1 MiB 1.10 (1.18), 4 MiB 1.39
+// (1.37), 16 MiB 1.65 (1.61), 64 MiB 1.75 (1.79), 256 MiB 1.87 (1.88), 1 GiB 1.93 (1.96).
+#pragma once
+
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/units.h"
+#include "sim/network/fabric.h"
+#include "sim/network/topology.h"
+
+namespace weft::work {
+
+class LinkTurns {
+ public:
+  // A call on the wire: what it loads per byte, how much it moves, and for how long alone.
+  struct Call {
+    FootprintId loads = {};  // of one kind of call only: bytes and duration are always the same
+    Bytes bytes;
+    Duration alone;
+  };
+
+  // Both must outlive it.
+  LinkTurns(const net::Topology& topology, const net::Fabric& fabric) : topology_{topology}, fabric_{fabric} {}
+
+  // By what share of its time alone a call is delayed by others; 0 where it has no NVLink in common with them.
+  double delay(const Call& call, std::span<const Call> others);
+
+ private:
+  // Links in ascending order, with the share of the call's time alone that it fills them.
+  using Filled = std::vector<std::pair<ResourceId, double>>;
+  const Filled& filled_by(const Call& call);
+
+  const net::Topology& topology_;
+  const net::Fabric& fabric_;
+  std::map<FootprintId, Filled> filled_;
+  std::map<std::pair<FootprintId, FootprintId>, double> delays_;  // of two
+  std::vector<double> sums_;                                      // scratch, by link of the call
+};
+
+}  // namespace weft::work
