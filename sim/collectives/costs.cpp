@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
+
+#include "sim/collectives/nccl/p2p_plan.h"
 
 namespace weft::coll {
 namespace {
@@ -14,6 +17,9 @@ constexpr const char* kHostProbe =
 constexpr const char* kBaseLat =
     "LL's 4.3 us times what NCCL's tuning plans for this protocol over LL (nccl-model §5.1: LL 6.6, LL128 14.0, Simple 8.4 us)";
 constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
+constexpr const char* kLoads =
+    "nccl-calibration-notes (Simple); small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
+    "(validate/measured/h200x4_quick.jsonl)";
 constexpr const char* kHwLat = "nccl-model §5.1: what NCCL's own tuning plans with";
 
 constexpr const char* kHostLoads =
@@ -57,7 +63,9 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
       latency("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
       latency("slice_latency", &S::slice_latency, kNotes, "synchronisation before the bytes of a slice"),
       latency("empty_slice_latency", &S::empty_slice_latency, kNotes, "the same of a slice without bytes"),
-      latency("load_latency", &S::load_latency, kNotes, "more of it where every warp has data, of less in proportion"),
+      latency("load_latency", &S::load_latency, kLoads,
+              "more of it where every warp has data, of less in proportion; LL, LL128: of step_gap, before an operand of one's "
+              "own"),
       latency("step_gap", &S::step_gap, kNotes, "from the end of a slice with data to the next"),
       rate("channel_rate", &S::channel_rate, "most that one channel's thread block reads and sends"),
       ratio("receive_cost", &S::receive_cost, kMemory,
@@ -133,6 +141,7 @@ Ll128Costs::Ll128Costs()
                     .net_hop_latency = 4'000_ns,
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
+                    .load_latency = 700_ns,
                     .step_gap = 1'400_ns,
                     .channel_rate = gigabytes(33),
                     .receive_cost = 0.35,
@@ -151,7 +160,7 @@ P2pCosts::P2pCosts()
                     .slice_latency = 800_ns,
                     .empty_slice_latency = 300_ns,
                     .step_gap = {},
-                    .channel_rate = gigabytes(21.3),
+                    .channel_rate = gigabytes(41),
                     .receive_cost = 0.1,
                     .source_cost = 0.24,
                     .store_cost = 0.42,
@@ -245,11 +254,13 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
   if (protocol == "LL") {
     apply(costs, ll);
     costs.cut_through = true;
+    std::swap(costs.load_wait, costs.operand_wait);
     costs.wire_bytes = 2;
     passes(ll, 16, 32 * 8);
   } else if (protocol == "LL128") {
     apply(costs, ll128);
     costs.cut_through = true;
+    std::swap(costs.load_wait, costs.operand_wait);
     costs.wire_bytes = 16;
     costs.per_data_bytes = 15;
     passes(ll128, 20, 1920);
@@ -257,8 +268,9 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
     constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
-    costs.host_pass = Bytes{used_warps(16) * kLoadBytesPerWarp};
-    costs.load_pass = Bytes{used_warps(16) * kBytesPerWarp};
+    const int block_warps = used_warps(is_p2p ? nccl::kP2pWarps : 16);
+    costs.host_pass = Bytes{block_warps * kLoadBytesPerWarp};
+    costs.load_pass = Bytes{block_warps * kBytesPerWarp};
     if (!one_slice && !is_p2p) {
       costs.slices = 2;
       costs.min_slice = 32_KiB;

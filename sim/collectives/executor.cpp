@@ -398,6 +398,16 @@ bool Executor::has_whole_input(std::uint32_t index) {
   return true;
 }
 
+// Fewer warps meet sooner.
+Duration Executor::gap_after(const Lane& lane) const {
+  Duration gap = costs_.after_slice;
+  if (costs_.operand_wait > Duration{} && lane.slice + 1 >= costs_.slices) {
+    const Step next = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next + 1);
+    if (next.use_source || next.accumulate) gap = gap + costs_.operand_wait;
+  }
+  return Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(gap.ps())));
+}
+
 void Executor::end_slice(std::uint32_t index) {
   Lane& lane = lanes_[index];
   if (costs_.cut_through && !has_whole_input(index)) {
@@ -406,11 +416,7 @@ void Executor::end_slice(std::uint32_t index) {
   }
   const bool is_last = lane.slice + 1 >= costs_.slices && lane.next + 1 == lane.count;
   const bool had_data = costs_.slice_bytes(lane.step.bytes, lane.slice) > Bytes{};
-  // Fewer warps meet sooner.
-  const Duration gap =
-      is_last || !had_data
-          ? Duration{}
-          : Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(costs_.after_slice.ps())));
+  const Duration gap = is_last || !had_data ? Duration{} : gap_after(lane);
   if (observer_ != nullptr) tell(lane, gap);
   for (const std::uint32_t from : lane.receives) {
     --connections_[from].occupied;

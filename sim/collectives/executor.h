@@ -181,6 +181,7 @@ class Executor final : private net::TransferListener, private EventTarget {
 
   void post_slice(std::uint32_t index, Bytes data, Duration busy);
   void end_slice(std::uint32_t index);
+  [[nodiscard]] Duration gap_after(const Lane& lane) const;
   [[nodiscard]] bool has_whole_input(std::uint32_t index);
   void tell(const Lane& lane, Duration gap) const;
   void end_lane(std::uint32_t index);

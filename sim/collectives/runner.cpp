@@ -209,7 +209,8 @@ LaunchPlan CollectiveRunner::launches(const nccl::Chosen& chosen, const RunOptio
   if (chosen.kernel == nccl::Kernel::kTextbook) return plan;
   plan.ranks_per_thread = options.launches_per_thread;
   plan.launch = launch_cost;
-  if (options.cuda_graph) plan.graph_launch = options.iterations * launch_.graph_kernel_cost;
+  const Duration in_graph = options.launch > Duration{} ? options.launch : launch_.graph_kernel_cost;
+  if (options.cuda_graph) plan.graph_launch = options.iterations * in_graph;
   const std::uint64_t affordable = kLoopMessages / std::max<std::uint64_t>(messages, 1);
   plan.iterations = static_cast<int>(std::clamp<std::uint64_t>(affordable, 1, static_cast<std::uint64_t>(options.iterations)));
   return plan;

@@ -61,7 +61,7 @@ struct RunOptions {
   int iterations = 20;          // calls in the loop (nccl-tests -n)
   int launches_per_thread = 1;  // GPUs that one host thread drives (nccl-tests -g)
   bool cuda_graph = false;      // the loop is one graph on each GPU (nccl-tests -G)
-  Duration launch = {};         // of one kernel by the host, where it was measured; 0: as the profile says
+  Duration launch = {};         // of a kernel by the host, in its graph if so, where measured; 0: as the profile says
   // A custom algorithm in place of a registered one, sizes outside its own range excepted; outlives the run.
   const MscclAlgorithm* custom = nullptr;
   nccl::Settings settings;

@@ -45,6 +45,9 @@ struct StepCosts {
   Duration slice = {};
   Duration empty_slice = {};
   Duration after_slice = {};
+  // More of the last where messages cut through and the next step loads an operand of its own: it does so before it looks for
+  // its message, so that a lane that waits for one anyway loses nothing.
+  Duration operand_wait = {};
   // Before the bytes of a chunk's first slice too, of less than `load_pass` in proportion: the more warps have data, the longer
   // they wait for each other's loads and fences. Later slices have theirs under way by then.
   Duration load_wait = {};

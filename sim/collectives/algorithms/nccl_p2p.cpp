@@ -61,14 +61,21 @@ class P2pSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return channels_; }
   [[nodiscard]] int lanes(Rank, int) const override { return 2 * std::min(kSlots, n_); }
 
-  // A channel shares its warps out evenly over the transfers of a batch.
-  [[nodiscard]] double warp_share(Rank rank, int channel, int) const override {
-    if (channel >= used_channels_ || (rounds(rank).send != kAll && rounds(rank).receive != kAll)) return 1.0;
-    int transfers = 0;
-    for (int slot = 0; slot < kSlots; ++slot) {
-      if (!lanes_[flat_index(channel, kSlots, slot)].items.empty()) ++transfers;
+  // A channel shares its warps out evenly over the transfers of a batch, and each between what it sends and what it receives.
+  [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {
+    if (channel >= used_channels_) return 1.0;
+    int transfers = 1;
+    if (rounds(rank).send == kAll || rounds(rank).receive == kAll) {
+      transfers = 0;
+      for (int slot = 0; slot < kSlots; ++slot) {
+        if (!lanes_[flat_index(channel, kSlots, slot)].items.empty()) ++transfers;
+      }
     }
-    return 1.0 / std::max(transfers, 1);
+    const nccl::P2pWarps warps = nccl::p2p_warps(std::max(transfers, 1));
+    const bool copies = lane < 2 && n_ <= kSlots;
+    const bool both = kind_ == Collective::kSendRecv || (kind_ == Collective::kAllToAll && !copies);
+    const int own = lane % 2 == 1 ? warps.receive : warps.send;
+    return static_cast<double>(both ? own : warps.send + warps.receive) / nccl::kP2pWarps;
   }
 
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {

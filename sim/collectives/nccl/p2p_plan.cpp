@@ -94,16 +94,24 @@ P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& sett
   constexpr std::int64_t kLlThreshold = 16384;
   const std::int64_t size = bytes.count();
   const std::int64_t step = std::min(comm.p2p_chunk, slot_data(settings, Proto::kSimple)).count();
+  // LL up to its threshold times the channels that a peer could have, in parts of LL's slots. nccl-model §3.6 has the channels
+  // that are used, and parts of Simple's steps; but NCCL 2.28 starts kernels of 1, 2, 4, 8, 16 and 16 blocks for 8, 16, 32, 64,
+  // 128 and 512 KiB between 2 x H200, and takes 18.3 us for 512 KiB and 17.0 for 1 MiB around four (LL, then Simple; 32
+  // channels a peer), 17.7 for 128 KiB and 12.3 with 8 and 16 channels (validate/measured/h200x4_full.jsonl).
+  const bool has_ll = same_node || settings.integer("ALLOC_P2P_NET_LL_BUFFERS").value_or(0) != 0;
+  const std::int64_t per_peer = std::max(1, comm.p2p_channels_per_peer);
+  const bool ll = has_ll && size <= per_peer * settings.integer("P2P_LL_THRESHOLD").value_or(kLlThreshold);
+  const std::int64_t unit = ll ? 2 * slot_data(settings, Proto::kLl).count() : step;
   const bool several = comm.nodes > 1;
-  const std::int64_t least_part = several ? step / 2 : step / 8;
-  const std::int64_t most_part = several ? step : 32 * step;
+  const std::int64_t least_part = several ? unit / 2 : unit / 8;
+  const std::int64_t most_part = several ? unit : 32 * unit;
 
   // With many peers each gets few channels, so that all together fill them once.
-  std::int64_t channels = std::max(1, comm.p2p_channels_per_peer);
+  std::int64_t channels = per_peer;
   while (channels > 1 && channels * comm.ranks > comm.p2p_channels) channels /= 2;
   channels = std::clamp<std::int64_t>(ceil_div(size, least_part), 1, channels);
   std::int64_t part = std::max(least_part, ceil_div(size, channels));
-  while (part > most_part && channels <= comm.p2p_channels_per_peer / 2) {
+  while (part > most_part && channels <= per_peer / 2) {
     channels *= 2;
     part = ceil_div(size, channels);
   }
@@ -111,8 +119,7 @@ P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& sett
   P2pTransfer transfer;
   transfer.channels = static_cast<int>(channels);
   transfer.part = Bytes{ceil_div(part, kPartUnit) * kPartUnit};
-  const bool has_ll = same_node || settings.integer("ALLOC_P2P_NET_LL_BUFFERS").value_or(0) != 0;
-  if (has_ll && size <= channels * settings.integer("P2P_LL_THRESHOLD").value_or(kLlThreshold)) {
+  if (ll) {
     transfer.protocol = to_string(Proto::kLl);
     transfer.chunk = Bytes{as_eight_bit_float(slot_data(settings, Proto::kLl).count())};
     return transfer;
@@ -129,9 +136,8 @@ P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& sett
 }
 
 P2pWarps p2p_warps(int works) {
-  constexpr int kWarps = 20;
   WEFT_CHECK(works >= 1 && works <= P2pOrder::kRoundsPerBatch);
-  const int warps = kWarps / works;
+  const int warps = kP2pWarps / works;
   const int receive = warps > 4 ? (warps - 1) / 2 : warps / 2;
   return {.send = warps - receive, .receive = receive};
 }

@@ -68,6 +68,7 @@ struct P2pTransfer {
 [[nodiscard]] P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& settings, bool same_node);
 
 // Warps that each of `works` transfers run at once by one CTA gets, for its send and for its receive.
+inline constexpr int kP2pWarps = 20;  // of the kernel
 struct P2pWarps {
   int send = 0;
   int receive = 0;

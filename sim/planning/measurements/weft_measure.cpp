@@ -188,7 +188,7 @@ void MeasureReader::collective(const JsonRecord& record) {
   row.redop = record.text("redop", "none");
   row.root = static_cast<int>(record.whole("root", -1));
   row.iterations = static_cast<int>(std::clamp<std::int64_t>(record.whole("inner", 1), 1, 100'000));
-  if (!graph) row.host_us = record.number("host_us", 0);
+  row.host_us = record.number("host_us", 0);
   row.line = record.line();
   NcclTestsTiming timing;
   timing.time_us = record.required_time("median_us");

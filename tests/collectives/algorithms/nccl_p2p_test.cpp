@@ -40,6 +40,20 @@ TEST(NcclP2pTest, RoundsSpreadOverTheChannelsByBitReversal) {
   EXPECT_TRUE(p2p->step(1, 0, 0, 0).store);
 }
 
+// Of 20 warps: a send beside a receive has 11 and 9; alone it has all. Five rounds on one channel have four each, one of which
+// copies (nccl-model §3.6).
+TEST(NcclP2pTest, ATransferThatGoesOneWayHasAllItsWarps) {
+  const auto both = plan(Group{std::vector<int>{2}}, call(Collective::kSendRecv, 64_KiB), 1, 1);
+  EXPECT_DOUBLE_EQ(both->warp_share(0, 0, 2), 11 / 20.0);
+  EXPECT_DOUBLE_EQ(both->warp_share(0, 0, 3), 9 / 20.0);
+  const auto gather = plan(Group{std::vector<int>{2}}, call(Collective::kGather, 64_KiB), 1, 1);
+  EXPECT_DOUBLE_EQ(gather->warp_share(1, 0, 2), 1.0);
+  const auto all = plan(Group{std::vector<int>{5}}, call(Collective::kAllToAll, 5 * 64_KiB), 1, 1);
+  EXPECT_DOUBLE_EQ(all->warp_share(0, 0, 0), 4 / 20.0);
+  EXPECT_DOUBLE_EQ(all->warp_share(0, 0, 2), 2 / 20.0);
+  EXPECT_DOUBLE_EQ(all->warp_share(0, 0, 3), 2 / 20.0);
+}
+
 // One channel, 20 ranks: lane 2s sends in rounds s, s + 8 and s + 16; the ninth round waits for the first one's warps.
 TEST(NcclP2pTest, EightRoundsRunAtATime) {
   const Group group{std::vector<int>{20}};

@@ -102,21 +102,29 @@ TEST(P2pTransferTest, FourGpusUse8ChannelsAndDoubleTwice) {
   EXPECT_EQ(transfer("hgx-h200-4gpu-n1", 1_GiB).channels, 32);
 }
 
-TEST(P2pTransferTest, SmallTransfersUseAChannelForEvery64KiB) {
-  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 64_KiB).channels, 1);
-  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", Bytes{65537}).channels, 2);
-  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 512_KiB).channels, 8);
+// Grids of the kernels that NCCL 2.28.9 started for one message between 2 x H200.
+TEST(P2pTransferTest, SmallTransfersUseAChannelForEvery8KiB) {
+  const std::pair<Bytes, int> measured[] = {{8_KiB, 1},    {16_KiB, 2},   {32_KiB, 4},  {64_KiB, 8},   {128_KiB, 16},
+                                            {256_KiB, 16}, {512_KiB, 16}, {16_MiB, 16}, {256_MiB, 16}, {512_MiB, 32}};
+  for (const auto& [bytes, channels] : measured) {
+    EXPECT_EQ(transfer("hgx-h200-2gpu-n1", bytes).channels, channels) << bytes.count();
+  }
+  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", Bytes{8193}).channels, 2);
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 0_B).channels, 1);
-  // 1000000 B over 16: at least 64 KiB each, in units of 4 KiB.
+  // In units of 4 KiB.
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", Bytes{1'000'000}).part, 64_KiB);
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", Bytes{10'000'000}).part, Bytes{153 * 4096});
 }
 
-TEST(P2pTransferTest, LlEndsAt16KiBAChannel) {
-  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 16_KiB).protocol, "LL");
-  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 16_KiB).chunk, 32_KiB);
-  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", Bytes{16385}).protocol, "Simple");
-  EXPECT_EQ(transfer("hgx-h200-2gpu-n1", Bytes{16385}).chunk, 512_KiB);
+// 16 KiB for each of the 32 channels that a peer could have, also where four ranks leave it eight.
+TEST(P2pTransferTest, LlEndsAt16KiBForEveryChannelOfAPeer) {
+  for (const char* machine : {"hgx-h200-2gpu-n1", "hgx-h200-4gpu-n1"}) {
+    EXPECT_EQ(transfer(machine, 512_KiB).protocol, "LL");
+    EXPECT_EQ(transfer(machine, 512_KiB).chunk, 32_KiB);
+    EXPECT_EQ(transfer(machine, Bytes{(512 << 10) + 1}).protocol, "Simple");
+    EXPECT_EQ(transfer(machine, Bytes{(512 << 10) + 1}).chunk, 512_KiB);
+  }
+  EXPECT_EQ(transfer("hgx-h200-4gpu-n1", 512_KiB).part, 64_KiB);
   Settings settings;
   settings.set("P2P_LL_THRESHOLD", "0");
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 8_B, true, settings).protocol, "Simple");
