@@ -57,6 +57,7 @@ Operation operation_of(const OverlapPart& part, const work::KernelTimes& times) 
     kernel.kind = work::KernelKind::kCopy;
     kernel.bytes = 2.0 * static_cast<double>(part.bytes.count());  // read and written
     op.duration = times.alone(kernel) + times.gap();
+    op.fills_memory = work::fills_memory(work::class_of(kernel.kind), kernel.bytes);
     op.fills_gpu = true;  // its blocks were all queued before those of a collective that becomes ready
     return op;
   }

@@ -80,7 +80,8 @@ struct Operation {
   // find no SM run after the others (training-step-notes §6).
   bool fills_gpu = false;
   bool weight_gradient = false;
-  bool launched = true;  // the host pays a launch for it (not: nodes of a CUDA graph after its first)
+  bool fills_memory = false;  // moves far more data than caches hold, at the memory's full rate: slows collectives beside it
+  bool launched = true;       // the host pays a launch for it (not: nodes of a CUDA graph after its first)
   // kStorage: holds up its stream, in the next iterations too, but nothing that waits for it and no iteration's end.
   bool background = false;
   // Copies and storage: done in every n-th iteration only, 0: in the first one only. Takes no time in the others.

@@ -24,6 +24,16 @@ const ParamGroup<ContentionCosts> contention_costs{
      factor("attention", &ContentionCosts::attention, "the same of attention"),
      factor("memory", &ContentionCosts::memory, "the same of memory-bound kernels"),
      factor("collective", &ContentionCosts::collective, "time of a collective beside compute over its time alone"),
+     param<ContentionCosts>(
+         "collective_memory", &ContentionCosts::collective_memory,
+         {.unit = "ratio",
+          .min = 1.0,
+          .max = 4.0,
+          .source = ParamSource::kLiterature,
+          .reference = "4 x H200, 256 MiB beside copies of 1 GiB (validate/measured/h200x4_quick.jsonl): two "
+                       "all-reduces in 4.58 ms, 2.40 alone, one of them after the copy that it met; beside "
+                       "PyTorch's copies about 1.5 (h200x4/overlap.json)",
+          .description = "the same beside a kernel that moves data at the memory's full rate"}),
      param<ContentionCosts>("collective_links", &ContentionCosts::collective_links,
                             {.unit = "ratio",
                              .min = 1.0,

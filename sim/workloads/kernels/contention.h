@@ -26,6 +26,7 @@ struct ContentionCosts {
   double attention = 1.12;
   double memory = 1.25;  // the optimizer's kernels too
   double collective = 1.13;
+  double collective_memory = 1.8;  // beside a kernel that moves data at the memory's full rate all along
   // What a link carries of any kind over what collectives reach on it together: thread blocks that load and store do not fill
   // an NVLink as copy engines do.
   double collective_links = 1.09;
@@ -38,9 +39,10 @@ inline constexpr int kContentionCtas = 24;
 // Time of a kernel over its time alone, while collectives that hold `ctas` SMs are resident: 1 + (factor - 1) ctas / 24.
 [[nodiscard]] double slowdown_beside(const ContentionCosts& costs, KernelClass kernel_class, int ctas);
 
-// Of a collective while any compute kernel runs beside it.
-[[nodiscard]] inline double collective_slowdown(const ContentionCosts& costs, bool beside_compute) {
-  return beside_compute ? costs.collective : 1.0;
+// Of a collective once any compute kernel runs beside it; while one of them fills the memory.
+[[nodiscard]] inline double collective_slowdown(const ContentionCosts& costs, bool beside_compute, bool memory_full = false) {
+  const double slowed = beside_compute ? costs.collective : 1.0;
+  return memory_full ? std::max(slowed, costs.collective_memory) : slowed;
 }
 
 // Of a GEMM that splits statically, takes `alone`, and starts while a collective is resident that ends `rest` later:
@@ -49,6 +51,12 @@ inline constexpr int kContentionCtas = 24;
 
 // Kernels that hold every SM until they end.
 [[nodiscard]] inline bool fills_gpu(KernelClass kernel_class) { return kernel_class == KernelClass::kGemm; }
+
+// Kernels that keep the memory busy at its full rate, as far as that was measured: copies of 1 GiB, read and written.
+[[nodiscard]] inline bool fills_memory(KernelClass kernel_class, double bytes) {
+  constexpr double kLeast = 2.0 * (1 << 30);
+  return (kernel_class == KernelClass::kMemory || kernel_class == KernelClass::kOptimizer) && bytes >= kLeast;
+}
 
 // When a collective starts that is ready at `ready` while a kernel runs that fills the GPU and ends at `drained`.
 [[nodiscard]] inline Time start_after_drain(Time ready, Time drained) { return std::max(ready, drained); }

@@ -111,6 +111,7 @@ struct RankState {
 
   Time changed;
   int computing = 0;
+  int memory_kernels = 0;  // of those, such as fill the memory
   int tensor_kernels = 0;  // of those, GEMMs and attention
   std::array<int, kCategories> moving{};
   std::vector<std::uint32_t> calls;  // collectives of this rank that are posted
@@ -153,7 +154,9 @@ struct Moving {
   int ctas = 0;
   // Once it is posted.
   TransferId transfer = {};
-  double stretch = 1;                 // beside compute
+  Bandwidth pace = {};
+  bool beside_compute = false;        // since it began, or since compute began
+  int memory_full = 0;                // members whose memory a kernel fills
   std::vector<std::uint32_t> beside;  // other calls on its NVLinks (link_turns.h)
 
   [[nodiscard]] LinkTurns::Call call() const { return {loads, bytes, alone}; }

@@ -252,6 +252,19 @@ void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
   if (is_tensor(op.category)) ++rank.tensor_kernels;
   rank.kernels.push_back(kernel);
   arm_kernels(state);
+  if (op.fills_memory && rank.memory_kernels++ == 0) {
+    for (const std::uint32_t call : rank.calls) ++moving_[call]->memory_full;
+  }
+  slow_calls(state);
+}
+
+// Compute runs beside the collectives of this rank now, or its memory is less or more in use.
+void Replayer::slow_calls(std::uint32_t state) {
+  for (const std::uint32_t call : states_[state]->calls) {
+    Moving& moving = *moving_[call];
+    moving.beside_compute = true;
+    set_pace(moving);
+  }
 }
 
 // One event is pending, for the kernel that ends first.
@@ -280,6 +293,9 @@ void Replayer::end_kernels(std::uint32_t state) {
     if (op.fills_gpu) --rank.fills_gpu;
     if (is_tensor(op.category)) --rank.tensor_kernels;
     --rank.computing;
+    if (!op.fills_memory || --rank.memory_kernels > 0) continue;
+    for (const std::uint32_t call : rank.calls) --moving_[call]->memory_full;
+    slow_calls(state);
   }
   arm_kernels(state);
   // What waited for the SMs takes them before the next kernel does.

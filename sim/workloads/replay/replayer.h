@@ -13,8 +13,9 @@
 // all its streams have drained, and its host then starts anew.
 //
 // Model: while communication kernels are resident on a GPU, compute kernels there run slower by their class's factor, in
-// proportion to the thread blocks held; a collective that starts while compute runs on one of its GPUs moves slower by its own
-// (gpu.contention). Compute kernels of several streams of one GPU do not slow each other.
+// proportion to the thread blocks held; a collective moves slower by its own from when compute runs on one of its GPUs until it
+// ends, and slower still while a kernel there fills the memory (gpu.contention). Compute kernels of several streams of one GPU
+// do not slow each other.
 //
 // Model: a copy or an access to storage moves at one pace with those of all ranks that its rank stands for (leader).
 //
@@ -94,6 +95,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void start_kernel(std::uint32_t state, OpIndex op);
   void end_kernels(std::uint32_t state);
   void arm_kernels(std::uint32_t state);
+  void slow_calls(std::uint32_t state);
   void retime(std::uint32_t state);
 
   // Communication, replayer_communication.cpp.
@@ -107,6 +109,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void join(std::uint32_t moving);
   void part(std::uint32_t moving);
   Bandwidth pace(const Moving& moving);
+  void set_pace(Moving& moving);
   // Copies and storage.
   void start_copy(std::uint32_t state, OpIndex op);
   void end_background(const Moving& moving);

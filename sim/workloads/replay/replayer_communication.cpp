@@ -182,28 +182,37 @@ FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, cons
 
 void Replayer::post(std::uint32_t index) {
   Moving& moving = *moving_[index];
-  const bool beside_compute =
-      std::ranges::any_of(moving.members, [&](const Member& member) { return states_[member.state]->computing > 0; });
-  moving.stretch = collective_slowdown(options_.contention, beside_compute);
+  for (const Member& member : moving.members) {
+    moving.beside_compute = moving.beside_compute || states_[member.state]->computing > 0;
+    moving.memory_full += states_[member.state]->memory_kernels > 0 ? 1 : 0;
+  }
   join(index);
   net::Transfer transfer;
   transfer.kind = net::TransferKind::kCoupled;
   transfer.footprint = moving.loads;
   transfer.bytes = moving.bytes;
-  transfer.rate_cap = pace(moving);
+  transfer.rate_cap = moving.pace = pace(moving);
   transfer.tag = index;
   moving.transfer = machine_.fabric.post(transfer, *this);
 }
 
-// What a call reaches on its links beside those that are on them now.
+// What a call reaches beside those that are on its links now, and beside compute.
 Bandwidth Replayer::pace(const Moving& moving) {
   std::vector<LinkTurns::Call> others;
   others.reserve(moving.beside.size());
   for (const std::uint32_t other : moving.beside) others.push_back(moving_[other]->call());
-  const double stretch = moving.stretch * (1 + turns_.delay(moving.call(), others));
+  const double stretch = collective_slowdown(options_.contention, moving.beside_compute, moving.memory_full > 0) *
+                         (1 + turns_.delay(moving.call(), others));
   const double taken_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
   return Bandwidth::from_bits_per_second(
       std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(moving.bytes.count()) * 8e12 / taken_ps)));
+}
+
+void Replayer::set_pace(Moving& moving) {
+  const Bandwidth now = pace(moving);
+  if (now == moving.pace) return;
+  moving.pace = now;
+  machine_.fabric.set_rate_cap(moving.transfer, now);
 }
 
 // Slows the collectives that this one meets on NVLinks of its ranks' GPUs. Messages only share links.
@@ -221,7 +230,7 @@ void Replayer::join(std::uint32_t index) {
   }
   for (const std::uint32_t other : moving.beside) {
     moving_[other]->beside.push_back(index);
-    machine_.fabric.set_rate_cap(moving_[other]->transfer, pace(*moving_[other]));
+    set_pace(*moving_[other]);
   }
 }
 
@@ -231,7 +240,7 @@ void Replayer::part(std::uint32_t index) {
   for (const Member& member : moving.members) std::erase(states_[member.state]->calls, index);
   for (const std::uint32_t other : moving.beside) {
     std::erase(moving_[other]->beside, index);
-    machine_.fabric.set_rate_cap(moving_[other]->transfer, pace(*moving_[other]));
+    set_pace(*moving_[other]);
   }
 }
 

@@ -58,6 +58,7 @@ OpIndex StepEmitter::kernel(const Kernel& kernel, std::string_view name, std::op
   op.category = category.value_or(category_of(kernel.kind));
   op.fills_gpu = fills_gpu(class_of(kernel.kind));
   op.weight_gradient = kernel.weight_gradient;
+  op.fills_memory = fills_memory(class_of(kernel.kind), kernel.bytes);
   op.launched = !setup_.cuda_graph || !graph_started_;
   graph_started_ = true;
   const OpIndex index = builder_.add(tagged(op), name, joined_);

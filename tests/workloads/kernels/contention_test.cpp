@@ -22,6 +22,15 @@ TEST(ContentionTest, ACollectiveIsSlowedByComputeBesideIt) {
   EXPECT_EQ(collective_slowdown({.collective = 1.13}, false), 1.0);
 }
 
+TEST(ContentionTest, ACollectiveIsSlowedMostBesideAFullMemory) {
+  const ContentionCosts costs{.collective = 1.1, .collective_memory = 1.8};
+  EXPECT_EQ(collective_slowdown(costs, true, true), 1.8);
+  EXPECT_EQ(collective_slowdown({.collective = 2.0, .collective_memory = 1.8}, true, true), 2.0);
+  EXPECT_TRUE(fills_memory(KernelClass::kMemory, 2147483648.0));
+  EXPECT_FALSE(fills_memory(KernelClass::kMemory, 1e9));
+  EXPECT_FALSE(fills_memory(KernelClass::kGemm, 1e10));
+}
+
 TEST(ContentionTest, AGemmSplitStaticallyRunsItsLeftOverBlocksWhenTheCollectiveHasEnded) {
   EXPECT_EQ(static_split_beside(91_us, 500_us), 182_us);
   EXPECT_EQ(static_split_beside(91_us, 91_us), 182_us);

@@ -221,6 +221,19 @@ TEST_F(ReplayerTest, ComputeIsSlowerWhileCommunicationIsResident) {
   EXPECT_NEAR(static_cast<double>((end(0, 1) - Time{}).ps()), 4e9 + 1e9 / 3, 2);
 }
 
+// 1 ms alone: 100 us alone, 400 us beside compute at half its pace, 300 us at a quarter beside a kernel that fills the memory,
+// the remaining 625 us of work at half again.
+TEST_F(ReplayerTest, ACollectiveIsSlowedFromWhenComputeBegins) {
+  options_.contention = {.gemm = 1, .attention = 1, .memory = 1, .collective = 2, .collective_memory = 4};
+  const OpIndex a = all_reduce(0);
+  all_reduce(1);
+  add(1, {.duration = 100_us, .kind = OpKind::kHostDelay, .category = Category::kHost});
+  const OpIndex plain = kernel(1, 400_us);
+  add(1, {.duration = 300_us, .fills_memory = true}, {plain});
+  run();
+  EXPECT_EQ(end(0, a), Time{} + 100_us + 400_us + 300_us + 1'250_us);
+}
+
 TEST_F(ReplayerTest, AWeightGradientBesideCommunicationRunsASecondWave) {
   options_.contention.gemm = 1;
   for (Rank r = 0; r < 2; ++r) all_reduce(r);

@@ -24,7 +24,7 @@ constexpr std::array<Field, 13> kFields = {{{"kind", 0, static_cast<std::int64_t
                                             {"collective", 0, static_cast<std::int64_t>(coll::Collective::kScatter)},
                                             {"element size", 1, kByte},
                                             {"tag", 0, kByte},
-                                            {"flags", 0, 15},
+                                            {"flags", 0, 31},
                                             {"every", 0, kShort},
                                             {"microbatch", -1, kShort},
                                             {"layer", -1, kShort},
@@ -58,7 +58,8 @@ bool same_table(const Program& program, const ProgramRank& a, const ProgramRank&
 
 std::vector<std::int64_t> numbers_of(const Operation& op) {
   const bool is_copy = op.kind == OpKind::kCopy || op.kind == OpKind::kStorage;
-  const int flags = (op.fills_gpu ? 1 : 0) + (op.weight_gradient ? 2 : 0) + (op.launched ? 4 : 0) + (op.background ? 8 : 0);
+  const int flags = (op.fills_gpu ? 1 : 0) + (op.weight_gradient ? 2 : 0) + (op.launched ? 4 : 0) + (op.background ? 8 : 0) +
+                    (op.fills_memory ? 16 : 0);
   return {static_cast<std::int64_t>(op.kind),
           static_cast<std::int64_t>(op.category),
           op.stream,
@@ -90,6 +91,7 @@ std::string operation_from(const std::vector<std::int64_t>& numbers, std::size_t
   op.element_size = static_cast<std::uint8_t>(numbers[4]);
   op.tag = static_cast<std::uint8_t>(numbers[5]);
   op.fills_gpu = (numbers[6] & 1) != 0;
+  op.fills_memory = (numbers[6] & 16) != 0;
   op.weight_gradient = (numbers[6] & 2) != 0;
   op.launched = (numbers[6] & 4) != 0;
   op.background = (numbers[6] & 8) != 0;
