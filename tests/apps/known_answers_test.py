@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import unittest
@@ -201,25 +202,42 @@ class CongestionControl(KnownAnswers):
             self.near(next(alpha for at, alpha in alphas if at > 1000 + 55_000 * k), (255 / 256) ** k, 1e-6)
 
     def test_k16_dcqcn_steady_state(self):
+        # Which packets are marked is chance. Over 200 ms a flow's rate scatters by 3 %, as the reference's own Jain index says
+        # (0.999: a deviation of sqrt(1/0.999 - 1) = 3.2 %), so that its mean over some seeds is what can be within 3 %.
+        seeds = range(1, 7)
         for n, queue, alpha in [(2, 24e3, 0.10), (4, 53e3, 0.12)]:
-            result = run(f"k16_dcqcn_{n}")
-            egress = port(result, f"switch0->h{n}")
-            # 3 % for runs that differ in nothing but chance scatter by more with four flows.
-            self.all_near(gbps(result), [40 / n] * n, 0.03 if n == 2 else 0.045)
-            self.assertGreater(result["jain_index"], 0.99)
-            self.assertGreater(egress["utilization"], 0.98)
-            self.near(egress["mean_queue_bytes"], queue, 0.3)
-            values = [value for i in range(n) for at, value in series(result, "alpha", i) if at > 50e6]
-            self.near(sum(values) / len(values), alpha, 0.3)
+            results = [run(f"k16_dcqcn_{n}", "--seed", seed) for seed in seeds]
+            self.all_near([statistics.mean(rates) for rates in zip(*map(gbps, results))], [40 / n] * n, 0.03)
+            for result in results:
+                egress = port(result, f"switch0->h{n}")
+                self.assertGreater(result["jain_index"], 0.99)
+                self.assertGreater(egress["utilization"], 0.98)
+                self.near(egress["mean_queue_bytes"], queue, 0.3)
+                values = [value for i in range(n) for at, value in series(result, "alpha", i) if at > 50e6]
+                self.near(statistics.mean(values), alpha, 0.3)
 
     def test_k17_hpcc_fixed_point(self):
-        for n in (2, 20):
-            result = run(f"k17_hpcc_{n}")
+        for n, name in [(2, "k17_hpcc_2"), (20, "k17_hpcc_20_long")]:
+            result = run(name)
+            expected = 0.95 + n * 50e6 / 100e9
             egress = port(result, f"switch0->h{n}")
-            self.near(egress["utilization"], 0.95 + n * 50e6 / 100e9, 0.005)
+            self.near(egress["utilization"], expected, 0.005)
             self.assertLess(egress["mean_queue_bytes"], 30e3)
-            self.assertGreater(result["jain_index"], 0.999)
+            self.all_near(gbps(result), [statistics.mean(gbps(result))] * n, 0.01)
         self.all_near(gbps(run("k17_hpcc_2")), [0.951 * 100 / 2 * 1000 / 1042] * 2, 0.01)
+
+    def test_k17_hpcc_counts_the_queue(self):
+        result = run("k17_hpcc_20")
+        measured = [value for i in range(20) for at, value in series(result, "utilisation", i) if at > 10e6]
+        self.near(statistics.mean(measured), 0.96, 0.005)
+        # What the link sends is that less what waits beside the packet in transmission, as a share of a round trip's bytes:
+        # four cables, two packets.
+        egress = port(result, "switch0->h20")
+        waiting = egress["mean_queue_bytes"] - egress["utilization"] * 1042
+        round_trip = (4 * 1e-6 + 2 * 1042 * 8 / 100e9) * 100e9 / 8
+        self.assertLess(egress["utilization"], 0.96)
+        self.assertGreater(egress["utilization"], 0.96 - waiting / round_trip)
+        self.assertLess(egress["mean_queue_bytes"], 30e3)
 
 
 class Topologies(KnownAnswers):
