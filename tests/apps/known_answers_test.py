@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -459,6 +460,28 @@ class Mechanisms(KnownAnswers):
         repeated = run("mechanisms/refreshed_pauses")
         self.assertLessEqual(port(repeated, "h0->switch0")["peak_ingress_bytes"], 114.5e3)
         self.assertGreater(max(p["end_ns"] - p["start_ns"] for p in repeated["pauses"] if p["end_ns"] is not None), 512)
+
+    def test_collectives_follow_the_clock(self):
+        for fidelity, tolerance in [("flow", 1e-5), ("packet", 0.005)]:
+            result = run("mechanisms/collectives_by_the_clock", "--fidelity", fidelity)
+            self.near(result["makespan_ns"], 290e3, tolerance)
+            self.all_near([point["time_us"] for point in result["points"]], [80, 130, 80], tolerance)
+            result = run("mechanisms/calls_by_the_clock", "--fidelity", fidelity)
+            self.near(result["makespan_ns"], 80.1e6, tolerance)
+            self.near(result["points"][0]["time_us"], 80.1, tolerance)
+            self.assertLess(result["transfers"], 100)
+
+    def test_a_job_that_is_cut_off_says_so(self):
+        for fidelity in ("flow", "packet"):
+            done = subprocess.run([PROGRAM, "run", ROOT / "tests/data/scenarios/job_cut_off.yaml", "--fidelity", fidelity],
+                                  capture_output=True, text=True, timeout=patience.seconds(300), check=False)
+            self.assertEqual(done.returncode, 1)
+            # In packets it is lost when all that is posted has gone into the dead cable: one iteration later at most.
+            found = re.search(r"# note: trainer was aborted in iteration 3 of 5 at ([0-9.]+) us: no path is left from h0 to h1: "
+                              r"h0->switch0 is down\n", done.stdout)
+            self.assertIsNotNone(found, done.stdout)
+            at_us = float(found.group(1))
+            self.assertTrue(at_us == 200 if fidelity == "flow" else 200 < at_us <= 280, at_us)
 
     def test_reads(self):
         request = 2 * 16 * 8 / 100 + 2000
