@@ -461,6 +461,22 @@ class Mechanisms(KnownAnswers):
         self.assertLessEqual(port(repeated, "h0->switch0")["peak_ingress_bytes"], 114.5e3)
         self.assertGreater(max(p["end_ns"] - p["start_ns"] for p in repeated["pauses"] if p["end_ns"] is not None), 512)
 
+    def test_vl_arbitration(self):
+        self.all_near(gbps(run("mechanisms/vl_arbitration")), [100 / 7, 200 / 7, 400 / 7], 0.002)
+        self.all_near(gbps(run("mechanisms/vl_arbitration_high_limit")), [100 / 13, 1200 / 13], 0.002)
+
+    def test_infiniband_congestion_control_frees_a_victim(self):
+        self.all_near(gbps(run("mechanisms/ib_victim")), [25] * 5, 0.08)
+        result = run("mechanisms/ib_victim_with_congestion_control")
+        hot, victim = [rate for i, rate in enumerate(gbps(result)) if i != 1], gbps(result)[1]
+        self.all_near(hot, [25] * 4, 0.15)
+        self.near(victim, 100, 0.05)
+        for i in (0, 2, 3, 4):
+            self.near(result["flows"][i]["cnps"], 12e-3 / 20e-6, 0.05)
+        self.assertGreater(port(result, "s1->h5")["utilization"], 0.9)
+        self.assertEqual(port(result, "s0->s1")["marks"], 0)
+        self.assertEqual(sum(p["drops"] for p in result["ports"]), 0)
+
     def test_collectives_follow_the_clock(self):
         for fidelity, tolerance in [("flow", 1e-5), ("packet", 0.005)]:
             result = run("mechanisms/collectives_by_the_clock", "--fidelity", fidelity)
