@@ -331,7 +331,9 @@ int run_run(const std::string& file, const RunFiles& files, const CostOptions& c
     });
     if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", note));
   }
-  return result.interrupted ? kInterrupted : kOk;
+  const bool is_cut_short =
+      std::ranges::any_of(result.jobs, [](const work::JobResult& job) { return job.aborted.has_value(); });
+  return result.interrupted ? kInterrupted : is_cut_short ? kCheckFailed : kOk;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "sim/collectives/step_work.h"
 #include "sim/core/error.h"
@@ -130,8 +131,20 @@ void Executor::finish_if_done() {
   if (unfinished_ == 0 && listener_ != nullptr) {
     ExecutorListener& listener = *listener_;
     listener_ = nullptr;
+    settling_ = &listener;
     listener.on_collective_done(simulator_.now());
+    settle_if_done();
   }
+}
+
+void Executor::settle_if_done() {
+  if (unsent_ > 0 || settling_ == nullptr || running()) return;
+  std::exchange(settling_, nullptr)->on_collective_settled(simulator_.now());
+}
+
+void Executor::post(const net::Transfer& transfer) {
+  ++unsent_;
+  fabric_.post(transfer, *this);
 }
 
 void Executor::start_chunks() {
@@ -360,7 +373,7 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
     transfer.kind = multicast ? net::TransferKind::kMulticast : net::TransferKind::kReduce;
     transfer.extra_latency = latest;
     transfer.tag |= kManyConnections | list;
-    fabric_.post(transfer, *this);
+    post(transfer);
     return;
   }
   lane.outstanding = static_cast<std::int32_t>(lane.sends.size());
@@ -371,7 +384,7 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
     transfer.footprint = connections_[from].read_path;
     transfer.weight = 1.0;  // one PCIe link serves in turn; it is the many NVLinks that share unequally
     transfer.tag = std::uint64_t{index} << 32 | kNone;
-    fabric_.post(transfer, *this);
+    post(transfer);
   }
   for (const std::uint32_t to : lane.sends) {
     ++messages_;
@@ -379,7 +392,7 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
     transfer.footprint = connections_[to].path;
     transfer.extra_latency = hop(to);
     transfer.tag = std::uint64_t{index} << 32 | to;
-    fabric_.post(transfer, *this);
+    post(transfer);
     if (!costs_.cut_through) continue;
     const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * lane.share)};
     const Duration first = costs_.work(std::min(data, pass), lane.share, lane.effort, busy_share(index));
@@ -519,6 +532,12 @@ void Executor::arrive(std::uint32_t connection) {
 }
 
 void Executor::on_source_free(TransferId, std::uint64_t tag) {
+  --unsent_;
+  free_source(tag);
+  settle_if_done();
+}
+
+void Executor::free_source(std::uint64_t tag) {
   const bool is_read = static_cast<std::uint32_t>(tag) == kNone;
   if (grain_ == Grain::kFluid || costs_.rendezvous || is_read) return;
   const auto index = static_cast<std::uint32_t>(tag >> 32);

@@ -51,6 +51,8 @@ class ExecutorListener {
  public:
   // Every rank has ended its last call.
   virtual void on_collective_done(Time at) = 0;
+  // And every sender knows that what it sent has left, or is there: another loop may start.
+  virtual void on_collective_settled(Time /*at*/) {}
 
  protected:
   ~ExecutorListener() = default;
@@ -192,12 +194,16 @@ class Executor final : private net::TransferListener, private EventTarget {
   void wake(std::uint32_t& lane);
   void drain();
   void finish_if_done();
+  void settle_if_done();
+  void free_source(std::uint64_t tag);
+  void post(const net::Transfer& transfer);
 
   // Ways, executor_paths.cpp.
   FootprintId switch_path(const Lane& lane);
   std::uint32_t connection(Rank from, Rank to, int channel, int index);
   FootprintId path(Rank from, Rank to, int channel);
   [[nodiscard]] net::Footprint route(Rank from, Rank to, int channel) const;
+  [[nodiscard]] std::optional<net::Footprint> find_way(Rank from, Rank to, int channel) const;
   // Halves of a way through host memory.
   [[nodiscard]] net::Footprint write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const;
   [[nodiscard]] net::Footprint read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const;
@@ -208,7 +214,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] bool uses_host_memory(const Lane& lane) const;
   // What to tell of a transfer that was aborted, by its tag.
   [[nodiscard]] std::string what_is_cut(std::uint64_t tag) const;
-  [[nodiscard]] std::string what_is_cut(Rank from, Rank to, int channel) const;
+  // Nothing: a way is left.
+  [[nodiscard]] std::optional<std::string> what_is_cut(Rank from, Rank to, int channel) const;
 
   // Fluid grain, executor_fluid.cpp.
   struct EdgeTime {
@@ -232,6 +239,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   ComponentId component_;
   const Schedule* schedule_ = nullptr;
   ExecutorListener* listener_ = nullptr;
+  ExecutorListener* settling_ = nullptr;  // of the loop whose last transfers are still acknowledged
   StepObserver* observer_ = nullptr;
   StepCosts costs_;
   double effort_ = 1.0;  // of the steps of a rank that is as busy as any (StepCosts::effort)
@@ -253,6 +261,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   std::vector<std::vector<std::uint32_t>> deliveries_;  // connections that one multicast reaches
   std::vector<std::uint32_t> free_deliveries_;
   std::uint64_t unfinished_ = 0;  // ranks, or fluid flows
+  std::uint64_t unsent_ = 0;      // transfers whose source is not free yet
   std::uint64_t messages_ = 0;
 };
 

@@ -133,7 +133,7 @@ void Executor::start_fluid() {
         StepCosts::pace(costs_.on_wire(flow.step_bytes), costs_.work(flow.step_bytes, 1.0, effort_) +
                                                              port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
     ++messages_;
-    fabric_.post(transfer, *this);
+    post(transfer);
   }
 }
 

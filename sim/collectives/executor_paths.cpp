@@ -84,18 +84,24 @@ net::Footprint Executor::read_route(DeviceId memory, DeviceId reader, const net:
 }
 
 // All of the way, written and read at once where it leads through host memory: for flows without steps.
-net::Footprint Executor::route(Rank from, Rank to, int channel) const {
+std::optional<net::Footprint> Executor::find_way(Rank from, Rank to, int channel) const {
   const DeviceId source = communicator_.device(from);
   const DeviceId destination = communicator_.device(to);
   const net::FlowKey key{static_cast<std::uint64_t>(channel)};
   const std::optional<DeviceId> memory = memory_between(from, to);
-  if (!memory) return router_.route(source, destination, key);
+  if (!memory) return router_.find_route(source, destination, key);
   net::Footprint both = write_route(source, *memory, key);
   const net::Footprint down = read_route(*memory, destination, key);
   const Duration latency = both.latency + down.latency;
   both.couple(down);
   both.latency = latency;
   return both;
+}
+
+net::Footprint Executor::route(Rank from, Rank to, int channel) const {
+  if (std::optional<net::Footprint> way = find_way(from, to, channel)) return *std::move(way);
+  if (const std::optional<std::string> cut = what_is_cut(from, to, channel)) throw ConfigError(*cut);
+  return router_.route(communicator_.device(from), communicator_.device(to), {});  // says why there is none
 }
 
 std::string Executor::what_is_cut(std::uint64_t tag) const {
@@ -120,10 +126,8 @@ std::string Executor::what_is_cut(std::uint64_t tag) const {
       add(to);
     }
   }
-  std::string text;
   for (const Hop& hop : hops) {
-    text = what_is_cut(hop.from, hop.to, hop.channel);
-    if (!text.empty()) return text;
+    if (const std::optional<std::string> cut = what_is_cut(hop.from, hop.to, hop.channel)) return *cut;
   }
   const auto name = [&](Rank rank) {
     return fmt::format("rank {} ({})", rank, router_.topology().name(communicator_.device(rank)));
@@ -134,27 +138,13 @@ std::string Executor::what_is_cut(std::uint64_t tag) const {
       name(hops.front().from), name(hops.front().to));
 }
 
-// Empty: a way is left.
-std::string Executor::what_is_cut(Rank from, Rank to, int channel) const {
-  if (from == to) return {};
-  const std::vector<LinkId> down = router_.links_down();
+std::optional<std::string> Executor::what_is_cut(Rank from, Rank to, int channel) const {
+  if (from == to) return std::nullopt;
+  const std::optional<std::string> cut = router_.what_cuts(find_way(from, to, channel));
+  if (!cut) return std::nullopt;
   const net::Topology& topology = router_.topology();
-  const auto is_down = [&](const Usage& usage) {
-    return std::ranges::any_of(down, [&](LinkId link) {
-      return usage.resource.value() == link.value() || usage.resource.value() == topology.link(link).twin.value();
-    });
-  };
-  try {
-    if (std::ranges::none_of(route(from, to, channel).usages, is_down)) return {};
-  } catch (const ConfigError&) {
-    if (down.empty()) throw;
-  }
-  std::string links;
-  for (std::size_t i = 0; i < down.size(); ++i)
-    links += (i == 0 ? "" : i + 1 == down.size() ? " and " : ", ") + topology.name(down[i]);
-  return fmt::format("no path is left from rank {} ({}) to rank {} ({}): {} {} down", from,
-                     topology.name(communicator_.device(from)), to, topology.name(communicator_.device(to)), links,
-                     down.size() == 1 ? "is" : "are");
+  return fmt::format("no path is left from rank {} ({}) to rank {} ({}): {}", from, topology.name(communicator_.device(from)),
+                     to, topology.name(communicator_.device(to)), *cut);
 }
 
 FootprintId Executor::path(Rank from, Rank to, int channel) {
@@ -162,14 +152,7 @@ FootprintId Executor::path(Rank from, Rank to, int channel) {
   const std::uint64_t key =
       (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
   if (const std::uint32_t* known = paths_.find(key)) return FootprintId{*known};
-  FootprintId made;
-  try {
-    made = fabric_.add_footprint(route(from, to, channel));
-  } catch (const ConfigError&) {
-    const std::string cut = what_is_cut(from, to, channel);
-    if (cut.empty()) throw;
-    throw ConfigError(cut);
-  }
+  const FootprintId made = fabric_.add_footprint(route(from, to, channel));
   paths_.find_or_add(key, made.value());
   return made;
 }

@@ -188,6 +188,10 @@ CollectiveRunner::Opened& CollectiveRunner::open(const nccl::View* view, int cha
 
 void CollectiveRunner::on_collective_done(Time at) { done_ = at; }
 
+void CollectiveRunner::on_collective_settled(Time) {
+  if (keep_pending_) machine_.simulator.leave();
+}
+
 StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, Collective kind) const {
   const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
   switch (chosen.kernel) {
@@ -222,6 +226,7 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
   const Time begin = machine_.simulator.now();
   const std::uint64_t messages = executor.messages();
   done_ = Time::max();
+  keep_pending_ = options.keep_pending;
   executor.observe(options.steps);
   executor.start(schedule, costs, result.grain, *this, plan);
   machine_.simulator.run();

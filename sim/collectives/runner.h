@@ -66,6 +66,9 @@ struct RunOptions {
   const MscclAlgorithm* custom = nullptr;
   nccl::Settings settings;
   StepObserver* steps = nullptr;  // is told every slice at chunk grain
+  // Something of the clock comes that is not the collective's own, a failing cable: the run ends with the last call, and what
+  // is pending stays so.
+  bool keep_pending = false;
 };
 
 struct CollectiveResult {
@@ -102,6 +105,7 @@ class CollectiveRunner final : private ExecutorListener {
 
  private:
   void on_collective_done(Time at) override;
+  void on_collective_settled(Time at) override;
   // NCCL's view under these settings, the last one kept; null where a rank is no GPU.
   const nccl::View* view(const nccl::Settings& settings);
   // With at least `channels` rings: NCCL's own, or plain ones.
@@ -129,6 +133,7 @@ class CollectiveRunner final : private ExecutorListener {
   std::shared_ptr<const nccl::View> view_;
   std::vector<Opened> opened_;
   Time done_;
+  bool keep_pending_ = false;
 };
 
 }  // namespace weft::coll

@@ -25,14 +25,15 @@ const std::string& Simulator::component_name(ComponentId id) const {
 void Simulator::run_until(Time end) {
   WEFT_CHECK(end >= now_);
   run_events(end);
-  if (!stopped()) now_ = end;
+  if (!stopped() && end_ == end) now_ = end;
 }
 
 void Simulator::run_events(Time end) {
   WEFT_CHECK(!running_);  // an event must not run the simulator
   running_ = true;
+  end_ = end;
   next_poll_ = events_;  // a stop requested before the run is seen at once
-  while (!queue_.empty() && queue_.next_time() <= end) {
+  while (!queue_.empty() && queue_.next_time() <= end_) {
     if (events_ >= next_poll_) {
       poll();
       if (stopped()) break;

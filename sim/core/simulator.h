@@ -91,6 +91,9 @@ class Simulator {
   void run() { run_events(Time::max()); }
   // Runs all events up to and including `end`; now() is then `end`, unless stop was requested.
   void run_until(Time end);
+  // Ends the present run once the running event is over; what is pending stays so, and now() is the time of that event. Another
+  // run goes on from there.
+  void leave() { end_ = Time::from_ps(-1); }
 
   // Events run so far, those that their target ignored included. A property of the implementation, no part of any result.
   [[nodiscard]] std::uint64_t events() const { return events_; }
@@ -127,6 +130,7 @@ class Simulator {
 
   EventQueue queue_;
   Time now_;
+  Time end_;  // of the present run
   std::uint64_t events_ = 0;
   std::uint64_t next_poll_ = 0;               // value of events_ at which poll() is due
   std::vector<std::uint64_t> next_sequence_;  // by component

@@ -84,7 +84,7 @@ class CongestionFactory {
   [[nodiscard]] virtual std::unique_ptr<CongestionControl> make(const CongestionContext& context) const = 0;
 };
 
-// By name: "dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "window".
+// By name: "dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "ib_cc", "window".
 [[nodiscard]] const Registry<CongestionFactory>& congestion_controls();
 
 }  // namespace weft::net

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/config/quantity.h"
+#include "sim/network/infiniband_reader.h"
 #include "sim/network/name_range.h"
 
 namespace weft::net {
@@ -82,7 +83,10 @@ void read_weights(ParamReader& switches, SwitchSettings& settings) {
   const std::optional<ConfigNode> written = switches.optional_raw("weights");
   if (!written) return;
   if (settings.scheduling != Scheduling::kDwrr) {
-    switches.error("weights", "has no effect with strict priorities", "state scheduling: dwrr");
+    switches.error("weights",
+                   fmt::format("has no effect with {}",
+                               settings.scheduling == Scheduling::kStrict ? "strict priorities" : "VL arbitration"),
+                   "state scheduling: dwrr");
   }
   if (!written->is_map()) {
     switches.error("weights", fmt::format("expected a map of priorities to weights, got {}", found_text(*written)),
@@ -113,8 +117,10 @@ SwitchSettings read_switch(ParamReader& switches, SwitchSettings settings = {}) 
   const auto limit = switches.optional<Bytes>("queue_limit", positive);
   if (limit) settings.queue_limit = limit;
   settings.scheduling = switches.choice<Scheduling>(
-      "scheduling", {{"strict", Scheduling::kStrict}, {"dwrr", Scheduling::kDwrr}}, settings.scheduling);
+      "scheduling", {{"strict", Scheduling::kStrict}, {"dwrr", Scheduling::kDwrr}, {"vl_arbitration", Scheduling::kLanes}},
+      settings.scheduling);
   read_weights(switches, settings);
+  read_lane_tables(switches, settings);
   if (switches.has("egress_alpha") && settings.egress_alpha > 0 && !settings.buffer && !switches.has("buffer") &&
       !switches.has("chip")) {
     switches.error("egress_alpha", "is a share of what is free of 'buffer', which is not given");
@@ -205,6 +211,32 @@ EcnSettings read_ecn(ParamReader section, EcnSettings settings = {}) {
   return settings;
 }
 
+// InfiniBand's marks, in place of RED.
+EcnSettings read_forward_marks(ParamReader section, EcnSettings settings) {
+  const bool on = enabled(section);
+  settings.priorities = read_priorities(section, settings.fecn ? settings.priorities : PriorityMask{0});
+  settings.at_enqueue = false;
+  settings.fecn = read_fecn(section, settings.fecn.value_or(FecnSettings{}));
+  section.finish();
+  if (!on) settings = {};
+  return settings;
+}
+
+// Of a fabric or of some switches: RED or InfiniBand's marks.
+EcnSettings read_marks(ParamReader& from, EcnSettings settings) {
+  auto red = from.optional_map("ecn");
+  auto forward = from.optional_map("fecn");
+  if (red) settings = read_ecn(std::move(*red), settings.fecn ? EcnSettings{} : settings);
+  if (!forward) return settings;
+  const EcnSettings marks = read_forward_marks(std::move(*forward), settings.fecn ? settings : EcnSettings{});
+  if (!marks.fecn) return settings.fecn ? EcnSettings{} : settings;
+  if (red && settings.priorities != 0) {
+    from.error("fecn", "a switch marks by RED (ecn) or as InfiniBand does (fecn); both are on",
+               "enabled: false turns a section off");
+  }
+  return marks;
+}
+
 CreditSettings read_credits(ParamReader section) {
   CreditSettings settings;
   settings.enabled = enabled(section);
@@ -229,7 +261,7 @@ void read_own(ParamReader& fabric, PacketSettings& settings) {
     DeviceSettings own{settings.switches, settings.pfc, settings.ecn};
     own.switches = read_switch(entry, own.switches);
     if (auto section = entry.optional_map("pfc")) own.pfc = read_pfc(std::move(*section), own.switches, own.pfc);
-    if (auto section = entry.optional_map("ecn")) own.ecn = read_ecn(std::move(*section), own.ecn);
+    own.ecn = read_marks(entry, own.ecn);
     if (settings.credits.enabled && own.pfc.priorities != 0) {
       entry.error_here("a link either pauses its sender (pfc) or gives it credits; both are on");
     }
@@ -326,7 +358,8 @@ PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches) 
   PacketSettings settings;
   settings.switches = read_switch(switches);
   if (auto section = fabric.optional_map("pfc")) settings.pfc = read_pfc(std::move(*section), settings.switches);
-  if (auto section = fabric.optional_map("ecn")) settings.ecn = read_ecn(std::move(*section));
+  settings.ecn = read_marks(fabric, {});
+  read_service_levels(fabric, settings);
   if (auto section = fabric.optional_map("credits")) settings.credits = read_credits(std::move(*section));
   settings.transport = read_transport(fabric.map_or_empty("transport"));
   read_own(fabric, settings);

@@ -4,6 +4,7 @@
 //     switch: {buffer: 32 MB, egress_alpha: 1, queue_limit: 2 MB, scheduling: dwrr, weights: {3: 3, 4: 1}}
 //     pfc: {priorities: [3, 4], threshold: static, xoff: 100 kB, xon: 97 kB, headroom: auto}
 //     ecn: {kmin: 5 kB, kmax: 200 kB, pmax: 1 %, mark: dequeue}
+//     fecn, service_levels: {...}                     # InfiniBand's (infiniband_reader.h)
 //     credits: {credits: 132, block: 64 B, update: 8 B}
 //     switches: [{names: [spine0..3], buffer: 64 MB, pfc: {xoff: 200 kB}, ecn: {enabled: false}}]
 //     transport: {window: 50 kB, reliability: go_back_n, acks: packets, congestion_control: {type: dcqcn}}

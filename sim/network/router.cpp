@@ -67,15 +67,18 @@ std::optional<DeviceId> Router::host_memory(DeviceId device) const {
   return nearest;
 }
 
-Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
-  if (topology_->host_of(source) == topology_->host_of(destination)) return {};
+std::optional<Router::Plan> Router::find_plan(DeviceId source, DeviceId destination, std::string* why) const {
+  if (topology_->host_of(source) == topology_->host_of(destination)) return Plan{};
   Plan plan{nic_of(source), nic_of(destination)};
-  const auto unreachable = [&](std::string_view why) {
-    throw ConfigError(
-        fmt::format("no route from '{}' to '{}': {}", topology_->name(source), topology_->name(destination), why));
+  const auto unreachable = [&](std::string_view reason) {
+    if (why != nullptr) {
+      *why = fmt::format("no route from '{}' to '{}': {}", topology_->name(source), topology_->name(destination), reason);
+    }
+    return std::nullopt;
   };
-  if (!plan.nic_a.valid()) unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(source)));
-  if (!plan.nic_b.valid()) unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(destination)));
+  if (!plan.nic_a.valid()) return unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(source)));
+  if (!plan.nic_b.valid())
+    return unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(destination)));
   if (fabric_->joined(plan.nic_a, plan.nic_b)) return plan;
   // Rails that no spine joins: leave by the NIC on the destination's rail; failing that, enter by another of its NICs.
   const auto nics_of = [&](DeviceId endpoint) {
@@ -92,15 +95,21 @@ Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
   };
   const std::vector<DeviceId> leaving = nics_of(source);
   for (const DeviceId candidate : leaving) {
-    if (fabric_->joined(candidate, plan.nic_b)) return {candidate, plan.nic_b};
+    if (fabric_->joined(candidate, plan.nic_b)) return Plan{candidate, plan.nic_b};
   }
   for (const DeviceId entering : nics_of(destination)) {
     for (const DeviceId candidate : leaving) {
-      if (fabric_->joined(candidate, entering)) return {candidate, entering};
+      if (fabric_->joined(candidate, entering)) return Plan{candidate, entering};
     }
   }
-  unreachable("the fabric does not join their hosts");
-  return plan;
+  return unreachable("the fabric does not join their hosts");
+}
+
+Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
+  std::string why;
+  const std::optional<Plan> found = find_plan(source, destination, &why);
+  if (!found) throw ConfigError(why);
+  return *found;
 }
 
 std::span<const LinkId> Router::links_towards(DeviceId at, DeviceId nic) const { return fabric_->links_towards(at, nic); }
@@ -124,6 +133,31 @@ PathClass Router::path_class(DeviceId source, DeviceId destination) const {
 }
 
 Footprint Router::route(DeviceId source, DeviceId destination, FlowKey key, bool read) const {
+  std::string why;
+  std::optional<Footprint> found = find(source, destination, key, read, &why);
+  if (!found) throw ConfigError(why);
+  return *std::move(found);
+}
+
+std::optional<Footprint> Router::find_route(DeviceId source, DeviceId destination, FlowKey key, bool read) const {
+  return find(source, destination, key, read, nullptr);
+}
+
+std::optional<std::string> Router::what_cuts(const std::optional<Footprint>& way) const {
+  const std::vector<LinkId> down = links_down();
+  const auto is_down = [&](const Usage& usage) {
+    return std::ranges::any_of(down, [&](LinkId link) {
+      return usage.resource.value() == link.value() || usage.resource.value() == topology_->link(link).twin.value();
+    });
+  };
+  if (down.empty() || (way && std::ranges::none_of(way->usages, is_down))) return std::nullopt;
+  std::string links;
+  for (std::size_t i = 0; i < down.size(); ++i)
+    links += (i == 0 ? "" : i + 1 == down.size() ? " and " : ", ") + topology_->name(down[i]);
+  return fmt::format("{} {} down", links, down.size() == 1 ? "is" : "are");
+}
+
+std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, FlowKey key, bool read, std::string* why) const {
   Footprint footprint;
   if (source == destination) return footprint;
   footprint.paths.push_back({source, destination, key});
@@ -138,27 +172,31 @@ Footprint Router::route(DeviceId source, DeviceId destination, FlowKey key, bool
     footprint.fill_packet = std::max(footprint.fill_packet, fragment.fill_packet);
   };
   const auto add_inside = [&](DeviceId from, DeviceId to) {
-    if (from == to) return;
+    if (from == to) return true;
     const auto host = static_cast<std::size_t>(topology_->host_of(from));
     const RouteFragment* fragment =
         hosts_->find(topology_->host(host).host_template, topology_->local(from), topology_->local(to));
     if (fragment == nullptr) {
-      throw ConfigError(
-          fmt::format("no route from '{}' to '{}' inside their host", topology_->name(from), topology_->name(to)));
+      if (why != nullptr) {
+        *why = fmt::format("no route from '{}' to '{}' inside their host", topology_->name(from), topology_->name(to));
+      }
+      return false;
     }
     for (const auto& [link, usage] : fragment->links) add(topology_->link_of(host, link), usage);
     add_cost(*fragment);
+    return true;
   };
 
-  const Plan plan = this->plan(source, destination);
-  if (!plan.nic_a.valid()) {
-    add_inside(source, destination);
+  const std::optional<Plan> plan = find_plan(source, destination, why);
+  if (!plan) return std::nullopt;
+  if (!plan->nic_a.valid()) {
+    if (!add_inside(source, destination)) return std::nullopt;
   } else {
-    add_inside(source, plan.nic_a);
-    const RouteFragment fragment = fabric_->route(plan.nic_a, plan.nic_b, {source, destination, key});
+    if (!add_inside(source, plan->nic_a)) return std::nullopt;
+    const RouteFragment fragment = fabric_->route(plan->nic_a, plan->nic_b, {source, destination, key});
     for (const auto& [link, usage] : fragment.links) add(LinkId{link}, usage);
     add_cost(fragment);
-    add_inside(plan.nic_b, destination);
+    if (!add_inside(plan->nic_b, destination)) return std::nullopt;
   }
   footprint.couple({});  // sorts, and adds up what a path uses twice
   return footprint;

@@ -77,6 +77,9 @@ class Router {
   // The footprint of a transfer from one endpoint to another; empty usages where both are the same device. ConfigError where
   // the destination cannot be reached, naming both. `read`: the receiver pulls, and requests load the opposite directions.
   [[nodiscard]] Footprint route(DeviceId source, DeviceId destination, FlowKey key, bool read = false) const;
+  // The same; nothing where the destination cannot be reached.
+  [[nodiscard]] std::optional<Footprint> find_route(DeviceId source, DeviceId destination, FlowKey key,
+                                                    bool read = false) const;
 
   // For packets, which choose among a switch's links themselves. The links of a fabric switch towards a NIC (the router keeps
   // them), and the NIC by which what `source` sends enters the destination's host.
@@ -90,6 +93,9 @@ class Router {
   [[nodiscard]] bool expects_changes() const { return expects_changes_; }
   // One direction of each cable that is out of all routes now, in order.
   [[nodiscard]] std::vector<LinkId> links_down() const;
+  // What stands in the way of what find_route() has found, or has not: "leaf0->spine1 is down". Nothing: it is open, or it is
+  // no failure that closes it.
+  [[nodiscard]] std::optional<std::string> what_cuts(const std::optional<Footprint>& way) const;
 
   // Class of the path between two devices (NET between hosts).
   [[nodiscard]] PathClass path_class(DeviceId source, DeviceId destination) const;
@@ -101,7 +107,11 @@ class Router {
 
  private:
   struct Plan;  // which NICs a pair of endpoints uses
+  // Where there is none, `why` says so.
+  [[nodiscard]] std::optional<Plan> find_plan(DeviceId source, DeviceId destination, std::string* why) const;
   [[nodiscard]] Plan plan(DeviceId source, DeviceId destination) const;
+  [[nodiscard]] std::optional<Footprint> find(DeviceId source, DeviceId destination, FlowKey key, bool read,
+                                              std::string* why) const;
 
   const Topology* topology_;
   std::unique_ptr<HostRoutes> hosts_;

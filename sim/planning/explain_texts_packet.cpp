@@ -51,6 +51,16 @@ const std::vector<ModelText>& congestion_texts() {
        .sources = {"Kumar et al., Swift: delay is simple and effective for congestion control in the datacenter, SIGCOMM 2020",
                    "network-models §3.4 (values of htsim)"},
        .files = {"network/congestion/swift.cpp"}},
+      {.names = {"ib_cc"},
+       .title = "InfiniBand's congestion control: a table of injection delays, by BECNs up, by a timer down",
+       .assumes =
+           "Every BECN raises the index into the table by ccti_increase, and every ccti_timer lowers it by one, not below "
+           "ccti_min. An entry is the delay after a packet, in times of that packet: the rate is line / (1 + entry). The "
+           "table is 0, 1, ... 127 where none is stated, the timer 150 units of 1.024 us.",
+       .leaves_out = {"ib_cc: the index is of the queue pair, not of the service level; the timer starts with the BECN that "
+                      "raises the index from its least value; losses do not slow a sender"},
+       .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "network-models §4"},
+       .files = {"network/congestion/ib_cc.cpp"}},
       {.names = {"window"},
        .title = "a static window: so many bytes on the way",
        .assumes = "The rate is at most window / round trip; by default the window is the bandwidth-delay product.",
@@ -84,6 +94,26 @@ const std::vector<ModelText>& packet_texts() {
        .files = {"network/packet_level/buffers.h", "network/packet_level/group_transfers.h",
                  "network/packet_level/packet_fabric.h", "network/packet_level/packet_network.h",
                  "network/packet_level/packet_routes.h", "network/packet_level/transport.h", "workloads/flow_run.cpp"}},
+      {.names = {"vl_arbitration"},
+       .title = "InfiniBand's VL arbitration: two tables of virtual lanes with weights",
+       .assumes =
+           "Each table is served round robin; an entry's turn lasts until its weight, in blocks of 64 B, is used up or its "
+           "lane has nothing to send, and the packet that crosses the weight still goes. The high table goes first until "
+           "high_limit x 4 KiB have left (0: a packet, 255: for ever), then the low one sends a packet.",
+       .leaves_out = {"vl_arbitration: lanes in no table are served when no listed one can send; VL15 is left out",
+                      "vl_arbitration: a service level has the same lane on all ports"},
+       .sources = {"InfiniBand Architecture Specification, volume 1, 7.6.9", "network-models §4"},
+       .files = {"network/packet_level/vl_arbitration.cpp"}},
+      {.names = {"fecn"},
+       .title = "InfiniBand's forward marks (FECN): by a threshold, at the root of the congestion",
+       .assumes =
+           "A packet is marked that leaves by a lane with more than the threshold in front of it, every marking_rate + 1 "
+           "of them. A weight of 1 to 15 stands for (16 - weight) / 16 of what a cable's receiver holds of one lane. Lanes "
+           "that wait for credits are victims and mark nothing, unless victim_mask says so.",
+       .leaves_out = {"fecn: a lane is a victim while its credits do not last for another packet of the same size; marks are "
+                      "counted by lane, not by port; the credit-starvation threshold is left out"},
+       .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "network-models §4"},
+       .files = {"network/packet_level/fecn.cpp"}},
   };
   return texts;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -137,6 +138,20 @@ Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::si
     entry.finish();
   }
   return std::move(reader.faults);
+}
+
+Time Faults::next_change(Time now) const {
+  Time next = Time::max();
+  const auto meet = [&](Time at) {
+    if (at > now) next = std::min(next, at);
+  };
+  for (const LinkDown& down : downs) meet(down.at), meet(down.until);
+  for (const DropFault& drop : drops) meet(drop.rule.from), meet(drop.rule.until);
+  for (const net::ForcedPause& pause : pauses) {
+    meet(pause.at);
+    if (pause.duration != Duration::max()) meet(pause.at + pause.duration);
+  }
+  return next;
 }
 
 FaultInjector::FaultInjector(coll::Machine& machine, const Faults& faults, work::FlowRun* flows)

@@ -44,6 +44,8 @@ struct Faults {
 
   // A transfer may never end because of them.
   [[nodiscard]] bool may_block() const { return !drops.empty() || !pauses.empty(); }
+  // The first time after `now` at which something begins or ends; max: nothing any more.
+  [[nodiscard]] Time next_change(Time now) const;
 };
 
 // A pause quantum is 512 bit times of the link (network-models §1.8). Rounded up to the picosecond, all quanta together.

@@ -85,7 +85,11 @@ void write_jobs(JsonWriter& json, const work::Workload& workload, const RunResul
   json.key("jobs").begin_array();
   for (std::size_t j = 0; j < result.jobs.size(); ++j) {
     json.begin_object().field("name", workload.jobs[j].name);
-    if (result.jobs[j].aborted) json.field("aborted", true);
+    if (const std::optional<work::JobAbort>& aborted = result.jobs[j].aborted) {
+      json.field("aborted", true);
+      write_time(json, "aborted_ns", aborted->at);
+      json.field("aborted_why", aborted->why);
+    }
     json.key("iterations").begin_array();
     for (const work::JobIteration& iteration : result.jobs[j].iterations) {
       json.begin_object();

@@ -19,10 +19,11 @@ bool is_on(const ConfigNode& section) {
 }  // namespace
 
 std::vector<std::string> packets_only(const net::Cluster& cluster) {
-  constexpr std::array<std::string_view, 5> kSections = {"pfc", "ecn", "credits", "transport", "switches"};
+  constexpr std::array<std::string_view, 7> kSections = {"pfc",       "ecn",      "fecn",          "credits",
+                                                         "transport", "switches", "service_levels"};
   // Latency and forwarding are of both fidelities.
-  constexpr std::array<std::string_view, 6> kOfSwitches = {"buffer",      "chip",       "egress_alpha",
-                                                           "queue_limit", "scheduling", "weights"};
+  constexpr std::array<std::string_view, 7> kOfSwitches = {"buffer",     "chip",    "egress_alpha",  "queue_limit",
+                                                           "scheduling", "weights", "vl_arbitration"};
   std::vector<std::string> keys;
   const std::optional<ConfigNode> fabric = cluster.resolved.find("fabric");
   if (!fabric) return keys;

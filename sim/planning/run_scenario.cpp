@@ -12,6 +12,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/planning/flow_summary.h"
+#include "sim/planning/json_writer.h"
 #include "sim/planning/packets_only.h"
 #include "sim/planning/time_story.h"
 
@@ -96,16 +97,9 @@ class ScenarioRun {
       options.grain = scenario_.simulation.grain;
       options.settings = scenario_.nccl;
       options.steps = steps_;
-      // Calls on an idle machine repeat exactly, so one is simulated and counted as often as it is called.
-      coll::CollectiveResult done = runners[index]->run(item.call, options);
+      coll::CollectiveResult done = run_calls(*runners[index], item, options);
       if (machine_.simulator.stopped()) break;
-      const Int128 total = static_cast<Int128>(result_.makespan.ps()) + static_cast<Int128>(item.count) * done.time.ps();
-      if (total > Duration::max().ps()) {
-        throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
-      }
-      result_.makespan = Duration::from_ps(static_cast<std::int64_t>(total));
       last_end = done.ended;
-      if (item.count > 1) notes_.insert("links count the calls that were simulated, not all of them");
       digest_.add(done.digest).add(done.time).add(item.count);
       notes_.insert(done.notes.begin(), done.notes.end());
       result_.collectives.push_back(std::move(done));
@@ -115,6 +109,56 @@ class ScenarioRun {
     // Timers of the transport (retransmission, congestion control) run on when all is delivered.
     const bool is_done = packet_ != nullptr && !machine_.simulator.stopped();
     span_ = (is_done ? last_end : machine_.simulator.now()) - Time{};
+  }
+
+  // Calls on an idle machine repeat exactly, so one is simulated and counted as often as it is called: all of them, or, as long
+  // as faults are to come, those that end before the next one. Up to the last fault the machine's clock is the scenario's.
+  coll::CollectiveResult run_calls(coll::CollectiveRunner& runner, const work::CollectiveItem& item, coll::RunOptions options) {
+    const Faults& faults = scenario_.faults;
+    std::optional<coll::CollectiveResult> first;
+    Int128 time = 0;  // of all calls, ps
+    for (std::int64_t left = item.count; left > 0;) {
+      const Time begin = machine_.simulator.now();
+      options.keep_pending = faults.next_change(begin) != Time::max();
+      if (options.keep_pending) options.iterations = 1;
+      coll::CollectiveResult done = runner.run(item.call, options);
+      if (machine_.simulator.stopped()) return done;
+      std::int64_t same = options.keep_pending ? 1 : left;
+      Duration took = done.time;
+      Duration last = done.time;
+      if (options.keep_pending) {
+        took = machine_.simulator.now() - begin;
+        last = done.ended - begin;
+        const Time next = faults.next_change(machine_.simulator.now());
+        const bool steady = next == faults.next_change(begin - Duration::from_ps(1)) && took > Duration{};
+        if (steady) same = std::min(left, 1 + (next - machine_.simulator.now()) / took);
+        machine_.simulator.run_until(machine_.simulator.now() + (same - 1) * took);
+      }
+      if (same > 1) notes_.insert("links count the calls that were simulated, not all of them");
+      advance_clock(same - 1, took);
+      result_.makespan = clock_ + last;
+      advance_clock(1, took);
+      time += static_cast<Int128>(same) * done.time.ps();
+      left -= same;
+      if (!first) {
+        first = std::move(done);
+        continue;
+      }
+      digest_.add(done.digest).add(done.time).add(same);
+      if (done.time != first->time) notes_.insert("faults made calls of one entry unequal: its time is their mean");
+      first->ended = done.ended;
+      first->messages += done.messages;
+    }
+    first->time = Duration::from_ps(static_cast<std::int64_t>(time / item.count));
+    return *std::move(first);
+  }
+
+  void advance_clock(std::int64_t calls, Duration each) {
+    const Int128 sum = static_cast<Int128>(clock_.ps()) + static_cast<Int128>(calls) * each.ps();
+    if (sum > Duration::max().ps()) {
+      throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
+    }
+    clock_ = Duration::from_ps(static_cast<std::int64_t>(sum));
   }
 
   void run_flows() {
@@ -143,10 +187,16 @@ class ScenarioRun {
     for (const work::FlowResult& flow : result_.flows) {
       if (flow.end != Time::max()) last_end = std::max(last_end, flow.end);
     }
-    for (const work::JobResult& job : result_.jobs) {
-      if (!job.iterations.empty() && job.iterations.back().end != Time::max()) {
-        last_end = std::max(last_end, job.iterations.back().end);
+    for (std::size_t j = 0; j < result_.jobs.size(); ++j) {
+      const work::JobResult& job = result_.jobs[j];
+      for (const work::JobIteration& iteration : job.iterations) {
+        if (iteration.end != Time::max()) last_end = std::max(last_end, iteration.end);
       }
+      if (!job.aborted) continue;
+      last_end = std::max(last_end, job.aborted->at);
+      notes_.insert(fmt::format("{} was aborted in iteration {} of {} at {} us: {}", scenario_.workload.jobs[j].name,
+                                job.iterations.size(), scenario_.workload.jobs[j].iterations, us_text(job.aborted->at - Time{}),
+                                job.aborted->why));
     }
     if (until && flows_.unfinished() + jobs_.unfinished() > 0) last_end = machine_.simulator.now();
     result_.makespan = last_end - Time{};
@@ -225,7 +275,8 @@ class ScenarioRun {
   FlowWatch watch_;
   Digest digest_;
   std::set<std::string> notes_;
-  Duration span_;  // what the links' counters cover
+  Duration span_;   // what the links' counters cover
+  Duration clock_;  // of the scenario, when the next collective starts
   RunResult result_;
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/network/infiniband_reader.h"
 #include "sim/network/packet_settings_reader.h"
 #include "sim/workloads/endpoint_names.h"
 
@@ -132,7 +133,7 @@ void read_flows(ParamReader& workload, const WorkloadContext& context, Workload&
     made.to = read_endpoint(item, "to", context.topology);
     made.start = Time{} + item.optional<Duration>("start", Duration{});
     made.rate_cap = item.optional<Bandwidth>("rate_cap", positive).value_or(Bandwidth{});
-    made.priority = static_cast<int>(item.optional<std::int64_t>("priority", 0, between(0, 7)));
+    made.priority = net::read_lane(item, context.packet);
     const bool timed = states_options(item);
     read_timing(item, made, options);
     read_verb(item, options);
@@ -171,7 +172,7 @@ void read_jobs(ParamReader& workload, const WorkloadContext& context, Workload& 
     job.compute = item.optional<Duration>("compute", Duration{});
     job.iterations = item.optional<std::int64_t>("iterations", 1, between(1, 10'000'000));
     job.start = Time{} + item.optional<Duration>("start", Duration{});
-    job.priority = static_cast<int>(item.optional<std::int64_t>("priority", 0, between(0, 7)));
+    job.priority = net::read_lane(item, context.packet);
     job.rate_cap = item.optional<Bandwidth>("rate_cap", positive).value_or(Bandwidth{});
     job.has_transport = read_flow_transport(item, context, job.transport);
     item.finish();

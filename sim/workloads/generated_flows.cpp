@@ -189,7 +189,7 @@ void read_background(ParamReader& workload, const WorkloadContext& context, Work
   const std::vector<DeviceId> destinations = read_hosts(section, "receivers", context.topology);
   const double load = section.required<Ratio>("load", between(Ratio{1e-6}, Ratio{10.0})).value;
   const Span span = read_span(section);
-  const int priority = static_cast<int>(section.optional<std::int64_t>("priority", 0, between(0, 7)));
+  const int priority = net::read_lane(section, context.packet);
   const std::uint64_t seed = read_seed(section, context);
   if (section.has("receivers") && destinations.size() == 1 && std::ranges::find(sources, destinations[0]) != sources.end()) {
     section.error("receivers", "a host does not send to itself: name another receiver, or the senders");
@@ -245,7 +245,7 @@ void read_incast(ParamReader& workload, const WorkloadContext& context, Workload
   const auto until = section.optional<Duration>("until", positive);
   const std::int64_t count =
       section.optional<std::int64_t>("count", every && until ? kMaxFlows : 1, between(std::int64_t{1}, kMaxFlows));
-  const int priority = static_cast<int>(section.optional<std::int64_t>("priority", 0, between(0, 7)));
+  const int priority = net::read_lane(section, context.packet);
   const std::uint64_t seed = read_seed(section, context);
   if (every && !until && !section.has("count")) section.error("every", "how often? state 'until' or 'count'");
   if (count > 1 && !every) section.error("count", "needs 'every', the time between incasts");

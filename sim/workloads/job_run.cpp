@@ -1,5 +1,7 @@
 #include "sim/workloads/job_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/core/digest.h"
@@ -17,6 +19,7 @@ JobRun::JobRun(coll::Machine& machine, const std::vector<JobItem>& jobs, std::ui
 void JobRun::start() {
   std::uint64_t key = first_key_;
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
+    states_[j].first_key = key;
     for (const JobTransfer& transfer : jobs_[j].transfers) {
       const FootprintId footprint = machine_.fabric.add_footprint(machine_.router.route(transfer.from, transfer.to, {key++}));
       if (machine_.packets != nullptr && jobs_[j].has_transport) {
@@ -72,7 +75,21 @@ void JobRun::on_delivered(TransferId, std::uint64_t job) {
   if (done < jobs_[job].iterations && !results_[job].aborted) begin_iteration(job);
 }
 
-void JobRun::on_aborted(TransferId, std::uint64_t job) { results_[job].aborted = true; }
+void JobRun::on_aborted(TransferId, std::uint64_t job) {
+  if (results_[job].aborted) return;
+  results_[job].aborted = {.at = machine_.simulator.now(), .why = what_is_cut(jobs_[job], states_[job].first_key)};
+}
+
+std::string JobRun::what_is_cut(const JobItem& job, std::uint64_t key) const {
+  for (const JobTransfer& transfer : job.transfers) {
+    const std::optional<std::string> cut =
+        machine_.router.what_cuts(machine_.router.find_route(transfer.from, transfer.to, {key++}));
+    if (!cut) continue;
+    return fmt::format("no path is left from {} to {}: {}", machine_.topology.name(transfer.from),
+                       machine_.topology.name(transfer.to), *cut);
+  }
+  return "packets were lost, and nobody sends them again";
+}
 
 std::size_t JobRun::unfinished() const {
   std::size_t count = 0;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/collectives/runner.h"
@@ -15,9 +17,15 @@ struct JobIteration {
   Time end = Time::max();  // max: it did not end
 };
 
+// A transfer of the job was lost for good.
+struct JobAbort {
+  Time at;
+  std::string why;
+};
+
 struct JobResult {
-  std::vector<JobIteration> iterations;
-  bool aborted = false;
+  std::vector<JobIteration> iterations;  // an aborted job ends in the last one
+  std::optional<JobAbort> aborted = {};
 };
 
 class JobRun final : private net::TransferListener, private EventTarget {
@@ -32,6 +40,7 @@ class JobRun final : private net::TransferListener, private EventTarget {
 
  private:
   struct State {
+    std::uint64_t first_key = 0;  // of its transfers
     std::vector<FootprintId> footprints;
     std::size_t pending = 0;  // transfers
     bool computing = false;
@@ -43,6 +52,7 @@ class JobRun final : private net::TransferListener, private EventTarget {
   void on_aborted(TransferId transfer, std::uint64_t job) override;
   void begin_iteration(std::size_t job);
   void send(std::size_t job);
+  [[nodiscard]] std::string what_is_cut(const JobItem& job, std::uint64_t first_key) const;
 
   coll::Machine& machine_;
   const std::vector<JobItem>& jobs_;

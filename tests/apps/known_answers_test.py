@@ -10,6 +10,8 @@ import functools
 import json
 import math
 import pathlib
+import re
+import statistics
 import subprocess
 import sys
 import unittest
@@ -201,25 +203,42 @@ class CongestionControl(KnownAnswers):
             self.near(next(alpha for at, alpha in alphas if at > 1000 + 55_000 * k), (255 / 256) ** k, 1e-6)
 
     def test_k16_dcqcn_steady_state(self):
+        # Which packets are marked is chance. Over 200 ms a flow's rate scatters by 3 %, as the reference's own Jain index says
+        # (0.999: a deviation of sqrt(1/0.999 - 1) = 3.2 %), so that its mean over some seeds is what can be within 3 %.
+        seeds = range(1, 7)
         for n, queue, alpha in [(2, 24e3, 0.10), (4, 53e3, 0.12)]:
-            result = run(f"k16_dcqcn_{n}")
-            egress = port(result, f"switch0->h{n}")
-            # 3 % for runs that differ in nothing but chance scatter by more with four flows.
-            self.all_near(gbps(result), [40 / n] * n, 0.03 if n == 2 else 0.045)
-            self.assertGreater(result["jain_index"], 0.99)
-            self.assertGreater(egress["utilization"], 0.98)
-            self.near(egress["mean_queue_bytes"], queue, 0.3)
-            values = [value for i in range(n) for at, value in series(result, "alpha", i) if at > 50e6]
-            self.near(sum(values) / len(values), alpha, 0.3)
+            results = [run(f"k16_dcqcn_{n}", "--seed", seed) for seed in seeds]
+            self.all_near([statistics.mean(rates) for rates in zip(*map(gbps, results))], [40 / n] * n, 0.03)
+            for result in results:
+                egress = port(result, f"switch0->h{n}")
+                self.assertGreater(result["jain_index"], 0.99)
+                self.assertGreater(egress["utilization"], 0.98)
+                self.near(egress["mean_queue_bytes"], queue, 0.3)
+                values = [value for i in range(n) for at, value in series(result, "alpha", i) if at > 50e6]
+                self.near(statistics.mean(values), alpha, 0.3)
 
     def test_k17_hpcc_fixed_point(self):
-        for n in (2, 20):
-            result = run(f"k17_hpcc_{n}")
+        for n, name in [(2, "k17_hpcc_2"), (20, "k17_hpcc_20_long")]:
+            result = run(name)
+            expected = 0.95 + n * 50e6 / 100e9
             egress = port(result, f"switch0->h{n}")
-            self.near(egress["utilization"], 0.95 + n * 50e6 / 100e9, 0.005)
+            self.near(egress["utilization"], expected, 0.005)
             self.assertLess(egress["mean_queue_bytes"], 30e3)
-            self.assertGreater(result["jain_index"], 0.999)
+            self.all_near(gbps(result), [statistics.mean(gbps(result))] * n, 0.01)
         self.all_near(gbps(run("k17_hpcc_2")), [0.951 * 100 / 2 * 1000 / 1042] * 2, 0.01)
+
+    def test_k17_hpcc_counts_the_queue(self):
+        result = run("k17_hpcc_20")
+        measured = [value for i in range(20) for at, value in series(result, "utilisation", i) if at > 10e6]
+        self.near(statistics.mean(measured), 0.96, 0.005)
+        # What the link sends is that less what waits beside the packet in transmission, as a share of a round trip's bytes:
+        # four cables, two packets.
+        egress = port(result, "switch0->h20")
+        waiting = egress["mean_queue_bytes"] - egress["utilization"] * 1042
+        round_trip = (4 * 1e-6 + 2 * 1042 * 8 / 100e9) * 100e9 / 8
+        self.assertLess(egress["utilization"], 0.96)
+        self.assertGreater(egress["utilization"], 0.96 - waiting / round_trip)
+        self.assertLess(egress["mean_queue_bytes"], 30e3)
 
 
 class Topologies(KnownAnswers):
@@ -441,6 +460,44 @@ class Mechanisms(KnownAnswers):
         repeated = run("mechanisms/refreshed_pauses")
         self.assertLessEqual(port(repeated, "h0->switch0")["peak_ingress_bytes"], 114.5e3)
         self.assertGreater(max(p["end_ns"] - p["start_ns"] for p in repeated["pauses"] if p["end_ns"] is not None), 512)
+
+    def test_vl_arbitration(self):
+        self.all_near(gbps(run("mechanisms/vl_arbitration")), [100 / 7, 200 / 7, 400 / 7], 0.002)
+        self.all_near(gbps(run("mechanisms/vl_arbitration_high_limit")), [100 / 13, 1200 / 13], 0.002)
+
+    def test_infiniband_congestion_control_frees_a_victim(self):
+        self.all_near(gbps(run("mechanisms/ib_victim")), [25] * 5, 0.08)
+        result = run("mechanisms/ib_victim_with_congestion_control")
+        hot, victim = [rate for i, rate in enumerate(gbps(result)) if i != 1], gbps(result)[1]
+        self.all_near(hot, [25] * 4, 0.15)
+        self.near(victim, 100, 0.05)
+        for i in (0, 2, 3, 4):
+            self.near(result["flows"][i]["cnps"], 12e-3 / 20e-6, 0.05)
+        self.assertGreater(port(result, "s1->h5")["utilization"], 0.9)
+        self.assertEqual(port(result, "s0->s1")["marks"], 0)
+        self.assertEqual(sum(p["drops"] for p in result["ports"]), 0)
+
+    def test_collectives_follow_the_clock(self):
+        for fidelity, tolerance in [("flow", 1e-5), ("packet", 0.005)]:
+            result = run("mechanisms/collectives_by_the_clock", "--fidelity", fidelity)
+            self.near(result["makespan_ns"], 290e3, tolerance)
+            self.all_near([point["time_us"] for point in result["points"]], [80, 130, 80], tolerance)
+            result = run("mechanisms/calls_by_the_clock", "--fidelity", fidelity)
+            self.near(result["makespan_ns"], 80.1e6, tolerance)
+            self.near(result["points"][0]["time_us"], 80.1, tolerance)
+            self.assertLess(result["transfers"], 100)
+
+    def test_a_job_that_is_cut_off_says_so(self):
+        for fidelity in ("flow", "packet"):
+            done = subprocess.run([PROGRAM, "run", ROOT / "tests/data/scenarios/job_cut_off.yaml", "--fidelity", fidelity],
+                                  capture_output=True, text=True, timeout=patience.seconds(300), check=False)
+            self.assertEqual(done.returncode, 1)
+            # In packets it is lost when all that is posted has gone into the dead cable: one iteration later at most.
+            found = re.search(r"# note: trainer was aborted in iteration 3 of 5 at ([0-9.]+) us: no path is left from h0 to h1: "
+                              r"h0->switch0 is down\n", done.stdout)
+            self.assertIsNotNone(found, done.stdout)
+            at_us = float(found.group(1))
+            self.assertTrue(at_us == 200 if fidelity == "flow" else 200 < at_us <= 280, at_us)
 
     def test_reads(self):
         request = 2 * 16 * 8 / 100 + 2000

@@ -92,6 +92,20 @@ TEST_F(SimulatorTest, RefusesASourceItDoesNotKnow) {
   EXPECT_THROW(simulator_.schedule(Time{}, Phase::kAction, ComponentId{}, recorder_, 0), InternalError);
 }
 
+TEST_F(SimulatorTest, LeavingEndsARunAfterTheRunningEventAndKeepsTheRest) {
+  recorder_.then = [](Recorder& self, std::uint64_t payload) {
+    if (payload == 1) self.simulator.leave();
+  };
+  for (const std::uint64_t payload : {0, 1, 2}) simulator_.schedule(Time{} + 1_ns, Phase::kAction, first_, recorder_, payload);
+  simulator_.run_until(Time{} + 5_ns);
+  EXPECT_EQ(recorder_.payloads, (Payloads{0, 1}));
+  EXPECT_EQ(simulator_.now(), Time{} + 1_ns);
+  EXPECT_FALSE(simulator_.stopped());
+  simulator_.run_until(Time{} + 5_ns);
+  EXPECT_EQ(recorder_.payloads, (Payloads{0, 1, 2}));
+  EXPECT_EQ(simulator_.now(), Time{} + 5_ns);
+}
+
 TEST_F(SimulatorTest, RunUntilIncludesItsEndAndLeavesTheRest) {
   for (const std::uint64_t ns : {1U, 2U, 3U}) {
     simulator_.schedule(Time{} + Duration::from_ns(static_cast<std::int64_t>(ns)), Phase::kAction, first_, recorder_, ns);

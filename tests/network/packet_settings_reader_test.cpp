@@ -40,6 +40,42 @@ TEST(PacketSettingsReaderTest, ReadsSwitchMemoryAndScheduling) {
   EXPECT_EQ(settings.weights, (std::array<double, kPriorities>{1, 1, 1, 3, 1.5, 1, 1, 1}));
 }
 
+TEST(PacketSettingsReaderTest, ReadsVirtualLanes) {
+  const PacketSettings settings = read(
+      "service_levels: {0: 0, 9: 3}, switch: {scheduling: vl_arbitration, vl_arbitration: {high: [{vl: 3, weight: 2}], "
+      "low: [{vl: 0, weight: 255}, {vl: 1, weight: 0}], high_limit: 6}}");
+  EXPECT_EQ(settings.lane_of_level[9], 3);
+  EXPECT_EQ(settings.lane_of_level[1], -1);
+  EXPECT_EQ(read("routing: ecmp").lane_of_level[7], 7);
+  const LaneTables& lanes = settings.switches.lanes;
+  EXPECT_EQ(settings.switches.scheduling, Scheduling::kLanes);
+  ASSERT_EQ(lanes.low.size(), 2U);
+  EXPECT_EQ(lanes.high[0].bytes, 2 * 64);
+  EXPECT_EQ(lanes.low[0].bytes, 255 * 64);
+  EXPECT_EQ(lanes.high_limit, 6 * 4096);
+  for (const char* wrong : {"service_levels: {16: 0}", "service_levels: {0: 8}", "switch: {scheduling: vl_arbitration}",
+                            "switch: {vl_arbitration: {low: [{vl: 0, weight: 1}]}}",
+                            "switch: {scheduling: vl_arbitration, vl_arbitration: {low: [{vl: 0, weight: 0}]}}",
+                            "switch: {scheduling: vl_arbitration, vl_arbitration: {low: [{vl: 8, weight: 1}]}}",
+                            "switch: {scheduling: vl_arbitration, vl_arbitration: {low: [{vl: 0, weight: 1}], high_limit: 1}}"})
+    EXPECT_EQ(errors(wrong).size(), 1U) << wrong;
+}
+
+TEST(PacketSettingsReaderTest, ReadsForwardMarks) {
+  const EcnSettings marks = read("fecn: {threshold: 3, marking_rate: 10, packet_size: 512 B, victim_mask: true}").ecn;
+  ASSERT_TRUE(marks.fecn);
+  EXPECT_EQ(marks.priorities, 0xFF);
+  EXPECT_EQ(marks.fecn->weight, 3);
+  EXPECT_FALSE(marks.fecn->threshold);
+  EXPECT_EQ(marks.fecn->marking_rate, 10);
+  EXPECT_EQ(marks.fecn->packet_size, 512_B);
+  EXPECT_TRUE(marks.fecn->victims);
+  EXPECT_EQ(read("fecn: {threshold: 20 kB}").ecn.fecn->threshold, 20_KB);
+  EXPECT_EQ(read("fecn: {enabled: false}, ecn: {kmin: 9 kB}").ecn.kmin, 9_KB);
+  for (const char* wrong : {"fecn: {threshold: 16}", "fecn: {threshold: much}", "fecn: {}, ecn: {}", "fecn: {kmin: 5 kB}"})
+    EXPECT_EQ(errors(wrong).size(), 1U) << wrong;
+}
+
 TEST(PacketSettingsReaderTest, AChipBringsItsMemory) {
   EXPECT_EQ(read("switch: {chip: tomahawk3}").switches.buffer, 64_MB);
   EXPECT_EQ(read("switch: {chip: tomahawk3, buffer: 16 MB}").switches.buffer, 16_MB);

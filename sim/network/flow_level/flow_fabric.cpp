@@ -128,12 +128,23 @@ void FlowFabric::begin(std::uint32_t index) {
   arm();
 }
 
-void FlowFabric::hold(FootprintId footprint) {
-  if (held_.size() < footprints_.size()) held_.resize(footprints_.size(), false);
-  held_[footprint.index()] = true;
+std::vector<std::uint32_t> FlowFabric::flows_on(std::span<const FootprintId> footprints, State state) const {
+  std::vector<std::uint32_t> found;
+  if (footprints.empty()) return found;
   for (std::uint32_t index = 0; index < flows_.size(); ++index) {
+    const Flow& flow = flows_[index];
+    if (flow.state == state && std::ranges::binary_search(footprints, FootprintId{flow.footprint})) found.push_back(index);
+  }
+  std::ranges::stable_sort(found, {}, [this](std::uint32_t index) { return flows_[index].footprint; });
+  return found;
+}
+
+void FlowFabric::hold(std::span<const FootprintId> footprints) {
+  if (held_.size() < footprints_.size()) held_.resize(footprints_.size(), false);
+  for (const FootprintId footprint : footprints) held_[footprint.index()] = true;
+  for (const std::uint32_t index : flows_on(footprints, State::kMoving)) {
     Flow& flow = flows_[index];
-    if (flow.state != State::kMoving || flow.footprint != footprint.value() || flow.bytes == 0) continue;
+    if (flow.bytes == 0) continue;
     flow.remaining = bytes_left(flow);
     flow.rate = 0;
     heap_remove(index);
@@ -143,25 +154,22 @@ void FlowFabric::hold(FootprintId footprint) {
     flow.before = gone;
     flow.state = State::kHeld;
   }
-  if (!solve_.armed()) arm();
+  if (!footprints.empty() && !solve_.armed()) arm();
 }
 
-void FlowFabric::go_on(FootprintId footprint) {
-  held_[footprint.index()] = false;
-  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
-    Flow& flow = flows_[index];
-    if (flow.state != State::kHeld || flow.footprint != footprint.value()) continue;
-    flow.state = State::kMoving;
-    flow.updated = simulator_.now();
+void FlowFabric::go_on(std::span<const FootprintId> footprints) {
+  for (const FootprintId footprint : footprints) held_[footprint.index()] = false;
+  for (const std::uint32_t index : flows_on(footprints, State::kHeld)) {
+    flows_[index].state = State::kMoving;
+    flows_[index].updated = simulator_.now();
     begin(index);
   }
 }
 
-void FlowFabric::abort_held(FootprintId footprint) {
-  held_[footprint.index()] = false;
-  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
-    if (flows_[index].state != State::kHeld || flows_[index].footprint != footprint.value()) continue;
-    abort(index);
+void FlowFabric::abort_held(std::span<const FootprintId> footprints) {
+  for (const FootprintId footprint : footprints) held_[footprint.index()] = false;
+  for (const std::uint32_t index : flows_on(footprints, State::kHeld)) {
+    if (flows_[index].state == State::kHeld) abort(index);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,11 +40,11 @@ class FlowFabric final : public Fabric, private EventTarget {
   // Other resources for some footprints, ascending, with the same paths: what moves over them goes on there with what it has
   // left.
   void replace(std::vector<std::pair<FootprintId, Footprint>> changed);
-  // What moves over the footprint stands still with what it has left, and so does what is posted on it, until it may go on or
-  // is aborted.
-  void hold(FootprintId footprint);
-  void go_on(FootprintId footprint);
-  void abort_held(FootprintId footprint);
+  // What moves over these footprints, ascending, stands still with what it has left, and so does what is posted on them, until
+  // it may go on or is aborted. Each walks over all transfers once.
+  void hold(std::span<const FootprintId> footprints);
+  void go_on(std::span<const FootprintId> footprints);
+  void abort_held(std::span<const FootprintId> footprints);
   [[nodiscard]] bool is_held(FootprintId footprint) const {
     return footprint.index() < held_.size() && held_[footprint.index()];
   }
@@ -125,6 +126,8 @@ class FlowFabric final : public Fabric, private EventTarget {
   [[nodiscard]] double bytes_left(const Flow& flow) const;  // bytes, now
   void release(std::uint32_t index);
   void abort(std::uint32_t index);
+  // Those in that state on any of the footprints, by footprint.
+  [[nodiscard]] std::vector<std::uint32_t> flows_on(std::span<const FootprintId> footprints, State state) const;
   [[nodiscard]] bool is_cut(const Footprint& path) const;  // it uses a resource that failed
   void deliver_later(std::uint32_t index, Duration latency);
   [[nodiscard]] Time finish_at(const Flow& flow) const;  // at its present rate

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/error.h"
-
 namespace weft::net {
 namespace {
 
@@ -37,15 +35,12 @@ bool Rerouting::leaves_its_host(const Footprint& footprint) const {
 std::optional<Footprint> Rerouting::routed(const Footprint& footprint, bool once) const {
   Footprint all;
   for (const PathEnds& path : footprint.paths) {
-    try {
-      const Footprint one = router_.route(path.source, path.destination, path.key);
-      all.usages.insert(all.usages.end(), one.usages.begin(), one.usages.end());
-      all.latency = std::max(all.latency, one.latency);
-      all.fill = std::max(all.fill, one.fill);
-      all.fill_packet = std::max(all.fill_packet, one.fill_packet);
-    } catch (const ConfigError&) {
-      return std::nullopt;
-    }
+    const std::optional<Footprint> one = router_.find_route(path.source, path.destination, path.key);
+    if (!one) return std::nullopt;
+    all.usages.insert(all.usages.end(), one->usages.begin(), one->usages.end());
+    all.latency = std::max(all.latency, one->latency);
+    all.fill = std::max(all.fill, one->fill);
+    all.fill_packet = std::max(all.fill_packet, one->fill_packet);
   }
   if (once) {
     std::ranges::sort(all.usages, [](const Usage& a, const Usage& b) {
@@ -109,15 +104,14 @@ void Rerouting::change_paths() {
     joined.push_back(id);
   }
   fabric_.replace(std::move(changed));
-  for (const FootprintId id : joined) {
-    if (fabric_.is_held(id)) fabric_.go_on(id);
-  }
-  for (const FootprintId id : cut) {
-    if (returning_ > 0) {
-      fabric_.hold(id);
-    } else if (fabric_.is_held(id)) {
-      fabric_.abort_held(id);
-    }
+  const auto not_held = [this](FootprintId id) { return !fabric_.is_held(id); };
+  std::erase_if(joined, not_held);
+  fabric_.go_on(joined);
+  if (returning_ > 0) {
+    fabric_.hold(cut);
+  } else {
+    std::erase_if(cut, not_held);
+    fabric_.abort_held(cut);
   }
 }
 

@@ -46,6 +46,8 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
     marks_at_enqueue_ |= ecn.priorities != 0 && ecn.at_enqueue;
     marks_at_start_ |= ecn.priorities != 0 && !ecn.at_enqueue;
     if (switches.scheduling == Scheduling::kDwrr) deficits_.resize(ports_.size());
+    if (switches.scheduling == Scheduling::kLanes) lane_turns_.resize(ports_.size());
+    if (ecn.fecn) unmarked_.resize(ports_.size());
     if (pfc.priorities != 0 && pfc.quanta > 0) expiries_.resize(ports_.size() * kPriorities);
     const double least = *std::ranges::min_element(switches.weights);
     auto& shares = shares_.emplace_back();
@@ -79,7 +81,7 @@ void PacketNetwork::add_wire(LinkId id) {
   const auto same = std::find(latest, end, wire);
   Port& port = ports_[id.index()];
   port.to = link.to.value();
-  port.weighted = settings_.switches_of(link.from).scheduling == Scheduling::kDwrr;
+  port.weighted = settings_.switches_of(link.from).scheduling != Scheduling::kStrict;
   if (same == end) wires_.push_back(wire);
   port.kind = static_cast<std::uint32_t>(wires_.size() - 1 - static_cast<std::size_t>(same == end ? 0 : same - latest));
 }
@@ -294,9 +296,8 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
   return -1;
 }
 
-// Deficit round robin (Shreedhar and Varghese 1995), deficits in bytes. A priority's turn adds its weight's share of a full
-// packet, scaled so that the smallest weight gets one whole packet; it sends as long as its deficit lasts.
-[[gnu::noinline]] int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able) {
+// Of those that have a packet and the credits for it, by the port's scheduler.
+[[gnu::noinline]] int PacketNetwork::choose_weighted(Port& port, std::uint32_t link, PriorityMask able) {
   for (int priority = 0; priority < kPriorities; ++priority) {
     if ((able & priority_bit(priority)) == 0) continue;
     const Queue& queue = queues_[link][priority];
@@ -305,6 +306,13 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
     }
   }
   if (able == 0) return -1;
+  const SwitchSettings& switches = settings_.switches_of(topology_.link(LinkId{link}).from);
+  return switches.scheduling == Scheduling::kLanes ? choose_lane(link, switches.lanes, able) : choose_dwrr(port, link, able);
+}
+
+// Deficit round robin (Shreedhar and Varghese 1995), deficits in bytes. A priority's turn adds its weight's share of a full
+// packet, scaled so that the smallest weight gets one whole packet; it sends as long as its deficit lasts.
+int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able) {
   auto& deficits = deficits_[link];
   const auto& shares = shares_[settings_.index_of(topology_.link(LinkId{link}).from)];
   while (true) {
@@ -332,7 +340,7 @@ void PacketNetwork::try_start(std::uint32_t link) {
     port.offered_again = false;
     const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
     if (able == 0) break;
-    priority = !port.weighted ? choose(link, able) : choose_dwrr(port, link, able);
+    priority = !port.weighted ? choose(link, able) : choose_weighted(port, link, able);
   } while (priority < 0 && port.offered_again);
   port.choosing = false;
   if (priority >= 0) start(link, priority);
@@ -412,8 +420,12 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin,
   const EcnSettings& ecn = settings_.ecn_of(topology_.link(LinkId{link}).from);
   if (ecn.at_enqueue != at_enqueue || (ecn.priorities & priority_bit(packet.priority)) == 0 || !wire_of(link).switch_behind)
     return;
-  if (packet.kind != PacketKind::kData || queued <= ecn.kmin.count()) return;
-  if (queued <= ecn.kmax.count()) {
+  if (packet.kind != PacketKind::kData) return;
+  if (ecn.fecn) {
+    if (!marks_forward(link, packet, queued, *ecn.fecn)) return;
+  } else if (queued <= ecn.kmin.count()) {
+    return;
+  } else if (queued <= ecn.kmax.count()) {
     const double share = static_cast<double>(queued - ecn.kmin.count()) / static_cast<double>((ecn.kmax - ecn.kmin).count());
     if (!random(link).chance(ecn.pmax * share)) return;
   }

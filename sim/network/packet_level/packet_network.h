@@ -134,7 +134,7 @@ class PacketNetwork final : private EventTarget {
     bool failed : 1 = false;
     bool choosing : 1 = false;  // pulls from queue pairs, which may offer something else meanwhile
     bool offered_again : 1 = false;
-    bool weighted : 1 = false;  // its scheduler is DWRR
+    bool weighted : 1 = false;  // its scheduler is not strict
   };
   static_assert(sizeof(Port) == 64, "one cache line");
   // What of a link never changes; links that agree in it share it.
@@ -172,6 +172,16 @@ class PacketNetwork final : private EventTarget {
     std::int64_t paused_since = 0;  // ps
     std::int64_t paused = 0;
   };
+  // Where VL arbitration is in its tables.
+  struct LaneTurns {
+    struct Turn {
+      std::size_t entry = 0;
+      std::int64_t left = -1;  // bytes; below 0: its first turn has not begun
+    };
+    Turn high;
+    Turn low;
+    std::int64_t high_sent = 0;  // bytes since `low` had its chance
+  };
   struct Rule {
     DropRule rule;
     std::optional<std::uint32_t> flow;
@@ -192,7 +202,9 @@ class PacketNetwork final : private EventTarget {
   void prefetch_for_arrival() const;
   void try_start(std::uint32_t link);
   [[nodiscard]] int choose(std::uint32_t link, PriorityMask able);
+  [[nodiscard]] int choose_weighted(Port& port, std::uint32_t link, PriorityMask able);
   [[nodiscard]] int choose_dwrr(Port& port, std::uint32_t link, PriorityMask able);
+  [[nodiscard]] int choose_lane(std::uint32_t link, const LaneTables& tables, PriorityMask able);
   [[nodiscard]] bool has_credit(std::uint32_t link, int priority, const Packet& packet) const;
   // The packet at the head does not fit in so many blocks.
   [[nodiscard]] bool starved(std::uint32_t link, int priority, std::int64_t blocks) const;
@@ -209,6 +221,7 @@ class PacketNetwork final : private EventTarget {
   void start(std::uint32_t link, int priority);
   void put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end);
   void mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue);
+  [[nodiscard]] bool marks_forward(std::uint32_t link, const Packet& packet, std::int64_t queued, const FecnSettings& fecn);
   void port_free(std::uint32_t link);
   void arrival(std::uint32_t link);
   void pass_on(PacketId packet, std::uint32_t link);
@@ -251,9 +264,11 @@ class PacketNetwork final : private EventTarget {
   std::vector<std::int64_t> loads_;   // as Traffic::queued; empty where nobody asks
   std::vector<Credits> credits_;      // where any link has them
   std::vector<std::uint32_t> input_;  // where any link has credits: its number among those of the far device, which is 0 itself
-  std::vector<std::array<InputQueues, kPriorities>> inputs_;  // of links with credits: what waits behind Queue::head
-  std::vector<std::array<double, kPriorities>> deficits_;     // where the scheduler needs them
-  std::vector<std::array<double, kPriorities>> shares_;       // by PacketSettings::index_of(): weights, the least one 1
+  std::vector<std::array<InputQueues, kPriorities>> inputs_;     // of links with credits: what waits behind Queue::head
+  std::vector<std::array<double, kPriorities>> deficits_;        // where the scheduler needs them
+  std::vector<std::array<double, kPriorities>> shares_;          // by PacketSettings::index_of(): weights, the least one 1
+  std::vector<LaneTurns> lane_turns_;                            // where any port has tables
+  std::vector<std::array<std::int64_t, kPriorities>> unmarked_;  // where any switch marks forward: eligible since the last mark
   std::vector<std::optional<RandomStream>> random_;
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
   bool marks_at_enqueue_ = false;

@@ -25,6 +25,18 @@ constexpr PriorityMask priority_bit(int priority) { return static_cast<PriorityM
 enum class Scheduling : std::uint8_t {
   kStrict,  // the highest priority that has a packet and may send
   kDwrr,    // deficit-weighted round robin, deficits in bytes
+  kLanes,   // InfiniBand's VL arbitration (vl_arbitration.cpp)
+};
+
+// The two tables of a port that arbitrates virtual lanes.
+struct LaneTables {
+  struct Entry {
+    std::uint8_t lane = 0;
+    std::int64_t bytes = 0;  // its weight: what may leave in one turn
+  };
+  std::vector<Entry> high;
+  std::vector<Entry> low;
+  std::int64_t high_limit = 0;  // bytes of `high` before `low` has its chance; 0: a packet
 };
 
 struct SwitchSettings {
@@ -37,6 +49,7 @@ struct SwitchSettings {
   std::optional<Bytes> queue_limit = {};
   Scheduling scheduling = Scheduling::kStrict;
   std::array<double, kPriorities> weights = {1, 1, 1, 1, 1, 1, 1, 1};  // of kDwrr
+  LaneTables lanes = {};                                               // of kLanes
 };
 
 // Priority flow control (network-models §2.5): bytes are counted per ingress port and priority.
@@ -62,13 +75,23 @@ struct PfcSettings {
   Duration deadlock_after = Duration::from_us(1'000);
 };
 
-// RED on the instantaneous egress queue (network-models §2.6).
+// InfiniBand's forward notification (fecn.cpp), in place of RED.
+struct FecnSettings {
+  std::optional<Bytes> threshold = {};  // a lane's queue above which its port is congested; none: by `weight`
+  int weight = 15;                      // 1 to 15: (16 - weight) / 16 of what a cable's receiver holds of a lane; 0: never
+  std::int64_t marking_rate = 0;        // eligible packets between two marks
+  Bytes packet_size{0};                 // of the smallest packet that is marked, headers included
+  bool victims = false;                 // ports mark too that wait for credits themselves
+};
+
+// RED on the instantaneous egress queue (network-models §2.6), or InfiniBand's marks.
 struct EcnSettings {
   PriorityMask priorities = 0;  // 0: no marks
   Bytes kmin{5'000};
   Bytes kmax{200'000};
   double pmax = 0.01;
   bool at_enqueue = false;  // else when the packet leaves
+  std::optional<FecnSettings> fecn = {};
 };
 
 // Credit-based flow control per link and virtual lane (= priority), as InfiniBand, NVLink and PCIe have it (network-models §4).
@@ -127,6 +150,8 @@ struct PacketSettings {
   EcnSettings ecn;
   CreditSettings credits;
   TransportSettings transport;
+  // Service level to virtual lane, which is a priority here; -1: the fabric does not take that level.
+  std::array<std::int8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1};
   std::vector<DeviceSettings> own = {};       // of switches that differ from the rest
   std::vector<std::uint32_t> own_index = {};  // by device: 0, or 1 + its place in `own`; empty: nobody differs
 

@@ -49,7 +49,7 @@ TEST(WindowTest, TwoFlowsConvergeToEqualShares) {
 }
 
 TEST(CongestionControlsTest, AreFoundByName) {
-  for (const char* name : {"dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "window"}) {
+  for (const char* name : {"dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "ib_cc", "window"}) {
     EXPECT_NE(congestion_controls().find(name), nullptr) << name;
   }
 }
