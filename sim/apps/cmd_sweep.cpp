@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -258,7 +259,7 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
 class Dismissal {
  public:
   explicit Dismissal(plan::Messenger& messenger) : messenger_{messenger} {}
-  ~Dismissal() { plan::dismiss_others(messenger_); }
+  ~Dismissal() { plan::dismiss_others(messenger_, interrupt_flag()); }
   Dismissal(const Dismissal&) = delete;
   Dismissal& operator=(const Dismissal&) = delete;
 
@@ -266,22 +267,26 @@ class Dismissal {
   plan::Messenger& messenger_;
 };
 
-// Rank 0 meets the same mistakes and tells them; ours is to be quiet.
+// A process that leaves with an error takes the others with it before they have told theirs. So a mistake goes to rank 0, which
+// tells it once, mostly its own, and what the job ends with is rank 0's to say.
 int serve(const SweepOptions& options, plan::Messenger& messenger) {
   try {
     const Prepared prepared = prepare(options);
     const plan::SweepRunOptions how{
         .file = options.file, .overrides = to_overrides(options.common, true), .threads = options.threads};
     plan::serve_sweep_points(how, prepared.plan, messenger);
-    return kOk;
-  } catch (const ConfigError&) {
-    return kBadInput;
+  } catch (const ConfigError& error) {
+    plan::report_mistake(error.what(), messenger);
   } catch (const std::exception& error) {
     fmt::print(stderr, "internal error in process {}: {}\n", messenger.rank(), error.what());
     messenger.abort(kOurBug);
     return kOurBug;
   }
+  return kOk;
 }
+
+// Without MPI nobody can say that rank 0 has told the mistake: it gets this long.
+constexpr std::chrono::seconds kToTellIt{1};
 
 int run_several(const SweepOptions& options) {
   std::unique_ptr<plan::Messenger> messenger;
@@ -289,6 +294,7 @@ int run_several(const SweepOptions& options) {
     messenger = plan::mpi_messenger();
   } catch (const ConfigError&) {
     if (plan::launched_rank() == 0) throw;
+    std::this_thread::sleep_for(kToTellIt);
     return kBadInput;
   }
   if (messenger->rank() > 0) return serve(options, *messenger);

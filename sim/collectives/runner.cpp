@@ -106,9 +106,9 @@ std::unique_ptr<net::Fabric> make_fabric(Simulator& simulator, const net::Router
 }  // namespace
 
 Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties,
-                 const net::PacketSettings* packet)
+                 const net::PacketSettings* packet, std::shared_ptr<const net::HostRoutes> hosts)
     : topology{t},
-      router{t, net::make_routing_policy(routing), seed},
+      router{t, net::make_routing_policy(routing), seed, std::move(hosts)},
       owned_fabric{make_fabric(simulator, router, packet, seed)},
       packets{packet == nullptr ? nullptr : static_cast<net::PacketFabric*>(owned_fabric.get())},
       fabric{*owned_fabric},

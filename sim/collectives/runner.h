@@ -34,9 +34,9 @@ namespace weft::coll {
 
 // A topology brought to life: clock, routes and fabric. The topology must outlive it.
 struct Machine {
-  // With `packet`: at packet fidelity; else transfers are flows.
+  // With `packet`: at packet fidelity; else transfers are flows. `hosts`: as Router's, another machine's of the same topology.
   Machine(const net::Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
-          const net::PacketSettings* packet = nullptr);
+          const net::PacketSettings* packet = nullptr, std::shared_ptr<const net::HostRoutes> hosts = nullptr);
 
   // Both directions of a cable fail, or are back: for routes and for the fabric at once. `returns`: it fails for a time only.
   void set_cable_state(LinkId link, bool up, bool returns = false);

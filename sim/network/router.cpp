@@ -34,9 +34,10 @@ struct Router::Plan {
   DeviceId nic_b;
 };
 
-Router::Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed)
+Router::Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed,
+               std::shared_ptr<const HostRoutes> hosts)
     : topology_{&topology},
-      hosts_{std::make_unique<HostRoutes>(topology)},
+      hosts_{hosts != nullptr ? std::move(hosts) : std::make_shared<const HostRoutes>(topology)},
       fabric_{std::make_unique<FabricRoutes>(topology, std::move(policy), seed)} {}
 
 Router::~Router() = default;

@@ -7,8 +7,8 @@
 // destination. Where the fabric does not join those two NICs (rail-only), it first goes over NVLink to the GPU on the
 // destination's rail (PXN).
 //
-// Size: one table per node template, and for the fabric one interned set of links per (switch, leaf), made when first asked:
-// O(switches x leaves), never paths by pairs of endpoints.
+// Size: one table per node template, which routers of one topology may share, and for the fabric one interned set of links per
+// (switch, leaf), made when first asked: O(switches x leaves), never paths by pairs of endpoints.
 #pragma once
 
 #include <cstdint>
@@ -67,8 +67,10 @@ class RoutingPolicy {
 
 class Router {
  public:
-  // `seed` feeds the switches' own hash seeds. The topology must outlive the router.
-  Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed);
+  // `seed` feeds the switches' own hash seeds. The topology must outlive the router. `hosts`: routes inside the topology's
+  // hosts that are shared with other routers; null: its own.
+  Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed,
+         std::shared_ptr<const HostRoutes> hosts = nullptr);
   ~Router();
 
   // Links to take at `at` towards `destination`; empty: there is none, or `at` is the destination. Appends nothing else.
@@ -100,6 +102,7 @@ class Router {
   // Class of the path between two devices (NET between hosts).
   [[nodiscard]] PathClass path_class(DeviceId source, DeviceId destination) const;
   [[nodiscard]] const Topology& topology() const;
+  [[nodiscard]] const std::shared_ptr<const HostRoutes>& host_routes() const { return hosts_; }
   // The NIC a GPU uses; invalid id where its host has none.
   [[nodiscard]] DeviceId nic_of(DeviceId gpu) const;
   // The CPU of the device's host that it reaches best: where its host memory is. Nothing: the host has none.
@@ -114,7 +117,7 @@ class Router {
                                               std::string* why) const;
 
   const Topology* topology_;
-  std::unique_ptr<HostRoutes> hosts_;
+  std::shared_ptr<const HostRoutes> hosts_;
   std::unique_ptr<FabricRoutes> fabric_;
   bool expects_changes_ = false;
 };

@@ -67,11 +67,12 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRun
   return replay;
 }
 
-// A machine and what runs on it.
+// A machine and what runs on it. `hosts`: the routes of its hosts, where somebody has them already.
 class ReplayRun {
  public:
-  ReplayRun(const net::Cluster& cluster, const SimulationOptions& simulation, RunObserver* observer)
-      : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties},
+  ReplayRun(const net::Cluster& cluster, const SimulationOptions& simulation, RunObserver* observer,
+            std::shared_ptr<const net::HostRoutes> hosts)
+      : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties, nullptr, std::move(hosts)},
         launch_{cluster.profile.get(net::launch_timings)},
         observer_{observer} {}
 
@@ -130,7 +131,7 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
   std::uint64_t events = 0;
   if (options.sustained_clocks) {
     replay.iterations = 1;
-    ReplayRun at_full_clock{cluster, options.simulation, observer};
+    ReplayRun at_full_clock{cluster, options.simulation, observer, costs.machine().router.host_routes()};
     at_full_clock.add(program, costs, replay);
     ProgramRunResult result = std::move(at_full_clock.run().front());
     if (result.interrupted) return result;
@@ -138,7 +139,7 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
     replay.clocks = clocks_of(cluster.profile, result.replay, program.ranks.size());
     replay.iterations = options.iterations;
   }
-  ReplayRun last{cluster, options.simulation, observer};
+  ReplayRun last{cluster, options.simulation, observer, costs.machine().router.host_routes()};
   last.add(program, costs, replay, operations);
   ProgramRunResult result = std::move(last.run().front());
   result.events += events;
@@ -150,7 +151,7 @@ std::vector<ProgramRunResult> run_programs(const net::Cluster& cluster, const st
                                            RunObserver* observer) {
   WEFT_CHECK(!jobs.empty());
   work::GroupCosts costs = group_costs(cluster, jobs.front().options);
-  ReplayRun together{cluster, jobs.front().options.simulation, observer};
+  ReplayRun together{cluster, jobs.front().options.simulation, observer, costs.machine().router.host_routes()};
   for (const ProgramJob& job : jobs) {
     work::ReplayOptions replay = replay_options(cluster, job.options);
     replay.start = job.start;

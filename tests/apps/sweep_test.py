@@ -112,11 +112,21 @@ def test_mpi(folder):
     launcher = [MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", "2"]
     weft(folder, "sweep", "mpi.yaml", "--db", "mpi.sqlite", environment=environment, launcher=launcher)
     assert points(folder / "serial.sqlite") == points(folder / "mpi.sqlite")
+
+    def fails(*arguments):
+        done = subprocess.run([*launcher, WEFT, "sweep", *arguments], cwd=folder, capture_output=True, text=True, timeout=300,
+                              check=False, env=environment)
+        assert done.returncode == 2, done.stdout + done.stderr
+        return done.stderr
+
     # A mistake is told once, and every process ends.
-    (folder / "mpi.yaml").write_text(BASE + "grid: {}\n")
-    done = subprocess.run([*launcher, WEFT, "sweep", "mpi.yaml"], cwd=folder, capture_output=True, text=True, timeout=300,
-                          check=False, env=environment)
-    assert done.returncode != 0 and done.stderr.count("got an empty map") == 1, done.stderr
+    (folder / "empty.yaml").write_text(BASE + "grid: {}\n")
+    err = fails("empty.yaml")
+    assert err.count("got an empty map") == 1, err
+    # One that a process other than the first meets, as where it reads other files, is told too.
+    (folder / "long.yaml").write_text(BASE + "grid:\n  simulation.seed: {from: 1, to: 100000, step: 1}\n")
+    err = fails("long.yaml", ":", "-np", "1", WEFT, "sweep", "empty.yaml")
+    assert err.count("process 2 cannot run points of this sweep") == 1 and err.count("got an empty map") == 1, err
 
 
 def test_without_mpi(folder):

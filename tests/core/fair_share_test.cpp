@@ -245,5 +245,49 @@ TEST(FairShareTest, AgreesWithBruteForceOnTenThousandRandomSystems) {
   }
 }
 
+// Flows over one path are solved in a way of their own: to the last bit what progressive filling gives them, which a stranger
+// on a resource of its own makes them go through.
+TEST(FairShareTest, FlowsOverOnePathGetTheSameRatesBesideAStranger) {
+  std::uint64_t state = 4321;
+  const auto random = [&](std::uint64_t below) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 33) % below;
+  };
+  int at_cap = 0;
+  int all = 0;
+  for (int round = 0; round < 3'000; ++round) {
+    System alone;
+    System beside;
+    std::vector<Usage> usages;
+    const std::uint64_t resources = 1 + random(4);
+    for (std::uint64_t l = 0; l < resources; ++l) {
+      const double capacity = 1.0 + static_cast<double>(random(1000)) / 7.0;
+      static_cast<void>(beside.resource(capacity));
+      usages.push_back({alone.resource(capacity), static_cast<double>(1 + random(20)) / 18.0});
+    }
+    const std::uint64_t flows = 2 + random(96);
+    const std::uint64_t kinds = 1 + random(flows);  // of caps and weights: from all alike to all different
+    const double share = alone.capacities()[0] / static_cast<double>(flows);
+    for (std::uint64_t f = 0; f < flows; ++f) {
+      const std::uint64_t kind = random(kinds);
+      const double weight = round % 2 == 0 ? 1.0 : static_cast<double>(1 + kind % 6) / 3.0;
+      const double cap = kind % 5 == 4 ? FairShareSolver::kNoCap : share * static_cast<double>(1 + kind % 31) / 13.0;
+      alone.flow(usages, weight, cap);
+      beside.flow(usages, weight, cap);
+    }
+    beside.flow({{beside.resource(1e9)}});
+    alone.solve();
+    beside.solve();
+    for (std::size_t f = 0; f < flows; ++f) {
+      ASSERT_EQ(alone.rate(f), beside.rate(f)) << "round " << round << " flow " << f;
+      at_cap += alone.rate(f) == alone.flows()[f].cap ? 1 : 0;
+      ++all;
+    }
+  }
+  // Both ends are met often.
+  EXPECT_GT(at_cap, all / 10);
+  EXPECT_LT(at_cap, all - all / 10);
+}
+
 }  // namespace
 }  // namespace weft

@@ -88,7 +88,15 @@ PathClass classify(const HostTemplate& t, const Topology& topology, const LocalP
   return pcie_switches >= 2 ? PathClass::kPxb : PathClass::kPix;
 }
 
+bool bridges(DeviceKind kind) { return kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kCpu; }
+
 }  // namespace
+
+// Equal shortest paths of the best class; none: the two are not connected.
+struct HostRoutes::Paths {
+  std::vector<LocalPath> paths;
+  PathClass path_class = PathClass::kDis;
+};
 
 HopCost hop_cost(const Forwarding& forwarding, const LinkSpec& out) {
   if (forwarding.store_and_forward) {
@@ -113,11 +121,32 @@ HostRoutes::HostRoutes(const Topology& topology) : topology_{&topology} {
 const RouteFragment* HostRoutes::find(std::uint32_t host_template, std::uint32_t from, std::uint32_t to) const {
   Table& table = tables_[host_template];
   const std::uint64_t key = (std::uint64_t{from} << 32) | to;
+  std::unique_lock lock{mutex_};
   auto found = table.fragments.find(key);
   if (found == table.fragments.end()) {
-    found = table.fragments.emplace(key, compute(topology_->host_template(host_template), table, from, to)).first;
+    // Two threads may find the same route, and the first is kept.
+    lock.unlock();
+    RouteFragment fragment = compute(topology_->host_template(host_template), table, from, to);
+    lock.lock();
+    found = table.fragments.emplace(key, std::move(fragment)).first;
   }
   return found->second.path_class == PathClass::kDis ? nullptr : &found->second;
+}
+
+HostRoutes::Paths HostRoutes::direct(const HostTemplate& t, const Table& table, std::uint32_t from, std::uint32_t to) const {
+  const auto gpu_link = [&](const TemplateLink& link) { return is_gpu_link(t, link); };
+  if (is_gpu_fabric(t.devices[from].kind) && is_gpu_fabric(t.devices[to].kind)) {
+    std::vector<LocalPath> paths =
+        shortest_paths(t, table.out, from, to, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kNvSwitch; });
+    if (!paths.empty()) return {std::move(paths), PathClass::kNvl};
+    paths = shortest_paths(t, table.out, from, to, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kGpu; });
+    // NCCL admits one intermediate GPU.
+    if (!paths.empty() && paths[0].size() == 2) return {std::move(paths), PathClass::kNvb};
+  }
+  std::vector<LocalPath> paths = shortest_paths(
+      t, table.out, from, to, [&](const TemplateLink& link) { return !is_gpu_link(t, link); }, bridges);
+  const PathClass path_class = paths.empty() ? PathClass::kDis : classify(t, *topology_, paths[0]);
+  return {std::move(paths), path_class};
 }
 
 RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std::uint32_t from, std::uint32_t to) const {
@@ -128,22 +157,8 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   }
   const auto gpu_link = [&](const TemplateLink& link) { return is_gpu_link(t, link); };
   const auto other_link = [&](const TemplateLink& link) { return !is_gpu_link(t, link); };
-  const auto bridges = [](DeviceKind kind) { return kind == DeviceKind::kPcieSwitch || kind == DeviceKind::kCpu; };
-
-  std::vector<LocalPath> paths;
-  if (is_gpu_fabric(t.devices[from].kind) && is_gpu_fabric(t.devices[to].kind)) {
-    paths = shortest_paths(t, table.out, from, to, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kNvSwitch; });
-    fragment.path_class = PathClass::kNvl;
-    if (paths.empty()) {
-      paths = shortest_paths(t, table.out, from, to, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kGpu; });
-      fragment.path_class = PathClass::kNvb;
-      if (!paths.empty() && paths[0].size() != 2) paths.clear();  // NCCL admits one intermediate GPU
-    }
-  }
-  if (paths.empty()) {
-    paths = shortest_paths(t, table.out, from, to, other_link, bridges);
-    fragment.path_class = paths.empty() ? PathClass::kDis : classify(t, *topology_, paths[0]);
-  }
+  auto [paths, path_class] = direct(t, table, from, to);
+  fragment.path_class = path_class;
   // A NIC that is far over PCIe but near to an NVLink peer is reached through that peer (PXN, nccl-model §1.3).
   if (t.devices[from].kind == DeviceKind::kGpu && t.devices[to].kind == DeviceKind::kNic &&
       fragment.path_class > PathClass::kPxn) {
@@ -197,36 +212,42 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
 
 std::optional<std::uint32_t> HostRoutes::nic_of(std::uint32_t host_template, std::uint32_t gpu) const {
   Table& table = tables_[host_template];
-  const HostTemplate& t = topology_->host_template(host_template);
-  if (!table.nics_known) {
-    table.nics_known = true;
-    table.nic.assign(t.devices.size(), std::nullopt);
-    std::vector<std::vector<std::uint32_t>> groups;  // candidate sets met so far, to deal ties out
-    std::vector<std::uint32_t> dealt;
-    for (const std::uint32_t g : t.of_kind(DeviceKind::kGpu)) {
-      PathClass best = PathClass::kDis;
-      std::size_t best_hops = std::numeric_limits<std::size_t>::max();
-      std::vector<std::uint32_t> nics;
-      for (const std::uint32_t nic : t.of_kind(DeviceKind::kNic)) {
-        const RouteFragment* fragment = find(host_template, g, nic);
-        if (fragment == nullptr || fragment->path_class == PathClass::kPxn) continue;
-        if (fragment->path_class < best || (fragment->path_class == best && fragment->links.size() < best_hops)) {
-          best = fragment->path_class;
-          best_hops = fragment->links.size();
-          nics.clear();
-        }
-        if (fragment->path_class == best && fragment->links.size() == best_hops) nics.push_back(nic);
-      }
-      if (nics.empty()) continue;
-      const auto group = static_cast<std::size_t>(std::ranges::find(groups, nics) - groups.begin());
-      if (group == groups.size()) {
-        groups.push_back(nics);
-        dealt.push_back(0);
-      }
-      table.nic[g] = nics[dealt[group]++ % nics.size()];
-    }
-  }
+  const std::lock_guard lock{nics_mutex_};
+  if (!table.nics_known) find_nics(host_template, table);
+  table.nics_known = true;
   return table.nic[gpu];
+}
+
+void HostRoutes::find_nics(std::uint32_t host_template, Table& table) const {
+  const HostTemplate& t = topology_->host_template(host_template);
+  table.nic.assign(t.devices.size(), std::nullopt);
+  std::vector<std::vector<std::uint32_t>> groups;  // candidate sets met so far, to deal ties out
+  std::vector<std::uint32_t> dealt;
+  for (const std::uint32_t g : t.of_kind(DeviceKind::kGpu)) {
+    PathClass best = PathClass::kDis;
+    std::size_t best_hops = std::numeric_limits<std::size_t>::max();
+    std::vector<std::uint32_t> nics;
+    for (const std::uint32_t nic : t.of_kind(DeviceKind::kNic)) {
+      // A relay would not help it, and among many GPUs the search for one is long.
+      const PathClass path_class = direct(t, table, g, nic).path_class;
+      if (path_class == PathClass::kDis || path_class > best) continue;
+      const RouteFragment* fragment = find(host_template, g, nic);
+      if (fragment == nullptr || fragment->path_class == PathClass::kPxn) continue;
+      if (fragment->path_class < best || (fragment->path_class == best && fragment->links.size() < best_hops)) {
+        best = fragment->path_class;
+        best_hops = fragment->links.size();
+        nics.clear();
+      }
+      if (fragment->path_class == best && fragment->links.size() == best_hops) nics.push_back(nic);
+    }
+    if (nics.empty()) continue;
+    const auto group = static_cast<std::size_t>(std::ranges::find(groups, nics) - groups.begin());
+    if (group == groups.size()) {
+      groups.push_back(nics);
+      dealt.push_back(0);
+    }
+    table.nic[g] = nics[dealt[group]++ % nics.size()];
+  }
 }
 
 }  // namespace weft::net

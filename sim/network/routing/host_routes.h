@@ -1,7 +1,11 @@
 // Routes inside a host, per node template: the best path class, spread over its equal shortest paths. Part of the router.
+//
+// They depend on the topology alone and are found when first asked for. Routers of one topology may share them, on any threads:
+// among 72 GPUs in one host they take longer to find than most collectives to simulate.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -33,15 +37,19 @@ class HostRoutes {
  public:
   explicit HostRoutes(const Topology& topology);
 
-  // From one device of a host of `host_template` to another of the same host; nullptr: not connected inside the host.
+  // From one device of a host of `host_template` to another of the same host; nullptr: not connected inside the host. The
+  // answer stays where it is.
   [[nodiscard]] const RouteFragment* find(std::uint32_t host_template, std::uint32_t from, std::uint32_t to) const;
   // Local index of the NIC a GPU uses: best path class, ties dealt out over the GPUs that share them.
   [[nodiscard]] std::optional<std::uint32_t> nic_of(std::uint32_t host_template, std::uint32_t gpu) const;
 
  private:
   struct Table;
+  struct Paths;
+  [[nodiscard]] Paths direct(const HostTemplate& host_template, const Table& table, std::uint32_t from, std::uint32_t to) const;
   [[nodiscard]] RouteFragment compute(const HostTemplate& host_template, const Table& table, std::uint32_t from,
                                       std::uint32_t to) const;
+  void find_nics(std::uint32_t host_template, Table& table) const;
 
   const Topology* topology_;
   struct Table {
@@ -50,6 +58,8 @@ class HostRoutes {
     std::vector<std::optional<std::uint32_t>> nic;  // by device
     bool nics_known = false;
   };
+  mutable std::mutex mutex_;       // of fragments
+  mutable std::mutex nics_mutex_;  // of the rest that is found later
   mutable std::vector<Table> tables_;
 };
 

@@ -110,6 +110,8 @@ class PointThreads {
 // What messages say: their first letter, and then its text.
 constexpr char kHello = 'H';       // to rank 0: digest of the sweep, a space, points wanted
 constexpr char kRow = 'R';         // to rank 0: a row; one more point is wanted
+constexpr char kMistake = 'M';     // to rank 0: why its sender runs no points
+constexpr char kGoodbye = 'G';     // to rank 0: the last of its sender
 constexpr char kPoint = 'P';       // from rank 0: an id
 constexpr char kEndMessage = 'E';  // from rank 0
 
@@ -129,6 +131,9 @@ class Others {
         rows.push_back(row_of_message(text));
         ++wanted;
         continue;
+      }
+      if (message->text.front() == kMistake) {
+        throw ConfigError(fmt::format("process {} cannot run points of this sweep:\n{}", message->from, text));
       }
       const std::size_t space = text.find(' ');
       if (text.substr(0, space) != digest_text(plan_.digest)) {
@@ -196,15 +201,35 @@ void serve_sweep_points(const SweepRunOptions& options, const SweepPlan& plan, M
   PointThreads threads{options, plan};
   while (true) {
     while (const auto message = messenger.receive()) {
-      if (message->text.front() == kEndMessage) return;
+      if (message->text.front() == kEndMessage) {
+        messenger.send(0, std::string{kGoodbye});
+        return;
+      }
       threads.add({static_cast<std::uint64_t>(parse_integer(std::string_view{message->text}.substr(1)).value_or(0))});
     }
     for (const PointRow& row : threads.take(kMessagesEvery)) messenger.send(0, kRow + to_message(row));
   }
 }
 
-void dismiss_others(Messenger& messenger) {
+void report_mistake(const std::string& mistake, Messenger& messenger) {
+  messenger.send(0, kMistake + mistake);
+  while (true) {
+    while (const auto message = messenger.receive()) {
+      if (message->text.front() != kEndMessage) continue;
+      messenger.send(0, std::string{kGoodbye});
+      return;
+    }
+    std::this_thread::sleep_for(kMessagesEvery);
+  }
+}
+
+void dismiss_others(Messenger& messenger, const std::atomic<bool>& stop) {
   for (int rank = 1; rank < messenger.size(); ++rank) messenger.send(rank, std::string{kEndMessage});
+  for (int rank = 1; rank < messenger.size() && !stop;) {
+    const auto message = messenger.receive();
+    if (!message) std::this_thread::sleep_for(kMessagesEvery);
+    if (message && message->text.front() == kGoodbye) ++rank;
+  }
 }
 
 }  // namespace weft::plan

@@ -2,13 +2,15 @@
 // of several (messenger.h). One process and one thread of it writes; which thread ran what leaves no trace in the results.
 //
 //   rank 0: hands out points, lowest first, to its own threads and to whoever asks; commits rows as they come
-//   others: ask for as many points as their threads can take, and send rows back
+//   others: ask for as many points as their threads can take, and send rows back, or the mistake that keeps them from it
+//   end:    rank 0 dismisses the others, and each says goodbye as the last it sends: nothing is under way when MPI ends
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "sim/planning/sweep/database.h"
@@ -37,7 +39,9 @@ SweepProgress run_sweep_points(const SweepRunOptions& options, const SweepPlan& 
                                Messenger* messenger = nullptr);
 // Every other rank: works until rank 0 dismisses it.
 void serve_sweep_points(const SweepRunOptions& options, const SweepPlan& plan, Messenger& messenger);
-// Rank 0, at the end, whatever it was.
-void dismiss_others(Messenger& messenger);
+// Every other rank that cannot: rank 0 throws it as a ConfigError, unless it ends by itself first. Returns when dismissed.
+void report_mistake(const std::string& mistake, Messenger& messenger);
+// Rank 0, at the end, whatever it was. Waits for the goodbyes, but not once `stop` is set: who was to send them may be gone.
+void dismiss_others(Messenger& messenger, const std::atomic<bool>& stop);
 
 }  // namespace weft::plan

@@ -18,11 +18,11 @@ void copy_time(const GroupCost& from, GroupCost& to) {
 
 GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
                        GroupRunSettings settings, std::shared_ptr<GroupRuns> runs)
-    : settings_{std::move(settings)}, machine_{topology, routing, seed}, group_runs_{std::move(runs)} {
-  if (group_runs_ == nullptr) {
-    group_runs_ = std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain, settings_.nccl);
-  }
-}
+    : settings_{std::move(settings)},
+      group_runs_{runs != nullptr
+                      ? std::move(runs)
+                      : std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain, settings_.nccl)},
+      machine_{topology, routing, seed, 0, nullptr, group_runs_->host_routes()} {}
 
 const GroupRun& GroupCosts::run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
   ++runs_;

@@ -50,7 +50,7 @@ class GroupCosts {
   // One message from one to the other; loads its way only.
   const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes);
 
-  // An idle machine, for routes and capacities.
+  // An idle machine, for routes and capacities. Its routes inside hosts are the runs'.
   [[nodiscard]] const coll::Machine& machine() const { return machine_; }
   // Calls asked of the runs so far; the rest was remembered.
   [[nodiscard]] std::size_t runs() const { return runs_; }
@@ -69,8 +69,8 @@ class GroupCosts {
   [[nodiscard]] double usage_on(LinkId link, double moved, Bytes bytes, Duration alone) const;
 
   GroupRunSettings settings_;
-  coll::Machine machine_;
   std::shared_ptr<GroupRuns> group_runs_;
+  coll::Machine machine_;
   std::map<Key, GroupCost> costs_;
   std::map<PatternKey, const Key*> run_for_;  // the call that was run
   std::size_t runs_ = 0;

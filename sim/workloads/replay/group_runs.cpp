@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/network/routing/host_routes.h"
+
 namespace weft::work {
 namespace {
 
@@ -21,7 +23,8 @@ GroupRuns::GroupRuns(const net::Topology& topology, std::string routing, std::ui
       seed_{seed},
       profile_{profile},
       grain_{grain},
-      nccl_{std::move(nccl)} {}
+      nccl_{std::move(nccl)},
+      host_routes_{std::make_shared<const net::HostRoutes>(topology)} {}
 
 std::shared_ptr<const coll::nccl::View> GroupRuns::view_of(const std::vector<DeviceId>& devices) {
   const auto is_gpu = [&](DeviceId device) { return topology_.kind(device) == net::DeviceKind::kGpu; };
@@ -45,14 +48,15 @@ const GroupRun& GroupRuns::run(const std::vector<DeviceId>& devices, const coll:
   return slot->run;
 }
 
-// On a machine of its own: sums of doubles and ties between transfers would otherwise remember what ran before.
+// On a machine of its own: sums of doubles and ties between transfers would otherwise remember what ran before. Routes inside
+// hosts remember nothing.
 void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, GroupRun& run) {
   coll::RunOptions options;
   options.grain = grain_;
   options.iterations = 1;
   if (call.bytes >= kFluidBytes) options.chunk_messages = kChunkMessages;
   options.settings = nccl_;
-  coll::Machine machine{topology_, routing_, seed_};
+  coll::Machine machine{topology_, routing_, seed_, 0, nullptr, host_routes_};
   coll::CollectiveRunner runner{machine, profile_, devices, view_of(devices)};
   const coll::CollectiveResult result = runner.run(call, options);
   run.device = result.device;

@@ -30,6 +30,9 @@ class GroupRuns {
   GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile, coll::Grain grain,
             coll::nccl::Settings nccl);
 
+  // What every machine that it runs them on shares, and those that programs run on may.
+  [[nodiscard]] const std::shared_ptr<const net::HostRoutes>& host_routes() const { return host_routes_; }
+
   // Simulates the call unless it was before; `devices` in group order. Any thread; the result stays where it is.
   const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
 
@@ -53,6 +56,7 @@ class GroupRuns {
   const Profile& profile_;
   coll::Grain grain_;
   coll::nccl::Settings nccl_;
+  std::shared_ptr<const net::HostRoutes> host_routes_;
   std::mutex mutex_;  // of the maps, not of what is in them
   std::map<std::vector<DeviceId>, View> views_;
   std::map<Key, Slot> runs_;

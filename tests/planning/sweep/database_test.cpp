@@ -20,6 +20,7 @@
 namespace weft::plan {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using How = SweepDatabase::Open;
@@ -157,6 +158,10 @@ class Wire {
     queue.erase(queue.begin());
     return message;
   }
+  std::size_t waiting(int at) {
+    const std::lock_guard lock{mutex_};
+    return queues_.at(static_cast<std::size_t>(at)).size();
+  }
 
  private:
   std::mutex mutex_;
@@ -192,10 +197,44 @@ TEST_F(SweepDatabaseTest, SeveralProcessesGiveWhatOneGives) {
   WireMessenger messenger{wire, 0};
   SweepDatabase database{path("several.sqlite"), loaded.sweep, loaded.plan, How::kNew};
   const SweepProgress progress = run_sweep_points(options, loaded.plan, database, &messenger);
-  dismiss_others(messenger);
+  dismiss_others(messenger, std::atomic<bool>{false});
   for (std::thread& other : others) other.join();
   EXPECT_EQ(progress.done, 40U);
   EXPECT_EQ(csv(loaded, database), serial);
+  EXPECT_EQ(wire.waiting(0), 0U);
+}
+
+// Both others fail; the first to say so is named, and neither leaves before rank 0 has heard both out.
+TEST_F(SweepDatabaseTest, AProcessThatCannotReadTheSweepTellsProcess0) {
+  const Loaded loaded = load(kForty);
+  Wire wire;
+  std::atomic<int> left = 0;
+  std::vector<std::thread> others;
+  for (const int rank : {1, 2}) {
+    others.emplace_back([&, rank] {
+      WireMessenger messenger{wire, rank};
+      report_mistake("sweep.yaml:1:1: error: no such file", messenger);
+      ++left;
+    });
+  }
+  while (wire.waiting(0) < 2) std::this_thread::yield();
+  WireMessenger messenger{wire, 0};
+  SweepDatabase database{path("mistaken.sqlite"), loaded.sweep, loaded.plan, How::kNew};
+  const SweepRunOptions options{.file = path("sweep.yaml"), .threads = 1};
+  EXPECT_THAT(message_of([&] { run_sweep_points(options, loaded.plan, database, &messenger); }),
+              ContainsRegex("process [12] cannot run points of this sweep:\nsweep.yaml:1:1: error: no such file"));
+  EXPECT_EQ(left, 0);
+  dismiss_others(messenger, std::atomic<bool>{false});
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(wire.waiting(0), 0U);
+}
+
+TEST_F(SweepDatabaseTest, GoodbyesAreNotWaitedForAfterAnInterrupt) {
+  Wire wire;
+  WireMessenger messenger{wire, 0};
+  dismiss_others(messenger, std::atomic<bool>{true});
+  EXPECT_EQ(wire.waiting(1), 1U);
+  EXPECT_EQ(wire.waiting(2), 1U);
 }
 
 TEST_F(SweepDatabaseTest, AProcessWithAnotherSweepIsRefused) {
