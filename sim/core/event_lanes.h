@@ -41,6 +41,10 @@ class LanedQueue {
     }
     if (empty_ == 0) return push(event);
     const auto lane = static_cast<std::uint8_t>(std::countr_zero(empty_));
+    while (lane >= kLanes / root_) {
+      winners_[root_] = static_cast<std::uint8_t>(first_);
+      root_ /= 2;
+    }
     lanes_[lane].kind = kind;
     lanes_[lane].target = event.target;
     hints_[set][1] = std::exchange(hints_[set][0], lane);
@@ -130,7 +134,8 @@ class LanedQueue {
     return {Time::from_ps(entry.time), entry.order, lane.target, entry.payload};
   }
 
-  // A tournament of the lanes: the one whose head has changed meets the winners beside its way to the top.
+  // A tournament of the lanes: the one whose head has changed meets the winners beside its way to the top, which is that of the
+  // lanes ever in use.
   void replay(std::size_t changed) {
     std::size_t best = changed;
     Uint128 best_key = key(heads_[best]);
@@ -140,7 +145,7 @@ class LanedQueue {
       const bool less = other_key < best_key;
       best = less ? other : best;
       best_key = less ? other_key : best_key;
-      if (node == 1) break;
+      if (node == root_) break;
       winners_[node] = static_cast<std::uint8_t>(best);
       other = winners_[node ^ 1];
     }
@@ -171,6 +176,7 @@ class LanedQueue {
   std::size_t popped_ = kLanes;  // the lane of the last pop
   std::array<Head, kLanes> heads_;
   std::array<std::uint8_t, kLanes> winners_ = first_winners();  // by node; lane i stands below node (kLanes + i) / 2
+  std::size_t root_ = kLanes / 2;                               // of the lanes in use: lanes 0 to kLanes / root_ - 1
   std::array<std::array<std::uint8_t, 2>, std::size_t{1} << kSetBits> hints_{};  // where the latest kinds with this hash went
   std::uint32_t empty_ = (1U << kLanes) - 1;                                     // bit i: so is lane i
   std::array<Lane, kLanes> lanes_;

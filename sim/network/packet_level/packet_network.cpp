@@ -186,7 +186,7 @@ void PacketNetwork::on_event(std::uint64_t payload) {
       arrival(index);
       break;
     case EventKind::kLate:
-      pass_on(index, packets_[index].ingress.value());
+      pass_on(index, packets_[index], packets_[index].ingress.value());
       break;
     case EventKind::kPause:
       set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
@@ -222,22 +222,20 @@ const std::vector<std::int64_t>& PacketNetwork::loads() {
   return loads_;
 }
 
-void PacketNetwork::enqueue(LinkId id, PacketId packet) {
+void PacketNetwork::enqueue(LinkId id, PacketId packet, Packet& p) {
   const std::uint32_t link = id.value();
   Port& port = ports_[link];
-  Packet& p = packets_[packet];
   if (port.failed) {
     if (p.ingress.valid()) release(p.ingress, p.priority, p.size, size_over(p.ingress, p));
     drop(packet, link, true);
     return;
   }
-  append(link, packet);
+  append(link, packet, p);
   if (!port.busy) try_start(link);
 }
 
-void PacketNetwork::append(std::uint32_t link, PacketId packet) {
+void PacketNetwork::append(std::uint32_t link, PacketId packet, Packet& p) {
   Port& port = ports_[link];
-  Packet& p = packets_[packet];
   p.at = simulator_.now();
   p.next = kNoPacket;
   Queue& queue = queues_[link][p.priority];
@@ -275,7 +273,7 @@ PacketId PacketNetwork::take(std::uint32_t link, int priority) {
     ports_[link].offered &= static_cast<PriorityMask>(~priority_bit(priority));
     return false;
   }
-  append(link, packet);
+  append(link, packet, packets_[packet]);
   return true;
 }
 
@@ -286,12 +284,13 @@ bool PacketNetwork::has_credit(std::uint32_t link, int priority, const Packet& p
 
 // The highest priority that may send, has a packet, and has the credits for it.
 int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
+  const bool credits = wire_of(link).credits;
   while (able != 0) {
     const int priority = std::bit_width(able) - 1;
     able &= static_cast<PriorityMask>(~priority_bit(priority));
     const Queue& queue = queues_[link][priority];
     if (queue.head == kNoPacket && !prefetch(link, priority)) continue;
-    if (has_credit(link, priority, packets_[queue.head])) return priority;
+    if (!credits || has_credit(link, priority, packets_[queue.head])) return priority;
   }
   return -1;
 }
@@ -389,14 +388,13 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   if (port.failed) {
     drop(packet, link, true);
   } else {
-    put_on_wire(link, packet, now, end);
+    put_on_wire(link, packet, p, now, end);
   }
 }
 
-void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end) {
+void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end) {
   Port& port = ports_[link];
   const Wire& wire = wires_[port.kind];
-  Packet& p = packets_[packet];
   p.tail = end + Duration::from_ps(wire.latency);
   p.at = p.tail;
   if ((wire.cut_through || wire.forward != 0) && endpoints_->destination(p).value() != port.to) {
@@ -478,11 +476,10 @@ WEFT_SINGLE_PIECE void PacketNetwork::arrival(std::uint32_t link) {
     endpoints_->in_switch(packet, DeviceId{port.to});
     return;
   }
-  pass_on(packet, link);
+  pass_on(packet, p, link);
 }
 
-void PacketNetwork::pass_on(PacketId packet, std::uint32_t link) {
-  Packet& p = packets_[packet];
+void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint32_t link) {
   const LinkId out = endpoints_->route(p, DeviceId{ports_[link].to});
   if (!out.valid()) {  // no way from here any more
     return_credit(LinkId{link}, p.priority, p.size);
@@ -494,11 +491,10 @@ void PacketNetwork::pass_on(PacketId packet, std::uint32_t link) {
     schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
     return;
   }
-  join(out, packet);
+  join(out, packet, p);
 }
 
-void PacketNetwork::join(LinkId out, PacketId packet) {
-  Packet& p = packets_[packet];
+void PacketNetwork::join(LinkId out, PacketId packet, Packet& p) {
   const LinkId in = p.ingress;
   __builtin_prefetch(&ports_[out.index()]);
   __builtin_prefetch(&queues_[out.index()]);
@@ -514,7 +510,7 @@ void PacketNetwork::join(LinkId out, PacketId packet) {
       return;
     }
   }
-  enqueue(out, packet);
+  enqueue(out, packet, p);
 }
 
 // A packet that came over `ingress` has left the device, or was lost there. Its credits are those of the bytes that it took on

@@ -59,7 +59,7 @@ class PacketNetwork final : private EventTarget {
   // A queue pair has something for `link` at `priority`: it will be pulled when its turn comes.
   void offer(LinkId link, int priority);
   // Puts a packet into the queue of `link`, at the device where the link begins. `size` must be set.
-  void enqueue(LinkId link, PacketId packet);
+  void enqueue(LinkId link, PacketId packet) { enqueue(link, packet, packets_[packet]); }
 
   void add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow);
   // Of a control packet that takes no link: whether a rule drops it. Counts as `destination`'s chance.
@@ -138,7 +138,7 @@ class PacketNetwork final : private EventTarget {
   };
   static_assert(sizeof(Port) == 64, "one cache line");
   // What of a link never changes; links that agree in it share it.
-  struct Wire {
+  struct alignas(64) Wire {
     std::uint64_t rate = 0;    // bits per second
     std::int64_t latency = 0;  // ps
     std::int64_t forward = 0;  // ps: the far device's own latency, where it passes packets on
@@ -211,7 +211,7 @@ class PacketNetwork final : private EventTarget {
   // Bytes that a packet took on a link that it came over.
   [[nodiscard]] std::int32_t size_over(LinkId link, const Packet& packet) const;
   void check_for_deadlock();
-  void append(std::uint32_t link, PacketId packet);
+  void append(std::uint32_t link, PacketId packet, Packet& p);
   // The head of a queue that is not empty, out of it.
   PacketId take(std::uint32_t link, int priority);
   // In no order that matters.
@@ -219,13 +219,15 @@ class PacketNetwork final : private EventTarget {
   void for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const;
   bool prefetch(std::uint32_t link, int priority);
   void start(std::uint32_t link, int priority);
-  void put_on_wire(std::uint32_t link, PacketId packet, Time begin, Time end);
+  void put_on_wire(std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end);
   void mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue);
   [[nodiscard]] bool marks_forward(std::uint32_t link, const Packet& packet, std::int64_t queued, const FecnSettings& fecn);
   void port_free(std::uint32_t link);
   void arrival(std::uint32_t link);
-  void pass_on(PacketId packet, std::uint32_t link);
-  void join(LinkId link, PacketId packet);
+  // Calls of a hop hand on what they have looked up: the packet of an id, and the far device's end of the link.
+  void pass_on(PacketId packet, Packet& p, std::uint32_t link);
+  void join(LinkId link, PacketId packet, Packet& p);
+  void enqueue(LinkId link, PacketId packet, Packet& p);
   void release(LinkId ingress, int priority, std::int64_t size, std::int64_t came);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);

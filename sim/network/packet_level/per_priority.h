@@ -17,7 +17,7 @@ class PerPriority {
   void fill(const T& value) { values_.fill(value); }
 
  private:
-  static constexpr std::size_t place(int priority) { return static_cast<std::size_t>(priority + 1) % kPriorities; }
+  static constexpr std::size_t place(int priority) { return (static_cast<unsigned>(priority) + 1U) % kPriorities; }
   std::array<T, kPriorities> values_{};
 };
 
