@@ -136,7 +136,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   void sort_component_flows();
   void arm();
 
-  // Indexed 4-ary heap of moving flows by (finish, index). A starved flow's finish is Time::max().
+  // flow_heap.cpp: indexed 4-ary heap of moving flows by (finish, index). A starved flow's finish is Time::max().
   struct HeapEntry {
     Time finish;
     std::uint32_t index = 0;
