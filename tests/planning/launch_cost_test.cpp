@@ -25,8 +25,10 @@ TEST(LaunchCostTest, ALaunchCostsTheHostMoreForEachChannelWithWork) {
   const auto launch = [&](Collective kind, Bytes bytes) { return runner.run({.kind = kind, .bytes = bytes}, options).launch; };
   EXPECT_EQ(launch(Collective::kAllReduce, 8_B), 2 * (of_kernel + of_channel));
   EXPECT_EQ(launch(Collective::kAllReduce, 16_MiB), 2 * (of_kernel + 24 * of_channel));
-  // A send of 256 KiB goes out in 64 KiB parts, each on a channel of its own (nccl-model §3.6); the communicator has 32.
-  EXPECT_EQ(launch(Collective::kSendRecv, 256_KiB), 2 * (of_kernel + 4 * of_channel));
+  // A send of 24 KiB goes out in parts of 8 KiB, each on a channel of its own (nccl/p2p_plan.cpp); the communicator has 32, and
+  // one of four ranks eight for each peer.
+  EXPECT_EQ(launch(Collective::kSendRecv, 24_KiB), 2 * (of_kernel + 3 * of_channel));
+  EXPECT_EQ(launch(Collective::kSendRecv, 256_KiB), 2 * (of_kernel + 8 * of_channel));
 }
 
 }  // namespace
