@@ -12,6 +12,9 @@
 #include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
+
+using namespace literals;
+
 namespace {
 
 constexpr std::string_view kGrainNames[] = {"auto", "chunk", "fluid", "closed_form"};

@@ -45,9 +45,6 @@ IdealNetwork ideal_network(const Machine& machine, const Communicator& communica
   return {Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate * channels * 8e12)), latency};
 }
 
-// Sends and receives over a fabric share their links with most others, so that each costs more to simulate.
-constexpr std::uint64_t kChunkMessagesOfSends = 2'000;
-
 // Why MSCCL leaves a call to NCCL; nothing where it runs the custom algorithm.
 std::optional<std::string> refusal_of(const MscclAlgorithm& custom, const CollectiveCall& call, int ranks) {
   const msccl::Program& program = custom.program();

@@ -85,7 +85,7 @@ void read_service_levels(ParamReader& fabric, PacketSettings& settings) {
       fabric.diagnostics().error(
           value.diagnostic(fmt::format("{}: expected a virtual lane of 0 to 7, got {}", value.path(), found_text(value))));
     } else {
-      settings.lane_of_level[static_cast<std::size_t>(*level)] = static_cast<std::int8_t>(*lane);
+      settings.lane_of_level[static_cast<std::size_t>(*level)] = static_cast<std::int16_t>(*lane);
     }
   }
 }

@@ -151,7 +151,7 @@ struct PacketSettings {
   CreditSettings credits;
   TransportSettings transport;
   // Service level to virtual lane, which is a priority here; -1: the fabric does not take that level.
-  std::array<std::int8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<std::int16_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1};
   std::vector<DeviceSettings> own = {};       // of switches that differ from the rest
   std::vector<std::uint32_t> own_index = {};  // by device: 0, or 1 + its place in `own`; empty: nobody differs
 
