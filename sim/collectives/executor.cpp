@@ -12,9 +12,6 @@
 #include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
-
-using namespace literals;
-
 namespace {
 
 constexpr std::string_view kGrainNames[] = {"auto", "chunk", "fluid", "closed_form"};
@@ -78,7 +75,8 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
   listener_ = &listener;
   costs_ = costs;
   effort_ = usual_effort(schedule, costs);
-  port_queue_ = PortQueue{StepCosts::pace(1_GiB, costs.work(1_GiB, 1.0, effort_)), costs.port, schedule.channels()};
+  port_queue_ =
+      PortQueue{StepCosts::pace(Bytes{1 << 30}, costs.work(Bytes{1 << 30}, 1, effort_)), costs.port, schedule.channels()};
   launches_ = launches;
   grain_ = grain;
   began_ = simulator_.now();

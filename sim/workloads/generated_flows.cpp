@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "sim/core/error.h"
+#include "sim/network/infiniband_reader.h"
 #include "sim/workloads/endpoint_names.h"
 
 namespace weft::work {

@@ -96,7 +96,8 @@ TEST_F(SimulatorTest, LeavingEndsARunAfterTheRunningEventAndKeepsTheRest) {
   recorder_.then = [](Recorder& self, std::uint64_t payload) {
     if (payload == 1) self.simulator.leave();
   };
-  for (const std::uint64_t payload : {0, 1, 2}) simulator_.schedule(Time{} + 1_ns, Phase::kAction, first_, recorder_, payload);
+  for (const std::uint64_t payload : Payloads{0, 1, 2})
+    simulator_.schedule(Time{} + 1_ns, Phase::kAction, first_, recorder_, payload);
   simulator_.run_until(Time{} + 5_ns);
   EXPECT_EQ(recorder_.payloads, (Payloads{0, 1}));
   EXPECT_EQ(simulator_.now(), Time{} + 1_ns);
