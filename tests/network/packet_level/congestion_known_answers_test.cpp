@@ -20,7 +20,6 @@ namespace {
 
 using namespace literals;
 using testing::PacketRun;
-using testing::PacketShape;
 using weft::testing::at;
 
 PacketSettings controlled(std::string_view name, const std::string& yaml = "{}") {
