@@ -21,7 +21,6 @@ namespace weft::plan {
 namespace {
 
 using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using How = SweepDatabase::Open;
 
