@@ -251,16 +251,18 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.host_pass = costs.pass;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
   };
+  const auto cut_through = [&] {
+    costs.cut_through = true;
+    costs.operand_wait = std::exchange(costs.load_wait, Duration{});
+  };
   if (protocol == "LL") {
     apply(costs, ll);
-    costs.cut_through = true;
-    std::swap(costs.load_wait, costs.operand_wait);
+    cut_through();
     costs.wire_bytes = 2;
     passes(ll, 16, 32 * 8);
   } else if (protocol == "LL128") {
     apply(costs, ll128);
-    costs.cut_through = true;
-    std::swap(costs.load_wait, costs.operand_wait);
+    cut_through();
     costs.wire_bytes = 16;
     costs.per_data_bytes = 15;
     passes(ll128, 20, 1920);

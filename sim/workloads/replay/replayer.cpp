@@ -1,6 +1,7 @@
 #include "sim/workloads/replay/replayer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "sim/workloads/replay/replay_state.h"
@@ -252,18 +253,15 @@ void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
   if (is_tensor(op.category)) ++rank.tensor_kernels;
   rank.kernels.push_back(kernel);
   arm_kernels(state);
-  if (op.fills_memory && rank.memory_kernels++ == 0) {
-    for (const std::uint32_t call : rank.calls) ++moving_[call]->memory_full;
-  }
-  slow_calls(state);
+  slow_calls(state, op.fills_memory && rank.memory_kernels++ == 0 ? 1 : 0);
 }
 
-// Compute runs beside the collectives of this rank now, or its memory is less or more in use.
-void Replayer::slow_calls(std::uint32_t state) {
+// Compute runs beside the collectives of this rank now; `memory_full`: 1 where its memory is full from now on, -1 no longer.
+void Replayer::slow_calls(std::uint32_t state, int memory_full) {
   for (const std::uint32_t call : states_[state]->calls) {
     Moving& moving = *moving_[call];
-    moving.beside_compute = true;
-    set_pace(moving);
+    moving.memory_full += memory_full;
+    if (!std::exchange(moving.beside_compute, true) || memory_full != 0) set_pace(moving);
   }
 }
 
@@ -293,9 +291,7 @@ void Replayer::end_kernels(std::uint32_t state) {
     if (op.fills_gpu) --rank.fills_gpu;
     if (is_tensor(op.category)) --rank.tensor_kernels;
     --rank.computing;
-    if (!op.fills_memory || --rank.memory_kernels > 0) continue;
-    for (const std::uint32_t call : rank.calls) --moving_[call]->memory_full;
-    slow_calls(state);
+    if (op.fills_memory && --rank.memory_kernels == 0) slow_calls(state, -1);
   }
   arm_kernels(state);
   // What waited for the SMs takes them before the next kernel does.

@@ -95,7 +95,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void start_kernel(std::uint32_t state, OpIndex op);
   void end_kernels(std::uint32_t state);
   void arm_kernels(std::uint32_t state);
-  void slow_calls(std::uint32_t state);
+  void slow_calls(std::uint32_t state, int memory_full);
   void retime(std::uint32_t state);
 
   // Communication, replayer_communication.cpp.
