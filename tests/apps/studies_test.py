@@ -10,13 +10,15 @@ import subprocess
 import sys
 import tempfile
 
+import patience
+
 
 def run(root, weft, name):
     """The result of a study: {(scenario, collective, bytes): [run by cluster]}."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "WEFT": weft, "OUT": folder}
         done = subprocess.run([root / "configs/studies/run.sh", name], env=environment, capture_output=True, text=True,
-                              timeout=900, check=False)
+                              timeout=patience.seconds(900), check=False)
         assert done.returncode == 0, f"{name}: exit {done.returncode}\n{done.stdout}{done.stderr}"
         out = pathlib.Path(folder)
         assert "</html>" in (out / "page.html").read_text() and "| scenario |" in (out / "numbers.md").read_text()

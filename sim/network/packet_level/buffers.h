@@ -42,7 +42,7 @@ class Buffers {
     ingress.total -= size;
     return false;
   }
-  void prefetch(LinkId link) const { __builtin_prefetch(&ingresses_[link.index()]); }
+  [[gnu::always_inline]] void prefetch(LinkId link) const { __builtin_prefetch(&ingresses_[link.index()]); }
 
   [[nodiscard]] std::int64_t ingress_bytes(LinkId link) const { return ingresses_[link.index()].total; }
   [[nodiscard]] std::int64_t peak_ingress_bytes(LinkId link) const { return ingresses_[link.index()].peak; }

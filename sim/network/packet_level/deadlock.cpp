@@ -58,7 +58,7 @@ std::vector<Node> find_cycle(const std::vector<Node>& roots, const std::vector<s
 }  // namespace
 
 bool PacketNetwork::starved(std::uint32_t link, int priority, std::int64_t blocks) const {
-  const PacketId head = queues_[link][priority].head;
+  const PacketId head = links_[link].queues[priority].head;
   return wire_of(link).credits && head != kNoPacket && blocks < blocks_of(packets_[head].size);
 }
 
@@ -68,18 +68,18 @@ void PacketNetwork::for_each_waiting(std::uint32_t link, std::size_t priority, V
     inputs_[link][priority].for_each(packets_, visit);
     return;
   }
-  for (PacketId id = queues_[link][static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next)
+  for (PacketId id = links_[link].queues[static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next)
     visit(packets_[id]);
 }
 
 void PacketNetwork::look_for_deadlock() {
   if (deadlock_) return;
   std::vector<Node> blocked;
-  for (std::uint32_t link = 0; link < ports_.size(); ++link) {
+  for (std::uint32_t link = 0; link < links_.size(); ++link) {
     for (int priority = 0; priority < kPriorities; ++priority) {
       const auto p = static_cast<std::size_t>(priority);
-      if ((ports_[link].paused & priority_bit(priority)) != 0 ||
-          (wire_of(link).credits && !ports_[link].busy && starved(link, priority, credits_[link].blocks[p])))
+      if ((links_[link].port.paused & priority_bit(priority)) != 0 ||
+          (wire_of(link).credits && !links_[link].port.busy && starved(link, priority, credits_[link].blocks[p])))
         blocked.push_back(link * kPriorities + p);
     }
   }
@@ -93,7 +93,7 @@ void PacketNetwork::look_for_deadlock() {
     });
   }
 
-  std::vector<bool> stuck(ports_.size() * kPriorities, false);
+  std::vector<bool> stuck(links_.size() * kPriorities, false);
   for (const Node node : blocked) stuck[node] = true;
   std::vector<std::int64_t> bytes;
   std::vector<std::int64_t> blocks;
@@ -111,8 +111,8 @@ void PacketNetwork::look_for_deadlock() {
       if (!stuck[node]) continue;
       const auto link = static_cast<std::uint32_t>(node / kPriorities);
       const auto priority = static_cast<int>(node % kPriorities);
-      const bool stays_paused = (ports_[link].paused & priority_bit(priority)) != 0 &&
-                                !buffers_.resumes_at(LinkId{link}, bytes[node], shared[ports_[link].to]);
+      const bool stays_paused = (links_[link].port.paused & priority_bit(priority)) != 0 &&
+                                !buffers_.resumes_at(LinkId{link}, bytes[node], shared[links_[link].port.to]);
       if (stays_paused || (wire_of(link).credits && starved(link, priority, credits_[link].total - blocks[node]))) continue;
       stuck[node] = false;
       changed = true;
@@ -134,7 +134,8 @@ void PacketNetwork::look_for_deadlock() {
 void PacketNetwork::check_for_deadlock() {
   check_pending_ = false;
   look_for_deadlock();
-  const bool any = std::ranges::any_of(ports_, [](const Port& port) { return (port.paused | port.forced) != 0; });
+  const bool any =
+      std::ranges::any_of(links_, [](const LinkState& link) { return (link.port.paused | link.port.forced) != 0; });
   if (deadlock_ || !any || hops_ == hops_at_check_) return;
   hops_at_check_ = hops_;
   check_pending_ = true;

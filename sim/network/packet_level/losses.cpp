@@ -33,23 +33,33 @@ bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_
   return lost;
 }
 
+// In the order in which they were sent.
+std::vector<PacketId> PacketNetwork::on_wire(LinkId link) const {
+  std::vector<PacketId> found;
+  for (PacketId packet = 0; packet < packets_.size(); ++packet) {
+    const Packet& p = packets_[packet];
+    if (p.on_wire && !p.lost && p.ingress == link) found.push_back(packet);
+  }
+  std::ranges::stable_sort(found, {}, [this](PacketId packet) { return packets_[packet].tail; });
+  return found;
+}
+
 void PacketNetwork::fail(LinkId id) {
   const std::uint32_t link = id.value();
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   port.failed = true;
-  for (PacketId packet = port.wire_head; packet != kNoPacket;) {
-    const Packet& p = packets_[packet];
-    const PacketId next = p.next;
+  for (const PacketId packet : on_wire(id)) {
+    Packet& p = packets_[packet];
     if (wires_[port.kind].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
-    drop(packet, link, true);
-    packet = next;
+    p.lost = true;  // its arrival, which is pending, destroys it
+    ++incidents_[link].drops;
+    endpoints_->lost(p, true);
   }
-  port.wire_head = port.wire_tail = kNoPacket;
   for (int priority = 0; priority < kPriorities; ++priority) {
     while ((port.waiting & priority_bit(priority)) != 0) {
       const PacketId packet = take(link, priority);
       const Packet& p = packets_[packet];
-      change_queue(link, queues_[link][priority], -p.size);
+      change_queue(link, links_[link].queues[priority], -p.size);
       if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
       drop(packet, link, true);
     }
@@ -64,7 +74,7 @@ void PacketNetwork::fail(LinkId id) {
 // The far end says anew what it has paused.
 void PacketNetwork::restore(LinkId id) {
   const std::uint32_t link = id.value();
-  ports_[link].failed = false;
+  links_[link].port.failed = false;
   for (int priority = 0; priority < kPriorities; ++priority) {
     if (buffers_.pauses(id, priority)) set_paused(link, priority, true);
   }

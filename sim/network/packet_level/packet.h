@@ -35,7 +35,7 @@ struct Packet {
   Time tail;                  // when its last bit is where its head has been taken in (cut-through); else in the past
   Time sent;                  // of the data packet, by its source
   std::int64_t sequence = 0;  // within its queue pair; of an acknowledgement: what it acknowledges
-  PacketId next = kNoPacket;  // behind it in its queue or on its wire
+  PacketId next = kNoPacket;  // behind it in its queue
   std::uint32_t flow = 0;     // queue pair
   std::uint32_t message = 0;
   std::int32_t payload = 0;  // bytes; of an acknowledgement: packets it stands for
@@ -44,25 +44,28 @@ struct Packet {
   PacketKind kind = PacketKind::kData;
   std::uint8_t priority = 0;
   std::uint8_t hop = 0;     // links taken so far
-  bool marked = false;      // CE; of an acknowledgement: that of what it acknowledges
-  bool last = false;        // of its message
-  bool again = false;       // a retransmission
-  bool asks = false;        // for an acknowledgement
   std::uint8_t stamps = 0;  // hops of telemetry so far
+  bool marked : 1 = false;  // CE; of an acknowledgement: that of what it acknowledges
+  bool last : 1 = false;    // of its message
+  bool again : 1 = false;   // a retransmission
+  bool asks : 1 = false;    // for an acknowledgement
+  bool on_wire : 1 = false;
+  bool lost : 1 = false;  // with its wire: what arrives is no packet any more
 };
 static_assert(sizeof(Packet) == 64, "one cache line");
 
-// Packets by index, in slabs; the latest freed first. Nothing is allocated once as many have been alive at once.
+// Packets by index, in blocks that the system may map as one large page each, since a hop looks for packets all over them. The
+// latest freed goes first. Nothing is allocated once as many have been alive at once.
 class PacketStore {
  public:
-  Packet& operator[](PacketId id) { return slabs_[id >> kShift][id & (kSlab - 1)]; }
-  const Packet& operator[](PacketId id) const { return slabs_[id >> kShift][id & (kSlab - 1)]; }
+  Packet& operator[](PacketId id) { return blocks_[id >> kShift].get()[id & (kBlock - 1)]; }
+  const Packet& operator[](PacketId id) const { return blocks_[id >> kShift].get()[id & (kBlock - 1)]; }
 
   PacketId create() {
-    if (free_ == kNoPacket) add_slab();
+    ++live_;
+    if (free_ == kNoPacket) return add();
     const PacketId id = free_;
     free_ = (*this)[id].next;
-    ++live_;
     return id;
   }
   void destroy(PacketId id) {
@@ -70,33 +73,26 @@ class PacketStore {
     free_ = id;
     --live_;
   }
-  void prefetch(PacketId id) const {
+  // Inlined whatever it costs: for the compiler a call that only prefetches has no effect, and it leaves it out.
+  [[gnu::always_inline]] void prefetch(PacketId id) const {
     if (id != kNoPacket) __builtin_prefetch(&(*this)[id]);
   }
   [[nodiscard]] std::size_t live() const { return live_; }
-  // Every id is below it: the size of what runs beside the store.
-  [[nodiscard]] std::size_t capacity() const { return slabs_.size() << kShift; }
+  // Every id ever used is below it.
+  [[nodiscard]] std::size_t size() const { return used_; }
 
  private:
-  static constexpr unsigned kShift = 10;
-  static constexpr std::size_t kSlab = std::size_t{1} << kShift;
-  struct alignas(64) Aligned {
-    Packet packets[kSlab];
+  static constexpr unsigned kShift = 15;
+  static constexpr std::size_t kBlock = std::size_t{1} << kShift;  // 2 MiB
+  struct Free {
+    void operator()(Packet* block) const;
   };
 
-  void add_slab() {
-    const auto first = static_cast<PacketId>(capacity());
-    aligned_.push_back(std::make_unique<Aligned>());
-    slabs_.push_back(aligned_.back()->packets);
-    for (std::size_t i = kSlab; i-- > 0;) {
-      slabs_.back()[i].next = free_;
-      free_ = first + static_cast<PacketId>(i);
-    }
-  }
+  PacketId add();
 
-  std::vector<Packet*> slabs_;
-  std::vector<std::unique_ptr<Aligned>> aligned_;
+  std::vector<std::unique_ptr<Packet, Free>> blocks_;
   PacketId free_ = kNoPacket;
+  PacketId used_ = 0;
   std::size_t live_ = 0;
 };
 

@@ -20,6 +20,7 @@ namespace {
 constexpr std::ptrdiff_t kKindsLookedAt = 64;
 constexpr std::size_t kFarAhead = 8;  // events of one lane
 constexpr std::size_t kNearAhead = 4;
+constexpr std::size_t kNextAhead = 2;
 
 bool is_fabric_switch(const Topology& topology, DeviceId device) { return topology.kind(device) == DeviceKind::kSwitch; }
 
@@ -35,20 +36,19 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
       topology_{topology},
       settings_{settings},
       seed_{seed},
+      pause_frames_{simulator.add_component("pauses")},
       component_{simulator.add_component("packets")},
       buffers_{topology, settings},
-      ports_(topology.link_count()),
-      queues_(topology.link_count()),
-      traffic_(topology.link_count()),
+      links_(topology.link_count()),
       incidents_(topology.link_count()) {
-  for (std::size_t i = 0; i < ports_.size(); ++i) add_wire(LinkId::from_index(i));
+  for (std::size_t i = 0; i < links_.size(); ++i) add_wire(LinkId::from_index(i));
   const auto take = [&](const SwitchSettings& switches, const PfcSettings& pfc, const EcnSettings& ecn) {
     marks_at_enqueue_ |= ecn.priorities != 0 && ecn.at_enqueue;
     marks_at_start_ |= ecn.priorities != 0 && !ecn.at_enqueue;
-    if (switches.scheduling == Scheduling::kDwrr) deficits_.resize(ports_.size());
-    if (switches.scheduling == Scheduling::kLanes) lane_turns_.resize(ports_.size());
-    if (ecn.fecn) unmarked_.resize(ports_.size());
-    if (pfc.priorities != 0 && pfc.quanta > 0) expiries_.resize(ports_.size() * kPriorities);
+    if (switches.scheduling == Scheduling::kDwrr) deficits_.resize(links_.size());
+    if (switches.scheduling == Scheduling::kLanes) lane_turns_.resize(links_.size());
+    if (ecn.fecn) unmarked_.resize(links_.size());
+    if (pfc.priorities != 0 && pfc.quanta > 0) expiries_.resize(links_.size() * kPriorities);
     const double least = *std::ranges::min_element(switches.weights);
     auto& shares = shares_.emplace_back();
     std::ranges::transform(switches.weights, shares.begin(), [&](double weight) { return weight / least; });
@@ -79,7 +79,7 @@ void PacketNetwork::add_wire(LinkId id) {
   const auto latest = wires_.rbegin();
   const auto end = latest + std::min<std::ptrdiff_t>(std::ssize(wires_), kKindsLookedAt);
   const auto same = std::find(latest, end, wire);
-  Port& port = ports_[id.index()];
+  Port& port = links_[id.index()].port;
   port.to = link.to.value();
   port.weighted = settings_.switches_of(link.from).scheduling != Scheduling::kStrict;
   if (same == end) wires_.push_back(wire);
@@ -89,12 +89,12 @@ void PacketNetwork::add_wire(LinkId id) {
 void PacketNetwork::make_credits() {
   // Packets are those of the fabric inside hosts too, however small the TLPs and flits are that they stand for.
   const auto largest = static_cast<std::int32_t>(settings_.transport.payload.value_or(Bytes{kDefaultPayload}).count());
-  credits_.resize(ports_.size());
-  inputs_.resize(ports_.size());
-  input_.resize(ports_.size());
+  credits_.resize(links_.size());
+  inputs_.resize(links_.size());
+  input_.resize(links_.size());
   std::vector<std::uint32_t> inputs(topology_.device_count(), 0);
-  for (std::uint32_t i = 0; i < ports_.size(); ++i) {
-    input_[i] = ++inputs[ports_[i].to];
+  for (std::uint32_t i = 0; i < links_.size(); ++i) {
+    input_[i] = ++inputs[links_[i].port.to];
     const Wire& wire = wire_of(i);
     if (!wire.credits) continue;
     // Enough for the link's full rate: what is on the way until a packet that begins now has left the far device and its credit
@@ -133,7 +133,7 @@ std::int32_t PacketNetwork::size_over(LinkId link, const Packet& packet) const {
 }
 
 void PacketNetwork::schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra) {
-  simulator_.schedule(at, phase, component_, *this,
+  simulator_.schedule(at, phase, kind == EventKind::kPause ? pause_frames_ : component_, *this,
                       static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(extra) << 32 | index);
 }
 
@@ -142,34 +142,33 @@ void PacketNetwork::schedule_regular(Time at, Phase phase, EventKind kind, std::
 }
 
 // Of events to come soon, a few dozen of which are ahead of this one: first the links' own lines, then, when those are there,
-// the packets and the memory behind them. All regular events name a link.
-inline void PacketNetwork::prefetch_for_port_free() const {
+// the packets and the memory behind them.
+[[gnu::always_inline]] inline void PacketNetwork::prefetch_for_port_free() const {
   if (const std::uint64_t* far = simulator_.ahead(kFarAhead)) {
     const auto link = static_cast<std::uint32_t>(*far);
-    __builtin_prefetch(&ports_[link]);
-    __builtin_prefetch(&queues_[link]);
-    __builtin_prefetch(&traffic_[link]);
+    __builtin_prefetch(&links_[link].port);
+    __builtin_prefetch(&links_[link].queues);
+    __builtin_prefetch(&links_[link].traffic);
   }
   if (const std::uint64_t* near = simulator_.ahead(kNearAhead)) {
     const auto link = static_cast<std::uint32_t>(*near);
-    const Port& port = ports_[link];
+    const Port& port = links_[link].port;
     if (port.release_ingress.valid()) buffers_.prefetch(port.release_ingress);
-    packets_.prefetch(port.wire_tail);
-    if (port.waiting != 0) packets_.prefetch(queues_[link][std::bit_width(port.waiting) - 1].head);
+    if (port.waiting != 0) packets_.prefetch(links_[link].queues[std::bit_width(port.waiting) - 1].head);
   }
 }
 
-inline void PacketNetwork::prefetch_for_arrival() const {
-  if (const std::uint64_t* far = simulator_.ahead(kFarAhead)) {
-    const auto link = static_cast<std::uint32_t>(*far);
-    __builtin_prefetch(&ports_[link]);
-    buffers_.prefetch(LinkId{link});
+[[gnu::always_inline]] inline void PacketNetwork::prefetch_for_arrival() const {
+  if (const std::uint64_t* far = simulator_.ahead(kFarAhead)) packets_.prefetch(static_cast<PacketId>(*far));
+  if (const std::uint64_t* near = simulator_.ahead(kNearAhead)) {
+    const Packet& packet = packets_[static_cast<PacketId>(*near)];
+    __builtin_prefetch(&links_[packet.ingress.index()].port);
+    buffers_.prefetch(packet.ingress);
+    endpoints_->prefetch(packet);
   }
-  if (const std::uint64_t* near = simulator_.ahead(kNearAhead))
-    packets_.prefetch(ports_[static_cast<std::uint32_t>(*near)].wire_head);
-  if (const std::uint64_t* next = simulator_.ahead(1)) {
-    const PacketId packet = ports_[static_cast<std::uint32_t>(*next)].wire_head;
-    if (packet != kNoPacket) packets_.prefetch(packets_[packet].next);
+  if (const std::uint64_t* next = simulator_.ahead(kNextAhead)) {
+    const Packet& packet = packets_[static_cast<PacketId>(*next)];
+    endpoints_->prefetch(packet, DeviceId{links_[packet.ingress.index()].port.to});
   }
 }
 
@@ -211,20 +210,20 @@ void PacketNetwork::on_event(std::uint64_t payload) {
 }
 
 void PacketNetwork::offer(LinkId link, int priority) {
-  Port& port = ports_[link.index()];
+  Port& port = links_[link.index()].port;
   port.offered |= priority_bit(priority);
   port.offered_again = true;
   if (!port.busy && !port.choosing) try_start(link.value());
 }
 
 const std::vector<std::int64_t>& PacketNetwork::loads() {
-  if (loads_.empty()) loads_.resize(ports_.size(), 0);
+  if (loads_.empty()) loads_.resize(links_.size(), 0);
   return loads_;
 }
 
 void PacketNetwork::enqueue(LinkId id, PacketId packet, Packet& p) {
   const std::uint32_t link = id.value();
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   if (port.failed) {
     if (p.ingress.valid()) release(p.ingress, p.priority, p.size, size_over(p.ingress, p));
     drop(packet, link, true);
@@ -235,10 +234,10 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet, Packet& p) {
 }
 
 void PacketNetwork::append(std::uint32_t link, PacketId packet, Packet& p) {
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   p.at = simulator_.now();
   p.next = kNoPacket;
-  Queue& queue = queues_[link][p.priority];
+  Queue& queue = links_[link].queues[p.priority];
   port.waiting |= priority_bit(p.priority);
   if (wires_[port.kind].credits) {
     InputQueues& inputs = inputs_[link][p.priority];
@@ -253,8 +252,8 @@ void PacketNetwork::append(std::uint32_t link, PacketId packet, Packet& p) {
 }
 
 PacketId PacketNetwork::take(std::uint32_t link, int priority) {
-  Port& port = ports_[link];
-  Queue& queue = queues_[link][priority];
+  Port& port = links_[link].port;
+  Queue& queue = links_[link].queues[priority];
   const PacketId packet = queue.head;
   if (wires_[port.kind].credits) {
     InputQueues& inputs = inputs_[link][static_cast<std::size_t>(priority)];
@@ -270,7 +269,7 @@ PacketId PacketNetwork::take(std::uint32_t link, int priority) {
 [[gnu::noinline]] bool PacketNetwork::prefetch(std::uint32_t link, int priority) {
   const PacketId packet = endpoints_->pull(LinkId{link}, priority);
   if (packet == kNoPacket) {
-    ports_[link].offered &= static_cast<PriorityMask>(~priority_bit(priority));
+    links_[link].port.offered &= static_cast<PriorityMask>(~priority_bit(priority));
     return false;
   }
   append(link, packet, packets_[packet]);
@@ -278,7 +277,7 @@ PacketId PacketNetwork::take(std::uint32_t link, int priority) {
 }
 
 bool PacketNetwork::has_credit(std::uint32_t link, int priority, const Packet& packet) const {
-  if (!wire_of(link).credits || ports_[link].failed) return true;
+  if (!wire_of(link).credits || links_[link].port.failed) return true;
   return credits_[link].blocks[static_cast<std::size_t>(priority)] >= blocks_of(packet.size);
 }
 
@@ -288,7 +287,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
   while (able != 0) {
     const int priority = std::bit_width(able) - 1;
     able &= static_cast<PriorityMask>(~priority_bit(priority));
-    const Queue& queue = queues_[link][priority];
+    const Queue& queue = links_[link].queues[priority];
     if (queue.head == kNoPacket && !prefetch(link, priority)) continue;
     if (!credits || has_credit(link, priority, packets_[queue.head])) return priority;
   }
@@ -299,7 +298,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
 [[gnu::noinline]] int PacketNetwork::choose_weighted(Port& port, std::uint32_t link, PriorityMask able) {
   for (int priority = 0; priority < kPriorities; ++priority) {
     if ((able & priority_bit(priority)) == 0) continue;
-    const Queue& queue = queues_[link][priority];
+    const Queue& queue = links_[link].queues[priority];
     if ((queue.head == kNoPacket && !prefetch(link, priority)) || !has_credit(link, priority, packets_[queue.head])) {
       able &= static_cast<PriorityMask>(~priority_bit(priority));
     }
@@ -317,12 +316,12 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
   while (true) {
     const auto turn = static_cast<std::size_t>(port.turn);
     if ((able & priority_bit(port.turn)) != 0) {
-      const double size = packets_[queues_[link][port.turn].head].size;
+      const double size = packets_[links_[link].queues[port.turn].head].size;
       if (deficits[turn] >= size) {
         deficits[turn] -= size;
         return port.turn;
       }
-    } else if (queues_[link][port.turn].head == kNoPacket) {
+    } else if (links_[link].queues[port.turn].head == kNoPacket) {
       deficits[turn] = 0;
     }
     port.turn = static_cast<std::uint8_t>((port.turn + 1) % kPriorities);
@@ -331,7 +330,7 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
 }
 
 void PacketNetwork::try_start(std::uint32_t link) {
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   if (port.busy || port.choosing) return;
   int priority = -1;
   port.choosing = true;
@@ -346,17 +345,17 @@ void PacketNetwork::try_start(std::uint32_t link) {
 }
 
 void PacketNetwork::start(std::uint32_t link, int priority) {
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   const Wire& wire = wires_[port.kind];
-  Traffic& traffic = traffic_[link];
+  Traffic& traffic = links_[link].traffic;
   const PacketId packet = take(link, priority);
   Packet& p = packets_[packet];
   const Time now = simulator_.now();
   traffic.wait_ps += static_cast<double>((now - p.at).ps());
-  if (marks_at_start_) mark(link, p, queues_[link][priority].bytes, false);
+  if (marks_at_start_) mark(link, p, links_[link].queues[priority].bytes, false);
   if (stamps_ && wire.switch_behind && p.kind == PacketKind::kData && p.stamps < kMaxTelemetryHops) {
     const std::size_t at = packet * kMaxTelemetryHops + p.stamps++;
-    if (telemetry_.size() <= at) telemetry_.resize(packets_.capacity() * kMaxTelemetryHops);
+    if (telemetry_.size() <= at) telemetry_.resize(packets_.size() * kMaxTelemetryHops);
     telemetry_[at] = {traffic.bytes + p.size, traffic.queued - p.size, now,
                       Bandwidth::from_bits_per_second(static_cast<std::int64_t>(wire.rate))};
   }
@@ -393,7 +392,7 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
 }
 
 void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end) {
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   const Wire& wire = wires_[port.kind];
   p.tail = end + Duration::from_ps(wire.latency);
   p.at = p.tail;
@@ -401,16 +400,14 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Packet& p, 
     const std::int64_t head = begin.ps() + wire.latency + std::min(wire.header, (end - begin).ps());
     p.at = Time::from_ps((wire.cut_through ? head : p.tail.ps()) + wire.forward);
   }
+  p.at = port.last_at = std::max(p.at, port.last_at);
   p.ingress = LinkId{link};
-  p.next = kNoPacket;
-  if (port.wire_head == kNoPacket) {
-    port.wire_head = packet;
-    schedule_regular(p.at, Phase::kDelivery, EventKind::kArrival, link);
+  p.on_wire = true;
+  if (p.at >= end) {
+    port.sending = packet;
   } else {
-    p.at = std::max(p.at, packets_[port.wire_tail].at);
-    packets_[port.wire_tail].next = packet;
+    schedule_regular(p.at, Phase::kDelivery, EventKind::kArrival, packet);
   }
-  port.wire_tail = packet;
 }
 
 // RED on the instantaneous queue, the packet itself included (network-models §2.6).
@@ -433,7 +430,7 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Packet& p, 
 
 // All of a hop is in the next two, each a single piece of code: calls between the steps took a fifth of its instructions.
 WEFT_SINGLE_PIECE void PacketNetwork::port_free(std::uint32_t link) {
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   port.busy = false;
   const LinkId ingress = port.release_ingress;
   const int priority = port.release_priority;
@@ -441,24 +438,25 @@ WEFT_SINGLE_PIECE void PacketNetwork::port_free(std::uint32_t link) {
   const std::int64_t came = port.release_came;
   const std::uint32_t left = port.left_message;
   const std::uint32_t flow = port.left_flow;
-  change_queue(link, queues_[link][priority], -size);
+  if (port.sending != kNoPacket) {
+    schedule_regular(port.last_at, Phase::kDelivery, EventKind::kArrival, port.sending);
+    port.sending = kNoPacket;
+  }
+  change_queue(link, links_[link].queues[priority], -size);
   if (ingress.valid()) release(ingress, priority, size, came);
   if (!port.busy) try_start(link);
   if (left != kNoPacket) endpoints_->message_left(flow, left);
 }
 
-WEFT_SINGLE_PIECE void PacketNetwork::arrival(std::uint32_t link) {
-  Port& port = ports_[link];
-  const PacketId packet = port.wire_head;
-  if (packet == kNoPacket) return;  // lost with the link
+WEFT_SINGLE_PIECE void PacketNetwork::arrival(PacketId packet) {
   Packet& p = packets_[packet];
-  if (p.at > simulator_.now()) return;  // so was what this event was for; the link is back
-  port.wire_head = p.next;
-  if (port.wire_head == kNoPacket) {
-    port.wire_tail = kNoPacket;
-  } else {
-    schedule_regular(packets_[port.wire_head].at, Phase::kDelivery, EventKind::kArrival, link);
+  p.on_wire = false;
+  if (p.lost) {
+    packets_.destroy(packet);
+    return;
   }
+  const std::uint32_t link = p.ingress.value();
+  const Port& port = links_[link].port;
   ++p.hop;
   const bool at_end = endpoints_->destination(p).value() == port.to;
   if (!rules_.empty() && ruled_out(p, link, at_end)) {
@@ -480,7 +478,7 @@ WEFT_SINGLE_PIECE void PacketNetwork::arrival(std::uint32_t link) {
 }
 
 void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint32_t link) {
-  const LinkId out = endpoints_->route(p, DeviceId{ports_[link].to});
+  const LinkId out = endpoints_->route(p, DeviceId{links_[link].port.to});
   if (!out.valid()) {  // no way from here any more
     return_credit(LinkId{link}, p.priority, p.size);
     drop(packet, link, true);
@@ -496,13 +494,13 @@ void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint32_t link) {
 
 void PacketNetwork::join(LinkId out, PacketId packet, Packet& p) {
   const LinkId in = p.ingress;
-  __builtin_prefetch(&ports_[out.index()]);
-  __builtin_prefetch(&queues_[out.index()]);
-  __builtin_prefetch(&traffic_[out.index()]);
+  __builtin_prefetch(&links_[out.index()].port);
+  __builtin_prefetch(&links_[out.index()].queues);
+  __builtin_prefetch(&links_[out.index()].traffic);
   const std::int32_t came = p.size;
   if (p.kind == PacketKind::kData) p.size = wire_size(out, p.payload);
   if (wire_of(in.value()).switch_ahead) {
-    const Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, queues_[out.index()][p.priority].bytes);
+    const Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, links_[out.index()].queues[p.priority].bytes);
     if (admission.pause) send_pause(in, p.priority, true);
     if (!admission.accepted) {
       return_credit(in, p.priority, came);
@@ -536,7 +534,7 @@ void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std
 }
 
 PortCounters PacketNetwork::counters(LinkId link) const {
-  const Traffic& traffic = traffic_[link.index()];
+  const Traffic& traffic = links_[link.index()].traffic;
   const Incidents& incidents = incidents_[link.index()];
   const std::int64_t now = simulator_.now().ps();
   PortCounters out;
@@ -549,7 +547,7 @@ PortCounters PacketNetwork::counters(LinkId link) const {
   out.peak_ingress_bytes = buffers_.peak_ingress_bytes(link);
   out.marks = incidents.marks;
   out.drops = incidents.drops;
-  if (const Port& port = ports_[link.index()]; port.busy && port.free_at.ps() > now) {
+  if (const Port& port = links_[link.index()].port; port.busy && port.free_at.ps() > now) {
     // What of the packet in transmission has not left yet.
     const std::int64_t left = port.free_at.ps() - now;
     const auto bits = static_cast<Int128>(left) * static_cast<Int128>(wires_[port.kind].rate);
@@ -562,7 +560,7 @@ PortCounters PacketNetwork::counters(LinkId link) const {
 }
 
 void PacketNetwork::reset_peaks() {
-  for (Traffic& traffic : traffic_) traffic.peak = traffic.queued;
+  for (LinkState& link : links_) link.traffic.peak = link.traffic.queued;
   buffers_.reset_peaks();
 }
 
@@ -573,7 +571,7 @@ std::span<const HopTelemetry> PacketNetwork::telemetry(PacketId packet) const {
 }
 
 RandomStream& PacketNetwork::random(std::uint32_t link) {
-  if (random_.empty()) random_.resize(ports_.size());
+  if (random_.empty()) random_.resize(links_.size());
   std::optional<RandomStream>& stream = random_[link];
   if (!stream) stream.emplace(seed_, topology_.name(LinkId{link}) + "/chance");
   return *stream;

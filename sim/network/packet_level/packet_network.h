@@ -2,7 +2,7 @@
 // side (who sends what) is in transport.h.
 //
 // A packet crosses a link in two events: the end of its transmission, which frees its place and starts the next one, and its
-// arrival. A wire keeps its packets in order and has one event pending however many are on it.
+// arrival. What is on a wire has its arrival pending, packet by packet: both come at delays that few sizes and latencies make.
 //
 // Model: a packet is counted in a device from its arrival (store-and-forward: when its last bit is in and the device's latency
 // is over; cut-through: when its header is) until its last bit has left. Credit updates and pause frames delay nothing but
@@ -77,15 +77,17 @@ class PacketNetwork final : private EventTarget {
 
   [[nodiscard]] PortCounters counters(LinkId link) const;
   void reset_peaks();
-  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const { return traffic_[link.index()].queued; }
-  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const { return queues_[link.index()][priority].bytes; }
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const { return links_[link.index()].traffic.queued; }
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const {
+    return links_[link.index()].queues[priority].bytes;
+  }
   [[nodiscard]] const Buffers& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<PauseRecord>& pauses() const { return pauses_; }
   [[nodiscard]] std::uint64_t hops() const { return hops_; }
   [[nodiscard]] std::span<const HopTelemetry> telemetry(PacketId packet) const;
   // Priorities of the link that may not send now.
   [[nodiscard]] PriorityMask paused(LinkId link) const {
-    return static_cast<PriorityMask>(ports_[link.index()].paused | ports_[link.index()].forced);
+    return static_cast<PriorityMask>(links_[link.index()].port.paused | links_[link.index()].port.forced);
   }
   [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
   void look_for_deadlock();
@@ -114,10 +116,10 @@ class PacketNetwork final : private EventTarget {
   struct alignas(64) Port {
     std::uint64_t bits_left = 0;  // of the present burst, in units of 1 / rate picoseconds: what rounding has left over
     Time free_at;
-    PacketId wire_head = kNoPacket;
-    PacketId wire_tail = kNoPacket;
-    std::uint32_t kind = 0;  // of wires_
-    std::uint32_t to = 0;    // device
+    Time last_at;                  // of the packet put on the wire last
+    std::uint32_t kind = 0;        // of wires_
+    std::uint32_t to = 0;          // device
+    PacketId sending = kNoPacket;  // in transmission, its arrival not scheduled yet
     // Of the packet in transmission: the packet itself may be at the next device already.
     LinkId release_ingress;
     std::int32_t release_size = 0;
@@ -166,6 +168,11 @@ class PacketNetwork final : private EventTarget {
     double wait_ps = 0;
   };
   static_assert(sizeof(Traffic) == 64, "one cache line");
+  struct LinkState {
+    Port port;
+    Traffic traffic;
+    Queues queues;
+  };
   struct Incidents {
     std::int64_t marks = 0;
     std::int64_t drops = 0;
@@ -194,7 +201,7 @@ class PacketNetwork final : private EventTarget {
 
   void schedule_regular(Time at, Phase phase, EventKind kind, std::uint32_t index);
 
-  [[nodiscard]] const Wire& wire_of(std::uint32_t link) const { return wires_[ports_[link].kind]; }
+  [[nodiscard]] const Wire& wire_of(std::uint32_t link) const { return wires_[links_[link].port.kind]; }
   [[nodiscard]] std::int32_t other_wire_size(LinkId link, std::int32_t payload) const;
   void add_wire(LinkId link);
   void make_credits();
@@ -223,7 +230,7 @@ class PacketNetwork final : private EventTarget {
   void mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue);
   [[nodiscard]] bool marks_forward(std::uint32_t link, const Packet& packet, std::int64_t queued, const FecnSettings& fecn);
   void port_free(std::uint32_t link);
-  void arrival(std::uint32_t link);
+  void arrival(PacketId packet);
   // Calls of a hop hand on what they have looked up: the packet of an id, and the far device's end of the link.
   void pass_on(PacketId packet, Packet& p, std::uint32_t link);
   void join(LinkId link, PacketId packet, Packet& p);
@@ -246,6 +253,7 @@ class PacketNetwork final : private EventTarget {
   void send_credit(LinkId link, int priority, std::int64_t size);
   [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
   void drop(PacketId packet, std::uint32_t link, bool to_failure = false);
+  [[nodiscard]] std::vector<PacketId> on_wire(LinkId link) const;
   [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end, bool on_link = true);
   void change_queue(std::uint32_t link, Queue& queue, std::int64_t by);
   RandomStream& random(std::uint32_t link);
@@ -254,13 +262,12 @@ class PacketNetwork final : private EventTarget {
   const Topology& topology_;
   const PacketSettings& settings_;
   std::uint64_t seed_;
+  ComponentId pause_frames_;  // before the ends of transmissions: a pause that comes just then holds up the next one
   ComponentId component_;
   Transport* endpoints_ = nullptr;
   PacketStore packets_;
   Buffers buffers_;
-  std::vector<Port> ports_;  // all by link
-  std::vector<Queues> queues_;
-  std::vector<Traffic> traffic_;
+  std::vector<LinkState> links_;  // all by link
   std::vector<Incidents> incidents_;
   std::vector<Wire> wires_;           // by Port::kind
   std::vector<std::int64_t> loads_;   // as Traffic::queued; empty where nobody asks
@@ -289,7 +296,7 @@ class PacketNetwork final : private EventTarget {
 };
 
 inline void PacketNetwork::change_queue(std::uint32_t link, Queue& queue, std::int64_t by) {
-  Traffic& traffic = traffic_[link];
+  Traffic& traffic = links_[link].traffic;
   const std::int64_t now = simulator_.now().ps();
   traffic.queue_byte_ps += static_cast<double>(traffic.queued) * static_cast<double>(now - traffic.changed);
   traffic.changed = now;

@@ -79,6 +79,14 @@ std::uint32_t PacketRoutes::exit_of(DeviceId device) {
   return known;
 }
 
+std::uint32_t PacketRoutes::find_set(DeviceId from, const Route& route) {
+  const std::span<const LinkId> links = router_.links_towards(from, route.fabric_exit);
+  if (links.empty()) return 0;
+  const auto [known, is_new] = set_of_.try_emplace(links.data(), static_cast<std::uint32_t>(sets_.size()));
+  if (is_new) sets_.push_back(links);
+  return known->second;
+}
+
 std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
   const Route& route = routes_[id];
   std::vector<LinkId> links;
@@ -98,8 +106,9 @@ LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
   }
   if (route.exit != kNoExit && device.value() >= first_switch_) {
     if (device == route.leaf) return route.down;
-    std::span<const LinkId>& links = exits_[route.exit * switches_ + device.value() - first_switch_];
-    if (links.empty()) links = router_.links_towards(device, route.fabric_exit);
+    std::uint32_t& set = exits_[place(route, device)];
+    if (set == 0) set = find_set(device, route);
+    const std::span<const LinkId> links = sets_[set];
     if (links.empty()) return {};
     return links.size() == 1 ? links[0] : choose(device, links);
   }
@@ -148,6 +157,8 @@ std::vector<LinkId> PacketRoutes::sample(RouteId id) {
 void PacketRoutes::forget() {
   steps_.clear();
   exits_.clear();
+  sets_.resize(1);
+  set_of_.clear();
   exit_of_.clear();
   for (Route& route : routes_) {
     route.fabric_exit = route.leaf = {};

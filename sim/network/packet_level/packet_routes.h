@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,12 @@ class PacketRoutes {
   [[nodiscard]] LinkId next(RouteId route, DeviceId device, unsigned hop);
   // Of the way back over the same links; only for a route that is fixed.
   [[nodiscard]] LinkId next_back(RouteId route, DeviceId device, unsigned hop) const;
+  // What next() will read, soon and at once: asked for before it is needed.
+  [[gnu::always_inline]] void prefetch(RouteId route) const { __builtin_prefetch(&routes_[route]); }
+  [[gnu::always_inline]] void prefetch(RouteId id, DeviceId device) const {
+    const Route& route = routes_[id];
+    if (route.exit != kNoExit && device.value() >= first_switch_) __builtin_prefetch(&exits_[place(route, device)]);
+  }
   [[nodiscard]] bool broken(RouteId route) const { return routes_[route].broken; }
   [[nodiscard]] bool fixed(RouteId route) const { return routes_[route].fixed; }
   // Links of one of the ways, from end to end.
@@ -56,6 +63,10 @@ class PacketRoutes {
 
   bool explore(Route& route);
   std::uint32_t exit_of(DeviceId device);
+  [[nodiscard]] std::size_t place(const Route& route, DeviceId device) const {
+    return route.exit * switches_ + device.value() - first_switch_;
+  }
+  std::uint32_t find_set(DeviceId from, const Route& route);
   [[nodiscard]] LinkId choose(DeviceId device, std::span<const LinkId> links);
   RandomStream& random(DeviceId device);
 
@@ -66,9 +77,11 @@ class PacketRoutes {
   PerPacket per_packet_;
   std::vector<Route> routes_;
   std::vector<Step> steps_;
-  // A leaf (or a NIC of several leaves) as the fabric's switches see it, the exit: the links to it from each of them, looked up
-  // once. By exit and switch, in the order of their ids.
-  std::vector<std::span<const LinkId>> exits_;
+  // A leaf (or a NIC of several leaves) as the fabric's switches see it, the exit: which set of links leads to it from each of
+  // them, looked up once (0: not yet). By exit and switch, in the order of their ids.
+  std::vector<std::uint32_t> exits_;
+  std::vector<std::span<const LinkId>> sets_{{}};  // 0: none
+  std::map<const LinkId*, std::uint32_t> set_of_;  // by the router's own memory of it, which it shares among switches
   std::size_t switches_;
   std::vector<std::uint32_t> exit_of_;               // by device
   std::vector<std::optional<RandomStream>> random_;  // by device

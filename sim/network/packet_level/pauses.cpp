@@ -22,12 +22,12 @@ void PacketNetwork::send_pause(LinkId ingress, int priority, bool on) {
   const Wire& wire = wire_of(back.value());
   Time at = simulator_.now();
   if (pfc.frame > Bytes{}) {
-    if (ports_[back.index()].busy) at = std::max(at, ports_[back.index()].free_at);
+    if (links_[back.index()].port.busy) at = std::max(at, links_[back.index()].port.free_at);
     at += Duration::from_ps(
         static_cast<std::int64_t>(static_cast<std::uint64_t>(pfc.frame.count()) * kBitPicoseconds / wire.rate));
   }
   at += Duration::from_ps(wire.latency) + pfc.response;
-  schedule(at, Phase::kDelivery, EventKind::kPause, ingress.value(),
+  schedule(at, Phase::kCompletion, EventKind::kPause, ingress.value(),
            static_cast<std::uint32_t>(priority) << 1 | static_cast<std::uint32_t>(on));
   if (!on || pfc.quanta == 0 || pfc.refresh == Duration::max()) return;
   const bool stated = pfc.refresh > Duration{};
@@ -49,7 +49,7 @@ void PacketNetwork::expire(std::uint32_t link, int priority) {
 
 void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
   const PriorityMask before = paused(LinkId{link});
-  Port& port = ports_[link];
+  Port& port = links_[link].port;
   if (port.failed) return;
   const PriorityMask bit = priority_bit(priority);
   port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
@@ -65,7 +65,7 @@ void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
 void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
   const PriorityMask after = paused(LinkId{link});
   if (open_pauses_.empty()) {
-    open_pauses_.resize(ports_.size());
+    open_pauses_.resize(links_.size());
     for (auto& records : open_pauses_) records.fill(kNoRecord);
   }
   Incidents& incidents = incidents_[link];
@@ -107,7 +107,7 @@ void PacketNetwork::set_forced(std::uint32_t link) {
     if (pause.duration != Duration::max() && now >= pause.at + pause.duration) continue;
     forced |= pause.priority < 0 ? PriorityMask{0xFF} : priority_bit(pause.priority);
   }
-  ports_[link].forced = forced;
+  links_[link].port.forced = forced;
   note_pause(link, before);
   try_start(link);
 }

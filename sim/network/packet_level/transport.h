@@ -61,6 +61,18 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     const Ends& ends = ends_[packet.flow];
     return packet.kind == PacketKind::kData ? ends.destination : ends.source;
   }
+  // What route() and receive() will read of a packet that arrives at `device`: soon, and at once.
+  [[gnu::always_inline]] void prefetch(const Packet& packet) const {
+    if (!is_of_group(packet.kind)) routes_.prefetch(route_of(packet));
+  }
+  [[gnu::always_inline]] void prefetch(const Packet& packet, DeviceId device) const {
+    if (is_of_group(packet.kind)) return;
+    if (destination(packet) == device) {
+      __builtin_prefetch(pairs_[packet.flow].get());
+    } else {
+      routes_.prefetch(route_of(packet), device);
+    }
+  }
   // A packet of a group is at a switch of its tree. It is the transport's now.
   void in_switch(PacketId packet, DeviceId device) { groups_.in_switch(packet, device); }
   // A packet has reached its end. It is the transport's now.
@@ -161,6 +173,11 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     std::array<std::vector<std::uint32_t>, kPriorities> queue;
     std::array<std::size_t, kPriorities> head{};
   };
+
+  [[nodiscard]] RouteId route_of(const Packet& packet) const {
+    const Ends& ends = ends_[packet.flow];
+    return packet.kind == PacketKind::kData || ends.fixed ? ends.route : ends.back;
+  }
 
   void on_event(std::uint64_t payload) override;
   void group_sent(std::uint32_t id) override { tell_sent(id); }

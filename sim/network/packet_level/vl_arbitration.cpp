@@ -32,7 +32,7 @@ PriorityMask lanes_of(const std::vector<LaneTables::Entry>& table) {
 int PacketNetwork::choose_lane(std::uint32_t link, const LaneTables& tables, PriorityMask able) {
   LaneTurns& turns = lane_turns_[link];
   const auto size_of = [&](int lane) {
-    const std::int64_t size = packets_[queues_[link][lane].head].size;
+    const std::int64_t size = packets_[links_[link].queues[lane].head].size;
     return (size + kLaneBlock - 1) / kLaneBlock * kLaneBlock;
   };
   // One of the table's lanes is able.
@@ -56,7 +56,7 @@ int PacketNetwork::choose_lane(std::uint32_t link, const LaneTables& tables, Pri
   }
   if (high) {
     const int lane = serve(tables.high, turns.high);
-    turns.high_sent = low ? turns.high_sent + packets_[queues_[link][lane].head].size : 0;
+    turns.high_sent = low ? turns.high_sent + packets_[links_[link].queues[lane].head].size : 0;
     return lane;
   }
   turns.high_sent = 0;

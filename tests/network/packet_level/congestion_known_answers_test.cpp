@@ -170,34 +170,7 @@ TEST(CongestionKnownAnswersTest, K15PacketsLeaveAtTheRate) {
   }
 }
 
-class DcqcnTest : public ::testing::TestWithParam<int> {};
-
-TEST_P(DcqcnTest, K16DcqcnSteadyState) {
-  const int n = GetParam();
-  Incast incast{n, 40_Gbps, paper_dcqcn()};
-  PacketRun& run = incast.run();
-  run.run_until(at(50_ms));
-  MeanQueue queue{run, "s0", "h" + std::to_string(n)};
-  std::vector<std::int64_t> before;
-  for (std::size_t i = 0; i < run.flows(); ++i) before.push_back(run.delivered(i));
-  double alpha = 0;
-  constexpr int kSamples = 100;
-  for (int i = 1; i <= kSamples; ++i) {
-    run.run_until(at(50_ms + i * 2_ms));
-    for (std::size_t f = 0; f < run.flows(); ++f) alpha += run.fabric().flow_state(run.flow(f).footprint, "alpha");
-  }
-  std::vector<double> gbps;
-  for (std::size_t i = 0; i < run.flows(); ++i) gbps.push_back(static_cast<double>(run.delivered(i) - before[i]) * 8 / 200e6);
-  for (const double rate : gbps) EXPECT_NEAR(rate, 40.0 / n, 0.03 * 40.0 / n);
-  EXPECT_GT(fairness(gbps), 0.99);
-  EXPECT_GT(sum(gbps), 0.98 * 40);
-  const double expected_queue = n == 2 ? 24e3 : 53e3;
-  const double expected_alpha = n == 2 ? 0.10 : 0.12;
-  EXPECT_NEAR(queue.bytes(), expected_queue, 0.3 * expected_queue);
-  EXPECT_NEAR(alpha / (kSamples * n), expected_alpha, 0.3 * expected_alpha);
-  EXPECT_EQ(run.port("s0", "h" + std::to_string(n)).drops, 0);
-}
-INSTANTIATE_TEST_SUITE_P(Flows, DcqcnTest, ::testing::Values(2, 4));
+// K16, the steady state of DCQCN, is a matter of chance and is tested over several seeds: tests/apps/known_answers_test.py.
 
 struct HpccCase {
   int flows;
