@@ -38,20 +38,30 @@ FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
       component_{simulator.add_component("flow fabric")},
       completion_{simulator, component_, Phase::kCompletion, [this] { complete(); }},
       solve_{simulator, component_, Phase::kSolve, [this] { solve(); }} {
-  resources_.resize(topology.link_count());
-  tight_.resize(topology.link_count(), 0);
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    const double capacity = topology.spec(LinkId::from_index(i)).capacity();
-    resources_[i].tight_from = kTight * capacity;
-    solver_.add_resource(capacity);
-  }
+  for (std::size_t i = 0; i < topology.link_count(); ++i) add_bundle(topology.spec(LinkId::from_index(i)).capacity());
 }
 
 ResourceId FlowFabric::add_resource(std::string name, double capacity) {
+  extra_names_.push_back(std::move(name));
+  add_bundle(capacity);
+  return ResourceId::from_index(bundles_.resource_count() - 1);
+}
+
+// Of one resource more, where no other has its capacity.
+void FlowFabric::add_bundle(double capacity) {
+  if (!bundles_.add_resource(capacity)) return;
   resources_.emplace_back().tight_from = kTight * capacity;
   tight_.push_back(0);
-  extra_names_.push_back(std::move(name));
-  return solver_.add_resource(capacity);
+  solver_.add_resource(capacity);
+}
+
+void FlowFabric::take_parts(std::span<const Bundles::Split> splits) {
+  for (const auto& [from, part] : splits) {
+    resources_.push_back(ResourceState{resources_[from]});
+    tight_.push_back(tight_[from]);
+    solver_.add_resource(solver_.capacity(ResourceId{from}));
+    if (resources_[part].dirty) dirty_.push_back(part);
+  }
 }
 
 std::string FlowFabric::resource_name(ResourceId resource) const {
@@ -60,14 +70,18 @@ std::string FlowFabric::resource_name(ResourceId resource) const {
 }
 
 FootprintId FlowFabric::add_footprint(Footprint footprint) {
-  alone_.push_back(alone(footprint));
+  const auto id = FootprintId::from_index(footprints_.size());
   footprints_.push_back(std::move(footprint));
-  return FootprintId::from_index(footprints_.size() - 1);
+  take_parts(bundles_.set(id, footprints_.back().usages));
+  alone_.push_back(alone(id.value()));
+  return id;
 }
 
-double FlowFabric::alone(const Footprint& path) const {
+double FlowFabric::alone(std::uint32_t footprint) const {
   double rate = FairShareSolver::kNoCap;
-  for (const Usage& usage : path.usages) rate = std::min(rate, solver_.capacity(usage.resource) / usage.usage);
+  for_each_usage(footprint, [&](std::uint32_t bundle, double usage) {
+    rate = std::min(rate, solver_.capacity(ResourceId{bundle}) / usage);
+  });
   return rate;
 }
 
@@ -102,7 +116,7 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
 
   if (is_held(transfer.footprint)) {
     flow.state = State::kHeld;
-  } else if (is_cut(path)) {
+  } else if (is_cut(transfer.footprint.value())) {
     flow.state = State::kRefused;
     deliver_later(index, {});
   } else {
@@ -185,28 +199,28 @@ void FlowFabric::enter(std::uint32_t index) {
   Flow& flow = flows_[index];
   flow.limit = std::min(flow.cap, alone_[flow.footprint]);
   bool shares = false;
-  for (const Usage& usage : footprints_[flow.footprint].usages) {
-    ResourceState& resource = resources_[usage.resource.index()];
+  for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
+    ResourceState& resource = resources_[bundle];
     if (resource.flows.size() >= 2 * std::size_t{resource.live} + kStale) drop_stale(resource);
     resource.flows.push_back({index, flow.generation});
     ++resource.transfers;
-    resource.load += usage.usage * flow.limit;
+    resource.load += usage * flow.limit;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
-    if (resource.live > 1 || all_tight_) update_tight(usage.resource);
-    if (tight_[usage.resource.index()] == 0) continue;
+    if (resource.live > 1 || all_tight_) update_tight(bundle);
+    if (tight_[bundle] == 0) return;
     shares = true;
-    mark_dirty(usage.resource);
-  }
+    mark_dirty(bundle);
+  });
   if (shares) return;
   set_rate(index, flow.limit);
   if (!solve_.armed()) arm();
 }
 
 // A transfer alone is held by its limit.
-void FlowFabric::update_tight(ResourceId id) {
-  const ResourceState& resource = resources_[id.index()];
+void FlowFabric::update_tight(std::uint32_t bundle) {
+  const ResourceState& resource = resources_[bundle];
   const bool tight = all_tight_ || (resource.live > 1 && resource.load > resource.tight_from);
-  tight_[id.index()] = tight ? 1 : 0;
+  tight_[bundle] = tight ? 1 : 0;
 }
 
 void FlowFabric::drop_stale(ResourceState& resource) {
@@ -242,20 +256,22 @@ void FlowFabric::replace(std::vector<std::pair<FootprintId, Footprint>> changed)
     moved.push_back(index);
   }
   for (auto& [id, footprint] : changed) {
-    alone_[id.index()] = alone(footprint);
     footprints_[id.index()] = std::move(footprint);
+    take_parts(bundles_.set(id, footprints_[id.index()].usages));
+    alone_[id.index()] = alone(id.value());
   }
   for (const std::uint32_t index : moved) enter(index);
 }
 
-bool FlowFabric::is_cut(const Footprint& path) const {
-  return failed_ > 0 &&
-         std::ranges::any_of(path.usages, [&](const Usage& usage) { return resources_[usage.resource.index()].failed; });
+bool FlowFabric::is_cut(std::uint32_t footprint) const {
+  return failed_ > 0 && std::ranges::any_of(footprints_[footprint].usages, [&](const Usage& usage) {
+           return resources_[bundle(usage.resource).index()].failed;
+         });
 }
 
-void FlowFabric::mark_dirty(ResourceId id) {
-  ResourceState& resource = resources_[id.index()];
-  if (!resource.dirty) dirty_.push_back(id.value());
+void FlowFabric::mark_dirty(std::uint32_t bundle) {
+  ResourceState& resource = resources_[bundle];
+  if (!resource.dirty) dirty_.push_back(bundle);
   resource.dirty = true;
   if (!solve_.armed()) solve_.arm(simulator_.now());
 }
@@ -280,21 +296,21 @@ void FlowFabric::complete() {
 void FlowFabric::leave(std::uint32_t index, double moved) {
   const Flow& flow = flows_[index];
   if (flow.bytes == 0) return;
-  for (const Usage& usage : footprints_[flow.footprint].usages) {
-    ResourceState& resource = resources_[usage.resource.index()];
-    resource.bytes += usage.usage * (moved - flow.before);
+  for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
+    ResourceState& resource = resources_[bundle];
+    resource.bytes += usage * (moved - flow.before);
     if (--resource.live == 0) {
       resource.busy += simulator_.now() - resource.busy_since;
       resource.flows.clear();
       resource.load = 0;
-      tight_[usage.resource.index()] = 0;
-      continue;
+      tight_[bundle] = 0;
+      return;
     }
-    resource.load -= usage.usage * flow.limit;
-    if (tight_[usage.resource.index()] == 0) continue;
-    mark_dirty(usage.resource);
-    update_tight(usage.resource);
-  }
+    resource.load -= usage * flow.limit;
+    if (tight_[bundle] == 0) return;
+    mark_dirty(bundle);
+    update_tight(bundle);
+  });
 }
 
 void FlowFabric::deliver_later(std::uint32_t index, Duration latency) {
@@ -364,14 +380,14 @@ void FlowFabric::flood(std::uint32_t seed) {
       flow.visited = round_;
       component_flows_.push_back(entry.flow);
       flow.first_tight = static_cast<std::uint32_t>(tight_usages_.size());
-      for (const Usage& usage : footprints_[flow.footprint].usages) {
-        if (tight_[usage.resource.index()] == 0) continue;
-        tight_usages_.push_back(usage);
-        ResourceState& next = resources_[usage.resource.index()];
-        if (next.visited == round_) continue;
+      for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
+        if (tight_[bundle] == 0) return;
+        tight_usages_.push_back({ResourceId{bundle}, usage});
+        ResourceState& next = resources_[bundle];
+        if (next.visited == round_) return;
         next.visited = round_;
-        component_resources_.push_back(usage.resource.value());
-      }
+        component_resources_.push_back(bundle);
+      });
       flow.tight_count = static_cast<std::uint32_t>(tight_usages_.size()) - flow.first_tight;
     }
     resource.flows.resize(kept);
@@ -483,15 +499,15 @@ void FlowFabric::set_rate_cap(TransferId transfer, Bandwidth cap) {
   flow.updated = simulator_.now();
   const double limit = std::min(flow.cap, alone_[flow.footprint]);
   bool shares = false;
-  for (const Usage& usage : footprints_[flow.footprint].usages) {
-    ResourceState& resource = resources_[usage.resource.index()];
-    const char& tight = tight_[usage.resource.index()];
+  for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
+    ResourceState& resource = resources_[bundle];
+    const char& tight = tight_[bundle];
     const bool was_tight = tight != 0;
-    resource.load += usage.usage * (limit - flow.limit);
-    if (resource.live > 1 || all_tight_) update_tight(usage.resource);
-    if (was_tight || tight != 0) mark_dirty(usage.resource);
+    resource.load += usage * (limit - flow.limit);
+    if (resource.live > 1 || all_tight_) update_tight(bundle);
+    if (was_tight || tight != 0) mark_dirty(bundle);
     shares = shares || tight != 0;
-  }
+  });
   flow.limit = limit;
   if (shares) return;
   set_rate(index, limit);
@@ -499,7 +515,8 @@ void FlowFabric::set_rate_cap(TransferId transfer, Bandwidth cap) {
 }
 
 void FlowFabric::fail(ResourceId resource) {
-  ResourceState& failed = resources_[resource.index()];
+  take_parts(bundles_.isolate(resource));
+  ResourceState& failed = resources_[bundle(resource).index()];
   failed_ += failed.failed ? 0 : 1;
   failed.failed = true;
   const std::vector<Entry> over = failed.flows;
@@ -516,22 +533,22 @@ void FlowFabric::fail(ResourceId resource) {
 }
 
 void FlowFabric::restore(ResourceId resource) {
-  ResourceState& restored = resources_[resource.index()];
+  ResourceState& restored = resources_[bundle(resource).index()];
   failed_ -= restored.failed ? 1 : 0;
   restored.failed = false;
 }
 
 ResourceCounters FlowFabric::counters(ResourceId resource) const {
-  const ResourceState& state = resources_[resource.index()];
+  const ResourceState& state = resources_[bundle(resource).index()];
   ResourceCounters counters{state.bytes, state.busy, state.transfers};
   if (state.live > 0) counters.busy += simulator_.now() - state.busy_since;
   for (const Entry& entry : state.flows) {
     if (!is_on_its_way(entry)) continue;
     const Flow& flow = flows_[entry.flow];
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow) - flow.before;
-    for (const Usage& usage : footprints_[flow.footprint].usages) {
-      if (usage.resource == resource) counters.bytes += usage.usage * moved;
-    }
+    for_each_usage(flow.footprint, [&](std::uint32_t met, double usage) {
+      if (met == bundle(resource).value()) counters.bytes += usage * moved;
+    });
   }
   return counters;
 }

@@ -7,7 +7,8 @@
 // What is solved again, once per instant, is bounded. A transfer never moves faster than its *limit*, its cap or what its
 // narrowest resource gives it alone. A resource is *tight* where its transfers at their limits would together take more than it
 // has; any other limits nobody, so that its transfers do not depend on each other. An arrival or departure is felt by the
-// connected component over tight resources that it touches, and by nobody where it touches none.
+// connected component over tight resources that it touches, and by nobody where it touches none. Resources that all footprints
+// take alike are solved as one (bundles.h).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "sim/core/simulator.h"
 #include "sim/core/timer.h"
 #include "sim/network/fabric.h"
+#include "sim/network/flow_level/bundles.h"
 #include "sim/network/topology.h"
 
 namespace weft::net {
@@ -32,8 +34,8 @@ class FlowFabric final : public Fabric, private EventTarget {
 
   ResourceId add_resource(std::string name, double capacity) override;
   [[nodiscard]] std::string resource_name(ResourceId resource) const override;
-  [[nodiscard]] double capacity(ResourceId resource) const override { return solver_.capacity(resource); }
-  [[nodiscard]] std::size_t resource_count() const override { return solver_.resource_count(); }
+  [[nodiscard]] double capacity(ResourceId resource) const override { return solver_.capacity(bundle(resource)); }
+  [[nodiscard]] std::size_t resource_count() const override { return bundles_.resource_count(); }
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return footprints_[footprint.index()]; }
   [[nodiscard]] std::size_t footprint_count() const { return footprints_.size(); }
@@ -112,9 +114,17 @@ class FlowFabric final : public Fabric, private EventTarget {
   void on_event(std::uint64_t payload) override;  // a delivery: payload is the flow
   void complete();                                // the earliest completions
   void solve();                                   // of the dirty components
-  void mark_dirty(ResourceId id);
-  [[nodiscard]] double alone(const Footprint& path) const;
-  void update_tight(ResourceId id);
+  [[nodiscard]] ResourceId bundle(ResourceId resource) const { return ResourceId{bundles_.of(resource)}; }
+  void add_bundle(double capacity);
+  void take_parts(std::span<const Bundles::Split> splits);
+  // visit(bundle, usage)
+  template <typename Visit>
+  void for_each_usage(std::uint32_t footprint, Visit visit) const {
+    bundles_.for_each(FootprintId{footprint}, footprints_[footprint].usages, visit);
+  }
+  void mark_dirty(std::uint32_t bundle);
+  [[nodiscard]] double alone(std::uint32_t footprint) const;
+  void update_tight(std::uint32_t bundle);
   [[nodiscard]] bool is_on_its_way(const Entry& entry) const {
     return flows_[entry.flow].generation == entry.generation && flows_[entry.flow].state == State::kMoving;
   }
@@ -128,7 +138,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   void abort(std::uint32_t index);
   // Those in that state on any of the footprints, by footprint.
   [[nodiscard]] std::vector<std::uint32_t> flows_on(std::span<const FootprintId> footprints, State state) const;
-  [[nodiscard]] bool is_cut(const Footprint& path) const;  // it uses a resource that failed
+  [[nodiscard]] bool is_cut(std::uint32_t footprint) const;  // it uses a resource that failed
   void deliver_later(std::uint32_t index, Duration latency);
   [[nodiscard]] Time finish_at(const Flow& flow) const;  // at its present rate
   void set_rate(std::uint32_t index, double rate);
@@ -160,7 +170,8 @@ class FlowFabric final : public Fabric, private EventTarget {
   Timer completion_;
   Timer solve_;
   FairShareSolver solver_;
-  std::vector<ResourceState> resources_;
+  Bundles bundles_;
+  std::vector<ResourceState> resources_;  // by bundle, as all that the solver knows
   std::vector<std::string> extra_names_;
   std::vector<Footprint> footprints_;
   std::vector<double> alone_;  // by footprint: what its narrowest resource gives a transfer alone; kNoCap: it has none
@@ -168,14 +179,14 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::uint32_t first_free_ = kNowhere;
   std::uint32_t live_ = 0;
   std::vector<HeapEntry> heap_;
-  std::vector<std::uint32_t> dirty_;  // resources
+  std::vector<std::uint32_t> dirty_;  // bundles
   std::uint64_t round_ = 0;
   std::vector<std::uint32_t> component_resources_;
   std::vector<std::uint32_t> component_flows_;
   std::vector<std::uint64_t> in_component_;  // scratch of sort_component_flows(), a bit for each flow
   std::vector<Usage> tight_usages_;          // of the component's flows
   std::vector<FairShareFlow> problem_;
-  std::vector<char> tight_;  // by resource
+  std::vector<char> tight_;  // by bundle
   bool all_tight_ = false;
   std::uint32_t failed_ = 0;  // resources
   std::vector<bool> held_;    // footprints; empty: none ever was

@@ -1,0 +1,120 @@
+#include "sim/network/flow_level/bundles.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::net {
+
+// Only a bundle that no footprint uses may take another resource.
+bool Bundles::add_resource(double capacity) {
+  const auto known = std::ranges::find(by_capacity_, capacity, &std::pair<double, std::uint32_t>::first);
+  if (known != by_capacity_.end() && users_[known->second].empty()) {
+    bundle_of_.push_back(known->second);
+    ++members_[known->second];
+    return false;
+  }
+  const auto bundle = static_cast<std::uint32_t>(members_.size());
+  bundle_of_.push_back(bundle);
+  members_.push_back(1);
+  users_.emplace_back();
+  marks_.emplace_back();
+  if (known != by_capacity_.end()) {
+    known->second = bundle;
+  } else {
+    by_capacity_.emplace_back(capacity, bundle);
+  }
+  return true;
+}
+
+std::span<const Bundles::Split> Bundles::set(FootprintId footprint, std::span<const Usage> usages) {
+  splits_.clear();
+  if (footprint.index() >= shape_of_.size()) shape_of_.resize(footprint.index() + 1, kNone);
+  std::uint32_t& shape = shape_of_[footprint.index()];
+  if (usages.size() <= kFew) {
+    shape = kNone;
+    for (const Usage& usage : usages) {
+      if (members_[of(usage.resource)] > 1) move(usage.resource, split(of(usage.resource)));
+    }
+    return splits_;
+  }
+  if (shape == kNone) {
+    shape = static_cast<std::uint32_t>(shapes_.size());
+    shapes_.emplace_back();
+  }
+  shapes_[shape].clear();
+  pending_.assign(usages.begin(), usages.end());
+  std::vector<Usage> taken;
+  while (!pending_.empty()) refine(taken);
+  for (const Usage& usage : taken) users_[usage.resource.index()].push_back(shape);
+  shapes_[shape] = std::move(taken);
+  return splits_;
+}
+
+// Of each bundle those that are taken as the first of it is; the others stay pending.
+void Bundles::refine(std::vector<Usage>& shape) {
+  others_.clear();
+  touched_.clear();
+  for (const Usage& usage : pending_) {
+    const std::uint32_t bundle = of(usage.resource);
+    Mark& mark = marks_[bundle];
+    if (mark.met == 0) {
+      mark.usage = usage.usage;
+      touched_.push_back(bundle);
+    }
+    if (mark.usage == usage.usage) {
+      ++mark.met;
+    } else {
+      others_.push_back(usage);
+    }
+  }
+  bool any = false;
+  for (const std::uint32_t bundle : touched_) {
+    if (marks_[bundle].met == members_[bundle]) continue;
+    const std::uint32_t part = split(bundle);
+    marks_[bundle].part = part;
+    any = true;
+  }
+  for (const Usage& usage : pending_) {
+    if (!any) break;
+    const Mark& mark = marks_[of(usage.resource)];
+    if (mark.part != kNone && mark.usage == usage.usage) move(usage.resource, mark.part);
+  }
+  for (const std::uint32_t bundle : touched_) {
+    const Mark mark = std::exchange(marks_[bundle], {});
+    shape.push_back({ResourceId{mark.part != kNone ? mark.part : bundle}, mark.usage});
+  }
+  std::swap(pending_, others_);
+}
+
+std::span<const Bundles::Split> Bundles::isolate(ResourceId resource) {
+  splits_.clear();
+  if (members_[of(resource)] > 1) move(resource, split(of(resource)));
+  return splits_;
+}
+
+// A part without members yet, which all footprints of the whole use as they use that.
+std::uint32_t Bundles::split(std::uint32_t from) {
+  const auto part = static_cast<std::uint32_t>(members_.size());
+  members_.push_back(0);
+  marks_.emplace_back();
+  std::vector<std::uint32_t> users;
+  for (const std::uint32_t user : users_[from]) {
+    std::vector<Usage>& shape = shapes_[user];
+    const auto whole = std::ranges::find(shape, ResourceId{from}, &Usage::resource);
+    if (whole == shape.end() || shape.back().resource == ResourceId{part}) continue;  // changed since, or met already
+    shape.push_back({ResourceId{part}, whole->usage});
+    users.push_back(user);
+  }
+  users_[from] = users;
+  users_.push_back(std::move(users));
+  splits_.push_back({from, part});
+  return part;
+}
+
+void Bundles::move(ResourceId resource, std::uint32_t to) {
+  --members_[of(resource)];
+  ++members_[to];
+  bundle_of_[resource.index()] = to;
+}
+
+}  // namespace weft::net
