@@ -12,7 +12,7 @@ constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max() / 4
 }  // namespace
 
 Buffers::Buffers(const Topology& topology, const PacketSettings& settings)
-    : topology_{topology}, settings_{settings}, ingresses_(topology.link_count()), memories_(topology.device_count()) {
+    : topology_{topology}, ingresses_(topology.link_count()), memories_(topology.device_count()) {
   for (std::size_t i = 0; i < memories_.size(); ++i) {
     const DeviceId device = DeviceId::from_index(i);
     Memory& memory = memories_[i];

@@ -90,7 +90,6 @@ class Buffers {
   Admission admit_lossless(Ingress& ingress, LinkId link, int priority, std::int64_t size);
 
   const Topology& topology_;
-  const PacketSettings& settings_;
   std::vector<Ingress> ingresses_;  // by link
   std::vector<Memory> memories_;    // by device
 };

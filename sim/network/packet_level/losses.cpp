@@ -40,7 +40,7 @@ std::vector<PacketId> PacketNetwork::on_wire(LinkId link) const {
     const Packet& p = packets_[packet];
     if (p.on_wire && !p.lost && p.ingress == link) found.push_back(packet);
   }
-  std::ranges::stable_sort(found, {}, [this](PacketId packet) { return packets_[packet].tail; });
+  std::ranges::sort(found, {}, [this](PacketId packet) { return packets_[packet].tail; });
   return found;
 }
 
