@@ -45,8 +45,8 @@ run "W4 512" "1.2 s" 10.084 run configs/bench/w4_512.yaml
 run "all_reduce on h200x4, 8 B to 4 GiB" "0.2 s" - collective all_reduce --cluster configs/clusters/h200x4.yaml -b 8 -e 4G -f 2
 run "ring all_reduce of NCCL, 8,192 GPUs, 16 channels, fluid" "-" - collective all_reduce --cluster $pod --set nodes=1024 -b 1G -e 1G --channels 16 --grain fluid
 run "Llama-3 405B on 16,384 H100, folded" "5 s" - run configs/scenarios/training/llama3_405b_16k.yaml
-run "the same on 512 H100 (data 4), folded" "-" - run configs/scenarios/training/llama3_405b_16k.yaml --set overrides.nodes=64 --set workload.parallelism.data=4 --set workload.batch.global=64
-run "the same on 512 H100 (data 4), not folded" "-" - run configs/scenarios/training/llama3_405b_16k.yaml --set overrides.nodes=64 --set workload.parallelism.data=4 --set workload.batch.global=64 --set simulation.fold=false
+run "the same on 512 H100 (data 4), folded" "-" - run configs/scenarios/training/llama3_405b_16k.yaml --set overrides.nodes=64 --set workload.parallelism.data=4 --set workload.batch.global=64 --set workload.parallelism.recompute=full
+run "the same on 512 H100 (data 4), not folded" "-" - run configs/scenarios/training/llama3_405b_16k.yaml --set overrides.nodes=64 --set workload.parallelism.data=4 --set workload.batch.global=64 --set workload.parallelism.recompute=full --set simulation.fold=false
 if ! $quick; then
   run "W4 2,048" "60 s" 40.804 run configs/bench/w4_2048.yaml
   run "Llama-3 405B on 16,384 H100, not folded" "60 s" - run configs/scenarios/training/llama3_405b_16k.yaml --set simulation.fold=false

@@ -8,7 +8,7 @@ namespace weft::net {
 // Only a bundle that no footprint uses may take another resource.
 bool Bundles::add_resource(double capacity) {
   const auto known = std::ranges::find(by_capacity_, capacity, &std::pair<double, std::uint32_t>::first);
-  if (known != by_capacity_.end() && users_[known->second].empty()) {
+  if (known != by_capacity_.end() && used_[known->second] == 0) {
     bundle_of_.push_back(known->second);
     ++members_[known->second];
     return false;
@@ -16,6 +16,7 @@ bool Bundles::add_resource(double capacity) {
   const auto bundle = static_cast<std::uint32_t>(members_.size());
   bundle_of_.push_back(bundle);
   members_.push_back(1);
+  used_.push_back(0);
   users_.emplace_back();
   marks_.emplace_back();
   if (known != by_capacity_.end()) {
@@ -34,6 +35,7 @@ std::span<const Bundles::Split> Bundles::set(FootprintId footprint, std::span<co
     shape = kNone;
     for (const Usage& usage : usages) {
       if (members_[of(usage.resource)] > 1) move(usage.resource, split(of(usage.resource)));
+      used_[of(usage.resource)] = 1;
     }
     return splits_;
   }
@@ -45,7 +47,10 @@ std::span<const Bundles::Split> Bundles::set(FootprintId footprint, std::span<co
   pending_.assign(usages.begin(), usages.end());
   std::vector<Usage> taken;
   while (!pending_.empty()) refine(taken);
-  for (const Usage& usage : taken) users_[usage.resource.index()].push_back(shape);
+  for (const Usage& usage : taken) {
+    users_[usage.resource.index()].push_back(shape);
+    used_[usage.resource.index()] = 1;
+  }
   shapes_[shape] = std::move(taken);
   return splits_;
 }
@@ -96,6 +101,7 @@ std::span<const Bundles::Split> Bundles::isolate(ResourceId resource) {
 std::uint32_t Bundles::split(std::uint32_t from) {
   const auto part = static_cast<std::uint32_t>(members_.size());
   members_.push_back(0);
+  used_.push_back(used_[from]);
   marks_.emplace_back();
   std::vector<std::uint32_t> users;
   for (const std::uint32_t user : users_[from]) {

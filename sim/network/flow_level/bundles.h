@@ -60,6 +60,7 @@ class Bundles {
   void move(ResourceId resource, std::uint32_t to);
 
   std::vector<std::uint32_t> bundle_of_;
+  std::vector<char> used_;                                     // by bundle: a footprint has had it
   std::vector<std::uint32_t> members_;                         // by bundle: how many
   std::vector<std::vector<std::uint32_t>> users_;              // by bundle: shapes; those that have changed may be gone from it
   std::vector<std::uint32_t> shape_of_;                        // by footprint; none: of few resources

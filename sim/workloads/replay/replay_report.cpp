@@ -100,9 +100,9 @@ std::vector<CriticalStep> Replayer::critical_path() const {
   Time last;
   for (std::uint32_t s = 0; s < states_.size(); ++s) {
     const RankState& rank = *states_[s];
-    for (OpIndex i = 0; i < rank.ends.size(); ++i) {
-      if (rank.is_done(i) && rank.ends[i] >= last && (at.op == kNoOp || rank.ends[i] > last)) {
-        last = rank.ends[i];
+    for (OpIndex i = 0; i < rank.timing.size(); ++i) {
+      if (rank.is_done(i) && rank.timing[i].end >= last && (at.op == kNoOp || rank.timing[i].end > last)) {
+        last = rank.timing[i].end;
         at = {s, i};
       }
     }
@@ -110,10 +110,10 @@ std::vector<CriticalStep> Replayer::critical_path() const {
   std::vector<CriticalStep> path;
   while (at.op != kNoOp) {
     const RankState& rank = *states_[at.state];
-    const Time start = rank.readies[at.op];
-    if (!path.empty() && rank.ends[at.op] > path.back().end) break;
-    path.push_back({.rank = rank.rank, .op = at.op, .start = start, .end = rank.ends[at.op]});
-    at = rank.causes[at.op];
+    const Time start = rank.timing[at.op].ready;
+    if (!path.empty() && rank.timing[at.op].end > path.back().end) break;
+    path.push_back({.rank = rank.rank, .op = at.op, .start = start, .end = rank.timing[at.op].end});
+    at = rank.timing[at.op].cause;
   }
   return path;
 }

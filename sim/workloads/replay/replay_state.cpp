@@ -51,10 +51,7 @@ RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const
     : rank{r}, table{&whole.ranks[static_cast<std::size_t>(r)]}, program{&whole.program_of(r)}, layout{&l} {
   streams.resize(layout->streams.size());
   const std::size_t count = program->operations.size();
-  starts.resize(count);
-  readies.resize(count);
-  ends.resize(count);
-  causes.resize(count);
+  timing.resize(count);
   if (options.jitter.kernel > 0) random.emplace(options.seed, fmt::format("rank{}/kernel jitter", r));
   if (options.jitter.rank > 0) {
     RandomStream speeds{options.seed, fmt::format("rank{}/speed", r)};
@@ -71,7 +68,7 @@ void RankState::begin(Time now) {
     stream = {};
     stream.busy = stream.background = background;
   }
-  std::ranges::fill(ends, Time::max());
+  for (OperationTiming& operation : timing) operation.end = Time::max();
   remaining = program->operations.size();
   segment = 0;
   host_base = now;
@@ -86,7 +83,7 @@ void RankState::end(Time now) {
   iteration_ends.push_back(now);
   Digest sum;
   sum.add(digest);
-  for (std::size_t i = 0; i < ends.size(); ++i) sum.add(starts[i]).add(ends[i]);
+  for (const OperationTiming& operation : timing) sum.add(operation.start).add(operation.end);
   digest = sum.value();
 }
 

@@ -48,8 +48,16 @@ struct ProgramLayout {
   std::vector<std::pair<CallKey, std::uint32_t>> calls_;
 };
 
+struct OperationTiming {
+  Time start;
+  Time ready;  // a member of a collective: all others are there
+  Time end;    // max: not yet
+  Cause cause;
+};
+
 struct StreamState {
-  std::size_t next = 0;  // into ProgramLayout::streams
+  std::size_t next = 0;        // into ProgramLayout::streams
+  OpIndex blocked_by = kNoOp;  // what its head waits for, and has not ended
   bool busy = false;
   bool background = false;  // busy with storage that no iteration waits for
   Time woken_for;           // an event is pending for then
@@ -80,7 +88,7 @@ struct RankState {
   // Duration of a kernel over what the program says: clock, straggling, jitter.
   [[nodiscard]] double stretch(const Operation& op, const ReplayOptions& options);
   [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const ContentionCosts& contention) const;
-  [[nodiscard]] bool is_done(OpIndex op) const { return ends[op] != Time::max(); }
+  [[nodiscard]] bool is_done(OpIndex op) const { return timing[op].end != Time::max(); }
   // In this iteration (Operation::every).
   [[nodiscard]] bool is_due(const Operation& op) const {
     return op.every == 0 ? iteration_ends.empty() : (iteration_ends.size() + 1) % op.every == 0;
@@ -94,13 +102,10 @@ struct RankState {
   const ProgramLayout* layout;
 
   std::vector<StreamState> streams;
-  std::vector<Time> starts;  // by operation, of this iteration
-  std::vector<Time> readies;
-  std::vector<Time> ends;  // max: not yet
-  std::vector<Cause> causes;
-  std::size_t remaining = 0;  // operations of this iteration
-  std::uint32_t segment = 0;  // host operations done
-  Time host_base;             // when the last of them ended
+  std::vector<OperationTiming> timing;  // by operation, of this iteration
+  std::size_t remaining = 0;            // operations of this iteration
+  std::uint32_t segment = 0;            // host operations done
+  Time host_base;                       // when the last of them ended
   bool host_busy = false;
 
   std::vector<RunningKernel> kernels;

@@ -113,12 +113,10 @@ void Replayer::advance_host(std::uint32_t state) {
   Time start = rank.host_base + rank.layout->issue_offset[index];
   for (const OpIndex wait : rank.program->waits_of(op)) {
     if (!rank.is_done(wait)) return;
-    start = std::max(start, rank.ends[wait]);
+    start = std::max(start, rank.timing[wait].end);
   }
   rank.host_busy = true;
-  rank.starts[index] = start;
-  rank.readies[index] = start;
-  rank.causes[index] = cause_;
+  rank.timing[index] = {.start = start, .ready = start, .end = Time::max(), .cause = cause_};
   schedule_event(std::max(machine_.simulator.now(), start + op.duration), EventKind::kHostEnd, state);
 }
 
@@ -150,14 +148,16 @@ OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
   RankState& rank = *states_[state];
   StreamState& at = rank.streams[stream];
   const std::vector<OpIndex>& operations = rank.layout->streams[stream];
-  if (at.next >= operations.size()) return kNoOp;
+  if (at.next >= operations.size() || at.blocked_by != kNoOp) return kNoOp;
   const OpIndex index = operations[at.next];
   const Operation& op = rank.program->operations[index];
   // What is not due does not wait for what is in the background.
   if (at.busy && (!at.background || rank.is_due(op))) return kNoOp;
   if (rank.layout->segment[index] > rank.segment) return kNoOp;  // behind a host operation
   for (const OpIndex wait : rank.program->waits_of(op)) {
-    if (!rank.is_done(wait)) return kNoOp;
+    if (rank.is_done(wait)) continue;
+    at.blocked_by = wait;
+    return kNoOp;
   }
   if (rank.layout->segment[index] < rank.segment) return index;
   const Time issued = rank.host_base + rank.layout->issue_offset[index];
@@ -170,9 +170,8 @@ OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
 void Replayer::start_operation(std::uint32_t state, OpIndex index) {
   RankState& rank = *states_[state];
   const Operation& op = rank.program->operations[index];
-  rank.starts[index] = machine_.simulator.now();
-  rank.readies[index] = rank.starts[index];
-  rank.causes[index] = cause_;
+  const Time now = machine_.simulator.now();
+  rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = cause_};
   rank.change_memory(index, true);
   switch (op.kind) {
     case OpKind::kKernel:
@@ -209,9 +208,12 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
   RankState& rank = *states_[state];
   const Operation& op = rank.program->operations[index];
   const Time now = machine_.simulator.now();
-  rank.ends[index] = now;
+  rank.timing[index].end = now;
+  for (StreamState& stream : rank.streams) {
+    if (stream.blocked_by == index) stream.blocked_by = kNoOp;
+  }
   rank.change_memory(index, false);
-  rank.times.busy[static_cast<std::size_t>(op.category)] += now - rank.readies[index];
+  rank.times.busy[static_cast<std::size_t>(op.category)] += now - rank.timing[index].ready;
   if (!is_host(op.kind)) {
     StreamState& stream = rank.streams[op.stream];
     stream.busy = stream.background;
@@ -222,8 +224,8 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
     observer_->on_operation({.rank = rank.rank,
                              .iteration = static_cast<int>(rank.iteration_ends.size()),
                              .op = index,
-                             .start = rank.starts[index],
-                             .ready = rank.readies[index],
+                             .start = rank.timing[index].start,
+                             .ready = rank.timing[index].ready,
                              .end = now});
   }
   if (--rank.remaining == 0) {
@@ -299,9 +301,7 @@ void Replayer::end_kernels(std::uint32_t state) {
     std::vector<OpIndex> waiting;
     waiting.swap(rank.draining);
     for (const OpIndex index : waiting) {
-      rank.starts[index] = now;
-      rank.readies[index] = now;
-      rank.causes[index] = {state, ended.front()};
+      rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = {state, ended.front()}};
       arrive(state, index);
     }
   }

@@ -127,8 +127,8 @@ void Replayer::begin_next_call(Meeting& meeting) {
     rank.account(now);
     --(is_message(its.kind) ? rank.waiting_messages : rank.waiting_collectives);
     ++rank.moving[static_cast<std::size_t>(its.category)];
-    rank.readies[member.op] = now;
-    if (member.state != last.state) rank.causes[member.op] = states_[last.state]->causes[last.op];
+    rank.timing[member.op].ready = now;
+    if (member.state != last.state) rank.timing[member.op].cause = states_[last.state]->timing[last.op].cause;
     if (is_message(its.kind)) hold(member.state, cost.ctas);
   }
   // Whether compute runs beside it is seen once all of this instant has started.

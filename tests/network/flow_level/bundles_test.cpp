@@ -88,6 +88,15 @@ TEST_F(BundlesTest, AFootprintOfFewResourcesHasThemToItself) {
   expect_exact();
 }
 
+TEST_F(BundlesTest, ANewResourceJoinsOnlyWhatIsNotInUse) {
+  EXPECT_TRUE(bundles_.add_resource(3.0));
+  set(0, {{ResourceId{kResources}, 1.0}});
+  EXPECT_TRUE(bundles_.add_resource(3.0));
+  EXPECT_FALSE(bundles_.add_resource(3.0));
+  EXPECT_FALSE(bundles_.add_resource(2.0));
+  expect_exact();
+}
+
 TEST_F(BundlesTest, RandomFootprintsThatChange) {
   RandomStream random{3, "bundles_test"};
   for (int round = 0; round < 200; ++round) {
