@@ -71,7 +71,13 @@ double FlowFabric::alone(const Footprint& path) const {
   return rate;
 }
 
-TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) {
+TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) { return post(transfer, listener, false); }
+
+TransferId FlowFabric::post_shadow(const Transfer& transfer, TransferListener& listener) {
+  return post(transfer, listener, true);
+}
+
+TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener, bool shadow) {
   const Footprint& path = footprints_[transfer.footprint.index()];
   std::uint32_t index = first_free_;
   if (index == kNowhere) {
@@ -95,6 +101,7 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   flow.footprint = transfer.footprint.value();
   flow.latency = path.latency_of(transfer.bytes) + transfer.extra_latency;
   flow.priority = transfer.priority;
+  flow.shadow = shadow;
   flow.updated = simulator_.now();
   flow.state = State::kMoving;
   ++totals_.posted;
@@ -189,7 +196,7 @@ void FlowFabric::enter(std::uint32_t index) {
     ResourceState& resource = resources_[usage.resource.index()];
     if (resource.flows.size() >= 2 * std::size_t{resource.live} + kStale) drop_stale(resource);
     resource.flows.push_back({index, flow.generation});
-    ++resource.transfers;
+    if (!flow.shadow) ++resource.transfers;
     resource.load += usage.usage * flow.limit;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
     if (resource.live > 1 || all_tight_) update_tight(usage.resource);
@@ -280,9 +287,10 @@ void FlowFabric::complete() {
 void FlowFabric::leave(std::uint32_t index, double moved) {
   const Flow& flow = flows_[index];
   if (flow.bytes == 0) return;
+  tell_rate(flow, 0);
   for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
-    resource.bytes += usage.usage * (moved - flow.before);
+    if (!flow.shadow) resource.bytes += usage.usage * (moved - flow.before);
     if (--resource.live == 0) {
       resource.busy += simulator_.now() - resource.busy_since;
       resource.flows.clear();
@@ -407,6 +415,7 @@ void FlowFabric::set_rates() {
     flow.remaining = bytes_left(flow);
     flow.updated = now;
     flow.rate = problem_[i].rate;
+    tell_rate(flow, flow.rate);
     const Time finish = finish_at(flow);
     if (!rebuilds) {
       heap_update(index, finish);
@@ -436,6 +445,7 @@ Time FlowFabric::finish_at(const Flow& flow) const {
 
 void FlowFabric::set_rate(std::uint32_t index, double rate) {
   flows_[index].rate = rate;
+  tell_rate(flows_[index], rate);
   heap_update(index, finish_at(flows_[index]));
 }
 
@@ -528,6 +538,7 @@ ResourceCounters FlowFabric::counters(ResourceId resource) const {
   for (const Entry& entry : state.flows) {
     if (!is_on_its_way(entry)) continue;
     const Flow& flow = flows_[entry.flow];
+    if (flow.shadow) continue;
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow) - flow.before;
     for (const Usage& usage : footprints_[flow.footprint].usages) {
       if (usage.resource == resource) counters.bytes += usage.usage * moved;
