@@ -140,7 +140,7 @@ int run_collective(const CollectiveOptions& options) {
       .options = {},
       .seed = overrides.seed.value_or(1),
       .shuffle_ties = overrides.shuffle_ties.value_or(0),
-      .packets = overrides.fidelity == "packet"};
+      .fidelity = overrides.fidelity.value_or("flow")};
   const auto ranks = static_cast<int>(sweep.participants.devices.size());
   if (options.root < 0 || options.root >= ranks) {
     throw ConfigError(
@@ -160,7 +160,7 @@ int run_collective(const CollectiveOptions& options) {
 
   const Report report{outputs};
   report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster), sweep.seed,
-                         sweep.options.grain, sweep.packets ? "packet" : "flow"));
+                         sweep.options.grain, sweep.fidelity));
   report.print(cluster_line(cluster));
   report.print(ranks_line(sweep.participants));
   report.print("# predicted: one call in a loop of calls, out of place\n#\n");

@@ -49,7 +49,8 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   repeatable("--set", options.sets, "Replace a value of the file, by its key path", "KEY.PATH=VALUE");
   repeatable("--nccl", options.nccl, "Set an environment variable of NCCL", "KEY=VALUE");
   text("--profile", options.profile, "Profile in place of the one the cluster names", "FILE");
-  text("--fidelity", options.fidelity, "Network model: shares of links, or packets in queues", "flow|packet");
+  text("--fidelity", options.fidelity, "Network model: shares of links, packets in queues, or each where chosen",
+       "flow|packet|hybrid");
   text("--grain", options.grain, "What a collective is simulated as", "auto|chunk|fluid|closed_form");
   text("--seed", options.seed, "Seed of every random choice", "N");
   text("--shuffle-ties", options.shuffle_ties, "Permute events of the same instant; 0: do not", "N");
@@ -66,9 +67,9 @@ plan::Overrides to_overrides(const CommonOptions& options, bool runs_packets) {
   for (const std::string& text : options.nccl) overrides.nccl.push_back(assignment(text, "--nccl", "KEY=VALUE"));
   if (!options.profile.empty()) overrides.profile = options.profile;
   if (!options.fidelity.empty()) {
-    check_choice(options.fidelity, "--fidelity", {"flow", "packet"});
+    check_choice(options.fidelity, "--fidelity", {"flow", "packet", "hybrid"});
     overrides.fidelity = options.fidelity;
-    if (options.fidelity == "packet" && !runs_packets) {
+    if (options.fidelity != "flow" && !runs_packets) {
       throw ConfigError(
           "--fidelity: this command simulates flows; `weft run`, `weft collective` and `weft compare` simulate packets");
     }

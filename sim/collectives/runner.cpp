@@ -95,23 +95,43 @@ constexpr std::uint64_t kLoopMessages = 40'000;
 namespace {
 
 std::unique_ptr<net::Fabric> make_fabric(Simulator& simulator, const net::Router& router, const net::PacketSettings* packet,
-                                         std::uint64_t seed) {
+                                         const PacketPart* part, std::uint64_t seed) {
   if (packet == nullptr) return std::make_unique<net::FlowFabric>(simulator, router.topology());
+  if (part != nullptr) return std::make_unique<net::HybridFabric>(simulator, router, *packet, seed, part->links);
   return std::make_unique<net::PacketFabric>(simulator, router, *packet, seed);
 }
 
 }  // namespace
 
 Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties,
-                 const net::PacketSettings* packet, std::shared_ptr<const net::HostRoutes> hosts)
+                 const net::PacketSettings* packet, std::shared_ptr<const net::HostRoutes> hosts, const PacketPart* part)
     : topology{t},
       router{t, net::make_routing_policy(routing), seed, std::move(hosts)},
-      owned_fabric{make_fabric(simulator, router, packet, seed)},
-      packets{packet == nullptr ? nullptr : static_cast<net::PacketFabric*>(owned_fabric.get())},
+      packet_collectives{part == nullptr ? std::vector<Collective>{} : part->collectives},
+      owned_fabric{make_fabric(simulator, router, packet, part, seed)},
+      hybrid{packet != nullptr && part != nullptr ? static_cast<net::HybridFabric*>(owned_fabric.get()) : nullptr},
+      packets{hybrid != nullptr   ? &hybrid->packets()
+              : packet != nullptr ? static_cast<net::PacketFabric*>(owned_fabric.get())
+                                  : nullptr},
       fabric{*owned_fabric},
       rerouting{packets == nullptr ? std::make_unique<net::Rerouting>(router, static_cast<net::FlowFabric&>(fabric))
                                    : nullptr} {
   if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
+}
+
+bool Machine::takes_packets(FootprintId footprint) const {
+  return hybrid != nullptr ? hybrid->takes_packets(footprint) : packets != nullptr;
+}
+
+bool Machine::begin_phase(Collective kind) {
+  if (hybrid == nullptr) return packets != nullptr;
+  const bool may = packet_collectives.empty() || std::ranges::find(packet_collectives, kind) != packet_collectives.end();
+  hybrid->allow_packets(may);
+  return may;
+}
+
+double Machine::moved_bytes(TransferId flow) const {
+  return hybrid != nullptr ? hybrid->moved_bytes(flow) : static_cast<const net::FlowFabric&>(fabric).moved_bytes(flow);
 }
 
 void Machine::set_cable_state(LinkId link, bool up, bool returns) {
@@ -299,11 +319,12 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
       chain || !schedule->has_fluid_flows() || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
   if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
   const std::uint64_t messages = Executor::count_messages(*schedule, most);
-  if (machine_.packets != nullptr && result.grain == Grain::kFluid) {
+  const bool in_packets = machine_.begin_phase(call.kind);
+  if (in_packets && result.grain == Grain::kFluid) {
     result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");
     result.grain = Grain::kChunk;
   }
-  if (machine_.packets != nullptr && result.grain == Grain::kAuto) result.grain = Grain::kChunk;
+  if (in_packets && result.grain == Grain::kAuto) result.grain = Grain::kChunk;
   if (result.grain == Grain::kAuto)
     result.grain = messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
   if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
@@ -318,7 +339,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   } else {
     LaunchPlan plan = launches(chosen, options, launch_cost, messages);
     // Of a large call at packet fidelity one is simulated, and its time is that of each in the loop.
-    const bool many_packets = machine_.packets != nullptr && call.bytes.count() > kLoopPacketBytes / ranks();
+    const bool many_packets = in_packets && call.bytes.count() > kLoopPacketBytes / ranks();
     if (result.grain == Grain::kFluid || many_packets) plan.iterations = 1;
     simulate(opened, *schedule, costs, plan, options, result);
   }

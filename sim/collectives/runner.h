@@ -27,16 +27,32 @@
 #include "sim/network/device.h"
 #include "sim/network/fabric.h"
 #include "sim/network/flow_level/rerouting.h"
+#include "sim/network/hybrid_fabric.h"
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/router.h"
 
 namespace weft::coll {
 
+// Of hybrid fidelity: what is packets, the rest being flows.
+struct PacketPart {
+  std::vector<bool> links;              // what crosses one of these, by link
+  std::vector<Collective> collectives;  // as long as one of these runs; empty: always
+};
+
 // A topology brought to life: clock, routes and fabric. The topology must outlive it.
 struct Machine {
-  // With `packet`: at packet fidelity; else transfers are flows. `hosts`: as Router's, another machine's of the same topology.
+  // With `packet`: at packet fidelity, or with `part` what that names of it; else transfers are flows. `hosts`: as Router's,
+  // another machine's of the same topology.
   Machine(const net::Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
-          const net::PacketSettings* packet = nullptr, std::shared_ptr<const net::HostRoutes> hosts = nullptr);
+          const net::PacketSettings* packet = nullptr, std::shared_ptr<const net::HostRoutes> hosts = nullptr,
+          const PacketPart* part = nullptr);
+
+  // Whether what is posted on the footprint is packets.
+  [[nodiscard]] bool takes_packets(FootprintId footprint) const;
+  // Whether a collective of this kind may be packets; of hybrid fidelity what is posted from now on belongs to it.
+  bool begin_phase(Collective kind);
+  // Bytes of a flow under way that have left its source.
+  [[nodiscard]] double moved_bytes(TransferId flow) const;
 
   // Both directions of a cable fail, or are back: for routes and for the fabric at once. `returns`: it fails for a time only.
   void set_cable_state(LinkId link, bool up, bool returns = false);
@@ -44,8 +60,10 @@ struct Machine {
   const net::Topology& topology;
   Simulator simulator;
   net::Router router;
+  std::vector<Collective> packet_collectives;  // of hybrid fidelity; empty: all
   std::unique_ptr<net::Fabric> owned_fabric;
-  net::PacketFabric* packets;  // the fabric, where it is one of packets; else null
+  net::HybridFabric* hybrid;   // the fabric, where it is one of flows and packets; else null
+  net::PacketFabric* packets;  // the fabric, or the part of it, that is packets; else null
   net::Fabric& fabric;
   std::unique_ptr<net::Rerouting> rerouting;  // of flows; packets find their own way
   int returning = 0;                          // cables that are down for a time

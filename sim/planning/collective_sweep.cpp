@@ -13,6 +13,7 @@
 #include "sim/core/error.h"
 #include "sim/planning/link_use.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
+#include "sim/planning/packet_part.h"
 #include "sim/planning/packets_only.h"
 
 namespace weft::plan {
@@ -170,12 +171,19 @@ double SweepResult::mean_bus_bandwidth_gbps() const {
 SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
                       const std::function<void(const coll::CollectiveResult&)>& on_point) {
   SweepResult result;
-  if (!sweep.packets) {
+  const bool packets = sweep.fidelity != "flow";
+  const coll::PacketPart part = links_between_hosts(sweep.cluster.topology);
+  if (!packets) {
     if (std::string note = ignored_note(packets_only(sweep.cluster)); !note.empty()) result.notes.push_back(std::move(note));
   }
   const auto wall_begin = std::chrono::steady_clock::now();
-  coll::Machine machine{sweep.cluster.topology, sweep.cluster.routing, sweep.seed, sweep.shuffle_ties,
-                        sweep.packets ? &sweep.cluster.packet : nullptr};
+  coll::Machine machine{sweep.cluster.topology,
+                        sweep.cluster.routing,
+                        sweep.seed,
+                        sweep.shuffle_ties,
+                        packets ? &sweep.cluster.packet : nullptr,
+                        nullptr,
+                        sweep.fidelity == "hybrid" ? &part : nullptr};
   RunWatch watch{observer, 0, sweep.sizes.size()};
   if (observer != nullptr) {
     machine.simulator.set_progress_hook(watch_hook, &watch, 100'000);
@@ -201,6 +209,10 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
     result.points.push_back(std::move(point));
     ++watch.done;
     if (observer != nullptr) observer->on_progress(machine.simulator, watch.done, watch.total);
+  }
+  if (machine.hybrid != nullptr) {
+    result.hybrid = machine.hybrid->hybrid_totals();
+    result.notes.push_back(hybrid_note(*result.hybrid));
   }
   add_link_bytes(digest, machine);
   result.interrupted = result.points.size() < sweep.sizes.size();

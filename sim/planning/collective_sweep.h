@@ -71,12 +71,13 @@ struct CollectiveSweep {
   coll::RunOptions options = {};
   std::uint64_t seed = 1;
   std::uint64_t shuffle_ties = 0;
-  bool packets = false;  // at packet fidelity, with the cluster's settings
+  std::string fidelity = "flow";  // or packet, or hybrid: packets between hosts; with the cluster's settings
 };
 
 struct SweepResult {
   std::vector<coll::CollectiveResult> points;  // one per size, fewer after an interrupt
   std::uint64_t digest = 0;                    // of every point and of the bytes on every link
+  std::optional<net::HybridTotals> hybrid;     // what was packets, at hybrid fidelity
   std::uint64_t events = 0;
   std::uint64_t transfers = 0;
   std::uint64_t solves = 0;

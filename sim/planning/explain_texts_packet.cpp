@@ -94,6 +94,20 @@ const std::vector<ModelText>& packet_texts() {
        .files = {"network/packet_level/buffers.h", "network/packet_level/group_transfers.h",
                  "network/packet_level/packet_fabric.h", "network/packet_level/packet_network.h",
                  "network/packet_level/packet_routes.h", "network/packet_level/transport.h", "workloads/flow_run.cpp"}},
+      {.names = {"hybrid", "hybrid_fabric"},
+       .title = "hybrid fidelity: packets over chosen links, flows elsewhere",
+       .assumes =
+           "A transfer that crosses a chosen link is packets from end to end, any other is a flow. Where no link carries "
+           "both kinds, each takes exactly the time of its own fidelity. Where one does, flows lose as many bytes of it as "
+           "packets carry, at the packets' max-min share among all transfers, and packets are sent at what flows leave of "
+           "its rate, at their even share of it at least.",
+       .leaves_out =
+           {"hybrid: flows make no queue and no marks on a link of both kinds, pause no packets and are paused by none",
+            "hybrid: flows are charged for packets as these are posted, whenever they come; a link of both kinds may "
+            "carry more than its rate for as long as the two differ",
+            "hybrid: acknowledgements and what is sent again take nothing from flows; links do not fail"},
+       .sources = {"docs/flow_and_packet.md: against packets throughout, within 3 % where flows and packets agree"},
+       .files = {"network/hybrid_fabric.h"}},
       {.names = {"vl_arbitration"},
        .title = "InfiniBand's VL arbitration: two tables of virtual lanes with weights",
        .assumes =

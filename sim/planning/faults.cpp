@@ -128,7 +128,10 @@ Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::si
       if (!entry.has(name)) continue;
       ++given;
       ParamReader item = entry.map(name);
-      if (fidelity != "packet" && name != "link_down") {
+      if (fidelity == "hybrid") {
+        entry.error(name, "hybrid fidelity knows no faults: what is flows would not meet them",
+                    "simulation: {fidelity: packet}");
+      } else if (fidelity != "packet" && name != "link_down") {
         entry.error(name, "needs packets, and the fidelity is 'flow'", "simulation: {fidelity: packet}");
       }
       (reader.*read)(item);

@@ -99,7 +99,7 @@ Quantiles quantiles_of(const std::vector<double>& values_ns) {
 }
 
 InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
-  if (scenario.simulation.is_packet()) {
+  if (scenario.simulation.has_packets()) {
     throw ConfigError("inference runs at flow fidelity in this version: --fidelity flow");
   }
   const work::InferenceSetup& setup = *scenario.workload.inference;

@@ -147,7 +147,7 @@ MeasureOptions read_measure(ParamReader& scenario, const net::Topology& topology
   if (section->has("series") && !every) section->error("series", "needs 'every', the time between samples");
   if (!section->has("series") && every) section->error("every", "without 'series' there is nothing to sample");
   options.every = every.value_or(Duration{});
-  if (fidelity != "packet") {
+  if (fidelity == "flow") {
     for (const SeriesItem& item : options.series) {
       if (item.quantity == "rate") continue;
       section->error("series", fmt::format("'{}' needs packets, and the fidelity is 'flow'", item.quantity),
@@ -217,7 +217,7 @@ RunMeter::Port RunMeter::port(LinkId link) const {
     return port;
   }
   const net::PortCounters counters = machine_.packets->port(link);
-  return {.bytes = static_cast<double>(counters.bytes),
+  return {.bytes = wire_bytes(link),
           .busy = counters.busy,
           .packets = counters.packets,
           .queue_byte_ps = counters.queue_byte_ps,
@@ -227,6 +227,22 @@ RunMeter::Port RunMeter::port(LinkId link) const {
           .paused = counters.paused,
           .peak_queue = counters.peak_queue_bytes,
           .peak_ingress = counters.peak_ingress_bytes};
+}
+
+double RunMeter::wire_bytes(LinkId link) const {
+  const auto packets = static_cast<double>(machine_.packets->port(link).bytes);
+  if (machine_.hybrid == nullptr) return packets;
+  return packets + machine_.hybrid->flow_bytes(link) / machine_.topology.spec(link).efficiency;
+}
+
+// Where there are packets alone, the time that they took.
+double RunMeter::utilization(LinkId link, const Port& begin, const Port& end, Duration window) const {
+  const auto time = static_cast<double>(window.ps());
+  if (machine_.packets == nullptr) {
+    return (end.bytes - begin.bytes) / (machine_.fabric.capacity(ResourceId{link.value()}) * time);
+  }
+  if (machine_.hybrid == nullptr) return static_cast<double>((end.busy - begin.busy).ps()) / time;
+  return (end.bytes - begin.bytes) / (machine_.topology.spec(link).rate.bytes_per_ps() * time);
 }
 
 RunMeter::Snapshot RunMeter::snapshot() const {
@@ -244,8 +260,7 @@ RunMeter::Snapshot RunMeter::snapshot() const {
 
 double RunMeter::moved(const SeriesItem& item) const {
   if (!item.link.valid()) return flows_->delivered_bytes(item.flow);
-  return machine_.packets == nullptr ? machine_.fabric.counters(ResourceId{item.link.value()}).bytes
-                                     : static_cast<double>(machine_.packets->port(item.link).bytes);
+  return machine_.packets == nullptr ? machine_.fabric.counters(ResourceId{item.link.value()}).bytes : wire_bytes(item.link);
 }
 
 double RunMeter::value_of(const SeriesItem& item, double& last) const {
@@ -302,10 +317,7 @@ std::vector<PortResult> RunMeter::ports() const {
     PortResult port;
     port.name = machine_.topology.name(link);
     if (window > Duration{}) {
-      port.utilization = machine_.packets == nullptr
-                             ? (end.bytes - begin.bytes) /
-                                   (machine_.fabric.capacity(ResourceId{link.value()}) * static_cast<double>(window.ps()))
-                             : static_cast<double>((end.busy - begin.busy).ps()) / static_cast<double>(window.ps());
+      port.utilization = utilization(link, begin, end, window);
       port.mean_queue_bytes = (end.queue_byte_ps - begin.queue_byte_ps) / static_cast<double>(window.ps());
     }
     port.packets = end.packets - begin.packets;

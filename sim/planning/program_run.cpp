@@ -55,7 +55,7 @@ work::GroupCosts group_costs(const net::Cluster& cluster, const ProgramRunOption
 }
 
 work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRunOptions& options) {
-  if (options.simulation.is_packet()) {
+  if (options.simulation.has_packets()) {
     throw ConfigError("training steps and traces run at flow fidelity in this version: --fidelity flow");
   }
   work::ReplayOptions replay;

@@ -48,6 +48,14 @@ void write_settings(JsonWriter& json, const coll::nccl::Settings& settings) {
   json.end_object();
 }
 
+void write_hybrid(JsonWriter& json, const net::HybridTotals& totals) {
+  json.key("hybrid").begin_object();
+  json.field("packet_transfers", totals.packet_transfers).field("packet_bytes", totals.packet_bytes);
+  json.field("flow_transfers", totals.flow_transfers).field("flow_bytes", totals.flow_bytes);
+  json.field("packet_share", totals.packet_share()).field("shared_links", totals.shared_links);
+  json.end_object();
+}
+
 void write_links(JsonWriter& json, const std::vector<LinkUse>& links) {
   json.key("hottest_links").begin_array();
   for (const LinkUse& link : links) {
@@ -82,7 +90,7 @@ std::string sweep_configuration(const CollectiveSweep& sweep) {
   json.field("threads_per_process", who.threads).field("gpus_per_thread", who.gpus_per_thread);
   json.field("algorithm", sweep.options.algorithm).field("channels", sweep.options.channels);
   write_settings(json, sweep.options.settings);
-  json.field("fidelity", "flow").field("grain", coll::to_string(sweep.options.grain));
+  json.field("fidelity", sweep.fidelity).field("grain", coll::to_string(sweep.options.grain));
   json.field("shuffle_ties", sweep.shuffle_ties).end_object();
   json.finish();
   return text.str();
@@ -125,6 +133,7 @@ void write_collective_result(std::ostream& out, const ResultHeader& header, cons
   write_header(json, header);
   json.field("events", result.events).field("transfers", result.transfers).field("wall_s", result.wall_seconds);
   json.field("peak_memory_bytes", peak_memory_bytes());
+  if (result.hybrid) write_hybrid(json, *result.hybrid);
   json.field("avg_busbw_GBps", result.mean_bus_bandwidth_gbps());
   json.key("points").begin_array();
   for (const coll::CollectiveResult& point : result.points) {
@@ -146,6 +155,7 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const Scena
   write_header(json, header);
   json.field("events", result.events).field("transfers", result.transfers);
   json.field("packet_hops", result.network.packet_hops);
+  if (result.hybrid) write_hybrid(json, *result.hybrid);
   json.field("wall_s", result.wall_seconds).field("peak_memory_bytes", peak_memory_bytes());
   json.key("makespan_ns").raw(ns_text(result.makespan));
   json.field("solves", result.solves).field("peak_live_transfers", result.peak_live);

@@ -13,6 +13,7 @@
 #include "sim/core/error.h"
 #include "sim/planning/flow_summary.h"
 #include "sim/planning/json_writer.h"
+#include "sim/planning/packet_part.h"
 #include "sim/planning/packets_only.h"
 #include "sim/planning/time_story.h"
 
@@ -37,9 +38,14 @@ class ScenarioRun {
   ScenarioRun(const Scenario& scenario, RunObserver* observer, coll::StepObserver* steps)
       : scenario_{scenario},
         steps_{steps},
-        packet_{scenario.simulation.is_packet() ? &scenario.cluster.packet : nullptr},
-        machine_{scenario.cluster.topology, scenario.cluster.routing, scenario.simulation.seed,
-                 scenario.simulation.shuffle_ties, packet_},
+        packet_{scenario.simulation.has_packets() ? &scenario.cluster.packet : nullptr},
+        machine_{scenario.cluster.topology,
+                 scenario.cluster.routing,
+                 scenario.simulation.seed,
+                 scenario.simulation.shuffle_ties,
+                 packet_,
+                 nullptr,
+                 scenario.simulation.is_hybrid() ? &scenario.packet_part : nullptr},
         flows_{machine_, scenario.workload, packet_, scenario.simulation.seed},
         jobs_{machine_, scenario.workload.jobs, scenario.workload.flows.size()},
         faults_{machine_, scenario.faults, &flows_},
@@ -66,7 +72,7 @@ class ScenarioRun {
     result_.interrupted = machine_.simulator.stopped();
     report_network();
     result_.hottest = hottest_links(machine_, span_);
-    if (!result_.flows.empty() && packet_ != nullptr) {
+    if (!result_.flows.empty() && packet_ != nullptr && machine_.hybrid == nullptr) {
       result_.time_story = time_story(machine_, scenario_.workload, result_.flows, result_.network.ports);
     }
     add_link_bytes(digest_, machine_);
@@ -75,6 +81,10 @@ class ScenarioRun {
     result_.transfers = machine_.fabric.totals().posted;
     result_.solves = machine_.fabric.totals().solves;
     result_.peak_live = machine_.fabric.totals().peak_live;
+    if (machine_.hybrid != nullptr) {
+      result_.hybrid = machine_.hybrid->hybrid_totals();
+      notes_.insert(hybrid_note(*result_.hybrid));
+    }
     result_.notes.assign(notes_.begin(), notes_.end());
     return std::move(result_);
   }

@@ -44,8 +44,9 @@ struct RunResult {
   std::vector<TrainingJobResult> training_jobs;
   std::optional<InferenceResult> inference;
   NetworkReport network;
-  std::string time_story;        // where the time went; empty: nothing to tell
-  std::vector<LinkUse> hottest;  // busiest links first, at most ten
+  std::optional<net::HybridTotals> hybrid;  // what was packets, at hybrid fidelity
+  std::string time_story;                   // where the time went; empty: nothing to tell
+  std::vector<LinkUse> hottest;             // busiest links first, at most ten
   Duration makespan;
   std::uint64_t digest = 0;
   std::uint64_t events = 0;

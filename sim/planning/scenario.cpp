@@ -27,7 +27,8 @@ net::LoadOptions load_options(const Overrides& overrides) {
 
 SimulationOptions read_simulation(ParamReader& reader, const Overrides& overrides) {
   SimulationOptions options;
-  options.fidelity = reader.choice("fidelity", {"flow", "packet"}, "flow");
+  options.fidelity = reader.choice("fidelity", {"flow", "packet", "hybrid"}, "flow");
+  static_cast<void>(reader.optional_raw("packets"));  // names links: it waits for the cluster
   options.grain = reader.choice<coll::Grain>("grain",
                                              {{"auto", coll::Grain::kAuto},
                                               {"chunk", coll::Grain::kChunk},
@@ -151,16 +152,18 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
     cluster_node = net::with_template_for(cluster_node, override_node.keys()).with_overrides(override_node);
   }
   net::Cluster cluster = net::load_cluster(cluster_node, load_options(overrides), diagnostics);
-  const work::WorkloadContext context{cluster.topology, simulation.is_packet() ? &cluster.packet : nullptr, simulation.seed};
+  const work::WorkloadContext context{cluster.topology, simulation.has_packets() ? &cluster.packet : nullptr, simulation.seed};
   work::Workload workload = work::read_workload(load_reference(workload_node), context, diagnostics);
   diagnostics.throw_if_any();
   MeasureOptions measure = read_measure(reader, cluster.topology, workload.flows.size(), simulation.until, simulation.fidelity);
   Faults faults = read_faults(reader, cluster.topology, workload.flows.size(), simulation.fidelity);
+  coll::PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);
+  if (simulation.is_hybrid()) check_priorities(root, workload, diagnostics);
   check_end(root, workload, simulation, diagnostics);
   diagnostics.throw_if_any();
   coll::nccl::Settings nccl = nccl_settings(cluster, overrides);
   return {name, std::move(cluster), std::move(workload), simulation, std::move(measure), std::move(faults), std::move(nccl),
-          root};
+          root, std::move(part)};
 }
 
 }  // namespace weft::plan

@@ -3,7 +3,7 @@
 //   cluster: ../clusters/dgx_h100_superpod.yaml   # or inline
 //   overrides: {nodes: 4}                         # any key path of the cluster
 //   workload: {collectives: [{kind: all_reduce, bytes: 1 GiB}]}
-//   simulation: {fidelity: flow, grain: auto, seed: 1, until: 25 ms}
+//   simulation: {fidelity: flow, grain: auto, seed: 1, until: 25 ms}  # hybrid: packet_part.h
 //   measure: {from: 5 ms, to: 25 ms, series: [queue], every: 1 us}      # measure.h
 //   faults: [{pause: {link: "s0->h1", at: 20 us, for: forever}}]        # faults.h
 #pragma once
@@ -22,6 +22,7 @@
 #include "sim/network/cluster.h"
 #include "sim/planning/faults.h"
 #include "sim/planning/measure.h"
+#include "sim/planning/packet_part.h"
 #include "sim/workloads/workload.h"
 
 namespace weft::plan {
@@ -39,7 +40,9 @@ struct SimulationOptions {
   int iterations = 2;  // of a training step; the last one is reported
   bool fold = true;    // of ranks that do alike on places that lie alike, one is simulated
 
-  [[nodiscard]] bool is_packet() const { return fidelity == "packet"; }
+  [[nodiscard]] bool is_hybrid() const { return fidelity == "hybrid"; }
+  // All of it is packets, or a part.
+  [[nodiscard]] bool has_packets() const { return fidelity == "packet" || is_hybrid(); }
 };
 
 // What the command line says over a file.
@@ -63,6 +66,7 @@ struct Scenario {
   Faults faults;
   coll::nccl::Settings nccl;
   ConfigNode resolved;
+  coll::PacketPart packet_part = {};  // of hybrid fidelity
 };
 
 // Both throw ConfigError with every error found; warnings stay in `diagnostics`.

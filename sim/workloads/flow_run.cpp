@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "sim/core/digest.h"
-#include "sim/network/flow_level/flow_fabric.h"
 
 namespace weft::work {
 namespace {
@@ -84,7 +83,7 @@ void FlowRun::post(std::size_t flow) {
   transfer.bytes = item.bytes;
   transfer.rate_cap = item.rate_cap;
   const FlowOptions& options = workload_.options_of(item);
-  if (machine_.packets == nullptr && options.transport.rate && transfer.rate_cap == Bandwidth{}) {
+  if (!machine_.takes_packets(transfer.footprint) && options.transport.rate && transfer.rate_cap == Bandwidth{}) {
     transfer.rate_cap = *options.transport.rate;
   }
   transfer.priority = static_cast<std::uint8_t>(item.priority);
@@ -153,7 +152,7 @@ void FlowRun::post_message(Source& source) {
 }
 
 void FlowRun::send(Source& source) {
-  if (machine_.packets == nullptr && source.sending) {
+  if (!machine_.takes_packets(footprint(source.flow)) && source.sending) {
     ++source.held;
     return;
   }
@@ -175,7 +174,7 @@ void FlowRun::on_source_free(TransferId, std::uint64_t flow) {
 
 void FlowRun::stop(std::size_t flow) {
   if (results_[flow].end != Time::max() || results_[flow].aborted) return;
-  if (machine_.packets == nullptr) results_[flow].bytes = Bytes{std::llround(delivered_bytes(flow))};
+  if (!in_packets(flow)) results_[flow].bytes = Bytes{std::llround(delivered_bytes(flow))};
   if (!results_[flow].transfer.valid()) return;  // a READ that has not been answered yet
   machine_.fabric.cut_short(results_[flow].transfer);
 }
@@ -217,21 +216,26 @@ void FlowRun::on_aborted(TransferId, std::uint64_t tag) {
   send_next(*source);
 }
 
+bool FlowRun::in_packets(std::size_t flow) const {
+  const FootprintId footprint = results_[flow].footprint;
+  return footprint.valid() && machine_.takes_packets(footprint);
+}
+
 double FlowRun::delivered_bytes(std::size_t flow) const {
   const FlowResult& result = results_[flow];
   if (!result.footprint.valid()) return 0;
-  if (machine_.packets != nullptr) {
+  if (in_packets(flow)) {
     return static_cast<double>(machine_.packets->flow(result.footprint).delivered_wire_bytes) / wire_share(flow);
   }
   const MessageCounts* several = messages(flow);
   if (several != nullptr) return static_cast<double>(several->delivered_bytes.count());
   if (result.end != Time::max()) return static_cast<double>(result.bytes.count());
   if (!result.transfer.valid() || result.aborted) return 0;
-  return static_cast<const net::FlowFabric&>(machine_.fabric).moved_bytes(result.transfer);
+  return machine_.moved_bytes(result.transfer);
 }
 
 double FlowRun::wire_share(std::size_t flow) const {
-  if (machine_.packets == nullptr || !results_[flow].footprint.valid()) return 1;
+  if (!in_packets(flow)) return 1;
   const LinkId link = narrowest_link(flow);
   if (!link.valid()) return 1;
   const net::LinkSpec& spec = machine_.topology.spec(link);

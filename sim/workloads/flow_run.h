@@ -86,6 +86,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   void send_next(Source& source);
   void post_next(Source& source);
   void stop(std::size_t flow);
+  [[nodiscard]] bool in_packets(std::size_t flow) const;  // it has begun, and is packets
   [[nodiscard]] Source* source_of(std::size_t flow);
   [[nodiscard]] double mean_gap_ps(std::size_t flow);
   [[nodiscard]] Bytes payload_of(std::size_t flow, const net::LinkSpec& narrowest) const;

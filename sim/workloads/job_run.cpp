@@ -58,7 +58,7 @@ void JobRun::send(std::size_t job) {
     transfer.footprint = state.footprints[i];
     transfer.bytes = item.transfers[i].bytes;
     transfer.rate_cap = item.rate_cap;
-    if (machine_.packets == nullptr && item.transport.rate && transfer.rate_cap == Bandwidth{}) {
+    if (!machine_.takes_packets(transfer.footprint) && item.transport.rate && transfer.rate_cap == Bandwidth{}) {
       transfer.rate_cap = *item.transport.rate;
     }
     transfer.resend = true;

@@ -85,7 +85,13 @@ double FlowFabric::alone(std::uint32_t footprint) const {
   return rate;
 }
 
-TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) {
+TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) { return post(transfer, listener, false); }
+
+TransferId FlowFabric::post_shadow(const Transfer& transfer, TransferListener& listener) {
+  return post(transfer, listener, true);
+}
+
+TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener, bool shadow) {
   const Footprint& path = footprints_[transfer.footprint.index()];
   std::uint32_t index = first_free_;
   if (index == kNowhere) {
@@ -109,6 +115,7 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   flow.footprint = transfer.footprint.value();
   flow.latency = path.latency_of(transfer.bytes) + transfer.extra_latency;
   flow.priority = transfer.priority;
+  flow.shadow = shadow;
   flow.updated = simulator_.now();
   flow.state = State::kMoving;
   ++totals_.posted;
@@ -203,7 +210,7 @@ void FlowFabric::enter(std::uint32_t index) {
     ResourceState& resource = resources_[bundle];
     if (resource.flows.size() >= 2 * std::size_t{resource.live} + kStale) drop_stale(resource);
     resource.flows.push_back({index, flow.generation});
-    ++resource.transfers;
+    if (!flow.shadow) ++resource.transfers;
     resource.load += usage * flow.limit;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
     if (resource.live > 1 || all_tight_) update_tight(bundle);
@@ -296,9 +303,10 @@ void FlowFabric::complete() {
 void FlowFabric::leave(std::uint32_t index, double moved) {
   const Flow& flow = flows_[index];
   if (flow.bytes == 0) return;
+  tell_rate(flow, 0);
   for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
     ResourceState& resource = resources_[bundle];
-    resource.bytes += usage * (moved - flow.before);
+    if (!flow.shadow) resource.bytes += usage * (moved - flow.before);
     if (--resource.live == 0) {
       resource.busy += simulator_.now() - resource.busy_since;
       resource.flows.clear();
@@ -423,6 +431,7 @@ void FlowFabric::set_rates() {
     flow.remaining = bytes_left(flow);
     flow.updated = now;
     flow.rate = problem_[i].rate;
+    tell_rate(flow, flow.rate);
     const Time finish = finish_at(flow);
     if (!rebuilds) {
       heap_update(index, finish);
@@ -452,6 +461,7 @@ Time FlowFabric::finish_at(const Flow& flow) const {
 
 void FlowFabric::set_rate(std::uint32_t index, double rate) {
   flows_[index].rate = rate;
+  tell_rate(flows_[index], rate);
   heap_update(index, finish_at(flows_[index]));
 }
 
@@ -545,6 +555,7 @@ ResourceCounters FlowFabric::counters(ResourceId resource) const {
   for (const Entry& entry : state.flows) {
     if (!is_on_its_way(entry)) continue;
     const Flow& flow = flows_[entry.flow];
+    if (flow.shadow) continue;
     const double moved = static_cast<double>(flow.bytes) - bytes_left(flow) - flow.before;
     for_each_usage(flow.footprint, [&](std::uint32_t met, double usage) {
       if (met == bundle(resource).value()) counters.bytes += usage * moved;

@@ -27,6 +27,16 @@
 
 namespace weft::net {
 
+// Hears how fast each transfer moves, as its rate changes: `tag` is the transfer's, `rate` in bytes per picosecond, 0 once all
+// has left. Rates of one instant may change several times.
+class RateListener {
+ public:
+  virtual void on_rate(std::uint64_t tag, double rate) = 0;
+
+ protected:
+  ~RateListener() = default;
+};
+
 class FlowFabric final : public Fabric, private EventTarget {
  public:
   // One resource per link of the topology, with its capacity. Both must outlive the fabric.
@@ -51,6 +61,11 @@ class FlowFabric final : public Fabric, private EventTarget {
     return footprint.index() < held_.size() && held_[footprint.index()];
   }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
+  // Stands for what another fabric moves: it takes its share of every resource, but no counter has its bytes and `listen`'s
+  // listener does not hear of it.
+  TransferId post_shadow(const Transfer& transfer, TransferListener& listener);
+  // Before anything is posted, and where no paths are replaced.
+  void listen(RateListener& rates) { rates_ = &rates; }
   void cut_short(TransferId transfer) override;
   void set_rate_cap(TransferId transfer, Bandwidth cap) override;
   void fail(ResourceId resource) override;
@@ -91,6 +106,7 @@ class FlowFabric final : public Fabric, private EventTarget {
     std::uint32_t next_free = kNowhere;
     State state = State::kFree;
     std::uint8_t priority = 0;
+    bool shadow = false;
   };
   // A flow on a resource; stale where the flow has ended.
   struct Entry {
@@ -112,8 +128,12 @@ class FlowFabric final : public Fabric, private EventTarget {
   };
 
   void on_event(std::uint64_t payload) override;  // a delivery: payload is the flow
-  void complete();                                // the earliest completions
-  void solve();                                   // of the dirty components
+  TransferId post(const Transfer& transfer, TransferListener& listener, bool shadow);
+  void tell_rate(const Flow& flow, double rate) const {
+    if (rates_ != nullptr && !flow.shadow) rates_->on_rate(flow.tag, rate);
+  }
+  void complete();  // the earliest completions
+  void solve();     // of the dirty components
   [[nodiscard]] ResourceId bundle(ResourceId resource) const { return ResourceId{bundles_.of(resource)}; }
   void add_bundle(double capacity);
   void take_parts(std::span<const Bundles::Split> splits);
@@ -190,6 +210,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   bool all_tight_ = false;
   std::uint32_t failed_ = 0;  // resources
   std::vector<bool> held_;    // footprints; empty: none ever was
+  RateListener* rates_ = nullptr;
   FabricTotals totals_;
 };
 

@@ -78,6 +78,10 @@ void PacketFabric::check_conservation() const {
                                   totals.delivered, totals.aborted, transport_->blocked()));
 }
 
+void PacketFabric::set_share(LinkId link, double share) { network_->set_share(link, share); }
+
+Bytes PacketFabric::undelivered(TransferId transfer) const { return transport_->undelivered(transfer); }
+
 void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transport) {
   if (wants_telemetry(transport.congestion)) network_->stamp_telemetry();
   transport_->set_transport(flow, transport);

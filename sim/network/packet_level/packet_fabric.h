@@ -101,6 +101,11 @@ class PacketFabric final : public Fabric {
   [[nodiscard]] const FabricTotals& totals() const override;
   void check_conservation() const override;
 
+  // Others use the rest of the link: from the next packet on it sends at this share of its rate.
+  void set_share(LinkId link, double share);
+  // Payload of a transfer in flight that its receiver has not got; in parts over several queue pairs: all of it.
+  [[nodiscard]] Bytes undelivered(TransferId transfer) const;
+
   // Before the footprint's first transfer.
   void set_transport(FootprintId flow, const FlowTransport& transport);
 

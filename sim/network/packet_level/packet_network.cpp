@@ -56,6 +56,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
   take(settings.switches, settings.pfc, settings.ecn);
   for (const DeviceSettings& own : settings.own) take(own.switches, own.pfc, own.ecn);
   refreshes_.resize(expiries_.size());
+  shared_wires_ = wires_.size();
   if (std::ranges::any_of(wires_, &Wire::credits)) make_credits();
 }
 
@@ -557,6 +558,23 @@ PortCounters PacketNetwork::counters(LinkId link) const {
   }
   out.paused = Duration::from_ps(incidents.paused + (paused(link) != 0 ? now - incidents.paused_since : 0));
   return out;
+}
+
+void PacketNetwork::set_share(LinkId id, double share) {
+  Port& port = links_[id.index()].port;
+  const std::int64_t full = topology_.spec(id).rate.bits_per_second();
+  const auto bits = std::clamp<std::int64_t>(std::llround(share * static_cast<double>(full)), 1, full);
+  if (wires_[port.kind].rate == static_cast<std::uint64_t>(bits)) return;
+  if (port.kind < shared_wires_) {
+    const Wire own = wires_[port.kind];
+    port.kind = static_cast<std::uint32_t>(wires_.size());
+    wires_.push_back(own);
+  }
+  Wire& wire = wires_[port.kind];
+  wire.rate = static_cast<std::uint64_t>(bits);
+  const Bytes header = topology_.forwarding(topology_.link(id).to).header;
+  wire.header = transmission_time(header, Bandwidth::from_bits_per_second(bits)).ps();
+  port.bits_left = 0;
 }
 
 void PacketNetwork::reset_peaks() {

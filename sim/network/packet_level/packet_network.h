@@ -74,6 +74,8 @@ class PacketNetwork final : private EventTarget {
   // What is queued for the link or on its wire is lost, and so is whatever comes.
   void fail(LinkId link);
   void restore(LinkId link);
+  // From the next packet on the link sends at this share of its rate.
+  void set_share(LinkId link, double share);
 
   [[nodiscard]] PortCounters counters(LinkId link) const;
   void reset_peaks();
@@ -270,6 +272,7 @@ class PacketNetwork final : private EventTarget {
   std::vector<LinkState> links_;  // all by link
   std::vector<Incidents> incidents_;
   std::vector<Wire> wires_;           // by Port::kind
+  std::size_t shared_wires_ = 0;      // the first so many; what follows are of one link each, whose share of the rate varies
   std::vector<std::int64_t> loads_;   // as Traffic::queued; empty where nobody asks
   std::vector<Credits> credits_;      // where any link has them
   std::vector<std::uint32_t> input_;  // where any link has credits: its number among those of the far device, which is 0 itself

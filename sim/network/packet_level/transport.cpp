@@ -343,6 +343,12 @@ void Transport::on_event(std::uint64_t payload) {
   }
 }
 
+Bytes Transport::undelivered(TransferId transfer) const {
+  const Message& message = messages_[transfer.index()];
+  if (message.count == 0) return Bytes{message.bytes};
+  return Bytes{std::max<std::int64_t>(message.bytes - message.arrived * pairs_[message.flow]->payload, 0)};
+}
+
 void Transport::inject_cnp(FootprintId flow, Time at) { schedule(at, EventKind::kCnp, queue_pair(flow)); }
 
 FlowCounters Transport::counters(FootprintId flow) const {

@@ -149,7 +149,7 @@ bool has(const Scenario& scenario, std::string_view of) {
   if (of == "inference") return workload.inference.has_value();
   if (of == "flows") return !workload.flows.empty();
   if (of == "jobs") return !workload.jobs.empty();
-  return of == "any" || scenario.simulation.is_packet();
+  return of == "any" || scenario.simulation.has_packets();
 }
 
 }  // namespace

@@ -1,0 +1,251 @@
+#include "sim/network/hybrid_fabric.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/error.h"
+
+namespace weft::net {
+
+HybridFabric::HybridFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed,
+                           std::vector<bool> chosen)
+    : flows_{simulator, router.topology()},
+      packets_{simulator, router, settings, seed},
+      chosen_{std::move(chosen)},
+      uses_(router.topology().link_count(), 0),
+      loads_(router.topology().link_count()),
+      flow_ears_{*this, &HybridFabric::freed, &HybridFabric::delivered, &HybridFabric::aborted},
+      packet_ears_{*this, &HybridFabric::freed, &HybridFabric::delivered, &HybridFabric::aborted},
+      shadow_ears_{*this, &HybridFabric::shadow_left, &HybridFabric::ignore, &HybridFabric::ignore} {
+  WEFT_CHECK(chosen_.size() == router.topology().link_count());
+  flows_.listen(*this);
+}
+
+FootprintId HybridFabric::add_footprint(Footprint footprint) {
+  const bool crosses = std::ranges::any_of(
+      footprint.usages, [&](const Usage& usage) { return is_link(usage.resource) && chosen_[usage.resource.index()]; });
+  crosses_.push_back(crosses ? 1 : 0);
+  posted_.push_back(0);
+  const FootprintId id = packets_.add_footprint(footprint);
+  WEFT_CHECK(flows_.add_footprint(std::move(footprint)) == id);
+  return id;
+}
+
+TransferId HybridFabric::post(const Transfer& transfer, TransferListener& listener) {
+  std::uint32_t index = static_cast<std::uint32_t>(records_.size());
+  if (free_.empty()) {
+    records_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  const bool is_packets = takes_packets(transfer.footprint);
+  records_[index] = Record{.listener = &listener, .transfer = transfer, .in_use = true, .is_packets = is_packets};
+  ++totals_.posted;
+  totals_.peak_live = std::max(totals_.peak_live, ++live_);
+  ++(is_packets ? hybrid_.packet_transfers : hybrid_.flow_transfers);
+  (is_packets ? hybrid_.packet_bytes : hybrid_.flow_bytes) += static_cast<double>(transfer.bytes.count());
+
+  note_use(transfer.footprint, is_packets ? kPackets : kFlows);
+  count(index, true);
+  Transfer inner = transfer;
+  inner.tag = index;
+  if (!is_packets) {
+    const TransferId id = flows_.post(inner, flow_ears_);
+    records_[index].inner = id;
+    return TransferId{index};
+  }
+  const TransferId id = packets_.post(inner, packet_ears_);
+  records_[index].inner = id;
+  if (sharing_ && records_[index].in_use) add_shadow(index, transfer.bytes);
+  return TransferId{index};
+}
+
+// A footprint's links carry what is posted on it, from its first transfer of each kind on.
+void HybridFabric::note_use(FootprintId footprint, char kind) {
+  char& posted = posted_[footprint.index()];
+  if ((posted & kind) != 0) return;
+  posted = static_cast<char>(posted | kind);
+  bool meets = false;
+  for (const Usage& usage : flows_.footprint(footprint).usages) {
+    if (!is_link(usage.resource)) continue;
+    char& uses = uses_[usage.resource.index()];
+    if ((uses & kind) != 0) continue;
+    uses = static_cast<char>(uses | kind);
+    if (uses != kBoth) continue;
+    ++hybrid_.shared_links;
+    if (sharing_) update_share(usage.resource.index());
+    meets = true;
+  }
+  if (meets && !sharing_) begin_sharing();
+}
+
+// What is under way now is counted, and packets get their shadows. The one that is being posted is not on its links yet.
+void HybridFabric::begin_sharing() {
+  sharing_ = true;
+  for (std::uint32_t index = 0; index < records_.size(); ++index) {
+    const Record& record = records_[index];
+    if (!record.in_use || !record.on_links) continue;
+    count(index, true);
+    if (record.is_packets) {
+      add_shadow(index, packets_.undelivered(record.inner));
+    } else {
+      add_flow_rate(record, record.rate);
+    }
+  }
+}
+
+void HybridFabric::count(std::uint32_t index, bool on) {
+  Record& record = records_[index];
+  record.on_links = on;
+  if (!sharing_) return;
+  for (const Usage& usage : usages(record)) {
+    if (!is_link(usage.resource)) continue;
+    Load& load = loads_[usage.resource.index()];
+    (record.is_packets ? load.packets : load.flows) += on ? 1U : ~0U;
+    update_share(usage.resource.index());
+  }
+}
+
+void HybridFabric::add_flow_rate(const Record& record, double more) {
+  for (const Usage& usage : usages(record)) {
+    if (!is_link(usage.resource)) continue;
+    loads_[usage.resource.index()].flow_rate += usage.usage * more;
+    update_share(usage.resource.index());
+  }
+}
+
+void HybridFabric::on_rate(std::uint64_t index, double rate) {
+  Record& record = records_[index];
+  const double before = std::exchange(record.rate, rate);
+  if (sharing_) add_flow_rate(record, rate - before);
+}
+
+void HybridFabric::update_share(std::size_t link) {
+  if (uses_[link] != kBoth) return;
+  const Load& load = loads_[link];
+  if (load.flows == 0) {
+    loads_[link].flow_rate = 0;  // sums of many rates are not exact
+    packets_.set_share(LinkId::from_index(link), 1);
+    return;
+  }
+  const double left = 1 - load.flow_rate / flows_.capacity(ResourceId::from_index(link));
+  const double packets = std::max(load.packets, 1U);
+  packets_.set_share(LinkId::from_index(link), std::max(left, packets / (packets + load.flows)));
+}
+
+void HybridFabric::add_shadow(std::uint32_t index, Bytes bytes) {
+  const Record& record = records_[index];
+  if (bytes == Bytes{} || usages(record).empty()) return;
+  const FootprintId footprint = record.transfer.footprint;
+  Shadows& shadows = shadows_[footprint];
+  shadows.queue.push_back({record.transfer, index});
+  shadows.queue.back().transfer.bytes = bytes;
+  shadows.queue.back().transfer.tag = footprint.value();
+  if (shadows.queue.size() == 1) post_shadow(footprint);
+}
+
+void HybridFabric::post_shadow(FootprintId footprint) {
+  Shadows& shadows = shadows_[footprint];
+  shadows.moving = flows_.post_shadow(shadows.queue.front().transfer, shadow_ears_);
+}
+
+void HybridFabric::shadow_left(std::uint32_t footprint) {
+  Shadows& shadows = shadows_[FootprintId{footprint}];
+  shadows.queue.pop_front();
+  if (!shadows.queue.empty()) post_shadow(FootprintId{footprint});
+}
+
+// The packets are there: their bytes are still charged, unless not all were sent.
+void HybridFabric::end_shadow(std::uint32_t index) {
+  const Record& record = records_[index];
+  const auto found = shadows_.find(record.transfer.footprint);
+  if (found == shadows_.end()) return;
+  Shadows& shadows = found->second;
+  const auto shadow = std::ranges::find(shadows.queue, index, &Shadows::Shadow::record);
+  if (shadow == shadows.queue.end()) return;
+  if (!record.cut) {
+    shadow->record = kNone;
+  } else if (shadow == shadows.queue.begin()) {
+    flows_.cut_short(shadows.moving);
+  } else {
+    shadows.queue.erase(shadow);
+  }
+}
+
+void HybridFabric::freed(std::uint32_t index) {
+  if (!records_[index].is_packets) count(index, false);
+  const Record record = records_[index];
+  record.listener->on_source_free(TransferId{index}, record.transfer.tag);
+}
+
+void HybridFabric::end(std::uint32_t index) {
+  if (records_[index].on_links) count(index, false);
+  end_shadow(index);
+  records_[index].in_use = false;
+  free_.push_back(index);
+  --live_;
+}
+
+void HybridFabric::delivered(std::uint32_t index) {
+  const Record record = records_[index];
+  ++totals_.delivered;
+  end(index);
+  record.listener->on_delivered(TransferId{index}, record.transfer.tag);
+}
+
+void HybridFabric::aborted(std::uint32_t index) {
+  const Record record = records_[index];
+  ++totals_.aborted;
+  records_[index].cut = true;
+  end(index);
+  record.listener->on_aborted(TransferId{index}, record.transfer.tag);
+}
+
+void HybridFabric::cut_short(TransferId transfer) {
+  Record& record = records_[transfer.index()];
+  record.cut = true;
+  if (record.is_packets) {
+    packets_.cut_short(record.inner);
+  } else {
+    flows_.cut_short(record.inner);
+  }
+}
+
+void HybridFabric::set_rate_cap(TransferId transfer, Bandwidth cap) {
+  const Record& record = records_[transfer.index()];
+  if (record.is_packets) throw InternalError("packets cannot change their pace on the way");
+  flows_.set_rate_cap(record.inner, cap);
+}
+
+void HybridFabric::fail(ResourceId resource) {
+  throw InternalError("links of a hybrid fabric do not fail: " + resource_name(resource));
+}
+
+void HybridFabric::restore(ResourceId resource) { fail(resource); }
+
+ResourceCounters HybridFabric::counters(ResourceId resource) const {
+  ResourceCounters counters = flows_.counters(resource);
+  if (!is_link(resource)) return counters;
+  const ResourceCounters packets = packets_.counters(resource);
+  counters.bytes += packets.bytes;
+  counters.busy = std::max(counters.busy, packets.busy);
+  counters.transfers += packets.transfers;
+  return counters;
+}
+
+const FabricTotals& HybridFabric::totals() const {
+  totals_.solves = flows_.totals().solves;
+  totals_.solved_flows = flows_.totals().solved_flows;
+  return totals_;
+}
+
+void HybridFabric::check_conservation() const {
+  flows_.check_conservation();
+  packets_.check_conservation();
+  if (live_ != 0 || totals_.posted != totals_.delivered + totals_.aborted) {
+    throw InternalError("transfers of a hybrid fabric are not conserved");
+  }
+}
+
+}  // namespace weft::net

@@ -1,0 +1,168 @@
+// Hybrid fidelity: transfers over chosen links are packets, the others are flows, on one clock and one topology.
+//
+// Each transfer is moved by one of two fabrics, as a whole: PacketFabric where its footprint uses a chosen link, else
+// FlowFabric. As long as no link carries both kinds, neither knows of the other, and each transfer's time is exactly that of
+// its own fidelity. From the first link on that carries both, the two share:
+//   - flows give way: each packet transfer has a *shadow* in the flow fabric, a flow of the same bytes over the same footprint
+//     that nobody waits for. Solved with all others it takes its max-min share, so flows lose as many bytes of a link as
+//     packets carry over it, no more and no less. Messages on one footprint have their shadows one after another, as a queue
+//     pair sends them.
+//   - packets give way: on a link of both kinds they are sent at what the flows leave of its rate, and never at less than their
+//     even share of it (transfers of packets over all transfers there).
+//
+// Model: on a link of both kinds flows make no queue, mark no packet, pause nobody and are paused by nobody; flows are charged
+// for packets at their max-min share from the instant they are posted, whenever the packets come, so a link may carry more than
+// its rate for as long as the two differ. Acknowledgements and what is sent again take nothing from flows. Links do not fail.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/simulator.h"
+#include "sim/network/fabric.h"
+#include "sim/network/flow_level/flow_fabric.h"
+#include "sim/network/packet_level/packet_fabric.h"
+#include "sim/network/router.h"
+
+namespace weft::net {
+
+// What moved at which fidelity so far.
+struct HybridTotals {
+  std::uint64_t packet_transfers = 0;
+  std::uint64_t flow_transfers = 0;
+  double packet_bytes = 0;
+  double flow_bytes = 0;
+  std::uint64_t shared_links = 0;  // that carried both kinds, one direction each
+
+  [[nodiscard]] double packet_share() const {
+    const double all = packet_bytes + flow_bytes;
+    return all > 0 ? packet_bytes / all : 0;
+  }
+};
+
+class HybridFabric final : public Fabric, private RateListener {
+ public:
+  // `chosen`: by link. Simulator and router must outlive the fabric.
+  HybridFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed,
+               std::vector<bool> chosen);
+
+  ResourceId add_resource(std::string name, double capacity) override { return flows_.add_resource(std::move(name), capacity); }
+  [[nodiscard]] std::string resource_name(ResourceId resource) const override { return flows_.resource_name(resource); }
+  [[nodiscard]] double capacity(ResourceId resource) const override { return flows_.capacity(resource); }
+  [[nodiscard]] std::size_t resource_count() const override { return flows_.resource_count(); }
+  // The id is the footprint's in both fabrics.
+  FootprintId add_footprint(Footprint footprint) override;
+  [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return flows_.footprint(footprint); }
+  TransferId post(const Transfer& transfer, TransferListener& listener) override;
+  void cut_short(TransferId transfer) override;
+  void set_rate_cap(TransferId transfer, Bandwidth cap) override;
+  void fail(ResourceId resource) override;
+  void restore(ResourceId resource) override;
+  // Of both kinds; busy: the longer time of the two.
+  [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
+  [[nodiscard]] const FabricTotals& totals() const override;
+  void check_conservation() const override;
+
+  // What is posted from now on may be packets, or is flows whatever it crosses. At first it may.
+  void allow_packets(bool allow) { allows_packets_ = allow; }
+  // Whether what is posted on it now would be packets.
+  [[nodiscard]] bool takes_packets(FootprintId footprint) const { return allows_packets_ && crosses_[footprint.index()]; }
+  [[nodiscard]] PacketFabric& packets() { return packets_; }
+  [[nodiscard]] const HybridTotals& hybrid_totals() const { return hybrid_; }
+  // Payload that flows alone have moved over a link.
+  [[nodiscard]] double flow_bytes(LinkId link) const { return flows_.counters(ResourceId{link.value()}).bytes; }
+  // Bytes of a flow in flight that have left its source so far.
+  [[nodiscard]] double moved_bytes(TransferId transfer) const { return flows_.moved_bytes(records_[transfer.index()].inner); }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+  // Hears a fabric's callbacks, whose tags are records, of shadows footprints.
+  class Ears final : public TransferListener {
+   public:
+    using Heard = void (HybridFabric::*)(std::uint32_t tag);
+    Ears(HybridFabric& owner, Heard freed, Heard delivered, Heard aborted)
+        : owner_{owner}, freed_{freed}, delivered_{delivered}, aborted_{aborted} {}
+    void on_source_free(TransferId, std::uint64_t tag) override { call(freed_, tag); }
+    void on_delivered(TransferId, std::uint64_t tag) override { call(delivered_, tag); }
+    void on_aborted(TransferId, std::uint64_t tag) override { call(aborted_, tag); }
+
+   private:
+    void call(Heard heard, std::uint64_t tag) const { (owner_.*heard)(static_cast<std::uint32_t>(tag)); }
+    HybridFabric& owner_;
+    Heard freed_;
+    Heard delivered_;
+    Heard aborted_;
+  };
+  struct Record {
+    TransferListener* listener = nullptr;
+    Transfer transfer = {};
+    TransferId inner = {};  // of its fabric
+    double rate = 0;        // of a flow, bytes per picosecond
+    bool in_use = false;
+    bool is_packets = false;
+    bool on_links = false;  // counts there: of flows, not all has left
+    bool cut = false;
+  };
+  // Of the messages on one footprint, in their order; the first one moves.
+  struct Shadows {
+    struct Shadow {
+      Transfer transfer;
+      std::uint32_t record = kNone;  // kNone: the packets are there
+    };
+    std::deque<Shadow> queue;
+    TransferId moving;
+  };
+  // One direction of a link, kept from the first link of both kinds on.
+  struct Load {
+    double flow_rate = 0;  // of all flows, bytes per picosecond
+    std::uint32_t flows = 0;
+    std::uint32_t packets = 0;  // transfers
+  };
+  static constexpr char kFlows = 1;
+  static constexpr char kPackets = 2;
+  static constexpr char kBoth = kFlows | kPackets;
+
+  void on_rate(std::uint64_t record, double rate) override;
+  void freed(std::uint32_t record);
+  void delivered(std::uint32_t record);
+  void aborted(std::uint32_t record);
+  void shadow_left(std::uint32_t footprint);
+  void ignore(std::uint32_t /*footprint*/) {}
+  [[nodiscard]] const std::vector<Usage>& usages(const Record& record) const {
+    return flows_.footprint(record.transfer.footprint).usages;
+  }
+  [[nodiscard]] bool is_link(ResourceId resource) const { return resource.index() < loads_.size(); }
+  void note_use(FootprintId footprint, char kind);
+  void begin_sharing();
+  void count(std::uint32_t record, bool on);
+  void add_flow_rate(const Record& record, double more);
+  void add_shadow(std::uint32_t record, Bytes bytes);
+  void post_shadow(FootprintId footprint);
+  void end_shadow(std::uint32_t record);
+  void end(std::uint32_t record);
+  void update_share(std::size_t link);
+
+  FlowFabric flows_;
+  PacketFabric packets_;
+  std::vector<bool> chosen_;   // by link
+  std::vector<char> crosses_;  // by footprint: a chosen link
+  std::vector<char> posted_;   // by footprint: the kinds that were posted on it
+  std::vector<char> uses_;     // by link: the kinds that have crossed it
+  std::vector<Load> loads_;    // by link
+  bool sharing_ = false;
+  bool allows_packets_ = true;
+  std::vector<Record> records_;
+  std::vector<std::uint32_t> free_;
+  std::map<FootprintId, Shadows> shadows_;
+  Ears flow_ears_;
+  Ears packet_ears_;
+  Ears shadow_ears_;
+  HybridTotals hybrid_;
+  mutable FabricTotals totals_;  // the solver's counts are those of the flow fabric when asked
+  std::uint64_t live_ = 0;
+};
+
+}  // namespace weft::net
