@@ -14,6 +14,9 @@ namespace {
 // A flow whose remainder is below this many bytes has ended: the rounding of rate x time, far below what any result shows.
 constexpr double kNothing = 1e-6;
 
+// Bytes on a resource are counted in parts of a byte: usages are fractions.
+constexpr double kPartsOfByte = 1 << 30;
+
 // A resource loaded by more than this share of its capacity counts as tight: sums of many limits are not exact.
 constexpr double kTight = 1.0 - 1e-9;
 
@@ -31,6 +34,10 @@ void Fabric::cut_short(TransferId /*transfer*/) { throw InternalError("this fabr
 void Fabric::set_rate_cap(TransferId /*transfer*/, Bandwidth /*cap*/) {
   throw InternalError("this fabric cannot change the pace of a transfer");
 }
+
+void Fabric::mark_counters() { throw InternalError("this fabric does not repeat what it counted"); }
+
+void Fabric::repeat_counted(std::int64_t /*times*/) { throw InternalError("this fabric does not repeat what it counted"); }
 
 FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
     : simulator_{simulator},
@@ -73,10 +80,14 @@ double FlowFabric::alone(const Footprint& path) const {
 
 TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) {
   const Footprint& path = footprints_[transfer.footprint.index()];
+  if (live_ == 0) {
+    first_free_ = kNowhere;
+    unused_ = 0;
+  }
   std::uint32_t index = first_free_;
   if (index == kNowhere) {
-    index = static_cast<std::uint32_t>(flows_.size());
-    flows_.emplace_back();
+    index = unused_++;
+    if (index == flows_.size()) flows_.emplace_back();
   } else {
     first_free_ = flows_[index].next_free;
   }
@@ -189,7 +200,7 @@ void FlowFabric::enter(std::uint32_t index) {
     ResourceState& resource = resources_[usage.resource.index()];
     if (resource.flows.size() >= 2 * std::size_t{resource.live} + kStale) drop_stale(resource);
     resource.flows.push_back({index, flow.generation});
-    ++resource.transfers;
+    ++resource.counted.transfers;
     resource.load += usage.usage * flow.limit;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
     if (resource.live > 1 || all_tight_) update_tight(usage.resource);
@@ -282,9 +293,9 @@ void FlowFabric::leave(std::uint32_t index, double moved) {
   if (flow.bytes == 0) return;
   for (const Usage& usage : footprints_[flow.footprint].usages) {
     ResourceState& resource = resources_[usage.resource.index()];
-    resource.bytes += usage.usage * (moved - flow.before);
+    resource.counted.byte_parts += static_cast<Int128>(usage.usage * (moved - flow.before) * kPartsOfByte + 0.5);
     if (--resource.live == 0) {
-      resource.busy += simulator_.now() - resource.busy_since;
+      resource.counted.busy += simulator_.now() - resource.busy_since;
       resource.flows.clear();
       resource.load = 0;
       tight_[usage.resource.index()] = 0;
@@ -523,7 +534,8 @@ void FlowFabric::restore(ResourceId resource) {
 
 ResourceCounters FlowFabric::counters(ResourceId resource) const {
   const ResourceState& state = resources_[resource.index()];
-  ResourceCounters counters{state.bytes, state.busy, state.transfers};
+  ResourceCounters counters{static_cast<double>(state.counted.byte_parts) / kPartsOfByte, state.counted.busy,
+                            state.counted.transfers};
   if (state.live > 0) counters.busy += simulator_.now() - state.busy_since;
   for (const Entry& entry : state.flows) {
     if (!is_on_its_way(entry)) continue;
@@ -534,6 +546,23 @@ ResourceCounters FlowFabric::counters(ResourceId resource) const {
     }
   }
   return counters;
+}
+
+void FlowFabric::mark_counters() {
+  WEFT_CHECK(is_idle());
+  marked_.resize(resources_.size());
+  std::ranges::transform(resources_, marked_.begin(), &ResourceState::counted);
+}
+
+void FlowFabric::repeat_counted(std::int64_t times) {
+  WEFT_CHECK(is_idle());
+  marked_.resize(resources_.size());
+  for (std::size_t r = 0; r < resources_.size(); ++r) {
+    Counted& counted = resources_[r].counted;
+    counted.byte_parts += (counted.byte_parts - marked_[r].byte_parts) * times;
+    counted.busy += (counted.busy - marked_[r].busy) * times;
+    counted.transfers += (counted.transfers - marked_[r].transfers) * static_cast<std::uint64_t>(times);
+  }
 }
 
 void FlowFabric::check_conservation() const {

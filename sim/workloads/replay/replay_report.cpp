@@ -28,7 +28,7 @@ std::string Replayer::blocked() const {
   std::size_t named = 0;
   for (const auto& state : states_) {
     const RankState& rank = *state;
-    if (static_cast<int>(rank.iteration_ends.size()) == options_.iterations) continue;
+    if (static_cast<int>(rank.iteration_ends.size()) == iterations_to_run()) continue;
     if (++named > kMostRanksNamed) continue;
     for (std::size_t s = 0; s < rank.streams.size(); ++s) {
       const StreamState& stream = rank.streams[s];
@@ -72,22 +72,25 @@ void Replayer::check_finished() const {
 ReplayResult Replayer::result() const {
   ReplayResult result;
   Digest digest;
-  std::size_t iterations = static_cast<std::size_t>(options_.iterations);
-  for (const auto& rank : states_) iterations = std::min(iterations, rank->iteration_ends.size());
-  std::vector<Time> ends(iterations);
-  for (const auto& rank : states_) {
-    result.ranks.push_back({.rank = rank->rank,
-                            .iteration_ends = rank->iteration_ends,
-                            .last = rank->last,
-                            .peak_bytes = rank->program->resident.total() + rank->peak_bytes});
-    digest.add(rank->digest);
-    for (std::size_t i = 0; i < iterations; ++i) ends[i] = std::max(ends[i], rank->iteration_ends[i]);
+  std::vector<Time> ends;
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    const RankState& rank = *states_[s];
+    std::vector<Time> its = whole_ends(s);
+    for (const Time end : its) digest.add(end);
+    for (const std::uint64_t each : whole_digests(s)) digest.add(each);
+    ends.resize(s == 0 ? its.size() : std::min(ends.size(), its.size()));
+    for (std::size_t i = 0; i < ends.size(); ++i) ends[i] = std::max(ends[i], its[i]);
+    result.ranks.push_back({.rank = rank.rank,
+                            .iteration_ends = std::move(its),
+                            .last = rank.last,
+                            .peak_bytes = rank.program->resident.total() + rank.peak_bytes});
   }
   Time begin = options_.start;
   for (const Time end : ends) {
     result.iterations.push_back(end - begin);
     begin = end;
   }
+  result.skipped = skipped();
   result.critical = critical_path();
   result.operations = operations_done_;
   result.digest = digest.value();
@@ -111,8 +114,8 @@ std::vector<CriticalStep> Replayer::critical_path() const {
   while (at.op != kNoOp) {
     const RankState& rank = *states_[at.state];
     const Time start = rank.readies[at.op];
-    if (!path.empty() && rank.ends[at.op] > path.back().end) break;
-    path.push_back({.rank = rank.rank, .op = at.op, .start = start, .end = rank.ends[at.op]});
+    if (!path.empty() && in_whole_run(rank.ends[at.op]) > path.back().end) break;
+    path.push_back({.rank = rank.rank, .op = at.op, .start = in_whole_run(start), .end = in_whole_run(rank.ends[at.op])});
     at = rank.causes[at.op];
   }
   return path;

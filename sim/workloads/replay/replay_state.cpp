@@ -75,6 +75,7 @@ void RankState::begin(Time now) {
   remaining = program->operations.size();
   segment = 0;
   host_base = now;
+  began = now;
   changed = now;
   times = {};
   bytes = 0;
@@ -84,10 +85,9 @@ void RankState::end(Time now) {
   account(now);
   last = times;
   iteration_ends.push_back(now);
-  Digest sum;
-  sum.add(digest);
-  for (std::size_t i = 0; i < ends.size(); ++i) sum.add(starts[i]).add(ends[i]);
-  digest = sum.value();
+  Digest digest;
+  for (std::size_t i = 0; i < ends.size(); ++i) digest.add(starts[i] - began).add(ends[i] - began);
+  digests.push_back(digest.value());
 }
 
 void RankState::account(Time now) {
