@@ -94,6 +94,7 @@ void print_calls(const Report& report, const plan::ReplayRunResult& result) {
 void print_result(const Report& report, const plan::ReplayRunResult& result, const ReplayOptions& options) {
   if (result.run.interrupted) report.print("# interrupted: what follows is what was finished\n");
   if (result.run.replay.iterations.empty()) return;
+  if (result.run.replay.iterations.size() > 1) report.print(iterations_line(result.run.replay));
   report.print(fmt::format(
       "#\npredicted step   {} ms{}\n", milliseconds(result.iteration),
       result.run.replay.iterations.size() > 1
@@ -206,6 +207,7 @@ void add_replay(CLI::App& app, int& exit_code) {
   command->add_option("--gpu", options->run.gpu, "Compute kernels as on this GPU, by class (weft explain kernels)")
       ->type_name("NAME");
   command->add_option("--repeat", options->repeat, "Replay so many iterations, one after another")->type_name("N");
+  command->add_flag("!--no-skip", options->run.simulation.skip, "Run every iteration, those too that repeat others exactly");
   command->add_option("--replicas", options->run.replicas, "Copies of the job, data parallel to each other")->type_name("N");
   command->add_option("--across", options->run.across, "Groups that reach over the copies; else those of all ranks")
       ->type_name("GROUP");

@@ -88,6 +88,12 @@ std::string critical_path_text(const std::array<Duration, work::kCategories>& cr
   return text;
 }
 
+std::string iterations_line(const work::ReplayResult& replay) {
+  const std::size_t run = replay.iterations.size() - static_cast<std::size_t>(replay.skipped);
+  return fmt::format("# iterations {}: {} simulated, {} skipped{}\n", replay.iterations.size(), run, replay.skipped,
+                     replay.skipped > 0 ? " as exact repetitions" : "");
+}
+
 void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result) {
   const double total = static_cast<double>(work::total_parameters(setup.model));
   const double active = static_cast<double>(work::active_parameters(setup.model));
@@ -98,6 +104,7 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
   report.print(fmt::format("# batch {} x {} tokens, micro {}, {} microbatches, {}\n", setup.batch.global, setup.batch.sequence,
                            setup.batch.micro, setup.batch.microbatches(setup.plan), setup.framework));
   if (result.run.replay.iterations.empty()) return;
+  report.print(iterations_line(result.run.replay));
   const double gpus = static_cast<double>(result.gpus);
   report.print("#\n");
   report.print(fmt::format("iteration   {:.3f} ms\n", result.iteration.us() / 1e3));

@@ -15,6 +15,9 @@ namespace weft::apps {
 // "gemm 31.96 ms, other comm 1.70 ms", the longest first.
 [[nodiscard]] std::string critical_path_text(const std::array<Duration, work::kCategories>& critical, int decimals);
 
+// "# iterations 1000: 4 simulated, 996 skipped as exact repetitions"
+[[nodiscard]] std::string iterations_line(const work::ReplayResult& replay);
+
 void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result);
 void print_training_jobs(const Report& report, const std::vector<plan::TrainingJobResult>& jobs);
 

@@ -71,6 +71,16 @@ class LanedQueue {
     return events;
   }
   [[nodiscard]] bool empty() const { return rest_.empty() && empty_ == (1U << kLanes) - 1; }
+  // All that is pending, in no order.
+  void append_to(std::vector<Event>& events) const {
+    rest_.append_to(events);
+    for (const Lane& lane : lanes_) {
+      for (std::size_t i = lane.head; i != lane.tail; ++i) {
+        const Entry& entry = lane.ring[i & lane.mask];
+        events.push_back({Time::from_ps(entry.time), entry.order, lane.target, entry.payload});
+      }
+    }
+  }
 
   // The payload of the event that follows the last one popped in its lane, `distance` places behind it: what its target will
   // need soon. nullptr: none is known.

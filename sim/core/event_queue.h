@@ -182,6 +182,16 @@ class BasicRadixQueue {
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
+  // All that is pending, in no order.
+  void append_to(std::vector<Event>& events) const {
+    events.insert(events.end(), batch_.begin(), batch_.end());
+    events.insert(events.end(), late_.begin(), late_.end());
+    for (const Bucket& bucket : buckets_) {
+      for (const Chunk* chunk = bucket.head; chunk != nullptr; chunk = chunk->next) {
+        events.insert(events.end(), chunk->events, chunk->events + chunk->count);
+      }
+    }
+  }
 
  private:
   static constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;

@@ -1,5 +1,6 @@
 #include "sim/core/simulator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/core/event_record.h"
@@ -20,6 +21,14 @@ ComponentId Simulator::add_component(std::string name) {
 const std::string& Simulator::component_name(ComponentId id) const {
   WEFT_CHECK(id.index() < component_names_.size());
   return component_names_[id.index()];
+}
+
+std::vector<Event> Simulator::pending_events() const {
+  std::vector<Event> events;
+  events.reserve(pending());
+  queue_.append_to(events);
+  std::ranges::sort(events, runs_before);
+  return events;
 }
 
 void Simulator::run_until(Time end) {

@@ -98,6 +98,8 @@ class Simulator {
   // Events run so far, those that their target ignored included. A property of the implementation, no part of any result.
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::size_t pending() const { return queue_.size(); }
+  // Those, in the order in which they will run: what else is to come, for those who compare states.
+  [[nodiscard]] std::vector<Event> pending_events() const;
 
   // Ends the run at the next poll, every kPollInterval events; the simulator then stays stopped. Async-signal-safe.
   void request_stop() { stop_requested_.store(true, std::memory_order_relaxed); }

@@ -71,6 +71,12 @@ class Fabric {
 
   [[nodiscard]] virtual ResourceCounters counters(ResourceId resource) const = 0;
   [[nodiscard]] virtual const FabricTotals& totals() const = 0;
+  // Nothing is in flight, and nothing is left of what was but counters: the same transfers would take the same course as on a
+  // new fabric.
+  [[nodiscard]] virtual bool is_idle() const { return false; }
+  // Of a fabric that is idle: counters of resources as they are; and what they counted since then counted so many times more.
+  virtual void mark_counters();
+  virtual void repeat_counted(std::int64_t times);
   // Nothing in flight, and posted = delivered + aborted; else InternalError naming what is left. At the end of every run.
   virtual void check_conservation() const = 0;
 };

@@ -38,6 +38,24 @@ const std::vector<ModelText>& replay_texts() {
        .leaves_out = {"which leaf or spine the hosts of a group hang on is not compared between ranks that share a leader"},
        .sources = {"design: exact reductions by symmetry"},
        .files = {"workloads/replay/places.h"}},
+      {.names = {"skipping", "steady_state"},
+       .title = "iterations that repeat others are not run",
+       .assumes =
+           "Exact. Once every rank has ended another iteration and no transfer is in flight, all that the rest of the run "
+           "depends on is compared with what it was at earlier such moments: streams, kernels, hosts, meetings, memory, "
+           "pending events, each with its time from now. Where it is equal, the iterations from then to now come again "
+           "and again; they are left out until each rank has one left to begin, their times are copies, and bytes and "
+           "busy times of links count as often. Periods of several iterations, as of checkpoints, are found too. "
+           "Digests and results are those of every iteration run (tests/apps/skipping_test.py). simulation: {skip: "
+           "false} and replay --no-skip turn it off, and so do jitter of kernels, shuffled ties and --timeline. "
+           "Events and transfers of a run are those simulated. Calls of a scenario's collectives repeat on an idle "
+           "machine, and one is simulated for all until the next fault.",
+       .leaves_out =
+           {"states are compared by digests of 64 bits",
+            "nothing is skipped where storage in the background is busy all the time, or states differ by a picosecond",
+            "several training jobs on one cluster, and jobs of flows, run every iteration"},
+       .sources = {"R. P. Brent, An improved Monte Carlo factorization algorithm, BIT 20, 1980: the search for the period"},
+       .files = {"workloads/replay/steady_state.cpp"}},
       {.names = {"replay", "trace"},
        .title = "how a recorded step is replayed",
        .assumes =

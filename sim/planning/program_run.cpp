@@ -60,6 +60,8 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRun
   }
   work::ReplayOptions replay;
   replay.iterations = options.iterations;
+  // Ties that are shuffled fall differently in each iteration.
+  replay.skip = options.simulation.skip && options.simulation.shuffle_ties == 0;
   replay.seed = options.simulation.seed;
   replay.jitter = options.jitter;
   replay.contention = cluster.profile.get(work::contention_costs);
@@ -100,6 +102,7 @@ class ReplayRun {
     of_all.interrupted = interrupted;
     of_all.events = machine_.simulator.events();
     of_all.makespan = machine_.simulator.now() - Time{};
+    for (const auto& replayer : replayers_) of_all.makespan += replayer->skipped_time();
     of_all.hottest = hottest_links(machine_, of_all.makespan);
     of_all.transfers = machine_.fabric.totals().posted;
     of_all.solves = machine_.fabric.totals().solves;
@@ -155,6 +158,7 @@ std::vector<ProgramRunResult> run_programs(const net::Cluster& cluster, const st
   for (const ProgramJob& job : jobs) {
     work::ReplayOptions replay = replay_options(cluster, job.options);
     replay.start = job.start;
+    replay.skip = false;  // others' state is not looked at
     replay.clocks = job.clocks;
     together.add(*job.program, costs, replay);
   }

@@ -44,6 +44,7 @@ void write_replay_result(std::ostream& out, const ResultHeader& header, const wo
   json.key("iterations_ns").begin_array();
   for (const Duration iteration : result.run.replay.iterations) json.raw(ns_text(iteration));
   json.end_array();
+  json.field("iterations_skipped", result.run.replay.skipped);
   if (result.traced_step && *result.traced_step > Duration{}) {
     json.field("relative_error", result.iteration.seconds() / result.traced_step->seconds() - 1);
   }

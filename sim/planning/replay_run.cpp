@@ -24,7 +24,7 @@ bool is_call(work::OpKind kind) {
   return kind == work::OpKind::kCollective || kind == work::OpKind::kSend || kind == work::OpKind::kReceive;
 }
 
-// Hears what calls take and, of the last iteration, when everything ran; and hands everything on.
+// Hears of the last iteration what calls take and when everything ran; and hands everything on.
 class CallTimes final : public work::ReplayObserver {
  public:
   using Key = std::tuple<std::string, std::int64_t, std::size_t>;
@@ -43,10 +43,9 @@ class CallTimes final : public work::ReplayObserver {
   void on_operation(const Span& span) override {
     if (next_ != nullptr) next_->on_operation(span);
     const work::Operation& op = program_->program_of(span.rank).operations[span.op];
-    if (span.iteration == last_) {
-      ran_[static_cast<std::size_t>(span.rank)][span.op] = {
-          .start = span.ready - Time{}, .duration = span.end - span.ready, .blocks = 0};
-    }
+    if (span.iteration != last_) return;
+    ran_[static_cast<std::size_t>(span.rank)][span.op] = {
+        .start = span.ready - Time{}, .duration = span.end - span.ready, .blocks = 0};
     if (!is_call(op.kind) || op.kind == work::OpKind::kReceive) return;
     const work::ProgramRank& table = program_->ranks[static_cast<std::size_t>(span.rank)];
     const bool collective = op.kind == work::OpKind::kCollective;
@@ -264,6 +263,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   ProgramRunOptions run;
   run.simulation = options.simulation;
   run.iterations = options.simulation.iterations;
+  if (operations != nullptr) run.simulation.skip = false;  // who hears of operations hears of all of them
   run.nccl = options.nccl;
   run.sustained_clocks = trace.full_clock;  // recorded durations hold what the clocks did
   CallTimes calls{operations, run.iterations};

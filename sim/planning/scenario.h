@@ -38,6 +38,7 @@ struct SimulationOptions {
   // The run ends then, whatever is still going on; none: when everything is done.
   std::optional<Time> until = {};
   int iterations = 2;  // of a training step; the last one is reported
+  bool skip = true;    // iterations of a program that repeat others to the picosecond
   bool fold = true;    // of ranks that do alike on places that lie alike, one is simulated
 
   [[nodiscard]] bool is_hybrid() const { return fidelity == "hybrid"; }

@@ -41,6 +41,7 @@ void write_training(JsonWriter& json, const TrainingResult& result) {
   json.key("iterations_ns").begin_array();
   for (const Duration iteration : result.run.replay.iterations) json.raw(ns_text(iteration));
   json.end_array();
+  json.field("iterations_skipped", result.run.replay.skipped);
   json.field("gpus", result.gpus).field("simulated_ranks", result.leaders);
   json.field("tokens_per_second", result.tokens_per_second);
   json.field("tokens_per_second_per_gpu", result.tokens_per_second / static_cast<double>(result.gpus));

@@ -135,6 +135,7 @@ TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup&
   }
   ProgramRunOptions options;
   options.simulation = scenario.simulation;
+  if (operations != nullptr) options.simulation.skip = false;  // who hears of operations hears of all of them
   options.iterations = scenario.simulation.iterations;
   options.jitter = scenario.workload.jitter;
   options.storage = setup.storage;

@@ -14,6 +14,9 @@ namespace {
 // A flow whose remainder is below this many bytes has ended: the rounding of rate x time, far below what any result shows.
 constexpr double kNothing = 1e-6;
 
+// Bytes on a resource are counted in parts of a byte: usages are fractions.
+constexpr double kPartsOfByte = 1 << 30;
+
 // A resource loaded by more than this share of its capacity counts as tight: sums of many limits are not exact.
 constexpr double kTight = 1.0 - 1e-9;
 
@@ -25,12 +28,6 @@ constexpr std::size_t kSparse = 64;
 constexpr std::size_t kFewFlows = 8;
 
 }  // namespace
-
-void Fabric::cut_short(TransferId /*transfer*/) { throw InternalError("this fabric cannot cut a transfer short"); }
-
-void Fabric::set_rate_cap(TransferId /*transfer*/, Bandwidth /*cap*/) {
-  throw InternalError("this fabric cannot change the pace of a transfer");
-}
 
 FlowFabric::FlowFabric(Simulator& simulator, const Topology& topology)
     : simulator_{simulator},
@@ -53,6 +50,7 @@ void FlowFabric::add_bundle(double capacity) {
   resources_.emplace_back().tight_from = kTight * capacity;
   tight_.push_back(0);
   solver_.add_resource(capacity);
+  if (!marked_.empty()) marked_.emplace_back();
 }
 
 void FlowFabric::take_parts(std::span<const Bundles::Split> splits) {
@@ -61,6 +59,7 @@ void FlowFabric::take_parts(std::span<const Bundles::Split> splits) {
     tight_.push_back(tight_[from]);
     solver_.add_resource(solver_.capacity(ResourceId{from}));
     if (resources_[part].dirty) dirty_.push_back(part);
+    if (!marked_.empty()) marked_.push_back(marked_[from]);
   }
 }
 
@@ -93,10 +92,14 @@ TransferId FlowFabric::post_shadow(const Transfer& transfer, TransferListener& l
 
 TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener, bool shadow) {
   const Footprint& path = footprints_[transfer.footprint.index()];
+  if (live_ == 0) {
+    first_free_ = kNowhere;
+    unused_ = 0;
+  }
   std::uint32_t index = first_free_;
   if (index == kNowhere) {
-    index = static_cast<std::uint32_t>(flows_.size());
-    flows_.emplace_back();
+    index = unused_++;
+    if (index == flows_.size()) flows_.emplace_back();
   } else {
     first_free_ = flows_[index].next_free;
   }
@@ -210,7 +213,7 @@ void FlowFabric::enter(std::uint32_t index) {
     ResourceState& resource = resources_[bundle];
     if (resource.flows.size() >= 2 * std::size_t{resource.live} + kStale) drop_stale(resource);
     resource.flows.push_back({index, flow.generation});
-    if (!flow.shadow) ++resource.transfers;
+    if (!flow.shadow) ++resource.counted.transfers;
     resource.load += usage * flow.limit;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
     if (resource.live > 1 || all_tight_) update_tight(bundle);
@@ -306,9 +309,9 @@ void FlowFabric::leave(std::uint32_t index, double moved) {
   tell_rate(flow, 0);
   for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
     ResourceState& resource = resources_[bundle];
-    if (!flow.shadow) resource.bytes += usage * (moved - flow.before);
+    if (!flow.shadow) resource.counted.byte_parts += static_cast<Int128>(usage * (moved - flow.before) * kPartsOfByte + 0.5);
     if (--resource.live == 0) {
-      resource.busy += simulator_.now() - resource.busy_since;
+      resource.counted.busy += simulator_.now() - resource.busy_since;
       resource.flows.clear();
       resource.load = 0;
       tight_[bundle] = 0;
@@ -550,7 +553,8 @@ void FlowFabric::restore(ResourceId resource) {
 
 ResourceCounters FlowFabric::counters(ResourceId resource) const {
   const ResourceState& state = resources_[bundle(resource).index()];
-  ResourceCounters counters{state.bytes, state.busy, state.transfers};
+  ResourceCounters counters{static_cast<double>(state.counted.byte_parts) / kPartsOfByte, state.counted.busy,
+                            state.counted.transfers};
   if (state.live > 0) counters.busy += simulator_.now() - state.busy_since;
   for (const Entry& entry : state.flows) {
     if (!is_on_its_way(entry)) continue;
@@ -562,6 +566,22 @@ ResourceCounters FlowFabric::counters(ResourceId resource) const {
     });
   }
   return counters;
+}
+
+void FlowFabric::mark_counters() {
+  WEFT_CHECK(is_idle());
+  marked_.resize(resources_.size());
+  std::ranges::transform(resources_, marked_.begin(), &ResourceState::counted);
+}
+
+void FlowFabric::repeat_counted(std::int64_t times) {
+  WEFT_CHECK(is_idle() && marked_.size() == resources_.size());
+  for (std::size_t r = 0; r < resources_.size(); ++r) {
+    Counted& counted = resources_[r].counted;
+    counted.byte_parts += (counted.byte_parts - marked_[r].byte_parts) * times;
+    counted.busy += (counted.busy - marked_[r].busy) * times;
+    counted.transfers += (counted.transfers - marked_[r].transfers) * static_cast<std::uint64_t>(times);
+  }
 }
 
 void FlowFabric::check_conservation() const {

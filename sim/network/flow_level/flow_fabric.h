@@ -72,6 +72,10 @@ class FlowFabric final : public Fabric, private EventTarget {
   void restore(ResourceId resource) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
+  // What moves again gets the slots, and so the place in every sum, that it would get in a new fabric.
+  [[nodiscard]] bool is_idle() const override { return live_ == 0 && dirty_.empty(); }
+  void mark_counters() override;
+  void repeat_counted(std::int64_t times) override;
   void check_conservation() const override;
 
   // Bytes of a transfer in flight that have left its source so far.
@@ -113,14 +117,18 @@ class FlowFabric final : public Fabric, private EventTarget {
     std::uint32_t flow = 0;
     std::uint32_t generation = 0;
   };
+  // Whole numbers, so that a sum does not depend on its order, nor on how often it was begun anew.
+  struct Counted {
+    Int128 byte_parts = 0;
+    Duration busy;
+    std::uint64_t transfers = 0;
+  };
   struct ResourceState {
     std::vector<Entry> flows;  // moving over it, and stale ones until they are many
     double load = 0;           // of the flows moving over it, at their limits
     double tight_from = 0;     // a load of two flows
-    double bytes = 0;          // of transfers that ended
+    Counted counted;           // of transfers that ended
     Time busy_since;
-    Duration busy;
-    std::uint64_t transfers = 0;
     std::uint64_t visited = 0;
     std::uint32_t live = 0;  // flows moving over it
     bool dirty = false;
@@ -196,7 +204,8 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::vector<Footprint> footprints_;
   std::vector<double> alone_;  // by footprint: what its narrowest resource gives a transfer alone; kNoCap: it has none
   std::vector<Flow> flows_;
-  std::uint32_t first_free_ = kNowhere;
+  std::uint32_t first_free_ = kNowhere;  // of the slots below unused_
+  std::uint32_t unused_ = 0;             // slots from here on have not been used since the fabric was idle
   std::uint32_t live_ = 0;
   std::vector<HeapEntry> heap_;
   std::vector<std::uint32_t> dirty_;  // bundles
@@ -212,6 +221,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::vector<bool> held_;    // footprints; empty: none ever was
   RateListener* rates_ = nullptr;
   FabricTotals totals_;
+  std::vector<Counted> marked_;  // by bundle; empty: never
 };
 
 }  // namespace weft::net

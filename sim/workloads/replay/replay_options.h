@@ -25,7 +25,8 @@ struct JitterModel {
 
 struct ReplayOptions {
   int iterations = 1;
-  Time start = {};  // no rank begins before
+  bool skip = false;  // iterations that would repeat others to the picosecond are not run (steady_state.cpp)
+  Time start = {};    // no rank begins before
   std::uint64_t seed = 1;
   JitterModel jitter = {};
   ContentionCosts contention = {};
@@ -40,7 +41,7 @@ class ReplayObserver {
   virtual void on_program(const Program& program) = 0;
   struct Span {
     Rank rank = 0;
-    int iteration = 0;
+    int iteration = 0;  // of all, those that are skipped too
     OpIndex op = 0;
     Time start;  // it was its turn: a communication kernel is resident from then on
     Time ready;  // communication: all members were there. Else as start
@@ -84,6 +85,7 @@ struct CriticalStep {
 struct ReplayResult {
   std::vector<RankResult> ranks;       // leaders only
   std::vector<Duration> iterations;    // each from the last rank's end to the last rank's end
+  int skipped = 0;                     // of those: not run, but known to repeat others
   std::vector<CriticalStep> critical;  // of the last iteration
   std::uint64_t operations = 0;        // that were run
   std::uint64_t digest = 0;

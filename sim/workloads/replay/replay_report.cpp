@@ -28,7 +28,7 @@ std::string Replayer::blocked() const {
   std::size_t named = 0;
   for (const auto& state : states_) {
     const RankState& rank = *state;
-    if (static_cast<int>(rank.iteration_ends.size()) == options_.iterations) continue;
+    if (static_cast<int>(rank.iteration_ends.size()) == iterations_to_run()) continue;
     if (++named > kMostRanksNamed) continue;
     for (std::size_t s = 0; s < rank.streams.size(); ++s) {
       const StreamState& stream = rank.streams[s];
@@ -72,22 +72,25 @@ void Replayer::check_finished() const {
 ReplayResult Replayer::result() const {
   ReplayResult result;
   Digest digest;
-  std::size_t iterations = static_cast<std::size_t>(options_.iterations);
-  for (const auto& rank : states_) iterations = std::min(iterations, rank->iteration_ends.size());
-  std::vector<Time> ends(iterations);
-  for (const auto& rank : states_) {
-    result.ranks.push_back({.rank = rank->rank,
-                            .iteration_ends = rank->iteration_ends,
-                            .last = rank->last,
-                            .peak_bytes = rank->program->resident.total() + rank->peak_bytes});
-    digest.add(rank->digest);
-    for (std::size_t i = 0; i < iterations; ++i) ends[i] = std::max(ends[i], rank->iteration_ends[i]);
+  std::vector<Time> ends;
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    const RankState& rank = *states_[s];
+    std::vector<Time> its = whole_ends(s);
+    for (const Time end : its) digest.add(end);
+    for (const std::uint64_t each : whole_digests(s)) digest.add(each);
+    ends.resize(s == 0 ? its.size() : std::min(ends.size(), its.size()));
+    for (std::size_t i = 0; i < ends.size(); ++i) ends[i] = std::max(ends[i], its[i]);
+    result.ranks.push_back({.rank = rank.rank,
+                            .iteration_ends = std::move(its),
+                            .last = rank.last,
+                            .peak_bytes = rank.program->resident.total() + rank.peak_bytes});
   }
   Time begin = options_.start;
   for (const Time end : ends) {
     result.iterations.push_back(end - begin);
     begin = end;
   }
+  result.skipped = skipped();
   result.critical = critical_path();
   result.operations = operations_done_;
   result.digest = digest.value();
@@ -110,10 +113,11 @@ std::vector<CriticalStep> Replayer::critical_path() const {
   std::vector<CriticalStep> path;
   while (at.op != kNoOp) {
     const RankState& rank = *states_[at.state];
-    const Time start = rank.timing[at.op].ready;
-    if (!path.empty() && rank.timing[at.op].end > path.back().end) break;
-    path.push_back({.rank = rank.rank, .op = at.op, .start = start, .end = rank.timing[at.op].end});
-    at = rank.timing[at.op].cause;
+    const OperationTiming& operation = rank.timing[at.op];
+    if (!path.empty() && in_whole_run(operation.end) > path.back().end) break;
+    path.push_back(
+        {.rank = rank.rank, .op = at.op, .start = in_whole_run(operation.ready), .end = in_whole_run(operation.end)});
+    at = operation.cause;
   }
   return path;
 }

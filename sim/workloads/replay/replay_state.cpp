@@ -72,6 +72,7 @@ void RankState::begin(Time now) {
   remaining = program->operations.size();
   segment = 0;
   host_base = now;
+  began = now;
   changed = now;
   times = {};
   bytes = 0;
@@ -81,10 +82,9 @@ void RankState::end(Time now) {
   account(now);
   last = times;
   iteration_ends.push_back(now);
-  Digest sum;
-  sum.add(digest);
-  for (const OperationTiming& operation : timing) sum.add(operation.start).add(operation.end);
-  digest = sum.value();
+  Digest digest;
+  for (const OperationTiming& operation : timing) digest.add(operation.start - began).add(operation.end - began);
+  digests.push_back(digest.value());
 }
 
 void RankState::account(Time now) {

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/core/digest.h"
 #include "sim/core/ids.h"
 #include "sim/core/random.h"
 #include "sim/workloads/program.h"
@@ -93,6 +94,8 @@ struct RankState {
   [[nodiscard]] bool is_due(const Operation& op) const {
     return op.every == 0 ? iteration_ends.empty() : (iteration_ends.size() + 1) % op.every == 0;
   }
+  // All that what it does from now on depends on, with times from now: equal where it will do the same.
+  void add_to(Digest& digest, Time now) const;
   // The next operation of a stream is held up by nothing but the background storage before it.
   [[nodiscard]] bool waits_for_storage() const;
 
@@ -125,9 +128,10 @@ struct RankState {
   RankTimes times;  // of this iteration
   RankTimes last;
 
-  std::vector<Time> iteration_ends;
-  std::uint64_t digest = 0;
-  std::int64_t bytes = 0;  // live, beside what is resident
+  Time began;                          // this iteration
+  std::vector<Time> iteration_ends;    // of those that were run
+  std::vector<std::uint64_t> digests;  // of their operations' times, each from its iteration's begin
+  std::int64_t bytes = 0;              // live, beside what is resident
   std::int64_t peak_bytes = 0;
   double slowness = 1;  // of the rank
   ClockSlowdown clock;

@@ -45,6 +45,8 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
     state_of_[r] = state_of_[leader];
   }
   ranks_left_ = states_.size();
+  ranks_behind_ = states_.size();
+  looks_ = options_.skip && options_.jitter.kernel == 0;
 }
 
 Replayer::~Replayer() = default;
@@ -61,9 +63,19 @@ void Replayer::schedule_event(Time at, EventKind kind, std::uint32_t index, std:
   machine_.simulator.schedule(at, Phase::kAction, component_, *this, payload);
 }
 
+// Of an event, what it will do: of kernels' ends only the newest counts.
+void Replayer::add_event(Digest& digest, std::uint64_t payload) const {
+  const auto kind = static_cast<EventKind>(payload >> 60);
+  const auto index = static_cast<std::uint32_t>(payload);
+  const auto generation = static_cast<std::uint32_t>(payload >> 32) & kGenerations;
+  digest.add(payload >> 60).add(index);
+  if (kind == EventKind::kKernelEnd) digest.add((states_[index]->generation & kGenerations) == generation);
+}
+
 void Replayer::on_event(std::uint64_t payload) {
   const auto generation = static_cast<std::uint32_t>(payload >> 32) & kGenerations;
   const auto index = static_cast<std::uint32_t>(payload);
+  if (looks_ && ranks_behind_ == 0 && machine_.fabric.is_idle()) look_for_repetition(payload);
   cause_ = {};
   switch (static_cast<EventKind>(payload >> 60)) {
     case EventKind::kBegin:
@@ -96,8 +108,9 @@ void Replayer::begin_iteration(std::uint32_t state) {
 
 void Replayer::end_iteration(std::uint32_t state) {
   RankState& rank = *states_[state];
+  if (rank.iteration_ends.size() == boundary_) --ranks_behind_;
   rank.end(machine_.simulator.now());
-  if (static_cast<int>(rank.iteration_ends.size()) == options_.iterations) {
+  if (static_cast<int>(rank.iteration_ends.size()) == iterations_to_run()) {
     --ranks_left_;
   } else {
     schedule_event(machine_.simulator.now(), EventKind::kBegin, state);
@@ -222,11 +235,11 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
   ++operations_done_;
   if (observer_ != nullptr && !(op.background && rank.is_due(op))) {
     observer_->on_operation({.rank = rank.rank,
-                             .iteration = static_cast<int>(rank.iteration_ends.size()),
+                             .iteration = static_cast<int>(rank.iteration_ends.size()) + skipped(),
                              .op = index,
-                             .start = rank.timing[index].start,
-                             .ready = rank.timing[index].ready,
-                             .end = now});
+                             .start = in_whole_run(rank.timing[index].start),
+                             .ready = in_whole_run(rank.timing[index].ready),
+                             .end = in_whole_run(now)});
   }
   if (--rank.remaining == 0) {
     end_iteration(state);

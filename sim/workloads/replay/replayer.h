@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "sim/collectives/runner.h"
+#include "sim/core/digest.h"
 #include "sim/core/random.h"
 #include "sim/network/device.h"
 #include "sim/workloads/kernels/contention.h"
@@ -72,6 +73,8 @@ class Replayer final : private net::TransferListener, private EventTarget {
   // InternalError where the program is at fault (a deadlock), naming the ranks and what they wait for.
   void check_finished() const;
   [[nodiscard]] ReplayResult result() const;
+  // Simulated time that skipped iterations would have taken: what happens now happens so much later.
+  [[nodiscard]] Duration skipped_time() const { return skip_.times * skip_.period; }
 
  private:
   enum class EventKind : std::uint8_t { kBegin, kKernelEnd, kWake, kPost, kHostEnd };
@@ -110,6 +113,16 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void part(std::uint32_t moving);
   Bandwidth pace(const Moving& moving);
   void set_pace(Moving& moving);
+  // What repeats is not run again, steady_state.cpp.
+  void look_for_repetition(std::uint64_t event);
+  [[nodiscard]] std::uint64_t state_digest(std::uint64_t event) const;
+  void add_event(Digest& digest, std::uint64_t payload) const;
+  [[nodiscard]] int skipped() const { return static_cast<int>(skip_.times) * skip_.iterations; }
+  [[nodiscard]] int iterations_to_run() const { return options_.iterations - skipped(); }
+  [[nodiscard]] Time in_whole_run(Time at) const { return at + skipped_time(); }
+  // By iteration of the whole run, from what was run.
+  [[nodiscard]] std::vector<Time> whole_ends(std::size_t state) const;
+  [[nodiscard]] std::vector<std::uint64_t> whole_digests(std::size_t state) const;
   // Copies and storage.
   void start_copy(std::uint32_t state, OpIndex op);
   void end_background(const Moving& moving);
@@ -144,6 +157,25 @@ class Replayer final : private net::TransferListener, private EventTarget {
   StorageDevices storage_;
   std::map<std::tuple<std::uint32_t, OpKind, std::uint16_t>, FootprintId> copy_loads_;  // by state, kind and slot
   Cause cause_;  // what led to the operations that start now
+  // A state that may come back.
+  struct Mark {
+    std::uint64_t state = 0;
+    Time at;
+    std::size_t iterations = 0;
+  };
+  // What lay between two equal states, and how often it is left out after the second.
+  struct Skip {
+    std::int64_t times = 0;
+    Duration period;
+    int iterations = 0;
+    std::vector<std::size_t> after;  // by state: iterations it had ended
+  };
+  bool looks_ = false;            // for a state that comes back
+  std::size_t ranks_behind_ = 0;  // that have not ended iteration `boundary_` since the last look
+  std::size_t boundary_ = 0;
+  std::size_t looks_so_far_ = 0;
+  Mark mark_;
+  Skip skip_;
   std::size_t ranks_left_ = 0;
   std::uint64_t operations_done_ = 0;
   std::uint64_t operations_total_ = 0;

@@ -60,11 +60,11 @@ void Replayer::end_background(const Moving& moving) {
   rank.times.busy[static_cast<std::size_t>(op.category)] += now - moving.since;
   if (observer_ != nullptr) {
     observer_->on_operation({.rank = rank.rank,
-                             .iteration = moving.iteration,
+                             .iteration = moving.iteration + skipped(),
                              .op = member.op,
-                             .start = moving.since,
-                             .ready = moving.since,
-                             .end = now});
+                             .start = in_whole_run(moving.since),
+                             .ready = in_whole_run(moving.since),
+                             .end = in_whole_run(now)});
   }
   StreamState& stream = rank.streams[op.stream];
   stream.busy = false;

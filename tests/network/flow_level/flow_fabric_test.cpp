@@ -135,6 +135,22 @@ TEST(FlowFabricTest, CountersHoldBytesAndBusyTime) {
   EXPECT_EQ(run.fabric().counters(ResourceId{t.link(up).twin.value()}).bytes, 0);
 }
 
+TEST(FlowFabricTest, WhatWasCountedSinceAMarkIsCountedAgain) {
+  FabricRun run{testing::star(2, 100_Gbps, 1_us)};
+  run.post("h0", "h1", 1_MB);
+  run.simulator().run();
+  ASSERT_TRUE(run.fabric().is_idle());
+  run.fabric().mark_counters();
+  run.post_at(run.simulator().now(), "h0", "h1", 3_MB);
+  run.simulator().run();
+  run.fabric().repeat_counted(10);
+  const Topology& t = run.topology();
+  const ResourceCounters counters = run.fabric().counters(ResourceId{t.uplinks(*t.find("h0"))[0].value()});
+  EXPECT_EQ(counters.bytes, 1e6 + 11 * 3e6);
+  EXPECT_EQ(counters.busy, 80_us + 11 * 240_us);
+  EXPECT_EQ(counters.transfers, 12U);
+}
+
 TEST(FlowFabricTest, AFailedLinkAbortsWhatIsOnItAndOthersTakeTheShare) {
   FabricRun run{testing::star(3, 100_Gbps, 0_ns)};
   run.post("h0", "h2", 1_MB);
