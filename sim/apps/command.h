@@ -8,7 +8,7 @@
 #include "sim/core/config/params.h"
 #include "sim/planning/scenario.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): of CLI11
 class App;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -309,7 +310,8 @@ void FlowFabric::leave(std::uint32_t index, double moved) {
   tell_rate(flow, 0);
   for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
     ResourceState& resource = resources_[bundle];
-    if (!flow.shadow) resource.counted.byte_parts += static_cast<Int128>(usage * (moved - flow.before) * kPartsOfByte + 0.5);
+    if (!flow.shadow)
+      resource.counted.byte_parts += static_cast<Int128>(std::round(usage * (moved - flow.before) * kPartsOfByte));
     if (--resource.live == 0) {
       resource.counted.busy += simulator_.now() - resource.busy_since;
       resource.flows.clear();
