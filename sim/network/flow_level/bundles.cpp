@@ -72,17 +72,17 @@ void Bundles::refine(std::vector<Usage>& shape) {
       others_.push_back(usage);
     }
   }
-  bool any = false;
+  const std::size_t before = splits_.size();
   for (const std::uint32_t bundle : touched_) {
     if (marks_[bundle].met == members_[bundle]) continue;
-    const std::uint32_t part = split(bundle);
+    const std::uint32_t part = split(bundle);  // may move marks_
     marks_[bundle].part = part;
-    any = true;
   }
-  for (const Usage& usage : pending_) {
-    if (!any) break;
-    const Mark& mark = marks_[of(usage.resource)];
-    if (mark.part != kNone && mark.usage == usage.usage) move(usage.resource, mark.part);
+  if (splits_.size() > before) {
+    for (const Usage& usage : pending_) {
+      const Mark& mark = marks_[of(usage.resource)];
+      if (mark.part != kNone && mark.usage == usage.usage) move(usage.resource, mark.part);
+    }
   }
   for (const std::uint32_t bundle : touched_) {
     const Mark mark = std::exchange(marks_[bundle], {});
@@ -94,6 +94,7 @@ void Bundles::refine(std::vector<Usage>& shape) {
 std::span<const Bundles::Split> Bundles::isolate(ResourceId resource) {
   splits_.clear();
   if (members_[of(resource)] > 1) move(resource, split(of(resource)));
+  used_[of(resource)] = 1;  // what is added later does not join it
   return splits_;
 }
 

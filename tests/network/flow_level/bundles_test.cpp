@@ -94,6 +94,9 @@ TEST_F(BundlesTest, ANewResourceJoinsOnlyWhatIsNotInUse) {
   EXPECT_TRUE(bundles_.add_resource(3.0));
   EXPECT_FALSE(bundles_.add_resource(3.0));
   EXPECT_FALSE(bundles_.add_resource(2.0));
+  EXPECT_TRUE(bundles_.add_resource(4.0));
+  bundles_.isolate(ResourceId::from_index(bundles_.resource_count() - 1));
+  EXPECT_TRUE(bundles_.add_resource(4.0)) << "not to what was taken out by itself";
   expect_exact();
 }
 
