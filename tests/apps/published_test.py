@@ -3,7 +3,10 @@
 
     published_test.py ROOT WEFT
 """
+import json
+import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,9 +14,10 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 2 else pathlib.Path(__file__).resolve().parents[2]
 WEFT = sys.argv[2] if len(sys.argv) > 2 else ""
-sys.path.insert(0, str(ROOT / "validate/published"))
+sys.path[:0] = [str(ROOT / "validate/published"), str(ROOT / "validate/training")]
 import blocks  # noqa: E402
 import rows  # noqa: E402
+import torch_blocks_summary as torch_blocks  # noqa: E402
 
 
 def result(seconds, gpus, model, batch, tflops=0.0):
@@ -70,6 +74,42 @@ class PublishedTest(unittest.TestCase):
             plan = row.changes["workload"]["parallelism"]
             gpus = 8 * plan.get("pipeline", 8) * plan["data"]
             self.assertEqual(gpus, int(row.name.split()[-1]), row.name)
+
+
+class ProfilesTest(unittest.TestCase):
+    """What profiles take from measurements in the tree is what those say."""
+
+    def measured(self, name):
+        return json.loads((ROOT / "validate/measured" / name).read_text())
+
+    def assert_profile(self, profile, key, expected):
+        text = (ROOT / "configs/validation/published/profiles" / profile).read_text()
+        found = re.search(re.escape(key) + r": \{value: ([0-9.]+)", text)
+        self.assertIsNotNone(found, key)
+        self.assertAlmostEqual(float(found.group(1)) / expected, 1.0, delta=0.004, msg=key)
+
+    def test_torchtitans_gpu_at_500_w(self):
+        data = self.measured("h100x1_torch.json")
+        runs = [run for run in data["runs"] if "kernels" in run]
+        power = next(run["power"] for run in data["runs"] if "power" in run)
+        slower = torch_blocks.speed_at(power, 500)
+        bf16 = torch_blocks.PEAK["bf16"]
+        attention = torch_blocks.attention_rates(runs)
+        self.assertEqual(sorted(attention), [8192, 32768])
+        forward, backward = (sum(rates[i] for rates in attention.values()) / 2 / bf16 for i in (0, 1))
+        for key, rate in (("gpu.gemm.efficiency", torch_blocks.gemm_rate(runs, False) / bf16),
+                          ("gpu.gemm.fp8_efficiency", torch_blocks.gemm_rate(runs, True) / torch_blocks.PEAK["fp8"]),
+                          ("gpu.attention.forward_efficiency", forward), ("gpu.attention.backward_efficiency", backward)):
+            self.assert_profile("h100_hbm2e_torch.yaml", key, slower * rate)
+
+    def test_the_hosts_pace_by_kernels_of_a_layer(self):
+        # Forward 13 kernels (two norms, four products, two batched ones with softmax and dropout between, activation, two residual
+        # sums), backward 21; recomputation runs the forward ones again.
+        kernels = {False: 13 + 21, True: 13 + 13 + 21}
+        each = [1e3 * (run["forward_ms_a_layer"] + run["backward_ms_a_layer"]) / kernels[run["recompute"]]
+                for run in self.measured("h100x1_host_pace.json")["runs"] if not run["tensor_parallel"]]
+        self.assertEqual(len(each), 2)
+        self.assert_profile("a100_sxm.yaml", "device.launch.host_cost", math.sqrt(each[0] * each[1]))
 
 
 if __name__ == "__main__":
