@@ -29,6 +29,8 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
+import trace_categories
+
 HIDDEN, HEADS, KV_HEADS, FFN, VOCAB = 4096, 32, 8, 14336, 16384
 HEAD = HIDDEN // HEADS
 WARM_UP, STEPS = 4, 10
@@ -257,13 +259,9 @@ def profiled(step):
             entry[0] += event.time_range.elapsed_us()
             entry[1] += 1
             spans.append((event.time_range.start, event.time_range.end))
-    spans.sort()
-    busy, end = 0.0, 0.0
-    for begin, finish in spans:
-        busy += max(0.0, finish - max(begin, end))
-        end = max(end, finish)
+    busy, merged = trace_categories.union(spans)
     listed = sorted(([round(us, 1), calls, name] for name, (us, calls) in kernels.items() if us >= 30), reverse=True)
-    return listed, round(busy / 1e3, 3), round((end - spans[0][0]) / 1e3, 3)
+    return listed, round(busy / 1e3, 3), round((merged[-1][1] - merged[0][0]) / 1e3, 3)
 
 
 def milliseconds(step, count):

@@ -14,6 +14,8 @@ import math
 import pathlib
 import statistics
 
+import trace_categories
+
 PEAK = {"bf16": 989.4e12, "fp8": 1978.9e12}  # FLOP/s, dense (workload-models §4.5)
 HIDDEN, FFN, KV = 4096, 14336, 1024
 FREE_SHARE, LOAD_SLOPE = 0.48, 0.33  # configs/profiles/h100_sxm.yaml, gpu.clock
@@ -21,15 +23,12 @@ POWER_LIMIT = 700.0
 
 
 def category(kernel):
-    name = kernel.lower()
-    if "flash" in name:
+    """That of trace_categories.py, with attention in its parts and the gradients' clipping beside the optimizer."""
+    kind, name = trace_categories.category(kernel), kernel.lower()
+    if kind == "attention":
         ends = "dot_do_o" in name or "convert_dq" in name
         return "attention ends" if ends else "attention forward" if "fwd" in name else "attention backward"
-    if any(word in name for word in ("nvjet", "gemm", "xmma", "cutlass")):
-        return "gemm"
-    if "nccl" in name:
-        return "nccl"
-    return "optimizer and clipping" if "adam" in name or "multi_tensor" in name else "other"
+    return "optimizer and clipping" if kind == "optimizer" or "multi_tensor" in name else kind
 
 
 def categories(run):
@@ -114,7 +113,7 @@ def main():
         runs = [run for run in data["runs"] if "kernels" in run]
         print(f"{file.name}: {data['world']} x {data['device']}, PyTorch {data['torch']}\n\nmilliseconds of a layer")
         for config, total, parts in by_layer(runs):
-            named = " ".join(f"{key}={value}" for key, value in config.items() if key != "vocab")
+            named = " ".join(f"{key}={value}" for key, value in config.items())
             print(f"  {named}: {total:.2f}: " + ", ".join(f"{key} {value:.2f}" for key, value in parts.items()))
         print("rates at full clock")
         for seq, (forward, backward) in attention_rates(runs).items():
