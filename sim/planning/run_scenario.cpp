@@ -306,6 +306,7 @@ void copy_counts(const Run& run, RunResult& result) {
 RunResult training_result(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
   RunResult result;
   result.training = run_training(scenario, observer, operations);
+  check_memory(scenario, *scenario.workload.training, *result.training);
   copy_counts(result.training->run, result);
   result.notes = result.training->notes;
   return result;
@@ -315,6 +316,9 @@ RunResult training_jobs_result(const Scenario& scenario, RunObserver* observer) 
   RunResult result;
   TrainingJobsResult run = run_training_jobs(scenario, observer);
   copy_counts(run.run, result);
+  for (const TrainingJobResult& job : run.jobs) {
+    for (const std::string& note : job.together.notes) result.notes.push_back(fmt::format("{}: {}", job.name, note));
+  }
   result.training_jobs = std::move(run.jobs);
   return result;
 }

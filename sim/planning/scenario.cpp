@@ -38,6 +38,7 @@ SimulationOptions read_simulation(ParamReader& reader, const Overrides& override
   options.iterations = static_cast<int>(reader.optional<std::int64_t>("iterations", 2, between(1, 1'000)));
   options.fold = reader.optional<bool>("fold", true);
   options.skip = reader.optional<bool>("skip", true);
+  options.must_fit = reader.optional<bool>("must_fit", true);
   options.seed = static_cast<std::uint64_t>(reader.optional<std::int64_t>("seed", 1, at_least(0)));
   options.shuffle_ties = static_cast<std::uint64_t>(reader.optional<std::int64_t>("shuffle_ties", 0, at_least(0)));
   if (const auto until = reader.optional<Duration>("until", positive)) options.until = Time{} + *until;

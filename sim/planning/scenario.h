@@ -37,9 +37,10 @@ struct SimulationOptions {
   std::uint64_t shuffle_ties = 0;
   // The run ends then, whatever is still going on; none: when everything is done.
   std::optional<Time> until = {};
-  int iterations = 2;  // of a training step; the last one is reported
-  bool skip = true;    // iterations of a program that repeat others to the picosecond
-  bool fold = true;    // of ranks that do alike on places that lie alike, one is simulated
+  int iterations = 2;    // of a training step; the last one is reported
+  bool skip = true;      // iterations of a program that repeat others to the picosecond
+  bool fold = true;      // of ranks that do alike on places that lie alike, one is simulated
+  bool must_fit = true;  // a training step that does not fit its GPUs is refused
 
   [[nodiscard]] bool is_hybrid() const { return fidelity == "hybrid"; }
   // All of it is packets, or a part.

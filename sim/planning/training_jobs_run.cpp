@@ -64,6 +64,7 @@ TrainingJobsResult run_training_jobs(const Scenario& scenario, RunObserver* obse
     }
     together[i].clocks = std::move(shared[i].clocks);
     job.together = training_figures(jobs[i].setup, cluster, programs[i], std::move(together[i]));
+    check_memory(scenario, jobs[i].setup, job.together);
     const work::ReplayResult& replay = job.together.run.replay;
     job.mean_together = mean_of(replay.iterations);
     for (const work::RankResult& rank : replay.ranks) {

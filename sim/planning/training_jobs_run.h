@@ -27,7 +27,7 @@ struct TrainingJobsResult {
   ProgramRunResult run;                 // of all together; `replay` is empty
 };
 
-// ConfigError where a job's rank does not fit its GPU.
+// ConfigError where a job's rank does not fit its GPU (check_memory).
 [[nodiscard]] TrainingJobsResult run_training_jobs(const Scenario& scenario, RunObserver* observer = nullptr);
 
 }  // namespace weft::plan

@@ -25,7 +25,7 @@ void write_memory(JsonWriter& json, const MemoryParts& memory) {
   json.key("memory_per_gpu_bytes").begin_object();
   json.field("rank", memory.rank).field("total", memory.total()).field("parameters", memory.parameters);
   json.field("gradients", memory.gradients).field("optimizer", memory.optimizer).field("activations", memory.activations);
-  json.field("capacity", memory.capacity).end_object();
+  json.field("capacity", memory.capacity).field("fits", memory.fits()).end_object();
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ std::string remedies(const work::TrainingSetup& setup) {
   std::string text;
   const auto add = [&](std::string_view idea) { text += fmt::format("{}{}", text.empty() ? "" : ", ", idea); };
   if (setup.plan.recompute == work::Recompute::kNone) add("recompute: selective");
-  if (setup.plan.recompute != work::Recompute::kFull) add("recompute: full");
+  if (setup.plan.recompute != work::Recompute::kFull) add("recompute: full (of some layers: recompute_layers)");
+  if (setup.plan.recompute_layers > 0) add("more of recompute_layers");
   if (setup.batch.micro > 1) add("a smaller batch.micro");
   if (setup.plan.tensor > 1 && !setup.plan.sequence_parallel) add("sequence_parallel: true");
   if (setup.plan.zero == 0 && setup.plan.data > 1) add("zero: 1");
@@ -27,16 +28,6 @@ std::string remedies(const work::TrainingSetup& setup) {
 }
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
-
-void check_fits(const MemoryParts& memory, const work::TrainingSetup& setup, const std::string& gpu) {
-  if (memory.total() + kReservedBytes <= memory.capacity) return;
-  throw ConfigError(fmt::format(
-      "out of memory: rank {} needs {} (parameters {}, gradients {}, optimizer {}, activations {}) and {} for context and "
-      "buffers, and {} has {}\n  note: what would help: {}",
-      memory.rank, gigabytes(memory.total()), gigabytes(memory.parameters), gigabytes(memory.gradients),
-      gigabytes(memory.optimizer), gigabytes(memory.activations), gigabytes(kReservedBytes), gpu, gigabytes(memory.capacity),
-      remedies(setup)));
-}
 
 void add_weighted(work::RankTimes& sum, const work::RankTimes& times, std::int64_t weight) {
   sum.compute += weight * times.compute;
@@ -85,6 +76,23 @@ void report_ranks(const work::Program& program, TrainingResult& result) {
 
 }  // namespace
 
+bool MemoryParts::fits() const { return total() + kReservedBytes <= capacity; }
+
+void check_memory(const Scenario& scenario, const work::TrainingSetup& setup, TrainingResult& result) {
+  const MemoryParts& memory = result.memory;
+  if (result.run.replay.iterations.empty() || memory.fits()) return;
+  const std::string needs = fmt::format(
+      "rank {} needs {} (parameters {}, gradients {}, optimizer {}, activations {}) and {} for context and buffers, and {} has "
+      "{}",
+      memory.rank, gigabytes(memory.total()), gigabytes(memory.parameters), gigabytes(memory.gradients),
+      gigabytes(memory.optimizer), gigabytes(memory.activations), gigabytes(kReservedBytes),
+      cluster_gpu(scenario.cluster.topology, "a training step").name, gigabytes(memory.capacity));
+  if (scenario.simulation.must_fit) {
+    throw ConfigError(fmt::format("out of memory: {}\n  note: what would help: {}", needs, remedies(setup)));
+  }
+  result.notes.push_back(fmt::format("this step does not fit, and is timed as if it did (simulation.must_fit): {}", needs));
+}
+
 TrainingResult training_figures(const work::TrainingSetup& setup, const net::Cluster& cluster, const work::Program& program,
                                 ProgramRunResult run) {
   const work::GpuSpec& gpu = cluster_gpu(cluster.topology, "a training step");
@@ -96,14 +104,15 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
 
   result.memory.capacity = gpu_memory(cluster.topology, gpu);
   report_ranks(program, result);
-  check_fits(result.memory, setup, std::string{gpu.name});
 
   result.iteration = result.run.replay.iterations.back();
   const double seconds = result.iteration.seconds();
   const double tokens = static_cast<double>(setup.batch.global) * static_cast<double>(setup.batch.sequence);
   const auto sequence = static_cast<double>(setup.batch.sequence);
   const double flops = work::model_flops(setup.model, tokens, sequence, setup.convention);
-  const double executed = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute);
+  const double once = work::hardware_flops(setup.model, tokens, sequence, setup.convention, work::Recompute::kNone);
+  const double again = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute) - once;
+  const double executed = once + again * work::recomputed_share(setup);
   const double peak = gpu.peak(setup.precision.compute) * static_cast<double>(result.gpus);
   result.tokens_per_second = tokens / seconds;
   result.model_tflops_per_gpu = flops / seconds / static_cast<double>(result.gpus) / 1e12;

@@ -1,5 +1,5 @@
-// A training step from setup to figures: generates the program, checks that it fits, runs it, and says what a planner asks for
-// (definitions: workload-models §2.11).
+// A training step from setup to figures: generates the program, runs it, and says what a planner asks for (definitions:
+// workload-models §2.11), whether it fits among it.
 #pragma once
 
 #include <array>
@@ -23,6 +23,7 @@ struct MemoryParts {
   double activations = 0;  // and what else comes and goes during a step, at its peak
   double capacity = 0;     // of the GPU
   [[nodiscard]] double total() const { return parameters + gradients + optimizer + activations; }
+  [[nodiscard]] bool fits() const;  // with kReservedBytes
 };
 
 // One rank of each kind, and how many it stands for.
@@ -56,11 +57,14 @@ struct TrainingResult {
 // step fits.
 inline constexpr double kReservedBytes = 2e9;
 
-// What the run of a step's program says of the step; a ConfigError as below.
+// What the run of a step's program says of the step.
 [[nodiscard]] TrainingResult training_figures(const work::TrainingSetup& setup, const net::Cluster& cluster,
                                               const work::Program& program, ProgramRunResult run);
 
-// ConfigError where a rank does not fit its GPU, with what it holds and what would fit.
+// Where a rank does not fit its GPU: a ConfigError with what it holds and what would fit; a note of the result where the
+// scenario says `simulation: {must_fit: false}`.
+void check_memory(const Scenario& scenario, const work::TrainingSetup& setup, TrainingResult& result);
+
 [[nodiscard]] TrainingResult run_training(const Scenario& scenario, RunObserver* observer = nullptr,
                                           work::ReplayObserver* operations = nullptr);
 // Of this setup in place of the scenario's. `group_runs`: shared_runs(scenario), or null.

@@ -18,7 +18,7 @@ TEST(ClusterTest, EveryShippedClusterLoadsAndIsOneConnectedWhole) {
   const std::vector<std::string> names = yaml_stems({WEFT_SOURCE_DIR "/configs/clusters"});
   for (const char* expected :
        {"dgx1_p100", "dgx1_v100", "dgx2", "dgx_a100", "dgx_b200", "dgx_h100", "dgx_h100_superpod", "dgx_h200", "fat_tree_k16",
-        "fat_tree_k8", "gb200_nvl72", "h200x4", "mi300x", "pcie8_hpc", "pcie8_parallel", "pcie8_serial"}) {
+        "fat_tree_k8", "gb200_nvl72", "gb300_nvl72", "h200x4", "mi300x", "pcie8_hpc", "pcie8_parallel", "pcie8_serial"}) {
     EXPECT_TRUE(std::ranges::binary_search(names, expected)) << expected;
   }
   for (const std::string& name : names) {
@@ -49,8 +49,8 @@ TEST(ClusterTest, ShippedBoxesHaveTheirGpusAndNics) {
   };
   for (const Row& row : {Row{"h200x4", 4, 1, 1}, Row{"dgx1_p100", 8, 4, 0}, Row{"dgx1_v100", 8, 4, 0}, Row{"dgx2", 16, 8, 12},
                          Row{"dgx_a100", 8, 8, 6}, Row{"dgx_h100", 8, 8, 4}, Row{"dgx_h200", 8, 8, 4}, Row{"dgx_b200", 8, 8, 2},
-                         Row{"mi300x", 8, 8, 0}, Row{"gb200_nvl72", 72, 72, 18}, Row{"pcie8_serial", 8, 2, 0},
-                         Row{"pcie8_parallel", 8, 2, 0}, Row{"pcie8_hpc", 8, 4, 0}}) {
+                         Row{"mi300x", 8, 8, 0}, Row{"gb200_nvl72", 72, 72, 18}, Row{"gb300_nvl72", 72, 72, 18},
+                         Row{"pcie8_serial", 8, 2, 0}, Row{"pcie8_parallel", 8, 2, 0}, Row{"pcie8_hpc", 8, 4, 0}}) {
     const Cluster cluster = shipped(row.name);
     const HostTemplate& host = cluster.topology.host_template(0);
     EXPECT_EQ(host.of_kind(DeviceKind::kGpu).size(), row.gpus) << row.name;
@@ -65,9 +65,9 @@ TEST(ClusterTest, ShippedBoxesHaveTheirScaleUpBandwidth) {
     const char* name;
     std::int64_t gigabytes_per_second;
   };
-  for (const Row& row :
-       {Row{"h200x4", 450}, Row{"dgx1_p100", 80}, Row{"dgx1_v100", 150}, Row{"dgx2", 150}, Row{"dgx_a100", 300},
-        Row{"dgx_h100", 450}, Row{"dgx_h200", 450}, Row{"dgx_b200", 900}, Row{"mi300x", 448}, Row{"gb200_nvl72", 900}}) {
+  for (const Row& row : {Row{"h200x4", 450}, Row{"dgx1_p100", 80}, Row{"dgx1_v100", 150}, Row{"dgx2", 150},
+                         Row{"dgx_a100", 300}, Row{"dgx_h100", 450}, Row{"dgx_h200", 450}, Row{"dgx_b200", 900},
+                         Row{"mi300x", 448}, Row{"gb200_nvl72", 900}, Row{"gb300_nvl72", 900}}) {
     const Topology t = shipped(row.name).topology;
     for (const DeviceId gpu : t.endpoints()) {
       Bandwidth sum;

@@ -270,16 +270,13 @@ class Search {
     if (is_too_long(setup)) return {.run = {}, .is_too_long = true};
     PlanWatch watch{observer_, settings_.plan_seconds};
     Outcome outcome;
-    try {
-      outcome.run = run_training(scenario_, setup, &watch, nullptr, group_runs_);
-    } catch (const ConfigError& error) {
-      if (std::string_view{error.what()}.find("out of memory") == std::string_view::npos) throw;
-      outcome.is_too_big = true;
-      return outcome;
-    }
+    outcome.run = run_training(scenario_, setup, &watch, nullptr, group_runs_);
     if (outcome.run->run.interrupted) {
       outcome.run.reset();
       outcome.is_too_long = !observer_.stop();
+    } else if (!outcome.run->memory.fits()) {
+      outcome.run.reset();
+      outcome.is_too_big = true;
     }
     return outcome;
   }

@@ -121,7 +121,7 @@ class Report {
           {{"what", true}, {"ms", false}, {"of the iteration", false}}, std::move(rows));
     rows.clear();
     for (const auto& [part, bytes] : member(result, "memory_per_gpu_bytes").items()) {
-      if (part != "rank") rows.push_back({part, figure(bytes.get<double>() / 1e9)});
+      if (part != "rank" && bytes.is_number()) rows.push_back({part, figure(bytes.get<double>() / 1e9)});
     }
     table("Memory of the fullest GPU", {{"part", true}, {"GB", false}}, std::move(rows));
   }

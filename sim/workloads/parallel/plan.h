@@ -49,6 +49,7 @@ struct ParallelPlan {
   std::int64_t first_stage_layers = -1;
   std::int64_t last_stage_layers = -1;
   Recompute recompute = Recompute::kNone;
+  std::int64_t recompute_layers = 0;  // kFull: so many first layers of each chunk (Megatron's block method); 0: all
   bool overlap_grad_reduce = true;
   bool overlap_param_gather = true;
   bool overlap_p2p = true;         // interleaved schedules: sends and receives beside compute
@@ -61,6 +62,11 @@ struct ParallelPlan {
 
   [[nodiscard]] int world() const { return tensor * pipeline * data * context; }
   [[nodiscard]] int expert_tensor_size() const { return expert_tensor > 0 ? expert_tensor : tensor; }
+  // Of the layer so many behind its chunk's first one.
+  [[nodiscard]] Recompute recompute_of(std::int64_t index) const {
+    const bool is_kept = recompute == Recompute::kFull && recompute_layers > 0 && index >= recompute_layers;
+    return is_kept ? Recompute::kNone : recompute;
+  }
   [[nodiscard]] int expert_data() const { return world() / (expert_tensor_size() * expert * pipeline); }
 };
 

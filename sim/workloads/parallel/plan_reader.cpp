@@ -137,6 +137,10 @@ ParallelPlan read_plan(ParamReader& parallelism) {
                                                   {"operators", Recompute::kOperators},
                                                   {"full", Recompute::kFull}},
                                                  plan.recompute);
+  plan.recompute_layers = parallelism.optional<std::int64_t>("recompute_layers", 0, at_least(1));
+  if (plan.recompute_layers > 0 && plan.recompute != Recompute::kFull) {
+    parallelism.error("recompute_layers", "belongs to recompute: full");
+  }
   plan.overlap_grad_reduce = parallelism.optional<bool>("overlap_grad_reduce", plan.overlap_grad_reduce);
   plan.overlap_param_gather = parallelism.optional<bool>("overlap_param_gather", plan.overlap_param_gather);
   plan.overlap_p2p = parallelism.optional<bool>("overlap_p2p", plan.overlap_p2p);

@@ -178,7 +178,7 @@ void StageProgram::forward(const PipelineOp& op) {
   for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
     gradients_->before_forward(emit_, layer, op.chunk);
     emit_.set_layer(layer);
-    emit_.allocate(kept_bytes(layer));
+    emit_.allocate(kept_bytes(layer, setup_.plan.recompute_of(layer - chunk.first)));
     operators_.layer_forward(emit_, layer);
     gradients_->after_forward(emit_, layer, op.chunk);
   }
@@ -196,19 +196,21 @@ void StageProgram::backward(const PipelineOp& op, BackwardPart part) {
   if (has_root) gradients_->before_backward(emit_, kRootUnit);
   emit_.set_layer(-1);
   if (chunk.has_head) operators_.head_backward(emit_, *gradients_, part);
-  for (std::int64_t layer = chunk.last - 1; layer >= chunk.first; --layer) backward_layer(layer, part);
+  for (std::int64_t layer = chunk.last - 1; layer >= chunk.first; --layer) {
+    backward_layer(layer, setup_.plan.recompute_of(layer - chunk.first), part);
+  }
   emit_.set_layer(-1);
   if (chunk.has_embedding && part.weight) operators_.embedding_backward(emit_, *gradients_);
   if (has_root) gradients_->after_backward(emit_, kRootUnit);
 }
 
-void StageProgram::backward_layer(std::int64_t layer, BackwardPart part) {
+void StageProgram::backward_layer(std::int64_t layer, Recompute recompute, BackwardPart part) {
   gradients_->before_backward(emit_, layer);
   emit_.set_layer(layer);
   const std::int64_t saved = operators_.saved_by_layer(emit_, layer);
-  if (part.input) emit_.allocate(saved - kept_bytes(layer));
-  if (setup_.plan.recompute == Recompute::kFull && part.input) operators_.layer_forward(emit_, layer);
-  if (setup_.plan.recompute == Recompute::kOperators && part.input) operators_.operators_again(emit_, layer);
+  if (part.input) emit_.allocate(saved - kept_bytes(layer, recompute));
+  if (recompute == Recompute::kFull && part.input) operators_.layer_forward(emit_, layer);
+  if (recompute == Recompute::kOperators && part.input) operators_.operators_again(emit_, layer);
   operators_.layer_backward(emit_, *gradients_, layer, part);
   if (part.weight) emit_.release(saved);
   gradients_->after_backward(emit_, layer);
@@ -219,8 +221,8 @@ std::int64_t StageProgram::layer_input_bytes() const {
   return shapes.activation_bytes(shapes.norm_tokens * shapes.hidden);
 }
 
-std::int64_t StageProgram::kept_bytes(std::int64_t layer) const {
-  switch (setup_.plan.recompute) {
+std::int64_t StageProgram::kept_bytes(std::int64_t layer, Recompute recompute) const {
+  switch (recompute) {
     case Recompute::kFull:
       return layer_input_bytes();
     case Recompute::kOperators:

@@ -47,13 +47,13 @@ class StageProgram {
   void run(const PipelineOp& op);
   void forward(const PipelineOp& op);
   void backward(const PipelineOp& op, BackwardPart part);
-  void backward_layer(std::int64_t layer, BackwardPart part);
+  void backward_layer(std::int64_t layer, Recompute recompute, BackwardPart part);
   void finish();
   void clip_gradients();
   [[nodiscard]] std::vector<ParameterTensor> all_tensors() const;
   [[nodiscard]] std::int64_t layer_input_bytes() const;
   // What stays of a layer until it is recomputed, or until its backward pass.
-  [[nodiscard]] std::int64_t kept_bytes(std::int64_t layer) const;
+  [[nodiscard]] std::int64_t kept_bytes(std::int64_t layer, Recompute recompute) const;
 
   const TrainingSetup& setup_;
   const LayerOperators& operators_;

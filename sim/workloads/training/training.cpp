@@ -1,5 +1,6 @@
 #include "sim/workloads/training/training.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "sim/workloads/parallel/rank_groups.h"
 #include "sim/workloads/training/group_slots.h"
 #include "sim/workloads/training/layer_operators.h"
+#include "sim/workloads/training/stage_model.h"
 #include "sim/workloads/training/stage_program.h"
 
 namespace weft::work {
@@ -48,6 +50,17 @@ int expert_nodes(const ParallelPlan& plan, const net::Topology& topology) {
 
 }  // namespace
 
+double recomputed_share(const TrainingSetup& setup) {
+  if (setup.plan.recompute_layers == 0) return 1;
+  const auto schedule = make_schedule(setup);
+  std::int64_t recomputed = 0;
+  const PipelineShape shape = pipeline_shape(setup.plan, setup.batch);
+  for (const std::int64_t layers : layers_by_position(setup.model, setup.plan, shape, schedule.get())) {
+    recomputed += std::min(layers, setup.plan.recompute_layers);
+  }
+  return static_cast<double>(recomputed) / static_cast<double>(setup.model.layers);
+}
+
 std::string training_refusal(const TrainingSetup& setup) {
   const ParallelPlan& plan = setup.plan;
   const Batch& batch = setup.batch;
@@ -64,6 +77,9 @@ std::string training_refusal(const TrainingSetup& setup) {
   if (plan.data_parallelism == DataParallelism::kDeepSpeed2021 &&
       (setup.model.moe.experts > 0 || plan.pipeline > 1 || plan.tensor > 1)) {
     return "deepspeed_2021 shards dense models over all ranks: no experts, pipeline or tensor parallelism";
+  }
+  if (plan.data_parallelism == DataParallelism::kDeepSpeed2021 && plan.recompute_layers > 0) {
+    return "deepspeed_2021 gathers for the recomputation of every layer: no recompute_layers";
   }
   const auto schedule = make_schedule(setup);
   if (schedule != nullptr) {

@@ -66,6 +66,9 @@ struct TrainingSetup {
 // it can.
 [[nodiscard]] std::string training_refusal(const TrainingSetup& setup);
 
+// Of the layers that plan.recompute could compute again, how much it does: less than 1 with recompute_layers.
+[[nodiscard]] double recomputed_share(const TrainingSetup& setup);
+
 // A ConfigError says training_refusal(). Where `fold` is set, the ranks of a stage do the same at the same time, and the first
 // of them is their leader (Program::ranks).
 [[nodiscard]] Program training_program(const TrainingSetup& setup, const KernelTimes& times, const net::Topology& topology,

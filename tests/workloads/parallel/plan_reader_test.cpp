@@ -77,6 +77,7 @@ TEST(PlanReaderTest, ReadsEveryKey) {
   EXPECT_EQ(buckets.recompute, Recompute::kFull);
   EXPECT_EQ(buckets.context_kind, ContextKind::kUlysses);
   EXPECT_EQ(plan_of("recompute: operators").recompute, Recompute::kOperators);
+  EXPECT_EQ(plan_of("recompute: full, recompute_layers: 3").recompute_layers, 3);
   EXPECT_EQ(plan_of("data_parallelism: deepspeed_2021").zero, 3);
 }
 
@@ -117,6 +118,8 @@ TEST(PlanReaderTest, RefusesWhatIsNoPlan) {
   EXPECT_THAT(plan_errors("zero: 4"), ElementsAre(HasSubstr("parallelism.zero")));
   EXPECT_THAT(plan_errors("schedule: 2f2b"), ElementsAre(HasSubstr("parallelism.schedule")));
   EXPECT_THAT(plan_errors("recompute: some"), ElementsAre(HasSubstr("parallelism.recompute")));
+  EXPECT_THAT(plan_errors("recompute: selective, recompute_layers: 3"),
+              ElementsAre("parallelism.recompute_layers: belongs to recompute: full"));
   EXPECT_THAT(plan_errors("rank_map: [0, -1]"), ElementsAre(HasSubstr("parallelism.rank_map[1]")));
   EXPECT_THAT(plan_errors("first_stage_layers: 0"), ElementsAre(HasSubstr("parallelism.first_stage_layers")));
   // 2^20 ranks are taken, twice as many are not.

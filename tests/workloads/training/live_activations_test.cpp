@@ -70,5 +70,19 @@ TEST(LiveActivationsTest, FullRecomputationHoldsInputsAndOneLayer) {
   EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()), 16 * input + whole - input);
 }
 
+TEST(LiveActivationsTest, RecomputationOfSomeLayersHoldsTheOthersWhole) {
+  TrainingSetup setup = pipeline("1f1b", 4, 8);
+  const double whole = one_layer(setup);
+  setup.plan.recompute = Recompute::kFull;
+  setup.plan.recompute_layers = 1;
+  const Program program = program_of(setup);
+  const double input = 2.0 * 1024 * 512;
+  const RankProgram& first = program.programs[0];
+  // Of four microbatches one layer's input and three layers; theirs are gone when the first one is recomputed.
+  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()), 4 * (input + 3 * whole));
+  EXPECT_EQ(named(first, "qkv"), 8 * (4 + 1));
+  EXPECT_DOUBLE_EQ(recomputed_share(setup), 0.25);
+}
+
 }  // namespace
 }  // namespace weft::work::test
