@@ -54,6 +54,18 @@ const std::vector<ModelText>& training_texts() {
        .leaves_out = {"clocks: a job keeps those it has alone", "symmetry: every rank of every job is simulated"},
        .sources = {"workload-models §2.11"},
        .files = {"planning/training_jobs_run.h"}},
+      {.names = {"pytorch_compile"},
+       .title = "training steps under torch.compile, a block at a time, as torchtitan runs them",
+       .assumes = "the operators of megatron, with FSDP2's and DDP's copies, rotary embedding by complex numbers that are not "
+                  "fused, an "
+                  "activation that recomputation by operators leaves to its backward kernel, tensor-parallel communication "
+                  "that blocks "
+                  "unless overlap_tensor, gathered inputs kept for the weight gradient, and fp8 operands scaled by their "
+                  "largest element.",
+       .leaves_out = {"pytorch_compile: what a residual sum could share with the norm after it is not fused",
+                      "pytorch_compile: asynchronous tensor parallelism is overlap_tensor's"},
+       .sources = {"validate/measured/h100x1_torch.json", "validate/measured/h200x2_torch.json", "torchtitan"},
+       .files = {"workloads/training/pytorch_compile.cpp", "workloads/training/megatron_linear.cpp"}},
       {.names = {"pipeline"},
        .title = "pipeline stages of a training step: the schedule's order, and messages between stages",
        .assumes = "each stage runs its schedule's order; sends and receives have a stream per neighbour and direction.",

@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "validate/published"), str(ROOT / "validate/training"
 import blocks  # noqa: E402
 import rows  # noqa: E402
 import torch_blocks_summary as torch_blocks  # noqa: E402
+import torch_steps  # noqa: E402
 
 
 def result(seconds, gpus, model, batch, tflops=0.0):
@@ -83,7 +84,7 @@ class ProfilesTest(unittest.TestCase):
         return json.loads((ROOT / "validate/measured" / name).read_text())
 
     def assert_profile(self, profile, key, expected):
-        text = (ROOT / "configs/validation/published/profiles" / profile).read_text()
+        text = (ROOT / "configs/validation" / profile).read_text()
         found = re.search(re.escape(key) + r": \{value: ([0-9.]+)", text)
         self.assertIsNotNone(found, key)
         self.assertAlmostEqual(float(found.group(1)) / expected, 1.0, delta=0.004, msg=key)
@@ -100,7 +101,16 @@ class ProfilesTest(unittest.TestCase):
         for key, rate in (("gpu.gemm.efficiency", torch_blocks.gemm_rate(runs, False) / bf16),
                           ("gpu.gemm.fp8_efficiency", torch_blocks.gemm_rate(runs, True) / torch_blocks.PEAK["fp8"]),
                           ("gpu.attention.forward_efficiency", forward), ("gpu.attention.backward_efficiency", backward)):
-            self.assert_profile("h100_hbm2e_torch.yaml", key, slower * rate)
+            self.assert_profile("published/profiles/h100_hbm2e_torch.yaml", key, slower * rate)
+
+    def test_flash_attention_2_and_fp8_on_h200(self):
+        runs = [run for run in self.measured("h200x2_torch.json")["runs"] if "kernels" in run and not run["config"].get("cp")]
+        bf16 = torch_blocks.PEAK["bf16"]
+        forward, backward = torch_blocks.attention_rates(runs)[8192]
+        for key, rate in (("gpu.gemm.fp8_efficiency", torch_blocks.gemm_rate(runs, True) / torch_blocks.PEAK["fp8"]),
+                          ("gpu.attention.forward_efficiency", forward / bf16),
+                          ("gpu.attention.backward_efficiency", backward / bf16)):
+            self.assert_profile("h200x2/profiles/h200_fa2.yaml", key, rate)
 
     def test_the_hosts_pace_by_kernels_of_a_layer(self):
         # Forward 13 kernels (two norms, four products, two batched ones with softmax and dropout between, activation, two residual
@@ -109,7 +119,20 @@ class ProfilesTest(unittest.TestCase):
         each = [1e3 * (run["forward_ms_a_layer"] + run["backward_ms_a_layer"]) / kernels[run["recompute"]]
                 for run in self.measured("h100x1_host_pace.json")["runs"] if not run["tensor_parallel"]]
         self.assertEqual(len(each), 2)
-        self.assert_profile("a100_sxm.yaml", "device.launch.host_cost", math.sqrt(each[0] * each[1]))
+        self.assert_profile("published/profiles/a100_sxm.yaml", "device.launch.host_cost", math.sqrt(each[0] * each[1]))
+
+
+class TorchStepsTest(unittest.TestCase):
+    """Compiled blocks on two H200: their steps were not fitted."""
+
+    def test_six_layers_in_bf16(self):
+        runs = [run for run in json.loads(torch_steps.MEASURED.read_text())["runs"]
+                if run["config"].get("compile") and run["config"]["layers"] == 6 and not run["config"].get("fp8")]
+        self.assertEqual(len(runs), 2)  # FSDP and tensor parallelism
+        for run in runs:
+            with self.subTest(torch_steps.name_of(run["config"])):
+                predicted = torch_steps.predicted_ms(WEFT, run["config"])
+                self.assertAlmostEqual(predicted / run["steady_ms"], 1.0, delta=0.05)
 
 
 if __name__ == "__main__":

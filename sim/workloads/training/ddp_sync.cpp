@@ -17,8 +17,8 @@ class DdpSync final : public GradientSync {
   DdpSync(const TrainingSetup& setup, SyncedModel model)
       : plan_{setup.plan},
         width_{bytes_per_element(setup.precision.gradients)},
-        eager_{model.eager},
-        scales_at_end_{model.eager && setup.plan.pipeline > 1 && setup.batch.microbatches(setup.plan) > 1},
+        copies_{model.copies},
+        scales_at_end_{model.copies && setup.plan.pipeline > 1 && setup.batch.microbatches(setup.plan) > 1},
         chunks_{std::move(model.chunks)},
         dense_{setup.plan.first_bucket, setup.plan.bucket},
         experts_{setup.plan.first_bucket, setup.plan.bucket} {}
@@ -36,7 +36,7 @@ class DdpSync final : public GradientSync {
     if (tensor == nullptr || tensor->trainable == 0) return;
     const double bytes = width_ * static_cast<double>(tensor->trainable);
     const bool own_memory = !keeps_gradients() || !place().last_of_chunk;
-    if (!place().first_of_chunk && eager_) {
+    if (!place().first_of_chunk && copies_) {
       emit.kernel({.kind = KernelKind::kElementwise, .bytes = 3 * bytes}, "accumulate gradient");
     } else if (place().first_of_chunk && own_memory) {
       emit.builder().allocate(emit.computed(), static_cast<std::int64_t>(bytes));
@@ -47,7 +47,7 @@ class DdpSync final : public GradientSync {
     const GroupSlot slot = tensor->is_expert() ? GroupSlot::kExpertData : GroupSlot::kData;
     if (!synchronises() || !emit.groups().has(slot)) return;
     // Divided by the number of replicas on its way into the bucket.
-    if (eager_) emit.kernel({.kind = KernelKind::kElementwise, .bytes = 2 * bytes}, "scale gradient");
+    if (copies_) emit.kernel({.kind = KernelKind::kElementwise, .bytes = 2 * bytes}, "scale gradient");
     if (!place().first_of_chunk) {
       emit.release(static_cast<std::int64_t>(bytes));
       allocated_ -= static_cast<std::int64_t>(bytes);
@@ -103,7 +103,7 @@ class DdpSync final : public GradientSync {
 
   const ParallelPlan& plan_;
   double width_;
-  bool eager_;
+  bool copies_;
   bool scales_at_end_;
   std::vector<std::vector<ParameterTensor>> chunks_;
   BucketFiller dense_;

@@ -83,8 +83,7 @@ void linear_backward(StepEmitter& emit, GradientSync& gradients, TensorKind kind
 class PytorchEager final : public LayerOperators {
  public:
   [[nodiscard]] std::string refusal(const TrainingSetup& setup) const override;
-  [[nodiscard]] bool replicates_vocabulary() const override { return true; }
-  [[nodiscard]] bool is_eager() const override { return true; }
+  [[nodiscard]] FrameworkTraits traits() const override { return {.replicates_vocabulary = true, .copies_gradients = true}; }
 
   void embedding_forward(StepEmitter& emit) const override;
   void layer_forward(StepEmitter& emit, std::int64_t layer) const override;

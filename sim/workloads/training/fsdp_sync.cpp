@@ -18,7 +18,7 @@ namespace {
 class FsdpSync final : public GradientSync {
  public:
   FsdpSync(const TrainingSetup& setup, const GroupSlots& groups, SyncedModel model)
-      : setup_{setup}, groups_{groups}, eager_{model.eager} {
+      : setup_{setup}, groups_{groups}, copies_{model.copies} {
     for (std::size_t c = 0; c < model.chunks.size(); ++c) {
       for (const ParameterTensor& tensor : model.chunks[c]) unit(static_cast<int>(c), tensor.layer).tensors.push_back(tensor);
     }
@@ -58,7 +58,7 @@ class FsdpSync final : public GradientSync {
     if (unit == nullptr) return;
     // The buffer of the reduction before is free when that has ended.
     emit.join(last_reduction_);
-    if (eager_) {
+    if (copies_) {
       emit.kernel({.kind = KernelKind::kCopy, .bytes = 8}, "copy offsets");
       emit.kernel({.kind = KernelKind::kCopy, .bytes = 2.0 * static_cast<double>(unit->gradients_whole.count())},
                   "concatenate gradients");
@@ -126,7 +126,7 @@ class FsdpSync final : public GradientSync {
   void gather(StepEmitter& emit, Unit& unit) {
     emit.set_layer(unit.id);
     OpIndex copied = kNoOp;
-    if (eager_) {
+    if (copies_) {
       std::vector<std::int64_t> shards;
       for (const ParameterTensor& tensor : unit.tensors) shards.push_back(tensor.held / groups_.size(slot_of(tensor)));
       const double width = bytes_per_element(setup_.precision.parameters);
@@ -155,7 +155,7 @@ class FsdpSync final : public GradientSync {
     emit.set_layer(unit.id);
     emit.join(unit.gather);
     emit.join(unit.expert_gather);
-    if (eager_) {
+    if (copies_) {
       emit.kernel({.kind = KernelKind::kCopy, .bytes = 8}, "copy offsets");
       emit.allocate(whole(unit));
       last_copy_out_ =
@@ -172,7 +172,7 @@ class FsdpSync final : public GradientSync {
   void reshard(StepEmitter& emit, Unit& unit) {
     if (!unit.gathered) return;
     unit.gathered = false;
-    if (eager_ || unit.gather != kNoOp) emit.release(whole(unit));
+    if (copies_ || unit.gather != kNoOp) emit.release(whole(unit));
   }
 
   void reduce(StepEmitter& emit, Unit& unit, bool own_group) {
@@ -202,7 +202,7 @@ class FsdpSync final : public GradientSync {
 
   const TrainingSetup& setup_;
   const GroupSlots& groups_;
-  bool eager_;
+  bool copies_;
   std::vector<Unit> units_;
   OpIndex free_buffer_ = kNoOp;  // gathers wait for it
   OpIndex last_copy_out_ = kNoOp;

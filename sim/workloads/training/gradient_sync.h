@@ -60,11 +60,11 @@ class GradientSync {
   PassPlace place_;
 };
 
-// `chunks[c]`: tensors of model chunk c of the stage, in order of registration. `eager`: gradients are accumulated, scaled and
+// `chunks[c]`: tensors of model chunk c of the stage, in order of registration. `copies`: gradients are accumulated, scaled and
 // copied by kernels of their own.
 struct SyncedModel {
   int stage = 0;
-  bool eager = false;
+  bool copies = false;
   std::vector<std::vector<ParameterTensor>> chunks;
 };
 [[nodiscard]] std::unique_ptr<GradientSync> make_gradient_sync(const TrainingSetup& setup, const GroupSlots& groups,

@@ -5,7 +5,7 @@
 namespace weft::work {
 
 const Registry<LayerOperators>& training_frameworks() {
-  static constexpr std::array<const Registration<LayerOperators>*, 2> kBuiltin = {&pytorch_eager, &megatron};
+  static constexpr std::array<const Registration<LayerOperators>*, 3> kBuiltin = {&pytorch_eager, &pytorch_compile, &megatron};
   static const Registry<LayerOperators> registry{"framework", kBuiltin};
   return registry;
 }

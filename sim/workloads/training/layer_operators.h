@@ -25,10 +25,7 @@ class LayerOperators {
   virtual ~LayerOperators() = default;
   // Why this setup cannot be run so; empty where it can.
   [[nodiscard]] virtual std::string refusal(const TrainingSetup& setup) const = 0;
-  // Every tensor rank holds and computes the whole embedding, head and loss.
-  [[nodiscard]] virtual bool replicates_vocabulary() const = 0;
-  // It does not fuse: gradients are accumulated, scaled and copied by kernels of their own.
-  [[nodiscard]] virtual bool is_eager() const = 0;
+  [[nodiscard]] virtual FrameworkTraits traits() const = 0;
 
   virtual void embedding_forward(StepEmitter& emit) const = 0;
   virtual void layer_forward(StepEmitter& emit, std::int64_t layer) const = 0;
@@ -52,6 +49,7 @@ class LayerOperators {
 
 [[nodiscard]] const Registry<LayerOperators>& training_frameworks();
 extern const Registration<LayerOperators> pytorch_eager;
+extern const Registration<LayerOperators> pytorch_compile;
 extern const Registration<LayerOperators> megatron;
 
 }  // namespace weft::work

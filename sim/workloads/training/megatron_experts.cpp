@@ -85,10 +85,10 @@ void send_tokens(StepEmitter& emit, Bytes bytes, std::string_view name, const Be
 
 }  // namespace
 
-void fused_activation(StepEmitter& emit, std::int64_t elements, bool backward) {
+void fused_activation(StepEmitter& emit, std::int64_t elements, bool backward, int more) {
   const bool gated = emit.setup().model.gated_mlp;
   // Read and written per output element (workload-models §1.3).
-  const int tensors = backward ? (gated ? 5 : 3) : (gated ? 3 : 2);
+  const int tensors = (backward ? (gated ? 5 : 3) : (gated ? 3 : 2)) + more;
   emit.kernel({.kind = KernelKind::kElementwise, .bytes = emit.shapes().width * static_cast<double>(tensors * elements)},
               backward ? "activation backward" : "activation");
 }

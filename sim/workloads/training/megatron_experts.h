@@ -10,7 +10,7 @@ namespace weft::work {
 void experts_forward(StepEmitter& emit);
 void experts_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part);
 
-// SwiGLU or GELU over `elements` outputs in one kernel.
-void fused_activation(StepEmitter& emit, std::int64_t elements, bool backward);
+// SwiGLU or GELU over `elements` outputs in one kernel, which moves as many tensors as it takes and `more`.
+void fused_activation(StepEmitter& emit, std::int64_t elements, bool backward, int more = 0);
 
 }  // namespace weft::work

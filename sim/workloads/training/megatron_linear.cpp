@@ -43,11 +43,35 @@ void adapters(StepEmitter& emit, const SplitLinear& linear, std::string_view suf
   }
 }
 
-// FP8 GEMMs read what a cast and transpose has written, except after kernels that it is fused with.
-void quantize(StepEmitter& emit, const SplitLinear& linear, std::int64_t elements) {
-  if (!is_fp8(emit.setup().precision.compute) || linear.kind == TensorKind::kRouter || linear.kind == TensorKind::kHead) return;
-  const double bytes_each = emit.shapes().width + 2 * bytes_per_element(emit.setup().precision.compute);
-  emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes_each * static_cast<double>(elements)}, "cast to fp8");
+bool in_fp8(const StepEmitter& emit, const SplitLinear& linear) {
+  return is_fp8(emit.setup().precision.compute) && linear.kind != TensorKind::kRouter && linear.kind != TensorKind::kHead;
+}
+
+// FP8 GEMMs read what a cast and transpose has written. With delayed scaling (Transformer Engine) it is fused with the kernels
+// before a column-parallel layer, and weights are cast with the optimizer's step. With dynamic scaling the largest element is
+// looked for first: of weights and gradients by a pass of their own, of inputs by the kernel that writes them.
+void quantize_forward(StepEmitter& emit, const SplitLinear& linear) {
+  if (!in_fp8(emit, linear)) return;
+  const double width = emit.shapes().width;
+  const double narrow = bytes_per_element(emit.setup().precision.compute);
+  const auto inputs = static_cast<double>(linear.rows * linear.in * linear.batch);
+  const auto weights = static_cast<double>(linear.in * linear.out * linear.batch);
+  if (emit.traits().scales_dynamically) {
+    elementwise(emit, (width + narrow) * inputs + (2 * width + narrow) * weights, "scale and cast to fp8");
+  } else if (linear.split == Split::kRow) {
+    elementwise(emit, (width + 2 * narrow) * inputs, "cast to fp8");
+  }
+}
+void quantize_backward(StepEmitter& emit, const SplitLinear& linear) {
+  if (!in_fp8(emit, linear)) return;
+  const double width = emit.shapes().width;
+  const double narrow = bytes_per_element(emit.setup().precision.compute);
+  const auto gradients = static_cast<double>(linear.rows * linear.out * linear.batch);
+  if (!emit.traits().scales_dynamically) return elementwise(emit, (width + 2 * narrow) * gradients, "cast to fp8");
+  const auto inputs = static_cast<double>(linear.rows * linear.in * linear.batch);
+  const auto weights = static_cast<double>(linear.in * linear.out * linear.batch);
+  const double bytes = (2 * width + 2 * narrow) * gradients + (width + narrow) * inputs + (2 * width + narrow) * weights;
+  elementwise(emit, bytes, "scale and cast to fp8");
 }
 
 // The collective of a whole activation, whatever its rank's part of it: nccl-tests counts the large side.
@@ -73,7 +97,7 @@ void linear_forward(StepEmitter& emit, const SplitLinear& linear) {
   }
   if (linear.split == Split::kRow && overlaps)
     beside = exchange(emit, coll::Collective::kReduceScatter, whole - exposed, kScatter);
-  if (linear.split == Split::kRow) quantize(emit, linear, linear.rows * linear.in * linear.batch);
+  quantize_forward(emit, linear);
   gemm(emit, linear, linear.rows, linear.out, linear.in, "", false);
   if (adapted(emit, linear)) adapters(emit, linear, "", false);
   emit.join(beside);
@@ -97,9 +121,10 @@ void linear_backward(StepEmitter& emit, GradientSync& gradients, const SplitLine
     emit.join(exchange(emit, coll::Collective::kAllGather, whole, "all-gather gradients of activations"));
   }
   OpIndex input_again = kNoOp;
-  if (column && sequence && has_weight) input_again = exchange(emit, coll::Collective::kAllGather, whole, kGather);
+  if (column && sequence && has_weight && !emit.traits().keeps_gathered)
+    input_again = exchange(emit, coll::Collective::kAllGather, whole, kGather);
   if (part.input) {
-    quantize(emit, linear, linear.rows * linear.out * linear.batch);
+    quantize_backward(emit, linear);
     gemm(emit, linear, linear.rows, linear.in, linear.out, " dgrad", false);
     if (with_adapters) adapters(emit, linear, " dgrad", false);
   }

@@ -3,7 +3,8 @@
 //
 // Communication of the backward pass runs beside the GEMM that does not need it: a column-parallel layer's input is gathered
 // again beside its input gradient, and that is reduced beside the weight gradient. Forward it blocks, unless `overlap_tensor`
-// cuts it into t chunks, of which only one is not beside its own GEMM.
+// cuts it into t chunks, of which only one is not beside its own GEMM. Frameworks may block backward too, and keep what they
+// gathered (FrameworkTraits).
 #pragma once
 
 #include <cstdint>

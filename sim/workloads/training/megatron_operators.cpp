@@ -1,12 +1,14 @@
 // Megatron-LM with its fused kernels: one for norm, for bias and activation, for rotary embedding, for residual and dropout;
-// cross entropy in two passes over the logits; weight gradients accumulated by their GEMM; one kernel of the optimizer.
+// cross entropy in two passes over the logits; weight gradients accumulated by their GEMM; one kernel of the optimizer. Other
+// frameworks that fuse differ from it in a few points (FusedStyle).
 //
 // Model: gradients of biases and of norm weights are added to their buffers at no cost.
+#include "sim/workloads/training/megatron_operators.h"
+
 #include <string>
 #include <vector>
 
 #include "sim/workloads/model/memory.h"
-#include "sim/workloads/training/layer_operators.h"
 #include "sim/workloads/training/megatron_attention.h"
 #include "sim/workloads/training/megatron_experts.h"
 #include "sim/workloads/training/megatron_linear.h"
@@ -17,9 +19,9 @@ namespace {
 
 class Megatron final : public LayerOperators {
  public:
+  explicit Megatron(const FusedStyle& style) : style_{style} {}
   [[nodiscard]] std::string refusal(const TrainingSetup& setup) const override;
-  [[nodiscard]] bool replicates_vocabulary() const override { return false; }
-  [[nodiscard]] bool is_eager() const override { return false; }
+  [[nodiscard]] FrameworkTraits traits() const override { return style_.traits; }
 
   void embedding_forward(StepEmitter& emit) const override;
   void layer_forward(StepEmitter& emit, std::int64_t layer) const override;
@@ -33,6 +35,12 @@ class Megatron final : public LayerOperators {
 
  private:
   static SplitLinear head(const StepEmitter& emit);
+  void rotary(StepEmitter& emit, std::string_view name) const;
+  [[nodiscard]] bool activates_again_backward(const StepEmitter& emit) const {
+    return style_.activation_again_in_backward && emit.setup().plan.recompute == Recompute::kOperators;
+  }
+
+  FusedStyle style_;
 };
 
 std::string Megatron::refusal(const TrainingSetup& setup) const {
@@ -151,9 +159,10 @@ std::int64_t rotated(const StepEmitter& emit) {
   if (model.attention == AttentionKind::kLatent) return s.tokens * (s.heads + 1) * model.latent.rope_dim;
   return s.tokens * (s.heads + s.kv_heads) * model.head_dim;
 }
-void rotary(StepEmitter& emit, std::string_view name) {
+void Megatron::rotary(StepEmitter& emit, std::string_view name) const {
   if (emit.setup().model.learned_positions > 0) return;
-  elementwise(emit, 2 * emit.shapes().width * static_cast<double>(rotated(emit)), name);
+  const double each = style_.rotary_bytes > 0 ? style_.rotary_bytes : 2 * emit.shapes().width;
+  elementwise(emit, each * static_cast<double>(rotated(emit)), name);
 }
 
 void qkv_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) {
@@ -256,7 +265,7 @@ void Megatron::operators_again(StepEmitter& emit, std::int64_t layer) const {
     second.out = s.ffn;
     linear_forward(emit, second);
   }
-  fused_activation(emit, s.tokens * s.ffn, false);
+  if (!activates_again_backward(emit)) fused_activation(emit, s.tokens * s.ffn, false);
 }
 
 void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const {
@@ -284,7 +293,7 @@ void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::i
       experts_backward(emit, gradients, part);
     } else {
       linear_backward(emit, gradients, down(emit), part);
-      if (part.input) fused_activation(emit, s.tokens * s.ffn, true);
+      if (part.input) fused_activation(emit, s.tokens * s.ffn, true, activates_again_backward(emit) ? 1 : 0);
       linear_backward(emit, gradients, up(emit), part);
     }
     if (part.input) {
@@ -354,16 +363,20 @@ std::int64_t Megatron::saved_by_layer(const StepEmitter& emit, std::int64_t laye
   const TrainingSetup& setup = emit.setup();
   ParallelPlan plan = setup.plan;
   if (plan.recompute == Recompute::kFull || plan.recompute == Recompute::kOperators) plan.recompute = Recompute::kNone;
+  const RankShapes& s = emit.shapes();
+  const bool whole = style_.traits.keeps_gathered && plan.sequence_parallel;  // inputs of the first matrices of both halves
   return static_cast<std::int64_t>(activation_bytes(setup.model, layer, plan, setup.batch, setup.precision)) +
-         saved_scores(emit);
+         (whole ? 2 * s.activation_bytes((s.tokens - s.norm_tokens) * s.hidden) : 0) + saved_scores(emit);
 }
 
 }  // namespace
 
+std::unique_ptr<LayerOperators> fused_operators(const FusedStyle& style) { return std::make_unique<Megatron>(style); }
+
 const Registration<LayerOperators> megatron{
     .name = "megatron",
     .summary = "fused kernels of Megatron-LM and Transformer Engine",
-    .make = [](ParamReader&) -> std::unique_ptr<LayerOperators> { return std::make_unique<Megatron>(); },
+    .make = [](ParamReader&) { return fused_operators({}); },
 };
 
 }  // namespace weft::work

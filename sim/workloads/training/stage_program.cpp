@@ -11,8 +11,8 @@
 namespace weft::work {
 namespace {
 
-SyncedModel synced(int stage, bool eager, const std::vector<std::vector<ParameterTensor>>& tensors) {
-  return {.stage = stage, .eager = eager, .chunks = tensors};
+SyncedModel synced(int stage, bool copies, const std::vector<std::vector<ParameterTensor>>& tensors) {
+  return {.stage = stage, .copies = copies, .chunks = tensors};
 }
 
 }  // namespace
@@ -24,9 +24,9 @@ StageProgram::StageProgram(const TrainingSetup& setup, const KernelTimes& times,
       schedule_{schedule},
       shape_{pipeline_shape(setup.plan, setup.batch)},
       model_{stage_model(setup, schedule, stage)},
-      tensors_{stage_tensors(setup, model_, operators.replicates_vocabulary())},
-      emit_{setup, times, groups},
-      gradients_{make_gradient_sync(setup, groups, synced(stage, operators.is_eager(), tensors_))},
+      tensors_{stage_tensors(setup, model_, operators.traits().replicates_vocabulary)},
+      emit_{setup, times, groups, operators.traits()},
+      gradients_{make_gradient_sync(setup, groups, synced(stage, operators.traits().copies_gradients, tensors_))},
       order_{order()},
       received_(order_.size(), kNoOp) {
   // Under sequence parallelism a rank has, and sends, its part of the tokens.
@@ -250,7 +250,7 @@ void StageProgram::finish() {
     for (const ParameterTensor& tensor : all_tensors()) {
       if (tensor.kind != TensorKind::kEmbedding && tensor.kind != TensorKind::kHead) continue;
       // The first stage's has the positions too, which stay there.
-      const std::int64_t shards = operators_.replicates_vocabulary() ? 1 : setup_.plan.tensor;
+      const std::int64_t shards = emit_.traits().replicates_vocabulary ? 1 : setup_.plan.tensor;
       const bool has_positions = tensor.kind == TensorKind::kEmbedding && tensor.trainable > 0;
       const std::int64_t positions = has_positions ? setup_.model.learned_positions * setup_.model.hidden / shards : 0;
       const double shared = static_cast<double>(tensor.trainable - positions);

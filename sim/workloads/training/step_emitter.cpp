@@ -44,8 +44,15 @@ Category category_of(GroupSlot slot) {
 
 }  // namespace
 
-StepEmitter::StepEmitter(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups)
-    : setup_{setup}, times_{times}, groups_{groups}, shapes_{setup}, experts_{setup}, compute_{builder_.stream("compute")} {}
+StepEmitter::StepEmitter(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups,
+                         const FrameworkTraits& traits)
+    : setup_{setup},
+      times_{times},
+      groups_{groups},
+      traits_{traits},
+      shapes_{setup},
+      experts_{setup},
+      compute_{builder_.stream("compute")} {}
 
 Operation StepEmitter::tagged(Operation op) const {
   op.microbatch = microbatch_;
@@ -86,7 +93,9 @@ OpIndex StepEmitter::collective(GroupSlot slot, coll::Collective kind, Bytes byt
     waits.push_back(computed());
     waits.insert(waits.end(), joined_.begin(), joined_.end());
   }
-  return builder_.add(tagged(op), name, waits);
+  const OpIndex index = builder_.add(tagged(op), name, waits);
+  if (slot == GroupSlot::kTensor && traits_.blocks_on_tensor && !setup_.plan.overlap_tensor) join(index);
+  return index;
 }
 
 OpIndex StepEmitter::message(OpKind kind, std::uint16_t peer, Bytes bytes, std::uint8_t tag, std::string_view name) {

@@ -22,12 +22,22 @@ struct BackwardPart {
   bool weight = true;
 };
 
+// What sets frameworks apart beside the kernels they run.
+struct FrameworkTraits {
+  bool replicates_vocabulary = false;  // every tensor rank holds and computes the whole embedding, head and loss
+  bool copies_gradients = false;       // gradients are accumulated, scaled and copied by kernels of their own; FSDP copies
+  bool blocks_on_tensor = false;       // compute waits for every collective of the tensor group, unless overlap_tensor
+  bool keeps_gathered = false;         // a linear layer's gathered input stays for its weight gradient
+  bool scales_dynamically = false;     // operands in fp8 are scaled by the largest element of the tensor at hand
+};
+
 class StepEmitter {
  public:
-  StepEmitter(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups);
+  StepEmitter(const TrainingSetup& setup, const KernelTimes& times, const GroupSlots& groups, const FrameworkTraits& traits);
 
   [[nodiscard]] const TrainingSetup& setup() const { return setup_; }
   [[nodiscard]] const GroupSlots& groups() const { return groups_; }
+  [[nodiscard]] const FrameworkTraits& traits() const { return traits_; }
   [[nodiscard]] const RankShapes& shapes() const { return shapes_; }
   [[nodiscard]] const ExpertShapes& experts() const { return experts_; }
   [[nodiscard]] const GpuSpec& gpu() const { return times_.gpu(); }
@@ -85,6 +95,7 @@ class StepEmitter {
   const TrainingSetup& setup_;
   const KernelTimes& times_;
   const GroupSlots& groups_;
+  FrameworkTraits traits_;
   RankShapes shapes_;
   ExpertShapes experts_;
   RankProgramBuilder builder_;

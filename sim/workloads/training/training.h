@@ -48,7 +48,7 @@ struct TrainingSetup {
   PrecisionPlan precision;
   ExpertLoad expert_load;
   LoraAdapters lora;
-  std::string framework = "megatron";  // registered: pytorch_eager, megatron
+  std::string framework = "megatron";  // registered: pytorch_eager, pytorch_compile, megatron
   OptimizerKind optimizer = OptimizerKind::kAdamFused;
   bool clip_grad_norm = true;  // a 4-byte all-reduce over the model-parallel ranks before the optimizer
   bool cuda_graph = false;

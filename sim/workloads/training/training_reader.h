@@ -5,7 +5,7 @@
 //     parallelism: {tensor: 4, data: 16}                        # plan_reader.h, as the next two
 //     batch: {global: 128, micro: 1, sequence: 8192}
 //     precision: {compute: fp8}
-//     framework: megatron              # or pytorch_eager
+//     framework: megatron              # or pytorch_eager, pytorch_compile
 //     optimizer: {type: adam_fused, clip_grad_norm: true}
 //     experts: {imbalance: 1.2, capacity_factor: 1.25}
 //     lora: {rank: 16, targets: [qkv, proj]}
