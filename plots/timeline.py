@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws a timeline (Chrome trace): of a training step one row per rank and stream, of a collective one per rank and channel.
 
-    weft run configs/scenarios/pipeline_1f1b.yaml --timeline step.json
+    weft run configs/scenarios/training/gpt_1f1b.yaml --timeline step.json
     plots/timeline.py step.json -o step.png [--iteration 1] [--ranks 8] [--streams compute,pp]
     weft collective all_reduce --cluster configs/clusters/h200x4.yaml -b 1M -e 1M --timeline calls.json
     plots/timeline.py calls.json -o calls.png [--iteration 1] [--ranks 2] [--streams "channel 0 lane 0"]

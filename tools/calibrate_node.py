@@ -28,6 +28,11 @@ def as_chosen(record):
     return not {"NCCL_PROTO", "NCCL_ALGO", "NCCL_P2P_DISABLE", "NCCL_MIN_NCHANNELS"} & set(record["env"])
 
 
+def few_channels(record):
+    """So few that thread blocks set the pace, not links."""
+    return "NCCL_MIN_NCHANNELS" in record["env"]
+
+
 def large(record):
     return record["bytes"] >= 4 * MIB
 
@@ -41,12 +46,13 @@ GROUPS = (
     ("simple", tuple(f"collectives.simple.{key}" for key in
                      ("base_latency", "hop_latency", "slice_latency", "load_latency", "channel_latency")),
      lambda r: forced(r, "Simple") and not large(r) and r["collective"] != "sendrecv"),
+    ("store", ("collectives.simple.store_cost",),
+     lambda r: forced(r, "Simple") and large(r) and few_channels(r) and r["collective"] in ("all_gather", "all_reduce")),
     ("links", ("network.nvlink4.efficiency", "collectives.channels.service_spread"),
-     lambda r: forced(r, "Simple") and large(r) and r["collective"] == "all_reduce"),
+     lambda r: forced(r, "Simple") and large(r) and r["collective"] == "all_reduce" and not few_channels(r)),
     ("ll128", tuple(f"collectives.ll128.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
      lambda r: forced(r, "LL128") and r["bytes"] < GIB),
-    ("p2p", tuple(f"collectives.p2p.{key}" for key in
-                  ("base_latency", "hop_latency", "slice_latency", "channel_rate", "store_cost", "channel_latency")),
+    ("p2p", tuple(f"collectives.p2p.{key}" for key in ("base_latency", "direct_cost")),
      lambda r: as_chosen(r) and r["collective"] in ("sendrecv", "alltoall") and 128 * KIB <= r["bytes"] < GIB),
 )
 
@@ -95,7 +101,7 @@ def main():
             part.write_text("\n".join(kept) + "\n", encoding="utf-8")
             fitted = pathlib.Path(folder) / f"{name}.yaml"
             command = [options.program, "calibrate", "-q", part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
-                       options.record_set, "--prior", "0.5", "--id", name, "--name", options.name, "-o", fitted]
+                       options.record_set, "--prior", "0.3", "--id", name, "--name", options.name, "-o", fitted]
             if profile:
                 command += ["--profile", profile]
             print(f"{name}: {len(kept) - 1} records", flush=True)

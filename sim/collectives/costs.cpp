@@ -20,6 +20,8 @@ constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one c
 constexpr const char* kLoads =
     "nccl-calibration-notes (Simple); small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
     "(validate/measured/h200x4_quick.jsonl)";
+constexpr const char* kHostStore = "send/recv of 2 to 128 MiB through host memory (validate/measured/h200x2_full.jsonl)";
+constexpr const char* kDirect = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)";
 constexpr const char* kHwLat = "nccl-model §5.1: what NCCL's own tuning plans with";
 
 constexpr const char* kHostLoads =
@@ -152,10 +154,10 @@ Ll128Costs::Ll128Costs()
                     .first_pass = 0.7} {}
 
 P2pCosts::P2pCosts()
-    : ProtocolCosts{.base_latency = 2'900_ns,
-                    .channel_latency = 300_ns,
+    : ProtocolCosts{.base_latency = 5'800_ns,
+                    .channel_latency = 50_ns,
                     .hop_latency = 800_ns,
-                    .host_hop_latency = 4'200_ns,
+                    .host_hop_latency = 1'300_ns,
                     .net_hop_latency = 10_us,
                     .slice_latency = 800_ns,
                     .empty_slice_latency = 300_ns,
@@ -163,7 +165,7 @@ P2pCosts::P2pCosts()
                     .channel_rate = gigabytes(41),
                     .receive_cost = 0.1,
                     .source_cost = 0.24,
-                    .store_cost = 0.42,
+                    .store_cost = 0.33,
                     .host_read = 550_ns,
                     .host_slice = 2_us} {}
 
@@ -171,7 +173,19 @@ const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple 
                                            protocol_params<SimpleCosts>(kBaseLat)};
 const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", protocol_params<LlCosts>(kNotes)};
 const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol", protocol_params<Ll128Costs>(kBaseLat)};
-const ParamGroup<P2pCosts> p2p_costs{"collectives.p2p", "NCCL's send/recv kernel", protocol_params<P2pCosts>(kNotes)};
+const ParamGroup<P2pCosts> p2p_costs{
+    "collectives.p2p", "NCCL's send/recv kernel", [] {
+      auto params = protocol_params<P2pCosts>(kNotes);
+      params.push_back(param("direct_cost", &P2pCosts::direct_cost,
+                             {.unit = "ratio",
+                              .min = 0.0,
+                              .max = 2.0,
+                              .source = ParamSource::kLiterature,
+                              .reference = kDirect,
+                              .description = "of what a peer over NVLink stores, where ports are "
+                                             "busy, in place of store_cost"}));
+      return params;
+    }()};
 
 const ParamGroup<InSwitchCosts> in_switch_costs{
     "collectives.in_switch",
@@ -273,6 +287,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     const int block_warps = used_warps(is_p2p ? nccl::kP2pWarps : 16);
     costs.host_pass = Bytes{block_warps * kLoadBytesPerWarp};
     costs.load_pass = Bytes{block_warps * kBytesPerWarp};
+    if (is_p2p) costs.direct = p2p.direct_cost;
     if (!one_slice && !is_p2p) {
       costs.slices = 2;
       costs.min_slice = 32_KiB;

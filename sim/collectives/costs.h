@@ -44,6 +44,7 @@ struct Ll128Costs : ProtocolCosts {
 };
 struct P2pCosts : ProtocolCosts {  // send and recv, in the Simple protocol
   P2pCosts();
+  double direct_cost = 0.42;  // StepCosts::direct
 };
 extern const ParamGroup<SimpleCosts> simple_costs;
 extern const ParamGroup<LlCosts> ll_costs;

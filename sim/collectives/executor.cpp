@@ -69,14 +69,14 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
                      const LaunchPlan& launches) {
   WEFT_CHECK(!running());
   WEFT_CHECK(schedule.ranks() == communicator_.ranks() && schedule.channels() <= communicator_.channels());
-  WEFT_CHECK(grain == Grain::kChunk || grain == Grain::kFluid);
-  WEFT_CHECK(launches.iterations >= 1);
+  WEFT_CHECK((grain == Grain::kChunk || grain == Grain::kFluid) && launches.iterations >= 1);
   schedule_ = &schedule;
   listener_ = &listener;
   costs_ = costs;
   effort_ = usual_effort(schedule, costs);
   port_queue_ =
       PortQueue{StepCosts::pace(Bytes{1 << 30}, costs.work(Bytes{1 << 30}, 1, effort_)), costs.port, schedule.channels()};
+  direct_store_ = direct_store();
   launches_ = launches;
   grain_ = grain;
   began_ = simulator_.now();
@@ -206,7 +206,7 @@ void Executor::load(std::uint32_t index) {
   lane.step = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next);
   lane.loaded = true;
   lane.slice = 0;
-  lane.effort = costs_.effort(work_of(lane.step));
+  lane.effort = effort_of(lane.rank, lane.step);
   lane.weight = 1.0 + costs_.service_spread * service_of(lane.rank, lane.channel, lane.next);
   // Most lanes have the same peers all along; then the connections stay.
   bool changed = lane.next == 0;

@@ -208,6 +208,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] net::Footprint write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const;
   [[nodiscard]] net::Footprint read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const;
   [[nodiscard]] Transport transport(Rank from, Rank to) const;
+  [[nodiscard]] double effort_of(Rank rank, const Step& step) const;
+  [[nodiscard]] double direct_store() const;
   // Where NCCL keeps what `from` sends to `to` in host memory: that memory.
   [[nodiscard]] std::optional<DeviceId> memory_between(Rank from, Rank to) const;
   [[nodiscard]] bool reads_host_memory(const Lane& lane) const;
@@ -242,7 +244,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   ExecutorListener* settling_ = nullptr;  // of the loop whose last transfers are still acknowledged
   StepObserver* observer_ = nullptr;
   StepCosts costs_;
-  double effort_ = 1.0;  // of the steps of a rank that is as busy as any (StepCosts::effort)
+  double direct_store_ = 0.0;  // StepCosts::direct, of this call
+  double effort_ = 1.0;        // of the steps of a rank that is as busy as any (StepCosts::effort)
   PortQueue port_queue_;
   LaunchPlan launches_;
   Grain grain_ = Grain::kChunk;

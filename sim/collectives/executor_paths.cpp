@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/collectives/executor.h"
+#include "sim/collectives/step_work.h"
 #include "sim/core/error.h"
 
 namespace weft::coll {
@@ -49,6 +50,38 @@ Transport Executor::transport(Rank from, Rank to) const {
   if (options_.through_host_memory) return Transport::kHost;
   return router_.path_class(communicator_.device(from), communicator_.device(to)) <= net::PathClass::kNvb ? Transport::kNvlink
                                                                                                           : Transport::kHost;
+}
+
+double Executor::effort_of(Rank rank, const Step& step) const {
+  StepWork work = work_of(step);
+  if (costs_.direct == 0.0 || !step.store || step.receive_from.empty() ||
+      transport(*step.receive_from.begin(), rank) != Transport::kNvlink) {
+    return costs_.effort(work);
+  }
+  work.stored = 0;
+  return costs_.effort(work) + direct_store_;
+}
+
+// Model: a receiver's work in send/recv over NVLink costs it time by the cube of the share of time that the port is busy, all
+// of it from two thirds on. Measured, not understood: with one channel a message of one chunk takes 10.8 us and its bytes at
+// the sender's rate, as if it were kept while it comes; with 16 channels between two GPUs, which keep the port busy for two
+// thirds of the time, 512 KiB on each take 14 us longer, and an all-to-all that fills the port shows no more
+// (validate/measured, h200x2_full: sendrecv with NCCL_MAX_NCHANNELS of 1 to 32; h200x4_full: alltoall).
+double Executor::direct_store() const {
+  if (costs_.direct == 0.0) return 0.0;
+  double blocks = 0.0;  // of any rank that sends: they are alike
+  for (Rank rank = 0; rank < schedule_->ranks() && blocks == 0.0; ++rank) {
+    for (int channel = 0; channel < schedule_->channels(); ++channel) {
+      for (int lane = 0; lane < schedule_->lanes(rank, channel); ++lane) {
+        if (schedule_->step_count(rank, channel, lane) == 0) continue;
+        const Step step = schedule_->step(rank, channel, lane, 0);
+        if (!step.send_to.empty() && *step.send_to.begin() != rank) blocks += schedule_->warp_share(rank, channel, lane);
+      }
+    }
+  }
+  constexpr double kAllOfIt = 2.0 / 3.0;
+  const double part = std::min(1.0, port_queue_.busy(blocks) / kAllOfIt);
+  return costs_.direct * part * part * part;
 }
 
 // With P2P off, the FIFO lies in host memory near the receiver (nccl-model §6.2).

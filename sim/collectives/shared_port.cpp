@@ -14,9 +14,11 @@ PortQueue::PortQueue(Bandwidth alone, Bandwidth port, int most) {
   service_ps_ = 1.0 / port.bytes_per_ps();
   const double elsewhere = std::max(0.0, 1.0 / alone.bytes_per_ps() - service_ps_);
   queued_.push_back(0.0);
+  busy_.push_back(0.0);
   for (int k = 1; k <= most; ++k) {
     const double stay = service_ps_ * (1.0 + queued_.back());
     queued_.push_back(k * stay / (elsewhere + stay));
+    busy_.push_back(k * service_ps_ / (elsewhere + stay));
   }
 }
 
@@ -24,6 +26,13 @@ Duration PortQueue::wait(Bytes data, double others) const {
   if (queued_.empty()) return {};
   const auto found = std::min(static_cast<std::size_t>(std::lround(std::max(others, 0.0))), queued_.size() - 1);
   return Duration::from_ps(std::llround(static_cast<double>(data.count()) * service_ps_ * queued_[found]));
+}
+
+double PortQueue::busy(double blocks) const {
+  if (busy_.empty()) return 0.0;
+  const auto below = std::min(static_cast<std::size_t>(std::max(blocks, 0.0)), busy_.size() - 1);
+  const std::size_t above = std::min(below + 1, busy_.size() - 1);
+  return std::lerp(busy_[below], busy_[above], std::max(blocks, 0.0) - static_cast<double>(below));
 }
 
 }  // namespace weft::coll

@@ -21,10 +21,13 @@ class PortQueue {
 
   // How much longer a block takes for `data` while `others` blocks (in whole blocks' warps) send too.
   [[nodiscard]] Duration wait(Bytes data, double others) const;
+  // Share of the time that so many blocks, in whole blocks' warps, keep the port busy; of more than there can be: of those.
+  [[nodiscard]] double busy(double blocks) const;
 
  private:
   double service_ps_ = 0;       // per byte
   std::vector<double> queued_;  // [k]: pieces at the port with k blocks
+  std::vector<double> busy_;    // [k]: share of the time
 };
 
 }  // namespace weft::coll

@@ -55,6 +55,9 @@ struct StepCosts {
   // Data a whole thread block moves from its memory to a peer's; 0: no limit. Other steps: `memory`.
   Bandwidth rate = {};
   MemoryCosts memory = {};
+  // Where peers over NVLink store into the receiver's own memory: what keeping that costs in place of memory.store where ports
+  // are busy, and less where they are not (Executor::direct_store). 0: they do not.
+  double direct = 0.0;
   // Data that a GPU's port to its peers carries, at which thread blocks queue (shared_port.h); 0: they do not.
   Bandwidth port = {};
   // Threads move data in whole passes of this; 0: in any amount. The first pass of a slice costs this share of the others.

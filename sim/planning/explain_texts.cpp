@@ -288,7 +288,9 @@ const std::vector<ModelText>& collective_texts() {
            "slice by slice. Through host memory the sender writes and, once told, the "
            "receiver reads. Thread blocks that send over NVLink queue for their GPU's port, so each is the slower the more of "
            "them "
-           "there are (mean value analysis, no constant of its own). Links serve channels unequally, step by step, so that "
+           "there are (mean value analysis, no constant of its own). What send/recv keeps over NVLink its peer has stored "
+           "there: "
+           "a receiver's own work shows only as far as the port is busy. Links serve channels unequally, step by step, so that "
            "channels which start in phase drift apart. A "
            "launch costs the host more for each channel with work. Kernels start in the order in which host threads or a graph "
            "launch them and queue behind the kernel before; the loop of calls is run until its pace is steady.",
@@ -300,12 +302,15 @@ const std::vector<ModelText>& collective_texts() {
             "that send when it begins",
             "loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do; "
             "of copies in the LL protocol, whose bytes are stored one by one, too little",
+            "what a receiver over NVLink waits for beside a busy port is measured, not understood: nothing of it shows with "
+            "one channel, all of it where the port is busy for two thirds of the time",
             "through host memory the host's cache is not modelled: large messages of four GPUs come out 20 to 30 % too fast",
             "a contribution to a reduction in a switch costs its sender nothing: the head pulls all copies at once",
             "kernels of a communicator hold no SM against compute kernels here; streams and overlap belong to workloads"},
        .sources = {"nccl-model §3, §4, §7", "nccl-calibration-notes", "Reiser and Lavenberg, J. ACM 27(2), 1980"},
-       .files = {"collectives/executor.h", "collectives/shared_port.cpp", "collectives/step_costs.h",
-                 "collectives/step_costs.cpp", "collectives/step_work.h", "collectives/costs.h", "collectives/launch_plan.h"}},
+       .files = {"collectives/executor.h", "collectives/executor_paths.cpp", "collectives/shared_port.cpp",
+                 "collectives/step_costs.h", "collectives/step_costs.cpp", "collectives/step_work.h", "collectives/costs.h",
+                 "collectives/launch_plan.h"}},
       {.names = {"fluid"},
        .title = "fluid grain: every channel is one coupled transfer along all its edges",
        .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its longest "

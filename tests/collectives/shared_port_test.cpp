@@ -30,6 +30,18 @@ TEST(PortQueueTest, BlocksWaitForThoseBeforeThem) {
   EXPECT_DOUBLE_EQ(rate_beside(gigabytes(100), gigabytes(200), 3), 500e9);
 }
 
+// The same pieces: one block has the port for 5 of 10 ns, two for 2 x 5 of 12.5, three for 3 x 5 of 16.
+TEST(PortQueueTest, IsBusyWithAllThatSend) {
+  const PortQueue queue{gigabytes(100), gigabytes(200), 3};
+  EXPECT_DOUBLE_EQ(queue.busy(0), 0.0);
+  EXPECT_DOUBLE_EQ(queue.busy(0.5), 0.25);
+  EXPECT_DOUBLE_EQ(queue.busy(1), 0.5);
+  EXPECT_DOUBLE_EQ(queue.busy(2), 0.8);
+  EXPECT_DOUBLE_EQ(queue.busy(3), 0.9375);
+  EXPECT_DOUBLE_EQ(queue.busy(7), 0.9375);
+  EXPECT_DOUBLE_EQ(PortQueue{}.busy(2), 0.0);
+}
+
 TEST(PortQueueTest, HalfABlocksWarpsCountFromHalf) {
   const PortQueue queue{gigabytes(100), gigabytes(200), 3};
   EXPECT_EQ(queue.wait(Bytes{1'000}, 0.4), Duration{});

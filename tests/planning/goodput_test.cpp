@@ -29,7 +29,7 @@ GoodputInput k32() {
           .seed = 1};
 }
 
-TEST(GoodputTest, YoungsFormsGiveTheKnownAnswer) {
+TEST(GoodputTest, KnownAnswer32YoungsInterval) {
   const GoodputInput input = k32();
   EXPECT_NEAR(young_interval(input.checkpoint.blocking, input.mttf).seconds(), 817, 0.5);
   EXPECT_NEAR(young_useful(input.checkpoint, input.restart, input.mttf), 0.8758, 5e-5);

@@ -33,7 +33,7 @@ double us(const KernelTimes& times, const Kernel& kernel, int sms = 0) { return 
 
 Kernel gemm_of(std::int64_t m, std::int64_t n, std::int64_t k) { return {.kind = KernelKind::kGemm, .m = m, .n = n, .k = k}; }
 
-TEST(GemmTimesTest, TilesThatFillTheLastWaveAndTilesThatDoNot) {
+TEST(GemmTimesTest, KnownAnswer30TilesThatFillTheLastWave) {
   // workload-models §8, case 30: 108 SMs, tiles of 128 x 256, 2048 rows.
   const GemmWaves full = gemm_waves(2048, 6912, 1, {128, 256}, 108);
   EXPECT_EQ(full.tiles, 432);

@@ -17,7 +17,7 @@ Duration makespan(std::string_view schedule, int p, int m, int v = 1) {
   return timed(schedule, {.stages = p, .microbatches = m, .virtual_stages = v}, uniform(pass, pass, pass)).makespan;
 }
 
-TEST(PipelineTimingTest, MakespansOfEqualPassesAreKnown) {
+TEST(PipelineTimingTest, KnownAnswer11And12MakespansOfEqualPasses) {
   // workload-models §3.2 and §8, 11 and 12.
   EXPECT_EQ(makespan("gpipe", 4, 8), 33_ms);
   EXPECT_EQ(makespan("1f1b", 4, 8), 33_ms);
@@ -44,7 +44,7 @@ TEST(PipelineTimingTest, OverlappedPairsShortenDualPipe) {
   }
 }
 
-TEST(PipelineTimingTest, BubbleFractionIsIdleOverWork) {
+TEST(PipelineTimingTest, KnownAnswer10And11BubbleFraction) {
   // workload-models §8, 10 and 11.
   for (const char* schedule : {"gpipe", "1f1b"}) {
     const PipelineTiming timing = timed(schedule, {.stages = 8, .microbatches = 32}, uniform(1_ms, 1_ms, 1_ms));
@@ -57,7 +57,7 @@ TEST(PipelineTimingTest, BubbleFractionIsIdleOverWork) {
       0.0546875);
 }
 
-TEST(PipelineTimingTest, BubbleRatesOfThePaperToFourDigits) {
+TEST(PipelineTimingTest, KnownAnswer36And37BubbleRatesToFourDigits) {
   // workload-models §9.13 ([ZB] tables 3 to 5 and 9), times in us; §8, 36 and 37. The rate is that of the longest span of a
   // stage.
   struct Row {

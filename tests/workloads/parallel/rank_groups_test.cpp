@@ -26,7 +26,7 @@ TEST(GroupsOfTest, GroupsOfSixteenRanksAreMegatronsExample) {
             (std::vector<Ranks>{{0, 4, 8, 12}, {1, 5, 9, 13}, {2, 6, 10, 14}, {3, 7, 11, 15}}));
 }
 
-TEST(GroupsOfTest, TheSeventhGroupOfThreeReplicasIsKnown) {
+TEST(GroupsOfTest, KnownAnswer27SeventhGroupOfThreeReplicas) {
   // workload-models §8, 27: sizes 2 (tp), 3 (dp), 4 (pp).
   const std::vector<int> sizes{2, 3, 4};
   EXPECT_EQ(groups_of(sizes, {false, true, false})[7], (Ranks{19, 21, 23}));
@@ -39,7 +39,7 @@ TEST(GroupsOfTest, MaskedAxesOfAGroupRunFastestFirst) {
   EXPECT_EQ(groups_of(sizes, {false, false, false}).size(), 12U);
 }
 
-TEST(RankGridTest, RankFiveOfSixteenHasItsKnownGroups) {
+TEST(RankGridTest, KnownAnswer26GroupsOfRankFive) {
   // workload-models §8, 26.
   const RankGrid grid{{.tensor = 2, .pipeline = 4, .data = 2}};
   EXPECT_EQ(grid.world(), 16);

@@ -43,7 +43,7 @@ TEST(Interleaved1f1bTest, IdleTimeIsDividedByTheChunks) {
   }
 }
 
-TEST(Interleaved1f1bTest, PeaksOfEightStagesAreKnown) {
+TEST(Interleaved1f1bTest, KnownAnswer13PeaksOfEightStages) {
   // workload-models §8, 13.
   EXPECT_EQ(peaks(timed("interleaved_1f1b", {.stages = 8, .microbatches = 32, .virtual_stages = 2}, uniform(1_us, 1_us, 1_us))),
             (std::vector{23, 21, 19, 17, 15, 13, 11, 9}));

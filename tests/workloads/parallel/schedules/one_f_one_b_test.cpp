@@ -33,7 +33,7 @@ TEST(OneForwardOneBackwardTest, IdlesAsGPipeAndHoldsFewer) {
   }
 }
 
-TEST(OneForwardOneBackwardTest, PeaksOfEightStagesAreKnown) {
+TEST(OneForwardOneBackwardTest, KnownAnswer13PeaksOfEightStages) {
   // workload-models §8, 13.
   EXPECT_EQ(peaks(timed("1f1b", {.stages = 8, .microbatches = 32}, uniform(1_us, 1_us, 1_us))),
             (std::vector{8, 7, 6, 5, 4, 3, 2, 1}));

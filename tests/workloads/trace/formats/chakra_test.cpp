@@ -33,7 +33,7 @@ Trace read_chakra(const std::vector<std::filesystem::path>& files) { return trac
 
 std::string graph(const std::string& nodes) { return "{\"workload_graph\": [" + nodes + "]}"; }
 
-TEST(ChakraTest, ReadsTheKnownSample) {
+TEST(ChakraTest, KnownAnswer38ReadsTheSample) {
   ASSERT_EQ(sample().size(), 112U);
   const Trace trace = read_chakra(two_ranks(sample()));
   const RankProgram& program = trace.program.program_of(1);
