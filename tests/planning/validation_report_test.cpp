@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/planning/report/validation_charts.h"
+
 namespace weft::plan {
 namespace {
 
@@ -54,6 +56,16 @@ TEST(ValidationReportTest, ErrorIsPredictedOverMeasuredLessOne) {
   p.predicted_us = 60;
   p.measured_us = 0;
   EXPECT_EQ(relative_error(p), std::nullopt);
+}
+
+TEST(ValidationReportTest, CurvesGoFromSmallToLarge) {
+  ValidationReport report;
+  report.points = {point(0.1, 8_KiB), point(0.2, 4_MiB), point(0.3, 64_KiB), point(0.4, 1_MiB)};
+  const std::vector<detail::CurveGroup> groups = detail::curves_of(report);
+  ASSERT_THAT(groups, SizeIs(1));
+  std::vector<Bytes> sizes;
+  for (const ValidationPoint* one : groups.front().points) sizes.push_back(one->bytes);
+  EXPECT_THAT(sizes, ElementsAre(8_KiB, 64_KiB, 1_MiB, 4_MiB));
 }
 
 TEST(ValidationReportTest, SummaryOfAnOddNumber) {

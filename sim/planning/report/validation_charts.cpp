@@ -95,6 +95,8 @@ std::vector<CurveGroup> curves_of(const ValidationReport& report) {
                       .ranks = point.ranks,
                       .points = {&point}});
   }
+  // A file may hold sizes in any order, those of two sets one after the other; lines go from left to right.
+  for (CurveGroup& group : groups) std::ranges::stable_sort(group.points, {}, [](const auto* point) { return point->bytes; });
   return groups;
 }
 
