@@ -33,6 +33,7 @@ struct CollectiveCall {
   Bytes bytes = {};               // nccl-tests' size column: the vector, or the total over all ranks (nccl-model §8.2)
   std::int64_t element_size = 4;  // bytes
   Rank root = 0;                  // broadcast, reduce, gather, scatter
+  bool one_way = false;           // kSendRecv of two ranks: rank 0 only sends, and rank 1 only receives
 };
 
 // What one rank holds before and after the call, as nccl-tests allocates it for `call.bytes` on `ranks` ranks. Where the size

@@ -23,12 +23,15 @@ const std::vector<ModelText>& replay_texts() {
        .assumes = "Two collectives that are on the same NVLink at once are in step: while one has bytes for it, so has the "
                   "other, and while one waits, the other waits too. Each takes T (1 + min(u, u')), u the share of its time "
                   "alone for which it fills the link: twice its time where both fill it, little more where neither does. "
-                  "Nothing is fitted to this.",
+                  "Nothing is fitted to this. Where its steps are shorter than the other's, its waits meet the other's bytes, "
+                  "and it takes 2.7 T (1 - u) (1 - s / s') more, s the time for which a step fills the link (measured). A "
+                  "ring's member whose peers are not there yet has sent its first step.",
        .leaves_out = {"messages between two ranks share links fairly; so do collectives on links that are no NVLinks",
-                      "those that drift apart and fill each other's gaps"},
-       .sources =
-           {"our measurements of 4 x H200, validate/measured/h200x4_full.jsonl: within 7 % of 1 + u from 1 MiB to 1 GiB"},
-       .files = {"workloads/replay/link_turns.h"}},
+                      "those that drift apart and fill each other's gaps", "which link a first step that is early leads to"},
+       .sources = {"our measurements of 4 x H200, validate/measured/h200x4_full.jsonl: within 7 % of 1 + u from 1 MiB to 1 GiB",
+                   "our measurements of 2 x H200, validate/measured/h200x2_two_communicators*.json: within 12 % beside larger "
+                   "calls"},
+       .files = {"workloads/replay/link_turns.h", "workloads/replay/first_steps.cpp"}},
       {.names = {"folding", "places"},
        .title = "one rank for all that do the same",
        .assumes = "Ranks of one pipeline stage run the same program at the same time. Where their groups spread over hosts in "

@@ -76,6 +76,7 @@ struct Operation {
   std::uint8_t element_size = 2;
   // Of messages: those of one pair, direction and tag meet in the order both ends issue them. Two slots of one peer need two.
   std::uint8_t tag = 0;
+  bool one_way = false;  // a message whose kernel moves nothing the other way
   // GEMM: holds every SM until it ends, so that a collective that becomes ready waits for it; a weight gradient's blocks that
   // find no SM run after the others (training-step-notes §6).
   bool fills_gpu = false;

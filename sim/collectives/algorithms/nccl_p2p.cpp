@@ -43,6 +43,7 @@ class P2pSchedule final : public Schedule {
  public:
   P2pSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
       : kind_{call.kind},
+        one_way_{call.one_way},
         n_{communicator.ranks()},
         root_{call.root},
         channels_{choice.channels},
@@ -50,6 +51,7 @@ class P2pSchedule final : public Schedule {
         order_{ranks_by_node(communicator), nccl::p2p_group_size(ranks_by_node(communicator), {})} {
     WEFT_CHECK(choice.channels >= 1 && choice.channels <= communicator.channels());
     WEFT_CHECK(root_ >= 0 && root_ < n_);
+    WEFT_CHECK(!one_way_ || (kind_ == Collective::kSendRecv && n_ == 2));
     message_ = send_bytes(call, n_);
     cut(choice);
     for (int round = 0; round < n_; ++round) bases_.push_back(order_.round(0, round).base);
@@ -73,7 +75,7 @@ class P2pSchedule final : public Schedule {
     }
     const nccl::P2pWarps warps = nccl::p2p_warps(std::max(transfers, 1));
     const bool copies = lane < 2 && n_ <= kSlots;
-    const bool both = kind_ == Collective::kSendRecv || (kind_ == Collective::kAllToAll && !copies);
+    const bool both = (kind_ == Collective::kSendRecv && !one_way_) || (kind_ == Collective::kAllToAll && !copies);
     const int own = lane % 2 == 1 ? warps.receive : warps.send;
     return static_cast<double>(both ? own : warps.send + warps.receive) / nccl::kP2pWarps;
   }
@@ -202,6 +204,7 @@ class P2pSchedule final : public Schedule {
     if (kind_ != Collective::kSendRecv || n_ == 1) return;
     for (Rank rank = 0; rank < n_; ++rank)
       rounds_[static_cast<std::size_t>((rank + 1) % n_)].receive = rounds_[static_cast<std::size_t>(rank)].send;
+    if (one_way_) rounds_[0].receive = rounds_[1].send = kNone;
   }
 
   [[nodiscard]] const P2pRounds& rounds(Rank rank) const { return rounds_[static_cast<std::size_t>(rank)]; }
@@ -215,9 +218,10 @@ class P2pSchedule final : public Schedule {
     const int first = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], 0, used_channels_);
     return (channel - first + used_channels_) % used_channels_;
   }
-  [[nodiscard]] std::int64_t transfers() const { return send_count(kind_, n_); }
+  [[nodiscard]] std::int64_t transfers() const { return one_way_ ? 1 : send_count(kind_, n_); }
 
   Collective kind_;
+  bool one_way_;
   int n_;
   Rank root_;
   int channels_;

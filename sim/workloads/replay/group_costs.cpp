@@ -7,11 +7,16 @@
 namespace weft::work {
 namespace {
 
+// In place of a collective's kind in keys.
+constexpr int kBothWays = -1;
+constexpr int kOneWay = -2;
+
 // All but the links.
 void copy_time(const GroupCost& from, GroupCost& to) {
   to.alone = from.alone;
   to.ctas = from.ctas;
   to.choice = from.choice;
+  to.step = from.step;
 }
 
 }  // namespace
@@ -66,6 +71,7 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
   cost.alone = made.device;
   cost.ctas = made.channels;
   cost.choice = made.choice;
+  cost.step = made.step;
   for (const auto& [link, moved] : made.link_bytes) {
     cost.loads.usages.push_back({ResourceId{link.value()}, usage_on(link, moved, call.bytes, cost.alone)});
   }
@@ -121,14 +127,16 @@ net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<D
   return sum;
 }
 
-const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes) {
-  const auto [at, is_new] = costs_.try_emplace(Key{{from, to}, -1, bytes.count(), 1});
+const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes, bool one_way) {
+  const int kind = one_way ? kOneWay : kBothWays;
+  const auto [at, is_new] = costs_.try_emplace(Key{{from, to}, kind, bytes.count(), 1});
   if (!is_new) return at->second;
   GroupCost& cost = at->second;
-  const auto [known, is_first] = run_for_.try_emplace(PatternKey{pattern_of({from, to}), -1, bytes.count(), 1}, &at->first);
+  const auto [known, is_first] = run_for_.try_emplace(PatternKey{pattern_of({from, to}), kind, bytes.count(), 1}, &at->first);
   if (is_first) {
-    // Both ends send and receive in NCCL's exchange; the two directions have links of their own.
-    const GroupRun& made = run({from, to}, {.kind = coll::Collective::kSendRecv, .bytes = bytes, .element_size = 1});
+    // A kernel that sends and receives shares its warps between the two; the two directions have links of their own.
+    const GroupRun& made = run(
+        {from, to}, {.kind = coll::Collective::kSendRecv, .bytes = bytes, .element_size = 1, .root = 0, .one_way = one_way});
     cost.alone = made.device;
     cost.ctas = made.channels;
     cost.choice = fmt::format("send {}", made.channels);

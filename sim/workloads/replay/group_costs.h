@@ -36,6 +36,7 @@ struct GroupCost {
   net::Footprint loads;     // usage per byte of the call; no latency: `alone` has it
   int ctas = 0;             // thread blocks its kernel holds on each GPU
   std::string choice = {};  // "ring Simple 24", for reports
+  double step = 0;          // GroupRun::step
 };
 
 class GroupCosts {
@@ -47,8 +48,8 @@ class GroupCosts {
 
   // `devices` in group order, at least two.
   const GroupCost& collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
-  // One message from one to the other; loads its way only.
-  const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes);
+  // One message from one to the other; loads its way only. `one_way`: no kernel of either end moves anything the other way.
+  const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes, bool one_way = false);
 
   // An idle machine, for routes and capacities. Its routes inside hosts are the runs'.
   [[nodiscard]] const coll::Machine& machine() const { return machine_; }

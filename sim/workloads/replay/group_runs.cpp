@@ -14,6 +14,19 @@ namespace {
 constexpr Bytes kFluidBytes{std::int64_t{16} << 20};
 constexpr std::uint64_t kChunkMessages = 20'000;
 
+// A ring goes round with chunks of all channels at once: of NCCL's no more than its largest, of a textbook's all there is.
+double step_share(const coll::CollectiveCall& call, const coll::Choice& choice, int ranks) {
+  const bool once = call.kind == coll::Collective::kAllGather || call.kind == coll::Collective::kReduceScatter;
+  if (choice.algorithm != "ring" || ranks < 2 || (!once && call.kind != coll::Collective::kAllReduce)) return 0;
+  const double whole = static_cast<double>(std::max(call.bytes, Bytes{1}).count()) / ranks;
+  double chunk = choice.protocol.empty() ? whole : static_cast<double>(choice.chunk.count()) * choice.channels;
+  if (!choice.shares.empty()) {
+    chunk = 0;
+    for (const coll::ChannelShare& share : choice.shares) chunk += static_cast<double>(share.chunk.count());
+  }
+  return std::min(1.0, chunk / whole) / ((once ? 1 : 2) * (ranks - 1));
+}
+
 }  // namespace
 
 GroupRuns::GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile,
@@ -42,7 +55,7 @@ const GroupRun& GroupRuns::run(const std::vector<DeviceId>& devices, const coll:
   Slot* slot = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    slot = &runs_[Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size}];
+    slot = &runs_[Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size, call.one_way}];
   }
   std::call_once(slot->once, [&] { simulate(devices, call, slot->run); });
   return slot->run;
@@ -63,6 +76,7 @@ void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::Colle
   run.channels = result.choice.channels;
   run.choice = fmt::format("{}{}{} {}", result.choice.algorithm, result.choice.protocol.empty() ? "" : " ",
                            result.choice.protocol, result.choice.channels);
+  run.step = step_share(call, result.choice, static_cast<int>(devices.size()));
   for (std::size_t i = 0; i < topology_.link_count(); ++i) {
     const double bytes = machine.fabric.counters(ResourceId::from_index(i)).bytes;
     if (bytes > 0) run.link_bytes.emplace_back(LinkId::from_index(i), bytes);

@@ -20,7 +20,8 @@ namespace weft::work {
 struct GroupRun {
   Duration device;  // from the last rank's arrival to the end
   int channels = 0;
-  std::string choice;                                 // "ring Simple 24"
+  std::string choice;  // "ring Simple 24"
+  double step = 0;     // of a ring: share of what a rank sends that all channels' steps are at once
   std::vector<std::pair<LinkId, double>> link_bytes;  // that crossed each link, by link; those that carried some
 };
 
@@ -37,7 +38,7 @@ class GroupRuns {
   const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
 
  private:
-  using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t>;
+  using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t, bool>;
   // Whoever needs a value that another thread is making waits for it; others go on.
   struct View {
     std::once_flag once;

@@ -78,6 +78,14 @@ struct RunningKernel {
   }
 };
 
+// A collective that a rank waits in for others: it sends its first step meanwhile (first_steps.cpp).
+struct FirstStep {
+  Meeting* meeting = nullptr;
+  OpIndex op = kNoOp;
+  Time since;
+  std::uint32_t moving = kNoState;  // once it is beside another call
+};
+
 struct RankState {
   RankState(Rank rank, const Program& program, const ProgramLayout& layout, const ReplayOptions& options);
 
@@ -123,6 +131,7 @@ struct RankState {
   int tensor_kernels = 0;  // of those, GEMMs and attention
   std::array<int, kCategories> moving{};
   std::vector<std::uint32_t> calls;  // collectives of this rank that are posted
+  std::vector<FirstStep> first_steps;
   int waiting_collectives = 0;
   int waiting_messages = 0;
   RankTimes times;  // of this iteration
@@ -147,7 +156,8 @@ struct Meeting {
   std::string name;
   std::deque<std::vector<Member>> calls;  // who is there, from call `next` on
   // Of calls there have been: a handful of sizes.
-  using KnownCost = std::pair<std::tuple<coll::Collective, Bytes, std::uint8_t>, const GroupCost*>;
+  using CostKey = std::tuple<coll::Collective, Bytes, std::uint8_t, bool>;
+  using KnownCost = std::pair<CostKey, const GroupCost*>;
   std::vector<KnownCost> costs;
   std::uint64_t next = 0;
   bool busy = false;
@@ -161,6 +171,8 @@ struct Moving {
   Bytes bytes;
   Duration alone;
   int ctas = 0;
+  double step = 0;
+  bool first_step = false;  // of one member alone, while it waits for the others
   // Once it is posted.
   TransferId transfer = {};
   Bandwidth pace = {};
@@ -168,7 +180,7 @@ struct Moving {
   int memory_full = 0;                // members whose memory a kernel fills
   std::vector<std::uint32_t> beside;  // other calls on its NVLinks (link_turns.h)
 
-  [[nodiscard]] LinkTurns::Call call() const { return {loads, bytes, alone}; }
+  [[nodiscard]] LinkTurns::Call call() const { return {loads, bytes, alone, step}; }
   // In the background: when and in which iteration it began.
   bool background = false;
   int iteration = 0;

@@ -112,6 +112,12 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void join(std::uint32_t moving);
   void part(std::uint32_t moving);
   Bandwidth pace(const Moving& moving);
+  // What a member sends before the others are there, first_steps.cpp.
+  void wait_in(std::uint32_t state, OpIndex op, Meeting& meeting);
+  void send_first_steps(std::uint32_t state);
+  void end_first_step(const Meeting& meeting, std::uint32_t state);
+  void on_first_step_sent(std::uint32_t moving);
+  const LinkTurns::Call& first_step_of(std::uint32_t state, Meeting& meeting, const Operation& op);
   void set_pace(Moving& moving);
   // What repeats is not run again, steady_state.cpp.
   void look_for_repetition(std::uint64_t event);
@@ -154,6 +160,8 @@ class Replayer final : private net::TransferListener, private EventTarget {
   std::vector<std::uint32_t> free_moving_;
   std::map<std::pair<const Meeting*, const GroupCost*>, FootprintId> loads_;
   LinkTurns turns_;
+  std::map<std::pair<std::uint32_t, const GroupCost*>, LinkTurns::Call> first_steps_;  // by state
+  FootprintId no_links_;
   StorageDevices storage_;
   std::map<std::tuple<std::uint32_t, OpKind, std::uint16_t>, FootprintId> copy_loads_;  // by state, kind and slot
   Cause cause_;  // what led to the operations that start now

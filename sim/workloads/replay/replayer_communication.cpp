@@ -30,6 +30,7 @@ void Replayer::arrive(std::uint32_t state, OpIndex index) {
   if (call - meeting.next >= meeting.calls.size()) meeting.calls.resize(call - meeting.next + 1);
   meeting.calls[call - meeting.next].push_back({state, index});
   begin_next_call(meeting);
+  if (!is_message(op.kind) && !meeting.busy) wait_in(state, index, meeting);
 }
 
 void Replayer::hold(std::uint32_t state, int ctas) {
@@ -114,16 +115,21 @@ void Replayer::begin_next_call(Meeting& meeting) {
   meeting.busy = true;
   check_agreement(meeting, moving.members);
 
-  const Operation& op = states_[last.state]->program->operations[last.op];
+  Operation op = states_[last.state]->program->operations[last.op];
+  for (const Member& member : moving.members) {
+    op.one_way = op.one_way && states_[member.state]->program->operations[member.op].one_way;
+  }
   const GroupCost& cost = cost_of(meeting, op);
   moving.bytes = std::max(op.bytes, Bytes{1});
   moving.alone = cost.alone;
   moving.ctas = cost.ctas;
+  moving.step = cost.step;
   moving.loads = loads_of(meeting, op, cost);
   const Time now = machine_.simulator.now();
   for (const Member& member : moving.members) {
     RankState& rank = *states_[member.state];
     const Operation& its = rank.program->operations[member.op];
+    end_first_step(meeting, member.state);
     rank.account(now);
     --(is_message(its.kind) ? rank.waiting_messages : rank.waiting_collectives);
     ++rank.moving[static_cast<std::size_t>(its.category)];
@@ -153,12 +159,12 @@ void Replayer::check_agreement(const Meeting& meeting, const std::vector<Member>
 }
 
 const GroupCost& Replayer::cost_between(const std::vector<DeviceId>& devices, const Operation& op) {
-  if (is_message(op.kind)) return costs_.message(devices[0], devices[1], op.bytes);
+  if (is_message(op.kind)) return costs_.message(devices[0], devices[1], op.bytes, op.one_way);
   return costs_.collective(devices, {.kind = op.collective, .bytes = op.bytes, .element_size = op.element_size});
 }
 
 const GroupCost& Replayer::cost_of(Meeting& meeting, const Operation& op) {
-  const std::tuple key{op.collective, op.bytes, op.element_size};
+  const Meeting::CostKey key{op.collective, op.bytes, op.element_size, op.one_way};
   const auto known = std::ranges::find(meeting.costs, key, &Meeting::KnownCost::first);
   if (known != meeting.costs.end()) return *known->second;
   return *meeting.costs.emplace_back(key, &cost_between(meeting.devices, op)).second;
@@ -186,6 +192,7 @@ void Replayer::post(std::uint32_t index) {
     moving.beside_compute = moving.beside_compute || states_[member.state]->computing > 0;
     moving.memory_full += states_[member.state]->memory_kernels > 0 ? 1 : 0;
   }
+  for (const Member& member : moving.members) send_first_steps(member.state);
   join(index);
   net::Transfer transfer;
   transfer.kind = net::TransferKind::kCoupled;
@@ -260,6 +267,10 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
     const Moving ended = std::move(*moving_[index]);
     free_moving_.push_back(static_cast<std::uint32_t>(index));
     end_background(ended);
+    return;
+  }
+  if (moving_[index]->first_step) {
+    on_first_step_sent(static_cast<std::uint32_t>(index));
     return;
   }
   part(static_cast<std::uint32_t>(index));

@@ -59,8 +59,14 @@ void RankState::add_to(Digest& digest, Time now) const {
   }
   digest.add(kernels.size()).add(fills_gpu).add(held_ctas).add(computing).add(memory_kernels).add(tensor_kernels);
   for (const OpIndex op : draining) digest.add(op);
+  for (const FirstStep& step : first_steps) digest.add(step.op).add(step.since - now);
   for (const int count : moving) digest.add(count);
-  digest.add(draining.size()).add(waiting_collectives).add(waiting_messages).add(began - now).add(changed - now);
+  digest.add(draining.size())
+      .add(first_steps.size())
+      .add(waiting_collectives)
+      .add(waiting_messages)
+      .add(began - now)
+      .add(changed - now);
   digest.add(bytes).add(peak_bytes);
   add_times(digest, times);
   add_times(digest, last);

@@ -54,6 +54,21 @@ TEST(NcclP2pTest, ATransferThatGoesOneWayHasAllItsWarps) {
   EXPECT_DOUBLE_EQ(all->warp_share(0, 0, 3), 2 / 20.0);
 }
 
+TEST(NcclP2pTest, AMessageOneWayIsHalfOfAnExchange) {
+  const Group group{std::vector<int>{2}};
+  CollectiveCall of = call(Collective::kSendRecv, 64_KiB);
+  EXPECT_EQ(weft::testing::traffic_of_steps(*plan(group, of, 1, 1)).size(), 2U);
+  of.one_way = true;
+  const auto p2p = plan(group, of, 1, 1);
+  const auto traffic = weft::testing::traffic_of_steps(*p2p);
+  ASSERT_EQ(traffic.size(), 1U);
+  EXPECT_EQ(traffic.begin()->first.second, (std::pair<Rank, Rank>{0, 1}));
+  EXPECT_EQ(traffic.begin()->second, (64_KiB).count());
+  EXPECT_DOUBLE_EQ(p2p->warp_share(0, 0, 2), 1.0);
+  EXPECT_DOUBLE_EQ(p2p->warp_share(1, 0, 3), 1.0);
+  EXPECT_EQ(p2p->fluid_flow_count(), 1);
+}
+
 // One channel, 20 ranks: lane 2s sends in rounds s, s + 8 and s + 16; the ninth round waits for the first one's warps.
 TEST(NcclP2pTest, EightRoundsRunAtATime) {
   const Group group{std::vector<int>{20}};

@@ -170,8 +170,9 @@ TEST_F(ReplayerTest, TwoGroupsShareTheLinksTheyHaveInCommon) {
   EXPECT_EQ(end(2, 0), Time{} + 2_ms);
 }
 
-// Rank 0's NVLink serves two all-reduces that fill it for 1 and 2 ms of the (longer) times that they take alone. Together each
-// takes T (1 + min(u, u')) (link_turns.h), and what is left of the longer one then goes on at its pace alone.
+// Rank 0's NVLink serves two all-reduces that fill it for 1 and 2 ms of the (longer) times that they take alone, in two steps
+// each. The shorter takes T (1 + min(u, u') + 2.7 (1 - u) (1 - 1/2)) (link_turns.h), the longer as much longer as the shorter
+// has bytes, and what is left of it then goes on at its pace alone.
 TEST_F(ReplayerTest, CallsOnOneNvlinkTakeTurns) {
   topology_ = weft::testing::star(kRanks, 100_Gbps, 200_us, "nvlink4");
   for (std::size_t r = 0; r < kRanks; ++r) program_.devices[r] = topology_.endpoints()[r];
@@ -195,8 +196,38 @@ TEST_F(ReplayerTest, CallsOnOneNvlinkTakeTurns) {
   ASSERT_GT(a, 1.2e-3) << "latencies count";
   const double held = std::min(1e-3 / a, 2e-3 / b);
   const auto [first, second] = ends(true, true);
-  EXPECT_NEAR(first, a * (1 + held), 1e-9);
+  EXPECT_NEAR(first, a * (1 + held + 2.7 * (1 - 1e-3 / a) / 2), 1e-9);
   EXPECT_NEAR(second, b + a * held, 1e-9);
+}
+
+// An all-reduce of ranks 0 and 1 while rank 0 waits for rank 2 in a longer one, of which it sends the first of two steps: 1 ms
+// of the link. Beside the other's, steps of half as long, that takes 1 + m / (1 + e) ms.
+TEST_F(ReplayerTest, AMemberThatWaitsHasSentItsFirstStep) {
+  topology_ = weft::testing::star(kRanks, 100_Gbps, 200_us, "nvlink4");
+  for (std::size_t r = 0; r < kRanks; ++r) program_.devices[r] = topology_.endpoints()[r];
+  program_.groups.push_back({.name = "other", .ranks = {0, 2}});
+  program_.ranks[0].groups = {0, 1};
+  program_.ranks[2].groups = {0, 1};
+  // When the shorter one ends on rank 1, after it began; rank 2 comes at `late`.
+  const auto takes = [&](bool longer, Duration later, Duration late) {
+    for (RankProgram& program : program_.programs) program.operations.clear();
+    for (RankProgram& program : program_.programs) program.waits.clear();
+    const Operation other{
+        .bytes = 25'000'000_B, .slot = 1, .stream = 2, .kind = OpKind::kCollective, .category = Category::kCommTensor};
+    if (longer) add(0, other);
+    if (longer) add(2, other, {kernel(2, late)});
+    OpIndex last = 0;
+    for (const Rank r : {0, 1}) last = all_reduce(r, {kernel(r, later)});
+    run();
+    return (end(1, last) - Time{} - later).seconds();
+  };
+  const double a = takes(false, 1_us, 0_us);
+  const double m = 1e-3 / a;
+  const double e = 2.7 * (1 - m) / 2;
+  EXPECT_NEAR(takes(true, 0_us, 50_ms), a + 1e-3 * (m + e) / (1 + e), 1e-8);
+  EXPECT_NEAR(takes(true, 400_us, 50_ms), a + 0.6e-3 * (m + e) / (1 + e), 1e-8) << "0.4 ms of it were sent before";
+  EXPECT_NEAR(takes(true, 2_ms, 50_ms), a, 1e-9) << "all of it was";
+  EXPECT_NEAR(takes(true, 10_ms, 1_ms), a, 1e-9) << "the other has ended";
 }
 
 TEST_F(ReplayerTest, AMessageStartsWhenBothEndsAreThere) {

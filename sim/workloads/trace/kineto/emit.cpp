@@ -129,6 +129,7 @@ class Emitter {
     op.collective = part.collective;
     op.bytes = Bytes{part.bytes};
     op.element_size = part.element_size;
+    op.one_way = std::ranges::all_of(item.parts, [&](const CommPart& other) { return other.kind == part.kind; });
     op.launched = false;
     op.slot = part.kind == OpKind::kCollective ? slot_of(result_.groups, part.group) : slot_of(result_.peers, part.peer);
     op.stream = static_cast<std::uint8_t>(item.stream);
