@@ -110,9 +110,8 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
   const double tokens = static_cast<double>(setup.batch.global) * static_cast<double>(setup.batch.sequence);
   const auto sequence = static_cast<double>(setup.batch.sequence);
   const double flops = work::model_flops(setup.model, tokens, sequence, setup.convention);
-  const double once = work::hardware_flops(setup.model, tokens, sequence, setup.convention, work::Recompute::kNone);
-  const double again = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute) - once;
-  const double executed = once + again * work::recomputed_share(setup);
+  const double again = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute) - flops;
+  const double executed = flops + again * work::recomputed_share(setup);
   const double peak = gpu.peak(setup.precision.compute) * static_cast<double>(result.gpus);
   result.tokens_per_second = tokens / seconds;
   result.model_tflops_per_gpu = flops / seconds / static_cast<double>(result.gpus) / 1e12;
