@@ -14,11 +14,9 @@ PortQueue::PortQueue(Bandwidth alone, Bandwidth port, int most) {
   service_ps_ = 1.0 / port.bytes_per_ps();
   const double elsewhere = std::max(0.0, 1.0 / alone.bytes_per_ps() - service_ps_);
   queued_.push_back(0.0);
-  busy_.push_back(0.0);
   for (int k = 1; k <= most; ++k) {
     const double stay = service_ps_ * (1.0 + queued_.back());
     queued_.push_back(k * stay / (elsewhere + stay));
-    busy_.push_back(k * service_ps_ / (elsewhere + stay));
   }
 }
 
@@ -29,10 +27,12 @@ Duration PortQueue::wait(Bytes data, double others) const {
 }
 
 double PortQueue::busy(double blocks) const {
-  if (busy_.empty()) return 0.0;
-  const auto below = std::min(static_cast<std::size_t>(std::max(blocks, 0.0)), busy_.size() - 1);
-  const std::size_t above = std::min(below + 1, busy_.size() - 1);
-  return std::lerp(busy_[below], busy_[above], std::max(blocks, 0.0) - static_cast<double>(below));
+  if (queued_.empty()) return 0.0;
+  // x_k s, from q_k = x_k s (1 + q_{k-1}).
+  const auto share = [&](std::size_t k) { return k == 0 ? 0.0 : queued_[k] / (1.0 + queued_[k - 1]); };
+  const auto below = std::min(static_cast<std::size_t>(std::max(blocks, 0.0)), queued_.size() - 1);
+  const std::size_t above = std::min(below + 1, queued_.size() - 1);
+  return std::lerp(share(below), share(above), std::max(blocks, 0.0) - static_cast<double>(below));
 }
 
 }  // namespace weft::coll

@@ -27,7 +27,6 @@ class PortQueue {
  private:
   double service_ps_ = 0;       // per byte
   std::vector<double> queued_;  // [k]: pieces at the port with k blocks
-  std::vector<double> busy_;    // [k]: share of the time
 };
 
 }  // namespace weft::coll
