@@ -50,28 +50,42 @@ bool in_fp8(const StepEmitter& emit, const SplitLinear& linear) {
 // FP8 GEMMs read what a cast and transpose has written. With delayed scaling (Transformer Engine) it is fused with the kernels
 // before a column-parallel layer, and weights are cast with the optimizer's step. With dynamic scaling the largest element is
 // looked for first: of weights and gradients by a pass of their own, of inputs by the kernel that writes them.
+struct CastBytes {
+  double width = 0;   // of an element
+  double narrow = 0;  // once cast
+  double inputs = 0;
+  double weights = 0;
+  double gradients = 0;  // of outputs
+
+  // Read, and written twice: as it is, and transposed.
+  [[nodiscard]] double delayed(double elements) const { return (width + 2 * narrow) * elements; }
+  [[nodiscard]] double dynamic_operands() const { return (width + narrow) * inputs + (2 * width + narrow) * weights; }
+  [[nodiscard]] double dynamic_gradients() const { return (2 * width + 2 * narrow) * gradients; }
+};
+CastBytes cast_bytes(const StepEmitter& emit, const SplitLinear& linear) {
+  return {.width = emit.shapes().width,
+          .narrow = bytes_per_element(emit.setup().precision.compute),
+          .inputs = static_cast<double>(linear.rows * linear.in * linear.batch),
+          .weights = static_cast<double>(linear.in * linear.out * linear.batch),
+          .gradients = static_cast<double>(linear.rows * linear.out * linear.batch)};
+}
 void quantize_forward(StepEmitter& emit, const SplitLinear& linear) {
   if (!in_fp8(emit, linear)) return;
-  const double width = emit.shapes().width;
-  const double narrow = bytes_per_element(emit.setup().precision.compute);
-  const auto inputs = static_cast<double>(linear.rows * linear.in * linear.batch);
-  const auto weights = static_cast<double>(linear.in * linear.out * linear.batch);
+  const CastBytes bytes = cast_bytes(emit, linear);
   if (emit.traits().scales_dynamically) {
-    elementwise(emit, (width + narrow) * inputs + (2 * width + narrow) * weights, "scale and cast to fp8");
+    elementwise(emit, bytes.dynamic_operands(), "scale and cast to fp8");
   } else if (linear.split == Split::kRow) {
-    elementwise(emit, (width + 2 * narrow) * inputs, "cast to fp8");
+    elementwise(emit, bytes.delayed(bytes.inputs), "cast to fp8");
   }
 }
 void quantize_backward(StepEmitter& emit, const SplitLinear& linear) {
   if (!in_fp8(emit, linear)) return;
-  const double width = emit.shapes().width;
-  const double narrow = bytes_per_element(emit.setup().precision.compute);
-  const auto gradients = static_cast<double>(linear.rows * linear.out * linear.batch);
-  if (!emit.traits().scales_dynamically) return elementwise(emit, (width + 2 * narrow) * gradients, "cast to fp8");
-  const auto inputs = static_cast<double>(linear.rows * linear.in * linear.batch);
-  const auto weights = static_cast<double>(linear.in * linear.out * linear.batch);
-  const double bytes = (2 * width + 2 * narrow) * gradients + (width + narrow) * inputs + (2 * width + narrow) * weights;
-  elementwise(emit, bytes, "scale and cast to fp8");
+  const CastBytes bytes = cast_bytes(emit, linear);
+  if (emit.traits().scales_dynamically) {
+    elementwise(emit, bytes.dynamic_gradients() + bytes.dynamic_operands(), "scale and cast to fp8");
+  } else {
+    elementwise(emit, bytes.delayed(bytes.gradients), "cast to fp8");
+  }
 }
 
 // The collective of a whole activation, whatever its rank's part of it: nccl-tests counts the large side.
