@@ -10,11 +10,10 @@ const std::vector<ModelText>& network_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"flow", "flow_fabric"},
        .title = "flow fidelity: transfers share links max-min fairly",
-       .assumes = "A transfer has a footprint: the bytes each link carries per byte moved. Rates are the weighted max-min fair "
-                  "shares over "
-                  "all links of all footprints, solved again for the affected part at each arrival and departure; completions "
-                  "are exact "
-                  "to the picosecond. A link's capacity is its rate times its efficiency (headers, flow control, coding).",
+       .assumes = "A transfer has a footprint: the bytes each link carries per byte moved. Rates are the weighted max-min "
+                  "fair shares over all links of all footprints, solved again for the affected part at each arrival and "
+                  "departure; completions are exact to the picosecond. A link's capacity is its rate times its efficiency "
+                  "(headers, flow control, coding).",
        .leaves_out = {"rates follow every arrival and departure at once: no congestion-control transients",
                       "queues are empty and no port pauses another: no buffer, ECN, PFC or credit effects",
                       "latency is charged after the last byte has left, and takes no capacity",
@@ -24,13 +23,11 @@ const std::vector<ModelText>& network_texts() {
        .files = {"network/flow_level/flow_fabric.h", "network/flow_level/rerouting.h", "core/fair_share.h"}},
       {.names = {"router", "routes"},
        .title = "which links lead towards a destination",
-       .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread over equal "
-                  "shortest "
-                  "paths in proportion to their narrowest link. Between hosts: out by the NIC nearest to the source GPU, over "
-                  "equal-cost "
-                  "shortest paths by the routing policy, in by the NIC nearest to the destination. Where the fabric does not "
-                  "join those "
-                  "two NICs, over NVLink to the GPU on the destination's rail first (PXN).",
+       .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread over "
+                  "equal shortest paths in proportion to their narrowest link. Between hosts: out by the NIC nearest to the "
+                  "source GPU, over equal-cost shortest paths by the routing policy, in by the NIC nearest to the "
+                  "destination. Where the fabric does not join those two NICs, over NVLink to the GPU on the destination's "
+                  "rail first (PXN).",
        .leaves_out = {"one NIC per GPU: traffic of one GPU is not striped over several",
                       "shortest paths only: no detours around load (Valiant, UGAL) in dragonfly and torus"},
        .sources = {"nccl-model §1.3 (path classes)", "network-models §5.1 (policies)"},
@@ -65,8 +62,7 @@ const std::vector<ModelText>& network_texts() {
       {.names = {"d_mod_k"},
        .title = "up-link by the destination's number",
        .assumes = "At each tier the up-link is the destination's number over the hosts below one switch of the tier beneath, "
-                  "modulo the "
-                  "number of up-links. Shift permutations of a complete tree meet no contention.",
+                  "modulo the number of up-links. Shift permutations of a complete tree meet no contention.",
        .leaves_out = {"d_mod_k numbers hosts in the order in which they hang on leaves, not by rank"},
        .sources = {"Zahavi, 2010: D-Mod-K routing providing non-blocking traffic for shift permutations",
                    "network-models §5.1"},
@@ -75,8 +71,8 @@ const std::vector<ModelText>& network_texts() {
       {.names = {"nvlink1", "nvlink2", "nvlink3", "nvlink4", "nvlink5", "nvlink6", "infinity_fabric"},
        .title = "NVLink 1 to 6, and AMD's Infinity Fabric between GPUs",
        .assumes =
-           "`width` bonded links are one fat link, as a GPU stripes its traffic over all of them. The quoted rate is the rate; "
-           "`efficiency` is the share that measurement finds for payload.",
+           "`width` bonded links are one fat link, as a GPU stripes its traffic over all of them. The quoted rate is the "
+           "rate; `efficiency` is the share that measurement finds for payload.",
        .leaves_out =
            {"NVLink: forward error correction shows in the latency only",
             "NVLink: the measured efficiency covers headers, responses on the reverse direction and credit returns alike",
@@ -88,8 +84,8 @@ const std::vector<ModelText>& network_texts() {
        .title = "PCI Express: rate from lanes and coding, efficiency from the size of TLPs",
        .assumes =
            "rate = GT/s x lanes x 128/130 (gen 6: 236/256, the bytes of a flit that TLPs may use); efficiency = MPS / (MPS + "
-           "24 B) "
-           "(gen 6: 16 B) x (1 - dllp_share) x what the profile says. A read sends one header per MRRS bytes the other way.",
+           "24 B) (gen 6: 16 B) x (1 - dllp_share) x what the profile says. A read sends one header per MRRS bytes the other "
+           "way.",
        .leaves_out = {"PCIe: completions (20 B of overhead) are charged as writes (24 B)",
                       "PCIe: limits by tags and credits belong to packet fidelity"},
        .sources = {"PCI Express Base Specification 3.0 to 6.0", "network-models §1.4"},
@@ -106,8 +102,8 @@ const std::vector<ModelText>& network_texts() {
       {.names = {"infiniband", "ethernet"},
        .title = "links of the fabric between hosts: InfiniBand, and Ethernet with RoCEv2",
        .assumes = "efficiency = payload / (payload + headers) x what the profile says, for packets of `mtu` bytes: 26 B of "
-                  "headers for "
-                  "InfiniBand, 82 B for RoCEv2. The rate is that of the data (InfiniBand) or of the MAC (Ethernet).",
+                  "headers for InfiniBand, 82 B for RoCEv2. The rate is that of the data (InfiniBand) or of the MAC "
+                  "(Ethernet).",
        .leaves_out =
            {"fabric links: the 16 B of RETH in the first packet of a write are left out",
             "fabric links: coding and forward error correction show in the latency only; cables do not fail or lose packets"},
@@ -123,10 +119,10 @@ const std::vector<ModelText>& network_texts() {
       {.names = {"leaf_spine", "fat_tree", "rail_optimized_fat_tree", "rail_only"},
        .title = "folded Clos networks: leaves, spines, cores",
        .assumes =
-           "Sizes follow from the ports of a switch and the oversubscription at the leaves: two tiers while one tier of spines "
-           "reaches all leaves, three above. leaf_spine and fat_tree fill leaves node by node; rail_optimized_fat_tree gives "
-           "every "
-           "rail of a scalable unit a leaf of its own; rail_only has one network per rail and none between.",
+           "Sizes follow from the ports of a switch and the oversubscription at the leaves: two tiers while one tier of "
+           "spines reaches all leaves, three above. leaf_spine and fat_tree fill leaves node by node; "
+           "rail_optimized_fat_tree gives every rail of a scalable unit a leaf of its own; rail_only has one network per "
+           "rail and none between.",
        .leaves_out = {"Clos networks are built as small as the number of nodes allows; spare switches of a real installation "
                       "are not there",
                       "cables of one kind have one length"},
@@ -161,9 +157,8 @@ const std::vector<ModelText>& network_texts() {
        .files = {"network/cluster.h"}},
       {.names = {"import", "export", "nccl_xml"},
        .title = "NCCL's topology files and the matrix of nvidia-smi topo -m",
-       .assumes = "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file back. What "
-                  "the matrix of "
-                  "nvidia-smi does not say is assumed, with a warning for each.",
+       .assumes = "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file back. "
+                  "What the matrix of nvidia-smi does not say is assumed, with a warning for each.",
        .leaves_out = {"import: a GPU without rank, an NVSwitch's own PCI function and NVLinks out of the file are kept, but "
                       "not simulated",
                       "export: links that are no part of NCCL's tree are left out; links between GPUs of any kind but PCIe "
@@ -172,9 +167,8 @@ const std::vector<ModelText>& network_texts() {
        .files = {"network/import/nccl_xml_reader.h", "network/import/nccl_xml_writer.h", "network/import/nvidia_smi.h"}},
       {.names = {"device", "gpu", "launch"},
        .title = "what a GPU and its host own besides links: SMs, HBM, copy engines, streams, launching thread",
-       .assumes = "Communication kernels hold one SM per channel and HBM bandwidth as long as they run; compute kernels share "
-                  "the rest "
-                  "max-min fairly. A host thread launches one kernel after another at a fixed cost.",
+       .assumes = "Communication kernels hold one SM per channel and HBM bandwidth as long as they run; compute kernels "
+                  "share the rest max-min fairly. A host thread launches one kernel after another at a fixed cost.",
        .leaves_out =
            {"the launching thread runs ahead of the GPUs without bound: no launch waits for a full stream",
             "gaps between dependent kernels of a stream are part of what the kernels' own models say",
@@ -191,17 +185,14 @@ const std::vector<ModelText>& collective_texts() {
        .title = "how NCCL would run a call: algorithm, protocol, channels, threads",
        .assumes =
            "NCCL's topology search, channels, tuning tables, selection and split of bytes over channels are those of the "
-           "release "
-           "that `nccl: {version: ...}`, `--nccl version=...` or a log names: 2.18, 2.19, 2.21, 2.23, 2.27, 2.28 or 2.30 (the "
-           "default); others behave as the newest of these that is not newer. 2.30 reproduces what NCCL 2.30.7's own code "
-           "answers for twelve kinds of machine, 2.28 what a real 4 x H200 node printed. The choice is then timed by running "
-           "it: protocols LL, LL128 and Simple with their slots, slices, flags and warps (`weft explain executor`), launches "
-           "by "
-           "threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a textbook one: on the "
-           "network "
-           "alone.",
-       .leaves_out = {"NCCL: registered buffers, symmetric-memory and copy-engine kernels, plugins, CTA policies, communicator "
-                      "splits and grouped calls",
+           "release that `nccl: {version: ...}`, `--nccl version=...` or a log names: 2.18, 2.19, 2.21, 2.23, 2.27, 2.28 or "
+           "2.30 (the default); others behave as the newest of these that is not newer. 2.30 reproduces what NCCL 2.30.7's "
+           "own code answers for twelve kinds of machine, 2.28 what a real 4 x H200 node printed. The choice is then timed "
+           "by running it: protocols LL, LL128 and Simple with their slots, slices, flags and warps (`weft explain "
+           "executor`), launches by threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a "
+           "textbook one: on the network alone.",
+       .leaves_out = {"NCCL: registered buffers, symmetric-memory and copy-engine kernels, plugins, CTA policies, "
+                      "communicator splits and grouped calls",
                       "NCCL: data types and operators change nothing beyond the bytes (NCCL leaves NVLS for types the switch "
                       "cannot add)",
                       "NCCL: other environment variables are accepted, named in a note, and change nothing"},
@@ -221,8 +212,8 @@ const std::vector<ModelText>& collective_texts() {
        .assumes =
            "NCCL's tables and formulas by release (2.18, 2.19, 2.21, 2.23, 2.27, 2.28 as 2.30), in its own floats; every "
            "cost and choice of the golden machines is reproduced. NCCL_ALGO and NCCL_PROTO are read as NCCL reads them.",
-       .leaves_out = {"NCCL's tuning: sums of a type that every algorithm supports; NCCL leaves NVLS for types that the switch "
-                      "cannot add and slows down fp8 rings of more than eight ranks",
+       .leaves_out = {"NCCL's tuning: sums of a type that every algorithm supports; NCCL leaves NVLS for types that the "
+                      "switch cannot add and slows down fp8 rings of more than eight ranks",
                       "NCCL's tuning: buffers are not registered, and there is no tuner plugin",
                       "NCCL's planner: CollNet kinds stride over their channels; here each channel's bytes are one part"},
        .sources = {"nccl-model §4.4 to §4.6, §5"},
@@ -236,10 +227,10 @@ const std::vector<ModelText>& collective_texts() {
        .files = {"collectives/nccl/p2p_plan.h"}},
       {.names = {"nccl_search"},
        .title = "NCCL's channel search: which GPU orders and NICs its rings and trees use (weft explain channels)",
-       .assumes = "NCCL's own search on its view of a node, step for step and by release: speeds from fast to slow, patterns, "
-                  "relaxations, budgets, duplication; then rings through all nodes, double binary trees over nodes with chains "
-                  "inside, "
-                  "and the channels for collectives, NVLS and send/recv. NCCL_GRAPH_FILE replaces the search.",
+       .assumes = "NCCL's own search on its view of a node, step for step and by release: speeds from fast to slow, "
+                  "patterns, relaxations, budgets, duplication; then rings through all nodes, double binary trees over nodes "
+                  "with chains inside, and the channels for collectives, NVLS and send/recv. NCCL_GRAPH_FILE replaces the "
+                  "search.",
        .leaves_out = {"NCCL's search: hosts of one template with the same GPUs in use are alike, whatever their cables",
                       "NCCL's search: plugins for networks and tuning, CTA policies and ncclConfig_t are left out",
                       "NCCL's search: releases before 2.23 are taken to search as 2.23, but for rings that cross NICs"},
@@ -249,8 +240,8 @@ const std::vector<ModelText>& collective_texts() {
       {.names = {"ring", "ring_order", "channels"},
        .title = "NCCL's ring: one ring per channel, in loops of n chunks",
        .assumes =
-           "Every channel passes its share around its own ring: 2(n-1) steps of a chunk for all-reduce, n-1 for all-gather and "
-           "reduce-scatter, a chain for broadcast and reduce. The rings are those of NCCL's search (nccl_search).",
+           "Every channel passes its share around its own ring: 2(n-1) steps of a chunk for all-reduce, n-1 for all-gather "
+           "and reduce-scatter, a chain for broadcast and reduce. The rings are those of NCCL's search (nccl_search).",
        .leaves_out =
            {"rings: without a planner's shares channels share the data evenly; NCCL cuts in cells of at least 16 KiB, which "
             "loads them unevenly at small sizes",
@@ -260,8 +251,7 @@ const std::vector<ModelText>& collective_texts() {
       {.names = {"plain_ring"},
        .title = "the textbook ring: one message per step, however large",
        .assumes = "2(n-1) messages of S/n for all-reduce, in rank order; it pays for the network alone: no launch, no "
-                  "protocol, no limit of "
-                  "a thread block.",
+                  "protocol, no limit of a thread block.",
        .leaves_out = {"plain_ring and pairwise leave out launch, protocol and reduction costs on purpose"},
        .sources = {"Patarasuk and Yuan, 2009", "Thakur, Rabenseifner and Gropp, 2005"},
        .files = {"collectives/algorithms/plain_ring.cpp"}},
@@ -281,27 +271,24 @@ const std::vector<ModelText>& collective_texts() {
       {.names = {"chunk", "executor", "protocol"},
        .title = "chunk grain: every slice of every step of a schedule is a message",
        .assumes =
-           "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot (8 "
-           "slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in whole passes "
-           "for LL and LL128, and shares the links; what a step loads and stores says how long it takes: adding and keeping "
-           "cost, and a step that only receives costs time but no link. LL and LL128 are passed on as they come in, Simple "
-           "slice by slice. Through host memory the sender writes and, once told, the "
-           "receiver reads. Thread blocks that send over NVLink queue for their GPU's port, so each is the slower the more of "
-           "them "
-           "there are (mean value analysis, no constant of its own). What send/recv keeps over NVLink its peer has stored "
-           "there: "
-           "a receiver's own work shows only as far as the port is busy. Links serve channels unequally, step by step, so that "
-           "channels which start in phase drift apart. A "
-           "launch costs the host more for each channel with work. Kernels start in the order in which host threads or a graph "
-           "launch them and queue behind the kernel before; the loop of calls is run until its pace is steady.",
+           "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot "
+           "(8 slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in whole "
+           "passes for LL and LL128, and shares the links; what a step loads and stores says how long it takes: adding and "
+           "keeping cost, and a step that only receives costs time but no link. LL and LL128 are passed on as they come in, "
+           "Simple slice by slice. Through host memory the sender writes and, once told, the receiver reads. Thread blocks "
+           "that send over NVLink queue for their GPU's port, so each is the slower the more of them there are (mean value "
+           "analysis, no constant of its own). What send/recv keeps over NVLink its peer has stored there: a receiver's own "
+           "work shows only as far as the port is busy. Links serve channels unequally, step by step, so that channels which "
+           "start in phase drift apart. A launch costs the host more for each channel with work. Kernels start in the order "
+           "in which host threads or a graph launch them and queue behind the kernel before; the loop of calls is run until "
+           "its pace is steady.",
        .leaves_out =
-           {"a lane that follows another sends at the pace of its own warps and links even where data come in more "
-            "slowly; only its end waits",
+           {"a lane that follows another sends at the pace of its own warps and links even where data come in more slowly; "
+            "only its end waits",
             "thread blocks that share a port slow each other as customers of one queue do: a slice meets the mean queue of "
-            "those "
-            "that send when it begins",
-            "loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do; "
-            "of copies in the LL protocol, whose bytes are stored one by one, too little",
+            "those that send when it begins",
+            "loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers "
+            "do; of copies in the LL protocol, whose bytes are stored one by one, too little",
             "what a receiver over NVLink waits for beside a busy port is measured, not understood: nothing of it shows with "
             "one channel, all of it where the port is busy for two thirds of the time",
             "through host memory the host's cache is not modelled: large messages of four GPUs come out 20 to 30 % too fast",
@@ -313,13 +300,11 @@ const std::vector<ModelText>& collective_texts() {
                  "collectives/launch_plan.h"}},
       {.names = {"fluid"},
        .title = "fluid grain: every channel is one coupled transfer along all its edges",
-       .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its longest "
-                  "chain of "
-                  "messages pays. Chosen by `auto` above 200,000 messages.",
+       .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its "
+                  "longest chain of messages pays. Chosen by `auto` above 200,000 messages.",
        .leaves_out =
            {"fluid grain: channels do not drift apart; a slow edge slows its whole channel at once",
-            "fluid grain: one call, not the loop of calls; chains whose channels meet on some links only are up to 10 % "
-            "off"},
+            "fluid grain: one call, not the loop of calls; chains whose channels meet on some links only are up to 10 % off"},
        .sources = {"network-models §6.3"},
        .files = {"collectives/schedule.h", "collectives/executor.h"}},
       {.names = {"closed_form"},
@@ -332,25 +317,24 @@ const std::vector<ModelText>& collective_texts() {
       {.names = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"},
        .title = "collectives that NCCL runs on rings",
        .assumes =
-           "`bytes` is nccl-tests' size column: the vector of a rank, or for all_gather and reduce_scatter what all ranks hold "
-           "together. "
-           "busbw = algbw x 2(n-1)/n for all_reduce, (n-1)/n for all_gather and reduce_scatter, 1 for broadcast and reduce.",
+           "`bytes` is nccl-tests' size column: the vector of a rank, or for all_gather and reduce_scatter what all ranks "
+           "hold together. busbw = algbw x 2(n-1)/n for all_reduce, (n-1)/n for all_gather and reduce_scatter, 1 for "
+           "broadcast and reduce.",
        .leaves_out = {},
        .sources = {"nccl-model §8.2 (sizes and bandwidths of nccl-tests)", "weft explain nccl"},
        .files = {"collectives/call.h"}},
       {.names = {"alltoall", "sendrecv", "gather", "scatter"},
        .title = "collectives that NCCL runs as sends and receives",
        .assumes =
-           "`bytes` is nccl-tests' size column: what all ranks hold together, for sendrecv the message. In sendrecv every rank "
-           "sends to the next one and receives from the one before.",
+           "`bytes` is nccl-tests' size column: what all ranks hold together, for sendrecv the message. In sendrecv every "
+           "rank sends to the next one and receives from the one before.",
        .leaves_out = {},
        .sources = {"nccl-model §8.2", "weft explain direct"},
        .files = {"collectives/call.h"}},
       {.names = {"predict", "validate"},
        .title = "how `weft validate` and `weft calibrate` predict a measured point",
-       .assumes =
-           "Each log is predicted under the settings it was taken with; the time of a call is that of the loop of back-to-back "
-           "calls that nccl-tests times, launches and all.",
+       .assumes = "Each log is predicted under the settings it was taken with; the time of a call is that of the loop of "
+                  "back-to-back calls that nccl-tests times, launches and all.",
        .leaves_out = {"validate: in-place calls take as long as out-of-place ones",
                       "validate: aggregated calls cost what plain calls cost; a note says where a log is of that kind",
                       "validate: several communicators side by side are predicted as one by itself"},
@@ -360,9 +344,8 @@ const std::vector<ModelText>& collective_texts() {
        .title = "a profile: how hardware behaves, apart from what exists",
        .assumes =
            "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every value "
-           "says "
-           "where it comes from: datasheet, literature (with reference), measured (with the fit and its error) or assumed. The "
-           "error stated is that on data no parameter was fitted to; where there is none, `not validated`.",
+           "says where it comes from: datasheet, literature (with reference), measured (with the fit and its error) or "
+           "assumed. The error stated is that on data no parameter was fitted to; where there is none, `not validated`.",
        .leaves_out = {},
        .sources = {"weft list parameters", "weft explain profile FILE", "weft explain KEY"},
        .files = {"core/profile.h"}},

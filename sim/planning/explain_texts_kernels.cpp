@@ -8,14 +8,11 @@ const std::vector<ModelText>& kernel_texts() {
       {.names = {"kernels", "kernel_times", "gemm"},
        .title = "how long a kernel takes alone on a GPU: one rule for each class",
        .assumes =
-           "GEMM: waves of tiles over the SMs, each tile at its SM's share of the peak times an efficiency, small tiles less, "
-           "or "
-           "bytes over bandwidth where that is longer; grouped GEMMs share the waves. Flash attention: FLOPs that are not "
-           "masked "
-           "over a share of the peak, a tail of the longest block, a fixed time. Elementwise kernels: bytes over bandwidth; "
-           "strided "
-           "ones, norms, scatters and fused Adam: a time per element, which scales with SMs x clock. The peaks are the data "
-           "sheet's, by the model of the node's GPUs.",
+           "GEMM: waves of tiles over the SMs, each tile at its SM's share of the peak times an efficiency, small tiles "
+           "less, or bytes over bandwidth where that is longer; grouped GEMMs share the waves. Flash attention: FLOPs that "
+           "are not masked over a share of the peak, a tail of the longest block, a fixed time. Elementwise kernels: bytes "
+           "over bandwidth; strided ones, norms, scatters and fused Adam: a time per element, which scales with SMs x clock. "
+           "The peaks are the data sheet's, by the model of the node's GPUs.",
        .leaves_out =
            {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by heuristics",
             "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
@@ -28,10 +25,10 @@ const std::vector<ModelText>& kernel_texts() {
        .title = "compute and communication at the same time on one GPU",
        .assumes =
            "A kernel that starts while a collective is resident takes its class's factor longer, in proportion to the SMs "
-           "held; the collective is slowed by one factor from when it meets compute, and by another while a kernel moves 2 GiB "
-           "and more at the memory's rate beside it. A collective waits for a running GEMM to drain. A GEMM "
-           "of up to two waves has its tiles shared out in advance: beside a collective it takes T + min(T, the rest of "
-           "the collective) instead.",
+           "held; the collective is slowed by one factor from when it meets compute, and by another while a kernel moves 2 "
+           "GiB and more at the memory's rate beside it. A collective waits for a running GEMM to drain. A GEMM of up to two "
+           "waves has its tiles shared out in advance: beside a collective it takes T + min(T, the rest of the collective) "
+           "instead.",
        .leaves_out =
            {"contention: factors depend on the class of a kernel only, not on its size or on the collective's traffic"},
        .sources = {"training-step-notes §6", "copies of 1 GiB on 4 x H200 (validate/measured/h200x4_quick.jsonl)"},
@@ -39,9 +36,9 @@ const std::vector<ModelText>& kernel_texts() {
       {.names = {"clock", "clocks"},
        .title = "clocks that fall when GPUs are kept busy with matrix products",
        .assumes =
-           "GEMMs and attention slow down with their share of the step beyond a free one, and with the share of the step "
-           "in which they run beside communication; memory-bound kernels see a part of it. Where gpu.binning.deviation says "
-           "how GPUs of one model differ, all of a job go at the pace of the slowest of as many.",
+           "GEMMs and attention slow down with their share of the step beyond a free one, and with the share of the step in "
+           "which they run beside communication; memory-bound kernels see a part of it. Where gpu.binning.deviation says how "
+           "GPUs of one model differ, all of a job go at the pace of the slowest of as many.",
        .leaves_out = {"clocks: one factor for a whole step; no power, temperature or controller is simulated",
                       "clocks: every stage of a pipeline goes at the pace of the slowest GPU of all"},
        .sources = {"training-step-notes §7", "workload-models §7.2 (how GPUs differ)"},
@@ -50,12 +47,11 @@ const std::vector<ModelText>& kernel_texts() {
        .title = "how measured kernels, copies and overlap are predicted",
        .assumes =
            "A kernel of many in a row takes its time alone and the gap before it, or what its host took where the file says "
-           "so. "
-           "Copies take that gap, their bytes over the links between their ends, which those at the same time share, and the "
-           "way back of the last acknowledgement. Where the file says what a collective's call took its host, that is the "
-           "launch's cost; where it was over nine tenths of the loop's time, the row is the host's and does not count. "
-           "Streams that overlap are a program for the Replayer: all ranks start at once, the host issues one stream after the "
-           "other, and clocks are those that the load allows.",
+           "so. Copies take that gap, their bytes over the links between their ends, which those at the same time share, and "
+           "the way back of the last acknowledgement. Where the file says what a collective's call took its host, that is "
+           "the launch's cost; where it was over nine tenths of the loop's time, the row is the host's and does not count. "
+           "Streams that overlap are a program for the Replayer: all ranks start at once, the host issues one stream after "
+           "the other, and clocks are those that the load allows.",
        .leaves_out =
            {"measured points: data that still lie in the L2 come from there no faster",
             "measured points: copy engines start at once, and their number is no limit; host memory is as fast as asked for",

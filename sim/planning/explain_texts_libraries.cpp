@@ -43,8 +43,8 @@ const std::vector<ModelText>& library_algorithm_texts() {
       {.names = {"deepep_dispatch", "deepep_combine"},
        .title = "DeepEP-style all-to-all: RDMA on one's own rail, NVLink inside the node",
        .assumes =
-           "Dispatch sends to the GPU of the sender's index on the target node, which forwards; combine goes the way back. "
-           "A block is forwarded once all of it is there.",
+           "Dispatch sends to the GPU of the sender's index on the target node, which forwards; combine goes the way back. A "
+           "block is forwarded once all of it is there.",
        .leaves_out = {"deepep: every rank gets as much from everyone; no tokens, top-k or experts",
                       "deepep_combine: it moves data only; DeepEP also adds up what the experts return"},
        .sources = {"DeepEP's README (normal kernels)", "workload-models §9.7"},

@@ -8,10 +8,9 @@ const std::vector<ModelText>& transformer_texts() {
       {.names = {"transformer", "flops", "activations"},
        .title = "parameters, FLOPs and memory of a transformer, from its shapes",
        .assumes =
-           "FLOPs count multiplications and additions of matrices and of attention's products; the convention (full attention, "
-           "causal, 6N) is named with every figure. Activations are the tensors a layer keeps for its backward pass under "
-           "flash "
-           "attention; optimizer states are Adam's.",
+           "FLOPs count multiplications and additions of matrices and of attention's products; the convention (full "
+           "attention, causal, 6N) is named with every figure. Activations are the tensors a layer keeps for its backward "
+           "pass under flash attention; optimizer states are Adam's.",
        .leaves_out = {"transformer: biases and attention sinks of GPT-OSS are not counted",
                       "activations: inputs of matrices are kept in the precision of activations, in fp8 training too",
                       "activations: what experts return is not kept for the gradient of their weights",

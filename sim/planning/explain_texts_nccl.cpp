@@ -9,17 +9,17 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
        .title = "NCCL's double binary tree: an all-reduce up and down at the same time",
        .assumes =
            "Every channel adds up its chunks towards the root of its tree and passes the sums back down, each direction in "
-           "warps "
-           "of its own. Trees join nodes; inside a node the ranks are a chain. Where no search says otherwise half of the "
-           "channels take each of NCCL's two trees.",
+           "warps of its own. Trees join nodes; inside a node the ranks are a chain. Where no search says otherwise half of "
+           "the channels take each of NCCL's two trees.",
        .leaves_out = {"tree: the fluid grain has all edges of a channel at one common rate, that of the slowest"},
        .sources = {"nccl-model §3.2"},
        .files = {"collectives/algorithms/tree.cpp", "collectives/nccl/trees.h"}},
       {.names = {"nvls", "nvls_tree"},
        .title = "NVLink SHARP: the switches add up and copy",
        .assumes =
-           "Each head owns a chunk of every loop: all ranks of the domain give it to the switch, which adds up all copies and "
-           "writes the sum to all ranks. nvls_tree adds the double binary tree between the heads of one index on all nodes.",
+           "Each head owns a chunk of every loop: all ranks of the domain give it to the switch, which adds up all copies "
+           "and writes the sum to all ranks. nvls_tree adds the double binary tree between the heads of one index on all "
+           "nodes.",
        .leaves_out = {"nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
                       "nvls: the local copies of scatter and gather take no time of their own beside the transfer",
                       "nvls_tree: switch, tree and switch are steps one after another; NCCL does them in one primitive"},
@@ -27,9 +27,8 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
        .files = {"collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_tree.cpp"}},
       {.names = {"collnet_direct", "collnet_chain", "sharp"},
        .title = "SHARP: the network's switches add up what the heads of the nodes hold",
-       .assumes = "collnet_direct shares every rank's data out over up to eight heads of its node; collnet_chain has one head "
-                  "a channel "
-                  "at the end of a chain. Every head's NIC sends and receives its share once.",
+       .assumes = "collnet_direct shares every rank's data out over up to eight heads of its node; collnet_chain has one "
+                  "head a channel at the end of a chain. Every head's NIC sends and receives its share once.",
        .leaves_out =
            {"SHARP: the total passes through one of the heads, one message later, not from the switch to all at once"},
        .sources = {"nccl-model §3.3"},
@@ -38,8 +37,8 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
       {.names = {"pat"},
        .title = "PAT: all-gather and reduce-scatter in parallel aggregated trees",
        .assumes =
-           "For every block a binomial tree, the far steps first; as many small blocks as fit a slot travel together, so that "
-           "small calls take log2(n) messages and large ones n-1 of one block.",
+           "For every block a binomial tree, the far steps first; as many small blocks as fit a slot travel together, so "
+           "that small calls take log2(n) messages and large ones n-1 of one block.",
        .leaves_out = {"pat: a step passes a block on to all its children at once; NCCL runs up to 16 steps side by side"},
        .sources = {"nccl-model §3.5", "arXiv 2506.20252"},
        .files = {"collectives/algorithms/pat.cpp"}},
@@ -48,11 +47,10 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
        .assumes =
            "Every rank serves its peers in NCCL's order, eight rounds at a time on each channel, every transfer in parts on "
            "channels of their own. A transfer has all warps of its block, 11 of 20 where the same peer's is received beside "
-           "it. "
-           "LL up to 16 KiB for every channel that a peer could have, as NCCL 2.28 was measured to do.",
+           "it. LL up to 16 KiB for every channel that a peer could have, as NCCL 2.28 was measured to do.",
        .leaves_out =
-           {"nccl_p2p: what is received is copied once it is whole; around a ring of four H200 one message of a chunk "
-            "per channel (1 to 8 MiB in all) goes 10 to 25 % faster than predicted, between two it does not",
+           {"nccl_p2p: what is received is copied once it is whole; around a ring of four H200 one message of a chunk per "
+            "channel (1 to 8 MiB in all) goes 10 to 25 % faster than predicted, between two it does not",
             "nccl_p2p: the copy to oneself is cut and sent by the protocol of the others",
             "nccl_p2p: a lane goes on to the next batch without waiting for the other lanes of the batch",
             "nccl_p2p: the fluid grain has all transfers under way at once; small ones in many batches take longer"},

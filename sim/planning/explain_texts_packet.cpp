@@ -7,18 +7,18 @@ const std::vector<ModelText>& congestion_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"dcqcn"},
        .title = "DCQCN, the paper's reaction point: the rate by congestion notifications",
-       .assumes = "Every CNP cuts the rate by alpha/2; expiries of a timer and of a byte counter bring it back: halfway to the "
-                  "rate before the cut, then beyond it by r_ai, then by r_hai. alpha rises with CNPs and decays without. r_ai "
-                  "scales with the line (40 Mb/s at 40 Gb/s); min_rate is ns-3's, the paper names none.",
+       .assumes = "Every CNP cuts the rate by alpha/2; expiries of a timer and of a byte counter bring it back: halfway to "
+                  "the rate before the cut, then beyond it by r_ai, then by r_hai. alpha rises with CNPs and decays without. "
+                  "r_ai scales with the line (40 Mb/s at 40 Gb/s); min_rate is ns-3's, the paper names none.",
        .leaves_out = {"dcqcn: losses do not slow a sender"},
        .sources = {"Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015", "network-models §3.1, K15"},
        .files = {"network/congestion/dcqcn.cpp", "network/congestion/dcqcn_rates.h"}},
       {.names = {"dcqcn_mlx"},
        .title = "DCQCN as NICs do it: CNPs set flags that timers consume",
        .assumes =
-           "alpha is updated and the rate cut by timers of their own, which look whether a CNP came in between. Increases are "
-           "staged by the rate timer, which restarts at a cut. preset: hpcc_sim, hpcc_sim_paper, ns3 or firmware sets the "
-           "defaults of all other keys.",
+           "alpha is updated and the rate cut by timers of their own, which look whether a CNP came in between. Increases "
+           "are staged by the rate timer, which restarts at a cut. preset: hpcc_sim, hpcc_sim_paper, ns3 or firmware sets "
+           "the defaults of all other keys.",
        .leaves_out = {"dcqcn_mlx: stages are counted by the timer only; firmware's byte counter is left out",
                       "dcqcn_mlx: losses do not slow a sender"},
        .sources = {"network-models §3.1 (policy and columns of parameters)"},
@@ -28,24 +28,24 @@ const std::vector<ModelText>& congestion_texts() {
        .assumes =
            "The window is set so that the busiest hop of the path is used to eta, from the bytes each port sent and what "
            "waits there; its reference moves once per round trip. n flows on one link settle at eta + n r_ai/line.",
-       .leaves_out = {"hpcc: stamps are matched by their place on the path; after a change to a path of equal length the first "
-                      "ones compare different ports",
+       .leaves_out = {"hpcc: stamps are matched by their place on the path; after a change to a path of equal length the "
+                      "first ones compare different ports",
                       "hpcc: losses do not slow a sender"},
        .sources = {"Li et al., HPCC: high precision congestion control, SIGCOMM 2019", "network-models §3.2, K17"},
        .files = {"network/congestion/hpcc.cpp"}},
       {.names = {"timely"},
        .title = "TIMELY: the rate by the round trip and its gradient",
-       .assumes = "One sample per segment acknowledged. Below t_low the rate grows by delta, above t_high it shrinks, between "
-                  "them it follows the gradient. Shares need not become equal.",
+       .assumes = "One sample per segment acknowledged. Below t_low the rate grows by delta, above t_high it shrinks, "
+                  "between them it follows the gradient. Shares need not become equal.",
        .leaves_out = {"timely: losses do not slow a sender"},
        .sources = {"Mittal et al., TIMELY: RTT-based congestion control for the datacenter, SIGCOMM 2015",
                    "Zhu et al., ECN or delay, CoNEXT 2016", "network-models §3.3"},
        .files = {"network/congestion/timely.cpp"}},
       {.names = {"swift"},
        .title = "Swift: a window that holds the round trip at a target",
-       .assumes = "The target grows with the hops of the path and with 1/sqrt(window). Below it the window grows by `additive` "
-                  "packets "
-                  "per round trip, above it it shrinks in proportion, once per round trip; under one packet it is a pace.",
+       .assumes = "The target grows with the hops of the path and with 1/sqrt(window). Below it the window grows by "
+                  "`additive` packets per round trip, above it it shrinks in proportion, once per round trip; under one "
+                  "packet it is a pace.",
        .leaves_out = {"swift: the whole round trip is held against one target; delay inside end hosts is not told apart",
                       "swift: a NAK and a timeout both cut the window by max_decrease, at most once per round trip"},
        .sources = {"Kumar et al., Swift: delay is simple and effective for congestion control in the datacenter, SIGCOMM 2020",
@@ -77,11 +77,11 @@ const std::vector<ModelText>& packet_texts() {
        .title = "packet fidelity: queues, shared switch memory, PFC, ECN, credits, queue pairs",
        .assumes = "Transfers are messages of queue pairs, one for each path. Packets wait in output queues by priority; "
                   "switches count them by ingress (pauses) and egress (marks, drops) until their last bit has left. Links "
-                  "inside hosts and InfiniBand have credits. Routes are the flow fidelity's own; spray and adaptive choose for "
-                  "every packet.",
+                  "inside hosts and InfiniBand have credits. Routes are the flow fidelity's own; spray and adaptive choose "
+                  "for every packet.",
        .leaves_out =
-           {"packet: TLPs and flits are counted in the bytes on the wire, not simulated one by one; a packet inside a host is "
-            "4 KiB",
+           {"packet: TLPs and flits are counted in the bytes on the wire, not simulated one by one; a packet inside a host "
+            "is 4 KiB",
             "packet: memory is not cut into cells; the bits of pause frames and credit updates are not charged to the links",
             "packet: receivers take packets at line rate and answer at once",
             "packet: a switch adds up and copies in no time, and members of a group wait for no window",
@@ -103,8 +103,8 @@ const std::vector<ModelText>& packet_texts() {
            "its rate, at their even share of it at least.",
        .leaves_out =
            {"hybrid: flows make no queue and no marks on a link of both kinds, pause no packets and are paused by none",
-            "hybrid: flows are charged for packets as these are posted, whenever they come; a link of both kinds may "
-            "carry more than its rate for as long as the two differ",
+            "hybrid: flows are charged for packets as these are posted, whenever they come; a link of both kinds may carry "
+            "more than its rate for as long as the two differ",
             "hybrid: acknowledgements and what is sent again take nothing from flows; links do not fail"},
        .sources = {"docs/flow_and_packet.md: against packets throughout, within 3 % where flows and packets agree"},
        .files = {"network/hybrid_fabric.h"}},
@@ -121,9 +121,9 @@ const std::vector<ModelText>& packet_texts() {
       {.names = {"fecn"},
        .title = "InfiniBand's forward marks (FECN): by a threshold, at the root of the congestion",
        .assumes =
-           "A packet is marked that leaves by a lane with more than the threshold in front of it, every marking_rate + 1 "
-           "of them. A weight of 1 to 15 stands for (16 - weight) / 16 of what a cable's receiver holds of one lane. Lanes "
-           "that wait for credits are victims and mark nothing, unless victim_mask says so.",
+           "A packet is marked that leaves by a lane with more than the threshold in front of it, every marking_rate + 1 of "
+           "them. A weight of 1 to 15 stands for (16 - weight) / 16 of what a cable's receiver holds of one lane. Lanes that "
+           "wait for credits are victims and mark nothing, unless victim_mask says so.",
        .leaves_out = {"fecn: a lane is a victim while its credits do not last for another packet of the same size; marks are "
                       "counted by lane, not by port; the credit-starvation threshold is left out"},
        .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "network-models §4"},

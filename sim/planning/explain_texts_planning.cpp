@@ -7,9 +7,9 @@ const std::vector<ModelText>& planning_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"cost", "power", "prices"},
        .title = "what a cluster costs and draws, from its bill of materials and two books of figures",
-       .assumes = "Servers, switches, cables and optical modules are counted from the topology and multiplied with the books' "
-                  "figures; capital is spread evenly over the years and the hours in use; a GPU draws between idle and maximum "
-                  "by the shares of time it computes, is bound by memory and communicates (weights 1, 0.6, 0.4).",
+       .assumes = "Servers, switches, cables and optical modules are counted from the topology and multiplied with the "
+                  "books' figures; capital is spread evenly over the years and the hours in use; a GPU draws between idle "
+                  "and maximum by the shares of time it computes, is bound by memory and communicates (weights 1, 0.6, 0.4).",
        .leaves_out = {"cost: every cable between two tiers is equally long, a server of more than 16 GPUs is a rack of its own",
                       "cost: a run pays for the whole cluster, however much of it is used",
                       "cost: no storage, buildings, staff, interest or taxes beyond the book's yearly share",
@@ -23,8 +23,8 @@ const std::vector<ModelText>& planning_texts() {
        .assumes =
            "Every plan of the listed axes that the checks of a scenario let pass gets a lower bound of its memory and of its "
            "step: kernels and collectives alone on the critical path of the busiest stage, slowed where they certainly run "
-           "side by side, at the clock that such a load leaves. Plans are simulated as weft run does it, likely ones first; a "
-           "plan is ruled out where its bound is above the best time found.",
+           "side by side, at the clock that such a load leaves. Plans are simulated as weft run does it, likely ones first; "
+           "a plan is ruled out where its bound is above the best time found.",
        .leaves_out = {"plan_search: no gpipe, ZeRO-2, HSDP, other orders of ranks, or tensor without sequence parallelism",
                       "plan_search: a step at full clock is taken to last at most 1 % longer than the slowed one",
                       "plan_search: groups of one pattern are taken to be alike on the links within 0.1 %",
@@ -47,8 +47,8 @@ const std::vector<ModelText>& planning_texts() {
       {.names = {"what_if", "sensitivity"},
        .title = "a cluster in which one thing is better: links, latencies, GPU speed, memory bandwidth",
        .assumes =
-           "what_if scales the rate or the latency of all links of a class, a GPU's peak FLOP/s or its HBM bandwidth, and the "
-           "run is simulated again: NCCL's choices, overlap and queues follow.",
+           "what_if scales the rate or the latency of all links of a class, a GPU's peak FLOP/s or its HBM bandwidth, and "
+           "the run is simulated again: NCCL's choices, overlap and queues follow.",
        .leaves_out =
            {"what_if: NCCL's own latencies, launches and gaps between kernels stay as the profile has them",
             "exposed communication by link class: an axis of parallelism counts as the slowest class its groups cross"},

@@ -9,8 +9,9 @@ const std::vector<ModelText>& replay_texts() {
        .title = "how a program of streams and collectives is run",
        .assumes = "An operation starts when the one before it in its stream and all it waits for have ended and the host has "
                   "issued it. A collective starts on the wire when all its members have reached it, each communicator's in "
-                  "the order of issue, and ends on all at once; a message starts when both its ends are there. Its time alone "
-                  "and its links are those of NCCL's own choice, run once on an idle machine; others on its links slow it.",
+                  "the order of issue, and ends on all at once; a message starts when both its ends are there. Its time "
+                  "alone and its links are those of NCCL's own choice, run once on an idle machine; others on its links slow "
+                  "it.",
        .leaves_out = {"copies between GPU and host, and storage, move at one pace for all ranks that one stands for",
                       "the host never waits for a full queue; a rank's next iteration begins when all its streams have drained",
                       "kernels of several compute streams of one GPU do not slow each other",
@@ -34,10 +35,10 @@ const std::vector<ModelText>& replay_texts() {
        .files = {"workloads/replay/link_turns.h", "workloads/replay/first_steps.cpp"}},
       {.names = {"folding", "places"},
        .title = "one rank for all that do the same",
-       .assumes = "Ranks of one pipeline stage run the same program at the same time. Where their groups spread over hosts in "
-                  "one pattern, one of them is run, and its collectives carry the traffic of all like it over the links of "
-                  "hosts that are run. Jitter and stragglers turn this off, and so does simulation: {fold: false}. In 25 small "
-                  "steps (tests/apps/folding_test.py) an iteration's time is within 0.5 % of that with every rank.",
+       .assumes = "Ranks of one pipeline stage run the same program at the same time. Where their groups spread over hosts "
+                  "in one pattern, one of them is run, and its collectives carry the traffic of all like it over the links "
+                  "of hosts that are run. Jitter and stragglers turn this off, and so does simulation: {fold: false}. In 25 "
+                  "small steps (tests/apps/folding_test.py) an iteration's time is within 0.5 % of that with every rank.",
        .leaves_out = {"which leaf or spine the hosts of a group hang on is not compared between ranks that share a leader"},
        .sources = {"design: exact reductions by symmetry"},
        .files = {"workloads/replay/places.h"}},
@@ -46,13 +47,13 @@ const std::vector<ModelText>& replay_texts() {
        .assumes =
            "Exact. Once every rank has ended another iteration and no transfer is in flight, all that the rest of the run "
            "depends on is compared with what it was at earlier such moments: streams, kernels, hosts, meetings, memory, "
-           "pending events, each with its time from now. Where it is equal, the iterations from then to now come again "
-           "and again; they are left out until each rank has one left to begin, their times are copies, and bytes and "
-           "busy times of links count as often. Periods of several iterations, as of checkpoints, are found too. "
-           "Digests and results are those of every iteration run (tests/apps/skipping_test.py). simulation: {skip: "
-           "false} and replay --no-skip turn it off, and so do jitter of kernels, shuffled ties and --timeline. "
-           "Events and transfers of a run are those simulated. Calls of a scenario's collectives repeat on an idle "
-           "machine, and one is simulated for all until the next fault.",
+           "pending events, each with its time from now. Where it is equal, the iterations from then to now come again and "
+           "again; they are left out until each rank has one left to begin, their times are copies, and bytes and busy times "
+           "of links count as often. Periods of several iterations, as of checkpoints, are found too. Digests and results "
+           "are those of every iteration run (tests/apps/skipping_test.py). simulation: {skip: false} and replay --no-skip "
+           "turn it off, and so do jitter of kernels, shuffled ties and --timeline. Events and transfers of a run are those "
+           "simulated. Calls of a scenario's collectives repeat on an idle machine, and one is simulated for all until the "
+           "next fault.",
        .leaves_out =
            {"states are compared by digests of 64 bits",
             "nothing is skipped where storage in the background is busy all the time, or states differ by a picosecond",
@@ -62,12 +63,11 @@ const std::vector<ModelText>& replay_texts() {
       {.names = {"replay", "trace"},
        .title = "how a recorded step is replayed",
        .assumes =
-           "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages are "
-           "simulated on their groups. What communication beside a kernel cost it in the recording is taken out first, "
-           "by the factors of gpu.contention and for as long as the communication kernel was there, and comes back in the "
-           "replay by what is beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels "
-           "take longer or shorter by what a large kernel of their class takes on both GPUs, each by the profile of its "
-           "name.",
+           "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages are simulated "
+           "on their groups. What communication beside a kernel cost it in the recording is taken out first, by the factors "
+           "of gpu.contention and for as long as the communication kernel was there, and comes back in the replay by what is "
+           "beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels take longer or shorter "
+           "by what a large kernel of their class takes on both GPUs, each by the profile of its name.",
        .leaves_out = {"clocks: the recorded durations hold what the clocks did then",
                       "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
                       "ranks without a trace do what the traced rank before them does"},
@@ -77,9 +77,9 @@ const std::vector<ModelText>& replay_texts() {
        .title = "what is concluded from a PyTorch profile",
        .assumes =
            "The host's time between launches is its own, whatever the device does, but for calls that wait for it; room in "
-           "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded "
-           "them. Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, "
-           "unless in some instance of the same pattern the recorded times contradict it.",
+           "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded them. "
+           "Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, unless "
+           "in some instance of the same pattern the recorded times contradict it.",
        .leaves_out =
            {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
             "all-to-alls with uneven splits are even ones of the same sum; roots of broadcasts are rank 0 of the group",
@@ -89,10 +89,10 @@ const std::vector<ModelText>& replay_texts() {
       {.names = {"trace.execution_trace", "execution_trace"},
        .title = "what PyTorch's execution traces add to its profiles",
        .assumes =
-           "Operators of the two are joined by their record function ids; names must agree for most. Calls of "
-           "communication and groups that the profile lacks are taken from the execution trace. Of an operator's kernels "
-           "the first reads and the last writes: a kernel waits for the last one of another stream that wrote what its "
-           "operator reads, unless the recorded times contradict that.",
+           "Operators of the two are joined by their record function ids; names must agree for most. Calls of communication "
+           "and groups that the profile lacks are taken from the execution trace. Of an operator's kernels the first reads "
+           "and the last writes: a kernel waits for the last one of another stream that wrote what its operator reads, "
+           "unless the recorded times contradict that.",
        .leaves_out = {"execution traces: a write does not wait for those that read the storage before it",
                       "execution traces: ctrl_deps, shapes and strides are not read; sizes that differ from the profile's do "
                       "not count"},
@@ -100,18 +100,18 @@ const std::vector<ModelText>& replay_texts() {
        .files = {"workloads/trace/formats/execution_trace.cpp", "workloads/trace/execution/nodes.h"}},
       {.names = {"trace.nsys", "nsys"},
        .title = "what is concluded from Nsight Systems' events",
-       .assumes = "Read on as a PyTorch profile is. A process on a GPU is a rank. The members of a communicator are the ranks "
-                  "whose ranges name it, in their order; ranges that name none are calls of all ranks.",
+       .assumes = "Read on as a PyTorch profile is. A process on a GPU is a rank. The members of a communicator are the "
+                  "ranks whose ranges name it, in their order; ranges that name none are calls of all ranks.",
        .leaves_out = {"collectives whose size NVTX does not say keep their recorded time"},
        .sources = {"workload-models §5.7"},
        .files = {"workloads/trace/formats/nsys.cpp"}},
       {.names = {"storage", "checkpoint", "data_loading"},
        .title = "checkpoints and training data, between GPUs, host memory and storage",
-       .assumes = "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their precisions), each "
-                  "replica's ranks writing an equal part once. It is copied to the host's memory and written from there, or "
-                  "straight from the GPU (gpudirect); an asynchronous one holds up the step for the copy only, and the next "
-                  "checkpoint until it is written. Data is read by the ranks of the first and last stage, a step ahead with "
-                  "prefetch. Storage is a rate of each node, or of a file system that all share, each way.",
+       .assumes = "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their precisions), "
+                  "each replica's ranks writing an equal part once. It is copied to the host's memory and written from "
+                  "there, or straight from the GPU (gpudirect); an asynchronous one holds up the step for the copy only, and "
+                  "the next checkpoint until it is written. Data is read by the ranks of the first and last stage, a step "
+                  "ahead with prefetch. Storage is a rate of each node, or of a file system that all share, each way.",
        .leaves_out = {"storage: no latency, no metadata, and a network of its own",
                       "gpudirect: loads the way to the host's nearest CPU, where the drives are taken to be",
                       "checkpoint: what tensor-parallel ranks hold alike each of them writes; of LoRA, adapters only",
@@ -122,9 +122,9 @@ const std::vector<ModelText>& replay_texts() {
        .files = {"workloads/replay/storage.h", "workloads/training/checkpoint.h", "workloads/training/data_loading.h"}},
       {.names = {"trace.goal", "trace.csv"},
        .title = "GOAL schedules and lists in CSV",
-       .assumes = "What waits for what is followed; a cpu or a stream runs one computation at a time, in the order in which a "
-                  "network without cost would let it. Messages meet by sender, receiver and tag in the order of the file; a "
-                  "receive from any source takes what no other asks for. A send is over when it has arrived.",
+       .assumes = "What waits for what is followed; a cpu or a stream runs one computation at a time, in the order in which "
+                  "a network without cost would let it. Messages meet by sender, receiver and tag in the order of the file; "
+                  "a receive from any source takes what no other asks for. A send is over when it has arrived.",
        .leaves_out = {"goal: LogGOPSim's o, g and O, since the cluster says what messages cost; nic numbers",
                       "goal: sends of up to 65535 B go on unreceived only where ranks would else wait in a circle",
                       "csv: a barrier is an all-reduce of four bytes"},

@@ -23,8 +23,8 @@ const std::vector<ModelText>& training_texts() {
        .title = "ZeRO-3 as DeepSpeed had it in 2021",
        .assumes =
            "every matrix is gathered by a call of its own before the module that needs it, forward, in recomputation and "
-           "backward, and its gradient reduced by another; a call takes a list of one tensor per rank, for which the "
-           "host waits for the GPU and then pays operators in proportion to the ranks (gpu.stream.host_operator).",
+           "backward, and its gradient reduced by another; a call takes a list of one tensor per rank, for which the host "
+           "waits for the GPU and then pays operators in proportion to the ranks (gpu.stream.host_operator).",
        .leaves_out = {"deepspeed_2021: nothing is prefetched, as where two matrices exceed max_live_parameters",
                       "deepspeed_2021: a layer's gathers come together before its first kernel",
                       "deepspeed_2021: the allocator's own pauses where memory is nearly full"},
@@ -34,8 +34,8 @@ const std::vector<ModelText>& training_texts() {
        .title = "training steps of Megatron-LM: fused kernels, tensor, sequence, context and expert parallelism",
        .assumes =
            "one kernel each for norm, activation, rotary embedding and residual, cross entropy in two passes, weight "
-           "gradients accumulated by their GEMMs; tensor-parallel communication blocks forward and runs beside the other GEMM "
-           "backward; gradients and parameters in contiguous buffers and buckets.",
+           "gradients accumulated by their GEMMs; tensor-parallel communication blocks forward and runs beside the other "
+           "GEMM backward; gradients and parameters in contiguous buffers and buckets.",
        .leaves_out = {"megatron: gradients of biases and norms are added to their buffers at no cost",
                       "megatron: padding of buckets to even shards",
                       "megatron: modules of multi-token prediction and dropout are not run",
@@ -56,12 +56,10 @@ const std::vector<ModelText>& training_texts() {
        .files = {"planning/training_jobs_run.h"}},
       {.names = {"pytorch_compile"},
        .title = "training steps under torch.compile, a block at a time, as torchtitan runs them",
-       .assumes = "the operators of megatron, with FSDP2's and DDP's copies, rotary embedding by complex numbers that are not "
-                  "fused, an "
-                  "activation that recomputation by operators leaves to its backward kernel, tensor-parallel communication "
-                  "that blocks "
-                  "unless overlap_tensor, gathered inputs kept for the weight gradient, and fp8 operands scaled by their "
-                  "largest element.",
+       .assumes = "the operators of megatron, with FSDP2's and DDP's copies, rotary embedding by complex numbers that are "
+                  "not fused, an activation that recomputation by operators leaves to its backward kernel, tensor-parallel "
+                  "communication that blocks unless overlap_tensor, gathered inputs kept for the weight gradient, and fp8 "
+                  "operands scaled by their largest element.",
        .leaves_out = {"pytorch_compile: what a residual sum could share with the norm after it is not fused",
                       "pytorch_compile: asynchronous tensor parallelism is overlap_tensor's"},
        .sources = {"validate/measured/h100x1_torch.json", "validate/measured/h200x2_torch.json", "torchtitan"},

@@ -35,8 +35,8 @@ constexpr std::string_view kStyle =
     "pre{background:var(--faint);border:1px solid var(--rule);border-radius:6px;padding:.7em 1em;overflow-x:auto;"
     "font:13px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;white-space:pre-wrap;overflow-wrap:anywhere}"
     ".charts{display:flex;flex-wrap:wrap;gap:1.2em 1.6em;margin:1em 0}figure{margin:0;max-width:100%}"
-    "figcaption{color:var(--soft);font-size:.87em;width:0;min-width:100%}details{margin:.6em "
-    "0}summary{cursor:pointer;color:var(--k0)}"
+    "figcaption{color:var(--soft);font-size:.87em;width:0;min-width:100%}"
+    "details{margin:.6em 0}summary{cursor:pointer;color:var(--k0)}"
     "footer{margin-top:3em;color:var(--soft);font-size:.87em}"
     "@media print{body{max-width:none;padding:0;font-size:11pt}nav{display:none}figure,tr,.tile{break-inside:avoid}"
     "h2,h3{break-after:avoid}.scroll{overflow:visible}}";
