@@ -12,24 +12,15 @@ namespace {
 constexpr std::int64_t kTokens = 512;
 constexpr std::int64_t kLayers = 3;
 
-TrainingSetup llama(const std::string& framework) {
-  TrainingSetup setup;
-  setup.model = {.name = "llama",
-                 .layers = kLayers,
-                 .hidden = 1024,
-                 .heads = 8,
-                 .kv_heads = 2,
-                 .head_dim = 128,
-                 .ffn = 2816,
-                 .vocab = 4096};
+TrainingSetup dense(const std::string& framework) {
+  TrainingSetup setup = llama();
   setup.plan.data_parallelism = DataParallelism::kNone;
-  setup.batch = {.global = 1, .micro = 1, .sequence = kTokens};
   setup.framework = framework;
   return setup;
 }
 
 TrainingSetup tensor_parallel(const std::string& framework) {
-  TrainingSetup setup = llama(framework);
+  TrainingSetup setup = dense(framework);
   setup.plan.tensor = 2;
   setup.plan.sequence_parallel = true;
   setup.plan.recompute = Recompute::kOperators;
@@ -87,7 +78,7 @@ TEST(PytorchCompileTest, TensorParallelCommunicationBlocks) {
 // 20 B per element of queries and keys where Megatron moves 4 B; both are long against the kernel's fixed time.
 TEST(PytorchCompileTest, RotaryEmbeddingIsNotFused) {
   const auto rotary = [](const std::string& framework) {
-    TrainingSetup setup = llama(framework);
+    TrainingSetup setup = dense(framework);
     setup.batch.micro = setup.batch.global = 64;
     return seconds_of(setup, "rotary");
   };
@@ -96,7 +87,7 @@ TEST(PytorchCompileTest, RotaryEmbeddingIsNotFused) {
 
 // Weights are scaled and cast in every pass, where delayed scaling casts inputs of row-parallel layers and gradients alone.
 TEST(PytorchCompileTest, Fp8IsScaledDynamically) {
-  TrainingSetup setup = llama("pytorch_compile");
+  TrainingSetup setup = dense("pytorch_compile");
   setup.precision.compute = Precision::kFp8;
   const RankProgram program = program_of(setup).programs.front();
   EXPECT_EQ(named(program, "scale and cast to fp8"), 2 * 4 * kLayers);
@@ -106,7 +97,7 @@ TEST(PytorchCompileTest, Fp8IsScaledDynamically) {
 }
 
 TEST(PytorchCompileTest, Fsdp2CopiesItsUnits) {
-  TrainingSetup setup = llama("pytorch_compile");
+  TrainingSetup setup = dense("pytorch_compile");
   setup.plan.data = 2;
   setup.plan.data_parallelism = DataParallelism::kFsdp;
   setup.batch.global = 2;

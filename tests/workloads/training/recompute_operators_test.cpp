@@ -7,18 +7,15 @@
 namespace weft::work::test {
 namespace {
 
-TrainingSetup llama() {
-  TrainingSetup setup;
-  setup.model = {
-      .name = "llama", .layers = 3, .hidden = 1024, .heads = 8, .kv_heads = 2, .head_dim = 128, .ffn = 2816, .vocab = 4096};
+TrainingSetup recomputing() {
+  TrainingSetup setup = llama();
   setup.plan.data_parallelism = DataParallelism::kMegatron;
-  setup.batch = {.global = 1, .micro = 1, .sequence = 512};
   setup.plan.recompute = Recompute::kOperators;
   return setup;
 }
 
 TEST(RecomputeOperatorsTest, RunsEverySecondProductAgainAndAttentionOnce) {
-  const RankProgram program = program_of(llama()).programs.front();
+  const RankProgram program = program_of(recomputing()).programs.front();
   EXPECT_EQ(named(program, "keys"), 3);
   EXPECT_EQ(named(program, "qkv"), 3);
   EXPECT_EQ(named(program, "proj"), 2 * 3);
@@ -28,7 +25,7 @@ TEST(RecomputeOperatorsTest, RunsEverySecondProductAgainAndAttentionOnce) {
 }
 
 TEST(RecomputeOperatorsTest, CountsInHardwareFlops) {
-  const TransformerModel model = llama().model;
+  const TransformerModel model = recomputing().model;
   const auto flops = [&](Recompute recompute) {
     return hardware_flops(model, 512, 512, FlopConvention::kCausalAttention, recompute);
   };
@@ -38,7 +35,7 @@ TEST(RecomputeOperatorsTest, CountsInHardwareFlops) {
 }
 
 TEST(RecomputeOperatorsTest, KeepsLessThanNothingRecomputedAndMoreThanLayers) {
-  TrainingSetup setup = llama();
+  TrainingSetup setup = recomputing();
   const auto peak = [&](Recompute recompute) {
     setup.plan.recompute = recompute;
     return peak_bytes(program_of(setup).programs.front());
@@ -48,7 +45,7 @@ TEST(RecomputeOperatorsTest, KeepsLessThanNothingRecomputedAndMoreThanLayers) {
 }
 
 TEST(RecomputeOperatorsTest, IsOfDenseLayersOfMegatron) {
-  TrainingSetup setup = llama();
+  TrainingSetup setup = recomputing();
   EXPECT_EQ(training_refusal(setup), "");
   setup.model.moe = {.experts = 8, .experts_per_token = 2, .expert_ffn = 2816};
   EXPECT_NE(training_refusal(setup).find("recompute: operators"), std::string::npos);

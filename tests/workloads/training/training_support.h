@@ -79,6 +79,15 @@ inline TrainingSetup ep4() {
   return setup;
 }
 
+// Three small layers of Llama's kind, and one sequence of 512 tokens.
+inline TrainingSetup llama() {
+  TrainingSetup setup;
+  setup.model = {
+      .name = "llama", .layers = 3, .hidden = 1024, .heads = 8, .kv_heads = 2, .head_dim = 128, .ffn = 2816, .vocab = 4096};
+  setup.batch = {.global = 1, .micro = 1, .sequence = 512};
+  return setup;
+}
+
 // An H200 with the rules' defaults.
 inline const KernelTimes& kernel_times() {
   static const KernelTimes times{gpu_spec("h200"), Profile::defaults(kernel_param_groups())};
