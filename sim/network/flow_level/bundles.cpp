@@ -13,12 +13,8 @@ bool Bundles::add_resource(double capacity) {
     ++members_[known->second];
     return false;
   }
-  const auto bundle = static_cast<std::uint32_t>(members_.size());
+  const std::uint32_t bundle = add_bundle(1, 0);
   bundle_of_.push_back(bundle);
-  members_.push_back(1);
-  used_.push_back(0);
-  users_.emplace_back();
-  marks_.emplace_back();
   if (known != by_capacity_.end()) {
     known->second = bundle;
   } else {
@@ -33,10 +29,7 @@ std::span<const Bundles::Split> Bundles::set(FootprintId footprint, std::span<co
   std::uint32_t& shape = shape_of_[footprint.index()];
   if (usages.size() <= kFew) {
     shape = kNone;
-    for (const Usage& usage : usages) {
-      if (members_[of(usage.resource)] > 1) move(usage.resource, split(of(usage.resource)));
-      used_[of(usage.resource)] = 1;
-    }
+    for (const Usage& usage : usages) single_out(usage.resource);
     return splits_;
   }
   if (shape == kNone) {
@@ -93,17 +86,26 @@ void Bundles::refine(std::vector<Usage>& shape) {
 
 std::span<const Bundles::Split> Bundles::isolate(ResourceId resource) {
   splits_.clear();
+  single_out(resource);
+  return splits_;
+}
+
+void Bundles::single_out(ResourceId resource) {
   if (members_[of(resource)] > 1) move(resource, split(of(resource)));
   used_[of(resource)] = 1;  // what is added later does not join it
-  return splits_;
+}
+
+std::uint32_t Bundles::add_bundle(std::uint32_t members, char used) {
+  members_.push_back(members);
+  used_.push_back(used);
+  users_.emplace_back();
+  marks_.emplace_back();
+  return static_cast<std::uint32_t>(members_.size() - 1);
 }
 
 // A part without members yet, which all footprints of the whole use as they use that.
 std::uint32_t Bundles::split(std::uint32_t from) {
-  const auto part = static_cast<std::uint32_t>(members_.size());
-  members_.push_back(0);
-  used_.push_back(used_[from]);
-  marks_.emplace_back();
+  const std::uint32_t part = add_bundle(0, used_[from]);
   std::vector<std::uint32_t> users;
   for (const std::uint32_t user : users_[from]) {
     std::vector<Usage>& shape = shapes_[user];
@@ -113,7 +115,7 @@ std::uint32_t Bundles::split(std::uint32_t from) {
     users.push_back(user);
   }
   users_[from] = users;
-  users_.push_back(std::move(users));
+  users_[part] = std::move(users);
   splits_.push_back({from, part});
   return part;
 }

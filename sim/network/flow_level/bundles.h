@@ -1,4 +1,4 @@
-// Resources of equal capacity that each footprint takes alike, or not at all: a bundle. All of it holds for one of them holds
+// Resources of equal capacity that each footprint takes alike, or not at all: a bundle. All that holds for one of them holds
 // for the others, so the fabric keeps and solves one: its answers are the same to the last bit. Routes that spread over all
 // links between two tiers have thousands of resources and a few bundles.
 //
@@ -56,6 +56,8 @@ class Bundles {
   };
 
   void refine(std::vector<Usage>& shape);  // of pending_
+  std::uint32_t add_bundle(std::uint32_t members, char used);
+  void single_out(ResourceId resource);
   std::uint32_t split(std::uint32_t from);
   void move(ResourceId resource, std::uint32_t to);
 

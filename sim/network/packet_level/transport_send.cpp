@@ -173,10 +173,9 @@ void Transport::cut_message(std::uint32_t index) {
 }
 
 LinkId Transport::route(const Packet& packet, DeviceId device) {
-  const Ends& ends = ends_[packet.flow];
-  if (packet.kind == PacketKind::kData) return routes_.next(ends.route, device, packet.hop);
-  if (ends.fixed) return routes_.next_back(ends.route, device, packet.hop);
-  return routes_.next(ends.back, device, packet.hop);
+  const RouteId way = route_of(packet);
+  const bool back = packet.kind != PacketKind::kData && ends_[packet.flow].fixed;
+  return back ? routes_.next_back(way, device, packet.hop) : routes_.next(way, device, packet.hop);
 }
 
 void Transport::message_left(std::uint32_t flow, std::uint32_t message) {
