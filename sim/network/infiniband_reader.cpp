@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/config/quantity.h"
+#include "sim/network/numbered_map.h"
 
 namespace weft::net {
 namespace {
@@ -64,30 +66,20 @@ void read_lane_tables(ParamReader& switches, SwitchSettings& settings) {
 }
 
 void read_service_levels(ParamReader& fabric, PacketSettings& settings) {
-  const std::optional<ConfigNode> written = fabric.optional_raw("service_levels");
-  if (!written) return;
-  if (!written->is_map()) {
-    fabric.error("service_levels",
-                 fmt::format("expected a map of service levels to virtual lanes, got {}", found_text(*written)),
-                 "for example {0: 0, 1: 1}");
-    return;
-  }
-  settings.lane_of_level.fill(-1);
-  const std::vector<std::string> keys = written->keys();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const ConfigNode value = (*written)[i];
-    const auto level = parse_integer(keys[i]);
-    const auto lane = value.is_scalar() ? parse_integer(value.scalar()) : std::nullopt;
-    if (!level || *level < 0 || *level >= kLevels) {
-      fabric.diagnostics().error(
-          value.key_diagnostic(fmt::format("{}: expected a service level of 0 to 15, got '{}'", written->path(), keys[i])));
-    } else if (!lane || *lane < 0 || *lane >= kPriorities) {
-      fabric.diagnostics().error(
-          value.diagnostic(fmt::format("{}: expected a virtual lane of 0 to 7, got {}", value.path(), found_text(value))));
-    } else {
-      settings.lane_of_level[static_cast<std::size_t>(*level)] = static_cast<std::int16_t>(*lane);
-    }
-  }
+  const NumberedMap expected{.what = "service levels to virtual lanes",
+                             .example = "{0: 0, 1: 1}",
+                             .number = "a service level of 0 to 15",
+                             .value = "a virtual lane of 0 to 7",
+                             .numbers = kLevels};
+  std::array<std::int16_t, kLevels> lanes;
+  lanes.fill(-1);
+  const bool is_stated = read_numbered_map(fabric, "service_levels", expected, [&](std::size_t level, const std::string& text) {
+    const auto lane = parse_integer(text);
+    if (!lane || *lane < 0 || *lane >= kPriorities) return false;
+    lanes[level] = static_cast<std::int16_t>(*lane);
+    return true;
+  });
+  if (is_stated) settings.lane_of_level = lanes;
 }
 
 FecnSettings read_fecn(ParamReader& section, FecnSettings settings) {

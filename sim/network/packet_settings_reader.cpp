@@ -12,6 +12,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/network/infiniband_reader.h"
 #include "sim/network/name_range.h"
+#include "sim/network/numbered_map.h"
 
 namespace weft::net {
 namespace {
@@ -80,34 +81,23 @@ void refuse_idle(ParamReader& section, std::initializer_list<std::string_view> k
 }
 
 void read_weights(ParamReader& switches, SwitchSettings& settings) {
-  const std::optional<ConfigNode> written = switches.optional_raw("weights");
-  if (!written) return;
-  if (settings.scheduling != Scheduling::kDwrr) {
+  if (switches.has("weights") && settings.scheduling != Scheduling::kDwrr) {
     switches.error("weights",
                    fmt::format("has no effect with {}",
                                settings.scheduling == Scheduling::kStrict ? "strict priorities" : "VL arbitration"),
                    "state scheduling: dwrr");
   }
-  if (!written->is_map()) {
-    switches.error("weights", fmt::format("expected a map of priorities to weights, got {}", found_text(*written)),
-                   "for example {3: 3, 4: 1}");
-    return;
-  }
-  const std::vector<std::string> keys = written->keys();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const ConfigNode value = (*written)[i];
-    const auto priority = parse_integer(keys[i]);
-    const auto weight = value.is_scalar() ? parse_number(value.scalar()) : std::nullopt;
-    if (!priority || *priority < 0 || *priority >= kPriorities) {
-      switches.diagnostics().error(
-          value.key_diagnostic(fmt::format("{}: expected a priority of 0 to 7, got '{}'", written->path(), keys[i])));
-    } else if (!weight || *weight <= 0) {
-      switches.diagnostics().error(
-          value.diagnostic(fmt::format("{}: expected a number above 0, got {}", value.path(), found_text(value))));
-    } else {
-      settings.weights[static_cast<std::size_t>(*priority)] = *weight;
-    }
-  }
+  const NumberedMap expected{.what = "priorities to weights",
+                             .example = "{3: 3, 4: 1}",
+                             .number = "a priority of 0 to 7",
+                             .value = "a number above 0",
+                             .numbers = kPriorities};
+  read_numbered_map(switches, "weights", expected, [&](std::size_t priority, const std::string& text) {
+    const auto weight = parse_number(text);
+    if (!weight || *weight <= 0) return false;
+    settings.weights[priority] = *weight;
+    return true;
+  });
 }
 
 // What is not stated stays as it is in `settings`; so in the sections below.
