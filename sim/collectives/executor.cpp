@@ -206,7 +206,6 @@ void Executor::load(std::uint32_t index) {
   lane.step = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next);
   lane.loaded = true;
   lane.slice = 0;
-  lane.effort = effort_of(lane.rank, lane.step);
   lane.weight = 1.0 + costs_.service_spread * service_of(lane.rank, lane.channel, lane.next);
   // Most lanes have the same peers all along; then the connections stay.
   bool changed = lane.next == 0;
@@ -217,6 +216,8 @@ void Executor::load(std::uint32_t index) {
     for (const Rank peer : lane.step.receive_from)
       lane.receives.add(connection(peer, lane.rank, lane.channel, lane.step.receive_connection));
   }
+  const bool receives = lane.receives.size() > 0;
+  lane.effort = effort_of(lane.step, receives ? connections_[*lane.receives.begin()].transport : Transport::kNet);
   if (lane.next == 0 || !(lane.step.send_to == before.send_to) || lane.step.send_connection != before.send_connection) {
     changed = true;
     lane.sends.clear();
@@ -359,13 +360,7 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
   if (lane.step.receive_in_switch || multicast) {
     lane.outstanding = 1;
     ++messages_;
-    std::uint32_t list = static_cast<std::uint32_t>(deliveries_.size());
-    if (free_deliveries_.empty()) {
-      deliveries_.emplace_back();
-    } else {
-      list = free_deliveries_.back();
-      free_deliveries_.pop_back();
-    }
+    const std::uint32_t list = deliveries_.take();
     deliveries_[list].assign(lane.sends.begin(), lane.sends.end());
     Duration latest;
     for (const std::uint32_t to : lane.sends) latest = std::max(latest, hop(to));
@@ -565,7 +560,7 @@ void Executor::on_delivered(TransferId, std::uint64_t tag) {
   } else if ((to & kManyConnections) != 0) {
     const std::uint32_t list = to & ~kManyConnections;
     for (const std::uint32_t each : deliveries_[list]) arrive(each);
-    free_deliveries_.push_back(list);
+    deliveries_.give_back(list);
   } else {
     arrive(to);
   }

@@ -37,6 +37,7 @@
 #include "sim/collectives/step_costs.h"
 #include "sim/collectives/step_observer.h"
 #include "sim/core/id_map.h"
+#include "sim/core/reused_places.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/router.h"
@@ -208,7 +209,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] net::Footprint write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const;
   [[nodiscard]] net::Footprint read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const;
   [[nodiscard]] Transport transport(Rank from, Rank to) const;
-  [[nodiscard]] double effort_of(Rank rank, const Step& step) const;
+  // Of a step that receives what comes that way.
+  [[nodiscard]] double effort_of(const Step& step, Transport from) const;
   [[nodiscard]] double direct_store() const;
   // Where NCCL keeps what `from` sends to `to` in host memory: that memory.
   [[nodiscard]] std::optional<DeviceId> memory_between(Rank from, Rank to) const;
@@ -260,11 +262,10 @@ class Executor final : private net::TransferListener, private EventTarget {
   std::vector<std::uint32_t> ready_;
   std::vector<Time> finished_;
   std::vector<Time> call_ends_;
-  std::vector<std::int32_t> ranks_left_;                // by call
-  std::vector<std::vector<std::uint32_t>> deliveries_;  // connections that one multicast reaches
-  std::vector<std::uint32_t> free_deliveries_;
-  std::uint64_t unfinished_ = 0;  // ranks, or fluid flows
-  std::uint64_t unsent_ = 0;      // transfers whose source is not free yet
+  std::vector<std::int32_t> ranks_left_;                 // by call
+  ReusedPlaces<std::vector<std::uint32_t>> deliveries_;  // connections that one multicast reaches
+  std::uint64_t unfinished_ = 0;                         // ranks, or fluid flows
+  std::uint64_t unsent_ = 0;                             // transfers whose source is not free yet
   std::uint64_t messages_ = 0;
 };
 

@@ -114,7 +114,7 @@ void Executor::start_fluid() {
     if (last_index >= 0) {
       const Step last = schedule_->step(last_rank, flow.channel, 0, last_index);
       if (!last.receive_from.empty() && last.send_to.empty()) {
-        const double effort = effort_of(last_rank, last);
+        const double effort = effort_of(last, transport(*last.receive_from.begin(), last_rank));
         Duration copy = costs_.work(flow.step_bytes, 1.0, effort);
         // What lies in host memory is read over links, not copied.
         if (memory_between(flow.edges.back().from, last_rank)) {

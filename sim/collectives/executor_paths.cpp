@@ -52,12 +52,10 @@ Transport Executor::transport(Rank from, Rank to) const {
                                                                                                           : Transport::kHost;
 }
 
-double Executor::effort_of(Rank rank, const Step& step) const {
+double Executor::effort_of(const Step& step, Transport from) const {
   StepWork work = work_of(step);
-  if (costs_.direct == 0.0 || !step.store || step.receive_from.empty() ||
-      transport(*step.receive_from.begin(), rank) != Transport::kNvlink) {
+  if (costs_.direct == 0.0 || !step.store || step.receive_from.empty() || from != Transport::kNvlink)
     return costs_.effort(work);
-  }
   work.stored = 0;
   return costs_.effort(work) + direct_store_;
 }

@@ -32,13 +32,7 @@ FootprintId HybridFabric::add_footprint(Footprint footprint) {
 }
 
 TransferId HybridFabric::post(const Transfer& transfer, TransferListener& listener) {
-  std::uint32_t index = static_cast<std::uint32_t>(records_.size());
-  if (free_.empty()) {
-    records_.emplace_back();
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
+  const std::uint32_t index = records_.take();
   const bool is_packets = takes_packets(transfer.footprint);
   records_[index] = Record{.listener = &listener, .transfer = transfer, .in_use = true, .is_packets = is_packets};
   ++totals_.posted;
@@ -183,7 +177,7 @@ void HybridFabric::end(std::uint32_t index) {
   if (records_[index].on_links) count(index, false);
   end_shadow(index);
   records_[index].in_use = false;
-  free_.push_back(index);
+  records_.give_back(index);
   --live_;
 }
 

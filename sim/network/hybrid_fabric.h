@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/reused_places.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/flow_level/flow_fabric.h"
@@ -154,8 +155,7 @@ class HybridFabric final : public Fabric, private RateListener {
   std::vector<Load> loads_;    // by link
   bool sharing_ = false;
   bool allows_packets_ = true;
-  std::vector<Record> records_;
-  std::vector<std::uint32_t> free_;
+  ReusedPlaces<Record> records_;
   std::map<FootprintId, Shadows> shadows_;
   Ears flow_ears_;
   Ears packet_ears_;

@@ -93,13 +93,7 @@ std::uint32_t GroupTransfers::pick_tree(Group& group) {
 void GroupTransfers::post(std::uint32_t id, FootprintId footprint, const Footprint& paths, const Transfer& transfer) {
   const bool copies = transfer.kind == TransferKind::kMulticast;
   const DeviceId root = copies ? paths.paths.back().source : paths.paths.front().destination;
-  std::uint32_t index = static_cast<std::uint32_t>(messages_.size());
-  if (free_.empty()) {
-    messages_.emplace_back();
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
+  const std::uint32_t index = messages_.take();
   const std::uint32_t group_id = group_of(footprint, paths, root);
   Group& group = groups_[group_id];
   Message& message = messages_[index];
@@ -239,7 +233,7 @@ void GroupTransfers::receive(PacketId id) {
 
 void GroupTransfers::finish(std::uint32_t index) {
   const std::uint32_t id = messages_[index].id;
-  free_.push_back(index);
+  messages_.give_back(index);
   owner_->group_delivered(id);
 }
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/core/reused_places.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/packet_level/packet_network.h"
@@ -102,8 +103,7 @@ class GroupTransfers final : private EventTarget {
   std::vector<std::uint32_t> lost_;      // messages that are to be started anew
   std::vector<std::uint32_t> group_of_;  // by footprint
   std::vector<Group> groups_;
-  std::vector<Message> messages_;
-  std::vector<std::uint32_t> free_;
+  ReusedPlaces<Message> messages_;
 };
 
 }  // namespace weft::net
