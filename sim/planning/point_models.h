@@ -16,7 +16,8 @@ struct PointAnswer {
   std::optional<double> us = {};
   std::string why_not = {};  // where there is no time
   double flops = 0;
-  bool host_bound = false;  // what was measured is the host's time
+  std::optional<work::Precision> precision = {};  // of kernels
+  bool host_bound = false;                        // what was measured is the host's time
 };
 
 // The kernels of one measured operation; none where nothing is known of it or its size.

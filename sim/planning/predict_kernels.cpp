@@ -105,6 +105,7 @@ PointAnswer predict_kernel(const net::Cluster& cluster, const MeasuredPoint& poi
                                                : fmt::format("{} kernels '{}'", point.kind, point.what);
     return answer;
   }
+  answer.precision = kernels.front().precision;
   try {
     const work::KernelTimes times{cluster_gpu(cluster.topology, "a kernel"), cluster.profile};
     double us = 0;

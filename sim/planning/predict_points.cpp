@@ -69,6 +69,7 @@ ValidationPoint point_of(const net::Cluster& cluster, const PointLog& log, const
 void take_answer(PointAnswer answer, ValidationPoint& point) {
   point.predicted_us = answer.us;
   point.flops = answer.flops;
+  point.precision = answer.precision;
   point.is_cpu_time = answer.host_bound;
   point.not_modelled = std::move(answer.why_not);
 }

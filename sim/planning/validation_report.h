@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/workloads/model/transformer.h"
 
 namespace weft::plan {
 
@@ -29,16 +30,17 @@ struct ValidationPoint {
   int channels = 0;
   bool in_place = false;
   double measured_us = 0;
-  std::optional<double> predicted_us;     // empty: not modelled
-  double algbw_gigabytes_per_second = 0;  // of the prediction
-  double busbw_gigabytes_per_second = 0;  // of the prediction
-  bool training = false;                  // a profile in use was fitted on it
-  bool has_debug_output = false;          // of a log taken with NCCL_DEBUG
-  bool is_cpu_time = false;               // of the host's calls, not of the device
-  std::string configuration = {};         // what the run was told: "ALGO=Ring PROTO=LL128, 4 threads"
-  std::string not_modelled = {};          // why there is no prediction
-  double flops = 0;                       // of GEMMs and attention
-  double measured_low_us = 0;             // quartiles, or the shortest and the longest; 0: not known
+  std::optional<double> predicted_us;             // empty: not modelled
+  double algbw_gigabytes_per_second = 0;          // of the prediction
+  double busbw_gigabytes_per_second = 0;          // of the prediction
+  bool training = false;                          // a profile in use was fitted on it
+  bool has_debug_output = false;                  // of a log taken with NCCL_DEBUG
+  bool is_cpu_time = false;                       // of the host's calls, not of the device
+  std::string configuration = {};                 // what the run was told: "ALGO=Ring PROTO=LL128, 4 threads"
+  std::string not_modelled = {};                  // why there is no prediction
+  double flops = 0;                               // of GEMMs and attention
+  std::optional<work::Precision> precision = {};  // of what is multiplied
+  double measured_low_us = 0;                     // quartiles, or the shortest and the longest; 0: not known
   double measured_high_us = 0;
 };
 

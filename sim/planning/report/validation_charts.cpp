@@ -56,6 +56,29 @@ std::string title_of(const CurveGroup& group) {
   return fmt::format("{}, {} ranks: {}", group.collective, group.ranks, group.file);
 }
 
+double intensity_of(const ValidationPoint& point) { return point.flops / size_of(point); }
+bool has_intensity(const ValidationPoint& point) { return point.flops > 0 && point.bytes > Bytes{}; }
+
+// Over the points of its precision; without points if there are none.
+ChartSeries roof_line(const std::vector<const ValidationPoint*>& points, work::Precision precision, double flops_per_second,
+                      double bytes_per_second) {
+  ChartSeries line{.name = fmt::format("data sheet, {}", work::to_string(precision)), .mark = Mark::kLine};
+  double low = HUGE_VAL;
+  double high = 0;
+  for (const ValidationPoint* point : points) {
+    if (!has_intensity(*point) || point->precision != precision) continue;
+    low = std::min(low, intensity_of(*point));
+    high = std::max(high, intensity_of(*point));
+  }
+  if (high == 0 || bytes_per_second <= 0) return line;
+  const double ridge = flops_per_second / bytes_per_second;
+  const auto at = [&](double x) { return ChartPoint{x, std::min(flops_per_second, x * bytes_per_second) * 1e-12}; };
+  line.points = {at(low)};
+  if (ridge > low && ridge < high) line.points.push_back(at(ridge));
+  line.points.push_back(at(high));
+  return line;
+}
+
 }  // namespace
 
 std::string base_name(const std::string& path) {
@@ -202,36 +225,40 @@ XyChart kind_error_chart(const std::string& title, const std::vector<const Valid
   return chart;
 }
 
-XyChart roofline_chart(const std::vector<const ValidationPoint*>& points, const Roof& roof) {
+Roofs roofs_of(const work::GpuSpec& gpu, const std::vector<const ValidationPoint*>& points) {
+  Roofs roofs{.bytes_per_second = gpu.hbm_bytes_per_second};
+  for (const ValidationPoint* point : points) {
+    if (!point->precision) continue;
+    const double peak = gpu.peak(gpu.runs_as(*point->precision));
+    if (peak > 0) roofs.flops_per_second[*point->precision] = peak;
+  }
+  return roofs;
+}
+
+XyChart roofline_chart(const std::vector<const ValidationPoint*>& points, const Roofs& roofs) {
   XyChart chart{.title = "Roofline",
                 .x = {.title = "operations per byte (FLOP/B)", .logarithmic = true},
                 .y = {.title = "TFLOP/s", .logarithmic = true},
                 .height = 330};
+  std::size_t colour = 7;
+  for (const auto& [precision, peak] : roofs.flops_per_second) {
+    chart.series.push_back(roof_line(points, precision, peak, roofs.bytes_per_second));
+    chart.series.back().colour = colour--;
+  }
   ChartSeries measured{.name = "measured", .mark = Mark::kDots, .colour = kMeasured};
   ChartSeries predicted{.name = "predicted", .mark = Mark::kHollowDots, .colour = kPredicted};
-  ChartSeries limit{.name = "data sheet", .mark = Mark::kLine, .colour = 7};
-  double low = HUGE_VAL;
-  double high = 0;
   for (const ValidationPoint* point : points) {
-    if (point->flops <= 0 || point->bytes == Bytes{}) continue;
-    const double intensity = point->flops / size_of(*point);
-    low = std::min(low, intensity);
-    high = std::max(high, intensity);
+    if (!has_intensity(*point)) continue;
+    const double intensity = intensity_of(*point);
     measured.points.push_back({intensity, point->flops / point->measured_us * 1e-6, note_of(*point)});
     if (point->predicted_us) predicted.points.push_back({intensity, point->flops / *point->predicted_us * 1e-6});
   }
-  if (high > 0 && roof.flops_per_second > 0 && roof.bytes_per_second > 0) {
-    const double ridge = roof.flops_per_second / roof.bytes_per_second;
-    const auto at = [&](double x) { return ChartPoint{x, std::min(roof.flops_per_second, x * roof.bytes_per_second) * 1e-12}; };
-    limit.points = {at(low)};
-    if (ridge > low && ridge < high) limit.points.push_back(at(ridge));
-    limit.points.push_back(at(high));
-  }
-  chart.series = {std::move(limit), std::move(predicted), std::move(measured)};
+  chart.series.push_back(std::move(predicted));
+  chart.series.push_back(std::move(measured));
   return chart;
 }
 
-XyChart efficiency_chart(const std::vector<const ValidationPoint*>& points, const Roof& roof) {
+XyChart efficiency_chart(const std::vector<const ValidationPoint*>& points, const Roofs& roofs) {
   XyChart chart{.title = "Efficiency",
                 .x = {.title = "floating-point operations", .logarithmic = true},
                 .y = {.title = "share of the data sheet's peak", .text = TickText::kPercent},
@@ -239,8 +266,9 @@ XyChart efficiency_chart(const std::vector<const ValidationPoint*>& points, cons
   ChartSeries measured{.name = "measured", .mark = Mark::kDots, .colour = kMeasured};
   ChartSeries predicted{.name = "predicted", .mark = Mark::kHollowDots, .colour = kPredicted};
   for (const ValidationPoint* point : points) {
-    if (point->flops <= 0) continue;
-    const auto share = [&](double us) { return point->flops / (us * 1e-6) / roof.flops_per_second; };
+    if (point->flops <= 0 || !point->precision || !roofs.flops_per_second.contains(*point->precision)) continue;
+    const double peak = roofs.flops_per_second.at(*point->precision);
+    const auto share = [&](double us) { return point->flops / (us * 1e-6) / peak; };
     measured.points.push_back({point->flops, share(point->measured_us), note_of(*point)});
     if (point->predicted_us) predicted.points.push_back({point->flops, share(*point->predicted_us)});
   }

@@ -1,12 +1,14 @@
 // Points of a validation as charts: which points stand together, and what is drawn of them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/planning/report/chart.h"
 #include "sim/planning/validation_report.h"
+#include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::plan::detail {
 
@@ -36,13 +38,16 @@ struct CurveGroup {
 [[nodiscard]] XyChart kind_error_chart(const std::string& title, const std::vector<const ValidationPoint*>& points,
                                        bool by_flops);
 
-// FLOP/s over FLOPs per byte, under what the GPU's data sheet allows; 0: no such line.
-struct Roof {
-  double flops_per_second = 0;
+// FLOP/s over FLOPs per byte, under what the GPU's data sheet allows of each precision among the points.
+struct Roofs {
   double bytes_per_second = 0;
+  std::map<work::Precision, double> flops_per_second = {};
 };
-[[nodiscard]] XyChart roofline_chart(const std::vector<const ValidationPoint*>& points, const Roof& roof);
-[[nodiscard]] XyChart efficiency_chart(const std::vector<const ValidationPoint*>& points, const Roof& roof);
+// Of the precisions that points have.
+[[nodiscard]] Roofs roofs_of(const work::GpuSpec& gpu, const std::vector<const ValidationPoint*>& points);
+[[nodiscard]] XyChart roofline_chart(const std::vector<const ValidationPoint*>& points, const Roofs& roofs);
+// Of points that have a roof.
+[[nodiscard]] XyChart efficiency_chart(const std::vector<const ValidationPoint*>& points, const Roofs& roofs);
 // Bandwidth of copies over size, measured and predicted by pattern.
 [[nodiscard]] XyChart copy_chart(const std::vector<const ValidationPoint*>& points);
 // Measured and predicted side by side, a row a point.

@@ -140,8 +140,8 @@ void PageWriter::overview() {
       std::ranges::count_if(report_.points, [](const ValidationPoint& p) { return p.training && !p.in_place; });
   page_.paragraph(
       fmt::format("Error is predicted over measured time, less 1; summaries are of its absolute value, over points that the "
-                  "profile was not "
-                  "fitted to. {} measured points were used in the fit: they are drawn hollow and count in no summary.",
+                  "profile was not fitted to. {} measured points were used in the fit: they are drawn hollow and count in no "
+                  "summary.",
                   training));
 
   page_.section("Summary");
@@ -198,17 +198,20 @@ void PageWriter::gemms() {
   if (points.empty()) return;
   section_of_kind("GEMMs", points);
   const Points seen = predicted(points);
-  detail::Roof roof;
+  detail::Roofs roofs;
   try {
     const work::GpuSpec& gpu = cluster_gpu(output_.cluster.topology, "a roofline");
-    roof = {.flops_per_second = gpu.peak(work::Precision::kBf16), .bytes_per_second = gpu.hbm_bytes_per_second};
-    page_.paragraph(fmt::format("The data sheet of {} promises {:.0f} TFLOP/s (bf16, dense) and {:.2f} TB/s.", gpu.name,
-                                roof.flops_per_second * 1e-12, roof.bytes_per_second * 1e-12));
+    roofs = detail::roofs_of(gpu, seen);
+    std::string promises;
+    for (const auto& [precision, peak] : roofs.flops_per_second)
+      promises += fmt::format("{:.0f} TFLOP/s ({}, dense), ", peak * 1e-12, work::to_string(precision));
+    page_.paragraph(
+        fmt::format("The data sheet of {} promises {}{:.2f} TB/s.", gpu.name, promises, roofs.bytes_per_second * 1e-12));
   } catch (const ConfigError&) {
     // Ignored: a cluster of GPUs that nothing is known of has no roof.
   }
-  page_.chart(to_svg(detail::roofline_chart(seen, roof)));
-  if (roof.flops_per_second > 0) page_.chart(to_svg(detail::efficiency_chart(seen, roof)));
+  page_.chart(to_svg(detail::roofline_chart(seen, roofs)));
+  if (!roofs.flops_per_second.empty()) page_.chart(to_svg(detail::efficiency_chart(seen, roofs)));
   page_.chart(to_svg(detail::kind_error_chart("Error over size", seen, true)));
   page_.chart(to_svg(detail::agreement_chart("Predicted over measured", seen)));
   page_.begin_details("All GEMMs");
@@ -315,8 +318,8 @@ void PageWriter::again() {
   page_.section("How to make this page again");
   page_.code(output_.header.command_line);
   page_.paragraph(
-      fmt::format("The result's digest is {}; equal input gives an equal digest on every machine. report.json holds "
-                  "every point and the resolved configuration, points.csv the points for a spreadsheet.",
+      fmt::format("The result's digest is {}; equal input gives an equal digest on every machine. report.json holds every "
+                  "point and the resolved configuration, points.csv the points for a spreadsheet.",
                   digest_text(output_.header.digest)));
 }
 
