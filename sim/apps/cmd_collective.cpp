@@ -11,6 +11,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_memory.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/collectives/builtin.h"
@@ -20,6 +21,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/planning/collective_sweep.h"
+#include "sim/planning/memory_plan.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/timeline.h"
 
@@ -45,6 +47,7 @@ struct CollectiveOptions {
   int channels = 0;
   bool cuda_graph = false;
   std::string msccl;
+  std::string memory;
 };
 
 std::string lower(std::string_view text) {
@@ -116,6 +119,19 @@ std::string ranks_line(const plan::Participants& who) {
                      who.threads == 1 ? "" : "s", who.gpus_per_thread, who.gpus_per_thread == 1 ? "" : "s");
 }
 
+// Of its largest call.
+plan::MemoryPlan memory_of(const plan::CollectiveSweep& sweep) {
+  plan::SimulationOptions simulation;
+  simulation.fidelity = sweep.fidelity;
+  simulation.grain = sweep.options.grain;
+  simulation.seed = sweep.seed;
+  work::CollectiveItem item{
+      .call = sweep.call, .devices = sweep.participants.devices, .count = 1, .algorithm = sweep.options.algorithm};
+  item.call.bytes = std::ranges::max(sweep.sizes);
+  item.channels = sweep.options.custom != nullptr && sweep.options.channels == 0 ? 1 : sweep.options.channels;
+  return plan::plan_memory(sweep.cluster, simulation, item);
+}
+
 int run_collective(const CollectiveOptions& options) {
   const coll::Collective kind = plan::collective_named(options.kind);
   const plan::DataType type = plan::data_type(options.type);
@@ -158,11 +174,14 @@ int run_collective(const CollectiveOptions& options) {
   if (!options.algorithm.empty()) take_algorithm(options.algorithm, sweep.options);
   if (!options.protocol.empty()) take_protocol(options.protocol, sweep.options);
 
+  const plan::MemoryPlan memory = memory_of(sweep);
+  plan::check_memory(memory, memory_limit(options.memory));
   const Report report{outputs};
   report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster), sweep.seed,
                          sweep.options.grain, sweep.fidelity));
   report.print(cluster_line(cluster));
   report.print(ranks_line(sweep.participants));
+  if (options.common.verbose) report.print(predicted_line(memory));
   report.print("# predicted: one call in a loop of calls, out of place\n#\n");
   report.print(sweep_columns());
   ProgressBar progress{"sizes", options.common.quiet};
@@ -186,7 +205,10 @@ int run_collective(const CollectiveOptions& options) {
   report.print(fmt::format("# Avg bus bandwidth    : {:.6g}\n", result.mean_bus_bandwidth_gbps()));
   report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),
                            cost_text(result.events, result.transfers, result.wall_seconds)));
-  if (options.common.verbose) report.print(solver_line(result.solves, result.peak_live));
+  if (options.common.verbose) {
+    report.print(solver_line(result.solves, result.peak_live));
+    report.print(memory_line(memory, sweep.participants.devices.size()));
+  }
 
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
@@ -253,6 +275,7 @@ void add_collective(CLI::App& app, int& exit_code) {
   command->add_option("--channels", options->channels, "Channels; absent: as NCCL chooses")
       ->type_name("N")
       ->check(CLI::Range(1, 64));
+  add_memory_option(*command, options->memory);
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_collective(*options); });
 }

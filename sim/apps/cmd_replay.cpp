@@ -12,6 +12,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_memory.h"
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
@@ -33,6 +34,7 @@ struct ReplayOptions {
   std::string max_error;
   bool as_recorded = false;
   int repeat = 1;
+  std::string memory;
   plan::ReplayRunOptions run;
 };
 
@@ -144,6 +146,7 @@ int run_replay(const ReplayOptions& options) {
   if (overrides.shuffle_ties) run.simulation.shuffle_ties = *overrides.shuffle_ties;
   run.simulation.iterations = options.repeat;
   run.nccl = plan::nccl_settings(cluster, overrides);
+  run.memory = memory_limit(options.memory);
   const Report report{outputs};
   report.print(head_line("replay", options.files.front(), run.simulation.seed, run.simulation.grain));
   report.print(cluster_line(cluster));
@@ -166,6 +169,10 @@ int run_replay(const ReplayOptions& options) {
   print_result(report, result, options);
   report.print(fmt::format("#\n# digest {}\n", plan::digest_text(result.run.digest)));
   report.print(fmt::format("# {}\n", cost_text(result.run.events, result.run.transfers, wall)));
+  if (options.common.verbose) {
+    report.print(predicted_line(result.memory));
+    report.print(memory_line(result.memory, cluster.topology.endpoints().size()));
+  }
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
     warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
@@ -214,6 +221,7 @@ void add_replay(CLI::App& app, int& exit_code) {
   command->add_flag("--keep-start-skew", options->run.keep_start_skew, "Ranks begin as late after each other as recorded");
   command->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
       ->type_name("NAME");
+  add_memory_option(*command, options->memory);
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_replay(*options); });
 }

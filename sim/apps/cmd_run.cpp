@@ -14,6 +14,7 @@
 #include "sim/apps/output.h"
 #include "sim/apps/print_cost.h"
 #include "sim/apps/print_inference.h"
+#include "sim/apps/print_memory.h"
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
@@ -21,6 +22,7 @@
 #include "sim/planning/collective_sweep.h"
 #include "sim/planning/cost/cost_json.h"
 #include "sim/planning/flow_summary.h"
+#include "sim/planning/memory_plan.h"
 #include "sim/planning/network_json.h"
 #include "sim/planning/replay_timeline.h"
 #include "sim/planning/result_json.h"
@@ -198,16 +200,17 @@ std::string what_ran(const work::Workload& workload) {
                      plural(static_cast<std::size_t>(calls), "call"));
 }
 
-struct RunFiles {
+struct RunOptions {
   std::string series;
   std::string chakra;
   std::string goal;
+  std::string memory;
 };
 
 // Writes the program of a training step before it runs, and hands everything on.
 class ProgramExport final : public work::ReplayObserver {
  public:
-  ProgramExport(const RunFiles& files, std::string name, work::ReplayObserver* next)
+  ProgramExport(const RunOptions& files, std::string name, work::ReplayObserver* next)
       : files_{files}, name_{std::move(name)}, next_{next} {}
 
   void on_program(const work::Program& program) override {
@@ -225,13 +228,13 @@ class ProgramExport final : public work::ReplayObserver {
   [[nodiscard]] const std::vector<Diagnostic>& findings() const { return findings_; }
 
  private:
-  const RunFiles& files_;
+  const RunOptions& files_;
   std::string name_;
   work::ReplayObserver* next_;
   std::vector<Diagnostic> findings_;
 };
 
-int run_run(const std::string& file, const RunFiles& files, const CostOptions& cost, const CommonOptions& options) {
+int run_run(const std::string& file, const RunOptions& files, const CostOptions& cost, const CommonOptions& options) {
   const std::string& series = files.series;
   const plan::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
@@ -261,6 +264,9 @@ int run_run(const std::string& file, const RunFiles& files, const CostOptions& c
                         : is_inference                    ? "requests"
                         : scenario.workload.flows.empty() ? "collectives"
                                                           : "flows";
+  const plan::MemoryPlan memory = plan::plan_memory(scenario);
+  if (options.verbose) report.print(predicted_line(memory));
+  plan::check_memory(memory, memory_limit(files.memory));
   ProgressBar progress{counted, options.quiet};
   plan::RunResult result;
   plan::StepTimeline steps;
@@ -301,7 +307,10 @@ int run_run(const std::string& file, const RunFiles& files, const CostOptions& c
   if (!result.time_story.empty()) report.print(fmt::format("#\n# {}\n", result.time_story));
   report.print(fmt::format("#\n# digest {}\n", plan::digest_text(result.digest)));
   report.print(fmt::format("# {}\n", cost_text(result.events, result.transfers, result.wall_seconds)));
-  if (options.verbose) report.print(solver_line(result.solves, result.peak_live));
+  if (options.verbose) {
+    report.print(solver_line(result.solves, result.peak_live));
+    report.print(memory_line(memory, scenario.cluster.topology.endpoints().size()));
+  }
 
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
@@ -343,7 +352,8 @@ void add_run(CLI::App& app, int& exit_code) {
   const auto file = std::make_shared<std::string>();
   const auto options = std::make_shared<CommonOptions>();
   command->add_option("SCENARIO", *file, "Scenario file")->required();
-  const auto files = std::make_shared<RunFiles>();
+  const auto files = std::make_shared<RunOptions>();
+  add_memory_option(*command, files->memory);
   command->add_option("--series", files->series, "Write the series of `measure` as CSV, a column each")->type_name("FILE");
   command
       ->add_option("--write-chakra", files->chakra, "Write the training step as Chakra execution traces, a file for each rank")

@@ -170,13 +170,7 @@ std::string cost_text(std::uint64_t events, std::uint64_t transfers, double wall
 }
 
 std::string solver_line(std::uint64_t solves, std::uint64_t peak_live) {
-  std::string text = fmt::format("# solves {}  peak_live_transfers {}", solves, peak_live);
-  if (peak_live > 0) {
-    // Of the whole process: an upper bound that means something once transfers are many.
-    const double each = static_cast<double>(plan::peak_memory_bytes()) / static_cast<double>(peak_live);
-    text += fmt::format("  peak_memory per live transfer {}", short_bytes(each));
-  }
-  return text + '\n';
+  return fmt::format("# solves {}  peak_live_transfers {}\n", solves, peak_live);
 }
 
 std::vector<std::string> warning_texts(const Diagnostics& diagnostics) {

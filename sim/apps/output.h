@@ -56,7 +56,7 @@ class Report {
 [[nodiscard]] std::string cluster_line(const net::Cluster& cluster);
 // "events 1.9 M (4.2 M/s)  transfers 12 k  peak memory 31 MiB  wall 0.45 s".
 [[nodiscard]] std::string cost_text(std::uint64_t events, std::uint64_t transfers, double wall_seconds);
-// "# solves 1234  peak_live_transfers 96  memory per live transfer 412 B\n", for --verbose.
+// "# solves 1234  peak_live_transfers 96\n", for --verbose.
 [[nodiscard]] std::string solver_line(std::uint64_t solves, std::uint64_t peak_live);
 
 // Warnings of loading as one line each: "file:line:column: message".

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/collectives/executor.h"
+#include "sim/collectives/executor_memory.h"
 #include "sim/collectives/step_work.h"
 #include "sim/core/error.h"
 
@@ -193,6 +194,7 @@ std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
                             (static_cast<std::uint64_t>(channel) << 1) | static_cast<std::uint64_t>(index);
   const auto [id, is_new] = connection_ids_.find_or_add(key, static_cast<std::uint32_t>(connections_.size()));
   if (is_new) {
+    static_assert(sizeof(Lane) <= kLaneBytes && sizeof(Connection) + 24 <= kConnectionBytes);
     Connection& made = connections_.emplace_back();
     made.from = from;
     made.to = to;

@@ -10,6 +10,7 @@
 
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/memory.h"
 #include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
 #include "sim/network/link_type.h"
@@ -165,7 +166,8 @@ void check_size(ParamReader& params, std::int64_t nodes, const HostTemplate& hos
   const double count = static_cast<double>(nodes);
   const double devices = count * static_cast<double>(host.devices.size()) + static_cast<double>(fabric.switches);
   const double links = count * static_cast<double>(host.links.size()) + 2 * static_cast<double>(fabric.cables);
-  const std::string memory = size_text(devices * kDeviceBytes + links * kLinkBytes);
+  const double bytes = devices * kDeviceBytes + links * kLinkBytes;
+  const std::string memory = size_text(bytes);
   if (nodes > kMaxNodes) {
     params.error("nodes", fmt::format("{} nodes are over the limit of {}; their topology would take about {} of memory", nodes,
                                       kMaxNodes, memory));
@@ -180,6 +182,9 @@ void check_size(ParamReader& params, std::int64_t nodes, const HostTemplate& hos
   } else if (links > static_cast<double>(kMaxLinks)) {
     params.error("nodes", fmt::format("{:.0f} links are over the limit of {}; the topology would take about {} of memory",
                                       links, kMaxLinks, memory));
+  } else if (const auto left = available_memory(); left && bytes > static_cast<double>(*left)) {
+    params.error("nodes", fmt::format("the topology would take about {} of memory, and {} are left on this machine", memory,
+                                      size_text(static_cast<double>(*left))));
   }
 }
 

@@ -21,6 +21,23 @@ const std::vector<ModelText>& network_texts() {
                       "where a cable will be back"},
        .sources = {"network-models §6.1 (max-min, progressive filling), §6.3 (latency), §6.5 (what this misses)"},
        .files = {"network/flow_level/flow_fabric.h", "network/flow_level/rerouting.h", "core/fair_share.h"}},
+      {.names = {"memory"},
+       .title = "what memory a run will take",
+       .assumes = "Before a run: what the process holds with cluster and workload read, and on top of it ports, transfers in "
+                  "flight, packets, connections and lanes of collectives; of training steps and traces ranks with their "
+                  "operations, and calls of each group and pair with the links they load; each as many as the scenario says "
+                  "times the size of the program's own structures. A training step is made once more to count its operations; "
+                  "paths are as long as those of a sample of pairs. A run that would take more than the machine has left "
+                  "(MemAvailable, or what a control group leaves) is refused, with --memory SIZE one of more than that. run, "
+                  "collective and replay print with -v the prediction, what was held at most, counted from the structures "
+                  "themselves, and the ratio of prediction and peak.",
+       .leaves_out = {"what the router keeps of a fabric beside ways between leaves, NCCL's search, inference and most of the "
+                      "allocator's own losses",
+                      "all flows and all messages of an all-to-all count as in flight at once: an upper bound",
+                      "packets beyond the pause threshold of every port, where switches have unbounded memory",
+                      "commands other than run, collective and replay predict nothing"},
+       .sources = {"sizes of the structures; limits: proc(5), the kernel's documentation of control groups"},
+       .files = {"planning/memory_plan.h", "planning/program_memory.h", "core/memory.h"}},
       {.names = {"router", "routes"},
        .title = "which links lead towards a destination",
        .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread over "

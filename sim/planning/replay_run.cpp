@@ -260,6 +260,8 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
     work::unfold(trace.program);
   }
 
+  result.memory = plan_memory(cluster, options.simulation, trace.program);
+  check_memory(result.memory, options.memory);
   ProgramRunOptions run;
   run.simulation = options.simulation;
   run.iterations = options.simulation.iterations;

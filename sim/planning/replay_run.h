@@ -5,12 +5,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "sim/planning/memory_plan.h"
 #include "sim/planning/program_run.h"
 #include "sim/workloads/trace/trace.h"
 #include "sim/workloads/trace/trace_summary.h"
@@ -24,8 +26,9 @@ struct ReplayRunOptions {
   double scale_compute = 1;
   std::string gpu = {};  // kernels as on this one; empty: as recorded
   int replicas = 1;
-  std::vector<std::string> across = {};  // groups that reach over replicas
-  bool keep_start_skew = false;          // ranks begin as late after each other as recorded
+  std::vector<std::string> across = {};      // groups that reach over replicas
+  bool keep_start_skew = false;              // ranks begin as late after each other as recorded
+  std::optional<std::uint64_t> memory = {};  // bytes that it may hold; none: what the machine has left
 };
 
 // A figure recorded and predicted, the median over ranks.
@@ -48,6 +51,7 @@ struct ReplayCalls {
 
 struct ReplayRunResult {
   ProgramRunResult run;
+  MemoryPlan memory;
   work::TraceSummary traced;
   std::optional<Duration> traced_step;
   Duration iteration;  // the last one

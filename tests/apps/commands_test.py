@@ -198,6 +198,14 @@ class Interrupt(Commands):
 
 
 class Collective(Commands):
+    def test_says_what_memory_it_takes_and_refuses_more_than_it_may(self):
+        text = self.weft(*SWEEP, "-v").stdout
+        self.assertRegex(text, r"\n# memory predicted \S+ MiB: \S+ MiB now, \d+ ports of .*, \d+ connections of ")
+        self.assertRegex(text, r"\n# memory held at most: \d+ ports of .*; peak .* per GPU; predicted / peak ")
+        refused = self.weft(*SWEEP, "--memory", "1 MiB", expect=2)
+        self.assertEqual(refused.stdout, "")
+        self.assertRegex(refused.stderr, r"error: the run would take about \S+ MiB of memory, and --memory allows 1 MiB\n")
+
     def test_prints_the_columns_of_nccl_tests(self):
         text = self.weft(*SWEEP).stdout
         self.assertRegex(text, r"\A# weft \d+\.\d+\.\d+ \(.*\)  collective  all_reduce  node4.yaml  seed 1  fidelity flow  grain auto\n")
@@ -337,6 +345,17 @@ class Run(Commands):
         for key in ("events", "transfers", "packet_hops", "wall_s", "peak_memory_bytes"):
             self.assertIn(key, result)
         self.assertEqual(result["packet_hops"], 0)
+
+    def test_says_what_memory_it_takes_and_refuses_more_than_it_may(self):
+        text = self.weft("run", "flows.yaml", "-v").stdout
+        self.assertRegex(text, r"\n# memory predicted \S+ MiB: \S+ MiB now, \d+ ports of \S+ B, 2 transfers of ")
+        self.assertRegex(text, r"\n# memory held at most: \d+ ports of .* B, 2 live transfers of .*; peak .* per GPU; predicted / peak ")
+        self.weft("run", "flows.yaml", "--memory", "1 TiB")
+        refused = self.weft("run", "flows.yaml", "--memory", "1 MiB", expect=2)
+        self.assertEqual(refused.stdout.count("digest"), 0)
+        self.assertRegex(refused.stderr, r"error: the run would take about \S+ MiB of memory, and --memory allows 1 MiB\n")
+        for wrong in ("much", "0 B", "1"):
+            self.assertIn("--memory: expected a size such as 8 GiB", self.weft("run", "flows.yaml", "--memory", wrong, expect=2).stderr)
 
     def test_sums_up_flows(self):
         text = self.weft("run", "flows.yaml", "--json", "r.json", "-v").stdout

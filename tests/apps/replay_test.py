@@ -57,6 +57,12 @@ class Replay(Case):
         self.assertAlmostEqual(result["relative_error"], result["iteration_time_ns"] / 1_640_000 - 1, places=9)
         self.assertEqual(result["digest"], self.replay("--as-recorded")["digest"])
 
+    def test_says_what_memory_it_takes_and_refuses_more_than_it_may(self):
+        text = self.weft("replay", *self.traces, "--cluster", self.node, "-v").stdout
+        self.assertRegex(text, r"\n# memory predicted \S+ MiB: \S+ MiB now, \d+ ports of \S+ B, 2 ranks of ")
+        self.assertRegex(text, r"\n# memory held at most: 2 ranks of .*; peak .*; predicted / peak ")
+        self.assertRegex(self.refused("--memory", "1 MiB"), r"error: the run would take about \S+ MiB of memory, and --memory allows 1 MiB\n")
+
     def test_max_error_sets_the_exit_status(self):
         self.weft("replay", *self.traces, "--cluster", self.node, "--as-recorded", "--max-error", "50%")
         done = self.weft("replay", *self.traces, "--cluster", self.node, "--as-recorded", "--max-error", "0.0001%", expect=1)

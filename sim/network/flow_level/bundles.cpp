@@ -120,6 +120,13 @@ std::uint32_t Bundles::split(std::uint32_t from) {
   return part;
 }
 
+std::size_t Bundles::shape_bytes() const {
+  std::size_t bytes = shapes_.capacity() * sizeof(shapes_[0]) + shape_of_.capacity() * sizeof(shape_of_[0]);
+  for (const std::vector<Usage>& shape : shapes_) bytes += shape.capacity() * sizeof(Usage);
+  for (const std::vector<std::uint32_t>& users : users_) bytes += users.capacity() * sizeof(users[0]);
+  return bytes;
+}
+
 void Bundles::move(ResourceId resource, std::uint32_t to) {
   --members_[of(resource)];
   ++members_[to];

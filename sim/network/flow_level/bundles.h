@@ -7,6 +7,7 @@
 // of such a footprint, and most are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -29,6 +30,8 @@ class Bundles {
   bool add_resource(double capacity);
   [[nodiscard]] std::size_t resource_count() const { return bundle_of_.size(); }
   [[nodiscard]] std::size_t size() const { return members_.size(); }
+  // What footprints of many resources are kept as.
+  [[nodiscard]] std::size_t shape_bytes() const;
   [[nodiscard]] std::uint32_t of(ResourceId resource) const { return bundle_of_[resource.index()]; }
 
   // A footprint's usages, each resource at most once; the next number, or another time for one that has changed. What had to be
@@ -73,6 +76,11 @@ class Bundles {
   std::vector<std::uint32_t> touched_;
   std::vector<Usage> pending_;
   std::vector<Usage> others_;
+
+ public:
+  // Of a bundle of one resource.
+  static constexpr std::size_t kBytes =
+      2 * sizeof(std::uint32_t) + sizeof(char) + sizeof(std::vector<std::uint32_t>) + sizeof(Mark);
 };
 
 }  // namespace weft::net

@@ -41,6 +41,9 @@ class FlowFabric final : public Fabric, private EventTarget {
  public:
   // One resource per link of the topology, with its capacity. Both must outlive the fabric.
   FlowFabric(Simulator& simulator, const Topology& topology);
+  ~FlowFabric() override;  // notes the memory it held (sim/core/memory.h)
+  FlowFabric(const FlowFabric&) = delete;
+  FlowFabric& operator=(const FlowFabric&) = delete;
 
   ResourceId add_resource(std::string name, double capacity) override;
   [[nodiscard]] std::string resource_name(ResourceId resource) const override;
@@ -222,6 +225,13 @@ class FlowFabric final : public Fabric, private EventTarget {
   RateListener* rates_ = nullptr;
   FabricTotals totals_;
   std::vector<Counted> marked_;  // by bundle; empty: never
+
+ public:
+  // What a port in a bundle of its own, a transfer and each resource of its path take: those who plan a run's memory ask.
+  static constexpr std::size_t kPortBytes =
+      sizeof(ResourceState) + sizeof(char) + sizeof(double) + sizeof(std::uint32_t) + sizeof(std::uint64_t) + Bundles::kBytes;
+  static constexpr std::size_t kTransferBytes = sizeof(Flow) + sizeof(HeapEntry) + sizeof(double);
+  static constexpr std::size_t kUsageBytes = sizeof(Usage) + sizeof(Entry);
 };
 
 }  // namespace weft::net

@@ -92,6 +92,9 @@ class Buffers {
   const Topology& topology_;
   std::vector<Ingress> ingresses_;  // by link
   std::vector<Memory> memories_;    // by device
+
+ public:
+  static constexpr std::size_t kLinkBytes = sizeof(Ingress);
 };
 
 }  // namespace weft::net

@@ -23,7 +23,10 @@ PacketFabric::PacketFabric(Simulator& simulator, const Router& router, const Pac
   if (wants_telemetry(settings_.transport.congestion)) network_->stamp_telemetry();
 }
 
-PacketFabric::~PacketFabric() = default;
+PacketFabric::~PacketFabric() {
+  network_->note_memory();
+  transport_->note_memory();
+}
 
 ResourceId PacketFabric::add_resource(std::string name, double /*capacity*/) {
   throw InternalError(fmt::format("packets share links only, not '{}'", name));

@@ -43,6 +43,7 @@ class PacketNetwork final : private EventTarget {
 
   PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed);
   void set_endpoints(Transport& endpoints) { endpoints_ = &endpoints; }
+  void note_memory() const;  // that it holds (sim/core/memory.h)
 
   // Switches stamp telemetry into data packets from now on.
   void stamp_telemetry() { stamps_ = true; }
@@ -296,6 +297,11 @@ class PacketNetwork final : private EventTarget {
   bool check_pending_ = false;
   std::uint64_t hops_ = 0;
   std::uint64_t hops_at_check_ = 0;
+
+ public:
+  // What every port takes, and every packet with the event that carries it on: those who plan a run's memory ask.
+  static constexpr std::size_t kPortBytes = sizeof(LinkState) + sizeof(Incidents) + Buffers::kLinkBytes;
+  static constexpr std::size_t kPacketBytes = sizeof(Packet) + sizeof(Event);
 };
 
 inline void PacketNetwork::change_queue(std::uint32_t link, Queue& queue, std::int64_t by) {

@@ -51,6 +51,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   [[nodiscard]] FlowCounters counters(FootprintId flow) const;
   [[nodiscard]] double state(FootprintId flow, std::string_view name) const;
   [[nodiscard]] std::string blocked() const;
+  void note_memory() const;  // that it holds (sim/core/memory.h)
 
   // The network's side.
   // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
@@ -252,6 +253,10 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   bool failures_pass_ = false;
   FabricTotals totals_;
   std::uint64_t live_ = 0;
+
+ public:
+  // With a message of it.
+  static constexpr std::size_t kQueuePairBytes = sizeof(QueuePair) + sizeof(Ends) + sizeof(Message) + sizeof(std::uint32_t);
 };
 
 }  // namespace weft::net

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -75,6 +76,10 @@ class GroupCosts {
   std::map<Key, GroupCost> costs_;
   std::map<PatternKey, const Key*> run_for_;  // the call that was run
   std::size_t runs_ = 0;
+
+ public:
+  // What is kept of a call, beside the list of its group's devices and the loads' usages: those who plan a run's memory ask.
+  static constexpr std::size_t kCallBytes = sizeof(std::pair<const Key, GroupCost>);
 };
 
 }  // namespace weft::work

@@ -44,6 +44,9 @@ struct ProgramLayout {
   std::vector<std::uint32_t> sequence;      // by operation: communication of the same kind, slot and tag before it
   std::vector<std::uint32_t> first_memory;  // by operation, and one more: into RankProgram::memory
 
+  // Of each operation, its place in its stream too.
+  static constexpr std::size_t kOperationBytes = 3 * sizeof(std::uint32_t) + sizeof(Duration) + sizeof(OpIndex);
+
  private:
   using CallKey = std::tuple<OpKind, std::uint16_t, std::uint8_t>;
   std::vector<std::pair<CallKey, std::uint32_t>> calls_;
@@ -104,6 +107,8 @@ struct RankState {
   }
   // All that what it does from now on depends on, with times from now: equal where it will do the same.
   void add_to(Digest& digest, Time now) const;
+  // Of each operation of its program.
+  static constexpr std::size_t kOperationBytes = sizeof(OperationTiming);
   // The next operation of a stream is held up by nothing but the background storage before it.
   [[nodiscard]] bool waits_for_storage() const;
 

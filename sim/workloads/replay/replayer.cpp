@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/memory.h"
 #include "sim/workloads/replay/replay_state.h"
 
 namespace weft::work {
@@ -49,7 +50,12 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
   looks_ = options_.skip && options_.jitter.kernel == 0;
 }
 
-Replayer::~Replayer() = default;
+Replayer::~Replayer() {
+  std::size_t bytes = 0;
+  for (const auto& rank : states_) bytes += sizeof(RankState) + rank->timing.capacity() * RankState::kOperationBytes;
+  for (const RankProgram& each : program_.programs) bytes += each.operations.capacity() * sizeof(Operation);
+  note_memory(MemoryKind::kRank, {states_.size(), bytes});
+}
 
 void Replayer::start() {
   if (observer_ != nullptr) observer_->on_program(program_);

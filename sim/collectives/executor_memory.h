@@ -1,0 +1,11 @@
+// Bytes of what an executor holds many of, at most; executor_paths.cpp checks them against its structures.
+#pragma once
+
+#include <cstddef>
+
+namespace weft::coll {
+
+inline constexpr std::size_t kConnectionBytes = 44 + 24;  // and its place in the map of connections
+inline constexpr std::size_t kLaneBytes = 344;
+
+}  // namespace weft::coll
