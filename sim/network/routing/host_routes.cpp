@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numeric>
+#include <tuple>
 
 #include "sim/core/error.h"
 
@@ -210,12 +212,53 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   return fragment;
 }
 
-std::optional<std::uint32_t> HostRoutes::nic_of(std::uint32_t host_template, std::uint32_t gpu) const {
+HostRoutes::Table& HostRoutes::with_nics(std::uint32_t host_template) const {
   Table& table = tables_[host_template];
   const std::lock_guard lock{nics_mutex_};
-  if (!table.nics_known) find_nics(host_template, table);
+  if (!table.nics_known) {
+    find_nics(host_template, table);
+    find_alike(host_template, table);
+  }
   table.nics_known = true;
-  return table.nic[gpu];
+  return table;
+}
+
+std::optional<std::uint32_t> HostRoutes::nic_of(std::uint32_t host_template, std::uint32_t gpu) const {
+  return with_nics(host_template).nic[gpu];
+}
+
+std::uint32_t HostRoutes::alike(std::uint32_t host_template, std::uint32_t gpu) const {
+  return with_nics(host_template).alike[gpu];
+}
+
+void HostRoutes::find_alike(std::uint32_t host_template, Table& table) const {
+  const HostTemplate& t = topology_->host_template(host_template);
+  table.alike.resize(t.devices.size());
+  std::iota(table.alike.begin(), table.alike.end(), 0U);
+  const std::vector<std::uint32_t> nics = t.of_kind(DeviceKind::kNic);
+  // Link specs and shares of the way out and of the way in, latencies, and classes of the ways to all NICs.
+  using Ways = std::tuple<std::vector<std::pair<std::uint32_t, double>>, std::vector<std::int64_t>, std::vector<PathClass>>;
+  std::vector<std::pair<Ways, std::uint32_t>> met;
+  for (const std::uint32_t g : t.of_kind(DeviceKind::kGpu)) {
+    if (!table.nic[g].has_value()) continue;
+    Ways ways;
+    auto& [links, latencies, classes] = ways;
+    for (const RouteFragment* way : {find(host_template, g, *table.nic[g]), find(host_template, *table.nic[g], g)}) {
+      if (way == nullptr) continue;
+      const auto first = static_cast<std::ptrdiff_t>(links.size());
+      for (const auto& [link, usage] : way->links) links.emplace_back(t.links[link].spec, usage);
+      std::sort(links.begin() + first, links.end());
+      latencies.insert(latencies.end(), {way->latency.ps(), way->fill.ps(), way->fill_packet.count()});
+    }
+    for (const std::uint32_t nic : nics) classes.push_back(direct(t, table, g, nic).path_class);
+    std::ranges::sort(classes);
+    const auto same = std::ranges::find(met, ways, [](const auto& each) { return each.first; });
+    if (same == met.end()) {
+      met.emplace_back(std::move(ways), g);
+    } else {
+      table.alike[g] = same->second;
+    }
+  }
 }
 
 void HostRoutes::find_nics(std::uint32_t host_template, Table& table) const {

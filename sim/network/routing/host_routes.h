@@ -42,6 +42,9 @@ class HostRoutes {
   [[nodiscard]] const RouteFragment* find(std::uint32_t host_template, std::uint32_t from, std::uint32_t to) const;
   // Local index of the NIC a GPU uses: best path class, ties dealt out over the GPUs that share them.
   [[nodiscard]] std::optional<std::uint32_t> nic_of(std::uint32_t host_template, std::uint32_t gpu) const;
+  // The first GPU whose ways to and from its NIC take what this one's take, and that is as far from the other NICs: to other
+  // hosts the two are the same.
+  [[nodiscard]] std::uint32_t alike(std::uint32_t host_template, std::uint32_t gpu) const;
 
  private:
   struct Table;
@@ -49,13 +52,16 @@ class HostRoutes {
   [[nodiscard]] Paths direct(const HostTemplate& host_template, const Table& table, std::uint32_t from, std::uint32_t to) const;
   [[nodiscard]] RouteFragment compute(const HostTemplate& host_template, const Table& table, std::uint32_t from,
                                       std::uint32_t to) const;
+  Table& with_nics(std::uint32_t host_template) const;
   void find_nics(std::uint32_t host_template, Table& table) const;
+  void find_alike(std::uint32_t host_template, Table& table) const;
 
   const Topology* topology_;
   struct Table {
     std::vector<std::vector<std::uint32_t>> out;  // device -> local links
     std::unordered_map<std::uint64_t, RouteFragment> fragments;
     std::vector<std::optional<std::uint32_t>> nic;  // by device
+    std::vector<std::uint32_t> alike;               // by device
     bool nics_known = false;
   };
   mutable std::mutex mutex_;       // of fragments

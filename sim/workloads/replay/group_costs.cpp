@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/network/routing/host_routes.h"
+
 namespace weft::work {
 namespace {
 
@@ -43,13 +45,24 @@ GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices)
     if (at == seen.end()) at = seen.insert(seen.end(), value);
     return static_cast<std::int32_t>(at - seen.begin());
   };
+  std::vector<std::int32_t> of_host;
+  for (const DeviceId device : devices) of_host.push_back(number(hosts, topology.host_of(device)));
+  const bool one_a_host = hosts.size() == devices.size();
   Pattern pattern;
-  for (const DeviceId device : devices) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const DeviceId device = devices[i];
+    const bool is_gpu = topology.kind(device) == net::DeviceKind::kGpu;
+    const DeviceId nic = is_gpu ? machine_.router.nic_of(device) : DeviceId{};
     DeviceId leaf;
-    const DeviceId nic = topology.kind(device) == net::DeviceKind::kGpu ? machine_.router.nic_of(device) : DeviceId{};
     if (nic.valid() && !topology.uplinks(nic).empty()) leaf = topology.link(topology.uplinks(nic).front()).to;
-    const std::int32_t local = topology.host_of(device) < 0 ? -1 : static_cast<std::int32_t>(topology.local(device));
-    pattern.push_back({number(hosts, topology.host_of(device)), local, number(leaves, leaf)});
+    std::uint32_t host_template = 0;
+    std::int32_t place = -1;
+    if (const std::int32_t host = topology.host_of(device); host >= 0) {
+      host_template = topology.host(static_cast<std::size_t>(host)).host_template;
+      const std::uint32_t local = topology.local(device);
+      place = static_cast<std::int32_t>(one_a_host && is_gpu ? group_runs_->host_routes()->alike(host_template, local) : local);
+    }
+    pattern.push_back({of_host[i], static_cast<std::int32_t>(host_template), place, number(leaves, leaf)});
   }
   return pattern;
 }
@@ -90,7 +103,7 @@ net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<D
                                       const std::vector<DeviceId>& devices, coll::Collective kind) const {
   const net::Topology& topology = machine_.topology;
   const Pattern pattern = pattern_of(of);
-  const bool has_one_host = std::ranges::all_of(pattern, [](const auto& member) { return member[0] == 0 && member[1] >= 0; });
+  const bool has_one_host = std::ranges::all_of(pattern, [](const auto& member) { return member[0] == 0 && member[2] >= 0; });
   net::Footprint loads;
   if (has_one_host && pattern == pattern_of(devices)) {
     const std::uint32_t from = topology.host(static_cast<std::size_t>(topology.host_of(of[0]))).first_link;

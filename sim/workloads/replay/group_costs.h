@@ -1,6 +1,6 @@
 // What a group's collectives take alone, and which links they load: each distinct call is run once by the collectives' executor
-// on an idle machine (group_runs.h), and remembered. Groups that lie alike (the same places within hosts, hosts and leaves in
-// the same pattern) take the same time, so that one is run for all.
+// on an idle machine (group_runs.h), and remembered. Groups that lie alike (the same places within hosts, or of one member a host
+// places that are as near to their NICs; hosts and leaves in the same pattern) take the same time, so that one is run for all.
 //
 // Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
 // that moves at its pace alone or slower where others share its links. How its channels drift against each other under
@@ -59,8 +59,9 @@ class GroupCosts {
 
  private:
   using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t>;
-  // By member: host and leaf as numbered where they first appear, and the place within the host.
-  using Pattern = std::vector<std::array<std::int32_t, 3>>;
+  // By member: host as numbered where it first appears, its template, the place within it, leaf numbered like hosts. Where no
+  // two are on one host, places from where other hosts look the same (another rail of the host) are one.
+  using Pattern = std::vector<std::array<std::int32_t, 4>>;
   using PatternKey = std::tuple<Pattern, int, std::int64_t, std::int64_t>;
   // The loads of another group that makes the call that `cost` is of.
   [[nodiscard]] net::Footprint loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
