@@ -26,9 +26,9 @@ const std::vector<ModelText>& kernel_texts() {
        .assumes =
            "A kernel that starts while a collective is resident takes its class's factor longer, in proportion to the SMs "
            "held; the collective is slowed by one factor from when it meets compute, and by another while a kernel moves 2 "
-           "GiB and more at the memory's rate beside it. A collective waits for a running GEMM to drain. A GEMM of up to two "
-           "waves has its tiles shared out in advance: beside a collective it takes T + min(T, the rest of the collective) "
-           "instead.",
+           "GiB and more at the memory's rate beside it. A collective waits for a running GEMM to drain, which it does from "
+           "gpu.contention.gemm_drain before its end on (recorded ones: at their end). A GEMM of up to two waves has its tiles "
+           "shared out in advance: beside a collective it takes T + min(T, the rest of the collective) instead.",
        .leaves_out =
            {"contention: factors depend on the class of a kernel only, not on its size or on the collective's traffic"},
        .sources = {"training-step-notes §6", "copies of 1 GiB on 4 x H200 (validate/measured/h200x4_quick.jsonl)"},

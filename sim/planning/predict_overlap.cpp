@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "sim/planning/point_models.h"
 #include "sim/planning/program_run.h"
 #include "sim/planning/scenario.h"
+#include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/program.h"
 
@@ -126,6 +128,15 @@ work::Program program_of(const net::Cluster& cluster, const MeasuredPoint& point
   return program;
 }
 
+// GPUs of one kind are not equally fast, and nothing but the collectives keeps them in step here. Evenly spaced speeds, of that
+// sample deviation; the slowest at the kernels' own, which the slowest of a group was measured at (clock.h).
+std::vector<std::pair<Rank, double>> out_of_step(double deviation, int ranks) {
+  std::vector<std::pair<Rank, double>> factors;
+  const double step = deviation / std::sqrt(ranks * (ranks + 1.0) / 12.0);
+  for (Rank rank = 1; rank < ranks; ++rank) factors.emplace_back(rank, 1.0 - step * rank);
+  return factors;
+}
+
 }  // namespace
 
 std::vector<PointAnswer> predict_overlap(const net::Cluster& cluster, const MeasuredPoint& point,
@@ -144,6 +155,9 @@ std::vector<PointAnswer> predict_overlap(const net::Cluster& cluster, const Meas
     run.simulation.grain = options.grain;
     run.nccl = nccl_settings(cluster, {});
     for (const auto& [key, value] : point.env) run.nccl.set_from_log(key, value);
+    if (std::ranges::any_of(point.parts, [](const OverlapPart& part) { return part.op == "gemm"; })) {
+      run.jitter.stragglers = out_of_step(cluster.profile.get(work::speed_spread).side_by_side, point.ranks);
+    }
     StreamEnds ends{point.parts.size()};
     const ProgramRunResult result = run_program(cluster, program, run, nullptr, &ends);
     if (result.interrupted) throw ConfigError("interrupted");

@@ -65,6 +65,7 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRun
   replay.seed = options.simulation.seed;
   replay.jitter = options.jitter;
   replay.contention = cluster.profile.get(work::contention_costs);
+  if (!options.gemms_drain) replay.contention.gemm_drain = {};
   replay.storage = options.storage;
   return replay;
 }

@@ -28,6 +28,8 @@ struct ProgramRunOptions {
   std::shared_ptr<work::GroupRuns> group_runs = {};
   // Runs at full clock first, and then at the clocks that the load of that run allows (clock.h).
   bool sustained_clocks = true;
+  // Collectives begin in the last of a GEMM (gpu.contention.gemm_drain). Not of recorded GEMMs.
+  bool gemms_drain = true;
 };
 
 struct ProgramRunResult {

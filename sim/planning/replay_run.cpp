@@ -268,6 +268,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   if (operations != nullptr) run.simulation.skip = false;  // who hears of operations hears of all of them
   run.nccl = options.nccl;
   run.sustained_clocks = trace.full_clock;  // recorded durations hold what the clocks did
+  run.gemms_drain = trace.full_clock;       // and recorded GEMMs what slowed them as they drained
   CallTimes calls{operations, run.iterations};
   result.run = run_program(cluster, trace.program, run, observer, &calls);
   result.ranks = trace.program.ranks.size();

@@ -37,7 +37,8 @@ struct ClockSlowdown {
 [[nodiscard]] ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load);
 
 struct SpeedSpread {
-  double deviation = 0;  // of GPUs' speeds, over their mean
+  double deviation = 0;         // of GPUs' speeds, over their mean
+  double side_by_side = 0.022;  // the same where no step waits for the slowest, as in what measures overlap
 };
 extern const ParamGroup<SpeedSpread> speed_spread;
 

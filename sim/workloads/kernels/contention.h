@@ -3,10 +3,12 @@
 //
 // A communication kernel holds one SM per channel as long as it runs. What runs beside it loses those SMs and some of the
 // memory bandwidth. GEMMs are persistent, with a block on every SM: a collective that becomes ready starts when the GEMM that
-// is running has drained, and only a GEMM that starts while the collective is resident is slowed. Most take their tiles from a
-// counter, which a memset of 4 bytes sets before them. GEMMs of at most two waves (KernelTimes::splits_statically) have none:
-// their blocks share out the tiles in advance, and those that find no SM run when the others are done, or the collective is.
-// The traces show this of all GEMMs of up to two waves and of no other, whether of outputs, inputs' or weights' gradients.
+// is running drains, its first blocks having found no further tile, and only a GEMM that starts while the collective is
+// resident is slowed. So a call that is short beside the drain leaves its successor resident through the next GEMM, if ranks
+// are not in step: small calls in a row cost GEMMs more than their own time. Most take their tiles from a counter, which a
+// memset of 4 bytes sets before them. GEMMs of at most two waves (KernelTimes::splits_statically) have none: their blocks share
+// out the tiles in advance, and those that find no SM run when the others are done, or the collective is. The traces show this
+// of all GEMMs of up to two waves and of no other, whether of outputs, inputs' or weights' gradients.
 //
 // Model: a kernel that starts beside a collective is slowed by its class's factor while the collective is resident, in
 // proportion to the SMs that it holds; which kernel and which collective does not matter.
@@ -20,6 +22,8 @@
 
 namespace weft::work {
 
+using namespace literals;
+
 // How much longer kernels take beside a collective of 24 CTAs, and it beside them.
 struct ContentionCosts {
   double gemm = 1.35;
@@ -30,6 +34,9 @@ struct ContentionCosts {
   // What a link carries of any kind over what collectives reach on it together: thread blocks that load and store do not fill
   // an NVLink as copy engines do.
   double collective_links = 1.09;
+  // For how long a GEMM that nears its end leaves SMs to a collective, and the largest share of its time that is.
+  Duration gemm_drain = 32_us;
+  double gemm_drain_share = 0.11;
 };
 extern const ParamGroup<ContentionCosts> contention_costs;
 
@@ -56,6 +63,12 @@ inline constexpr int kContentionCtas = 24;
 [[nodiscard]] inline bool fills_memory(KernelClass kernel_class, double bytes) {
   constexpr double kLeast = 2.0 * (1 << 30);
   return (kernel_class == KernelClass::kMemory || kernel_class == KernelClass::kOptimizer) && bytes >= kLeast;
+}
+
+// How long before its end a GEMM of `alone` drains.
+[[nodiscard]] inline Duration gemm_drain(const ContentionCosts& costs, Duration alone) {
+  return std::min(costs.gemm_drain,
+                  Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(alone.ps()) * costs.gemm_drain_share)));
 }
 
 // When a collective starts that is ready at `ready` while a kernel runs that fills the GPU and ends at `drained`.

@@ -73,11 +73,18 @@ struct RunningKernel {
   double remaining_ps = 0;  // at `since`, at speed 1
   double speed = 1;
   Time since;
+  double drain_ps = 0;     // of remaining_ps, from where on it leaves SMs to communication
+  bool holds_gpu = false;  // it fills the GPU, and does not drain yet
+  bool drained = false;    // it did
   // Started beside communication, its blocks that found no SM run after the others (training-step-notes §6).
   bool has_second_wave = false;
 
-  [[nodiscard]] Time end() const {
-    return since + Duration::from_ps(static_cast<std::int64_t>(remaining_ps / speed + 0.999999));
+  [[nodiscard]] Time end() const { return after(remaining_ps); }
+  [[nodiscard]] Time drains() const { return after(std::max(0.0, remaining_ps - drain_ps)); }
+
+ private:
+  [[nodiscard]] Time after(double work_ps) const {
+    return since + Duration::from_ps(static_cast<std::int64_t>(work_ps / speed + 0.999999));
   }
 };
 
@@ -101,6 +108,10 @@ struct RankState {
   [[nodiscard]] double stretch(const Operation& op, const ReplayOptions& options);
   [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const ContentionCosts& contention) const;
   [[nodiscard]] bool is_done(OpIndex op) const { return timing[op].end != Time::max(); }
+  // Beside what starts now.
+  [[nodiscard]] bool computes() const {
+    return std::ranges::any_of(kernels, [](const RunningKernel& kernel) { return !kernel.drained; });
+  }
   // In this iteration (Operation::every).
   [[nodiscard]] bool is_due(const Operation& op) const {
     return op.every == 0 ? iteration_ends.empty() : (iteration_ends.size() + 1) % op.every == 0;

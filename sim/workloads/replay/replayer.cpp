@@ -268,7 +268,13 @@ void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
     kernel.has_second_wave = true;
     kernel.remaining_ps *= 2;
   }
+  // Of GEMMs that split statically all blocks end together.
+  if (op.fills_gpu && op.category == Category::kGemm && !op.weight_gradient) {
+    const Duration alone = Duration::from_ps(static_cast<std::int64_t>(kernel.alone_ps));
+    kernel.drain_ps = static_cast<double>(gemm_drain(options_.contention, alone).ps());
+  }
   kernel.speed = rank.speed(op, kernel, options_.contention);
+  kernel.holds_gpu = op.fills_gpu;
   if (op.fills_gpu) ++rank.fills_gpu;
   ++rank.computing;
   if (is_tensor(op.category)) ++rank.tensor_kernels;
@@ -286,12 +292,12 @@ void Replayer::slow_calls(std::uint32_t state, int memory_full) {
   }
 }
 
-// One event is pending, for the kernel that ends first.
+// One event is pending, for the kernel that ends or drains first.
 void Replayer::arm_kernels(std::uint32_t state) {
   RankState& rank = *states_[state];
   ++rank.generation;
   Time first = Time::max();
-  for (const RunningKernel& kernel : rank.kernels) first = std::min(first, kernel.end());
+  for (const RunningKernel& kernel : rank.kernels) first = std::min(first, kernel.holds_gpu ? kernel.drains() : kernel.end());
   if (first != Time::max()) {
     schedule_event(std::max(first, machine_.simulator.now()), EventKind::kKernelEnd, state, rank.generation);
   }
@@ -301,6 +307,14 @@ void Replayer::end_kernels(std::uint32_t state) {
   RankState& rank = *states_[state];
   const Time now = machine_.simulator.now();
   rank.account(now);
+  OpIndex drained = kNoOp;
+  for (RunningKernel& kernel : rank.kernels) {
+    if (!kernel.holds_gpu || kernel.drains() > now) continue;
+    kernel.holds_gpu = false;
+    kernel.drained = true;
+    --rank.fills_gpu;
+    drained = kernel.op;
+  }
   std::vector<OpIndex> ended;
   std::erase_if(rank.kernels, [&](const RunningKernel& kernel) {
     if (kernel.end() > now) return false;
@@ -309,7 +323,6 @@ void Replayer::end_kernels(std::uint32_t state) {
   });
   for (const OpIndex index : ended) {
     const Operation& op = rank.program->operations[index];
-    if (op.fills_gpu) --rank.fills_gpu;
     if (is_tensor(op.category)) --rank.tensor_kernels;
     --rank.computing;
     if (op.fills_memory && --rank.memory_kernels == 0) slow_calls(state, -1);
@@ -320,7 +333,7 @@ void Replayer::end_kernels(std::uint32_t state) {
     std::vector<OpIndex> waiting;
     waiting.swap(rank.draining);
     for (const OpIndex index : waiting) {
-      rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = {state, ended.front()}};
+      rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = {state, drained}};
       arrive(state, index);
     }
   }
@@ -344,7 +357,8 @@ void Replayer::retime(std::uint32_t state) {
       kernel.has_second_wave = false;
       kernel.remaining_ps = std::min(kernel.remaining_ps, kernel.alone_ps);
     }
-    kernel.speed = rank.speed(rank.program->operations[kernel.op], kernel, options_.contention);
+    // One that drains needs no more SMs than it has.
+    if (!kernel.drained) kernel.speed = rank.speed(rank.program->operations[kernel.op], kernel, options_.contention);
   }
   arm_kernels(state);
 }

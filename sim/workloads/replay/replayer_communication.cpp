@@ -189,7 +189,7 @@ FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, cons
 void Replayer::post(std::uint32_t index) {
   Moving& moving = *moving_[index];
   for (const Member& member : moving.members) {
-    moving.beside_compute = moving.beside_compute || states_[member.state]->computing > 0;
+    moving.beside_compute = moving.beside_compute || states_[member.state]->computes();
     moving.memory_full += states_[member.state]->memory_kernels > 0 ? 1 : 0;
   }
   for (const Member& member : moving.members) send_first_steps(member.state);

@@ -54,8 +54,8 @@ void RankState::add_to(Digest& digest, Time now) const {
   }
   digest.add(remaining).add(segment).add(host_base - now).add(host_busy);
   for (const RunningKernel& kernel : kernels) {
-    digest.add(kernel.op).add(kernel.since - now).add(kernel.has_second_wave);
-    for (const double value : {kernel.alone_ps, kernel.remaining_ps, kernel.speed}) add_double(digest, value);
+    digest.add(kernel.op).add(kernel.since - now).add(kernel.has_second_wave).add(kernel.holds_gpu).add(kernel.drained);
+    for (const double value : {kernel.alone_ps, kernel.remaining_ps, kernel.speed, kernel.drain_ps}) add_double(digest, value);
   }
   digest.add(kernels.size()).add(fills_gpu).add(held_ctas).add(computing).add(memory_kernels).add(tensor_kernels);
   for (const OpIndex op : draining) digest.add(op);

@@ -45,5 +45,13 @@ TEST(ContentionTest, ACollectiveWaitsForAGemmToDrain) {
   EXPECT_EQ(start_after_drain(Time{} + 17_us, Time{} + 16_us), Time{} + 17_us);
 }
 
+TEST(ContentionTest, AGemmDrainsBeforeItsEndButForAShareOfItsTimeAtMost) {
+  const ContentionCosts costs{.gemm_drain = 30_us, .gemm_drain_share = 0.1};
+  EXPECT_EQ(gemm_drain(costs, 1_ms), 30_us);
+  EXPECT_EQ(gemm_drain(costs, 300_us), 30_us);
+  EXPECT_EQ(gemm_drain(costs, 200_us), 20_us);
+  EXPECT_EQ(gemm_drain(costs, 0_us), 0_us);
+}
+
 }  // namespace
 }  // namespace weft::work

@@ -31,7 +31,7 @@ class ReplayerTest : public ::testing::Test {
       program_.devices.push_back(topology_.endpoints()[static_cast<std::size_t>(r)]);
     }
     program_.groups = {{.name = "pair", .ranks = {0, 1}}};
-    options_.contention = {.gemm = 13, .attention = 1, .memory = 1, .collective = 1};
+    options_.contention = {.gemm = 13, .attention = 1, .memory = 1, .collective = 1, .gemm_drain = {}};
   }
 
   OpIndex add(Rank rank, Operation op, const std::vector<OpIndex>& waits = {}) {
@@ -283,6 +283,43 @@ TEST_F(ReplayerTest, CommunicationWaitsForAKernelThatFillsTheGpu) {
   EXPECT_EQ(end(0, big), Time{} + 500_us);
   EXPECT_EQ(log_.of(0, a).start, Time{} + 500_us);
   EXPECT_EQ(end(0, a), Time{} + 1'500_us);
+}
+
+// 1 ms from 470 us on, at full pace: what drains slows nothing, and is not slowed.
+TEST_F(ReplayerTest, CommunicationBeginsWhileAGemmDrains) {
+  options_.contention.collective = 2;
+  options_.contention.gemm_drain = 30_us;
+  const OpIndex big = add(0, {.duration = 500_us, .category = Category::kGemm, .fills_gpu = true});
+  const OpIndex a = all_reduce(0);
+  all_reduce(1);
+  run();
+  EXPECT_EQ(end(0, big), Time{} + 500_us);
+  EXPECT_EQ(log_.of(0, a).start, Time{} + 470_us);
+  EXPECT_EQ(end(0, a), Time{} + 1'470_us);
+}
+
+// The second of two short calls finds rank 1 in its next GEMM, and holds SMs of rank 0 until that drains.
+TEST_F(ReplayerTest, AShortCallInADrainLeavesItsSuccessorBesideTheNextGemm) {
+  options_.contention.gemm_drain = 30_us;
+  std::vector<OpIndex> second;
+  std::vector<OpIndex> next;
+  for (Rank r = 0; r < 2; ++r) {
+    // Rank 1 ends its first GEMM 10 us before rank 0 does.
+    add(r, {.duration = r == 0 ? 1000_us : 990_us, .category = Category::kGemm, .fills_gpu = true});
+    next.push_back(add(r, {.duration = 1000_us, .category = Category::kGemm, .fills_gpu = true}));
+    all_reduce(r, {}, 125'000_B);
+    second.push_back(all_reduce(r, {}, 125'000_B));
+  }
+  run();
+  // Both drain at 970 us at the latest; 10 us for the first call.
+  EXPECT_LT(log_.of(0, second[0]).start, Time{} + 981_us);
+  EXPECT_LT(log_.of(1, second[1]).start, Time{} + 981_us);
+  options_.contention.gemm_drain = 15_us;
+  run();
+  // Drained at 985 us: rank 1's next GEMM runs from 990 us, so the second call waits there for its drain and on rank 0 for it.
+  EXPECT_LT(log_.of(0, second[0]).start, Time{} + 996_us);
+  EXPECT_GT(log_.of(1, second[1]).start, Time{} + 1'900_us);
+  EXPECT_GT(end(0, next[0]) - (Time{} + 1000_us), 1'300_us) << "at two thirds of its pace nearly all along";
 }
 
 TEST_F(ReplayerTest, ADeadlockNamesRanksAndWhatTheyWaitFor) {
