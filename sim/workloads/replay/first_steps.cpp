@@ -15,8 +15,10 @@
 
 namespace weft::work {
 
-// It is on the wire only while it is beside others: most wait with nothing beside them.
+// In the call of the communicator that is next, and none is on the wire. The first step is there only while it is beside
+// others: most wait with nothing beside them.
 void Replayer::wait_in(std::uint32_t state, OpIndex op, Meeting& meeting) {
+  if (is_message(states_[state]->program->operations[op].kind)) return;
   states_[state]->first_steps.push_back({.meeting = &meeting, .op = op, .since = machine_.simulator.now()});
   if (!states_[state]->calls.empty()) send_first_steps(state);
 }

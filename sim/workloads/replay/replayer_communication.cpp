@@ -30,7 +30,7 @@ void Replayer::arrive(std::uint32_t state, OpIndex index) {
   if (call - meeting.next >= meeting.calls.size()) meeting.calls.resize(call - meeting.next + 1);
   meeting.calls[call - meeting.next].push_back({state, index});
   begin_next_call(meeting);
-  if (!is_message(op.kind) && !meeting.busy) wait_in(state, index, meeting);
+  if (call == meeting.next && !meeting.busy) wait_in(state, index, meeting);
 }
 
 void Replayer::hold(std::uint32_t state, int ctas) {
@@ -290,6 +290,10 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
   if (meeting != nullptr) {
     meeting->busy = false;
     begin_next_call(*meeting);
+    // Those that came while the last call was on the wire.
+    if (!meeting->busy && !meeting->calls.empty()) {
+      for (const Member& member : meeting->calls.front()) wait_in(member.state, member.op, *meeting);
+    }
   }
   for (const Member& member : members) {
     cause_ = {member.state, member.op};
