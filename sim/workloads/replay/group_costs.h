@@ -1,6 +1,7 @@
 // What a group's collectives take alone, and which links they load: each distinct call is run once by the collectives' executor
-// on an idle machine (group_runs.h), and remembered. Groups that lie alike (the same places within hosts, or of one member a host
-// places that are as near to their NICs; hosts and leaves in the same pattern) take the same time, so that one is run for all.
+// on an idle machine (group_runs.h), and remembered. Groups that lie alike (the same places within hosts, or of one member a
+// host places that are as near to their NICs; hosts and leaves in the same pattern) take the same time, so that one is run for
+// all.
 //
 // Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
 // that moves at its pace alone or slower where others share its links. How its channels drift against each other under

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sim/network/builtin.h"
@@ -14,6 +15,8 @@
 
 namespace weft::net {
 namespace {
+
+using namespace weft::literals;
 
 std::vector<DeviceId> all_of(const Topology& topology, DeviceKind kind) {
   std::vector<DeviceId> found;
@@ -43,6 +46,32 @@ TEST_P(ShippedHostTest, AGpuUsesANicThatItReachesBest) {
     EXPECT_EQ(router.path_class(gpu, used), best) << cluster.topology.name(gpu);
   }
 }
+
+// GPUs that are alike differ neither in the way to their NIC nor in the way back.
+TEST_P(ShippedHostTest, GpusThatAreAlikeHaveAlikeWaysOut) {
+  const Cluster cluster = test::shipped(GetParam());
+  const HostRoutes routes{cluster.topology};
+  const HostTemplate& host = cluster.topology.template_of_host(0);
+  const std::uint32_t number = cluster.topology.host(0).host_template;
+  for (const std::uint32_t gpu : host.of_kind(DeviceKind::kGpu)) {
+    const std::uint32_t first = routes.alike(number, gpu);
+    EXPECT_LE(first, gpu);
+    EXPECT_EQ(routes.alike(number, first), first);
+    const auto nic = routes.nic_of(number, gpu);
+    const auto nic_of_first = routes.nic_of(number, first);
+    ASSERT_EQ(nic.has_value(), nic_of_first.has_value());
+    if (!nic) continue;
+    const RouteFragment* out = routes.find(number, gpu, *nic);
+    const RouteFragment* out_of_first = routes.find(number, first, *nic_of_first);
+    EXPECT_EQ(out->path_class, out_of_first->path_class);
+    EXPECT_EQ(out->latency, out_of_first->latency);
+    EXPECT_EQ(out->links.size(), out_of_first->links.size());
+    const RouteFragment* in = routes.find(number, *nic, gpu);
+    const RouteFragment* in_of_first = routes.find(number, *nic_of_first, first);
+    EXPECT_EQ(in->latency, in_of_first->latency);
+    EXPECT_EQ(in->links.size(), in_of_first->links.size());
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Hosts, ShippedHostTest,
                          ::testing::Values("dgx1_v100", "dgx2", "dgx_a100", "dgx_h100", "dgx_b200", "gb200_nvl72", "h200x4",
                                            "mi300x", "pcie8_serial"),
@@ -57,6 +86,31 @@ TEST(HostRoutesTest, EveryGpuOfARackHasANicOfItsOwn) {
   std::ranges::sort(used);
   EXPECT_EQ(used.size(), 72U);
   EXPECT_EQ(std::ranges::adjacent_find(used), used.end());
+}
+
+TEST(HostRoutesTest, RailsOfADgxAreAlikeAndGpusFarFromTheOnlyNicAreNot) {
+  const Cluster dgx = test::shipped("dgx_h100");
+  const HostRoutes rails{dgx.topology};
+  for (const std::uint32_t gpu : dgx.topology.template_of_host(0).of_kind(DeviceKind::kGpu)) EXPECT_EQ(rails.alike(0, gpu), 0U);
+  TopologyBuilder builder;
+  const std::uint32_t pcie = builder.add_spec({.type = "pcie5", .rate = Bandwidth{64_GBps}, .latency = Duration{}});
+  // Socket 0 has the NIC and a GPU, socket 1 another GPU.
+  HostTemplate host{.name = "far", .devices = {}, .links = {}, .labels = {}};
+  for (const auto& [name, kind] :
+       {std::pair{"gpu0", DeviceKind::kGpu}, std::pair{"gpu1", DeviceKind::kGpu}, std::pair{"cpu0", DeviceKind::kCpu},
+        std::pair{"cpu1", DeviceKind::kCpu}, std::pair{"nic0", DeviceKind::kNic}}) {
+    host.devices.push_back({.name = name, .kind = kind, .forwarding = {}, .labels = {}});
+  }
+  for (const auto& [from, to] : {std::pair{0U, 2U}, std::pair{1U, 3U}, std::pair{2U, 3U}, std::pair{2U, 4U}}) {
+    const auto first = static_cast<std::uint32_t>(host.links.size());
+    host.links.push_back({.from = from, .to = to, .spec = pcie, .twin = first + 1, .labels = {}});
+    host.links.push_back({.from = to, .to = from, .spec = pcie, .twin = first, .labels = {}});
+  }
+  builder.add_host(builder.add_template(std::move(host)));
+  const Topology topology = std::move(builder).freeze();
+  const HostRoutes far{topology};
+  EXPECT_EQ(far.alike(0, 0), 0U);
+  EXPECT_EQ(far.alike(0, 1), 1U);
 }
 
 TEST(HostRoutesTest, RoutersThatShareThemOnTwoThreadsAnswerAsOneByItself) {

@@ -6,6 +6,7 @@
 
 #include "sim/collectives/builtin.h"
 #include "sim/network/builtin.h"
+#include "tests/network/cluster_support.h"
 #include "tests/support/topologies.h"
 
 namespace weft::work::test {
@@ -13,14 +14,15 @@ namespace {
 
 using namespace weft::literals;
 
+Profile defaults() {
+  ParamGroups groups = net::network_param_groups();
+  for (const ParamGroupBase* group : coll::collective_param_groups()) groups.push_back(group);
+  return Profile::defaults(groups);
+}
+
 // Hosts on one switch, 12.5 GB/s each, textbook collectives.
 class GroupCostsTest : public ::testing::Test {
  protected:
-  [[nodiscard]] static Profile defaults() {
-    ParamGroups groups = net::network_param_groups();
-    for (const ParamGroupBase* group : coll::collective_param_groups()) groups.push_back(group);
-    return Profile::defaults(groups);
-  }
   [[nodiscard]] std::vector<DeviceId> hosts(const std::vector<std::size_t>& which) const {
     std::vector<DeviceId> devices;
     for (const std::size_t index : which) devices.push_back(topology_.endpoints()[index]);
@@ -65,6 +67,40 @@ TEST_F(GroupCostsTest, AMessageLoadsItsWayOnly) {
   const GroupCost& cost = costs_.message(topology_.endpoints()[1], topology_.endpoints()[4], 12'500'000_B);
   EXPECT_EQ(cost.alone, 1_ms);
   EXPECT_EQ(cost.loads.usages.size(), 2U);
+}
+
+// A rail of eight hosts is run for all, as a run of another says.
+TEST(GroupCostsOnRailsTest, GroupsOfOneMemberAHostAreRunOnceForAllRails) {
+  const net::Cluster cluster = net::test::shipped("dgx_h100_superpod");
+  const net::Topology& topology = cluster.topology;
+  const auto rail = [&](std::uint32_t gpu) {
+    std::vector<DeviceId> devices;
+    for (std::size_t host = 0; host < 8; ++host) devices.push_back(topology.device_of(host, gpu));
+    return devices;
+  };
+  const coll::CollectiveCall call{.kind = coll::Collective::kAllReduce, .bytes = 12'500'000_B, .element_size = 4};
+  const Profile profile = defaults();
+  const GroupRunSettings settings;
+  GroupCosts costs{topology, "adaptive", 1, profile, settings};
+  costs.collective(rail(0), call);
+  const GroupCost& taken_over = costs.collective(rail(5), call);
+  EXPECT_EQ(costs.runs(), 1U);
+
+  GroupCosts others{topology, "adaptive", 1, profile, settings};
+  const GroupCost& made = others.collective(rail(5), call);
+  EXPECT_EQ(others.runs(), 1U);
+  EXPECT_EQ(taken_over.alone, made.alone);
+  EXPECT_EQ(taken_over.choice, made.choice);
+  ASSERT_EQ(taken_over.loads.usages.size(), made.loads.usages.size());
+  for (std::size_t i = 0; i < made.loads.usages.size(); ++i) {
+    EXPECT_EQ(taken_over.loads.usages[i].resource, made.loads.usages[i].resource);
+    EXPECT_NEAR(taken_over.loads.usages[i].usage, made.loads.usages[i].usage, 1e-5) << "channels of unequal bytes";
+  }
+
+  // Two of a host lie otherwise than two of another pair of places.
+  costs.collective({topology.device_of(0, 0), topology.device_of(0, 1)}, call);
+  costs.collective({topology.device_of(1, 0), topology.device_of(1, 2)}, call);
+  EXPECT_EQ(costs.runs(), 3U);
 }
 
 }  // namespace
