@@ -7,9 +7,8 @@ constexpr const char* kContentionSeen = "training-step-notes §6, on H200";
 
 // Collectives that began in the last quarter of a GEMM that ran on their GPU.
 constexpr const char* kDrainSeen =
-    "4 x H200, traces of DDP and FSDP: 129 collectives that began in a GEMM's last quarter did so 32 us before its end "
-    "(median; "
-    "16 to 56 us from 10 to 90 %), the GEMMs' times from 169 us on, at 0.03 to 0.11 of them";
+    "4 x H200, traces of DDP and FSDP: 129 collectives that began in a GEMM's last quarter did so 32 us before its "
+    "end (median; 16 to 56 us from 10 to 90 %), the GEMMs' times from 169 us on, at 0.03 to 0.11 of them";
 
 Param<ContentionCosts> factor(const char* name, double ContentionCosts::*member, const char* description) {
   return param<ContentionCosts>(name, member,
