@@ -52,6 +52,13 @@ DeviceId Router::nic_of(DeviceId gpu) const {
   return nic ? topology_->device_of(host, *nic) : DeviceId{};
 }
 
+DeviceId Router::leaf_of(DeviceId gpu) const {
+  if (topology_->kind(gpu) != DeviceKind::kGpu) return {};
+  const DeviceId nic = nic_of(gpu);
+  if (!nic.valid() || topology_->uplinks(nic).empty()) return {};
+  return topology_->link(topology_->uplinks(nic).front()).to;
+}
+
 std::optional<DeviceId> Router::host_memory(DeviceId device) const {
   const auto host = static_cast<std::size_t>(topology_->host_of(device));
   const std::uint32_t host_template = topology_->host(host).host_template;

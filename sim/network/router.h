@@ -105,6 +105,8 @@ class Router {
   [[nodiscard]] const std::shared_ptr<const HostRoutes>& host_routes() const { return hosts_; }
   // The NIC a GPU uses; invalid id where its host has none.
   [[nodiscard]] DeviceId nic_of(DeviceId gpu) const;
+  // The first fabric switch behind that NIC; invalid id where there is none, and of what is not a GPU.
+  [[nodiscard]] DeviceId leaf_of(DeviceId gpu) const;
   // The CPU of the device's host that it reaches best: where its host memory is. Nothing: the host has none.
   [[nodiscard]] std::optional<DeviceId> host_memory(DeviceId device) const;
 

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "sim/network/flow_level/flow_fabric.h"
-#include "sim/network/topology.h"
 #include "sim/workloads/replay/group_costs.h"
 #include "sim/workloads/replay/replay_state.h"
 
@@ -39,6 +37,12 @@ double program_bytes(const work::Program& program) {
   return bytes;
 }
 
+void keep_once(auto& list) {
+  std::ranges::sort(list);
+  const auto same = std::ranges::unique(list);
+  list.erase(same.begin(), same.end());
+}
+
 // Calls of a rank's program that cost alike are kept once.
 using Call = std::tuple<work::OpKind, std::uint16_t, coll::Collective, std::int64_t, std::uint8_t>;
 std::vector<Call> calls_of(const work::RankProgram& program) {
@@ -50,9 +54,7 @@ std::vector<Call> calls_of(const work::RankProgram& program) {
       calls.emplace_back(op.kind, op.slot, coll::Collective::kSendRecv, op.bytes.count(), std::uint8_t{1});
     }
   }
-  std::ranges::sort(calls);
-  const auto same = std::ranges::unique(calls);
-  calls.erase(same.begin(), same.end());
+  keep_once(calls);
   return calls;
 }
 
@@ -113,13 +115,8 @@ class ProgramMemory {
         }
       }
     }
-    const auto once = [](auto& list) {
-      std::ranges::sort(list);
-      const auto same = std::ranges::unique(list);
-      list.erase(same.begin(), same.end());
-    };
-    once(of_groups);
-    once(of_pairs);
+    keep_once(of_groups);
+    keep_once(of_pairs);
     for (const auto& [group, collective, bytes, element_size] : of_groups)
       ++groups_[{group, collective == coll::Collective::kAllToAll}];
     for (const auto& [from, to, bytes] : of_pairs) ++pairs_[{from, to}];
@@ -204,9 +201,9 @@ class ProgramMemory {
     if (!router_.policy().spreads()) return;
     std::map<std::pair<DeviceId, DeviceId>, std::pair<Rank, Rank>> ways;  // by leaves, and ranks between which one leads
     const auto add_way = [&](Rank from, Rank to) {
-      const std::optional<DeviceId> source = leaf_of(from);
-      const std::optional<DeviceId> destination = leaf_of(to);
-      if (source && destination && *source != *destination) ways.insert({{*source, *destination}, {from, to}});
+      const DeviceId source = router_.leaf_of(device(from));
+      const DeviceId destination = router_.leaf_of(device(to));
+      if (source.valid() && destination.valid() && source != destination) ways.insert({{source, destination}, {from, to}});
     };
     for (const auto& [pair, calls] : pairs_) add_way(pair.first, pair.second);
     for (const auto& [key, calls] : groups_) {
@@ -226,14 +223,6 @@ class ProgramMemory {
     }
     const double each = usages / std::max(1.0, sampled) * sizeof(Usage) + kNodeBytes + sizeof(net::Footprint);
     add_part("ways between leaves", static_cast<double>(ways.size()), static_cast<double>(ways.size()) * each);
-  }
-
-  [[nodiscard]] std::optional<DeviceId> leaf_of(Rank rank) const {
-    const net::Topology& topology = router_.topology();
-    if (topology.kind(device(rank)) != net::DeviceKind::kGpu) return std::nullopt;
-    const DeviceId nic = router_.nic_of(device(rank));
-    if (!nic.valid() || topology.uplinks(nic).empty()) return std::nullopt;
-    return topology.link(topology.uplinks(nic).front()).to;
   }
 
   const work::Program& program_;

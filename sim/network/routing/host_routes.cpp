@@ -212,23 +212,23 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   return fragment;
 }
 
-HostRoutes::Table& HostRoutes::with_nics(std::uint32_t host_template) const {
-  Table& table = tables_[host_template];
-  const std::lock_guard lock{nics_mutex_};
-  if (!table.nics_known) {
-    find_nics(host_template, table);
-    find_alike(host_template, table);
-  }
-  table.nics_known = true;
-  return table;
-}
-
 std::optional<std::uint32_t> HostRoutes::nic_of(std::uint32_t host_template, std::uint32_t gpu) const {
   return with_nics(host_template).nic[gpu];
 }
 
+HostRoutes::Table& HostRoutes::with_nics(std::uint32_t host_template) const {
+  Table& table = tables_[host_template];
+  const std::lock_guard lock{nics_mutex_};
+  if (!table.nics_known) find_nics(host_template, table);
+  table.nics_known = true;
+  return table;
+}
+
 std::uint32_t HostRoutes::alike(std::uint32_t host_template, std::uint32_t gpu) const {
-  return with_nics(host_template).alike[gpu];
+  Table& table = with_nics(host_template);
+  const std::lock_guard lock{nics_mutex_};
+  if (table.alike.empty()) find_alike(host_template, table);
+  return table.alike[gpu];
 }
 
 void HostRoutes::find_alike(std::uint32_t host_template, Table& table) const {

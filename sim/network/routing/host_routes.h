@@ -61,7 +61,7 @@ class HostRoutes {
     std::vector<std::vector<std::uint32_t>> out;  // device -> local links
     std::unordered_map<std::uint64_t, RouteFragment> fragments;
     std::vector<std::optional<std::uint32_t>> nic;  // by device
-    std::vector<std::uint32_t> alike;               // by device
+    std::vector<std::uint32_t> alike;               // by device; empty: nobody asked yet
     bool nics_known = false;
   };
   mutable std::mutex mutex_;       // of fragments

@@ -52,9 +52,6 @@ GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices)
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const DeviceId device = devices[i];
     const bool is_gpu = topology.kind(device) == net::DeviceKind::kGpu;
-    const DeviceId nic = is_gpu ? machine_.router.nic_of(device) : DeviceId{};
-    DeviceId leaf;
-    if (nic.valid() && !topology.uplinks(nic).empty()) leaf = topology.link(topology.uplinks(nic).front()).to;
     std::uint32_t host_template = 0;
     std::int32_t place = -1;
     if (const std::int32_t host = topology.host_of(device); host >= 0) {
@@ -62,7 +59,8 @@ GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices)
       const std::uint32_t local = topology.local(device);
       place = static_cast<std::int32_t>(one_a_host && is_gpu ? group_runs_->host_routes()->alike(host_template, local) : local);
     }
-    pattern.push_back({of_host[i], static_cast<std::int32_t>(host_template), place, number(leaves, leaf)});
+    pattern.push_back(
+        {of_host[i], static_cast<std::int32_t>(host_template), place, number(leaves, machine_.router.leaf_of(device))});
   }
   return pattern;
 }
