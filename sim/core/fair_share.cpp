@@ -221,8 +221,10 @@ void FairShareSolver::solve_class(std::span<FairShareFlow> flows, std::span<cons
   std::ranges::make_heap(heap_, later);
 
   double level = 0.0;
+  std::size_t left = members.size();
   const auto fix = [&](std::uint32_t f, double rate) {
     fixed_[f] = 1;
+    --left;
     flows[f].rate = rate;
     for (const Usage& usage : flows[f].usages) {
       const std::uint32_t l = local_[usage.resource.index()];
@@ -232,7 +234,7 @@ void FairShareSolver::solve_class(std::span<FairShareFlow> flows, std::span<cons
     }
   };
 
-  while (!heap_.empty()) {
+  while (left > 0 && !heap_.empty()) {
     const HeapEntry top = heap_.front();
     std::ranges::pop_heap(heap_, later);
     if (top.local < flow_count) {

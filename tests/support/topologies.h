@@ -59,6 +59,24 @@ inline net::Topology star(int count, Bandwidth rate, Duration latency, const cha
   return std::move(builder).freeze();
 }
 
+// `leaves` switches of `hosts` bare hosts each, every one of them with a cable to each of `spines` more.
+inline net::Topology leaves_and_spines(int leaves, int hosts, int spines, Bandwidth rate, Bandwidth uplink) {
+  net::TopologyBuilder builder;
+  add_bare_hosts(builder, leaves * hosts);
+  const std::uint32_t down = builder.add_spec(plain_link(rate, {}));
+  const std::uint32_t up = builder.add_spec(plain_link(uplink, {}));
+  std::vector<DeviceId> switches;
+  for (int s = 0; s < leaves + spines; ++s) switches.push_back(builder.add_switch(plain_switch("s" + std::to_string(s))));
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    const DeviceId own = switches[static_cast<std::size_t>(leaf)];
+    for (int h = leaf * hosts; h < (leaf + 1) * hosts; ++h) {
+      builder.add_cable(builder.device_of(static_cast<std::uint32_t>(h), 0), own, down);
+    }
+    for (int s = leaves; s < leaves + spines; ++s) builder.add_cable(own, switches[static_cast<std::size_t>(s)], up);
+  }
+  return std::move(builder).freeze();
+}
+
 // Eight GPUs as in a DGX-1 with V100: 25 GB/s per link, eight pairs joined by two (network-models §1.6).
 inline net::Topology cube_mesh() {
   constexpr std::pair<std::uint32_t, std::uint32_t> kDoubled[] = {{0, 3}, {0, 4}, {1, 2}, {1, 5},

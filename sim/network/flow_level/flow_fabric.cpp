@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -15,18 +14,14 @@ namespace {
 // A flow whose remainder is below this many bytes has ended: the rounding of rate x time, far below what any result shows.
 constexpr double kNothing = 1e-6;
 
-// Bytes on a resource are counted in parts of a byte: usages are fractions.
-constexpr double kPartsOfByte = 1 << 30;
-
 // A resource loaded by more than this share of its capacity counts as tight: sums of many limits are not exact.
 constexpr double kTight = 1.0 - 1e-9;
 
 // A resource's list may hold so many stale entries beside as many again as there are live ones.
 constexpr std::size_t kStale = 16;
 
-// Components of more flows than one in so many of all slots are sorted by marking and counting off the slots.
-constexpr std::size_t kSparse = 64;
-constexpr std::size_t kFewFlows = 8;
+// What moves below what a resource has by less than this share of it may fill it: the rounding of a sum kept over many changes.
+constexpr double kSurelyFits = 1.0 - 1e-9;
 
 }  // namespace
 
@@ -49,7 +44,7 @@ ResourceId FlowFabric::add_resource(std::string name, double capacity) {
 void FlowFabric::add_bundle(double capacity) {
   if (!bundles_.add_resource(capacity)) return;
   resources_.emplace_back().tight_from = kTight * capacity;
-  tight_.push_back(0);
+  standing_.push_back(Standing::kLoose);
   solver_.add_resource(capacity);
   if (!marked_.empty()) marked_.emplace_back();
 }
@@ -57,7 +52,7 @@ void FlowFabric::add_bundle(double capacity) {
 void FlowFabric::take_parts(std::span<const Bundles::Split> splits) {
   for (const auto& [from, part] : splits) {
     resources_.push_back(ResourceState{resources_[from]});
-    tight_.push_back(tight_[from]);
+    standing_.push_back(standing_[from]);
     solver_.add_resource(solver_.capacity(ResourceId{from}));
     if (resources_[part].dirty) dirty_.push_back(part);
     if (!marked_.empty()) marked_.push_back(marked_[from]);
@@ -96,6 +91,11 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   if (live_ == 0) {
     first_free_ = kNowhere;
     unused_ = 0;
+    first_priority_ = transfer.priority;
+    many_priorities_ = false;
+    whole_work_ = 0;
+    doubts_ = 0;
+    doubtful_ = 0;
   }
   std::uint32_t index = first_free_;
   if (index == kNowhere) {
@@ -119,6 +119,7 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   flow.footprint = transfer.footprint.value();
   flow.latency = path.latency_of(transfer.bytes) + transfer.extra_latency;
   flow.priority = transfer.priority;
+  many_priorities_ = many_priorities_ || transfer.priority != first_priority_;
   flow.shadow = shadow;
   flow.updated = simulator_.now();
   flow.state = State::kMoving;
@@ -171,10 +172,10 @@ void FlowFabric::hold(std::span<const FootprintId> footprints) {
     Flow& flow = flows_[index];
     if (flow.bytes == 0) continue;
     flow.remaining = bytes_left(flow);
-    flow.rate = 0;
     heap_remove(index);
     const double gone = static_cast<double>(flow.bytes) - flow.remaining;
     leave(index, gone);
+    flow.rate = 0;
     ++flow.generation;  // its entries there are stale
     flow.before = gone;
     flow.state = State::kHeld;
@@ -217,12 +218,17 @@ void FlowFabric::enter(std::uint32_t index) {
     if (!flow.shadow) ++resource.counted.transfers;
     resource.load += usage * flow.limit;
     if (resource.live++ == 0) resource.busy_since = simulator_.now();
+    const bool was_open = standing_[bundle] == Standing::kOpen;
     if (resource.live > 1 || all_tight_) update_tight(bundle);
-    if (tight_[bundle] == 0) return;
+    if (!is_tight(bundle)) return;
+    if (was_open && resource.moves + usage * flow.limit <= kSurelyFits * solver_.capacity(ResourceId{bundle})) return;
     shares = true;
     mark_dirty(bundle);
   });
   if (shares) return;
+  for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
+    if (is_tight(bundle)) resources_[bundle].moves += usage * flow.limit;
+  });
   set_rate(index, flow.limit);
   if (!solve_.armed()) arm();
 }
@@ -231,7 +237,7 @@ void FlowFabric::enter(std::uint32_t index) {
 void FlowFabric::update_tight(std::uint32_t bundle) {
   const ResourceState& resource = resources_[bundle];
   const bool tight = all_tight_ || (resource.live > 1 && resource.load > resource.tight_from);
-  tight_[bundle] = tight ? 1 : 0;
+  if (!tight || !is_tight(bundle)) standing_[bundle] = tight ? Standing::kOpen : Standing::kLoose;
 }
 
 void FlowFabric::drop_stale(ResourceState& resource) {
@@ -262,6 +268,7 @@ void FlowFabric::replace(std::vector<std::pair<FootprintId, Footprint>> changed)
     flow.updated = simulator_.now();
     const double gone = static_cast<double>(flow.bytes) - flow.remaining;
     leave(index, gone);
+    flow.rate = 0;
     ++flow.generation;  // its entries there are stale
     flow.before = gone;
     moved.push_back(index);
@@ -284,6 +291,7 @@ void FlowFabric::mark_dirty(std::uint32_t bundle) {
   ResourceState& resource = resources_[bundle];
   if (!resource.dirty) dirty_.push_back(bundle);
   resource.dirty = true;
+  if (is_tight(bundle)) standing_[bundle] = Standing::kClosed;
   if (!solve_.armed()) solve_.arm(simulator_.now());
 }
 
@@ -316,12 +324,13 @@ void FlowFabric::leave(std::uint32_t index, double moved) {
       resource.counted.busy += simulator_.now() - resource.busy_since;
       resource.flows.clear();
       resource.load = 0;
-      tight_[bundle] = 0;
+      standing_[bundle] = Standing::kLoose;
       return;
     }
     resource.load -= usage * flow.limit;
-    if (tight_[bundle] == 0) return;
-    mark_dirty(bundle);
+    if (!is_tight(bundle)) return;
+    resource.moves -= usage * flow.rate;
+    if (standing_[bundle] == Standing::kClosed) mark_dirty(bundle);
     update_tight(bundle);
   });
 }
@@ -349,105 +358,6 @@ void FlowFabric::release(std::uint32_t index) {
   --live_;
   flows_[index].next_free = first_free_;
   first_free_ = index;
-}
-
-// Each component is solved by itself, with its flows in ascending order of id so that the order of every sum is fixed.
-void FlowFabric::solve() {
-  ++round_;
-  for (const std::uint32_t seed : dirty_) {
-    resources_[seed].dirty = false;
-    if (resources_[seed].visited == round_) continue;
-    flood(seed);
-    if (component_flows_.empty()) continue;
-    sort_component_flows();
-    problem_.clear();
-    for (const std::uint32_t f : component_flows_) {
-      const Flow& flow = flows_[f];
-      const auto usages = std::span<const Usage>{tight_usages_}.subspan(flow.first_tight, flow.tight_count);
-      problem_.push_back({usages, flow.weight, flow.limit, flow.priority, 0.0});
-    }
-    solver_.solve(problem_);
-    ++totals_.solves;
-    totals_.solved_flows += problem_.size();
-    set_rates();
-  }
-  dirty_.clear();
-  arm();
-}
-
-// From the resource over all flows and tight resources that hang together. A seed need not be tight any more: what has left it
-// held its flows back.
-void FlowFabric::flood(std::uint32_t seed) {
-  resources_[seed].visited = round_;
-  component_resources_.assign(1, seed);
-  component_flows_.clear();
-  tight_usages_.clear();
-  for (std::size_t r = 0; r < component_resources_.size(); ++r) {
-    ResourceState& resource = resources_[component_resources_[r]];
-    std::size_t kept = 0;
-    for (const Entry entry : resource.flows) {
-      Flow& flow = flows_[entry.flow];
-      if (flow.generation != entry.generation || flow.state != State::kMoving) continue;
-      resource.flows[kept++] = entry;
-      if (flow.visited == round_) continue;
-      flow.visited = round_;
-      component_flows_.push_back(entry.flow);
-      flow.first_tight = static_cast<std::uint32_t>(tight_usages_.size());
-      for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
-        if (tight_[bundle] == 0) return;
-        tight_usages_.push_back({ResourceId{bundle}, usage});
-        ResourceState& next = resources_[bundle];
-        if (next.visited == round_) return;
-        next.visited = round_;
-        component_resources_.push_back(bundle);
-      });
-      flow.tight_count = static_cast<std::uint32_t>(tight_usages_.size()) - flow.first_tight;
-    }
-    resource.flows.resize(kept);
-    WEFT_CHECK(kept == resource.live);
-  }
-}
-
-// Ascending: of many among few by their bits, which takes no comparisons.
-void FlowFabric::sort_component_flows() {
-  if (component_flows_.size() <= kFewFlows || component_flows_.size() * kSparse < flows_.size()) {
-    if (component_flows_.size() > 1) std::ranges::sort(component_flows_);
-    return;
-  }
-  in_component_.resize((flows_.size() + 63) / 64, 0);
-  for (const std::uint32_t f : component_flows_) in_component_[f / 64] |= std::uint64_t{1} << (f % 64);
-  component_flows_.clear();
-  for (std::size_t word = 0; word < in_component_.size(); ++word) {
-    for (std::uint64_t bits = std::exchange(in_component_[word], 0); bits != 0; bits &= bits - 1) {
-      component_flows_.push_back(static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(std::countr_zero(bits)));
-    }
-  }
-}
-
-// Where most of the heap moves, it is made anew.
-void FlowFabric::set_rates() {
-  const Time now = simulator_.now();
-  const bool rebuilds = problem_.size() > kFewFlows && 2 * problem_.size() > heap_.size();
-  for (std::size_t i = 0; i < problem_.size(); ++i) {
-    const std::uint32_t index = component_flows_[i];
-    Flow& flow = flows_[index];
-    const bool timed = flow.heap_position != kNowhere && flow.rate > 0;
-    if (problem_[i].rate == flow.rate && timed) continue;
-    flow.remaining = bytes_left(flow);
-    flow.updated = now;
-    flow.rate = problem_[i].rate;
-    tell_rate(flow, flow.rate);
-    const Time finish = finish_at(flow);
-    if (!rebuilds) {
-      heap_update(index, finish);
-    } else if (flow.heap_position != kNowhere) {
-      heap_[flow.heap_position].finish = finish;
-    } else {
-      heap_.push_back({finish, index});
-      flow.heap_position = static_cast<std::uint32_t>(heap_.size() - 1);
-    }
-  }
-  if (rebuilds) heap_rebuild();
 }
 
 Time FlowFabric::finish_at(const Flow& flow) const {
@@ -516,12 +426,11 @@ void FlowFabric::set_rate_cap(TransferId transfer, Bandwidth cap) {
   bool shares = false;
   for_each_usage(flow.footprint, [&](std::uint32_t bundle, double usage) {
     ResourceState& resource = resources_[bundle];
-    const char& tight = tight_[bundle];
-    const bool was_tight = tight != 0;
+    const bool was_tight = is_tight(bundle);
     resource.load += usage * (limit - flow.limit);
     if (resource.live > 1 || all_tight_) update_tight(bundle);
-    if (was_tight || tight != 0) mark_dirty(bundle);
-    shares = shares || tight != 0;
+    if (was_tight || is_tight(bundle)) mark_dirty(bundle);
+    shares = shares || is_tight(bundle);
   });
   flow.limit = limit;
   if (shares) return;
@@ -551,45 +460,6 @@ void FlowFabric::restore(ResourceId resource) {
   ResourceState& restored = resources_[bundle(resource).index()];
   failed_ -= restored.failed ? 1 : 0;
   restored.failed = false;
-}
-
-ResourceCounters FlowFabric::counters(ResourceId resource) const {
-  const ResourceState& state = resources_[bundle(resource).index()];
-  ResourceCounters counters{static_cast<double>(state.counted.byte_parts) / kPartsOfByte, state.counted.busy,
-                            state.counted.transfers};
-  if (state.live > 0) counters.busy += simulator_.now() - state.busy_since;
-  for (const Entry& entry : state.flows) {
-    if (!is_on_its_way(entry)) continue;
-    const Flow& flow = flows_[entry.flow];
-    if (flow.shadow) continue;
-    const double moved = static_cast<double>(flow.bytes) - bytes_left(flow) - flow.before;
-    for_each_usage(flow.footprint, [&](std::uint32_t met, double usage) {
-      if (met == bundle(resource).value()) counters.bytes += usage * moved;
-    });
-  }
-  return counters;
-}
-
-void FlowFabric::mark_counters() {
-  WEFT_CHECK(is_idle());
-  marked_.resize(resources_.size());
-  std::ranges::transform(resources_, marked_.begin(), &ResourceState::counted);
-}
-
-void FlowFabric::repeat_counted(std::int64_t times) {
-  WEFT_CHECK(is_idle() && marked_.size() == resources_.size());
-  for (std::size_t r = 0; r < resources_.size(); ++r) {
-    Counted& counted = resources_[r].counted;
-    counted.byte_parts += (counted.byte_parts - marked_[r].byte_parts) * times;
-    counted.busy += (counted.busy - marked_[r].busy) * times;
-    counted.transfers += (counted.transfers - marked_[r].transfers) * static_cast<std::uint64_t>(times);
-  }
-}
-
-void FlowFabric::check_conservation() const {
-  if (live_ == 0 && totals_.posted == totals_.delivered + totals_.aborted) return;
-  throw InternalError(fmt::format("transfers not conserved: {} posted, {} delivered, {} aborted, {} live", totals_.posted,
-                                  totals_.delivered, totals_.aborted, live_));
 }
 
 }  // namespace weft::net

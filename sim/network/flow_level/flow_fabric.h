@@ -6,9 +6,9 @@
 //
 // What is solved again, once per instant, is bounded. A transfer never moves faster than its *limit*, its cap or what its
 // narrowest resource gives it alone. A resource is *tight* where its transfers at their limits would together take more than it
-// has; any other limits nobody, so that its transfers do not depend on each other. An arrival or departure is felt by the
-// connected component over tight resources that it touches, and by nobody where it touches none. Resources that all footprints
-// take alike are solved as one (bundles.h).
+// has; any other limits nobody, so that its transfers do not depend on each other. An arrival or departure is felt by nobody
+// where it touches no tight resource, and else no further than rates change for it, in the connected component over tight
+// resources (flow_solve.cpp). Resources that all footprints take alike are solved as one (bundles.h).
 #pragma once
 
 #include <cstdint>
@@ -90,31 +90,36 @@ class FlowFabric final : public Fabric, private EventTarget {
 
  private:
   enum class State : std::uint8_t { kFree, kMoving, kHeld, kInFlight, kRefused };
+  // Of a resource: not tight; tight with room for more, so that it keeps nobody back; full, or to be solved.
+  enum class Standing : std::uint8_t { kLoose, kOpen, kClosed };
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
 
+  // What solves look at comes first.
   struct Flow {
-    double remaining = 0;  // bytes at `updated`
-    double rate = 0;       // bytes per picosecond
-    Time updated;
-    TransferListener* listener = nullptr;
-    std::uint64_t tag = 0;
-    double weight = 1;
-    double cap = FairShareSolver::kNoCap;    // bytes per picosecond
-    double limit = FairShareSolver::kNoCap;  // the cap, or what its path gives it alone
-    std::int64_t bytes = 0;
-    double before = 0;  // bytes that had left when it took its present path
-    std::uint32_t footprint = 0;
-    std::uint32_t heap_position = kNowhere;
-    Duration latency;
     std::uint64_t visited = 0;      // round of the flood that met it
+    std::uint32_t generation = 0;   // of the slot's use
     std::uint32_t first_tight = 0;  // into tight_usages_, in that round
     std::uint32_t tight_count = 0;
-    std::uint32_t generation = 0;  // of the slot's use
-    std::uint32_t next_free = kNowhere;
+    std::uint32_t footprint = 0;
+    double limit = FairShareSolver::kNoCap;  // the cap, or what its path gives it alone
+    double bound = 0;                        // the limit, or what resources that are not solved with it leave it
+    double weight = 1;
+    double rate = 0;  // bytes per picosecond
+    std::uint32_t heap_position = kNowhere;
     State state = State::kFree;
     std::uint8_t priority = 0;
     bool shadow = false;
+    double remaining = 0;  // bytes at `updated`
+    Time updated;
+    TransferListener* listener = nullptr;
+    std::uint64_t tag = 0;
+    double cap = FairShareSolver::kNoCap;  // bytes per picosecond
+    std::int64_t bytes = 0;
+    double before = 0;  // bytes that had left when it took its present path
+    Duration latency;
+    std::uint32_t next_free = kNowhere;
   };
+  static constexpr double kPartsOfByte = 1 << 30;  // bytes on a resource are counted in such parts: usages are fractions
   // A flow on a resource; stale where the flow has ended.
   struct Entry {
     std::uint32_t flow = 0;
@@ -130,9 +135,13 @@ class FlowFabric final : public Fabric, private EventTarget {
     std::vector<Entry> flows;  // moving over it, and stale ones until they are many
     double load = 0;           // of the flows moving over it, at their limits
     double tight_from = 0;     // a load of two flows
+    double moves = 0;          // of the flows moving over it, at their rates; where it is tight
+    double level = 0;          // what none of them has more of for its weight; where it is full
+    double change = 0;         // of `moves`, in the round `beyond`
     Counted counted;           // of transfers that ended
     Time busy_since;
     std::uint64_t visited = 0;
+    std::uint64_t beyond = 0;
     std::uint32_t live = 0;  // flows moving over it
     bool dirty = false;
     bool failed = false;
@@ -144,7 +153,6 @@ class FlowFabric final : public Fabric, private EventTarget {
     if (rates_ != nullptr && !flow.shadow) rates_->on_rate(flow.tag, rate);
   }
   void complete();  // the earliest completions
-  void solve();     // of the dirty components
   [[nodiscard]] ResourceId bundle(ResourceId resource) const { return ResourceId{bundles_.of(resource)}; }
   void add_bundle(double capacity);
   void take_parts(std::span<const Bundles::Split> splits);
@@ -154,13 +162,13 @@ class FlowFabric final : public Fabric, private EventTarget {
     bundles_.for_each(FootprintId{footprint}, footprints_[footprint].usages, visit);
   }
   void mark_dirty(std::uint32_t bundle);
+  [[nodiscard]] bool is_tight(std::uint32_t bundle) const { return standing_[bundle] != Standing::kLoose; }
   [[nodiscard]] double alone(std::uint32_t footprint) const;
   void update_tight(std::uint32_t bundle);
   [[nodiscard]] bool is_on_its_way(const Entry& entry) const {
     return flows_[entry.flow].generation == entry.generation && flows_[entry.flow].state == State::kMoving;
   }
   void drop_stale(ResourceState& resource);
-  void flood(std::uint32_t seed);                           // the component of a resource
   void begin(std::uint32_t index);                          // lets a moving flow share, or ends it where it has nothing to
   void enter(std::uint32_t index);                          // puts a moving flow on its resources; arms what follows
   void leave(std::uint32_t index, double moved);            // takes it off again, after so many of its bytes
@@ -173,9 +181,16 @@ class FlowFabric final : public Fabric, private EventTarget {
   void deliver_later(std::uint32_t index, Duration latency);
   [[nodiscard]] Time finish_at(const Flow& flow) const;  // at its present rate
   void set_rate(std::uint32_t index, double rate);
-  void set_rates();  // of problem_
-  void sort_component_flows();
   void arm();
+
+  // flow_solve.cpp
+  void solve();
+  void solve_from(std::uint32_t seed);
+  void flood(std::uint32_t seed, bool whole);
+  void sort_component_flows();
+  bool reaches_others();
+  void set_rates();
+  void settle();
 
   // flow_heap.cpp: indexed 4-ary heap of moving flows by (finish, index). A starved flow's finish is Time::max().
   struct HeapEntry {
@@ -214,22 +229,28 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::vector<std::uint32_t> dirty_;  // bundles
   std::uint64_t round_ = 0;
   std::vector<std::uint32_t> component_resources_;
+  std::vector<std::uint32_t> beyond_;  // tight resources that are not solved, with flows whose rates change
   std::vector<std::uint32_t> component_flows_;
   std::vector<std::uint64_t> in_component_;  // scratch of sort_component_flows(), a bit for each flow
   std::vector<Usage> tight_usages_;          // of the component's flows
   std::vector<FairShareFlow> problem_;
-  std::vector<char> tight_;  // by bundle
+  std::vector<Standing> standing_;  // by bundle
   bool all_tight_ = false;
-  std::uint32_t failed_ = 0;  // resources
-  std::vector<bool> held_;    // footprints; empty: none ever was
+  bool many_priorities_ = false;  // of what was posted since the fabric was idle, as what follows
+  std::uint8_t first_priority_ = 0;
+  std::size_t whole_work_ = 0;  // usages in the last solve of all that hung together
+  int doubts_ = 0;              // changes in a row that were followed in vain
+  int doubtful_ = 0;            // changes that are not to be followed
+  std::uint32_t failed_ = 0;    // resources
+  std::vector<bool> held_;      // footprints; empty: none ever was
   RateListener* rates_ = nullptr;
   FabricTotals totals_;
   std::vector<Counted> marked_;  // by bundle; empty: never
 
  public:
   // What a port in a bundle of its own, a transfer and each resource of its path take: those who plan a run's memory ask.
-  static constexpr std::size_t kPortBytes =
-      sizeof(ResourceState) + sizeof(char) + sizeof(double) + sizeof(std::uint32_t) + sizeof(std::uint64_t) + Bundles::kBytes;
+  static constexpr std::size_t kPortBytes = sizeof(ResourceState) + sizeof(Standing) + sizeof(double) + sizeof(std::uint32_t) +
+                                            sizeof(std::uint64_t) + Bundles::kBytes;
   static constexpr std::size_t kTransferBytes = sizeof(Flow) + sizeof(HeapEntry) + sizeof(double);
   static constexpr std::size_t kUsageBytes = sizeof(Usage) + sizeof(Entry);
 };
