@@ -33,6 +33,20 @@ const std::vector<ModelText>& replay_texts() {
                    "our measurements of 2 x H200, validate/measured/h200x2_two_communicators*.json: within 12 % beside larger "
                    "calls"},
        .files = {"workloads/replay/link_turns.h", "workloads/replay/first_steps.cpp"}},
+      {.names = {"link_sleep"},
+       .title = "NVLinks that sleep",
+       .assumes =
+           "A GPU's NVLinks sleep after 50 ms without a call of the GPU on them. The next call takes 67 us longer for each "
+           "GPU along its way whose links sleep, at most two, and 18 us more for each where its first member has waited "
+           "for 50 ms, so that answers' links sleep too. What a collective's member or a message's sender sends before "
+           "the others are there wakes the links then. A replayed step is taken to follow one like it: links have been "
+           "idle as long as the recorded step left them at its end.",
+       .leaves_out = {"generations of NVLink differ: all sleep and wake as the H200's do",
+                      "links to hosts and NICs do not sleep", "links of one GPU sleep and wake together, in both directions"},
+       .sources =
+           {"our measurements of 2 x H200, validate/measured/h200x2_link_sleep*.json: 134 and 170 us for two GPUs, from 50 "
+            "ms on and for any size"},
+       .files = {"workloads/replay/link_sleep.h"}},
       {.names = {"folding", "places"},
        .title = "one rank for all that do the same",
        .assumes = "Ranks of one pipeline stage run the same program at the same time. Where their groups spread over hosts "

@@ -67,6 +67,7 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRun
   replay.contention = cluster.profile.get(work::contention_costs);
   if (!options.gemms_drain) replay.contention.gemm_drain = {};
   replay.storage = options.storage;
+  replay.links_idle = options.links_idle;
   return replay;
 }
 

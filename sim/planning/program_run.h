@@ -30,6 +30,7 @@ struct ProgramRunOptions {
   bool sustained_clocks = true;
   // Collectives begin in the last of a GEMM (gpu.contention.gemm_drain). Not of recorded GEMMs.
   bool gemms_drain = true;
+  std::vector<Duration> links_idle = {};  // work::ReplayOptions::links_idle
 };
 
 struct ProgramRunResult {

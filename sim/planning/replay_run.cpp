@@ -184,6 +184,22 @@ std::vector<std::vector<Duration>> gaps_of(const work::Trace& trace) {
   return gaps;
 }
 
+// By program, from its last communication to the end of the step: steps are taken to follow one another.
+std::vector<Duration> links_idle_after(const work::Trace& trace) {
+  Duration end;
+  std::vector<Duration> last(trace.recorded.size());
+  for (std::size_t p = 0; p < last.size(); ++p) {
+    const std::vector<work::Operation>& operations = trace.program.programs[p].operations;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      const Duration at = trace.recorded[p][i].start + trace.recorded[p][i].duration;
+      end = std::max(end, at);
+      if (work::is_communication(operations[i].category)) last[p] = std::max(last[p], at);
+    }
+  }
+  for (Duration& each : last) each = end - each;
+  return last;
+}
+
 // Kernels as a profiler would have seen them, without the gaps.
 void take_gaps_off(const work::Program& program, const std::vector<std::vector<Duration>>& gaps,
                    std::vector<std::vector<work::RecordedTime>>& ran) {
@@ -237,6 +253,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.traced = work::summarize(trace);
   result.traced_step = trace.recorded_step;
   const auto gaps = gaps_of(trace);
+  std::vector<Duration> links_idle = links_idle_after(trace);
   if (!options.keep_start_skew) drop_start_skew(trace.program);
   result.contention_removed = work::remove_contention(trace, cluster.profile.get(work::contention_costs));
   if (!options.gpu.empty() || options.scale_compute != 1) {
@@ -267,6 +284,8 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   run.iterations = options.simulation.iterations;
   if (operations != nullptr) run.simulation.skip = false;  // who hears of operations hears of all of them
   run.nccl = options.nccl;
+  if (!links_idle.empty()) links_idle.resize(trace.program.programs.size());
+  run.links_idle = std::move(links_idle);
   run.sustained_clocks = trace.full_clock;  // recorded durations hold what the clocks did
   run.gemms_drain = trace.full_clock;       // and recorded GEMMs what slowed them as they drained
   CallTimes calls{operations, run.iterations};

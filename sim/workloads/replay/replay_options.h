@@ -32,6 +32,8 @@ struct ReplayOptions {
   ContentionCosts contention = {};
   std::vector<ClockSlowdown> clocks = {};  // by leader, in rank order; empty: full clock
   Storage storage = {};
+  // By RankProgram: how long no NVLink of its ranks has been in use when they begin; empty: not at all.
+  std::vector<Duration> links_idle = {};
 };
 
 // Hears of every operation when it ends.

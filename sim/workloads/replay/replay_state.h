@@ -14,6 +14,7 @@
 #include "sim/core/random.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_costs.h"
+#include "sim/workloads/replay/link_sleep.h"
 #include "sim/workloads/replay/link_turns.h"
 #include "sim/workloads/replay/replay_options.h"
 #include "sim/workloads/replay/replayer.h"
@@ -148,6 +149,7 @@ struct RankState {
   std::array<int, kCategories> moving{};
   std::vector<std::uint32_t> calls;  // collectives of this rank that are posted
   std::vector<FirstStep> first_steps;
+  LinkSleep links;
   int waiting_collectives = 0;
   int waiting_messages = 0;
   RankTimes times;  // of this iteration
@@ -188,6 +190,7 @@ struct Moving {
   Duration alone;
   int ctas = 0;
   double step = 0;
+  bool on_nvlinks = false;
   bool first_step = false;  // of one member alone, while it waits for the others
   // Once it is posted.
   TransferId transfer = {};

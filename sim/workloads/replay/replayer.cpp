@@ -60,7 +60,11 @@ Replayer::~Replayer() {
 void Replayer::start() {
   if (observer_ != nullptr) observer_->on_program(program_);
   const Time at = std::max(machine_.simulator.now(), options_.start);
-  for (std::uint32_t s = 0; s < states_.size(); ++s) schedule_event(at, EventKind::kBegin, s);
+  for (std::uint32_t s = 0; s < states_.size(); ++s) {
+    const std::size_t which = program_.ranks[static_cast<std::size_t>(states_[s]->rank)].program;
+    states_[s]->links = LinkSleep{at - (options_.links_idle.empty() ? Duration{} : options_.links_idle.at(which))};
+    schedule_event(at, EventKind::kBegin, s);
+  }
 }
 
 void Replayer::schedule_event(Time at, EventKind kind, std::uint32_t index, std::uint32_t generation) {

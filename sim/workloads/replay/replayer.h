@@ -119,6 +119,9 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void on_first_step_sent(std::uint32_t moving);
   const LinkTurns::Call& first_step_of(std::uint32_t state, Meeting& meeting, const Operation& op);
   void set_pace(Moving& moving);
+  // Links that sleep, link_sleep.cpp.
+  Duration wake_links(Moving& moving);
+  bool is_on_nvlinks(FootprintId loads);
   // What repeats is not run again, steady_state.cpp.
   void look_for_repetition(std::uint64_t event);
   [[nodiscard]] std::uint64_t state_digest(std::uint64_t event) const;
@@ -160,6 +163,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   std::vector<std::uint32_t> free_moving_;
   std::map<std::pair<const Meeting*, const GroupCost*>, FootprintId> loads_;
   LinkTurns turns_;
+  std::map<FootprintId, bool> on_nvlinks_;
   std::map<std::pair<std::uint32_t, const GroupCost*>, LinkTurns::Call> first_steps_;  // by state
   FootprintId no_links_;
   StorageDevices storage_;

@@ -138,7 +138,7 @@ void Replayer::begin_next_call(Meeting& meeting) {
     if (is_message(its.kind)) hold(member.state, cost.ctas);
   }
   // Whether compute runs beside it is seen once all of this instant has started.
-  schedule_event(now, EventKind::kPost, index);
+  schedule_event(now + wake_links(moving), EventKind::kPost, index);
 }
 
 void Replayer::check_agreement(const Meeting& meeting, const std::vector<Member>& members) const {
@@ -278,6 +278,7 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
   Meeting* meeting = moving.meeting;
   const std::vector<Member> members = std::move(moving.members);
   const int ctas = moving.ctas;
+  const bool on_nvlinks = moving.on_nvlinks;
   free_moving_.push_back(static_cast<std::uint32_t>(index));
   const Time now = machine_.simulator.now();
   for (const Member& member : members) {
@@ -285,6 +286,7 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
     const Operation& op = rank.program->operations[member.op];
     rank.account(now);
     --rank.moving[static_cast<std::size_t>(op.category)];
+    if (on_nvlinks) rank.links.end(now);
     hold(member.state, -ctas);
   }
   if (meeting != nullptr) {

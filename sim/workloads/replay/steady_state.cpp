@@ -60,6 +60,7 @@ void RankState::add_to(Digest& digest, Time now) const {
   digest.add(kernels.size()).add(fills_gpu).add(held_ctas).add(computing).add(memory_kernels).add(tensor_kernels);
   for (const OpIndex op : draining) digest.add(op);
   for (const FirstStep& step : first_steps) digest.add(step.op).add(step.since - now);
+  digest.add(links.idle(now));
   for (const int count : moving) digest.add(count);
   digest.add(draining.size())
       .add(first_steps.size())

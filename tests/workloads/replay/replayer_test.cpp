@@ -230,6 +230,49 @@ TEST_F(ReplayerTest, AMemberThatWaitsHasSentItsFirstStep) {
   EXPECT_NEAR(takes(true, 10_ms, 1_ms), a, 1e-9) << "the other has ended";
 }
 
+// Times over those of a call whose links are awake, as measured on two GPUs (link_sleep.h): 134 us where the receiver is new,
+// 170 us where it waits for as long as the links are idle. In whole microseconds: pace and bytes are rounded.
+TEST_F(ReplayerTest, LinksSleepAfterFiftyMilliseconds) {
+  topology_ = weft::testing::star(kRanks, 100_Gbps, 0_us, "nvlink4");
+  for (std::size_t r = 0; r < kRanks; ++r) program_.devices[r] = topology_.endpoints()[r];
+  // A message from rank 0 to 1, and one `idle` after it, which rank 1 awaits for `waits`.
+  const auto longer = [&](Duration idle, Duration waits) {
+    for (RankProgram& program : program_.programs) program.operations.clear();
+    for (RankProgram& program : program_.programs) program.waits.clear();
+    message(0, 1, OpKind::kSend, {});
+    message(1, 0, OpKind::kReceive, {});
+    message(0, 1, OpKind::kSend, {kernel(0, 1_ms + idle)});
+    const OpIndex last = message(1, 0, OpKind::kReceive, {kernel(1, 1_ms + idle - waits)});
+    run();
+    return (end(1, last) - Time{} - 2_ms - idle).ps() / 1'000'000;
+  };
+  EXPECT_EQ(longer(49'999'999_ns, 1_us), 0);
+  EXPECT_EQ(longer(50_ms, 1_us), 134);
+  EXPECT_EQ(longer(1000_ms, 49'999_us), 134);
+  EXPECT_EQ(longer(1000_ms, 50_ms), 170);
+  options_.links_idle = {10_ms, 60_ms, 0_us, 0_us};
+  EXPECT_EQ(longer(0_us, 0_us), 67) << "rank 1's links alone, in the first message";
+}
+
+// An all-reduce 60 ms after the one before it, of whose members rank 1 came earlier: its first step wakes the links.
+TEST_F(ReplayerTest, AMemberThatWaitsWakesLinks) {
+  topology_ = weft::testing::star(kRanks, 100_Gbps, 0_us, "nvlink4");
+  for (std::size_t r = 0; r < kRanks; ++r) program_.devices[r] = topology_.endpoints()[r];
+  const auto longer = [&](Duration earlier) {
+    for (RankProgram& program : program_.programs) program.operations.clear();
+    for (RankProgram& program : program_.programs) program.waits.clear();
+    for (const Rank r : {0, 1}) all_reduce(r);
+    all_reduce(1, {kernel(1, 61_ms - earlier)});
+    const OpIndex last = all_reduce(0, {kernel(0, 61_ms)});
+    run();
+    return (end(0, last) - Time{} - 62_ms).ps() / 1'000'000;
+  };
+  EXPECT_EQ(longer(0_us), 134);
+  EXPECT_EQ(longer(100_us), 34);
+  EXPECT_EQ(longer(500_us), 0);
+  EXPECT_EQ(longer(59_ms), 170) << "asleep again since";
+}
+
 TEST_F(ReplayerTest, AMessageStartsWhenBothEndsAreThere) {
   const OpIndex computed = kernel(0, 300_us);
   const OpIndex sent = message(0, 1, OpKind::kSend, {computed});
