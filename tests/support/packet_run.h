@@ -94,6 +94,7 @@ class PacketRun final : private net::TransferListener {
   [[nodiscard]] net::PortCounters port(const std::string& from, const std::string& to) const {
     return fabric_.port(link(from, to));
   }
+  net::Router& router() { return router_; }
   net::PacketFabric& fabric() { return fabric_; }
   Simulator& simulator() { return simulator_; }
   const net::Topology& topology() { return topology_; }

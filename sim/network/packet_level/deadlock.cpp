@@ -112,7 +112,7 @@ void PacketNetwork::look_for_deadlock() {
       const auto link = static_cast<std::uint32_t>(node / kPriorities);
       const auto priority = static_cast<int>(node % kPriorities);
       const bool stays_paused = (links_[link].port.paused & priority_bit(priority)) != 0 &&
-                                !buffers_.resumes_at(LinkId{link}, bytes[node], shared[links_[link].port.to]);
+                                !buffers_.resumes_at(LinkId{link}, bytes[node], shared[to_[link]]);
       if (stays_paused || (wire_of(link).credits && starved(link, priority, credits_[link].total - blocks[node]))) continue;
       stuck[node] = false;
       changed = true;

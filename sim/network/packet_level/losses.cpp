@@ -60,7 +60,7 @@ void PacketNetwork::fail(LinkId id) {
       const PacketId packet = take(link, priority);
       const Packet& p = packets_[packet];
       change_queue(link, links_[link].queues[priority], -p.size);
-      if (p.ingress.valid()) release(p.ingress, priority, p.size, size_over(p.ingress, p));
+      if (p.ingress.valid()) release(p);
       drop(packet, link, true);
     }
   }

@@ -50,7 +50,9 @@ struct Packet {
   bool again : 1 = false;   // a retransmission
   bool asks : 1 = false;    // for an acknowledgement
   bool on_wire : 1 = false;
-  bool lost : 1 = false;  // with its wire: what arrives is no packet any more
+  bool lost : 1 = false;      // with its wire: what arrives is no packet any more
+  bool counted : 1 = false;   // in the memory of the device that `ingress` leads to
+  bool credited : 1 = false;  // `ingress` is owed credits for it
 };
 static_assert(sizeof(Packet) == 64, "one cache line");
 
@@ -75,7 +77,7 @@ class PacketStore {
   }
   // Inlined whatever it costs: for the compiler a call that only prefetches has no effect, and it leaves it out.
   [[gnu::always_inline]] void prefetch(PacketId id) const {
-    if (id != kNoPacket) __builtin_prefetch(&(*this)[id]);
+    __builtin_prefetch(&(*this)[id == kNoPacket ? 0 : id]);  // no branch: it would often be mispredicted
   }
   [[nodiscard]] std::size_t live() const { return live_; }
   // Every id ever used is below it.

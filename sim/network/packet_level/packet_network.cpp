@@ -40,6 +40,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
       component_{simulator.add_component("packets")},
       buffers_{topology, settings},
       links_(topology.link_count()),
+      to_(topology.link_count()),
       incidents_(topology.link_count()) {
   for (std::size_t i = 0; i < links_.size(); ++i) add_wire(LinkId::from_index(i));
   const auto take = [&](const SwitchSettings& switches, const PfcSettings& pfc, const EcnSettings& ecn) {
@@ -81,7 +82,7 @@ void PacketNetwork::add_wire(LinkId id) {
   const auto end = latest + std::min<std::ptrdiff_t>(std::ssize(wires_), kKindsLookedAt);
   const auto same = std::find(latest, end, wire);
   Port& port = links_[id.index()].port;
-  port.to = link.to.value();
+  to_[id.index()] = link.to.value();
   port.weighted = settings_.switches_of(link.from).scheduling != Scheduling::kStrict;
   if (same == end) wires_.push_back(wire);
   port.kind = static_cast<std::uint32_t>(wires_.size() - 1 - static_cast<std::size_t>(same == end ? 0 : same - latest));
@@ -95,7 +96,7 @@ void PacketNetwork::make_credits() {
   input_.resize(links_.size());
   std::vector<std::uint32_t> inputs(topology_.device_count(), 0);
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
-    input_[i] = ++inputs[links_[i].port.to];
+    input_[i] = ++inputs[to_[i]];
     const Wire& wire = wire_of(i);
     if (!wire.credits) continue;
     // Enough for the link's full rate: what is on the way until a packet that begins now has left the far device and its credit
@@ -154,8 +155,8 @@ void PacketNetwork::schedule_regular(Time at, Phase phase, EventKind kind, std::
   if (const std::uint64_t* near = simulator_.ahead(kNearAhead)) {
     const auto link = static_cast<std::uint32_t>(*near);
     const Port& port = links_[link].port;
-    if (port.release_ingress.valid()) buffers_.prefetch(port.release_ingress);
-    if (port.waiting != 0) packets_.prefetch(links_[link].queues[std::bit_width(port.waiting) - 1].head);
+    buffers_.prefetch(port.release_ingress.valid() ? port.release_ingress : LinkId{link});
+    packets_.prefetch(links_[link].queues[std::bit_width(port.waiting | 1U) - 1].head);
   }
 }
 
@@ -163,13 +164,12 @@ void PacketNetwork::schedule_regular(Time at, Phase phase, EventKind kind, std::
   if (const std::uint64_t* far = simulator_.ahead(kFarAhead)) packets_.prefetch(static_cast<PacketId>(*far));
   if (const std::uint64_t* near = simulator_.ahead(kNearAhead)) {
     const Packet& packet = packets_[static_cast<PacketId>(*near)];
-    __builtin_prefetch(&links_[packet.ingress.index()].port);
     buffers_.prefetch(packet.ingress);
     endpoints_->prefetch(packet);
   }
   if (const std::uint64_t* next = simulator_.ahead(kNextAhead)) {
     const Packet& packet = packets_[static_cast<PacketId>(*next)];
-    endpoints_->prefetch(packet, DeviceId{links_[packet.ingress.index()].port.to});
+    endpoints_->prefetch(packet, DeviceId{to_[packet.ingress.index()]});
   }
 }
 
@@ -226,7 +226,7 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet, Packet& p) {
   const std::uint32_t link = id.value();
   Port& port = links_[link].port;
   if (port.failed) {
-    if (p.ingress.valid()) release(p.ingress, p.priority, p.size, size_over(p.ingress, p));
+    if (p.ingress.valid()) release(p);
     drop(packet, link, true);
     return;
   }
@@ -263,7 +263,8 @@ PacketId PacketNetwork::take(std::uint32_t link, int priority) {
   } else {
     queue.head = packets_[packet].next;
   }
-  if (queue.head == kNoPacket) port.waiting &= static_cast<PriorityMask>(~priority_bit(priority));
+  const unsigned is_empty = queue.head == kNoPacket ? 1 : 0;
+  port.waiting &= static_cast<PriorityMask>(~(is_empty << static_cast<unsigned>(priority)));
   return packet;
 }
 
@@ -373,7 +374,8 @@ void PacketNetwork::start(std::uint32_t link, int priority) {
   port.free_at = end;
   port.release_ingress = p.ingress;
   port.release_size = p.size;
-  port.release_came = p.ingress.valid() && wire_of(p.ingress.value()).credits ? size_over(p.ingress, p) : 0;
+  port.release_owed = owed(p);
+  port.release_counted = p.counted;
   port.release_priority = static_cast<std::uint8_t>(priority);
   port.left_message = kNoPacket;
   if (p.last && !p.ingress.valid() && p.kind == PacketKind::kData) {
@@ -397,12 +399,14 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Packet& p, 
   const Wire& wire = wires_[port.kind];
   p.tail = end + Duration::from_ps(wire.latency);
   p.at = p.tail;
-  if ((wire.cut_through || wire.forward != 0) && endpoints_->destination(p).value() != port.to) {
+  if ((wire.cut_through || wire.forward != 0) && endpoints_->destination(p).value() != to_[link]) {
     const std::int64_t head = begin.ps() + wire.latency + std::min(wire.header, (end - begin).ps());
     p.at = Time::from_ps((wire.cut_through ? head : p.tail.ps()) + wire.forward);
   }
   p.at = port.last_at = std::max(p.at, port.last_at);
   p.ingress = LinkId{link};
+  p.counted = wire.switch_ahead;
+  p.credited = wire.credits;
   p.on_wire = true;
   if (p.at >= end) {
     port.sending = packet;
@@ -436,7 +440,8 @@ WEFT_SINGLE_PIECE void PacketNetwork::port_free(std::uint32_t link) {
   const LinkId ingress = port.release_ingress;
   const int priority = port.release_priority;
   const std::int64_t size = port.release_size;
-  const std::int64_t came = port.release_came;
+  const std::int64_t owed = port.release_owed;
+  const bool counted = port.release_counted;
   const std::uint32_t left = port.left_message;
   const std::uint32_t flow = port.left_flow;
   if (port.sending != kNoPacket) {
@@ -444,7 +449,7 @@ WEFT_SINGLE_PIECE void PacketNetwork::port_free(std::uint32_t link) {
     port.sending = kNoPacket;
   }
   change_queue(link, links_[link].queues[priority], -size);
-  if (ingress.valid()) release(ingress, priority, size, came);
+  if (ingress.valid()) release(ingress, priority, size, owed, counted);
   if (!port.busy) try_start(link);
   if (left != kNoPacket) endpoints_->message_left(flow, left);
 }
@@ -457,31 +462,31 @@ WEFT_SINGLE_PIECE void PacketNetwork::arrival(PacketId packet) {
     return;
   }
   const std::uint32_t link = p.ingress.value();
-  const Port& port = links_[link].port;
+  const DeviceId device{to_[link]};
   ++p.hop;
-  const bool at_end = endpoints_->destination(p).value() == port.to;
+  const bool at_end = endpoints_->destination(p) == device;
   if (!rules_.empty() && ruled_out(p, link, at_end)) {
-    return_credit(LinkId{link}, p.priority, p.size);
+    return_credit(p, p.size);
     drop(packet, link);
     return;
   }
   if (at_end) {
-    return_credit(LinkId{link}, p.priority, p.size);
+    return_credit(p, p.size);
     endpoints_->receive(packet);
     return;
   }
   if (is_of_group(p.kind)) {
-    return_credit(LinkId{link}, p.priority, p.size);
-    endpoints_->in_switch(packet, DeviceId{port.to});
+    return_credit(p, p.size);
+    endpoints_->in_switch(packet, device);
     return;
   }
   pass_on(packet, p, link);
 }
 
 void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint32_t link) {
-  const LinkId out = endpoints_->route(p, DeviceId{links_[link].port.to});
+  const LinkId out = endpoints_->route(p, DeviceId{to_[link]});
   if (!out.valid()) {  // no way from here any more
-    return_credit(LinkId{link}, p.priority, p.size);
+    return_credit(p, p.size);
     drop(packet, link, true);
     return;
   }
@@ -500,11 +505,11 @@ void PacketNetwork::join(LinkId out, PacketId packet, Packet& p) {
   __builtin_prefetch(&links_[out.index()].traffic);
   const std::int32_t came = p.size;
   if (p.kind == PacketKind::kData) p.size = wire_size(out, p.payload);
-  if (wire_of(in.value()).switch_ahead) {
+  if (p.counted) {
     const Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, links_[out.index()].queues[p.priority].bytes);
     if (admission.pause) send_pause(in, p.priority, true);
     if (!admission.accepted) {
-      return_credit(in, p.priority, came);
+      return_credit(p, came);
       drop(packet, in.value());
       return;
     }
@@ -514,9 +519,13 @@ void PacketNetwork::join(LinkId out, PacketId packet, Packet& p) {
 
 // A packet that came over `ingress` has left the device, or was lost there. Its credits are those of the bytes that it took on
 // the way in, which links with other headers do not share.
-void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std::int64_t came) {
-  if (wire_of(ingress.value()).switch_ahead && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
-  return_credit(ingress, priority, came);
+void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted) {
+  if (counted && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
+  if (owed != 0) send_credit(ingress, priority, owed);
+}
+
+void PacketNetwork::release(const Packet& packet) {
+  release(packet.ingress, packet.priority, packet.size, owed(packet), packet.counted);
 }
 
 [[gnu::noinline]] void PacketNetwork::send_credit(LinkId link, int priority, std::int64_t size) {

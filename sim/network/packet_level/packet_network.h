@@ -121,12 +121,11 @@ class PacketNetwork final : private EventTarget {
     Time free_at;
     Time last_at;                  // of the packet put on the wire last
     std::uint32_t kind = 0;        // of wires_
-    std::uint32_t to = 0;          // device
     PacketId sending = kNoPacket;  // in transmission, its arrival not scheduled yet
     // Of the packet in transmission: the packet itself may be at the next device already.
     LinkId release_ingress;
     std::int32_t release_size = 0;
-    std::int32_t release_came = 0;  // what it took on `release_ingress`
+    std::int32_t release_owed = 0;  // credits, in bytes, to `release_ingress`
     std::uint32_t left_flow = 0;
     std::uint32_t left_message = kNoPacket;  // whose last packet it is
     std::uint8_t release_priority = 0;
@@ -140,6 +139,7 @@ class PacketNetwork final : private EventTarget {
     bool choosing : 1 = false;  // pulls from queue pairs, which may offer something else meanwhile
     bool offered_again : 1 = false;
     bool weighted : 1 = false;  // its scheduler is not strict
+    bool release_counted : 1 = false;
   };
   static_assert(sizeof(Port) == 64, "one cache line");
   // What of a link never changes; links that agree in it share it.
@@ -220,6 +220,10 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] bool starved(std::uint32_t link, int priority, std::int64_t blocks) const;
   // Bytes that a packet took on a link that it came over.
   [[nodiscard]] std::int32_t size_over(LinkId link, const Packet& packet) const;
+  // The same where that link is owed credits for it; else 0.
+  [[nodiscard]] std::int32_t owed(const Packet& packet) const {
+    return packet.credited ? size_over(packet.ingress, packet) : 0;
+  }
   void check_for_deadlock();
   void append(std::uint32_t link, PacketId packet, Packet& p);
   // The head of a queue that is not empty, out of it.
@@ -238,7 +242,8 @@ class PacketNetwork final : private EventTarget {
   void pass_on(PacketId packet, Packet& p, std::uint32_t link);
   void join(LinkId link, PacketId packet, Packet& p);
   void enqueue(LinkId link, PacketId packet, Packet& p);
-  void release(LinkId ingress, int priority, std::int64_t size, std::int64_t came);
+  void release(const Packet& packet);
+  void release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
   void set_forced(std::uint32_t link);
@@ -249,9 +254,9 @@ class PacketNetwork final : private EventTarget {
     return std::size_t{link} * kPriorities + static_cast<std::size_t>(priority);
   }
   void note_pause(std::uint32_t link, PriorityMask before);
-  // To the sender of `link`, where it needs any.
-  void return_credit(LinkId link, int priority, std::int64_t size) {
-    if (wire_of(link.value()).credits) send_credit(link, priority, size);
+  // Of a packet that takes no memory behind the link that it came over, or none any more: to the sender, where it needs any.
+  void return_credit(const Packet& packet, std::int64_t size) {
+    if (packet.credited) send_credit(packet.ingress, packet.priority, size);
   }
   void send_credit(LinkId link, int priority, std::int64_t size);
   [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
@@ -270,7 +275,8 @@ class PacketNetwork final : private EventTarget {
   Transport* endpoints_ = nullptr;
   PacketStore packets_;
   Buffers buffers_;
-  std::vector<LinkState> links_;  // all by link
+  std::vector<LinkState> links_;   // all by link
+  std::vector<std::uint32_t> to_;  // device: apart, because it is all that an arrival needs of the link it came over
   std::vector<Incidents> incidents_;
   std::vector<Wire> wires_;           // by Port::kind
   std::size_t shared_wires_ = 0;      // the first so many; what follows are of one link each, whose share of the rate varies
@@ -300,7 +306,7 @@ class PacketNetwork final : private EventTarget {
 
  public:
   // What every port takes, and every packet with the event that carries it on: those who plan a run's memory ask.
-  static constexpr std::size_t kPortBytes = sizeof(LinkState) + sizeof(Incidents) + Buffers::kLinkBytes;
+  static constexpr std::size_t kPortBytes = sizeof(LinkState) + sizeof(Incidents) + sizeof(std::uint32_t) + Buffers::kLinkBytes;
   static constexpr std::size_t kPacketBytes = sizeof(Packet) + sizeof(Event);
 };
 

@@ -97,20 +97,11 @@ std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
   return links;
 }
 
-LinkId PacketRoutes::next(RouteId id, DeviceId device, unsigned hop) {
-  const Route& route = routes_[id];
+LinkId PacketRoutes::next_step(const Route& route, DeviceId device, unsigned hop) {
   if (route.broken) return {};
   if (route.fixed) {
     const Step& step = steps_[route.first + std::min(hop, route.count - 1)];
     return step.from == device ? step.link : LinkId{};
-  }
-  if (route.exit != kNoExit && device.value() >= first_switch_) {
-    if (device == route.leaf) return route.down;
-    std::uint32_t& set = exits_[place(route, device)];
-    if (set == 0) set = find_set(device, route);
-    const std::span<const LinkId> links = sets_[set];
-    if (links.empty()) return {};
-    return links.size() == 1 ? links[0] : choose(device, links);
   }
   candidates_.clear();
   for (std::uint32_t i = 0; i < route.count; ++i) {

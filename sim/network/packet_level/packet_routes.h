@@ -26,14 +26,25 @@ class PacketRoutes {
   [[nodiscard]] std::vector<LinkId> first_links(RouteId route) const;
   // At `device`, after `hop` links.
   // Invalid: there is no way any more.
-  [[nodiscard]] LinkId next(RouteId route, DeviceId device, unsigned hop);
+  [[nodiscard]] LinkId next(RouteId id, DeviceId device, unsigned hop) {
+    const Route& route = routes_[id];
+    if (route.exit == kNoExit || device.value() < first_switch_ || route.fixed || route.broken)
+      return next_step(route, device, hop);
+    if (device == route.leaf) return route.down;
+    std::uint32_t& set = exits_[place(route, device)];
+    if (set == 0) set = find_set(device, route);
+    const std::span<const LinkId> links = sets_[set];
+    if (links.size() == 1) return links[0];
+    return links.empty() ? LinkId{} : choose(device, links);
+  }
   // Of the way back over the same links; only for a route that is fixed.
   [[nodiscard]] LinkId next_back(RouteId route, DeviceId device, unsigned hop) const;
   // What next() will read, soon and at once: asked for before it is needed.
   [[gnu::always_inline]] void prefetch(RouteId route) const { __builtin_prefetch(&routes_[route]); }
-  [[gnu::always_inline]] void prefetch(RouteId id, DeviceId device) const {
+  [[nodiscard]] const void* read_by_next(RouteId id, DeviceId device) const {
     const Route& route = routes_[id];
-    if (route.exit != kNoExit && device.value() >= first_switch_) __builtin_prefetch(&exits_[place(route, device)]);
+    const bool known = (route.exit != kNoExit) & (device.value() >= first_switch_);
+    return exits_.data() + (known ? place(route, device) : 0);
   }
   [[nodiscard]] bool broken(RouteId route) const { return routes_[route].broken; }
   [[nodiscard]] bool fixed(RouteId route) const { return routes_[route].fixed; }
@@ -62,6 +73,8 @@ class PacketRoutes {
   static_assert(sizeof(Route) == 64, "one cache line");
 
   bool explore(Route& route);
+  // Where a route is fixed, and inside hosts.
+  [[nodiscard]] LinkId next_step(const Route& route, DeviceId device, unsigned hop);
   std::uint32_t exit_of(DeviceId device);
   [[nodiscard]] std::size_t place(const Route& route, DeviceId device) const {
     return route.exit * switches_ + device.value() - first_switch_;

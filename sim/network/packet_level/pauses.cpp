@@ -53,7 +53,7 @@ void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
   if (port.failed) return;
   const PriorityMask bit = priority_bit(priority);
   port.paused = static_cast<PriorityMask>(on ? port.paused | bit : port.paused & ~bit);
-  if (const std::int64_t quanta = on && !expiries_.empty() ? settings_.pfc_of(DeviceId{port.to}).quanta : 0; quanta > 0) {
+  if (const std::int64_t quanta = on && !expiries_.empty() ? settings_.pfc_of(DeviceId{to_[link]}).quanta : 0; quanta > 0) {
     const Time end = simulator_.now() + pause_time(LinkId{link}, quanta);
     expiries_[place_of(link, priority)] = end;
     schedule(end, Phase::kDelivery, EventKind::kExpiry, link, static_cast<std::uint32_t>(priority));

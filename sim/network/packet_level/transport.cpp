@@ -75,7 +75,7 @@ void Transport::routes_changed() {
   groups_.forget();
   for (std::uint32_t flow = 0; flow < pairs_.size(); ++flow) {
     QueuePair& pair = *pairs_[flow];
-    ends_[flow].fixed = routes_.fixed(pair.route);
+    choose_back(ends_[flow]);
     if (routes_.broken(pair.route)) continue;
     if (routes_.first_links(pair.route) != pair.first_links) choose_links(pair);
     offer(flow);
@@ -142,11 +142,14 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
     pair.selective = std::make_unique<SelectiveRepeat>(in_order ? 0 : kReordering);
   pair.in_order = pair.repeats && pair.selective == nullptr;
   pairs_.push_back(std::move(made));
-  ends_.push_back({.source = footprint.paths[0].source,
-                   .destination = footprint.paths[0].destination,
-                   .route = pairs_.back()->route,
-                   .fixed = in_order});
+  ends_.push_back({.to = {footprint.paths[0].source, footprint.paths[0].destination}, .route = {kNone, pairs_.back()->route}});
+  choose_back(ends_.back());
   return static_cast<std::uint32_t>(pairs_.size() - 1);
+}
+
+void Transport::choose_back(Ends& ends) {
+  ends.fixed = routes_.fixed(ends.route[1]);
+  ends.route[0] = ends.fixed || ends.back == kNone ? ends.route[1] : ends.back;
 }
 
 // First links, and the one whose bytes count: where the path enters the fabric, or its first.
@@ -394,8 +397,8 @@ std::string Transport::blocked() const {
     }
     const QueuePair& pair = *pairs_[message.flow];
     text += fmt::format("  {} -> {}: {} of {} packets arrived, {} acknowledged of {} sent\n",
-                        topology_.name(ends_[message.flow].source), topology_.name(ends_[message.flow].destination),
-                        message.arrived, message.count, pair.acked, pair.next);
+                        topology_.name(ends_[message.flow].to[0]), topology_.name(ends_[message.flow].to[1]), message.arrived,
+                        message.count, pair.acked, pair.next);
   }
   return text;
 }

@@ -57,11 +57,15 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
   PacketId pull(LinkId link, int priority);
   // Where a packet goes that is at `device`, which is not its end.
-  LinkId route(const Packet& packet, DeviceId device);
+  LinkId route(const Packet& packet, DeviceId device) {
+    const RouteId way = route_of(packet);
+    const bool back = packet.kind != PacketKind::kData && ends_[packet.flow].fixed;
+    return back ? routes_.next_back(way, device, packet.hop) : routes_.next(way, device, packet.hop);
+  }
   [[nodiscard]] DeviceId destination(const Packet& packet) const {
     if (is_of_group(packet.kind)) return DeviceId{packet.flow};
     const Ends& ends = ends_[packet.flow];
-    return packet.kind == PacketKind::kData ? ends.destination : ends.source;
+    return ends.to[packet.kind == PacketKind::kData ? 1 : 0];
   }
   // What route() and receive() will read of a packet that arrives at `device`: soon, and at once.
   [[gnu::always_inline]] void prefetch(const Packet& packet) const {
@@ -69,11 +73,9 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   }
   [[gnu::always_inline]] void prefetch(const Packet& packet, DeviceId device) const {
     if (is_of_group(packet.kind)) return;
-    if (destination(packet) == device) {
-      __builtin_prefetch(pairs_[packet.flow].get());
-    } else {
-      routes_.prefetch(route_of(packet), device);
-    }
+    const void* const pair = pairs_[packet.flow].get();
+    const void* const links = routes_.read_by_next(route_of(packet), device);
+    __builtin_prefetch(destination(packet) == device ? pair : links);
   }
   // A packet of a group is at a switch of its tree. It is the transport's now.
   void in_switch(PacketId packet, DeviceId device) { groups_.in_switch(packet, device); }
@@ -113,10 +115,10 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     bool sent = false;       // its sender has told its poster
     bool delivered = false;  // so has its receiver
   };
+  // Of data [1], and of what comes back [0]: looked up by that, since no processor foresees which of them a packet is.
   struct Ends {
-    DeviceId source;
-    DeviceId destination;
-    RouteId route = 0;
+    std::array<DeviceId, 2> to;
+    std::array<RouteId, 2> route;
     RouteId back = kNone;  // made when first needed; a fixed route goes back the way it came
     bool fixed = false;    // so is the route
   };
@@ -177,8 +179,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   };
 
   [[nodiscard]] RouteId route_of(const Packet& packet) const {
-    const Ends& ends = ends_[packet.flow];
-    return packet.kind == PacketKind::kData || ends.fixed ? ends.route : ends.back;
+    return ends_[packet.flow].route[packet.kind == PacketKind::kData ? 1 : 0];
   }
 
   void on_event(std::uint64_t payload) override;
@@ -190,6 +191,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   [[nodiscard]] const TransportSettings& settings_of(FootprintId footprint) const;
   [[nodiscard]] std::uint32_t pairs_per_footprint(FootprintId footprint) const;
   void choose_links(QueuePair& pair);
+  // The way back, after the routes have been looked up.
+  void choose_back(Ends& ends);
   [[nodiscard]] Duration round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const;
   std::uint32_t take_message();
   void send_open_loop(std::uint32_t flow, std::uint32_t message);

@@ -129,14 +129,15 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
   packet.size = size;
   packet.priority = static_cast<std::uint8_t>(pair.how->ack_priority);
   packet.ingress = {};
+  packet.counted = packet.credited = false;
   packet.hop = 0;
   packet.last = false;
   packet.tail = simulator_.now();
   Ends& ends = ends_[packet.flow];
   if (!ends.fixed && ends.back == kNone) {
-    ends.back = routes_.add({ends.destination, ends.source, footprints_[pair.footprint.index()].paths[0].key});
+    ends.back = ends.route[0] = routes_.add({ends.to[1], ends.to[0], footprints_[pair.footprint.index()].paths[0].key});
   }
-  const LinkId out = route(packet, ends.destination);
+  const LinkId out = route(packet, ends.to[1]);
   if (out.valid()) {
     network_.enqueue(out, id);
   } else {

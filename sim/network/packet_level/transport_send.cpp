@@ -172,12 +172,6 @@ void Transport::cut_message(std::uint32_t index) {
   offer(message.flow);
 }
 
-LinkId Transport::route(const Packet& packet, DeviceId device) {
-  const RouteId way = route_of(packet);
-  const bool back = packet.kind != PacketKind::kData && ends_[packet.flow].fixed;
-  return back ? routes_.next_back(way, device, packet.hop) : routes_.next(way, device, packet.hop);
-}
-
 void Transport::message_left(std::uint32_t flow, std::uint32_t message) {
   QueuePair& pair = *pairs_[flow];
   if (pair.acks) return;

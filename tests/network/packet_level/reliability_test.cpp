@@ -159,6 +159,28 @@ TEST_P(BothTest, ACableThatComesBackLosesNothing) {
   }
 }
 
+// Where packets find their way one by one, routes are looked up again each time: also those of acknowledgements under way.
+TEST_P(BothTest, ACableOfSprayedPacketsThatComesBackLosesNothing) {
+  const std::vector<PacketRun::Cable> cables{{"h0", "s0"}, {"h1", "s1"}, {"s0", "s2"},
+                                             {"s0", "s3"}, {"s1", "s2"}, {"s1", "s3"}};
+  for (const PacketRun::Cable& cable : cables) {
+    for (const Duration gap : {500_ns, 3_us, 60_us}) {
+      PacketRun run{2, 4, cables, reliable(GetParam(), AckMode::kPackets), "spray"};
+      run.add("h0", "h1", 500_KB);
+      run.add("h1", "h0", 300_KB);
+      const std::vector<LinkId> both{run.link(cable.a, cable.b), run.link(cable.b, cable.a)};
+      run.run_until(at(15_us));
+      for (const LinkId link : both) run.router().set_link_state(link, false);
+      for (const LinkId link : both) run.fabric().fail(ResourceId{link.value()});
+      run.run_until(at(15_us) + gap);
+      for (const LinkId link : both) run.router().set_link_state(link, true);
+      for (const LinkId link : both) run.fabric().restore(ResourceId{link.value()});
+      run.run();
+      expect_each_once(run);
+    }
+  }
+}
+
 TEST(ReliabilityTest, WithoutRetransmissionADeadLinkAbortsAtOnce) {
   for (const bool first : {false, true}) {
     PacketRun run{2, 1, testing::star_shape(2, 100_Gbps, 1_us).cables};
