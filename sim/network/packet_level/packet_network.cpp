@@ -112,11 +112,6 @@ void PacketNetwork::make_credits() {
   }
 }
 
-std::int64_t PacketNetwork::blocks_of(std::int64_t size) const {
-  const std::int64_t block = settings_.credits.block.count();
-  return (size + block - 1) / block;
-}
-
 // Payload with the headers of the link's own packets, and what the protocol loses besides (or gains, where it was measured with
 // larger packets): for a full packet just payload / efficiency, as in flow fidelity.
 [[gnu::noinline]] std::int32_t PacketNetwork::other_wire_size(LinkId link, std::int32_t payload) const {
@@ -522,10 +517,6 @@ void PacketNetwork::join(LinkId out, PacketId packet, Packet& p) {
 void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted) {
   if (counted && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
   if (owed != 0) send_credit(ingress, priority, owed);
-}
-
-void PacketNetwork::release(const Packet& packet) {
-  release(packet.ingress, packet.priority, packet.size, owed(packet), packet.counted);
 }
 
 [[gnu::noinline]] void PacketNetwork::send_credit(LinkId link, int priority, std::int64_t size) {

@@ -242,7 +242,7 @@ class PacketNetwork final : private EventTarget {
   void pass_on(PacketId packet, Packet& p, std::uint32_t link);
   void join(LinkId link, PacketId packet, Packet& p);
   void enqueue(LinkId link, PacketId packet, Packet& p);
-  void release(const Packet& packet);
+  void release(const Packet& p) { release(p.ingress, p.priority, p.size, owed(p), p.counted); }
   void release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
@@ -259,7 +259,10 @@ class PacketNetwork final : private EventTarget {
     if (packet.credited) send_credit(packet.ingress, packet.priority, size);
   }
   void send_credit(LinkId link, int priority, std::int64_t size);
-  [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const;
+  [[nodiscard]] std::int64_t blocks_of(std::int64_t size) const {
+    const std::int64_t block = settings_.credits.block.count();
+    return (size + block - 1) / block;
+  }
   void drop(PacketId packet, std::uint32_t link, bool to_failure = false);
   [[nodiscard]] std::vector<PacketId> on_wire(LinkId link) const;
   [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end, bool on_link = true);
