@@ -151,7 +151,7 @@ void PacketNetwork::schedule_regular(Time at, Phase phase, EventKind kind, std::
     const auto link = static_cast<std::uint32_t>(*near);
     const Port& port = links_[link].port;
     buffers_.prefetch(port.release_ingress.valid() ? port.release_ingress : LinkId{link});
-    packets_.prefetch(links_[link].queues[std::bit_width(port.waiting | 1U) - 1].head);
+    packets_.prefetch(links_[link].queues[static_cast<int>(std::bit_width(port.waiting | 1U)) - 1].head);
   }
 }
 
