@@ -215,6 +215,7 @@ void add_replay(CLI::App& app, int& exit_code) {
       ->type_name("NAME");
   command->add_option("--repeat", options->repeat, "Replay so many iterations, one after another")->type_name("N");
   command->add_flag("!--no-skip", options->run.simulation.skip, "Run every iteration, those too that repeat others exactly");
+  add_jobs_option(*command, options->run.simulation.threads);
   command->add_option("--replicas", options->run.replicas, "Copies of the job, data parallel to each other")->type_name("N");
   command->add_option("--across", options->run.across, "Groups that reach over the copies; else those of all ranks")
       ->type_name("GROUP");

@@ -205,6 +205,7 @@ struct RunOptions {
   std::string chakra;
   std::string goal;
   std::string memory;
+  int threads = 1;
 };
 
 // Writes the program of a training step before it runs, and hands everything on.
@@ -239,7 +240,8 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   const plan::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
   Diagnostics diagnostics;
-  const plan::Scenario scenario = plan::load_scenario(file, overrides, diagnostics);
+  plan::Scenario scenario = plan::load_scenario(file, overrides, diagnostics);
+  scenario.simulation.threads = files.threads;
   print_warnings(diagnostics, options);
   const plan::CostBooks books = load_books(cost);
   std::optional<plan::CostedCluster> costed;
@@ -354,6 +356,7 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_option("SCENARIO", *file, "Scenario file")->required();
   const auto files = std::make_shared<RunOptions>();
   add_memory_option(*command, files->memory);
+  add_jobs_option(*command, files->threads);
   command->add_option("--series", files->series, "Write the series of `measure` as CSV, a column each")->type_name("FILE");
   command
       ->add_option("--write-chakra", files->chakra, "Write the training step as Chakra execution traces, a file for each rank")

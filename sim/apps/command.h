@@ -37,6 +37,8 @@ struct CommonOptions {
   bool verbose = false;
 };
 void add_common_options(CLI::App& command, CommonOptions& options);
+// --jobs: what of one simulation may run at the same time; all processors unless given.
+void add_jobs_option(CLI::App& command, int& threads);
 // ConfigError for what is not `key=value`, no known grain, and so on.
 // `runs_packets`: the command knows packet fidelity.
 [[nodiscard]] plan::Overrides to_overrides(const CommonOptions& options, bool runs_packets = false);

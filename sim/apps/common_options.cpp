@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <thread>
 
 #include "sim/apps/command.h"
 #include "sim/core/config/nearest.h"
@@ -37,6 +39,17 @@ void check_choice(const std::string& text, const char* option, const std::vector
 }
 
 }  // namespace
+
+void add_jobs_option(CLI::App& command, int& threads) {
+  threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  command
+      .add_option(
+          "--jobs,-j", threads,
+          "Collectives of large groups that are simulated at the same time, on a thread each; else as many as there are "
+          "processors")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+}
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
   const auto repeatable = [&](const char* name, std::vector<std::string>& value, const char* help, const char* form) {

@@ -19,21 +19,34 @@ constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::chrono::milliseconds kFirstDraw{300};
 constexpr std::size_t kBarWidth = 24;
 
+double share_of(std::uint64_t done, std::uint64_t total) {
+  return total == 0 ? 0.0 : static_cast<double>(std::min(done, total)) / static_cast<double>(total);
+}
+
+std::string bar_text(std::string_view unit, std::uint64_t done, std::uint64_t total) {
+  const auto filled = static_cast<std::size_t>(share_of(done, total) * static_cast<double>(kBarWidth));
+  return fmt::format("[{}{}]  {}/{} {}", std::string(filled, '#'), std::string(kBarWidth - filled, '-'), done, total, unit);
+}
+
+std::string eta_text(std::uint64_t done, std::uint64_t total, double wall_seconds) {
+  if (done == 0 || done >= total) return {};
+  const double share = share_of(done, total);
+  const auto left = std::llround(wall_seconds * (1 - share) / share);
+  return fmt::format("  ETA {}:{:02}", left / 60, left % 60);
+}
+
 }  // namespace
+
+std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64_t total, double wall_seconds) {
+  return bar_text(unit, done, total) + eta_text(done, total, wall_seconds);
+}
 
 std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64_t total, std::uint64_t events,
                           Duration simulated, double wall_seconds) {
-  const double share = total == 0 ? 0.0 : static_cast<double>(std::min(done, total)) / static_cast<double>(total);
-  const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBarWidth));
-  std::string line =
-      fmt::format("[{}{}]  {}/{} {}", std::string(filled, '#'), std::string(kBarWidth - filled, '-'), done, total, unit);
+  std::string line = bar_text(unit, done, total);
   if (wall_seconds > 0) line += fmt::format("  {} events/s", short_count(static_cast<double>(events) / wall_seconds));
   line += fmt::format("  simulated {}", short_time(simulated));
-  if (done > 0 && done < total) {
-    const auto left = std::llround(wall_seconds * (1 - share) / share);
-    line += fmt::format("  ETA {}:{:02}", left / 60, left % 60);
-  }
-  return line;
+  return line + eta_text(done, total, wall_seconds);
 }
 
 ProgressBar::ProgressBar(std::string unit, bool quiet) : unit_{std::move(unit)}, draws_{!quiet && isatty(STDERR_FILENO) == 1} {}
@@ -57,12 +70,22 @@ void ProgressBar::on_end() {
 }
 
 void ProgressBar::on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) {
-  if (!draws_) return;
+  if (!is_due()) return;
+  draw(progress_line(unit_, done, total, simulator.events(), simulator.now() - Time{}, seconds()));
+}
+
+void ProgressBar::on_ahead(std::uint64_t done, std::uint64_t total) {
+  if (is_due()) draw(progress_line("collectives of large groups, each alone", done, total, seconds()));
+}
+
+bool ProgressBar::is_due() {
   const Clock::time_point now = Clock::now();
-  if (now < next_) return;
+  if (!draws_ || now < next_) return false;
   next_ = now + kRedraw;
-  const std::string line = progress_line(unit_, done, total, simulator.events(), simulator.now() - Time{},
-                                         std::chrono::duration<double>(now - begin_).count());
+  return true;
+}
+
+void ProgressBar::draw(const std::string& line) {
   // Back to the first column, the text, and erase what an older, longer line left behind it.
   std::fputs(("\r" + line + "\x1b[K").c_str(), stderr);
   std::fflush(stderr);

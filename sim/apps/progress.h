@@ -25,12 +25,17 @@ class ProgressBar final : public plan::RunObserver {
   void on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) override;
   void on_begin(Simulator& simulator) override;
   void on_end() override;
+  void on_ahead(std::uint64_t done, std::uint64_t total) override;
 
   // Takes the line off the terminal before something else is written; it comes back by itself.
   void wipe();
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  void draw(const std::string& line);
+  [[nodiscard]] bool is_due();
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   std::string unit_;
   bool draws_;
@@ -39,7 +44,8 @@ class ProgressBar final : public plan::RunObserver {
   Clock::time_point next_;
 };
 
-// The text of the line, without the terminal's control codes.
+// The text of the line, without the terminal's control codes; before the first event nothing but the count and the rest.
+[[nodiscard]] std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64_t total, double wall_seconds);
 [[nodiscard]] std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64_t total, std::uint64_t events,
                                         Duration simulated, double wall_seconds);
 

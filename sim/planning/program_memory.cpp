@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/network/flow_level/flow_fabric.h"
+#include "sim/workloads/program_calls.h"
 #include "sim/workloads/replay/group_costs.h"
 #include "sim/workloads/replay/replay_state.h"
 
@@ -43,28 +44,13 @@ void keep_once(auto& list) {
   list.erase(same.begin(), same.end());
 }
 
-// Calls of a rank's program that cost alike are kept once.
-using Call = std::tuple<work::OpKind, std::uint16_t, coll::Collective, std::int64_t, std::uint8_t>;
-std::vector<Call> calls_of(const work::RankProgram& program) {
-  std::vector<Call> calls;
-  for (const work::Operation& op : program.operations) {
-    if (op.kind == work::OpKind::kCollective) {
-      calls.emplace_back(op.kind, op.slot, op.collective, op.bytes.count(), op.element_size);
-    } else if (op.kind == work::OpKind::kSend) {
-      calls.emplace_back(op.kind, op.slot, coll::Collective::kSendRecv, op.bytes.count(), std::uint8_t{1});
-    }
-  }
-  keep_once(calls);
-  return calls;
-}
-
 class ProgramMemory {
  public:
   ProgramMemory(const work::Program& program, const net::Router& router, bool every_rank, std::vector<MemoryPart>& parts)
       : program_{program}, router_{router}, every_rank_{every_rank}, parts_{parts} {}
 
   void add() {
-    for (const work::RankProgram& each : program_.programs) calls_by_program_.push_back(calls_of(each));
+    for (const work::RankProgram& each : program_.programs) calls_by_program_.push_back(work::calls_of(each));
     add_ranks();
     add_part("programs", static_cast<double>(program_.programs.size()), program_bytes(program_));
     collect_calls();
@@ -229,7 +215,7 @@ class ProgramMemory {
   const net::Router& router_;
   bool every_rank_;
   std::vector<MemoryPart>& parts_;
-  std::vector<std::vector<Call>> calls_by_program_;
+  std::vector<std::vector<work::SlotCall>> calls_by_program_;
   std::set<std::int32_t> hosts_run_;
   std::map<std::pair<std::uint32_t, bool>, int> groups_;  // by group, and whether they are exchanges: calls
   std::map<std::pair<Rank, Rank>, int> pairs_;            // by sender and receiver: sizes of messages

@@ -78,10 +78,12 @@ class ReplayRun {
             std::shared_ptr<const net::HostRoutes> hosts)
       : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties, nullptr, std::move(hosts)},
         launch_{cluster.profile.get(net::launch_timings)},
+        threads_{simulation.threads},
         observer_{observer} {}
 
   void add(const work::Program& program, work::GroupCosts& costs, const work::ReplayOptions& options,
            work::ReplayObserver* operations = nullptr) {
+    calls_of_.emplace_back(&program, &costs);
     replayers_.push_back(std::make_unique<work::Replayer>(machine_, program, costs, launch_, options, operations));
   }
 
@@ -92,6 +94,7 @@ class ReplayRun {
       machine_.simulator.set_progress_hook(replay_progress_hook, &progress, 100'000);
       observer_->on_begin(machine_.simulator);
     }
+    for (const auto& [program, costs] : calls_of_) run_ahead(*program, *costs);
     for (const auto& replayer : replayers_) replayer->start();
     machine_.simulator.run();
     if (observer_ != nullptr) observer_->on_end();
@@ -121,9 +124,17 @@ class ReplayRun {
   }
 
  private:
+  void run_ahead(const work::Program& program, work::GroupCosts& costs) {
+    work::RunAhead on{.threads = threads_, .until = &machine_.simulator, .done = {}};
+    if (observer_ != nullptr) on.done = [this](std::size_t done, std::size_t of) { observer_->on_ahead(done, of); };
+    costs.run_ahead(program, on);
+  }
+
   coll::Machine machine_;
   net::LaunchTimings launch_;
+  int threads_;
   RunObserver* observer_;
+  std::vector<std::pair<const work::Program*, work::GroupCosts*>> calls_of_;
   std::vector<std::unique_ptr<work::Replayer>> replayers_;
 };
 

@@ -14,6 +14,8 @@ class RunObserver {
   // Before the run, so that a signal handler can stop it.
   virtual void on_begin(Simulator& simulator) = 0;
   virtual void on_end() = 0;
+  // Between the two, before the first event: `done` of `total` collectives that were to be run alone first.
+  virtual void on_ahead(std::uint64_t /*done*/, std::uint64_t /*total*/) {}
 
  protected:
   ~RunObserver() = default;

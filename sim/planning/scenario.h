@@ -41,6 +41,7 @@ struct SimulationOptions {
   bool skip = true;      // iterations of a program that repeat others to the picosecond
   bool fold = true;      // of ranks that do alike on places that lie alike, one is simulated
   bool must_fit = true;  // a training step that does not fit its GPUs is refused
+  int threads = 1;       // not of the file: what one run may use; results do not depend on it
 
   [[nodiscard]] bool is_hybrid() const { return fidelity == "hybrid"; }
   // All of it is packets, or a part.

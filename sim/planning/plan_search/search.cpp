@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
-#include <exception>
 #include <limits>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/core/parallel.h"
 #include "sim/planning/cluster_gpu.h"
 #include "sim/planning/plan_search/bound.h"
 
@@ -160,7 +158,7 @@ class Search {
     for (const auto& [groups, members] : by_groups) sets.push_back(&members);
     std::vector<PlanBound> found(plans.size());
     const double limit = capacity_bytes_ - kReservedBytes;
-    on_threads(sets.size(), [&](std::size_t set) {
+    on_threads(sets.size(), settings_.threads, [&](std::size_t set) {
       PlanBounds bounds{space_, scenario_, group_runs_};
       for (const std::size_t i : *sets[set]) {
         if (observer_.stop()) return;
@@ -169,30 +167,6 @@ class Search {
       }
     });
     return found;
-  }
-
-  // `work(i)` for each of `count` pieces, in order but side by side; throws what the first piece that failed threw.
-  template <class Work>
-  void on_threads(std::size_t count, const Work& work) const {
-    std::vector<std::exception_ptr> errors(count);
-    std::atomic<std::size_t> next{0};
-    const auto run = [&] {
-      for (std::size_t i = next++; i < count; i = next++) {
-        try {
-          work(i);
-        } catch (...) {
-          errors[i] = std::current_exception();
-        }
-      }
-    };
-    {
-      std::vector<std::jthread> helpers;
-      for (int i = 1; i < settings_.threads; ++i) helpers.emplace_back(run);
-      run();
-    }
-    for (const std::exception_ptr& error : errors) {
-      if (error) std::rethrow_exception(error);
-    }
   }
 
   void bound_all(const PlanList& list) {
@@ -283,7 +257,7 @@ class Search {
 
   void simulate(const std::vector<const Bounded*>& round) {
     std::vector<Outcome> outcomes(round.size());
-    on_threads(round.size(), [&](std::size_t i) { outcomes[i] = outcome_of(*round[i]); });
+    on_threads(round.size(), settings_.threads, [&](std::size_t i) { outcomes[i] = outcome_of(*round[i]); });
     for (std::size_t i = 0; i < round.size(); ++i) {
       if (outcomes[i].run) {
         ++result_.simulated;

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
 
+#include "sim/core/parallel.h"
 #include "sim/network/routing/host_routes.h"
+#include "sim/workloads/program_calls.h"
 
 namespace weft::work {
 namespace {
@@ -12,6 +17,9 @@ namespace {
 // In place of a collective's kind in keys.
 constexpr int kBothWays = -1;
 constexpr int kOneWay = -2;
+
+// A call of fewer ranks is run in an instant.
+constexpr std::size_t kLargeGroup = 64;
 
 // All but the links.
 void copy_time(const GroupCost& from, GroupCost& to) {
@@ -65,13 +73,43 @@ GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices)
   return pattern;
 }
 
+GroupCosts::PatternKey GroupCosts::pattern_key(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) const {
+  return {pattern_of(devices), static_cast<int>(call.kind), call.bytes.count(), call.element_size};
+}
+
+void GroupCosts::run_ahead(const Program& program, const RunAhead& on) {
+  struct Call {
+    std::vector<DeviceId> devices;
+    coll::CollectiveCall call;
+  };
+  std::vector<Call> calls;
+  std::set<PatternKey> patterns;
+  for (const auto& [group, call] : calls_of_large_groups(program, kLargeGroup)) {
+    std::vector<DeviceId> devices;
+    for (const Rank rank : program.groups[group].ranks) devices.push_back(program.devices[static_cast<std::size_t>(rank)]);
+    PatternKey key = pattern_key(devices, call);
+    if (run_for_.contains(key) || !patterns.insert(std::move(key)).second) continue;
+    calls.push_back({std::move(devices), call});
+  }
+  std::mutex mutex;
+  std::size_t done = 0;
+  const auto is_stopped = [&] { return on.until != nullptr && on.until->stopped(); };
+  on_threads(calls.size(), on.threads, [&](std::size_t i) {
+    if (is_stopped()) return;
+    group_runs_->run(calls[i].devices, calls[i].call);
+    const std::lock_guard lock{mutex};
+    if (on.done) on.done(++done, calls.size());
+  });
+  if (is_stopped()) return;
+  for (const auto& [devices, call] : calls) collective(devices, call);
+}
+
 const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
   const auto [at, is_new] =
       costs_.try_emplace(Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size});
   GroupCost& cost = at->second;
   if (!is_new) return cost;
-  const auto [known, is_first] = run_for_.try_emplace(
-      PatternKey{pattern_of(devices), static_cast<int>(call.kind), call.bytes.count(), call.element_size}, &at->first);
+  const auto [known, is_first] = run_for_.try_emplace(pattern_key(devices, call), &at->first);
   if (!is_first) {
     const GroupCost& other = costs_.at(*known->second);
     copy_time(other, cost);

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,7 +22,9 @@
 
 #include "sim/collectives/runner.h"
 #include "sim/core/profile.h"
+#include "sim/core/simulator.h"
 #include "sim/network/transfer.h"
+#include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_runs.h"
 
 namespace weft::work {
@@ -41,12 +44,23 @@ struct GroupCost {
   double step = 0;          // GroupRun::step
 };
 
+// Who runs calls before a program needs them, and hears of it.
+struct RunAhead {
+  int threads = 1;
+  const Simulator* until = nullptr;                            // nothing is begun once it is stopped
+  std::function<void(std::size_t done, std::size_t of)> done;  // one call at a time, on any thread; may be empty
+};
+
 class GroupCosts {
  public:
   // `routing`, `seed`: as the machine's that the program runs on. All must outlive it. `runs`: made for the same of all these,
   // and shared with others; null: its own.
   GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
              GroupRunSettings settings, std::shared_ptr<GroupRuns> runs = nullptr);
+
+  // Runs calls of `program` that may take long, `on.threads` at once, unless one that lies alike was run: the first of those
+  // that do then stands for all, whichever the program asks for first.
+  void run_ahead(const Program& program, const RunAhead& on);
 
   // `devices` in group order, at least two.
   const GroupCost& collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
@@ -64,6 +78,7 @@ class GroupCosts {
   // two are on one host, places from where other hosts look the same (another rail of the host) are one.
   using Pattern = std::vector<std::array<std::int32_t, 4>>;
   using PatternKey = std::tuple<Pattern, int, std::int64_t, std::int64_t>;
+  [[nodiscard]] PatternKey pattern_key(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) const;
   // The loads of another group that makes the call that `cost` is of.
   [[nodiscard]] net::Footprint loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
                                           const std::vector<DeviceId>& devices, coll::Collective kind) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
 #include "sim/collectives/builtin.h"
@@ -61,6 +62,81 @@ TEST_F(GroupCostsTest, EachCallIsRunOnceForAllGroupsThatLieAlike) {
   EXPECT_EQ(used.size(), 4U);
   for (const auto& [name, usage] : used) EXPECT_NEAR(usage, 1.0, 1e-6) << name;
   EXPECT_TRUE(used.contains("h2->sw0") || used.begin()->first.find("h2") != std::string::npos) << used.begin()->first;
+}
+
+// A program of two groups of 64 hosts each, which make the same calls.
+class RunAheadTest : public ::testing::Test {
+ protected:
+  RunAheadTest() {
+    RankProgramBuilder builder;
+    const std::uint8_t compute = builder.stream("compute");
+    for (const Bytes bytes : kSizes) {
+      builder.add({.bytes = bytes, .slot = 0, .stream = compute, .kind = OpKind::kCollective, .element_size = 4}, "reduce");
+    }
+    program_.programs.push_back(builder.take());
+    program_.groups = {{.name = "dp 0", .ranks = {}}, {.name = "dp 1", .ranks = {}}};
+    for (Rank rank = 0; rank < 128; ++rank) {
+      const std::uint32_t group = rank % 2 == 0 ? 1 : 0;
+      program_.groups[group].ranks.push_back(rank);
+      program_.ranks.push_back({.program = 0, .groups = {group}, .peers = {}, .leader = rank});
+      program_.devices.push_back(topology_.endpoints()[static_cast<std::size_t>(rank)]);
+    }
+  }
+  [[nodiscard]] std::vector<DeviceId> devices(std::size_t group) const {
+    std::vector<DeviceId> devices;
+    for (const Rank rank : program_.groups[group].ranks) devices.push_back(program_.devices[static_cast<std::size_t>(rank)]);
+    return devices;
+  }
+
+  static constexpr std::array kSizes{6'400'000_B, 64_B, 640'000_B};
+  static coll::CollectiveCall call(Bytes bytes) {
+    return {.kind = coll::Collective::kAllReduce, .bytes = bytes, .element_size = 4};
+  }
+
+  net::Topology topology_ = weft::testing::star(128, 100_Gbps, 0_us);
+  Profile profile_ = defaults();
+  Program program_;
+};
+
+TEST_F(RunAheadTest, TheFirstOfThoseAlikeIsRunWhoeverAsksFirst) {
+  GroupCosts costs{topology_, "ecmp", 1, profile_, {}};
+  std::vector<std::size_t> heard;
+  const RunAhead on{.threads = 2, .until = nullptr, .done = [&](std::size_t done, std::size_t of) {
+                      EXPECT_EQ(of, kSizes.size());
+                      heard.push_back(done);
+                    }};
+  costs.run_ahead(program_, on);
+  EXPECT_EQ(heard, (std::vector<std::size_t>{1, 2, 3}));
+  EXPECT_EQ(costs.runs(), kSizes.size());
+  for (const Bytes bytes : kSizes) {
+    EXPECT_EQ(costs.collective(devices(0), call(bytes)).alone, costs.collective(devices(1), call(bytes)).alone);
+  }
+  costs.run_ahead(program_, on);
+  EXPECT_EQ(heard.size(), kSizes.size()) << "what was run is not run again";
+  EXPECT_EQ(costs.runs(), kSizes.size());
+}
+
+TEST_F(RunAheadTest, ThreadsChangeNothing) {
+  GroupCosts one{topology_, "ecmp", 1, profile_, {}};
+  GroupCosts three{topology_, "ecmp", 1, profile_, {}};
+  one.run_ahead(program_, {.threads = 1, .until = nullptr, .done = {}});
+  three.run_ahead(program_, {.threads = 3, .until = nullptr, .done = {}});
+  for (const Bytes bytes : kSizes) {
+    const GroupCost& a = one.collective(devices(1), call(bytes));
+    const GroupCost& b = three.collective(devices(1), call(bytes));
+    EXPECT_GT(a.alone, 0_us);
+    EXPECT_EQ(a.alone, b.alone);
+    EXPECT_EQ(a.choice, b.choice);
+    EXPECT_EQ(a.loads.usages, b.loads.usages);
+  }
+}
+
+TEST_F(RunAheadTest, NothingBeginsOnceTheRunIsStopped) {
+  GroupCosts costs{topology_, "ecmp", 1, profile_, {}};
+  Simulator simulator;
+  simulator.request_stop();
+  costs.run_ahead(program_, {.threads = 2, .until = &simulator, .done = {}});
+  EXPECT_EQ(costs.runs(), 0U);
 }
 
 TEST_F(GroupCostsTest, AMessageLoadsItsWayOnly) {
