@@ -30,27 +30,16 @@ class LanedQueue {
     if (event.time < rest_time_) rest_time_ = event.time;
   }
 
-  // Of events whose orders rise from call to call for one source and phase: pushed `delay` after the last pop.
-  void push_regular(const Event& event, std::int64_t delay) {
-    if (static_cast<std::uint64_t>(delay) >> kSequenceBits != 0) return push(event);
+  // Of events whose orders rise from call to call for one source and phase: pushed `delay` after the last pop, which has less
+  // than kSequenceBits bits.
+  void push_regular(const Event& event, std::uint64_t delay) {
     // Phase and source are the upper bits of the order; the delay takes the place of the sequence.
-    const std::uint64_t kind = (event.order >> kSequenceBits << kSequenceBits) | static_cast<std::uint64_t>(delay);
+    const std::uint64_t kind = (event.order >> kSequenceBits << kSequenceBits) | delay;
     const std::size_t set = kind * kGolden >> (64 - kSetBits);
-    for (const std::uint8_t lane : hints_[set]) {
-      if (lanes_[lane].kind == kind && lanes_[lane].target == event.target) return append(lane, event);
-    }
-    if (empty_ == 0) return push(event);
-    const auto lane = static_cast<std::uint8_t>(std::countr_zero(empty_));
-    while (lane >= kLanes / root_) {
-      winners_[root_] = static_cast<std::uint8_t>(first_);
-      root_ /= 2;
-    }
-    lanes_[lane].kind = kind;
-    lanes_[lane].target = event.target;
-    hints_[set][1] = std::exchange(hints_[set][0], lane);
-    append(lane, event);
+    const std::uint8_t lane = hints_[set][0];
+    if (lanes_[lane].kind == kind && lanes_[lane].target == event.target) return append(lane, event);
+    push_elsewhere(event, kind, set);
   }
-
   Event pop() {
     if (rest_time_.ps() <= heads_[first_].time && rest_is_first()) {
       popped_ = kLanes;
@@ -118,10 +107,33 @@ class LanedQueue {
 
   static Uint128 key(const Head& head) { return Uint128{static_cast<std::uint64_t>(head.time)} << 64 | head.order; }
 
+  // A kind whose lane is not the first that its hash says, or that has none.
+  [[gnu::noinline]] void push_elsewhere(const Event& event, std::uint64_t kind, std::size_t set) {
+    const std::uint8_t second = hints_[set][1];
+    if (lanes_[second].kind == kind && lanes_[second].target == event.target) return append(second, event);
+    if (empty_ == 0) return push(event);
+    const auto lane = static_cast<std::uint8_t>(std::countr_zero(empty_));
+    while (lane >= kLanes / root_) {
+      winners_[root_] = static_cast<std::uint8_t>(first_);
+      root_ /= 2;
+    }
+    lanes_[lane].kind = kind;
+    lanes_[lane].target = event.target;
+    hints_[set][1] = std::exchange(hints_[set][0], lane);
+    append(lane, event);
+  }
+
   void append(std::size_t index, const Event& event) {
     Lane& lane = lanes_[index];
+    // One comparison for an empty ring and a full one.
+    if (lane.tail - lane.head - 1 >= lane.mask) return append_rarely(index, event);
+    lane.ring[lane.tail++ & lane.mask] = {event.time.ps(), event.order, event.payload};
+  }
+
+  [[gnu::noinline]] void append_rarely(std::size_t index, const Event& event) {
+    Lane& lane = lanes_[index];
     const bool was_empty = lane.head == lane.tail;
-    if (lane.tail - lane.head > lane.mask) grow(lane);
+    if (!was_empty) grow(lane);
     lane.ring[lane.tail++ & lane.mask] = {event.time.ps(), event.order, event.payload};
     if (!was_empty) return;
     empty_ &= ~(1U << index);
@@ -132,7 +144,8 @@ class LanedQueue {
   Event pop_lane() {
     popped_ = first_;
     Lane& lane = lanes_[popped_];
-    const Entry entry = lane.ring[lane.head++ & lane.mask];
+    const Entry& entry = lane.ring[lane.head++ & lane.mask];
+    const Event event{Time::from_ps(entry.time), entry.order, lane.target, entry.payload};
     if (lane.head == lane.tail) {
       empty_ |= 1U << popped_;
       heads_[popped_] = {};
@@ -141,7 +154,7 @@ class LanedQueue {
       heads_[popped_] = {next.time, next.order};
     }
     replay(popped_);
-    return {Time::from_ps(entry.time), entry.order, lane.target, entry.payload};
+    return event;
   }
 
   // A tournament of the lanes: the one whose head has changed meets the winners beside its way to the top, which is that of the

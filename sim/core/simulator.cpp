@@ -42,7 +42,9 @@ void Simulator::run_events(Time end) {
   running_ = true;
   end_ = end;
   next_poll_ = events_;  // a stop requested before the run is seen at once
-  while (!queue_.empty() && queue_.next_time() <= end_) {
+  while (true) {
+    // An empty queue's next time is that at which a run without end would end.
+    if (const Time next = queue_.next_time(); next >= end_ && (next > end_ || queue_.empty())) break;
     if (events_ >= next_poll_) {
       poll();
       if (stopped()) break;
@@ -78,12 +80,12 @@ void Simulator::set_progress_hook(ProgressHook hook, void* context, std::uint64_
 void Simulator::set_shuffle_ties(std::uint64_t seed) {
   WEFT_CHECK(events_ == 0 && queue_.empty());
   shuffle_seed_ = seed;
-  if (seed != 0) lanes_ = false;  // the orders of a source no longer rise
+  if (seed != 0) uses_lanes_ = false;
 }
 
 void Simulator::set_lanes(bool on) {
   WEFT_CHECK(events_ == 0 && queue_.empty());
-  lanes_ = on && shuffle_seed_ == 0;
+  uses_lanes_ = on && shuffle_seed_ == 0 && recorder_ == nullptr;
 }
 
 // A permutation of all values that the bits below the phase can take, chosen by the seed: each step can be undone (adding or
@@ -101,7 +103,15 @@ std::uint64_t Simulator::shuffled(std::uint64_t order) const {
   return (order & ~kMask) | bits;
 }
 
-void Simulator::record_to(const std::string& path) { recorder_ = std::make_unique<EventRecorder>(path); }
+[[gnu::noinline]] void Simulator::schedule_irregular(Time at, Phase phase, ComponentId source, EventTarget& target,
+                                                     std::uint64_t payload) {
+  schedule(at, phase, source, target, payload);
+}
+
+void Simulator::record_to(const std::string& path) {
+  recorder_ = std::make_unique<EventRecorder>(path);
+  uses_lanes_ = false;
+}
 void Simulator::record_push(const Event& event) { recorder_->push(event); }
 
 }  // namespace weft

@@ -72,14 +72,9 @@ class Simulator {
   // The same for events that mostly come at a few fixed delays from now: cheaper then (event_lanes.h), and the order of events
   // is the same.
   void schedule_regular(Time at, Phase phase, ComponentId source, EventTarget& target, std::uint64_t payload) {
-    WEFT_CHECK(at >= now_);
-    const Event event{at, next_order(phase, source), &target, payload};
-    if (lanes_) {
-      queue_.push_regular(event, (at - now_).ps());
-    } else {
-      queue_.push(event);
-    }
-    if (recorder_ != nullptr) record_push(event);
+    const auto delay = static_cast<std::uint64_t>(at.ps() - now_.ps());  // of a time in the past: more than a lane takes
+    if (!uses_lanes_ || delay >> kSequenceBits != 0) return schedule_irregular(at, phase, source, target, payload);
+    queue_.push_regular({at, next_plain_order(phase, source), &target, payload}, delay);
   }
   // The payload of an event that follows the running one in its lane, `distance` places behind it: what its target may fetch
   // from memory meanwhile. nullptr: none is known.
@@ -117,14 +112,18 @@ class Simulator {
   void record_to(const std::string& path);
 
  private:
-  std::uint64_t next_order(Phase phase, ComponentId source) {
+  std::uint64_t next_plain_order(Phase phase, ComponentId source) {
     WEFT_CHECK(source.index() < next_sequence_.size());
     const std::uint64_t sequence = next_sequence_[source.index()]++;
     WEFT_CHECK(sequence >> kSequenceBits == 0);
-    const std::uint64_t order = static_cast<std::uint64_t>(phase) << (kSourceBits + kSequenceBits) |
-                                std::uint64_t{source.value()} << kSequenceBits | sequence;
+    return static_cast<std::uint64_t>(phase) << (kSourceBits + kSequenceBits) | std::uint64_t{source.value()} << kSequenceBits |
+           sequence;
+  }
+  std::uint64_t next_order(Phase phase, ComponentId source) {
+    const std::uint64_t order = next_plain_order(phase, source);
     return shuffle_seed_ == 0 ? order : shuffled(order);
   }
+  void schedule_irregular(Time at, Phase phase, ComponentId source, EventTarget& target, std::uint64_t payload);
   [[nodiscard]] std::uint64_t shuffled(std::uint64_t order) const;
   void run_events(Time end);
   void poll();
@@ -138,7 +137,7 @@ class Simulator {
   std::vector<std::uint64_t> next_sequence_;  // by component
   std::unique_ptr<EventRecorder> recorder_;
   std::uint64_t shuffle_seed_ = 0;
-  bool lanes_ = true;
+  bool uses_lanes_ = true;  // not where the orders of a source do not rise, nor where pushes are recorded
   std::atomic<bool> stop_requested_ = false;
   bool running_ = false;
   ProgressHook progress_hook_ = nullptr;

@@ -33,7 +33,7 @@ TEST(EventLanesTest, PopsInTheOrderOfAnyOtherQueue) {
                                          : static_cast<std::int64_t>(random.below(50));
       const auto phase = static_cast<std::uint8_t>(random.below(2));
       const Event event{Time::from_ps(now + delay), make_order(phase, ComponentId{1}, sequence++), nullptr, sequence};
-      regular ? queue.push_regular(event, delay) : queue.push(event);
+      regular ? queue.push_regular(event, static_cast<std::uint64_t>(delay)) : queue.push(event);
       expected.insert(event);
     } else {
       ASSERT_NO_FATAL_FAILURE(test::pop_alike(queue, expected, now));

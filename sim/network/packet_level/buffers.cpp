@@ -80,7 +80,7 @@ Buffers::Admission Buffers::admit_lossless(Ingress& ingress, LinkId link, int pr
   return {.accepted = true, .pause = true};
 }
 
-Buffers::Admission Buffers::admit_any(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
+Buffers::Admission Buffers::admit(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
   Ingress& ingress = ingresses_[link.index()];
   Memory& memory = memories_[ingress.device];
   const SwitchSettings& switches = *memory.switches;

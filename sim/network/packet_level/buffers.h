@@ -25,15 +25,18 @@ class Buffers {
     bool accepted = true;
     bool pause = false;  // the ingress has just gone over its threshold
   };
-  // A packet of `size` that came over `ingress` and joins a queue of `queued` bytes.
-  Admission admit(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
+  // A packet of `size` that came over `link`: below its threshold an ingress of unbounded memory takes everything. False: it
+  // has not been taken in.
+  bool admits_plainly(LinkId link, int priority, std::int64_t size) {
     Ingress& ingress = ingresses_[link.index()];
-    // Below its threshold an ingress of unbounded memory takes everything.
-    if (ingress.used[priority] + size > ingress.plain_up_to) return admit_any(link, priority, size, queued);
-    ingress.used[priority] += size;
+    const std::int64_t used = ingress.used[priority] + size;
+    if (used > ingress.plain_up_to) return false;
+    ingress.used[priority] = used;
     count_in(ingress, size);
-    return {};
+    return true;
   }
+  // The same of any; `queued`: bytes of the queue that it joins.
+  Admission admit(LinkId link, int priority, std::int64_t size, std::int64_t queued);
   // It has left. True: the ingress may be resumed.
   bool release(LinkId link, int priority, std::int64_t size) {
     Ingress& ingress = ingresses_[link.index()];
@@ -81,7 +84,6 @@ class Buffers {
     ingress.total += size;
     ingress.peak = std::max(ingress.peak, ingress.total);
   }
-  Admission admit_any(LinkId link, int priority, std::int64_t size, std::int64_t queued);
   bool release_any(LinkId link, int priority, std::int64_t size);
 
   // Where `shared` bytes of the memory are taken.

@@ -57,11 +57,8 @@ void PacketNetwork::fail(LinkId id) {
   }
   for (int priority = 0; priority < kPriorities; ++priority) {
     while ((port.waiting & priority_bit(priority)) != 0) {
-      const PacketId packet = take(link, priority);
-      const Packet& p = packets_[packet];
-      change_queue(link, links_[link].queues[priority], -p.size);
-      if (p.ingress.valid()) release(p);
-      drop(packet, link, true);
+      const PacketId packet = take_head(link, priority);
+      lose(link, packet, packets_[packet]);
     }
   }
   // From now on what its sources have goes out into nothing, so that they notice.

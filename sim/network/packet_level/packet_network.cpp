@@ -7,20 +7,11 @@
 #include "sim/core/error.h"
 #include "sim/network/packet_level/transport.h"
 
-// Not under sanitizers: with their checks in every call, one such function takes the compiler over half an hour.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-#define WEFT_SINGLE_PIECE
-#else
-#define WEFT_SINGLE_PIECE [[gnu::flatten]]
-#endif
-
 namespace weft::net {
 namespace {
 
 constexpr std::ptrdiff_t kKindsLookedAt = 64;
-constexpr std::size_t kFarAhead = 8;  // events of one lane
-constexpr std::size_t kNearAhead = 4;
-constexpr std::size_t kNextAhead = 2;
+constexpr std::size_t kOwnCache = std::size_t{1} << 20;  // processors have 1 or 2 MiB
 
 bool is_fabric_switch(const Topology& topology, DeviceId device) { return topology.kind(device) == DeviceKind::kSwitch; }
 
@@ -57,6 +48,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
   take(settings.switches, settings.pfc, settings.ecn);
   for (const DeviceSettings& own : settings.own) take(own.switches, own.pfc, own.ecn);
   refreshes_.resize(expiries_.size());
+  is_large_ = links_.size() * sizeof(LinkState) > kOwnCache;
   shared_wires_ = wires_.size();
   if (std::ranges::any_of(wires_, &Wire::credits)) make_credits();
 }
@@ -77,6 +69,7 @@ void PacketNetwork::add_wire(LinkId id) {
   wire.credits = has_credits(topology_, id, settings_.credits);
   wire.full_payload = static_cast<std::int32_t>(spec.packet.count());
   wire.full_size = other_wire_size(id, wire.full_payload);
+  set_usual(wire);
   // Links of one kind come near each other, so that a few of the latest kinds are looked at only.
   const auto latest = wires_.rbegin();
   const auto end = latest + std::min<std::ptrdiff_t>(std::ssize(wires_), kKindsLookedAt);
@@ -86,6 +79,11 @@ void PacketNetwork::add_wire(LinkId id) {
   port.weighted = settings_.switches_of(link.from).scheduling != Scheduling::kStrict;
   if (same == end) wires_.push_back(wire);
   port.kind = static_cast<std::uint32_t>(wires_.size() - 1 - static_cast<std::size_t>(same == end ? 0 : same - latest));
+}
+
+void PacketNetwork::set_usual(Wire& wire) const {
+  wire.usual[0] = transmission(wire.full_size, wire.rate);
+  wire.usual[1] = transmission(static_cast<std::int32_t>(settings_.transport.ack_size.count()), wire.rate);
 }
 
 void PacketNetwork::make_credits() {
@@ -129,148 +127,16 @@ std::int32_t PacketNetwork::size_over(LinkId link, const Packet& packet) const {
   return packet.kind == PacketKind::kData ? wire_size(link, packet.payload) : packet.size;
 }
 
-void PacketNetwork::schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra) {
-  simulator_.schedule(at, phase, kind == EventKind::kPause ? pause_frames_ : component_, *this,
-                      static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(extra) << 32 | index);
-}
-
-void PacketNetwork::schedule_regular(Time at, Phase phase, EventKind kind, std::uint32_t index) {
-  simulator_.schedule_regular(at, phase, component_, *this, static_cast<std::uint64_t>(kind) << 56 | index);
-}
-
-// Of events to come soon, a few dozen of which are ahead of this one: first the links' own lines, then, when those are there,
-// the packets and the memory behind them.
-[[gnu::always_inline]] inline void PacketNetwork::prefetch_for_port_free() const {
-  if (const std::uint64_t* far = simulator_.ahead(kFarAhead)) {
-    const auto link = static_cast<std::uint32_t>(*far);
-    __builtin_prefetch(&links_[link].port);
-    __builtin_prefetch(&links_[link].queues);
-    __builtin_prefetch(&links_[link].traffic);
-  }
-  if (const std::uint64_t* near = simulator_.ahead(kNearAhead)) {
-    const auto link = static_cast<std::uint32_t>(*near);
-    const Port& port = links_[link].port;
-    buffers_.prefetch(port.release_ingress.valid() ? port.release_ingress : LinkId{link});
-    packets_.prefetch(links_[link].queues[static_cast<int>(std::bit_width(port.waiting | 1U)) - 1].head);
-  }
-}
-
-[[gnu::always_inline]] inline void PacketNetwork::prefetch_for_arrival() const {
-  if (const std::uint64_t* far = simulator_.ahead(kFarAhead)) packets_.prefetch(static_cast<PacketId>(*far));
-  if (const std::uint64_t* near = simulator_.ahead(kNearAhead)) {
-    const Packet& packet = packets_[static_cast<PacketId>(*near)];
-    buffers_.prefetch(packet.ingress);
-    endpoints_->prefetch(packet);
-  }
-  if (const std::uint64_t* next = simulator_.ahead(kNextAhead)) {
-    const Packet& packet = packets_[static_cast<PacketId>(*next)];
-    endpoints_->prefetch(packet, DeviceId{to_[packet.ingress.index()]});
-  }
-}
-
-void PacketNetwork::on_event(std::uint64_t payload) {
-  const auto index = static_cast<std::uint32_t>(payload);
-  const auto extra = static_cast<std::uint32_t>(payload >> 32) & 0xFF'FFFF;
-  switch (static_cast<EventKind>(payload >> 56)) {
-    case EventKind::kPortFree:
-      prefetch_for_port_free();
-      port_free(index);
-      break;
-    case EventKind::kArrival:
-      prefetch_for_arrival();
-      arrival(index);
-      break;
-    case EventKind::kLate:
-      pass_on(index, packets_[index], packets_[index].ingress.value());
-      break;
-    case EventKind::kPause:
-      set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
-      break;
-    case EventKind::kExpiry:
-      expire(index, static_cast<int>(extra));
-      break;
-    case EventKind::kRefresh:
-      refresh(index, static_cast<int>(extra));
-      break;
-    case EventKind::kForced:
-      set_forced(index);
-      break;
-    case EventKind::kCredit:
-      credits_[index].blocks[extra >> 21] += extra & 0x1F'FFFF;
-      try_start(index);
-      break;
-    case EventKind::kDeadlockCheck:
-      check_for_deadlock();
-      break;
-  }
-}
-
 void PacketNetwork::offer(LinkId link, int priority) {
   Port& port = links_[link.index()].port;
   port.offered |= priority_bit(priority);
   port.offered_again = true;
-  if (!port.busy && !port.choosing) try_start(link.value());
+  try_start(link.value());
 }
 
 const std::vector<std::int64_t>& PacketNetwork::loads() {
   if (loads_.empty()) loads_.resize(links_.size(), 0);
   return loads_;
-}
-
-void PacketNetwork::enqueue(LinkId id, PacketId packet, Packet& p) {
-  const std::uint32_t link = id.value();
-  Port& port = links_[link].port;
-  if (port.failed) {
-    if (p.ingress.valid()) release(p);
-    drop(packet, link, true);
-    return;
-  }
-  append(link, packet, p);
-  if (!port.busy) try_start(link);
-}
-
-void PacketNetwork::append(std::uint32_t link, PacketId packet, Packet& p) {
-  Port& port = links_[link].port;
-  p.at = simulator_.now();
-  p.next = kNoPacket;
-  Queue& queue = links_[link].queues[p.priority];
-  port.waiting |= priority_bit(p.priority);
-  if (wires_[port.kind].credits) {
-    InputQueues& inputs = inputs_[link][p.priority];
-    inputs.push(packets_, p.ingress.valid() ? input_[p.ingress.index()] : 0, packet);
-    queue.head = inputs.head();
-  } else {
-    (queue.head == kNoPacket ? queue.head : packets_[queue.tail].next) = packet;
-    queue.tail = packet;
-  }
-  change_queue(link, queue, p.size);
-  if (marks_at_enqueue_) mark(link, p, queue.bytes, true);
-}
-
-PacketId PacketNetwork::take(std::uint32_t link, int priority) {
-  Port& port = links_[link].port;
-  Queue& queue = links_[link].queues[priority];
-  const PacketId packet = queue.head;
-  if (wires_[port.kind].credits) {
-    InputQueues& inputs = inputs_[link][static_cast<std::size_t>(priority)];
-    inputs.pop(packets_);
-    queue.head = inputs.head();
-  } else {
-    queue.head = packets_[packet].next;
-  }
-  const unsigned is_empty = queue.head == kNoPacket ? 1 : 0;
-  port.waiting &= static_cast<PriorityMask>(~(is_empty << static_cast<unsigned>(priority)));
-  return packet;
-}
-
-[[gnu::noinline]] bool PacketNetwork::prefetch(std::uint32_t link, int priority) {
-  const PacketId packet = endpoints_->pull(LinkId{link}, priority);
-  if (packet == kNoPacket) {
-    links_[link].port.offered &= static_cast<PriorityMask>(~priority_bit(priority));
-    return false;
-  }
-  append(link, packet, packets_[packet]);
-  return true;
 }
 
 bool PacketNetwork::has_credit(std::uint32_t link, int priority, const Packet& packet) const {
@@ -285,7 +151,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
     const int priority = std::bit_width(able) - 1;
     able &= static_cast<PriorityMask>(~priority_bit(priority));
     const Queue& queue = links_[link].queues[priority];
-    if (queue.head == kNoPacket && !prefetch(link, priority)) continue;
+    if (queue.head == kNoPacket && !pull(link, priority)) continue;
     if (!credits || has_credit(link, priority, packets_[queue.head])) return priority;
   }
   return -1;
@@ -296,7 +162,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
   for (int priority = 0; priority < kPriorities; ++priority) {
     if ((able & priority_bit(priority)) == 0) continue;
     const Queue& queue = links_[link].queues[priority];
-    if ((queue.head == kNoPacket && !prefetch(link, priority)) || !has_credit(link, priority, packets_[queue.head])) {
+    if ((queue.head == kNoPacket && !pull(link, priority)) || !has_credit(link, priority, packets_[queue.head])) {
       able &= static_cast<PriorityMask>(~priority_bit(priority));
     }
   }
@@ -326,90 +192,6 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
   }
 }
 
-void PacketNetwork::try_start(std::uint32_t link) {
-  Port& port = links_[link].port;
-  if (port.busy || port.choosing) return;
-  int priority = -1;
-  port.choosing = true;
-  do {
-    port.offered_again = false;
-    const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
-    if (able == 0) break;
-    priority = !port.weighted ? choose(link, able) : choose_weighted(port, link, able);
-  } while (priority < 0 && port.offered_again);
-  port.choosing = false;
-  if (priority >= 0) start(link, priority);
-}
-
-void PacketNetwork::start(std::uint32_t link, int priority) {
-  Port& port = links_[link].port;
-  const Wire& wire = wires_[port.kind];
-  Traffic& traffic = links_[link].traffic;
-  const PacketId packet = take(link, priority);
-  Packet& p = packets_[packet];
-  const Time now = simulator_.now();
-  traffic.wait_ps += static_cast<double>((now - p.at).ps());
-  if (marks_at_start_) mark(link, p, links_[link].queues[priority].bytes, false);
-  if (stamps_ && wire.switch_behind && p.kind == PacketKind::kData && p.stamps < kMaxTelemetryHops) {
-    const std::size_t at = packet * kMaxTelemetryHops + p.stamps++;
-    if (telemetry_.size() <= at) telemetry_.resize(packets_.size() * kMaxTelemetryHops);
-    telemetry_[at] = {traffic.bytes + p.size, traffic.queued - p.size, now,
-                      Bandwidth::from_bits_per_second(static_cast<std::int64_t>(wire.rate))};
-  }
-  if (wire.credits && !port.failed) credits_[link].blocks[static_cast<std::size_t>(priority)] -= blocks_of(p.size);
-
-  // Bits are counted from the start of a burst and rounded down once, so that errors do not add up packet by packet.
-  if (port.free_at != now) port.bits_left = 0;
-  const std::uint64_t bits = static_cast<std::uint64_t>(p.size) * kBitPicoseconds + port.bits_left;
-  port.bits_left = bits % wire.rate;
-  const std::int64_t taken = static_cast<std::int64_t>(bits / wire.rate);
-  const Time end = std::max(now + Duration::from_ps(taken), p.tail);
-
-  port.busy = true;
-  port.free_at = end;
-  port.release_ingress = p.ingress;
-  port.release_size = p.size;
-  port.release_owed = owed(p);
-  port.release_counted = p.counted;
-  port.release_priority = static_cast<std::uint8_t>(priority);
-  port.left_message = kNoPacket;
-  if (p.last && !p.ingress.valid() && p.kind == PacketKind::kData) {
-    port.left_flow = p.flow;
-    port.left_message = p.message;
-  }
-  traffic.bytes += p.size;
-  ++traffic.packets;
-  traffic.busy += (end - now).ps();
-  ++hops_;
-  schedule_regular(end, Phase::kCompletion, EventKind::kPortFree, link);
-  if (port.failed) {
-    drop(packet, link, true);
-  } else {
-    put_on_wire(link, packet, p, now, end);
-  }
-}
-
-void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end) {
-  Port& port = links_[link].port;
-  const Wire& wire = wires_[port.kind];
-  p.tail = end + Duration::from_ps(wire.latency);
-  p.at = p.tail;
-  if ((wire.cut_through || wire.forward != 0) && endpoints_->destination(p).value() != to_[link]) {
-    const std::int64_t head = begin.ps() + wire.latency + std::min(wire.header, (end - begin).ps());
-    p.at = Time::from_ps((wire.cut_through ? head : p.tail.ps()) + wire.forward);
-  }
-  p.at = port.last_at = std::max(p.at, port.last_at);
-  p.ingress = LinkId{link};
-  p.counted = wire.switch_ahead;
-  p.credited = wire.credits;
-  p.on_wire = true;
-  if (p.at >= end) {
-    port.sending = packet;
-  } else {
-    schedule_regular(p.at, Phase::kDelivery, EventKind::kArrival, packet);
-  }
-}
-
 // RED on the instantaneous queue, the packet itself included (network-models §2.6).
 [[gnu::noinline]] void PacketNetwork::mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue) {
   const EcnSettings& ecn = settings_.ecn_of(topology_.link(LinkId{link}).from);
@@ -426,112 +208,6 @@ void PacketNetwork::put_on_wire(std::uint32_t link, PacketId packet, Packet& p, 
   }
   packet.marked = true;
   ++incidents_[link].marks;
-}
-
-// All of a hop is in the next two, each a single piece of code: calls between the steps took a fifth of its instructions.
-WEFT_SINGLE_PIECE void PacketNetwork::port_free(std::uint32_t link) {
-  Port& port = links_[link].port;
-  port.busy = false;
-  const LinkId ingress = port.release_ingress;
-  const int priority = port.release_priority;
-  const std::int64_t size = port.release_size;
-  const std::int64_t owed = port.release_owed;
-  const bool counted = port.release_counted;
-  const std::uint32_t left = port.left_message;
-  const std::uint32_t flow = port.left_flow;
-  if (port.sending != kNoPacket) {
-    schedule_regular(port.last_at, Phase::kDelivery, EventKind::kArrival, port.sending);
-    port.sending = kNoPacket;
-  }
-  change_queue(link, links_[link].queues[priority], -size);
-  if (ingress.valid()) release(ingress, priority, size, owed, counted);
-  if (!port.busy) try_start(link);
-  if (left != kNoPacket) endpoints_->message_left(flow, left);
-}
-
-WEFT_SINGLE_PIECE void PacketNetwork::arrival(PacketId packet) {
-  Packet& p = packets_[packet];
-  p.on_wire = false;
-  if (p.lost) {
-    packets_.destroy(packet);
-    return;
-  }
-  const std::uint32_t link = p.ingress.value();
-  const DeviceId device{to_[link]};
-  ++p.hop;
-  const bool at_end = endpoints_->destination(p) == device;
-  if (!rules_.empty() && ruled_out(p, link, at_end)) {
-    return_credit(p, p.size);
-    drop(packet, link);
-    return;
-  }
-  if (at_end) {
-    return_credit(p, p.size);
-    endpoints_->receive(packet);
-    return;
-  }
-  if (is_of_group(p.kind)) {
-    return_credit(p, p.size);
-    endpoints_->in_switch(packet, device);
-    return;
-  }
-  pass_on(packet, p, link);
-}
-
-void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint32_t link) {
-  const LinkId out = endpoints_->route(p, DeviceId{to_[link]});
-  if (!out.valid()) {  // no way from here any more
-    return_credit(p, p.size);
-    drop(packet, link, true);
-    return;
-  }
-  // A faster link must not run dry in the middle of a packet: it is stored first (network-models §2.2).
-  if (p.tail > simulator_.now() && wire_of(out.value()).rate > wire_of(link).rate) {
-    schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
-    return;
-  }
-  join(out, packet, p);
-}
-
-void PacketNetwork::join(LinkId out, PacketId packet, Packet& p) {
-  const LinkId in = p.ingress;
-  __builtin_prefetch(&links_[out.index()].port);
-  __builtin_prefetch(&links_[out.index()].queues);
-  __builtin_prefetch(&links_[out.index()].traffic);
-  const std::int32_t came = p.size;
-  if (p.kind == PacketKind::kData) p.size = wire_size(out, p.payload);
-  if (p.counted) {
-    const Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, links_[out.index()].queues[p.priority].bytes);
-    if (admission.pause) send_pause(in, p.priority, true);
-    if (!admission.accepted) {
-      return_credit(p, came);
-      drop(packet, in.value());
-      return;
-    }
-  }
-  enqueue(out, packet, p);
-}
-
-// A packet that came over `ingress` has left the device, or was lost there. Its credits are those of the bytes that it took on
-// the way in, which links with other headers do not share.
-void PacketNetwork::release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted) {
-  if (counted && buffers_.release(ingress, priority, size)) send_pause(ingress, priority, false);
-  if (owed != 0) send_credit(ingress, priority, owed);
-}
-
-[[gnu::noinline]] void PacketNetwork::send_credit(LinkId link, int priority, std::int64_t size) {
-  const Wire& back = wire_of(topology_.link(link).twin.value());
-  const auto bits = static_cast<std::uint64_t>(settings_.credits.update.count()) * kBitPicoseconds;
-  const Duration travel = Duration::from_ps(static_cast<std::int64_t>(bits / back.rate) + back.latency);
-  const auto blocks = static_cast<std::uint32_t>(blocks_of(size));
-  schedule(simulator_.now() + travel, Phase::kDelivery, EventKind::kCredit, link.value(),
-           static_cast<std::uint32_t>(priority) << 21 | blocks);
-}
-
-[[gnu::noinline]] void PacketNetwork::drop(PacketId packet, std::uint32_t link, bool to_failure) {
-  ++incidents_[link].drops;
-  endpoints_->lost(packets_[packet], to_failure);
-  packets_.destroy(packet);
 }
 
 PortCounters PacketNetwork::counters(LinkId link) const {
@@ -572,6 +248,7 @@ void PacketNetwork::set_share(LinkId id, double share) {
   }
   Wire& wire = wires_[port.kind];
   wire.rate = static_cast<std::uint64_t>(bits);
+  set_usual(wire);
   const Bytes header = topology_.forwarding(topology_.link(id).to).header;
   wire.header = transmission_time(header, Bandwidth::from_bits_per_second(bits)).ps();
   port.bits_left = 0;

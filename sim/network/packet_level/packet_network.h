@@ -60,7 +60,7 @@ class PacketNetwork final : private EventTarget {
   // A queue pair has something for `link` at `priority`: it will be pulled when its turn comes.
   void offer(LinkId link, int priority);
   // Puts a packet into the queue of `link`, at the device where the link begins. `size` must be set.
-  void enqueue(LinkId link, PacketId packet) { enqueue(link, packet, packets_[packet]); }
+  void enqueue(LinkId link, PacketId packet);
 
   void add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow);
   // Of a control packet that takes no link: whether a rule drops it. Counts as `destination`'s chance.
@@ -142,6 +142,17 @@ class PacketNetwork final : private EventTarget {
     bool release_counted : 1 = false;
   };
   static_assert(sizeof(Port) == 64, "one cache line");
+  // What a packet of `size` takes on a wire: whole picoseconds, and what is left over, in units of 1 / rate picoseconds.
+  struct Transmission {
+    std::int32_t size = 0;
+    std::int64_t ps = 0;
+    std::uint64_t left = 0;
+    bool operator==(const Transmission&) const = default;
+  };
+  [[nodiscard]] static Transmission transmission(std::int32_t size, std::uint64_t rate) {
+    const std::uint64_t bits = static_cast<std::uint64_t>(size) * kBitPicoseconds;
+    return {size, static_cast<std::int64_t>(bits / rate), bits % rate};
+  }
   // What of a link never changes; links that agree in it share it.
   struct alignas(64) Wire {
     std::uint64_t rate = 0;    // bits per second
@@ -154,6 +165,7 @@ class PacketNetwork final : private EventTarget {
     bool switch_ahead = false;  // the far device is one that counts memory, marks and pauses
     bool switch_behind = false;
     bool credits = false;
+    std::array<Transmission, 2> usual;  // of full packets and of acknowledgements: divisions are slow
     bool operator==(const Wire&) const = default;
   };
   struct Credits {
@@ -200,16 +212,15 @@ class PacketNetwork final : private EventTarget {
   };
 
   void on_event(std::uint64_t payload) override;
+  void on_rare_event(EventKind kind, std::uint32_t index, std::uint32_t extra);
   void schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra = 0);
-
   void schedule_regular(Time at, Phase phase, EventKind kind, std::uint32_t index);
 
   [[nodiscard]] const Wire& wire_of(std::uint32_t link) const { return wires_[links_[link].port.kind]; }
   [[nodiscard]] std::int32_t other_wire_size(LinkId link, std::int32_t payload) const;
   void add_wire(LinkId link);
+  void set_usual(Wire& wire) const;
   void make_credits();
-  void prefetch_for_port_free() const;
-  void prefetch_for_arrival() const;
   void try_start(std::uint32_t link);
   [[nodiscard]] int choose(std::uint32_t link, PriorityMask able);
   [[nodiscard]] int choose_weighted(Port& port, std::uint32_t link, PriorityMask able);
@@ -225,24 +236,36 @@ class PacketNetwork final : private EventTarget {
     return packet.credited ? size_over(packet.ingress, packet) : 0;
   }
   void check_for_deadlock();
-  void append(std::uint32_t link, PacketId packet, Packet& p);
-  // The head of a queue that is not empty, out of it.
-  PacketId take(std::uint32_t link, int priority);
   // In no order that matters.
   template <typename Visit>
   void for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const;
-  bool prefetch(std::uint32_t link, int priority);
-  void start(std::uint32_t link, int priority);
-  void put_on_wire(std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end);
+  // From the queue pairs into the queue; false: they have nothing ready.
+  bool pull(std::uint32_t link, int priority);
+  void push_input(std::uint32_t link, Queue& queue, PacketId packet, const Packet& p);
+  void pop_input(std::uint32_t link, Queue& queue, int priority);
+  // The head of a queue that is not empty, out of it.
+  PacketId take_head(std::uint32_t link, int priority);
+  void choose_and_start(std::uint32_t link);
+  void stamp(LinkState& state, const Wire& wire, PacketId packet, Packet& p, Time now);
+  void lose(std::uint32_t link, PacketId packet, const Packet& p);
+  bool admit_any(const LinkState& state, PacketId packet, const Packet& p, std::int32_t came);
   void mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue);
   [[nodiscard]] bool marks_forward(std::uint32_t link, const Packet& packet, std::int64_t queued, const FecnSettings& fecn);
+  void release(const Packet& p);
+  // A hop, packet_hops.cpp. What has been looked up is handed on: a packet, a link's state, the time.
+  void prefetch_for_port_free() const;
+  void prefetch_for_arrival() const;
   void port_free(std::uint32_t link);
   void arrival(PacketId packet);
-  // Calls of a hop hand on what they have looked up: the packet of an id, and the far device's end of the link.
-  void pass_on(PacketId packet, Packet& p, std::uint32_t link);
-  void join(LinkId link, PacketId packet, Packet& p);
-  void enqueue(LinkId link, PacketId packet, Packet& p);
-  void release(const Packet& p) { release(p.ingress, p.priority, p.size, owed(p), p.counted); }
+  void pass_on(PacketId packet, Packet& p, std::uint32_t link, Time now);
+  void join(LinkState& state, std::uint32_t out, PacketId packet, Packet& p, Time now);
+  void enqueue(LinkState& state, std::uint32_t link, PacketId packet, Packet& p, Time now);
+  void append(LinkState& state, std::uint32_t link, PacketId packet, Packet& p, Time now);
+  void change_queue(LinkState& state, std::uint32_t link, Queue& queue, std::int64_t by, Time now);
+  void try_start(LinkState& state, std::uint32_t link, Time now);
+  void start(LinkState& state, const Wire& wire, std::uint32_t link, int priority, Time now);
+  PacketId take(LinkState& state, std::uint32_t link, int priority);
+  void put_on_wire(Port& port, const Wire& wire, std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end);
   void release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
@@ -266,7 +289,6 @@ class PacketNetwork final : private EventTarget {
   void drop(PacketId packet, std::uint32_t link, bool to_failure = false);
   [[nodiscard]] std::vector<PacketId> on_wire(LinkId link) const;
   [[nodiscard]] bool ruled_out(const Packet& packet, std::uint32_t link, bool at_end, bool on_link = true);
-  void change_queue(std::uint32_t link, Queue& queue, std::int64_t by);
   RandomStream& random(std::uint32_t link);
 
   Simulator& simulator_;
@@ -296,6 +318,7 @@ class PacketNetwork final : private EventTarget {
   bool marks_at_enqueue_ = false;
   bool marks_at_start_ = false;
   bool stamps_ = false;
+  bool is_large_ = false;  // its links' state does not stay in the cache that a core has for itself
   std::vector<Rule> rules_;
   std::vector<ForcedPause> forced_pauses_;
   std::vector<PauseRecord> pauses_;
@@ -312,16 +335,5 @@ class PacketNetwork final : private EventTarget {
   static constexpr std::size_t kPortBytes = sizeof(LinkState) + sizeof(Incidents) + sizeof(std::uint32_t) + Buffers::kLinkBytes;
   static constexpr std::size_t kPacketBytes = sizeof(Packet) + sizeof(Event);
 };
-
-inline void PacketNetwork::change_queue(std::uint32_t link, Queue& queue, std::int64_t by) {
-  Traffic& traffic = links_[link].traffic;
-  const std::int64_t now = simulator_.now().ps();
-  traffic.queue_byte_ps += static_cast<double>(traffic.queued) * static_cast<double>(now - traffic.changed);
-  traffic.changed = now;
-  traffic.queued += by;
-  traffic.peak = std::max(traffic.peak, traffic.queued);
-  queue.bytes += by;
-  if (!loads_.empty()) loads_[link] = traffic.queued;
-}
 
 }  // namespace weft::net
