@@ -50,12 +50,13 @@ const std::vector<ModelText>& replay_texts() {
       {.names = {"folding", "places"},
        .title = "one rank for all that do the same",
        .assumes = "Ranks of one pipeline stage run the same program at the same time. Where their groups spread over hosts "
-                  "in one pattern, one of them is run, and its collectives carry the traffic of all like it over the links "
-                  "of hosts that are run. Jitter and stragglers turn this off, and so does simulation: {fold: false}. In 86 "
+                  "in one pattern, and are as near inside them, one of them is run, and its collectives carry the traffic of "
+                  "all like it over the links "
+                  "of hosts that are run. Jitter and stragglers turn this off, and so does simulation: {fold: false}. In 89 "
                   "small steps (tests/apps/folding_test.py) an iteration's time is within 0.5 % of that with every rank.",
-       .leaves_out = {"which leaf or spine the hosts of a group hang on is not compared between ranks that share a leader, nor "
-                      "which links join its GPUs inside a host: it matters where leaves are oversubscribed, and in a cube mesh",
-                      "under hashed routing the flows of ranks left out collide with none"},
+       .leaves_out = {"which leaf or spine the hosts of a group hang on is not compared between ranks that share a leader: it "
+                      "matters where leaves are oversubscribed (4 % in one case)",
+                      "under hashed routing the flows of ranks left out collide with none (up to 3 %): a run says so"},
        .sources = {"design: exact reductions by symmetry"},
        .files = {"workloads/replay/places.h"}},
       {.names = {"skipping", "steady_state"},

@@ -10,6 +10,7 @@
 #include "sim/core/parallel.h"
 #include "sim/network/routing/host_routes.h"
 #include "sim/workloads/program_calls.h"
+#include "sim/workloads/replay/moved_loads.h"
 
 namespace weft::work {
 namespace {
@@ -137,18 +138,10 @@ double GroupCosts::usage_on(LinkId link, double moved, Bytes bytes, Duration alo
 
 net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
                                       const std::vector<DeviceId>& devices, coll::Collective kind) const {
+  if (std::optional<net::Footprint> moved = moved_loads(machine_.router, cost.loads, of, devices, kind))
+    return *std::move(moved);
   const net::Topology& topology = machine_.topology;
-  const Pattern pattern = pattern_of(of);
-  const bool has_one_host = std::ranges::all_of(pattern, [](const auto& member) { return member[0] == 0 && member[2] >= 0; });
   net::Footprint loads;
-  if (has_one_host && pattern == pattern_of(devices)) {
-    const std::uint32_t from = topology.host(static_cast<std::size_t>(topology.host_of(of[0]))).first_link;
-    const std::uint32_t to = topology.host(static_cast<std::size_t>(topology.host_of(devices[0]))).first_link;
-    for (const Usage& usage : cost.loads.usages) {
-      loads.usages.push_back({ResourceId{usage.resource.value() - from + to}, usage.usage});
-    }
-    return loads;
-  }
   // What a member sends, from the links that leave its device.
   double sent = 0;
   for (const Usage& usage : cost.loads.usages) {

@@ -5,9 +5,10 @@
 //
 // Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
 // that moves at its pace alone or slower where others share its links. How its channels drift against each other under
-// contention is left out, and its start-up stretches with the rest. Of a group that another was run for, the links in its hosts
-// are loaded as the other's are where it has one host; else as if each member sent to the next one what a member of the other
-// sent, or in an all-to-all the same to each.
+// contention is left out, and its start-up stretches with the rest. Of a group that another was run for, links in its hosts and
+// to their NICs are loaded as the other's are, links between switches as if each NIC sent to its like on the next host what the
+// other's sent, or in an all-to-all to all that receive on others; where it lies on other rails, all links as if each member
+// sent to the next one what a member of the other sent.
 #pragma once
 
 #include <array>

@@ -21,6 +21,13 @@ Profile defaults() {
   return Profile::defaults(groups);
 }
 
+// Usage by name of the link.
+std::map<std::string, double> named_loads(const net::Topology& topology, const net::Footprint& footprint) {
+  std::map<std::string, double> named;
+  for (const Usage& usage : footprint.usages) named[topology.name(LinkId{usage.resource.value()})] = usage.usage;
+  return named;
+}
+
 // Hosts on one switch, 12.5 GB/s each, textbook collectives.
 class GroupCostsTest : public ::testing::Test {
  protected:
@@ -29,11 +36,8 @@ class GroupCostsTest : public ::testing::Test {
     for (const std::size_t index : which) devices.push_back(topology_.endpoints()[index]);
     return devices;
   }
-  // Usage by name of the link.
   [[nodiscard]] std::map<std::string, double> loads(const net::Footprint& footprint) const {
-    std::map<std::string, double> named;
-    for (const Usage& usage : footprint.usages) named[topology_.name(LinkId{usage.resource.value()})] = usage.usage;
-    return named;
+    return named_loads(topology_, footprint);
   }
 
   net::Topology topology_ = weft::testing::star(6, 100_Gbps, 0_us);
@@ -146,6 +150,29 @@ TEST_F(GroupCostsTest, AMessageLoadsItsWayOnly) {
 }
 
 // A rail of eight hosts is run for all, as a run of another says.
+TEST(GroupCostsOnHostsTest, WhatAGroupOfSeveralAHostLoadsIsThereOnOtherHosts) {
+  const net::Cluster cluster = net::test::shipped("dgx_h100_superpod");
+  const net::Topology& topology = cluster.topology;
+  const auto two_hosts = [&](std::size_t first) {
+    std::vector<DeviceId> devices;
+    for (std::size_t i = 0; i < 16; ++i)
+      devices.push_back(topology.device_of(first + i / 8, static_cast<std::uint32_t>(i % 8)));
+    return devices;
+  };
+  const Profile profile = defaults();
+  for (const auto kind : {coll::Collective::kAllReduce, coll::Collective::kReduceScatter, coll::Collective::kAllToAll}) {
+    const coll::CollectiveCall call{.kind = kind, .bytes = 64'000'000_B, .element_size = 4};
+    GroupCosts costs{topology, "adaptive", 1, profile, {}};
+    costs.collective(two_hosts(0), call);
+    const std::map<std::string, double> moved = named_loads(topology, costs.collective(two_hosts(2), call).loads);
+    EXPECT_EQ(costs.runs(), 1U);
+    GroupCosts others{topology, "adaptive", 1, profile, {}};
+    const std::map<std::string, double> run = named_loads(topology, others.collective(two_hosts(2), call).loads);
+    ASSERT_EQ(moved.size(), run.size()) << to_string(kind);
+    for (const auto& [link, usage] : run) EXPECT_NEAR(moved.at(link), usage, 1e-6 + 1e-3 * usage) << link;
+  }
+}
+
 TEST(GroupCostsOnRailsTest, GroupsOfOneMemberAHostAreRunOnceForAllRails) {
   const net::Cluster cluster = net::test::shipped("dgx_h100_superpod");
   const net::Topology& topology = cluster.topology;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/network/cluster_support.h"
 #include "tests/support/topologies.h"
 
 namespace weft::work::test {
@@ -30,7 +31,17 @@ TEST(PlacesTest, HostsInOnePatternAreAlike) {
 TEST(PlacesTest, AGroupInOneHostIsNotLikeOneOverTwo) {
   const net::Topology topology = weft::testing::star(4, 100_Gbps, 0_us);
   EXPECT_EQ(difference_of_places(four_ranks(topology, {0, 1, 2, 2}), topology),
-            "'b' of rank 2 spreads over hosts otherwise than 'a' of rank 0");
+            "'b' of rank 2 lies otherwise than 'a' of rank 0");
+}
+
+TEST(PlacesTest, PairsThatOtherLinksJoinAreNotAlike) {
+  const net::Topology topology = net::test::shipped("dgx1_v100").topology;
+  // Two NVLinks join 0 and 3, and 1 and 2, one joins 0 and 1, none joins 1 and 6.
+  EXPECT_EQ(difference_of_places(four_ranks(topology, {0, 3, 1, 2}), topology), "");
+  EXPECT_EQ(difference_of_places(four_ranks(topology, {0, 3, 0, 1}), topology),
+            "'b' of rank 2 lies otherwise than 'a' of rank 0");
+  EXPECT_EQ(difference_of_places(four_ranks(topology, {0, 1, 1, 6}), topology),
+            "'b' of rank 2 lies otherwise than 'a' of rank 0");
 }
 
 TEST(PlacesTest, UnfoldedRanksLeadThemselves) {
