@@ -32,7 +32,7 @@ class LanedQueue {
 
   // Of events whose orders rise from call to call for one source and phase: pushed `delay` after the last pop, which has less
   // than kSequenceBits bits.
-  void push_regular(const Event& event, std::uint64_t delay) {
+  [[gnu::always_inline]] void push_regular(const Event& event, std::uint64_t delay) {
     // Phase and source are the upper bits of the order; the delay takes the place of the sequence.
     const std::uint64_t kind = (event.order >> kSequenceBits << kSequenceBits) | delay;
     const std::size_t set = kind * kGolden >> (64 - kSetBits);
@@ -123,7 +123,7 @@ class LanedQueue {
     append(lane, event);
   }
 
-  void append(std::size_t index, const Event& event) {
+  [[gnu::always_inline]] void append(std::size_t index, const Event& event) {
     Lane& lane = lanes_[index];
     // One comparison for an empty ring and a full one.
     if (lane.tail - lane.head - 1 >= lane.mask) return append_rarely(index, event);

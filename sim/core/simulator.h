@@ -71,7 +71,8 @@ class Simulator {
 
   // The same for events that mostly come at a few fixed delays from now: cheaper then (event_lanes.h), and the order of events
   // is the same.
-  void schedule_regular(Time at, Phase phase, ComponentId source, EventTarget& target, std::uint64_t payload) {
+  [[gnu::always_inline]] void schedule_regular(Time at, Phase phase, ComponentId source, EventTarget& target,
+                                               std::uint64_t payload) {
     const auto delay = static_cast<std::uint64_t>(at.ps() - now_.ps());  // of a time in the past: more than a lane takes
     if (!uses_lanes_ || delay >> kSequenceBits != 0) return schedule_irregular(at, phase, source, target, payload);
     queue_.push_regular({at, next_plain_order(phase, source), &target, payload}, delay);
