@@ -26,6 +26,7 @@ struct JitterModel {
 struct ReplayOptions {
   int iterations = 1;
   bool skip = false;  // iterations that would repeat others to the picosecond are not run (steady_state.cpp)
+  bool run_ahead = true;  // kernels that nobody sees end take no events of their own (run_ahead.cpp)
   Time start = {};    // no rank begins before
   std::uint64_t seed = 1;
   JitterModel jitter = {};

@@ -133,6 +133,54 @@ void RankState::change_memory(OpIndex op, bool starts_now) {
   peak_bytes = std::max(peak_bytes, bytes);
 }
 
+void RankState::start(OpIndex op, Time now, Cause cause) {
+  timing[op] = {.start = now, .ready = now, .end = Time::max(), .cause = cause};
+  change_memory(op, true);
+}
+
+void RankState::finish(OpIndex index, Time now) {
+  const Operation& op = program->operations[index];
+  timing[index].end = now;
+  change_memory(index, false);
+  times.busy[static_cast<std::size_t>(op.category)] += now - timing[index].ready;
+  if (!is_host(op.kind)) {
+    StreamState& stream = streams[op.stream];
+    stream.busy = stream.background;
+    ++stream.next;
+  }
+  --remaining;
+}
+
+void RankState::start_kernel(OpIndex index, Time now, const ReplayOptions& options) {
+  const Operation& op = program->operations[index];
+  account(now);
+  RunningKernel kernel;
+  kernel.op = index;
+  kernel.alone_ps = static_cast<double>(op.duration.ps()) * stretch(op, options);
+  kernel.remaining_ps = kernel.alone_ps;
+  kernel.since = now;
+  if (op.weight_gradient && held_ctas > 0) {
+    kernel.has_second_wave = true;
+    kernel.remaining_ps *= 2;
+  }
+  // Of GEMMs that split statically all blocks end together.
+  if (op.fills_gpu && op.category == Category::kGemm && !op.weight_gradient) {
+    const Duration alone = Duration::from_ps(static_cast<std::int64_t>(kernel.alone_ps));
+    kernel.drain_ps = static_cast<double>(gemm_drain(options.contention, alone).ps());
+  }
+  kernel.speed = speed(op, kernel, options.contention);
+  kernel.holds_gpu = op.fills_gpu;
+  if (op.fills_gpu) ++fills_gpu;
+  ++computing;
+  if (is_tensor(op.category)) ++tensor_kernels;
+  kernels.push_back(kernel);
+}
+
+void RankState::end_kernel(const Operation& op) {
+  if (is_tensor(op.category)) --tensor_kernels;
+  --computing;
+}
+
 double RankState::stretch(const Operation& op, const ReplayOptions& options) {
   double factor = slowness;
   if (is_tensor(op.category)) {

@@ -105,6 +105,13 @@ struct RankState {
   // Books the time since the last change to what was going on; to be called before any of the counts below changes.
   void account(Time now);
   void change_memory(OpIndex op, bool starts);
+  // An operation is at its turn, or has ended; what it leads to elsewhere is the Replayer's.
+  void start(OpIndex op, Time now, Cause cause);
+  void finish(OpIndex op, Time now);
+  // The newest of `kernels` from now on.
+  void start_kernel(OpIndex op, Time now, const ReplayOptions& options);
+  // It is none of `kernels` any more. What its end is to the memory is the caller's.
+  void end_kernel(const Operation& op);
   // Duration of a kernel over what the program says: clock, straggling, jitter.
   [[nodiscard]] double stretch(const Operation& op, const ReplayOptions& options);
   [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const ContentionCosts& contention) const;

@@ -47,7 +47,10 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
   }
   ranks_left_ = states_.size();
   ranks_behind_ = states_.size();
-  looks_ = options_.skip && options_.jitter.kernel == 0;
+  // In fewer iterations none is left out (look_for_repetition).
+  looks_ = options_.skip && options_.jitter.kernel == 0 && options_.iterations > 3;
+  // An observer hears of operations in the order of their ends.
+  runs_ahead_ = options_.run_ahead && observer_ == nullptr;
 }
 
 Replayer::~Replayer() {
@@ -68,6 +71,7 @@ void Replayer::start() {
 }
 
 void Replayer::schedule_event(Time at, EventKind kind, std::uint32_t index, std::uint32_t generation) {
+  if (armed_ != kNoState) schedule_armed();
   const std::uint64_t payload =
       (static_cast<std::uint64_t>(kind) << 60) | (static_cast<std::uint64_t>(generation & kGenerations) << 32) | index;
   machine_.simulator.schedule(at, Phase::kAction, component_, *this, payload);
@@ -104,6 +108,7 @@ void Replayer::on_event(std::uint64_t payload) {
       end_host_operation(index);
       break;
   }
+  settle();
 }
 
 void Replayer::begin_iteration(std::uint32_t state) {
@@ -193,9 +198,7 @@ OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
 void Replayer::start_operation(std::uint32_t state, OpIndex index) {
   RankState& rank = *states_[state];
   const Operation& op = rank.program->operations[index];
-  const Time now = machine_.simulator.now();
-  rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = cause_};
-  rank.change_memory(index, true);
+  rank.start(index, machine_.simulator.now(), cause_);
   switch (op.kind) {
     case OpKind::kKernel:
       start_kernel(state, index);
@@ -231,16 +234,9 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
   RankState& rank = *states_[state];
   const Operation& op = rank.program->operations[index];
   const Time now = machine_.simulator.now();
-  rank.timing[index].end = now;
+  rank.finish(index, now);
   for (StreamState& stream : rank.streams) {
     if (stream.blocked_by == index) stream.blocked_by = kNoOp;
-  }
-  rank.change_memory(index, false);
-  rank.times.busy[static_cast<std::size_t>(op.category)] += now - rank.timing[index].ready;
-  if (!is_host(op.kind)) {
-    StreamState& stream = rank.streams[op.stream];
-    stream.busy = stream.background;
-    ++stream.next;
   }
   ++operations_done_;
   if (observer_ != nullptr && !(op.background && rank.is_due(op))) {
@@ -251,7 +247,7 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
                              .ready = in_whole_run(rank.timing[index].ready),
                              .end = in_whole_run(now)});
   }
-  if (--rank.remaining == 0) {
+  if (rank.remaining == 0) {
     end_iteration(state);
   } else {
     advance_host(state);
@@ -260,31 +256,9 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
 
 void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
   RankState& rank = *states_[state];
-  const Operation& op = rank.program->operations[index];
-  const Time now = machine_.simulator.now();
-  rank.account(now);
-  RunningKernel kernel;
-  kernel.op = index;
-  kernel.alone_ps = static_cast<double>(op.duration.ps()) * rank.stretch(op, options_);
-  kernel.remaining_ps = kernel.alone_ps;
-  kernel.since = now;
-  if (op.weight_gradient && rank.held_ctas > 0) {
-    kernel.has_second_wave = true;
-    kernel.remaining_ps *= 2;
-  }
-  // Of GEMMs that split statically all blocks end together.
-  if (op.fills_gpu && op.category == Category::kGemm && !op.weight_gradient) {
-    const Duration alone = Duration::from_ps(static_cast<std::int64_t>(kernel.alone_ps));
-    kernel.drain_ps = static_cast<double>(gemm_drain(options_.contention, alone).ps());
-  }
-  kernel.speed = rank.speed(op, kernel, options_.contention);
-  kernel.holds_gpu = op.fills_gpu;
-  if (op.fills_gpu) ++rank.fills_gpu;
-  ++rank.computing;
-  if (is_tensor(op.category)) ++rank.tensor_kernels;
-  rank.kernels.push_back(kernel);
+  rank.start_kernel(index, machine_.simulator.now(), options_);
   arm_kernels(state);
-  slow_calls(state, op.fills_memory && rank.memory_kernels++ == 0 ? 1 : 0);
+  slow_calls(state, rank.program->operations[index].fills_memory && rank.memory_kernels++ == 0 ? 1 : 0);
 }
 
 // Compute runs beside the collectives of this rank now; `memory_full`: 1 where its memory is full from now on, -1 no longer.
@@ -296,15 +270,30 @@ void Replayer::slow_calls(std::uint32_t state, int memory_full) {
   }
 }
 
-// One event is pending, for the kernel that ends or drains first.
+// One event is pending, for the kernel that ends or drains first. It takes its place among others of its instant as if it were
+// scheduled here, and is once that is settled (settle): until then the kernels may change again.
 void Replayer::arm_kernels(std::uint32_t state) {
   RankState& rank = *states_[state];
   ++rank.generation;
+  if (armed_ == state) armed_ = kNoState;
   Time first = Time::max();
   for (const RunningKernel& kernel : rank.kernels) first = std::min(first, kernel.holds_gpu ? kernel.drains() : kernel.end());
-  if (first != Time::max()) {
-    schedule_event(std::max(first, machine_.simulator.now()), EventKind::kKernelEnd, state, rank.generation);
-  }
+  if (first == Time::max()) return;
+  if (armed_ != kNoState) schedule_armed();
+  armed_ = state;
+  armed_at_ = std::max(first, machine_.simulator.now());
+}
+
+void Replayer::schedule_armed() {
+  const std::uint32_t state = std::exchange(armed_, kNoState);
+  schedule_event(armed_at_, EventKind::kKernelEnd, state, states_[state]->generation);
+}
+
+// A rank has done all that it does at this instant.
+void Replayer::settle() {
+  if (armed_ == kNoState) return;
+  if (runs_ahead_ && !looks_) armed_at_ = run_ahead(armed_, armed_at_);
+  schedule_armed();
 }
 
 void Replayer::end_kernels(std::uint32_t state) {
@@ -327,8 +316,7 @@ void Replayer::end_kernels(std::uint32_t state) {
   });
   for (const OpIndex index : ended) {
     const Operation& op = rank.program->operations[index];
-    if (is_tensor(op.category)) --rank.tensor_kernels;
-    --rank.computing;
+    rank.end_kernel(op);
     if (op.fills_memory && --rank.memory_kernels == 0) slow_calls(state, -1);
   }
   arm_kernels(state);

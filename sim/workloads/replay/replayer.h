@@ -100,6 +100,10 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void arm_kernels(std::uint32_t state);
   void slow_calls(std::uint32_t state, int memory_full);
   void retime(std::uint32_t state);
+  void schedule_armed();
+  void settle();
+  // Kernels that nobody sees end, run_ahead.cpp.
+  Time run_ahead(std::uint32_t state, Time at);
 
   // Communication, replayer_communication.cpp.
   void arrive(std::uint32_t state, OpIndex op);
@@ -168,7 +172,10 @@ class Replayer final : private net::TransferListener, private EventTarget {
   FootprintId no_links_;
   StorageDevices storage_;
   std::map<std::tuple<std::uint32_t, OpKind, std::uint16_t>, FootprintId> copy_loads_;  // by state, kind and slot
-  Cause cause_;  // what led to the operations that start now
+  Cause cause_;                      // what led to the operations that start now
+  std::uint32_t armed_ = kNoState;  // whose kernels' event is not scheduled yet (arm_kernels)
+  Time armed_at_;                   // when that is
+  bool runs_ahead_ = false;
   // A state that may come back.
   struct Mark {
     std::uint64_t state = 0;

@@ -267,6 +267,7 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
     const Moving ended = std::move(*moving_[index]);
     free_moving_.push_back(static_cast<std::uint32_t>(index));
     end_background(ended);
+    settle();
     return;
   }
   if (moving_[index]->first_step) {
@@ -301,6 +302,7 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
     cause_ = {member.state, member.op};
     finish(member.state, member.op);
     try_streams(member.state);
+    settle();
   }
 }
 
