@@ -2,6 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/core/portable_math.h"
@@ -11,6 +19,7 @@ namespace weft::work {
 ProgramLayout::ProgramLayout(const RankProgram& program, Duration launch)
     : streams(std::max<std::size_t>(program.streams.size(), 1)) {
   const std::size_t count = program.operations.size();
+  place.resize(count);
   segment.resize(count);
   issue_offset.resize(count);
   sequence.resize(count);
@@ -24,9 +33,11 @@ ProgramLayout::ProgramLayout(const RankProgram& program, Duration launch)
     segment[i] = static_cast<std::uint32_t>(host_operations.size());
     issue_offset[i] = offset;
     if (is_host(op.kind)) {
+      place[i] = static_cast<std::uint32_t>(host_operations.size());
       host_operations.push_back(index);
       offset = {};
     } else {
+      place[i] = static_cast<std::uint32_t>(streams[op.stream].size());
       streams[op.stream].push_back(index);
     }
     if (op.kind == OpKind::kCollective || is_message(op.kind)) {
@@ -47,11 +58,30 @@ std::uint64_t ProgramLayout::calls_like(const Operation& op) const {
   return known->second;
 }
 
-RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const ReplayOptions& options)
-    : rank{r}, table{&whole.ranks[static_cast<std::size_t>(r)]}, program{&whole.program_of(r)}, layout{&l} {
-  streams.resize(layout->streams.size());
-  const std::size_t count = program->operations.size();
-  timing.resize(count);
+TimingStore::TimingStore(std::size_t operations) {
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  const std::size_t bytes = (operations * sizeof(OperationTiming) + kPage - 1) / kPage * kPage;
+  void* const block = std::aligned_alloc(kPage, std::max(bytes, kPage));
+  if (block == nullptr) throw std::bad_alloc{};
+#ifdef __linux__
+  if (bytes > kPage) madvise(block, bytes, MADV_HUGEPAGE);  // a wish: without it all is the same, and slower
+#endif
+  block_.reset(static_cast<OperationTiming*>(block));
+}
+
+OperationTiming* TimingStore::take(std::size_t operations) { return &block_[std::exchange(taken_, taken_ + operations)]; }
+
+void TimingStore::Free::operator()(OperationTiming* block) const { std::free(block); }
+
+RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const ReplayOptions& options, OperationTiming* t,
+                     std::span<StreamState> s)
+    : program{&whole.program_of(r)},
+      layout{&l},
+      timing{t},
+      streams{s},
+      rank{r},
+      table{&whole.ranks[static_cast<std::size_t>(r)]} {
+  kernels.reserve(1);
   if (options.jitter.kernel > 0) random.emplace(options.seed, fmt::format("rank{}/kernel jitter", r));
   if (options.jitter.rank > 0) {
     RandomStream speeds{options.seed, fmt::format("rank{}/speed", r)};
@@ -68,7 +98,6 @@ void RankState::begin(Time now) {
     stream = {};
     stream.busy = stream.background = background;
   }
-  for (OperationTiming& operation : timing) operation.end = Time::max();
   remaining = program->operations.size();
   segment = 0;
   host_base = now;
@@ -83,7 +112,9 @@ void RankState::end(Time now) {
   last = times;
   iteration_ends.push_back(now);
   Digest digest;
-  for (const OperationTiming& operation : timing) digest.add(operation.start - began).add(operation.end - began);
+  for (const OperationTiming& operation : std::span{timing, program->operations.size()}) {
+    digest.add(operation.start - began).add(operation.end - began);
+  }
   digests.push_back(digest.value());
 }
 
@@ -134,7 +165,8 @@ void RankState::change_memory(OpIndex op, bool starts_now) {
 }
 
 void RankState::start(OpIndex op, Time now, Cause cause) {
-  timing[op] = {.start = now, .ready = now, .end = Time::max(), .cause = cause};
+  newest = op;
+  timing[op] = {.start = now, .ready = now, .end = {}, .cause = cause};
   change_memory(op, true);
 }
 

@@ -29,14 +29,33 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
       turns_{machine.topology, machine.fabric},
       storage_{machine, options_.storage} {
   for (const RankProgram& each : program.programs) layouts_.push_back(std::make_unique<ProgramLayout>(each, launch.host_cost));
+  std::size_t leaders = 0;
+  std::size_t operations = 0;
+  std::size_t streams = 0;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    if (program.ranks[r].leader != static_cast<Rank>(r)) continue;
+    const std::uint32_t which = program.ranks[r].program;
+    ++leaders;
+    operations += program.programs[which].operations.size();
+    streams += layouts_[which]->streams.size();
+  }
+  states_.reserve(leaders);
+  kernels_.resize(leaders);
+  timings_ = std::make_unique<TimingStore>(operations);
+  streams_.resize(streams);
+  std::size_t first_stream = 0;
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const auto rank = static_cast<Rank>(r);
     if (program.ranks[r].leader != rank) continue;
     state_of_[r] = static_cast<std::uint32_t>(states_.size());
     const std::uint32_t which = program.ranks[r].program;
-    states_.push_back(std::make_unique<RankState>(rank, program, *layouts_[which], options_));
-    operations_total_ += program.programs[which].operations.size() * static_cast<std::uint64_t>(options_.iterations);
-    if (!options_.clocks.empty()) states_.back()->clock = options_.clocks.at(states_.size() - 1);
+    const std::size_t its_operations = program.programs[which].operations.size();
+    const std::size_t its_streams = layouts_[which]->streams.size();
+    states_.emplace_back(rank, program, *layouts_[which], options_, timings_->take(its_operations),
+                         std::span{streams_}.subspan(first_stream, its_streams));
+    first_stream += its_streams;
+    operations_total_ += its_operations * static_cast<std::uint64_t>(options_.iterations);
+    if (!options_.clocks.empty()) states_.back().clock = options_.clocks.at(states_.size() - 1);
     const std::int32_t host = machine.topology.host_of(device_of(rank));
     if (host >= 0) hosts_run_[static_cast<std::size_t>(host)] = true;
   }
@@ -55,7 +74,9 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
 
 Replayer::~Replayer() {
   std::size_t bytes = 0;
-  for (const auto& rank : states_) bytes += sizeof(RankState) + rank->timing.capacity() * RankState::kOperationBytes;
+  for (const RankState& rank : states_) {
+    bytes += sizeof(RankState) + rank.program->operations.size() * RankState::kOperationBytes;
+  }
   for (const RankProgram& each : program_.programs) bytes += each.operations.capacity() * sizeof(Operation);
   note_memory(MemoryKind::kRank, {states_.size(), bytes});
 }
@@ -64,8 +85,8 @@ void Replayer::start() {
   if (observer_ != nullptr) observer_->on_program(program_);
   const Time at = std::max(machine_.simulator.now(), options_.start);
   for (std::uint32_t s = 0; s < states_.size(); ++s) {
-    const std::size_t which = program_.ranks[static_cast<std::size_t>(states_[s]->rank)].program;
-    states_[s]->links = LinkSleep{at - (options_.links_idle.empty() ? Duration{} : options_.links_idle.at(which))};
+    const std::size_t which = program_.ranks[static_cast<std::size_t>(states_[s].rank)].program;
+    states_[s].links = LinkSleep{at - (options_.links_idle.empty() ? Duration{} : options_.links_idle.at(which))};
     schedule_event(at, EventKind::kBegin, s);
   }
 }
@@ -83,7 +104,7 @@ void Replayer::add_event(Digest& digest, std::uint64_t payload) const {
   const auto index = static_cast<std::uint32_t>(payload);
   const auto generation = static_cast<std::uint32_t>(payload >> 32) & kGenerations;
   digest.add(payload >> 60).add(index);
-  if (kind == EventKind::kKernelEnd) digest.add((states_[index]->generation & kGenerations) == generation);
+  if (kind == EventKind::kKernelEnd) digest.add((states_[index].generation & kGenerations) == generation);
 }
 
 void Replayer::on_event(std::uint64_t payload) {
@@ -96,7 +117,9 @@ void Replayer::on_event(std::uint64_t payload) {
       begin_iteration(index);
       break;
     case EventKind::kKernelEnd:
-      if ((states_[index]->generation & kGenerations) == generation) end_kernels(index);
+      states_[kernels_.far(index)].fetch();
+      states_[kernels_.near(index)].fetch_lists();
+      if ((states_[index].generation & kGenerations) == generation) end_kernels(index);
       break;
     case EventKind::kWake:
       try_streams(index);
@@ -112,8 +135,8 @@ void Replayer::on_event(std::uint64_t payload) {
 }
 
 void Replayer::begin_iteration(std::uint32_t state) {
-  states_[state]->begin(machine_.simulator.now());
-  if (states_[state]->remaining == 0) {
+  states_[state].begin(machine_.simulator.now());
+  if (states_[state].remaining == 0) {
     end_iteration(state);
     return;
   }
@@ -122,7 +145,7 @@ void Replayer::begin_iteration(std::uint32_t state) {
 }
 
 void Replayer::end_iteration(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   if (rank.iteration_ends.size() == boundary_) --ranks_behind_;
   rank.end(machine_.simulator.now());
   if (static_cast<int>(rank.iteration_ends.size()) == iterations_to_run()) {
@@ -134,7 +157,7 @@ void Replayer::end_iteration(std::uint32_t state) {
 
 // The host reaches its next own operation, a delay or a wait for what it has launched: begins it where nothing is missing.
 void Replayer::advance_host(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   if (rank.segment >= rank.layout->host_operations.size() || rank.host_busy) return;
   const OpIndex index = rank.layout->host_operations[rank.segment];
   const Operation& op = rank.program->operations[index];
@@ -144,12 +167,12 @@ void Replayer::advance_host(std::uint32_t state) {
     start = std::max(start, rank.timing[wait].end);
   }
   rank.host_busy = true;
-  rank.timing[index] = {.start = start, .ready = start, .end = Time::max(), .cause = cause_};
+  rank.timing[index] = {.start = start, .ready = start, .end = {}, .cause = cause_};
   schedule_event(std::max(machine_.simulator.now(), start + op.duration), EventKind::kHostEnd, state);
 }
 
 void Replayer::end_host_operation(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const OpIndex index = rank.layout->host_operations[rank.segment];
   rank.host_busy = false;
   rank.host_base = machine_.simulator.now();
@@ -161,7 +184,7 @@ void Replayer::end_host_operation(std::uint32_t state) {
 
 // Of the operations that may start, those that were issued first go first.
 void Replayer::try_streams(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   while (rank.remaining > 0) {
     OpIndex first = kNoOp;
     for (std::size_t stream = 0; stream < rank.streams.size(); ++stream) first = std::min(first, startable(state, stream));
@@ -173,7 +196,7 @@ void Replayer::try_streams(std::uint32_t state) {
 
 // The head of the stream, where nothing holds it up; else kNoOp.
 OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   StreamState& at = rank.streams[stream];
   const std::vector<OpIndex>& operations = rank.layout->streams[stream];
   if (at.next >= operations.size() || at.blocked_by != kNoOp) return kNoOp;
@@ -196,7 +219,7 @@ OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
 }
 
 void Replayer::start_operation(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Operation& op = rank.program->operations[index];
   rank.start(index, machine_.simulator.now(), cause_);
   switch (op.kind) {
@@ -231,7 +254,7 @@ void Replayer::start_operation(std::uint32_t state, OpIndex index) {
 
 // An operation of any kind has ended. What it held up is started by the caller's try_streams.
 void Replayer::finish(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Operation& op = rank.program->operations[index];
   const Time now = machine_.simulator.now();
   rank.finish(index, now);
@@ -255,7 +278,7 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
 }
 
 void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   rank.start_kernel(index, machine_.simulator.now(), options_);
   arm_kernels(state);
   slow_calls(state, rank.program->operations[index].fills_memory && rank.memory_kernels++ == 0 ? 1 : 0);
@@ -263,7 +286,7 @@ void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
 
 // Compute runs beside the collectives of this rank now; `memory_full`: 1 where its memory is full from now on, -1 no longer.
 void Replayer::slow_calls(std::uint32_t state, int memory_full) {
-  for (const std::uint32_t call : states_[state]->calls) {
+  for (const std::uint32_t call : states_[state].calls) {
     Moving& moving = *moving_[call];
     moving.memory_full += memory_full;
     if (!std::exchange(moving.beside_compute, true) || memory_full != 0) set_pace(moving);
@@ -273,7 +296,7 @@ void Replayer::slow_calls(std::uint32_t state, int memory_full) {
 // One event is pending, for the kernel that ends or drains first. It takes its place among others of its instant as if it were
 // scheduled here, and is once that is settled (settle): until then the kernels may change again.
 void Replayer::arm_kernels(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   ++rank.generation;
   if (armed_ == state) armed_ = kNoState;
   Time first = Time::max();
@@ -286,7 +309,8 @@ void Replayer::arm_kernels(std::uint32_t state) {
 
 void Replayer::schedule_armed() {
   const std::uint32_t state = std::exchange(armed_, kNoState);
-  schedule_event(armed_at_, EventKind::kKernelEnd, state, states_[state]->generation);
+  kernels_.note(state);
+  schedule_event(armed_at_, EventKind::kKernelEnd, state, states_[state].generation);
 }
 
 // A rank has done all that it does at this instant.
@@ -297,7 +321,7 @@ void Replayer::settle() {
 }
 
 void Replayer::end_kernels(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Time now = machine_.simulator.now();
   rank.account(now);
   OpIndex drained = kNoOp;
@@ -308,7 +332,8 @@ void Replayer::end_kernels(std::uint32_t state) {
     --rank.fills_gpu;
     drained = kernel.op;
   }
-  std::vector<OpIndex> ended;
+  std::vector<OpIndex>& ended = ended_;
+  ended.clear();
   std::erase_if(rank.kernels, [&](const RunningKernel& kernel) {
     if (kernel.end() > now) return false;
     ended.push_back(kernel.op);
@@ -325,7 +350,7 @@ void Replayer::end_kernels(std::uint32_t state) {
     std::vector<OpIndex> waiting;
     waiting.swap(rank.draining);
     for (const OpIndex index : waiting) {
-      rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = {state, drained}};
+      rank.timing[index] = {.start = now, .ready = now, .end = {}, .cause = {state, drained}};
       arrive(state, index);
     }
   }
@@ -338,7 +363,7 @@ void Replayer::end_kernels(std::uint32_t state) {
 
 // The thread blocks that communication holds on this GPU have changed.
 void Replayer::retime(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   if (rank.kernels.empty()) return;
   const Time now = machine_.simulator.now();
   for (RunningKernel& kernel : rank.kernels) {

@@ -1,13 +1,14 @@
 // Kernels that nobody sees end take no events of their own.
 //
 // A GPU on which one kernel runs and nothing else, no communication, copy or storage, and whose host has nothing pending, hears
-// of nobody until that kernel has ended: others reach a rank through its communication only. Where the next operation is a kernel
-// of the same stream too, and no other stream or host waits for the end of the first, its start is what happens then and all that
-// happens. So it is done at once, with the time that it will be, and so on to the first end that leads to anything else. One event
-// is left, at that end. Most kernels of a training step lie between two collectives of the tensor-parallel group, ten at a time.
+// of nobody until that kernel has ended: others reach a rank through its communication only. Where the next operation is a
+// kernel of the same stream too, and no other stream or host waits for the end of the first, its start is what happens then and
+// all that happens. So it is done at once, with the time that it will be, and so on to the first end that leads to anything
+// else. One event is left, at that end. Most kernels of a training step lie between two collectives of the tensor-parallel
+// group, ten at a time.
 //
-// Results are those of a run with all events, down to the last bit but for one thing: of events of several ranks at one instant,
-// the one that was scheduled first runs first, and these are scheduled earlier than they would be.
+// Results are those of a run with all events, down to the last bit but for one thing: of events of several ranks at one
+// instant, the one that was scheduled first runs first, and these are scheduled earlier than they would be.
 #include <algorithm>
 
 #include "sim/workloads/replay/replay_state.h"
@@ -39,7 +40,7 @@ OpIndex follower(const RankState& rank, OpIndex ending, Time at) {
   const ProgramLayout& layout = *rank.layout;
   const std::vector<Operation>& operations = rank.program->operations;
   const std::vector<OpIndex>& stream = layout.streams[operations[ending].stream];
-  const std::size_t place = rank.streams[operations[ending].stream].next + 1;
+  const std::size_t place = rank.streams[operations[ending].stream].next + std::size_t{1};
   if (place >= stream.size()) return kNoOp;
   const OpIndex next = stream[place];
   if (operations[next].kind != OpKind::kKernel || layout.segment[next] > rank.segment) return kNoOp;
@@ -56,11 +57,11 @@ OpIndex follower(const RankState& rank, OpIndex ending, Time at) {
 
 // When the rank's next event is due, which was `at`.
 Time Replayer::run_ahead(std::uint32_t state, Time at) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   Time now = machine_.simulator.now();
   if (!runs_alone(rank, now)) return at;
-  RunningKernel& kernel = rank.kernels.front();
   for (;;) {
+    const RunningKernel& kernel = rank.kernels.front();
     const Time end = kernel.end();
     // One that takes no time ends after all else of its instant.
     if (end <= now) return std::max(at, now);
