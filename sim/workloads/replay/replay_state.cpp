@@ -93,10 +93,11 @@ RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const
 }
 
 void RankState::begin(Time now) {
-  for (StreamState& stream : streams) {
-    const bool background = stream.background;
-    stream = {};
-    stream.busy = stream.background = background;
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    const bool background = streams[s].background;
+    streams[s] = {};
+    streams[s].busy = streams[s].background = background;
+    if (!layout->streams[s].empty()) streams[s].head = layout->streams[s].front();
   }
   remaining = program->operations.size();
   segment = 0;
@@ -148,9 +149,9 @@ void RankState::account(Time now) {
 }
 
 bool RankState::waits_for_storage() const {
-  for (std::size_t s = 0; s < streams.size(); ++s) {
-    if (!streams[s].background || streams[s].next >= layout->streams[s].size()) continue;
-    const Operation& op = program->operations[layout->streams[s][streams[s].next]];
+  for (const StreamState& stream : streams) {
+    if (!stream.background || stream.head == kNoOp) continue;
+    const Operation& op = program->operations[stream.head];
     if (std::ranges::all_of(program->waits_of(op), [&](OpIndex wait) { return is_done(wait); })) return true;
   }
   return false;
@@ -178,7 +179,8 @@ void RankState::finish(OpIndex index, Time now) {
   if (!is_host(op.kind)) {
     StreamState& stream = streams[op.stream];
     stream.busy = stream.background;
-    ++stream.next;
+    const std::vector<OpIndex>& its = layout->streams[op.stream];
+    stream.head = ++stream.next < its.size() ? its[stream.next] : kNoOp;
   }
   --remaining;
 }

@@ -80,6 +80,7 @@ class TimingStore {
 
 struct StreamState {
   std::uint32_t next = 0;      // into ProgramLayout::streams
+  OpIndex head = kNoOp;        // the operation there; none: all have ended
   OpIndex blocked_by = kNoOp;  // what its head waits for, and has not ended
   bool busy = false;
   bool background = false;  // busy with storage that no iteration waits for

@@ -187,23 +187,24 @@ void Replayer::try_streams(std::uint32_t state) {
   RankState& rank = states_[state];
   while (rank.remaining > 0) {
     OpIndex first = kNoOp;
-    for (std::size_t stream = 0; stream < rank.streams.size(); ++stream) first = std::min(first, startable(state, stream));
+    for (StreamState& stream : rank.streams) {
+      // Of several streams nearly all are held up.
+      const bool is_held = stream.head == kNoOp || stream.blocked_by != kNoOp || (stream.busy && !stream.background);
+      if (!is_held) first = std::min(first, startable(state, stream));
+    }
     if (first == kNoOp) return;
     rank.streams[rank.program->operations[first].stream].busy = true;
     start_operation(state, first);
   }
 }
 
-// The head of the stream, where nothing holds it up; else kNoOp.
-OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
-  RankState& rank = states_[state];
-  StreamState& at = rank.streams[stream];
-  const std::vector<OpIndex>& operations = rank.layout->streams[stream];
-  if (at.next >= operations.size() || at.blocked_by != kNoOp) return kNoOp;
-  const OpIndex index = operations[at.next];
+// The head of the stream, where nothing else holds it up; else kNoOp.
+OpIndex Replayer::startable(std::uint32_t state, StreamState& at) {
+  const RankState& rank = states_[state];
+  const OpIndex index = at.head;
   const Operation& op = rank.program->operations[index];
   // What is not due does not wait for what is in the background.
-  if (at.busy && (!at.background || rank.is_due(op))) return kNoOp;
+  if (at.busy && rank.is_due(op)) return kNoOp;
   if (rank.layout->segment[index] > rank.segment) return kNoOp;  // behind a host operation
   for (const OpIndex wait : rank.program->waits_of(op)) {
     if (rank.is_done(wait)) continue;

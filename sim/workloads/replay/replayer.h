@@ -93,7 +93,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void begin_iteration(std::uint32_t state);
   void end_iteration(std::uint32_t state);
   void try_streams(std::uint32_t state);
-  OpIndex startable(std::uint32_t state, std::size_t stream);
+  OpIndex startable(std::uint32_t state, StreamState& at);
   void start_operation(std::uint32_t state, OpIndex op);
   void finish(std::uint32_t state, OpIndex op);
   void advance_host(std::uint32_t state);
