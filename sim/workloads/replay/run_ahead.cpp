@@ -5,7 +5,7 @@
 // kernel of the same stream too, and no other stream or host waits for the end of the first, its start is what happens then and
 // all that happens. So it is done at once, with the time that it will be, and so on to the first end that leads to anything
 // else. One event is left, at that end. Most kernels of a training step lie between two collectives of the tensor-parallel
-// group, ten at a time.
+// group, three at a time.
 //
 // Results are those of a run with all events, down to the last bit but for one thing: of events of several ranks at one
 // instant, the one that was scheduled first runs first, and these are scheduled earlier than they would be.
