@@ -18,14 +18,14 @@ namespace weft::work {
 // In the call of the communicator that is next, and none is on the wire. The first step is there only while it is beside
 // others: most wait with nothing beside them.
 void Replayer::wait_in(std::uint32_t state, OpIndex op, Meeting& meeting) {
-  if (is_message(states_[state]->program->operations[op].kind)) return;
-  states_[state]->first_steps.push_back({.meeting = &meeting, .op = op, .since = machine_.simulator.now()});
-  if (!states_[state]->calls.empty()) send_first_steps(state);
+  if (is_message(states_[state].program->operations[op].kind)) return;
+  states_[state].first_steps.push_back({.meeting = &meeting, .op = op, .since = machine_.simulator.now()});
+  if (!states_[state].calls.empty()) send_first_steps(state);
 }
 
 // All of them, as from now on something is beside them.
 void Replayer::send_first_steps(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Time now = machine_.simulator.now();
   for (std::size_t i = 0; i < rank.first_steps.size(); ++i) {
     FirstStep& step = rank.first_steps[i];
@@ -60,7 +60,7 @@ void Replayer::send_first_steps(std::uint32_t state) {
 
 // The others are there.
 void Replayer::end_first_step(const Meeting& meeting, std::uint32_t state) {
-  std::vector<FirstStep>& steps = states_[state]->first_steps;
+  std::vector<FirstStep>& steps = states_[state].first_steps;
   const auto at = std::ranges::find(steps, &meeting, &FirstStep::meeting);
   if (at == steps.end()) return;
   if (at->moving != kNoState) {
@@ -76,7 +76,7 @@ void Replayer::on_first_step_sent(std::uint32_t index) {
   const Moving& moving = *moving_[index];
   if (!moving.members.empty()) {
     part(index);
-    std::erase_if(states_[moving.members.front().state]->first_steps,
+    std::erase_if(states_[moving.members.front().state].first_steps,
                   [&](const FirstStep& step) { return step.moving == index; });
   }
   free_moving_.push_back(index);
@@ -84,11 +84,11 @@ void Replayer::on_first_step_sent(std::uint32_t index) {
 
 // Takes no time where none is known.
 const LinkTurns::Call& Replayer::first_step_of(std::uint32_t state, Meeting& meeting, const Operation& op) {
-  const GroupCost& cost = cost_of(meeting, op);
+  const GroupCost& cost = *known_cost(meeting, op).cost;
   const auto [at, is_new] = first_steps_.try_emplace({state, &cost});
   LinkTurns::Call& call = at->second;
   if (!is_new || cost.step <= 0) return call;
-  const DeviceId own = device_of(states_[state]->rank);
+  const DeviceId own = device_of(states_[state].rank);
   net::Footprint leaving;
   double longest_ps = 0;
   for (const Usage& usage : cost.loads.usages) {

@@ -25,8 +25,9 @@ struct JitterModel {
 
 struct ReplayOptions {
   int iterations = 1;
-  bool skip = false;  // iterations that would repeat others to the picosecond are not run (steady_state.cpp)
-  Time start = {};    // no rank begins before
+  bool skip = false;      // iterations that would repeat others to the picosecond are not run (steady_state.cpp)
+  bool run_ahead = true;  // kernels that nobody sees end take no events of their own (run_ahead.cpp)
+  Time start = {};        // no rank begins before
   std::uint64_t seed = 1;
   JitterModel jitter = {};
   ContentionCosts contention = {};
@@ -60,13 +61,13 @@ class ReplayObserver {
 // I/O where a stream waits for storage in the background; else as idle.
 struct RankTimes {
   Duration compute;
-  std::array<Duration, kCategories> busy{};     // sums of durations, from ready to end
-  std::array<Duration, kCategories> exposed{};  // communication and I/O not hidden behind compute
-  Duration tensor;                              // with a GEMM or attention running
-  Duration tensor_beside;                       // of those, with communication moving data
+  Duration tensor;         // with a GEMM or attention running
+  Duration tensor_beside;  // of those, with communication moving data
   Duration skew;
   Duration bubble;
-  Duration idle;  // gaps, launches, host
+  Duration idle;                                // gaps, launches, host
+  std::array<Duration, kCategories> busy{};     // sums of durations, from ready to end
+  std::array<Duration, kCategories> exposed{};  // communication and I/O not hidden behind compute
 };
 
 struct RankResult {

@@ -26,8 +26,7 @@ std::string operation_text(const RankState& rank, OpIndex index) {
 std::string Replayer::blocked() const {
   std::string text;
   std::size_t named = 0;
-  for (const auto& state : states_) {
-    const RankState& rank = *state;
+  for (const RankState& rank : states_) {
     if (static_cast<int>(rank.iteration_ends.size()) == iterations_to_run()) continue;
     if (++named > kMostRanksNamed) continue;
     for (std::size_t s = 0; s < rank.streams.size(); ++s) {
@@ -74,7 +73,7 @@ ReplayResult Replayer::result() const {
   Digest digest;
   std::vector<Time> ends;
   for (std::size_t s = 0; s < states_.size(); ++s) {
-    const RankState& rank = *states_[s];
+    const RankState& rank = states_[s];
     std::vector<Time> its = whole_ends(s);
     for (const Time end : its) digest.add(end);
     for (const std::uint64_t each : whole_digests(s)) digest.add(each);
@@ -102,8 +101,10 @@ std::vector<CriticalStep> Replayer::critical_path() const {
   Cause at;
   Time last;
   for (std::uint32_t s = 0; s < states_.size(); ++s) {
-    const RankState& rank = *states_[s];
-    for (OpIndex i = 0; i < rank.timing.size(); ++i) {
+    const RankState& rank = states_[s];
+    // Nothing of it ended later than it did.
+    if (at.op != kNoOp && rank.remaining == 0 && rank.iteration_ends.back() <= last) continue;
+    for (OpIndex i = 0; i < rank.program->operations.size(); ++i) {
       if (rank.is_done(i) && rank.timing[i].end >= last && (at.op == kNoOp || rank.timing[i].end > last)) {
         last = rank.timing[i].end;
         at = {s, i};
@@ -112,7 +113,7 @@ std::vector<CriticalStep> Replayer::critical_path() const {
   }
   std::vector<CriticalStep> path;
   while (at.op != kNoOp) {
-    const RankState& rank = *states_[at.state];
+    const RankState& rank = states_[at.state];
     const OperationTiming& operation = rank.timing[at.op];
     if (!path.empty() && in_whole_run(operation.end) > path.back().end) break;
     path.push_back(

@@ -2,6 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/core/portable_math.h"
@@ -11,6 +19,7 @@ namespace weft::work {
 ProgramLayout::ProgramLayout(const RankProgram& program, Duration launch)
     : streams(std::max<std::size_t>(program.streams.size(), 1)) {
   const std::size_t count = program.operations.size();
+  place.resize(count);
   segment.resize(count);
   issue_offset.resize(count);
   sequence.resize(count);
@@ -24,9 +33,11 @@ ProgramLayout::ProgramLayout(const RankProgram& program, Duration launch)
     segment[i] = static_cast<std::uint32_t>(host_operations.size());
     issue_offset[i] = offset;
     if (is_host(op.kind)) {
+      place[i] = static_cast<std::uint32_t>(host_operations.size());
       host_operations.push_back(index);
       offset = {};
     } else {
+      place[i] = static_cast<std::uint32_t>(streams[op.stream].size());
       streams[op.stream].push_back(index);
     }
     if (op.kind == OpKind::kCollective || is_message(op.kind)) {
@@ -47,11 +58,30 @@ std::uint64_t ProgramLayout::calls_like(const Operation& op) const {
   return known->second;
 }
 
-RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const ReplayOptions& options)
-    : rank{r}, table{&whole.ranks[static_cast<std::size_t>(r)]}, program{&whole.program_of(r)}, layout{&l} {
-  streams.resize(layout->streams.size());
-  const std::size_t count = program->operations.size();
-  timing.resize(count);
+TimingStore::TimingStore(std::size_t operations) {
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  const std::size_t bytes = (operations * sizeof(OperationTiming) + kPage - 1) / kPage * kPage;
+  void* const block = std::aligned_alloc(kPage, std::max(bytes, kPage));
+  if (block == nullptr) throw std::bad_alloc{};
+#ifdef __linux__
+  if (bytes > kPage) madvise(block, bytes, MADV_HUGEPAGE);  // a wish: without it all is the same, and slower
+#endif
+  block_.reset(static_cast<OperationTiming*>(block));
+}
+
+OperationTiming* TimingStore::take(std::size_t operations) { return &block_[std::exchange(taken_, taken_ + operations)]; }
+
+void TimingStore::Free::operator()(OperationTiming* block) const { std::free(block); }
+
+RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const ReplayOptions& options, OperationTiming* t,
+                     std::span<StreamState> s)
+    : program{&whole.program_of(r)},
+      layout{&l},
+      timing{t},
+      streams{s},
+      rank{r},
+      table{&whole.ranks[static_cast<std::size_t>(r)]} {
+  kernels.reserve(1);
   if (options.jitter.kernel > 0) random.emplace(options.seed, fmt::format("rank{}/kernel jitter", r));
   if (options.jitter.rank > 0) {
     RandomStream speeds{options.seed, fmt::format("rank{}/speed", r)};
@@ -63,12 +93,12 @@ RankState::RankState(Rank r, const Program& whole, const ProgramLayout& l, const
 }
 
 void RankState::begin(Time now) {
-  for (StreamState& stream : streams) {
-    const bool background = stream.background;
-    stream = {};
-    stream.busy = stream.background = background;
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    const bool background = streams[s].background;
+    streams[s] = {};
+    streams[s].busy = streams[s].background = background;
+    if (!layout->streams[s].empty()) streams[s].head = layout->streams[s].front();
   }
-  for (OperationTiming& operation : timing) operation.end = Time::max();
   remaining = program->operations.size();
   segment = 0;
   host_base = now;
@@ -83,7 +113,9 @@ void RankState::end(Time now) {
   last = times;
   iteration_ends.push_back(now);
   Digest digest;
-  for (const OperationTiming& operation : timing) digest.add(operation.start - began).add(operation.end - began);
+  for (const OperationTiming& operation : std::span{timing, program->operations.size()}) {
+    digest.add(operation.start - began).add(operation.end - began);
+  }
   digests.push_back(digest.value());
 }
 
@@ -117,9 +149,9 @@ void RankState::account(Time now) {
 }
 
 bool RankState::waits_for_storage() const {
-  for (std::size_t s = 0; s < streams.size(); ++s) {
-    if (!streams[s].background || streams[s].next >= layout->streams[s].size()) continue;
-    const Operation& op = program->operations[layout->streams[s][streams[s].next]];
+  for (const StreamState& stream : streams) {
+    if (!stream.background || stream.head == kNoOp) continue;
+    const Operation& op = program->operations[stream.head];
     if (std::ranges::all_of(program->waits_of(op), [&](OpIndex wait) { return is_done(wait); })) return true;
   }
   return false;
@@ -131,6 +163,56 @@ void RankState::change_memory(OpIndex op, bool starts_now) {
     if ((change > 0) == starts_now) bytes += change;
   }
   peak_bytes = std::max(peak_bytes, bytes);
+}
+
+void RankState::start(OpIndex op, Time now, Cause cause) {
+  newest = op;
+  timing[op] = {.start = now, .ready = now, .end = {}, .cause = cause};
+  change_memory(op, true);
+}
+
+void RankState::finish(OpIndex index, Time now) {
+  const Operation& op = program->operations[index];
+  timing[index].end = now;
+  change_memory(index, false);
+  times.busy[static_cast<std::size_t>(op.category)] += now - timing[index].ready;
+  if (!is_host(op.kind)) {
+    StreamState& stream = streams[op.stream];
+    stream.busy = stream.background;
+    const std::vector<OpIndex>& its = layout->streams[op.stream];
+    stream.head = ++stream.next < its.size() ? its[stream.next] : kNoOp;
+  }
+  --remaining;
+}
+
+void RankState::start_kernel(OpIndex index, Time now, const ReplayOptions& options) {
+  const Operation& op = program->operations[index];
+  account(now);
+  RunningKernel kernel;
+  kernel.op = index;
+  kernel.alone_ps = static_cast<double>(op.duration.ps()) * stretch(op, options);
+  kernel.remaining_ps = kernel.alone_ps;
+  kernel.since = now;
+  if (op.weight_gradient && held_ctas > 0) {
+    kernel.has_second_wave = true;
+    kernel.remaining_ps *= 2;
+  }
+  // Of GEMMs that split statically all blocks end together.
+  if (op.fills_gpu && op.category == Category::kGemm && !op.weight_gradient) {
+    const Duration alone = Duration::from_ps(static_cast<std::int64_t>(kernel.alone_ps));
+    kernel.drain_ps = static_cast<double>(gemm_drain(options.contention, alone).ps());
+  }
+  kernel.speed = speed(op, kernel, options.contention);
+  kernel.holds_gpu = op.fills_gpu;
+  if (op.fills_gpu) ++fills_gpu;
+  ++computing;
+  if (is_tensor(op.category)) ++tensor_kernels;
+  kernels.push_back(kernel);
+}
+
+void RankState::end_kernel(const Operation& op) {
+  if (is_tensor(op.category)) --tensor_kernels;
+  --computing;
 }
 
 double RankState::stretch(const Operation& op, const ReplayOptions& options) {

@@ -29,14 +29,33 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
       turns_{machine.topology, machine.fabric},
       storage_{machine, options_.storage} {
   for (const RankProgram& each : program.programs) layouts_.push_back(std::make_unique<ProgramLayout>(each, launch.host_cost));
+  std::size_t leaders = 0;
+  std::size_t operations = 0;
+  std::size_t streams = 0;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    if (program.ranks[r].leader != static_cast<Rank>(r)) continue;
+    const std::uint32_t which = program.ranks[r].program;
+    ++leaders;
+    operations += program.programs[which].operations.size();
+    streams += layouts_[which]->streams.size();
+  }
+  states_.reserve(leaders);
+  kernels_.resize(leaders);
+  timings_ = std::make_unique<TimingStore>(operations);
+  streams_.resize(streams);
+  std::size_t first_stream = 0;
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const auto rank = static_cast<Rank>(r);
     if (program.ranks[r].leader != rank) continue;
     state_of_[r] = static_cast<std::uint32_t>(states_.size());
     const std::uint32_t which = program.ranks[r].program;
-    states_.push_back(std::make_unique<RankState>(rank, program, *layouts_[which], options_));
-    operations_total_ += program.programs[which].operations.size() * static_cast<std::uint64_t>(options_.iterations);
-    if (!options_.clocks.empty()) states_.back()->clock = options_.clocks.at(states_.size() - 1);
+    const std::size_t its_operations = program.programs[which].operations.size();
+    const std::size_t its_streams = layouts_[which]->streams.size();
+    states_.emplace_back(rank, program, *layouts_[which], options_, timings_->take(its_operations),
+                         std::span{streams_}.subspan(first_stream, its_streams));
+    first_stream += its_streams;
+    operations_total_ += its_operations * static_cast<std::uint64_t>(options_.iterations);
+    if (!options_.clocks.empty()) states_.back().clock = options_.clocks.at(states_.size() - 1);
     const std::int32_t host = machine.topology.host_of(device_of(rank));
     if (host >= 0) hosts_run_[static_cast<std::size_t>(host)] = true;
   }
@@ -47,12 +66,17 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
   }
   ranks_left_ = states_.size();
   ranks_behind_ = states_.size();
-  looks_ = options_.skip && options_.jitter.kernel == 0;
+  // In fewer iterations none is left out (look_for_repetition).
+  looks_ = options_.skip && options_.jitter.kernel == 0 && options_.iterations > 3;
+  // An observer hears of operations in the order of their ends.
+  runs_ahead_ = options_.run_ahead && observer_ == nullptr;
 }
 
 Replayer::~Replayer() {
   std::size_t bytes = 0;
-  for (const auto& rank : states_) bytes += sizeof(RankState) + rank->timing.capacity() * RankState::kOperationBytes;
+  for (const RankState& rank : states_) {
+    bytes += sizeof(RankState) + rank.program->operations.size() * RankState::kOperationBytes;
+  }
   for (const RankProgram& each : program_.programs) bytes += each.operations.capacity() * sizeof(Operation);
   note_memory(MemoryKind::kRank, {states_.size(), bytes});
 }
@@ -61,13 +85,14 @@ void Replayer::start() {
   if (observer_ != nullptr) observer_->on_program(program_);
   const Time at = std::max(machine_.simulator.now(), options_.start);
   for (std::uint32_t s = 0; s < states_.size(); ++s) {
-    const std::size_t which = program_.ranks[static_cast<std::size_t>(states_[s]->rank)].program;
-    states_[s]->links = LinkSleep{at - (options_.links_idle.empty() ? Duration{} : options_.links_idle.at(which))};
+    const std::size_t which = program_.ranks[static_cast<std::size_t>(states_[s].rank)].program;
+    states_[s].links = LinkSleep{at - (options_.links_idle.empty() ? Duration{} : options_.links_idle.at(which))};
     schedule_event(at, EventKind::kBegin, s);
   }
 }
 
 void Replayer::schedule_event(Time at, EventKind kind, std::uint32_t index, std::uint32_t generation) {
+  if (armed_ != kNoState) schedule_armed();
   const std::uint64_t payload =
       (static_cast<std::uint64_t>(kind) << 60) | (static_cast<std::uint64_t>(generation & kGenerations) << 32) | index;
   machine_.simulator.schedule(at, Phase::kAction, component_, *this, payload);
@@ -79,7 +104,7 @@ void Replayer::add_event(Digest& digest, std::uint64_t payload) const {
   const auto index = static_cast<std::uint32_t>(payload);
   const auto generation = static_cast<std::uint32_t>(payload >> 32) & kGenerations;
   digest.add(payload >> 60).add(index);
-  if (kind == EventKind::kKernelEnd) digest.add((states_[index]->generation & kGenerations) == generation);
+  if (kind == EventKind::kKernelEnd) digest.add((states_[index].generation & kGenerations) == generation);
 }
 
 void Replayer::on_event(std::uint64_t payload) {
@@ -92,7 +117,9 @@ void Replayer::on_event(std::uint64_t payload) {
       begin_iteration(index);
       break;
     case EventKind::kKernelEnd:
-      if ((states_[index]->generation & kGenerations) == generation) end_kernels(index);
+      states_[kernels_.far(index)].fetch();
+      states_[kernels_.near(index)].fetch_lists();
+      if ((states_[index].generation & kGenerations) == generation) end_kernels(index);
       break;
     case EventKind::kWake:
       try_streams(index);
@@ -104,11 +131,12 @@ void Replayer::on_event(std::uint64_t payload) {
       end_host_operation(index);
       break;
   }
+  settle();
 }
 
 void Replayer::begin_iteration(std::uint32_t state) {
-  states_[state]->begin(machine_.simulator.now());
-  if (states_[state]->remaining == 0) {
+  states_[state].begin(machine_.simulator.now());
+  if (states_[state].remaining == 0) {
     end_iteration(state);
     return;
   }
@@ -117,7 +145,7 @@ void Replayer::begin_iteration(std::uint32_t state) {
 }
 
 void Replayer::end_iteration(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   if (rank.iteration_ends.size() == boundary_) --ranks_behind_;
   rank.end(machine_.simulator.now());
   if (static_cast<int>(rank.iteration_ends.size()) == iterations_to_run()) {
@@ -129,7 +157,7 @@ void Replayer::end_iteration(std::uint32_t state) {
 
 // The host reaches its next own operation, a delay or a wait for what it has launched: begins it where nothing is missing.
 void Replayer::advance_host(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   if (rank.segment >= rank.layout->host_operations.size() || rank.host_busy) return;
   const OpIndex index = rank.layout->host_operations[rank.segment];
   const Operation& op = rank.program->operations[index];
@@ -139,12 +167,12 @@ void Replayer::advance_host(std::uint32_t state) {
     start = std::max(start, rank.timing[wait].end);
   }
   rank.host_busy = true;
-  rank.timing[index] = {.start = start, .ready = start, .end = Time::max(), .cause = cause_};
+  rank.timing[index] = {.start = start, .ready = start, .end = {}, .cause = cause_};
   schedule_event(std::max(machine_.simulator.now(), start + op.duration), EventKind::kHostEnd, state);
 }
 
 void Replayer::end_host_operation(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const OpIndex index = rank.layout->host_operations[rank.segment];
   rank.host_busy = false;
   rank.host_base = machine_.simulator.now();
@@ -156,26 +184,27 @@ void Replayer::end_host_operation(std::uint32_t state) {
 
 // Of the operations that may start, those that were issued first go first.
 void Replayer::try_streams(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   while (rank.remaining > 0) {
     OpIndex first = kNoOp;
-    for (std::size_t stream = 0; stream < rank.streams.size(); ++stream) first = std::min(first, startable(state, stream));
+    for (StreamState& stream : rank.streams) {
+      // Of several streams nearly all are held up.
+      const bool is_held = stream.head == kNoOp || stream.blocked_by != kNoOp || (stream.busy && !stream.background);
+      if (!is_held) first = std::min(first, startable(state, stream));
+    }
     if (first == kNoOp) return;
     rank.streams[rank.program->operations[first].stream].busy = true;
     start_operation(state, first);
   }
 }
 
-// The head of the stream, where nothing holds it up; else kNoOp.
-OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
-  RankState& rank = *states_[state];
-  StreamState& at = rank.streams[stream];
-  const std::vector<OpIndex>& operations = rank.layout->streams[stream];
-  if (at.next >= operations.size() || at.blocked_by != kNoOp) return kNoOp;
-  const OpIndex index = operations[at.next];
+// The head of the stream, where nothing else holds it up; else kNoOp.
+OpIndex Replayer::startable(std::uint32_t state, StreamState& at) {
+  const RankState& rank = states_[state];
+  const OpIndex index = at.head;
   const Operation& op = rank.program->operations[index];
   // What is not due does not wait for what is in the background.
-  if (at.busy && (!at.background || rank.is_due(op))) return kNoOp;
+  if (at.busy && rank.is_due(op)) return kNoOp;
   if (rank.layout->segment[index] > rank.segment) return kNoOp;  // behind a host operation
   for (const OpIndex wait : rank.program->waits_of(op)) {
     if (rank.is_done(wait)) continue;
@@ -191,11 +220,9 @@ OpIndex Replayer::startable(std::uint32_t state, std::size_t stream) {
 }
 
 void Replayer::start_operation(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Operation& op = rank.program->operations[index];
-  const Time now = machine_.simulator.now();
-  rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = cause_};
-  rank.change_memory(index, true);
+  rank.start(index, machine_.simulator.now(), cause_);
   switch (op.kind) {
     case OpKind::kKernel:
       start_kernel(state, index);
@@ -228,19 +255,12 @@ void Replayer::start_operation(std::uint32_t state, OpIndex index) {
 
 // An operation of any kind has ended. What it held up is started by the caller's try_streams.
 void Replayer::finish(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Operation& op = rank.program->operations[index];
   const Time now = machine_.simulator.now();
-  rank.timing[index].end = now;
+  rank.finish(index, now);
   for (StreamState& stream : rank.streams) {
     if (stream.blocked_by == index) stream.blocked_by = kNoOp;
-  }
-  rank.change_memory(index, false);
-  rank.times.busy[static_cast<std::size_t>(op.category)] += now - rank.timing[index].ready;
-  if (!is_host(op.kind)) {
-    StreamState& stream = rank.streams[op.stream];
-    stream.busy = stream.background;
-    ++stream.next;
   }
   ++operations_done_;
   if (observer_ != nullptr && !(op.background && rank.is_due(op))) {
@@ -251,7 +271,7 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
                              .ready = in_whole_run(rank.timing[index].ready),
                              .end = in_whole_run(now)});
   }
-  if (--rank.remaining == 0) {
+  if (rank.remaining == 0) {
     end_iteration(state);
   } else {
     advance_host(state);
@@ -259,56 +279,50 @@ void Replayer::finish(std::uint32_t state, OpIndex index) {
 }
 
 void Replayer::start_kernel(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
-  const Operation& op = rank.program->operations[index];
-  const Time now = machine_.simulator.now();
-  rank.account(now);
-  RunningKernel kernel;
-  kernel.op = index;
-  kernel.alone_ps = static_cast<double>(op.duration.ps()) * rank.stretch(op, options_);
-  kernel.remaining_ps = kernel.alone_ps;
-  kernel.since = now;
-  if (op.weight_gradient && rank.held_ctas > 0) {
-    kernel.has_second_wave = true;
-    kernel.remaining_ps *= 2;
-  }
-  // Of GEMMs that split statically all blocks end together.
-  if (op.fills_gpu && op.category == Category::kGemm && !op.weight_gradient) {
-    const Duration alone = Duration::from_ps(static_cast<std::int64_t>(kernel.alone_ps));
-    kernel.drain_ps = static_cast<double>(gemm_drain(options_.contention, alone).ps());
-  }
-  kernel.speed = rank.speed(op, kernel, options_.contention);
-  kernel.holds_gpu = op.fills_gpu;
-  if (op.fills_gpu) ++rank.fills_gpu;
-  ++rank.computing;
-  if (is_tensor(op.category)) ++rank.tensor_kernels;
-  rank.kernels.push_back(kernel);
+  RankState& rank = states_[state];
+  rank.start_kernel(index, machine_.simulator.now(), options_);
   arm_kernels(state);
-  slow_calls(state, op.fills_memory && rank.memory_kernels++ == 0 ? 1 : 0);
+  slow_calls(state, rank.program->operations[index].fills_memory && rank.memory_kernels++ == 0 ? 1 : 0);
 }
 
 // Compute runs beside the collectives of this rank now; `memory_full`: 1 where its memory is full from now on, -1 no longer.
 void Replayer::slow_calls(std::uint32_t state, int memory_full) {
-  for (const std::uint32_t call : states_[state]->calls) {
+  for (const std::uint32_t call : states_[state].calls) {
     Moving& moving = *moving_[call];
     moving.memory_full += memory_full;
     if (!std::exchange(moving.beside_compute, true) || memory_full != 0) set_pace(moving);
   }
 }
 
-// One event is pending, for the kernel that ends or drains first.
+// One event is pending, for the kernel that ends or drains first. It takes its place among others of its instant as if it were
+// scheduled here, and is once that is settled (settle): until then the kernels may change again.
 void Replayer::arm_kernels(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   ++rank.generation;
+  if (armed_ == state) armed_ = kNoState;
   Time first = Time::max();
   for (const RunningKernel& kernel : rank.kernels) first = std::min(first, kernel.holds_gpu ? kernel.drains() : kernel.end());
-  if (first != Time::max()) {
-    schedule_event(std::max(first, machine_.simulator.now()), EventKind::kKernelEnd, state, rank.generation);
-  }
+  if (first == Time::max()) return;
+  if (armed_ != kNoState) schedule_armed();
+  armed_ = state;
+  armed_at_ = std::max(first, machine_.simulator.now());
+}
+
+void Replayer::schedule_armed() {
+  const std::uint32_t state = std::exchange(armed_, kNoState);
+  kernels_.note(state);
+  schedule_event(armed_at_, EventKind::kKernelEnd, state, states_[state].generation);
+}
+
+// A rank has done all that it does at this instant.
+void Replayer::settle() {
+  if (armed_ == kNoState) return;
+  if (runs_ahead_ && !looks_) armed_at_ = run_ahead(armed_, armed_at_);
+  schedule_armed();
 }
 
 void Replayer::end_kernels(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Time now = machine_.simulator.now();
   rank.account(now);
   OpIndex drained = kNoOp;
@@ -319,7 +333,8 @@ void Replayer::end_kernels(std::uint32_t state) {
     --rank.fills_gpu;
     drained = kernel.op;
   }
-  std::vector<OpIndex> ended;
+  std::vector<OpIndex>& ended = ended_;
+  ended.clear();
   std::erase_if(rank.kernels, [&](const RunningKernel& kernel) {
     if (kernel.end() > now) return false;
     ended.push_back(kernel.op);
@@ -327,8 +342,7 @@ void Replayer::end_kernels(std::uint32_t state) {
   });
   for (const OpIndex index : ended) {
     const Operation& op = rank.program->operations[index];
-    if (is_tensor(op.category)) --rank.tensor_kernels;
-    --rank.computing;
+    rank.end_kernel(op);
     if (op.fills_memory && --rank.memory_kernels == 0) slow_calls(state, -1);
   }
   arm_kernels(state);
@@ -337,7 +351,7 @@ void Replayer::end_kernels(std::uint32_t state) {
     std::vector<OpIndex> waiting;
     waiting.swap(rank.draining);
     for (const OpIndex index : waiting) {
-      rank.timing[index] = {.start = now, .ready = now, .end = Time::max(), .cause = {state, drained}};
+      rank.timing[index] = {.start = now, .ready = now, .end = {}, .cause = {state, drained}};
       arrive(state, index);
     }
   }
@@ -350,7 +364,7 @@ void Replayer::end_kernels(std::uint32_t state) {
 
 // The thread blocks that communication holds on this GPU have changed.
 void Replayer::retime(std::uint32_t state) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   if (rank.kernels.empty()) return;
   const Time now = machine_.simulator.now();
   for (RunningKernel& kernel : rank.kernels) {

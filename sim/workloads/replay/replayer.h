@@ -40,6 +40,7 @@
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_costs.h"
+#include "sim/workloads/replay/in_step.h"
 #include "sim/workloads/replay/link_turns.h"
 #include "sim/workloads/replay/replay_options.h"
 
@@ -53,11 +54,14 @@ struct Cause {
   OpIndex op = kNoOp;
 };
 
+struct KnownCost;
 struct Meeting;
 struct Member;
 struct Moving;
 struct ProgramLayout;
 struct RankState;
+struct StreamState;
+class TimingStore;
 
 class Replayer final : private net::TransferListener, private EventTarget {
  public:
@@ -89,7 +93,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void begin_iteration(std::uint32_t state);
   void end_iteration(std::uint32_t state);
   void try_streams(std::uint32_t state);
-  OpIndex startable(std::uint32_t state, std::size_t stream);
+  OpIndex startable(std::uint32_t state, StreamState& at);
   void start_operation(std::uint32_t state, OpIndex op);
   void finish(std::uint32_t state, OpIndex op);
   void advance_host(std::uint32_t state);
@@ -100,10 +104,15 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void arm_kernels(std::uint32_t state);
   void slow_calls(std::uint32_t state, int memory_full);
   void retime(std::uint32_t state);
+  void schedule_armed();
+  void settle();
+  // Kernels that nobody sees end, run_ahead.cpp.
+  Time run_ahead(std::uint32_t state, Time at);
 
   // Communication, replayer_communication.cpp.
   void arrive(std::uint32_t state, OpIndex op);
-  Meeting& meeting_of(const RankState& rank, const Operation& op);
+  Meeting& meeting_of(RankState& rank, const Operation& op);
+  Meeting& find_meeting(const RankState& rank, const Operation& op);
   void open_group(Meeting& meeting, const RankState& rank, const Operation& op);
   void open_pair(Meeting& meeting, const RankState& rank, const Operation& op);
   void begin_next_call(Meeting& meeting);
@@ -139,7 +148,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   std::uint32_t new_moving();
   void hold(std::uint32_t state, int ctas);
   const GroupCost& cost_between(const std::vector<DeviceId>& devices, const Operation& op);
-  const GroupCost& cost_of(Meeting& meeting, const Operation& op);
+  KnownCost& known_cost(Meeting& meeting, const Operation& op);
   FootprintId loads_of(const Meeting& meeting, const Operation& op, const GroupCost& cost);
   [[nodiscard]] DeviceId device_of(Rank rank) const { return program_.devices[static_cast<std::size_t>(rank)]; }
 
@@ -154,7 +163,9 @@ class Replayer final : private net::TransferListener, private EventTarget {
   ReplayObserver* observer_;
   ComponentId component_;
   std::vector<std::unique_ptr<ProgramLayout>> layouts_;                    // by RankProgram
-  std::vector<std::unique_ptr<RankState>> states_;                         // leaders, in rank order
+  std::unique_ptr<TimingStore> timings_;                                   // of all states
+  std::vector<StreamState> streams_;                                       // the same
+  std::vector<RankState> states_;                                          // leaders, in rank order
   std::vector<std::uint32_t> state_of_;                                    // by rank; of followers their leader's
   std::vector<bool> hosts_run_;                                            // hosts that leaders are on
   std::vector<std::unique_ptr<Meeting>> groups_;                           // by group; null until used
@@ -168,7 +179,13 @@ class Replayer final : private net::TransferListener, private EventTarget {
   FootprintId no_links_;
   StorageDevices storage_;
   std::map<std::tuple<std::uint32_t, OpKind, std::uint16_t>, FootprintId> copy_loads_;  // by state, kind and slot
-  Cause cause_;  // what led to the operations that start now
+  Cause cause_;                     // what led to the operations that start now
+  std::uint32_t armed_ = kNoState;  // whose kernels' event is not scheduled yet (arm_kernels)
+  Time armed_at_;                   // when that is
+  bool runs_ahead_ = false;
+  std::vector<OpIndex> ended_;  // scratch of end_kernels
+  InStep kernels_;              // states whose kernels' events were scheduled
+  InStep posted_;               // entries of moving_
   // A state that may come back.
   struct Mark {
     std::uint64_t state = 0;

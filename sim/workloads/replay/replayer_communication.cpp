@@ -14,7 +14,7 @@ namespace weft::work {
 // A member of a collective, or an end of a message, is there. A collective's kernel holds its thread blocks while it waits for
 // the others; a message's only once both ends are there.
 void Replayer::arrive(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Operation& op = rank.program->operations[index];
   rank.account(machine_.simulator.now());
   Meeting& meeting = meeting_of(rank, op);
@@ -22,23 +22,35 @@ void Replayer::arrive(std::uint32_t state, OpIndex index) {
     ++rank.waiting_messages;
   } else {
     ++rank.waiting_collectives;
-    hold(state, cost_of(meeting, op).ctas);
+    hold(state, known_cost(meeting, op).cost->ctas);
   }
   const std::uint64_t call =
       rank.layout->sequence[index] + static_cast<std::uint64_t>(rank.iteration_ends.size()) * rank.layout->calls_like(op);
   WEFT_CHECK(call >= meeting.next);
   if (call - meeting.next >= meeting.calls.size()) meeting.calls.resize(call - meeting.next + 1);
-  meeting.calls[call - meeting.next].push_back({state, index});
+  std::vector<Member>& members = meeting.calls[call - meeting.next];
+  if (members.empty()) members.reserve(meeting.expected);
+  members.push_back({state, index});
   begin_next_call(meeting);
   if (call == meeting.next && !meeting.busy) wait_in(state, index, meeting);
 }
 
 void Replayer::hold(std::uint32_t state, int ctas) {
-  states_[state]->held_ctas += ctas;
+  states_[state].held_ctas += ctas;
   retime(state);
 }
 
-Meeting& Replayer::meeting_of(const RankState& rank, const Operation& op) {
+Meeting& Replayer::meeting_of(RankState& rank, const Operation& op) {
+  const std::uint32_t key = KnownMeeting::key_of(op);
+  for (const KnownMeeting& known : rank.meetings) {
+    if (known.key == key) return *known.meeting;
+  }
+  Meeting& meeting = find_meeting(rank, op);
+  rank.meetings.push_back({key, &meeting});
+  return meeting;
+}
+
+Meeting& Replayer::find_meeting(const RankState& rank, const Operation& op) {
   if (op.kind == OpKind::kCollective) {
     std::unique_ptr<Meeting>& group = groups_[rank.table->groups.at(op.slot)];
     if (group == nullptr) {
@@ -115,26 +127,32 @@ void Replayer::begin_next_call(Meeting& meeting) {
   meeting.busy = true;
   check_agreement(meeting, moving.members);
 
-  Operation op = states_[last.state]->program->operations[last.op];
+  Operation op = states_[last.state].program->operations[last.op];
   for (const Member& member : moving.members) {
-    op.one_way = op.one_way && states_[member.state]->program->operations[member.op].one_way;
+    op.one_way = op.one_way && states_[member.state].program->operations[member.op].one_way;
   }
-  const GroupCost& cost = cost_of(meeting, op);
+  KnownCost& known = known_cost(meeting, op);
+  const GroupCost& cost = *known.cost;
+  if (!known.loads.valid()) {
+    known.loads = loads_of(meeting, op, cost);
+    known.on_nvlinks = is_on_nvlinks(known.loads);
+  }
   moving.bytes = std::max(op.bytes, Bytes{1});
   moving.alone = cost.alone;
   moving.ctas = cost.ctas;
   moving.step = cost.step;
-  moving.loads = loads_of(meeting, op, cost);
+  moving.loads = known.loads;
+  moving.on_nvlinks = known.on_nvlinks;
   const Time now = machine_.simulator.now();
   for (const Member& member : moving.members) {
-    RankState& rank = *states_[member.state];
+    RankState& rank = states_[member.state];
     const Operation& its = rank.program->operations[member.op];
     end_first_step(meeting, member.state);
     rank.account(now);
     --(is_message(its.kind) ? rank.waiting_messages : rank.waiting_collectives);
     ++rank.moving[static_cast<std::size_t>(its.category)];
     rank.timing[member.op].ready = now;
-    if (member.state != last.state) rank.timing[member.op].cause = states_[last.state]->timing[last.op].cause;
+    if (member.state != last.state) rank.timing[member.op].cause = states_[last.state].timing[last.op].cause;
     if (is_message(its.kind)) hold(member.state, cost.ctas);
   }
   // Whether compute runs beside it is seen once all of this instant has started.
@@ -143,15 +161,15 @@ void Replayer::begin_next_call(Meeting& meeting) {
 
 void Replayer::check_agreement(const Meeting& meeting, const std::vector<Member>& members) const {
   const auto text = [&](const Member& member) {
-    const RankState& rank = *states_[member.state];
+    const RankState& rank = states_[member.state];
     const Operation& op = rank.program->operations[member.op];
     return fmt::format("rank {}: {} of {} B ('{}')", rank.rank,
                        op.kind == OpKind::kCollective ? coll::to_string(op.collective) : "a message", op.bytes.count(),
                        rank.program->names[op.name]);
   };
-  const Operation& first = states_[members.front().state]->program->operations[members.front().op];
+  const Operation& first = states_[members.front().state].program->operations[members.front().op];
   for (const Member& member : members) {
-    const Operation& op = states_[member.state]->program->operations[member.op];
+    const Operation& op = states_[member.state].program->operations[member.op];
     if (op.bytes == first.bytes && op.collective == first.collective && op.element_size == first.element_size) continue;
     throw ConfigError(
         fmt::format("members of '{}' do not call the same: {}; {}", meeting.name, text(members.front()), text(member)));
@@ -163,11 +181,11 @@ const GroupCost& Replayer::cost_between(const std::vector<DeviceId>& devices, co
   return costs_.collective(devices, {.kind = op.collective, .bytes = op.bytes, .element_size = op.element_size});
 }
 
-const GroupCost& Replayer::cost_of(Meeting& meeting, const Operation& op) {
-  const Meeting::CostKey key{op.collective, op.bytes, op.element_size, op.one_way};
-  const auto known = std::ranges::find(meeting.costs, key, &Meeting::KnownCost::first);
-  if (known != meeting.costs.end()) return *known->second;
-  return *meeting.costs.emplace_back(key, &cost_between(meeting.devices, op)).second;
+KnownCost& Replayer::known_cost(Meeting& meeting, const Operation& op) {
+  const KnownCost::Key key{op.collective, op.bytes, op.element_size, op.one_way};
+  const auto known = std::ranges::find(meeting.costs, key, &KnownCost::key);
+  if (known != meeting.costs.end()) return *known;
+  return meeting.costs.emplace_back(KnownCost{.key = key, .cost = &cost_between(meeting.devices, op)});
 }
 
 // The loads of a call and of those like it that other ranks make at the same time, on one transfer.
@@ -189,11 +207,12 @@ FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, cons
 void Replayer::post(std::uint32_t index) {
   Moving& moving = *moving_[index];
   for (const Member& member : moving.members) {
-    moving.beside_compute = moving.beside_compute || states_[member.state]->computes();
-    moving.memory_full += states_[member.state]->memory_kernels > 0 ? 1 : 0;
+    moving.beside_compute = moving.beside_compute || states_[member.state].computes();
+    moving.memory_full += states_[member.state].memory_kernels > 0 ? 1 : 0;
   }
   for (const Member& member : moving.members) send_first_steps(member.state);
   join(index);
+  posted_.note(index);
   net::Transfer transfer;
   transfer.kind = net::TransferKind::kCoupled;
   transfer.footprint = moving.loads;
@@ -226,14 +245,14 @@ void Replayer::set_pace(Moving& moving) {
 void Replayer::join(std::uint32_t index) {
   Moving& moving = *moving_[index];
   const Member& first = moving.members.front();
-  if (states_[first.state]->program->operations[first.op].kind != OpKind::kCollective) return;
+  if (states_[first.state].program->operations[first.op].kind != OpKind::kCollective) return;
   for (const Member& member : moving.members) {
-    for (const std::uint32_t other : states_[member.state]->calls) {
+    for (const std::uint32_t other : states_[member.state].calls) {
       if (std::ranges::find(moving.beside, other) != moving.beside.end()) continue;
       const std::array met{moving_[other]->call()};
       if (turns_.delay(moving.call(), met) > 0) moving.beside.push_back(other);
     }
-    states_[member.state]->calls.push_back(index);
+    states_[member.state].calls.push_back(index);
   }
   for (const std::uint32_t other : moving.beside) {
     moving_[other]->beside.push_back(index);
@@ -244,7 +263,7 @@ void Replayer::join(std::uint32_t index) {
 // It has ended: those that it slowed go on without it.
 void Replayer::part(std::uint32_t index) {
   const Moving& moving = *moving_[index];
-  for (const Member& member : moving.members) std::erase(states_[member.state]->calls, index);
+  for (const Member& member : moving.members) std::erase(states_[member.state].calls, index);
   for (const std::uint32_t other : moving.beside) {
     std::erase(moving_[other]->beside, index);
     set_pace(*moving_[other]);
@@ -259,6 +278,7 @@ std::uint32_t Replayer::new_moving() {
     return index;
   }
   moving_.push_back(std::make_unique<Moving>());
+  posted_.resize(moving_.size());
   return static_cast<std::uint32_t>(moving_.size() - 1);
 }
 
@@ -267,12 +287,16 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
     const Moving ended = std::move(*moving_[index]);
     free_moving_.push_back(static_cast<std::uint32_t>(index));
     end_background(ended);
+    settle();
     return;
   }
   if (moving_[index]->first_step) {
     on_first_step_sent(static_cast<std::uint32_t>(index));
     return;
   }
+  for (const Member& member : moving_[index]->members) states_[member.state].fetch_lists();
+  moving_[posted_.far(static_cast<std::uint32_t>(index))]->fetch();
+  for (const Member& member : moving_[posted_.near(static_cast<std::uint32_t>(index))]->members) states_[member.state].fetch();
   part(static_cast<std::uint32_t>(index));
   Moving& moving = *moving_[index];
   Meeting* meeting = moving.meeting;
@@ -282,7 +306,7 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
   free_moving_.push_back(static_cast<std::uint32_t>(index));
   const Time now = machine_.simulator.now();
   for (const Member& member : members) {
-    RankState& rank = *states_[member.state];
+    RankState& rank = states_[member.state];
     const Operation& op = rank.program->operations[member.op];
     rank.account(now);
     --rank.moving[static_cast<std::size_t>(op.category)];
@@ -301,13 +325,14 @@ void Replayer::on_delivered(TransferId, std::uint64_t index) {
     cause_ = {member.state, member.op};
     finish(member.state, member.op);
     try_streams(member.state);
+    settle();
   }
 }
 
 void Replayer::on_aborted(TransferId, std::uint64_t index) {
   const Moving& moving = *moving_[index];
   const Member& member = moving.members.front();
-  const RankState& rank = *states_[member.state];
+  const RankState& rank = states_[member.state];
   throw ConfigError(fmt::format("'{}' of rank {} was cut by a failed link, and a training job does not survive that",
                                 rank.program->names[rank.program->operations[member.op].name], rank.rank));
 }

@@ -27,7 +27,7 @@ FootprintId Replayer::loads_of_copy(std::uint32_t state, const Operation& op) {
 }
 
 void Replayer::start_copy(std::uint32_t state, OpIndex index) {
-  RankState& rank = *states_[state];
+  RankState& rank = states_[state];
   const Operation& op = rank.program->operations[index];
   const std::uint32_t at = new_moving();
   Moving& moving = *moving_[at];
@@ -53,7 +53,7 @@ void Replayer::start_copy(std::uint32_t state, OpIndex index) {
 
 void Replayer::end_background(const Moving& moving) {
   const Member& member = moving.members.front();
-  RankState& rank = *states_[member.state];
+  RankState& rank = states_[member.state];
   const Operation& op = rank.program->operations[member.op];
   const Time now = machine_.simulator.now();
   rank.account(now);

@@ -48,9 +48,10 @@ void RankState::add_to(Digest& digest, Time now) const {
     // A wake-up that has been is none.
     digest.add(stream.next).add(stream.busy).add(stream.background).add(std::max(stream.woken_for, now) - now);
   }
-  for (const auto& [start, ready, end, cause] : timing) {
+  for (OpIndex op = 0; op < program->operations.size(); ++op) {
+    const auto& [start, ready, end, cause] = timing[op];
     digest.add(start - now).add(ready - now).add(cause.state).add(cause.op);
-    digest.add(end == Time::max() ? end - Time{} : end - now);
+    digest.add(is_done(op) ? end - now : Duration::max());
   }
   digest.add(remaining).add(segment).add(host_base - now).add(host_busy);
   for (const RunningKernel& kernel : kernels) {
@@ -74,15 +75,15 @@ void RankState::add_to(Digest& digest, Time now) const {
 }
 
 void Replayer::look_for_repetition(std::uint64_t event) {
-  std::size_t least = states_.front()->iteration_ends.size();
+  std::size_t least = states_.front().iteration_ends.size();
   std::size_t most = least;
   for (const auto& rank : states_) {
-    least = std::min(least, rank->iteration_ends.size());
-    most = std::max(most, rank->iteration_ends.size());
+    least = std::min(least, rank.iteration_ends.size());
+    most = std::max(most, rank.iteration_ends.size());
   }
   boundary_ = least;
   ranks_behind_ = static_cast<std::size_t>(
-      std::ranges::count_if(states_, [&](const auto& rank) { return rank->iteration_ends.size() == least; }));
+      std::ranges::count_if(states_, [&](const auto& rank) { return rank.iteration_ends.size() == least; }));
   // The one that a rank is in may have begun, and who hears of the last one hears of all of it.
   const std::int64_t to_skip = options_.iterations - static_cast<std::int64_t>(most) - 2;
   looks_ = to_skip > 0;
@@ -96,8 +97,8 @@ void Replayer::look_for_repetition(std::uint64_t event) {
     skip_.times = to_skip / skip_.iterations;
     skip_.period = now - mark_.at;
     for (const auto& rank : states_) {
-      skip_.after.push_back(rank->iteration_ends.size());
-      operations_total_ -= static_cast<std::uint64_t>(skipped()) * rank->program->operations.size();
+      skip_.after.push_back(rank.iteration_ends.size());
+      operations_total_ -= static_cast<std::uint64_t>(skipped()) * rank.program->operations.size();
     }
     machine_.fabric.repeat_counted(skip_.times);
     return;
@@ -113,8 +114,8 @@ std::uint64_t Replayer::state_digest(std::uint64_t event) const {
   const Time now = machine_.simulator.now();
   Digest digest;
   for (const auto& rank : states_) {
-    digest.add(rank->iteration_ends.size() - boundary_);
-    rank->add_to(digest, now);
+    digest.add(rank.iteration_ends.size() - boundary_);
+    rank.add_to(digest, now);
   }
   const auto add_meeting = [&](const Meeting& meeting) {
     digest.add(meeting.calls.size());
@@ -137,7 +138,7 @@ std::uint64_t Replayer::state_digest(std::uint64_t event) const {
 }
 
 std::vector<Time> Replayer::whole_ends(std::size_t state) const {
-  const std::vector<Time>& run = states_[state]->iteration_ends;
+  const std::vector<Time>& run = states_[state].iteration_ends;
   if (skip_.after.empty()) return run;
   return with_skipped(
       run, skip_.after[state], skipped(),
@@ -146,7 +147,7 @@ std::vector<Time> Replayer::whole_ends(std::size_t state) const {
 }
 
 std::vector<std::uint64_t> Replayer::whole_digests(std::size_t state) const {
-  const std::vector<std::uint64_t>& run = states_[state]->digests;
+  const std::vector<std::uint64_t>& run = states_[state].digests;
   if (skip_.after.empty()) return run;
   return with_skipped(
       run, skip_.after[state], skipped(),
