@@ -71,6 +71,13 @@ struct ChannelCosts {
 };
 extern const ParamGroup<ChannelCosts> channel_costs;
 
+// What a lower clock of the SMs costs. Model: moving data takes a thread block cycles of its SM; of the latencies of kernels
+// and of peers over NVLink a share is cycles, the same in all protocols; links, switches and memory are as fast at any clock.
+struct ClockCosts {
+  double latency_share = 0.5;
+};
+extern const ParamGroup<ClockCosts> clock_costs;
+
 // Everything of this layer that a profile may say something about.
 [[nodiscard]] ParamGroups collective_param_groups();
 
@@ -84,12 +91,16 @@ struct CollectiveCosts {
 
   [[nodiscard]] StepCosts in_switch() const;
 
+  // `costs` where the SMs' clock is full clock over `slowdown`.
+  void slow_down(StepCosts& costs, double slowdown) const;
+
   SimpleCosts simple;
   LlCosts ll;
   Ll128Costs ll128;
   P2pCosts p2p;
   InSwitchCosts switched;
   ChannelCosts channels;
+  ClockCosts clock;
 };
 
 }  // namespace weft::coll

@@ -301,6 +301,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.notes = std::move(chosen.notes);
 
   StepCosts costs = costs_of(chosen, call.kind);
+  if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;

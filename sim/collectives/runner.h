@@ -80,6 +80,7 @@ struct RunOptions {
   int launches_per_thread = 1;  // GPUs that one host thread drives (nccl-tests -g)
   bool cuda_graph = false;      // the loop is one graph on each GPU (nccl-tests -G)
   Duration launch = {};         // of a kernel by the host, in its graph if so, where measured; 0: as the profile says
+  double slowdown = 1.0;        // full clock of the GPUs' SMs over the one they run at
   // A custom algorithm in place of a registered one, sizes outside its own range excepted; outlives the run.
   const MscclAlgorithm* custom = nullptr;
   nccl::Settings settings;

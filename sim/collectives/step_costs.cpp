@@ -70,6 +70,17 @@ Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
   return reads ? once + (static_cast<std::int64_t>(std::ceil(loads)) - 1) * host_read : once;
 }
 
+// Model: what is waited for outside the GPUs (host memory, PCIe, the network's proxies) takes as long at any clock.
+void StepCosts::slow_down(double latency, double slower_rate) {
+  const auto stretch = [&](Duration& time) {
+    time = Duration::from_ps(std::llround(static_cast<double>(time.ps()) * latency));
+  };
+  for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &empty_slice,
+                         &after_slice, &operand_wait, &load_wait})
+    stretch(*time);
+  rate = Bandwidth::from_bits_per_second(std::llround(static_cast<double>(rate.bits_per_second()) / slower_rate));
+}
+
 Duration StepCosts::message_overhead(Transport transport) const {
   return hop[static_cast<std::size_t>(transport)] + slices * slice + load_wait;
 }

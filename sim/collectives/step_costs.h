@@ -105,6 +105,8 @@ struct StepCosts {
   [[nodiscard]] Duration before_slice(Bytes data, int index) const;
   // Before a slice of `data` that lies in host memory on one side or both; `reads`: waits for its loads.
   [[nodiscard]] Duration host_wait(Bytes data, double share, bool reads) const;
+  // Times of the SMs become `latency` times as long, moving data takes a thread block `rate` times as long.
+  void slow_down(double latency, double rate);
   // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
   [[nodiscard]] Duration message_overhead(Transport transport) const;
 };

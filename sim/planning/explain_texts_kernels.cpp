@@ -43,6 +43,23 @@ const std::vector<ModelText>& kernel_texts() {
                       "clocks: every stage of a pipeline goes at the pace of the slowest GPU of all"},
        .sources = {"training-step-notes §7", "workload-models §7.2 (how GPUs differ)"},
        .files = {"workloads/kernels/clock.h"}},
+      {.names = {"nccl_clock"},
+       .title = "collectives where the clock of the SMs is low",
+       .assumes =
+           "Moving data takes a thread block cycles of its SM, and of the latencies of kernels and of peers over NVLink a "
+           "share, collectives.clock.latency_share, is cycles too: these take full clock over the clock as long. A measured "
+           "collective is predicted at the clock that its record states, where nothing computed beside it; in a step, and in "
+           "the replay of a recorded one, at the clock that the load allows (weft explain clock). Beside compute a "
+           "collective takes gpu.contention.collective longer, which holds what the clock costs, or as long as the clock "
+           "says where that is more.",
+       .leaves_out =
+           {"low clocks: links, switches and memory are as fast at any clock, and so are hosts and network proxies",
+            "low clocks: the share is the same in all protocols, and all GPUs of a call go at the lowest clock of them",
+            "low clocks: kernels whose data a switch adds up (NVLS) were not measured",
+            "low clocks: between full clock and 1/1.2 of it times are on a line, and beyond it too"},
+       .sources = {"validate/replay/nccl_clocks.py on 2 x H200 (validate/measured/h200x2_nccl_clocks.json)"},
+       .files = {"collectives/costs.h", "collectives/step_costs.cpp", "workloads/replay/group_costs.cpp",
+                 "workloads/replay/replayer_communication.cpp"}},
       {.names = {"measured_points"},
        .title = "how measured kernels, copies and overlap are predicted",
        .assumes =

@@ -85,9 +85,10 @@ const std::vector<ModelText>& replay_texts() {
            "of gpu.contention and for as long as the communication kernel was there, and comes back in the replay by what is "
            "beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels take longer or shorter "
            "by what a large kernel of their class takes on both GPUs, each by the profile of its name.",
-       .leaves_out = {"clocks: the recorded durations hold what the clocks did then",
-                      "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
-                      "ranks without a trace do what the traced rank before them does"},
+       .leaves_out =
+           {"clocks: the recorded durations hold what the clocks did then; calls are run at those that the load allows",
+            "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
+            "ranks without a trace do what the traced rank before them does"},
        .sources = {"workload-models §5", "training-step-notes §1, §6"},
        .files = {"planning/replay_run.h", "workloads/trace/recorded_contention.h", "workloads/trace/stand_ins.h"}},
       {.names = {"trace.kineto", "kineto"},

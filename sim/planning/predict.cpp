@@ -204,9 +204,11 @@ class LogRun {
     const std::optional<coll::CollectiveCall> call = call_of(log_, row, notes_);
     if (!call) return nullptr;
     run_options_.iterations = std::max(row.iterations > 0 ? row.iterations : log_.iterations, 1);
+    run_options_.slowdown = row.slowdown;
     run_options_.launch = Duration::from_ns(std::llround(row.host_us * 1e3 / std::max(log_.gpus_per_thread, 1)));
     const auto known = std::ranges::find_if(known_, [&](const Known& k) {
-      return same_call(k.result.call, *call) && k.iterations == run_options_.iterations && k.launch == run_options_.launch;
+      return same_call(k.result.call, *call) && k.iterations == run_options_.iterations && k.launch == run_options_.launch &&
+             k.slowdown == run_options_.slowdown;
     });
     if (known != known_.end()) return &known->result;
     if (failed_) return nullptr;
@@ -214,7 +216,8 @@ class LogRun {
       coll::CollectiveResult result = runner_.run(*call, run_options_);
       if (machine_.simulator.stopped()) return nullptr;
       for (const std::string& note : result.notes) notes_.add(note);
-      return &known_.emplace_back(Known{std::move(result), run_options_.iterations, run_options_.launch}).result;
+      return &known_.emplace_back(Known{std::move(result), run_options_.iterations, run_options_.launch, run_options_.slowdown})
+                  .result;
     } catch (const ConfigError& error) {
       // What cannot run for one row (no route, no such algorithm) cannot run for the others, and the machine may stand
       // mid-call.
@@ -236,6 +239,7 @@ class LogRun {
     coll::CollectiveResult result;
     int iterations = 0;
     Duration launch;
+    double slowdown = 1;
   };
   bool failed_ = false;
   std::deque<Known> known_;

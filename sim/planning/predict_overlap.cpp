@@ -155,6 +155,8 @@ std::vector<PointAnswer> predict_overlap(const net::Cluster& cluster, const Meas
     run.simulation.grain = options.grain;
     run.nccl = nccl_settings(cluster, {});
     for (const auto& [key, value] : point.env) run.nccl.set_from_log(key, value);
+    // Beside compute the clock falls while the samples are taken; what was read after them is not theirs.
+    if (std::ranges::all_of(point.parts, is_collective)) run.slowdown = point.slowdown;
     if (std::ranges::any_of(point.parts, [](const OverlapPart& part) { return part.op == "gemm"; })) {
       run.jitter.stragglers = out_of_step(cluster.profile.get(work::speed_spread).side_by_side, point.ranks);
     }

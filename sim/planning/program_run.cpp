@@ -39,22 +39,22 @@ std::vector<work::ClockSlowdown> clocks_of(const Profile& profile, const work::R
     clocks.push_back(work::clock_slowdown(rule, {.compute_share = static_cast<double>(rank.last.tensor.ps()) / step,
                                                  .overlap_share = static_cast<double>(rank.last.tensor_beside.ps()) / step}));
     clocks.back().compute *= slowest;
+    clocks.back().cycles *= slowest;
   }
   return clocks;
 }
 
 work::GroupCosts group_costs(const net::Cluster& cluster, const ProgramRunOptions& options) {
-  return work::GroupCosts{cluster.topology,
-                          cluster.routing,
-                          options.simulation.seed,
-                          cluster.profile,
-                          {.grain = options.simulation.grain,
-                           .nccl = options.nccl,
-                           .nvlink_overhead = cluster.profile.get(work::contention_costs).collective_links},
-                          options.group_runs};
+  work::GroupRunSettings settings{.grain = options.simulation.grain,
+                                  .nccl = options.nccl,
+                                  .nvlink_overhead = cluster.profile.get(work::contention_costs).collective_links};
+  if (options.slowdown) settings.slowdown = *options.slowdown;
+  return work::GroupCosts{cluster.topology, cluster.routing,     options.simulation.seed,
+                          cluster.profile,  std::move(settings), options.group_runs};
 }
 
-work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRunOptions& options) {
+work::ReplayOptions replay_options(const net::Cluster& cluster, const work::Program& program,
+                                   const ProgramRunOptions& options) {
   if (options.simulation.has_packets()) {
     throw ConfigError("training steps and traces run at flow fidelity in this version: --fidelity flow");
   }
@@ -68,6 +68,9 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const ProgramRun
   if (!options.gemms_drain) replay.contention.gemm_drain = {};
   replay.storage = options.storage;
   replay.links_idle = options.links_idle;
+  if (options.slowdown) {
+    replay.clocks.assign(program.ranks.size(), {.compute = *options.slowdown, .memory = 1.0, .cycles = *options.slowdown});
+  }
   return replay;
 }
 
@@ -142,10 +145,10 @@ class ReplayRun {
 
 ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& program, const ProgramRunOptions& options,
                              RunObserver* observer, work::ReplayObserver* operations) {
-  work::ReplayOptions replay = replay_options(cluster, options);
+  work::ReplayOptions replay = replay_options(cluster, program, options);
   work::GroupCosts costs = group_costs(cluster, options);
   std::uint64_t events = 0;
-  if (options.sustained_clocks) {
+  if (options.sustained_clocks && !options.slowdown) {
     replay.iterations = 1;
     ReplayRun at_full_clock{cluster, options.simulation, observer, costs.machine().router.host_routes()};
     at_full_clock.add(program, costs, replay);
@@ -153,6 +156,9 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
     if (result.interrupted) return result;
     events = result.events;
     replay.clocks = clocks_of(cluster.profile, result.replay, program.ranks.size());
+    if (options.recorded) {
+      for (work::ClockSlowdown& clock : replay.clocks) clock.compute = clock.memory = 1.0;
+    }
     replay.iterations = options.iterations;
   }
   ReplayRun last{cluster, options.simulation, observer, costs.machine().router.host_routes()};
@@ -169,7 +175,7 @@ std::vector<ProgramRunResult> run_programs(const net::Cluster& cluster, const st
   work::GroupCosts costs = group_costs(cluster, jobs.front().options);
   ReplayRun together{cluster, jobs.front().options.simulation, observer, costs.machine().router.host_routes()};
   for (const ProgramJob& job : jobs) {
-    work::ReplayOptions replay = replay_options(cluster, job.options);
+    work::ReplayOptions replay = replay_options(cluster, *job.program, job.options);
     replay.start = job.start;
     replay.skip = false;  // others' state is not looked at
     replay.clocks = job.clocks;

@@ -28,6 +28,10 @@ struct ProgramRunOptions {
   std::shared_ptr<work::GroupRuns> group_runs = {};
   // Runs at full clock first, and then at the clocks that the load of that run allows (clock.h).
   bool sustained_clocks = true;
+  // Full clock over the one that all GPUs run at, where that is known: in place of what the load allows.
+  std::optional<double> slowdown = {};
+  // Kernels' times hold what the clocks did: only collectives are run at those.
+  bool recorded = false;
   // Collectives begin in the last of a GEMM (gpu.contention.gemm_drain). Not of recorded GEMMs.
   bool gemms_drain = true;
   std::vector<Duration> links_idle = {};  // work::ReplayOptions::links_idle

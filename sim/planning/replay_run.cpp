@@ -286,8 +286,8 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   run.nccl = options.nccl;
   if (!links_idle.empty()) links_idle.resize(trace.program.programs.size());
   run.links_idle = std::move(links_idle);
-  run.sustained_clocks = trace.full_clock;  // recorded durations hold what the clocks did
-  run.gemms_drain = trace.full_clock;       // and recorded GEMMs what slowed them as they drained
+  run.recorded = !trace.full_clock;
+  run.gemms_drain = trace.full_clock;  // and recorded GEMMs what slowed them as they drained
   CallTimes calls{operations, run.iterations};
   result.run = run_program(cluster, trace.program, run, observer, &calls);
   result.ranks = trace.program.ranks.size();

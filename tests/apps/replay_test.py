@@ -94,9 +94,12 @@ class Replay(Case):
     def test_scale_compute_scales_kernels_only(self):
         result = self.replay("--scale-compute", "0.5")
         whole = self.replay()
-        self.assertEqual(self.predicted(result, "nccl"), self.predicted(whole, "nccl"))
+        # A smaller share of the step in GEMMs leaves the clock higher.
+        faster = self.predicted(whole, "nccl") - self.predicted(result, "nccl")
+        self.assertGreaterEqual(faster, 0)
+        self.assertLess(faster, 0.01 * self.predicted(whole, "nccl"))
         # The kernels and the 10 us gap before the first.
-        self.assertAlmostEqual(whole["iteration_time_ns"] - result["iteration_time_ns"], 755_000, delta=1)
+        self.assertAlmostEqual(whole["iteration_time_ns"] - result["iteration_time_ns"] - faster, 755_000, delta=2)
         self.assertIn("--scale-compute: expected a factor above 0", self.refused("--scale-compute", "0"))
         self.assertIn("not together with --gpu, --scale-compute", self.refused("--scale-compute", "0.5", "--as-recorded"))
 
@@ -209,7 +212,8 @@ class NsightSystems(Case):
         self.assertRegex(text, rf"all_reduce +2 +{ALL_REDUCE_BYTES} +1 +140\.0")
         result = self.replay("--as-recorded", traces=[path])
         self.assertEqual(self.predicted(result, "gemm"), 1_500_000)
-        self.assertEqual(self.predicted(result, "nccl"), self.predicted(self.replay(), "nccl"))
+        # Of other kernels: what the clock makes of a call hangs on what runs in the step.
+        self.assertAlmostEqual(self.predicted(result, "nccl") / self.predicted(self.replay(), "nccl"), 1, delta=0.03)
 
     def test_a_collective_without_a_size_keeps_its_time_and_is_told(self):
         path = self.database("ncclAllReduce")

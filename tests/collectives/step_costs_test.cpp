@@ -52,6 +52,23 @@ TEST(StepCostsTest, EffortAddsUpLoadsAndStores) {
   EXPECT_NEAR(rate / costs.effort({.received = 1, .stored = 1}), 22.9, 22.9 * kTwoInAHundred);
 }
 
+// At half the clock: cycles take twice as long, of latencies half are cycles, and a host's memory knows nothing of it.
+TEST(StepCostsTest, AClockThatFallsSlowsCyclesOnly) {
+  const CollectiveCosts all{
+      Profile::defaults(collective_param_groups()).with_value("collectives.clock.latency_share", "0.5", "test")};
+  const StepCosts full = all.of("Simple", 0, false, false);
+  StepCosts low = full;
+  all.slow_down(low, 2.0);
+  EXPECT_EQ(low.start.ps(), full.start.ps() * 3 / 2);
+  EXPECT_EQ(low.slice.ps(), full.slice.ps() * 3 / 2);
+  EXPECT_EQ(low.hop[0].ps(), full.hop[0].ps() * 3 / 2);
+  EXPECT_EQ(low.hop[1], full.hop[1]);
+  EXPECT_EQ(low.hop[2], full.hop[2]);
+  EXPECT_EQ(low.host_slice, full.host_slice);
+  EXPECT_EQ(low.rate.bits_per_second(), full.rate.bits_per_second() / 2);
+  EXPECT_EQ(low.memory, full.memory);
+}
+
 TEST(StepCostsTest, StepsCostAlikeWhereMemoryCostsNothing) {
   EXPECT_EQ(StepCosts{}.effort({}), 1.0);
   EXPECT_EQ(StepCosts{}.effort({.received = 3, .sourced = 1, .stored = 1, .sent = 2}), 1.0);

@@ -83,6 +83,19 @@ TEST(PointLogTest, JoinsCollectivesThatDifferInSizeOnly) {
   EXPECT_EQ(all_reduce.rows[0].host_us, 0);  // not known
 }
 
+// 1980 MHz over the 1584 that the record states; 1 where the file says neither.
+TEST(PointLogTest, ReadsTheClockThatAPointWasTakenAt) {
+  std::string text = kRecords;
+  text.insert(text.find(R"("pci": "0000:00:06.0")"), R"("max_sm_mhz": 1980, )");
+  text.insert(text.find(R"("id": "o")"), R"("clock": {"sm_mhz": 1584}, )");
+  text.insert(text.find(R"("id": "x")"), R"("clock": {"sm_mhz": 1980}, )");
+  const PointLog log = read_text(weft_measure_format, text);
+  EXPECT_DOUBLE_EQ(log.points[5].slowdown, 1.25);
+  EXPECT_DOUBLE_EQ(log.points[0].slowdown, 1);
+  EXPECT_DOUBLE_EQ(log.collectives.front().rows[1].slowdown, 1);
+  EXPECT_DOUBLE_EQ(read_text(weft_measure_format, kRecords).points[5].slowdown, 1);
+}
+
 TEST(PointLogTest, LeavesOutWhatGaveWrongDataAndSaysSo) {
   const PointLog log = read_text(weft_measure_format, kRecords);
   ASSERT_EQ(log.warnings.size(), 1U);

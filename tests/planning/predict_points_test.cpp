@@ -124,6 +124,35 @@ TEST(PredictPointsTest, GivesAPointForEachStreamOfAnOverlap) {
   EXPECT_GT(*both.points[0].predicted_us, alone);  // they cost each other SMs and memory
 }
 
+// Collectives alone are predicted at the clock stated; beside compute it is the load's.
+TEST(PredictPointsTest, PredictsCollectivesAtTheClockTheyWereMeasuredAt) {
+  MeasuredPoint point;
+  point.kind = "overlap";
+  point.what = "collective_alone";
+  point.ranks = 4;
+  point.median_us = 1400;
+  OverlapPart reduce;
+  reduce.op = "all_reduce";
+  reduce.bytes = Bytes{1 << 20};
+  reduce.calls = 64;
+  reduce.median_us = 1400;
+  OverlapPart product;
+  product.op = "gemm";
+  product.m = product.n = product.k = 8192;
+  product.calls = 2;
+  product.median_us = 4000;
+  point.parts = {reduce};
+  const double full = *predicted(point).predicted_us;
+  point.slowdown = 1.25;
+  const double low = *predicted(point).predicted_us;
+  EXPECT_GT(low, full * 1.1);
+  EXPECT_LT(low, full * 1.25);
+  point.parts = {reduce, product};
+  const double stated = *predicted(point).predicted_us;
+  point.slowdown = 1;
+  EXPECT_EQ(*predicted(point).predicted_us, stated);
+}
+
 TEST(PredictPointsTest, IsTheSameTwice) {
   const PointLog log = log_with(copy({{0, 1}, {1, 0}}, 1 << 20));
   EXPECT_EQ(predict_points(test::four_gpus(), log, {}).digest, predict_points(test::four_gpus(), log, {}).digest);

@@ -87,6 +87,8 @@ void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) 
     const Setting ring{.algorithm = "Ring", .protocol = protocol};
     Group group = make_group(ranks, Layout::kThreads, ring);
     add(group, ring, {.collectives = kReducing, .last = last_size(protocol), .quick = true}, max_bytes);
+    // What small calls take where the host, which launches them one by one, is not the limit.
+    add(group, ring, {.collectives = kReducing, .first = 512, .last = kMiB, .quick = true, .launch = "graph"}, max_bytes);
     groups.push_back(std::move(group));
     const Setting tree{.algorithm = "Tree", .protocol = protocol};
     group = make_group(ranks, Layout::kThreads, tree);

@@ -41,6 +41,7 @@ struct NcclTestsRow {
   int root = -1;           // -1: no root
   int iterations = 0;      // calls in the loop, where it differs from the log's; 0: as the log says
   double host_us = 0;      // what one call took the thread that issued it, in a loop of plain launches; 0: not known
+  double slowdown = 1;     // full clock of the SMs over theirs then
   std::optional<NcclTestsTiming> out_of_place;
   std::optional<NcclTestsTiming> in_place;
   int line = 0;  // where the row stands in the file

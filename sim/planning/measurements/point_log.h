@@ -45,7 +45,8 @@ struct MeasuredPoint {
   double median_us = 0;
   double low_us = 0;  // quartiles, or the shortest and the longest; 0: not known
   double high_us = 0;
-  double host_us = 0;  // what the host takes for one such operation, where the file says
+  double host_us = 0;   // what the host takes for one such operation, where the file says
+  double slowdown = 1;  // full clock of the SMs over theirs then
 
   Bytes bytes = {};  // memory: read and written; copy: of one transfer; overlap: of the first part
   std::string type = {};

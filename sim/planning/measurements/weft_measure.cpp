@@ -44,6 +44,8 @@ class MeasureReader {
   void take(const JsonRecord& record);
   void collective(const JsonRecord& record);
   MeasuredPoint point(const JsonRecord& record, const std::string& kind) const;
+  // Full clock of the first GPU's SMs over the one that the record states.
+  double slowdown(const JsonRecord& record) const;
   static void copy(const JsonRecord& record, MeasuredPoint& point);
   static void overlap(const JsonRecord& record, MeasuredPoint& point);
   void warn(int line, std::string message) {
@@ -54,6 +56,7 @@ class MeasureReader {
   PointLog log_;
   Digest digest_;
   bool ended_ = false;
+  double full_mhz_ = 0;
   // By id and by what tells logs apart: a point measured again replaces the earlier one.
   std::map<std::string, std::size_t> points_by_id_;
   std::map<std::string, std::size_t> logs_by_key_;
@@ -74,8 +77,14 @@ void MeasureReader::header(const JsonRecord& record) {
     device.bus_id = gpu.text("pci");
     device.name = gpu.text("name");
     if (log_.gpu.empty()) log_.gpu = device.name;
+    if (devices_.empty()) full_mhz_ = gpu.number("max_sm_mhz", 0);
     devices_.push_back(std::move(device));
   }
+}
+
+double MeasureReader::slowdown(const JsonRecord& record) const {
+  const double mhz = record.object("clock").number("sm_mhz", 0);
+  return mhz > 0 ? std::max(full_mhz_ / mhz, 1.0) : 1.0;
 }
 
 MeasuredPoint MeasureReader::point(const JsonRecord& record, const std::string& kind) const {
@@ -87,6 +96,7 @@ MeasuredPoint MeasureReader::point(const JsonRecord& record, const std::string& 
   point.median_us = kind == "nic" ? record.number("median_us", 0) : record.required_time("median_us");
   point.low_us = record.number("p25_us", 0);
   point.high_us = record.number("p75_us", 0);
+  point.slowdown = slowdown(record);
   point.bytes = record.bytes("bytes");
   point.type = record.text("type");
   point.env = record.texts("env");
@@ -189,6 +199,7 @@ void MeasureReader::collective(const JsonRecord& record) {
   row.root = static_cast<int>(record.whole("root", -1));
   row.iterations = static_cast<int>(std::clamp<std::int64_t>(record.whole("inner", 1), 1, 100'000));
   row.host_us = record.number("host_us", 0);
+  row.slowdown = slowdown(record);
   row.line = record.line();
   NcclTestsTiming timing;
   timing.time_us = record.required_time("median_us");

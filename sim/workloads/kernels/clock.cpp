@@ -60,7 +60,7 @@ ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load) {
   const double beyond = std::max(load.compute_share - rule.free_share, 0.0);
   const double slower = rule.load_slope * beyond + rule.overlap_slope * std::max(load.overlap_share, 0.0);
   const double compute = std::min(1.0 + slower, rule.limit);
-  return {.compute = compute, .memory = 1.0 + (compute - 1.0) * rule.memory_part};
+  return {.compute = compute, .memory = 1.0 + (compute - 1.0) * rule.memory_part, .cycles = compute};
 }
 
 }  // namespace weft::work

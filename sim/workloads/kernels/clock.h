@@ -33,6 +33,7 @@ struct StepLoad {
 struct ClockSlowdown {
   double compute = 1;  // GEMMs, attention
   double memory = 1;
+  double cycles = 1;  // of the SMs' cycles: full clock over the clock, as collectives see it
 };
 [[nodiscard]] ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load);
 

@@ -25,6 +25,7 @@ constexpr std::size_t kLargeGroup = 64;
 // All but the links.
 void copy_time(const GroupCost& from, GroupCost& to) {
   to.alone = from.alone;
+  to.ran = from.ran;
   to.ctas = from.ctas;
   to.choice = from.choice;
   to.step = from.step;
@@ -40,9 +41,21 @@ GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing
                       : std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain, settings_.nccl)},
       machine_{topology, routing, seed, 0, nullptr, group_runs_->host_routes()} {}
 
-const GroupRun& GroupCosts::run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
+const GroupRun& GroupCosts::run(const GroupCall& call, double slowdown) {
   ++runs_;
-  return group_runs_->run(devices, call);
+  const auto& [devices, kind, bytes, element_size] = call;
+  coll::CollectiveCall made{.bytes = Bytes{bytes}, .element_size = static_cast<int>(element_size)};
+  made.kind = kind < 0 ? coll::Collective::kSendRecv : static_cast<coll::Collective>(kind);
+  made.one_way = kind == kOneWay;
+  return group_runs_->run(devices, made, slowdown);
+}
+
+// Model: between a call's time at full clock and at one lower clock it goes straight on with one over the clock.
+double GroupCosts::stretch_at(const GroupCost& cost, double slowdown) {
+  if (slowdown == 1.0 || settings_.slowdown == 1.0 || cost.ran == nullptr) return 1.0;
+  const auto [at, is_new] = stretches_.try_emplace(cost.ran, 1.0);
+  if (is_new) at->second = run(*cost.ran, settings_.slowdown).device.seconds() / std::max(cost.alone.seconds(), 1e-12);
+  return 1.0 + (at->second - 1.0) * (slowdown - 1.0) / (settings_.slowdown - 1.0);
 }
 
 GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices) const {
@@ -107,7 +120,7 @@ void GroupCosts::run_ahead(const Program& program, const RunAhead& on) {
 
 const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
   const auto [at, is_new] =
-      costs_.try_emplace(Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size});
+      costs_.try_emplace(GroupCall{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size});
   GroupCost& cost = at->second;
   if (!is_new) return cost;
   const auto [known, is_first] = run_for_.try_emplace(pattern_key(devices, call), &at->first);
@@ -117,9 +130,10 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
     cost.loads = loads_like(other, std::get<0>(*known->second), devices, call.kind);
     return cost;
   }
-  const GroupRun& made = run(devices, call);
+  const GroupRun& made = run(at->first, 1.0);
   cost.alone = made.device;
   cost.ctas = made.channels;
+  cost.ran = &at->first;
   cost.choice = made.choice;
   cost.step = made.step;
   for (const auto& [link, moved] : made.link_bytes) {
@@ -171,16 +185,16 @@ net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<D
 
 const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes, bool one_way) {
   const int kind = one_way ? kOneWay : kBothWays;
-  const auto [at, is_new] = costs_.try_emplace(Key{{from, to}, kind, bytes.count(), 1});
+  const auto [at, is_new] = costs_.try_emplace(GroupCall{{from, to}, kind, bytes.count(), 1});
   if (!is_new) return at->second;
   GroupCost& cost = at->second;
   const auto [known, is_first] = run_for_.try_emplace(PatternKey{pattern_of({from, to}), kind, bytes.count(), 1}, &at->first);
   if (is_first) {
     // A kernel that sends and receives shares its warps between the two; the two directions have links of their own.
-    const GroupRun& made = run(
-        {from, to}, {.kind = coll::Collective::kSendRecv, .bytes = bytes, .element_size = 1, .root = 0, .one_way = one_way});
+    const GroupRun& made = run(at->first, 1.0);
     cost.alone = made.device;
     cost.ctas = made.channels;
+    cost.ran = &at->first;
     cost.choice = fmt::format("send {}", made.channels);
   } else {
     copy_time(costs_.at(*known->second), cost);

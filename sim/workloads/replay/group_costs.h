@@ -35,14 +35,19 @@ struct GroupRunSettings {
   coll::Grain grain = coll::Grain::kAuto;
   coll::nccl::Settings nccl = {};
   double nvlink_overhead = 1.0;  // ContentionCosts::collective_links
+  double slowdown = 1.2;         // RunOptions::slowdown of the runs between which and those at full clock others lie
 };
 
+// A call as it is known by: devices in group order, kind, bytes, element size.
+using GroupCall = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t>;
+
 struct GroupCost {
-  Duration alone;           // from the last rank's arrival to the end, on idle links, beside no compute
-  net::Footprint loads;     // usage per byte of the call; no latency: `alone` has it
-  int ctas = 0;             // thread blocks its kernel holds on each GPU
-  std::string choice = {};  // "ring Simple 24", for reports
-  double step = 0;          // GroupRun::step
+  Duration alone;                  // from the last rank's arrival to the end, on idle links, beside no compute
+  net::Footprint loads;            // usage per byte of the call; no latency: `alone` has it
+  int ctas = 0;                    // thread blocks its kernel holds on each GPU
+  std::string choice = {};         // "ring Simple 24", for reports
+  double step = 0;                 // GroupRun::step
+  const GroupCall* ran = nullptr;  // what was run for it
 };
 
 // Who runs calls before a program needs them, and hears of it.
@@ -68,13 +73,15 @@ class GroupCosts {
   // One message from one to the other; loads its way only. `one_way`: no kernel of either end moves anything the other way.
   const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes, bool one_way = false);
 
+  // Time over `alone` where the SMs' clock is full clock over `slowdown`.
+  [[nodiscard]] double stretch_at(const GroupCost& cost, double slowdown);
+
   // An idle machine, for routes and capacities. Its routes inside hosts are the runs'.
   [[nodiscard]] const coll::Machine& machine() const { return machine_; }
   // Calls asked of the runs so far; the rest was remembered.
   [[nodiscard]] std::size_t runs() const { return runs_; }
 
  private:
-  using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t>;
   // By member: host as numbered where it first appears, its template, the place within it, leaf numbered like hosts. Where no
   // two are on one host, places from where other hosts look the same (another rail of the host) are one.
   using Pattern = std::vector<std::array<std::int32_t, 4>>;
@@ -84,20 +91,21 @@ class GroupCosts {
   [[nodiscard]] net::Footprint loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
                                           const std::vector<DeviceId>& devices, coll::Collective kind) const;
   [[nodiscard]] Pattern pattern_of(const std::vector<DeviceId>& devices) const;
-  const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+  const GroupRun& run(const GroupCall& call, double slowdown);
   // Usage of a link per byte, so that collectives together load it no more than they can.
   [[nodiscard]] double usage_on(LinkId link, double moved, Bytes bytes, Duration alone) const;
 
   GroupRunSettings settings_;
   std::shared_ptr<GroupRuns> group_runs_;
   coll::Machine machine_;
-  std::map<Key, GroupCost> costs_;
-  std::map<PatternKey, const Key*> run_for_;  // the call that was run
+  std::map<GroupCall, GroupCost> costs_;
+  std::map<PatternKey, const GroupCall*> run_for_;  // the call that was run
+  std::map<const GroupCall*, double> stretches_;    // at settings_.slowdown
   std::size_t runs_ = 0;
 
  public:
   // What is kept of a call, beside the list of its group's devices and the loads' usages: those who plan a run's memory ask.
-  static constexpr std::size_t kCallBytes = sizeof(std::pair<const Key, GroupCost>);
+  static constexpr std::size_t kCallBytes = sizeof(std::pair<const GroupCall, GroupCost>);
 };
 
 }  // namespace weft::work

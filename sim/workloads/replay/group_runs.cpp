@@ -51,22 +51,24 @@ std::shared_ptr<const coll::nccl::View> GroupRuns::view_of(const std::vector<Dev
   return slot->view;
 }
 
-const GroupRun& GroupRuns::run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) {
+const GroupRun& GroupRuns::run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, double slowdown) {
   Slot* slot = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    slot = &runs_[Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size, call.one_way}];
+    slot = &runs_[Key{devices, static_cast<int>(call.kind), call.bytes.count(), call.element_size, call.one_way, slowdown}];
   }
-  std::call_once(slot->once, [&] { simulate(devices, call, slot->run); });
+  std::call_once(slot->once, [&] { simulate(devices, call, slowdown, slot->run); });
   return slot->run;
 }
 
 // On a machine of its own: sums of doubles and ties between transfers would otherwise remember what ran before. Routes inside
 // hosts remember nothing.
-void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, GroupRun& run) {
+void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, double slowdown,
+                         GroupRun& run) {
   coll::RunOptions options;
   options.grain = grain_;
   options.iterations = 1;
+  options.slowdown = slowdown;
   if (call.bytes >= kFluidBytes) options.chunk_messages = kChunkMessages;
   options.settings = nccl_;
   coll::Machine machine{topology_, routing_, seed_, 0, nullptr, host_routes_};

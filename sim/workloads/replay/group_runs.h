@@ -34,11 +34,12 @@ class GroupRuns {
   // What every machine that it runs them on shares, and those that programs run on may.
   [[nodiscard]] const std::shared_ptr<const net::HostRoutes>& host_routes() const { return host_routes_; }
 
-  // Simulates the call unless it was before; `devices` in group order. Any thread; the result stays where it is.
-  const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
+  // Simulates the call unless it was before; `devices` in group order; `slowdown`: RunOptions::slowdown. Any thread; the result
+  // stays where it is.
+  const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, double slowdown = 1.0);
 
  private:
-  using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t, bool>;
+  using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t, bool, double>;
   // Whoever needs a value that another thread is making waits for it; others go on.
   struct View {
     std::once_flag once;
@@ -48,7 +49,7 @@ class GroupRuns {
     std::once_flag once;
     GroupRun run;
   };
-  void simulate(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, GroupRun& run);
+  void simulate(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, double slowdown, GroupRun& run);
   std::shared_ptr<const coll::nccl::View> view_of(const std::vector<DeviceId>& devices);
 
   const net::Topology& topology_;

@@ -253,6 +253,7 @@ struct Moving {
   FootprintId loads = {};
   Bytes bytes;
   Duration alone;
+  double clock = 1;  // alone over what it is at full clock
   int ctas = 0;
   double step = 0;
   bool on_nvlinks = false;

@@ -117,6 +117,8 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void open_pair(Meeting& meeting, const RankState& rank, const Operation& op);
   void begin_next_call(Meeting& meeting);
   void check_agreement(const Meeting& meeting, const std::vector<Member>& members) const;
+  // Full clock over that of the slowest of them.
+  [[nodiscard]] double slowest_clock(const std::vector<Member>& members) const;
   void post(std::uint32_t moving);
   void join(std::uint32_t moving);
   void part(std::uint32_t moving);

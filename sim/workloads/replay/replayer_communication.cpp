@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "sim/core/error.h"
@@ -138,7 +139,8 @@ void Replayer::begin_next_call(Meeting& meeting) {
     known.on_nvlinks = is_on_nvlinks(known.loads);
   }
   moving.bytes = std::max(op.bytes, Bytes{1});
-  moving.alone = cost.alone;
+  moving.clock = costs_.stretch_at(cost, slowest_clock(moving.members));
+  moving.alone = Duration::from_ps(std::llround(static_cast<double>(cost.alone.ps()) * moving.clock));
   moving.ctas = cost.ctas;
   moving.step = cost.step;
   moving.loads = known.loads;
@@ -157,6 +159,12 @@ void Replayer::begin_next_call(Meeting& meeting) {
   }
   // Whether compute runs beside it is seen once all of this instant has started.
   schedule_event(now + wake_links(moving), EventKind::kPost, index);
+}
+
+double Replayer::slowest_clock(const std::vector<Member>& members) const {
+  double slowest = 1.0;
+  for (const Member& member : members) slowest = std::max(slowest, states_[member.state]->clock.cycles);
+  return slowest;
 }
 
 void Replayer::check_agreement(const Meeting& meeting, const std::vector<Member>& members) const {
@@ -227,8 +235,9 @@ Bandwidth Replayer::pace(const Moving& moving) {
   std::vector<LinkTurns::Call> others;
   others.reserve(moving.beside.size());
   for (const std::uint32_t other : moving.beside) others.push_back(moving_[other]->call());
-  const double stretch = collective_slowdown(options_.contention, moving.beside_compute, moving.memory_full > 0) *
-                         (1 + turns_.delay(moving.call(), others));
+  // Model: what a collective takes longer beside compute holds what the clock costs it, as it was measured so.
+  const double slowed = collective_slowdown(options_.contention, moving.beside_compute, moving.memory_full > 0);
+  const double stretch = std::max(slowed / moving.clock, 1.0) * (1 + turns_.delay(moving.call(), others));
   const double taken_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
   return Bandwidth::from_bits_per_second(
       std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(moving.bytes.count()) * 8e12 / taken_ps)));

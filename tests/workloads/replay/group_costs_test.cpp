@@ -206,5 +206,26 @@ TEST(GroupCostsOnRailsTest, GroupsOfOneMemberAHostAreRunOnceForAllRails) {
   EXPECT_EQ(costs.runs(), 3U);
 }
 
+// Run once more at 1/1.2 of full clock, for all groups that lie alike and all other clocks.
+TEST(GroupCostsAtLowClocksTest, TimesBetweenTwoClocksAreOnALine) {
+  const net::Cluster cluster = net::test::shipped("dgx_h100_superpod");
+  const net::Topology& topology = cluster.topology;
+  const auto pair = [&](std::size_t host) { return std::vector{topology.device_of(host, 0), topology.device_of(host, 1)}; };
+  const coll::CollectiveCall call{.kind = coll::Collective::kAllReduce, .bytes = 1_MiB, .element_size = 4};
+  const Profile profile = defaults();
+  GroupCosts costs{topology, "adaptive", 1, profile, {.slowdown = 1.2}};
+  const GroupCost& cost = costs.collective(pair(0), call);
+  EXPECT_EQ(costs.stretch_at(cost, 1.0), 1.0);
+  EXPECT_EQ(costs.runs(), 1U);
+  const double slowed = costs.stretch_at(cost, 1.2);
+  EXPECT_GT(slowed, 1.05) << "latencies are half cycles, rates all";
+  EXPECT_LT(slowed, 1.2);
+  EXPECT_NEAR(costs.stretch_at(costs.collective(pair(3), call), 1.1) - 1, (slowed - 1) / 2, 1e-12);
+  EXPECT_EQ(costs.runs(), 2U);
+
+  GroupRuns runs{topology, "adaptive", 1, profile, coll::Grain::kAuto, {}};
+  EXPECT_NEAR(slowed, runs.run(pair(0), call, 1.2).device.us() / cost.alone.us(), 1e-9);
+}
+
 }  // namespace
 }  // namespace weft::work::test

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""How far the predictions of two calibrations differ, beside how far two runs of `weft measure` do.
+
+    validate/two_calibrations.py PROGRAM CLUSTER.yaml A.yaml B.yaml ALL.jsonl RUN.jsonl RUN.jsonl
+
+A and B are profiles fitted to the two runs. Predictions of all collectives of ALL are compared; and what the runs have in common.
+In either the host was not the limit. A program for `weft measure --quick` twice and `--full` once on one kind of node.
+"""
+import itertools
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HOST_BOUND = 0.9
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    at = (len(ordered) - 1) * share
+    low = int(at)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (at - low)
+
+
+def text(differences):
+    sizes = [100 * abs(d) for d in differences]
+    return f"{len(sizes):5} points: median {statistics.median(sizes):5.2f} %, 95th percentile {quantile(sizes, 0.95):5.2f} %, largest {max(sizes):5.1f} %"
+
+
+def is_host_bound(record):
+    return record["launch"] == "stream" and record.get("host_us", 0) > HOST_BOUND * record["median_us"]
+
+
+def collectives(path):
+    records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {r["id"]: r for r in records if r["kind"] == "collective" and not r["in_place"] and r.get("check") == "ok"}
+
+
+def predictions(program, cluster, profile, path):
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "out.json")
+        subprocess.run([program, "validate", "-q", "--cluster", cluster, "--profile", profile, path, "--json", out],
+                       stdout=subprocess.DEVNULL, check=False)
+        return [p for p in json.loads(out.read_text())["points"] if p["kind"] == "collective"]
+
+
+def main():
+    program, cluster, a, b = sys.argv[1:5]
+    everything, *runs = map(pathlib.Path, sys.argv[5:])
+    by_protocol, all_of_them = {}, []
+    for one, other in zip(predictions(program, cluster, a, everything), predictions(program, cluster, b, everything)):
+        if one["predicted_us"] is None or one["in_place"] or one["excluded"] == "cpu time":
+            continue
+        difference = other["predicted_us"] / one["predicted_us"] - 1
+        all_of_them.append(difference)
+        by_protocol.setdefault(one["protocol"], []).append(difference)
+    print("predictions", text(all_of_them))
+    for protocol, differences in sorted(by_protocol.items()):
+        print(f"  {protocol:8}", text(differences))
+    for first, second in itertools.combinations(runs + [everything], 2):
+        x, y = collectives(first), collectives(second)
+        both = [i for i in x if i in y and not is_host_bound(x[i]) and not is_host_bound(y[i])]
+        print(f"{first.stem} and {second.stem}", text([y[i]["median_us"] / x[i]["median_us"] - 1 for i in both]))
+
+
+main()
