@@ -56,6 +56,7 @@ const std::vector<ModelText>& kernel_texts() {
            {"low clocks: links, switches and memory are as fast at any clock, and so are hosts and network proxies",
             "low clocks: the share is the same in all protocols, and all GPUs of a call go at the lowest clock of them",
             "low clocks: kernels whose data a switch adds up (NVLS) were not measured",
+            "low clocks: in a step, calls of 64 and more ranks take as long at any clock: links between hosts set their pace",
             "low clocks: between full clock and 1/1.2 of it times are on a line, and beyond it too"},
        .sources = {"validate/replay/nccl_clocks.py on 2 x H200 (validate/measured/h200x2_nccl_clocks.json)"},
        .files = {"collectives/costs.h", "collectives/step_costs.cpp", "workloads/replay/group_costs.cpp",

@@ -17,10 +17,10 @@ std::vector<SlotCall> calls_of(const RankProgram& program) {
   return {calls.begin(), calls.end()};
 }
 
-std::vector<GroupCall> calls_of_large_groups(const Program& program, std::size_t members) {
+std::vector<CallOfGroup> calls_of_large_groups(const Program& program, std::size_t members) {
   std::vector<std::vector<SlotCall>> by_program;
   for (const RankProgram& each : program.programs) by_program.push_back(calls_of(each));
-  std::vector<GroupCall> calls;
+  std::vector<CallOfGroup> calls;
   std::set<std::pair<std::uint32_t, SlotCall>> known;
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const ProgramRank& rank = program.ranks[r];

@@ -24,11 +24,11 @@ struct SlotCall {
 [[nodiscard]] std::vector<SlotCall> calls_of(const RankProgram& program);
 
 // A collective of one group.
-struct GroupCall {
+struct CallOfGroup {
   std::uint32_t group = 0;  // into Program::groups
   coll::CollectiveCall call;
 };
 // Those of the groups of leaders that have at least `members`, by the first leader that calls them.
-[[nodiscard]] std::vector<GroupCall> calls_of_large_groups(const Program& program, std::size_t members);
+[[nodiscard]] std::vector<CallOfGroup> calls_of_large_groups(const Program& program, std::size_t members);
 
 }  // namespace weft::work

@@ -50,9 +50,11 @@ const GroupRun& GroupCosts::run(const GroupCall& call, double slowdown) {
   return group_runs_->run(devices, made, slowdown);
 }
 
-// Model: between a call's time at full clock and at one lower clock it goes straight on with one over the clock.
+// Model: between a call's time at full clock and at one lower clock it goes straight on with one over the clock. Calls of large
+// groups, whose pace links between hosts set, take as long at any clock.
 double GroupCosts::stretch_at(const GroupCost& cost, double slowdown) {
   if (slowdown == 1.0 || settings_.slowdown == 1.0 || cost.ran == nullptr) return 1.0;
+  if (std::get<0>(*cost.ran).size() >= kLargeGroup) return 1.0;
   const auto [at, is_new] = stretches_.try_emplace(cost.ran, 1.0);
   if (is_new) at->second = run(*cost.ran, settings_.slowdown).device.seconds() / std::max(cost.alone.seconds(), 1e-12);
   return 1.0 + (at->second - 1.0) * (slowdown - 1.0) / (settings_.slowdown - 1.0);

@@ -163,7 +163,7 @@ void Replayer::begin_next_call(Meeting& meeting) {
 
 double Replayer::slowest_clock(const std::vector<Member>& members) const {
   double slowest = 1.0;
-  for (const Member& member : members) slowest = std::max(slowest, states_[member.state]->clock.cycles);
+  for (const Member& member : members) slowest = std::max(slowest, states_[member.state].clock.cycles);
   return slowest;
 }
 
