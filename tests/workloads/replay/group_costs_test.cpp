@@ -69,9 +69,9 @@ TEST_F(GroupCostsTest, EachCallIsRunOnceForAllGroupsThatLieAlike) {
 }
 
 // A program of two groups of 64 hosts each, which make the same calls.
-class RunAheadTest : public ::testing::Test {
+class CallsAheadTest : public ::testing::Test {
  protected:
-  RunAheadTest() {
+  CallsAheadTest() {
     RankProgramBuilder builder;
     const std::uint8_t compute = builder.stream("compute");
     for (const Bytes bytes : kSizes) {
@@ -102,7 +102,7 @@ class RunAheadTest : public ::testing::Test {
   Program program_;
 };
 
-TEST_F(RunAheadTest, TheFirstOfThoseAlikeIsRunWhoeverAsksFirst) {
+TEST_F(CallsAheadTest, TheFirstOfThoseAlikeIsRunWhoeverAsksFirst) {
   GroupCosts costs{topology_, "ecmp", 1, profile_, {}};
   std::vector<std::size_t> heard;
   const RunAhead on{.threads = 2, .until = nullptr, .done = [&](std::size_t done, std::size_t of) {
@@ -120,7 +120,7 @@ TEST_F(RunAheadTest, TheFirstOfThoseAlikeIsRunWhoeverAsksFirst) {
   EXPECT_EQ(costs.runs(), kSizes.size());
 }
 
-TEST_F(RunAheadTest, ThreadsChangeNothing) {
+TEST_F(CallsAheadTest, ThreadsChangeNothing) {
   GroupCosts one{topology_, "ecmp", 1, profile_, {}};
   GroupCosts three{topology_, "ecmp", 1, profile_, {}};
   one.run_ahead(program_, {.threads = 1, .until = nullptr, .done = {}});
@@ -135,7 +135,7 @@ TEST_F(RunAheadTest, ThreadsChangeNothing) {
   }
 }
 
-TEST_F(RunAheadTest, NothingBeginsOnceTheRunIsStopped) {
+TEST_F(CallsAheadTest, NothingBeginsOnceTheRunIsStopped) {
   GroupCosts costs{topology_, "ecmp", 1, profile_, {}};
   Simulator simulator;
   simulator.request_stop();
