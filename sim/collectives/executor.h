@@ -87,6 +87,8 @@ class Executor final : private net::TransferListener, private EventTarget {
 
   // Steps of the chunk grain, by which `auto` chooses.
   [[nodiscard]] static std::uint64_t count_messages(const Schedule& schedule, std::uint64_t limit);
+  // Whether any of the schedule's messages crosses one of these links. Routes all that it sends until one does.
+  [[nodiscard]] bool crosses(const Schedule& schedule, const std::vector<bool>& links) const;
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "sim/collectives/executor.h"
 #include "sim/collectives/executor_memory.h"
@@ -134,6 +136,36 @@ net::Footprint Executor::route(Rank from, Rank to, int channel) const {
   if (std::optional<net::Footprint> way = find_way(from, to, channel)) return *std::move(way);
   if (const std::optional<std::string> cut = what_is_cut(from, to, channel)) throw ConfigError(*cut);
   return router_.route(communicator_.device(from), communicator_.device(to), {});  // says why there is none
+}
+
+bool Executor::crosses(const Schedule& schedule, const std::vector<bool>& links) const {
+  const auto is_one = [&](const Usage& usage) {
+    return usage.resource.index() < links.size() && links[usage.resource.index()];
+  };
+  std::set<std::pair<Rank, Rank>> known;  // of a channel
+  const auto leads_over = [&](Rank from, Rank to, int channel) {
+    if (from == to || !known.emplace(from, to).second) return false;
+    const std::optional<net::Footprint> way = find_way(from, to, channel);
+    return way && std::ranges::any_of(way->usages, is_one);
+  };
+  for (int channel = 0; channel < schedule.channels(); ++channel) {
+    known.clear();
+    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+      for (int lane = 0; lane < schedule.lanes(rank, channel); ++lane) {
+        for (std::int64_t i = 0; i < schedule.step_count(rank, channel, lane); ++i) {
+          const Step step = schedule.step(rank, channel, lane, i);
+          // What a switch adds up comes to the receiver at once, and says who sends it.
+          for (const Rank to : step.send_to) {
+            if (leads_over(rank, to, channel)) return true;
+          }
+          for (const Rank from : step.receive_from) {
+            if (leads_over(from, rank, channel)) return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
 }
 
 std::string Executor::what_is_cut(std::uint64_t tag) const {

@@ -320,7 +320,9 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
       chain || !schedule->has_fluid_flows() || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
   if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
   const std::uint64_t messages = Executor::count_messages(*schedule, most);
-  const bool in_packets = machine_.begin_phase(call.kind);
+  // Where no message of the call can be packets, all of it is as at flow fidelity.
+  const bool in_packets = machine_.begin_phase(call.kind) &&
+                          (machine_.hybrid == nullptr || opened.executor->crosses(*schedule, machine_.hybrid->chosen_links()));
   if (in_packets && result.grain == Grain::kFluid) {
     result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");
     result.grain = Grain::kChunk;

@@ -9,7 +9,8 @@ namespace weft::net {
 
 HybridFabric::HybridFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed,
                            std::vector<bool> chosen)
-    : flows_{simulator, router.topology()},
+    : topology_{router.topology()},
+      flows_{simulator, router.topology()},
       packets_{simulator, router, settings, seed},
       chosen_{std::move(chosen)},
       uses_(router.topology().link_count(), 0),
@@ -51,7 +52,7 @@ TransferId HybridFabric::post(const Transfer& transfer, TransferListener& listen
   }
   const TransferId id = packets_.post(inner, packet_ears_);
   records_[index].inner = id;
-  if (sharing_ && records_[index].in_use) add_shadow(index, transfer.bytes);
+  if (sharing_ && records_[index].in_use) add_shadow(index, transfer.footprint, transfer.bytes);
   return TransferId{index};
 }
 
@@ -81,12 +82,54 @@ void HybridFabric::begin_sharing() {
     const Record& record = records_[index];
     if (!record.in_use || !record.on_links) continue;
     count(index, true);
-    if (record.is_packets) {
-      add_shadow(index, packets_.undelivered(record.inner));
-    } else {
-      add_flow_rate(record, record.rate);
+    if (!record.is_packets) add_flow_rate(record, record.rate);
+  }
+  add_shadows_of_all();
+}
+
+void HybridFabric::add_shadows_of_all() {
+  YetToCome all = packets_.yet_to_come();
+  using Waiting = YetToCome::Waiting;
+  std::ranges::stable_sort(all.waiting, {}, &Waiting::transfer);
+  for (std::uint32_t index = 0; index < records_.size(); ++index) {
+    const Record record = records_[index];
+    if (!record.in_use || !record.on_links || !record.is_packets) continue;
+    const FootprintId footprint = record.transfer.footprint;
+    // One after the other, so that the transfer has one share of each link; what waits comes last, since it takes nothing from
+    // the links before.
+    add_shadow(index, footprint, all.unsent[record.inner.index()]);
+    for (const Waiting& each : std::ranges::equal_range(all.waiting, record.inner, {}, &Waiting::transfer)) {
+      add_shadow(index, rest_of_way(footprint, each.link), each.bytes);
     }
   }
+}
+
+// The link, whatever share of the footprint's bytes it has, and those behind it.
+FootprintId HybridFabric::rest_of_way(FootprintId id, LinkId first) {
+  const auto [known, is_new] = rests_.try_emplace({id, first});
+  if (!is_new) return known->second;
+  const Footprint& whole = flows_.footprint(id);
+  std::vector<LinkId> taken{first};
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    for (const Usage& usage : whole.usages) {
+      if (!is_link(usage.resource)) continue;
+      const LinkId link{usage.resource.value()};
+      if (topology_.link(link).from != topology_.link(taken[i]).to) continue;
+      // The requests of a read go the other way.
+      if (std::ranges::find(taken, topology_.link(link).twin) != taken.end()) continue;
+      if (std::ranges::find(taken, link) == taken.end()) taken.push_back(link);
+    }
+  }
+  double share = 1;
+  for (const Usage& usage : whole.usages) {
+    if (usage.resource.value() == first.value()) share = std::min(usage.usage, 1.0);
+  }
+  Footprint rest{.usages = {}, .paths = whole.paths, .latency = {}, .fill = {}};
+  for (const Usage& usage : whole.usages) {
+    if (std::ranges::find(taken, LinkId{usage.resource.value()}) == taken.end()) continue;
+    rest.usages.push_back({usage.resource, std::min(usage.usage / share, std::max(usage.usage, 1.0))});
+  }
+  return known->second = add_footprint(std::move(rest));
 }
 
 void HybridFabric::count(std::uint32_t index, bool on) {
@@ -128,12 +171,13 @@ void HybridFabric::update_share(std::size_t link) {
   packets_.set_share(LinkId::from_index(link), std::max(left, packets / (packets + load.flows)));
 }
 
-void HybridFabric::add_shadow(std::uint32_t index, Bytes bytes) {
+void HybridFabric::add_shadow(std::uint32_t index, FootprintId over, Bytes bytes) {
   const Record& record = records_[index];
-  if (bytes == Bytes{} || usages(record).empty()) return;
+  if (bytes == Bytes{} || flows_.footprint(over).usages.empty()) return;
   const FootprintId footprint = record.transfer.footprint;
   Shadows& shadows = shadows_[footprint];
   shadows.queue.push_back({record.transfer, index});
+  shadows.queue.back().transfer.footprint = over;
   shadows.queue.back().transfer.bytes = bytes;
   shadows.queue.back().transfer.tag = footprint.value();
   if (shadows.queue.size() == 1) post_shadow(footprint);
@@ -156,15 +200,16 @@ void HybridFabric::end_shadow(std::uint32_t index) {
   const auto found = shadows_.find(record.transfer.footprint);
   if (found == shadows_.end()) return;
   Shadows& shadows = found->second;
-  const auto shadow = std::ranges::find(shadows.queue, index, &Shadows::Shadow::record);
-  if (shadow == shadows.queue.end()) return;
+  if (shadows.queue.empty()) return;
+  const auto is_its = [&](const Shadows::Shadow& shadow) { return shadow.record == index; };
   if (!record.cut) {
-    shadow->record = kNone;
-  } else if (shadow == shadows.queue.begin()) {
-    flows_.cut_short(shadows.moving);
-  } else {
-    shadows.queue.erase(shadow);
+    for (Shadows::Shadow& shadow : shadows.queue) {
+      if (is_its(shadow)) shadow.record = kNone;
+    }
+    return;
   }
+  shadows.queue.erase(std::remove_if(shadows.queue.begin() + 1, shadows.queue.end(), is_its), shadows.queue.end());
+  if (is_its(shadows.queue.front())) flows_.cut_short(shadows.moving);
 }
 
 void HybridFabric::freed(std::uint32_t index) {

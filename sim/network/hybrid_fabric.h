@@ -6,7 +6,8 @@
 //   - flows give way: each packet transfer has a *shadow* in the flow fabric, a flow of the same bytes over the same footprint
 //     that nobody waits for. Solved with all others it takes its max-min share, so flows lose as many bytes of a link as
 //     packets carry over it, no more and no less. Messages on one footprint have their shadows one after another, as a queue
-//     pair sends them.
+//     pair sends them. What is under way when sharing begins gets a shadow of what has yet to leave its source, and others,
+//     over the rest of the way, of what waits in queues. What is on wires is past: latency takes no capacity from flows either.
 //   - packets give way: on a link of both kinds they are sent at what the flows leave of its rate, and never at less than their
 //     even share of it (transfers of packets over all transfers there).
 //
@@ -69,6 +70,7 @@ class HybridFabric final : public Fabric, private RateListener {
 
   // What is posted from now on may be packets, or is flows whatever it crosses. At first it may.
   void allow_packets(bool allow) { allows_packets_ = allow; }
+  [[nodiscard]] const std::vector<bool>& chosen_links() const { return chosen_; }
   // Whether what is posted on it now would be packets.
   [[nodiscard]] bool takes_packets(FootprintId footprint) const { return allows_packets_ && crosses_[footprint.index()]; }
   [[nodiscard]] PacketFabric& packets() { return packets_; }
@@ -116,6 +118,12 @@ class HybridFabric final : public Fabric, private RateListener {
     std::deque<Shadow> queue;
     TransferId moving;
   };
+  // What is left of a footprint to packets in front of a link.
+  struct RestOfWay {
+    FootprintId footprint;
+    LinkId link;
+    auto operator<=>(const RestOfWay&) const = default;
+  };
   // One direction of a link, kept from the first link of both kinds on.
   struct Load {
     double flow_rate = 0;  // of all flows, bytes per picosecond
@@ -140,12 +148,15 @@ class HybridFabric final : public Fabric, private RateListener {
   void begin_sharing();
   void count(std::uint32_t record, bool on);
   void add_flow_rate(const Record& record, double more);
-  void add_shadow(std::uint32_t record, Bytes bytes);
+  void add_shadow(std::uint32_t record, FootprintId over, Bytes bytes);
+  void add_shadows_of_all();
+  FootprintId rest_of_way(FootprintId footprint, LinkId first);
   void post_shadow(FootprintId footprint);
   void end_shadow(std::uint32_t record);
   void end(std::uint32_t record);
   void update_share(std::size_t link);
 
+  const Topology& topology_;
   FlowFabric flows_;
   PacketFabric packets_;
   std::vector<bool> chosen_;   // by link
@@ -157,6 +168,7 @@ class HybridFabric final : public Fabric, private RateListener {
   bool allows_packets_ = true;
   ReusedPlaces<Record> records_;
   std::map<FootprintId, Shadows> shadows_;
+  std::map<RestOfWay, FootprintId> rests_;
   Ears flow_ears_;
   Ears packet_ears_;
   Ears shadow_ears_;

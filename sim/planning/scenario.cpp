@@ -66,6 +66,30 @@ void check_end(const ConfigNode& root, const work::Workload& workload, const Sim
   }
 }
 
+// Programs of GPUs run to their end on a network where nothing fails, and what is told of them is not what ports did.
+void check_program(const ConfigNode& root, const work::Workload& workload, const SimulationOptions& simulation,
+                   Diagnostics& diagnostics) {
+  const bool trains = workload.training || !workload.training_jobs.empty();
+  if (!trains && !workload.inference) return;
+  const std::string what = trains ? "training" : "inference";
+  const auto measure = root.find("measure");
+  if (measure) {
+    diagnostics.error(measure->key_diagnostic(fmt::format("measure: nothing is measured of {}", what),
+                                              "expected with flows, jobs or collectives"));
+  }
+  const auto faults = root.find("faults");
+  if (faults && faults->size() > 0) {
+    diagnostics.error(faults->key_diagnostic(fmt::format("faults: nothing fails under {}", what),
+                                             "expected with flows, jobs or collectives"));
+  }
+  if (!trains || !simulation.until) return;
+  const auto section = root.find("simulation");
+  const auto until = section ? section->find("until") : std::nullopt;
+  diagnostics.error((until ? *until : root)
+                        .key_diagnostic("simulation.until: training runs to its end",
+                                        "expected with flows, jobs or inference; 'iterations' says how many steps are run"));
+}
+
 }  // namespace
 
 const ParamGroups& all_param_groups() {
@@ -162,6 +186,7 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   coll::PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);
   if (simulation.is_hybrid()) check_priorities(root, workload, diagnostics);
   check_end(root, workload, simulation, diagnostics);
+  check_program(root, workload, simulation, diagnostics);
   diagnostics.throw_if_any();
   coll::nccl::Settings nccl = nccl_settings(cluster, overrides);
   return {name, std::move(cluster), std::move(workload), simulation, std::move(measure), std::move(faults), std::move(nccl),

@@ -95,6 +95,28 @@ TEST_F(HybridFabricTest, SharingBeginsWithTheFirstLinkThatCarriesBoth) {
   EXPECT_NEAR(late_packets[1].us(), 82, 82 * kOnePercent);
 }
 
+TEST_F(HybridFabricTest, WhatIsPastALinkIsNotChargedToItAgain) {
+  // The packets have left h0 at 4 us and are on their way until 6 us: a flow that begins between has h0->s0 to itself.
+  const std::vector<HybridPost> posts{{"h0", "h2", 50_KB}, {"h0", "h1", 50_KB, Time{} + 5_us}};
+  EXPECT_EQ(hybrid().of(posts)[1], 4_us + kLatency + kStored);
+  // At 3 us 12.5 kB have yet to leave: as long again for both, and the flow's other 37.5 kB in 3 us.
+  const std::vector<HybridPost> earlier{{"h0", "h2", 50_KB}, {"h0", "h1", 50_KB, Time{} + 3_us}};
+  EXPECT_NEAR(hybrid().of(earlier)[1].us(), 5 + 2.08, 0.16);
+}
+
+TEST_F(HybridSlowReceiverTest, WhatWaitsIsChargedToTheLinksAheadOfIt) {
+  HybridRun run{network_.topology(), "ecmp", Kind::kHybrid, testing::links_named(network_.topology(), {"h0->s0"})};
+  // 25 Gb/s are 3.125 kB a microsecond: h2's cable is taken until 2 MB are through, and 1 MB of them left h0 until 80 us.
+  const std::vector<Duration> taken = run.of({{"h0", "h2", 1_MB}, {"h3", "h2", 1_MB, Time{} + 90_us}});
+  EXPECT_NEAR(taken[1].us(), 640 - 90 + 2, 552 * kOnePercent);
+}
+
+TEST_F(HybridSlowReceiverTest, WhatWaitsIsNotChargedToTheLinksBehindIt) {
+  // At 90 us all has left h0, and most of it waits in front of h2's cable.
+  const std::vector<Duration> taken = hybrid().of({{"h0", "h2", 1_MB}, {"h0", "h1", 1_MB, Time{} + 90_us}});
+  EXPECT_EQ(taken[1], 80_us + kLatency + kStored);
+}
+
 TEST_F(HybridSlowReceiverTest, AFlowHasWhatPacketsCannotUse) {
   // Packets have 25 Gb/s behind the switch, the flow the 75 Gb/s left: 1 MB in 106.667 us; 500 kB in 160 us.
   const std::vector<Duration> taken = hybrid().of({{"h0", "h1", 1_MB}, {"h0", "h2", 500_KB}});

@@ -62,16 +62,6 @@ bool PacketNetwork::starved(std::uint32_t link, int priority, std::int64_t block
   return wire_of(link).credits && head != kNoPacket && blocks < blocks_of(packets_[head].size);
 }
 
-template <typename Visit>
-void PacketNetwork::for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const {
-  if (wire_of(link).credits) {
-    inputs_[link][priority].for_each(packets_, visit);
-    return;
-  }
-  for (PacketId id = links_[link].queues[static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next)
-    visit(packets_[id]);
-}
-
 void PacketNetwork::look_for_deadlock() {
   if (deadlock_) return;
   std::vector<Node> blocked;

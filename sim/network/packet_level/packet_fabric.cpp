@@ -83,7 +83,7 @@ void PacketFabric::check_conservation() const {
 
 void PacketFabric::set_share(LinkId link, double share) { network_->set_share(link, share); }
 
-Bytes PacketFabric::undelivered(TransferId transfer) const { return transport_->undelivered(transfer); }
+YetToCome PacketFabric::yet_to_come() const { return transport_->yet_to_come(); }
 
 void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transport) {
   if (wants_telemetry(transport.congestion)) network_->stamp_telemetry();

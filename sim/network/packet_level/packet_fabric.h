@@ -76,6 +76,17 @@ struct Deadlock {
   std::vector<LinkId> links;
 };
 
+// Payload of transfers in flight that their links have yet to carry.
+struct YetToCome {
+  struct Waiting {
+    TransferId transfer;
+    LinkId link;  // in front of which; what is in transmission or on a wire does not wait
+    Bytes bytes;
+  };
+  std::vector<Bytes> unsent;     // by transfer: at its source
+  std::vector<Waiting> waiting;  // in the queues of all links
+};
+
 class PacketNetwork;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 class Transport;      // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
@@ -103,8 +114,8 @@ class PacketFabric final : public Fabric {
 
   // Others use the rest of the link: from the next packet on it sends at this share of its rate.
   void set_share(LinkId link, double share);
-  // Payload of a transfer in flight that its receiver has not got; in parts over several queue pairs: all of it.
-  [[nodiscard]] Bytes undelivered(TransferId transfer) const;
+  // Of all transfers; reductions and multicasts in switches count as unsent as long as they last. Walks over all that waits.
+  [[nodiscard]] YetToCome yet_to_come() const;
 
   // Before the footprint's first transfer.
   void set_transport(FootprintId flow, const FlowTransport& transport);

@@ -94,6 +94,16 @@ class PacketNetwork final : private EventTarget {
   }
   [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
   void look_for_deadlock();
+  // visit(link, packet): in the queues in front of links, by link; of one link in no order that matters.
+  template <typename Visit>
+  void for_each_waiting(Visit visit) const {
+    for (std::uint32_t link = 0; link < links_.size(); ++link) {
+      for (int priority = 0; priority < kPriorities; ++priority) {
+        if (links_[link].queues[priority].head == kNoPacket) continue;
+        for_each_waiting(link, static_cast<std::size_t>(priority), [&](const Packet& packet) { visit(LinkId{link}, packet); });
+      }
+    }
+  }
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
  private:
@@ -238,7 +248,14 @@ class PacketNetwork final : private EventTarget {
   void check_for_deadlock();
   // In no order that matters.
   template <typename Visit>
-  void for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const;
+  void for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const {
+    if (wire_of(link).credits) {
+      inputs_[link][priority].for_each(packets_, visit);
+      return;
+    }
+    for (PacketId id = links_[link].queues[static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next)
+      visit(packets_[id]);
+  }
   // From the queue pairs into the queue; false: they have nothing ready.
   bool pull(std::uint32_t link, int priority);
   void push_input(std::uint32_t link, Queue& queue, PacketId packet, const Packet& p);

@@ -346,10 +346,35 @@ void Transport::on_event(std::uint64_t payload) {
   }
 }
 
-Bytes Transport::undelivered(TransferId transfer) const {
-  const Message& message = messages_[transfer.index()];
-  if (message.count == 0) return Bytes{message.bytes};
-  return Bytes{std::max<std::int64_t>(message.bytes - message.arrived * pairs_[message.flow]->payload, 0)};
+YetToCome Transport::yet_to_come() const {
+  YetToCome all;
+  all.unsent.resize(messages_.size());
+  const auto transfer_of = [&](std::uint32_t index) {
+    return messages_[index].parent == kNone ? index : messages_[index].parent;
+  };
+  for (std::uint32_t index = 0; index < messages_.size(); ++index) {
+    const Message& message = messages_[index];
+    if (!message.in_use || message.parts_left > 0) continue;
+    std::int64_t sent = 0;
+    if (message.flow != kNone) {
+      const QueuePair& pair = *pairs_[message.flow];
+      sent = std::clamp<std::int64_t>((pair.next - message.first) * pair.payload, 0, message.bytes);
+    }
+    all.unsent[transfer_of(index)] += Bytes{message.bytes - sent};
+  }
+  network_.for_each_waiting([&](LinkId link, const Packet& packet) {
+    if (packet.kind != PacketKind::kData) return;
+    // One that is sent again may be of a message that is through, and whose place another has.
+    const Message& message = messages_[packet.message];
+    if (!message.in_use || message.flow != packet.flow || packet.sequence < message.first) return;
+    const TransferId transfer{transfer_of(packet.message)};
+    if (!all.waiting.empty() && all.waiting.back().transfer == transfer && all.waiting.back().link == link) {
+      all.waiting.back().bytes += Bytes{packet.payload};
+    } else {
+      all.waiting.push_back({transfer, link, Bytes{packet.payload}});
+    }
+  });
+  return all;
 }
 
 void Transport::inject_cnp(FootprintId flow, Time at) { schedule(at, EventKind::kCnp, queue_pair(flow)); }

@@ -42,7 +42,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   std::uint32_t queue_pair(FootprintId flow);
   // The message ends with the packet that is sent next. What of it is lost does not abort it.
   void cut_short(TransferId transfer);
-  [[nodiscard]] Bytes undelivered(TransferId transfer) const;
+  [[nodiscard]] YetToCome yet_to_come() const;
   void inject_cnp(FootprintId flow, Time at);
   void routes_changed();
   void set_failures_pass(bool pass) { failures_pass_ = pass; }
