@@ -41,10 +41,13 @@ Duration StepCosts::work(Bytes data, double share, double effort, double busy_sh
   const double rate_of_lane = rate.bytes_per_ps() * share / effort;
   double amount = static_cast<double>(data.count());
   if (pass.count() > 0) {
-    // A pass is what the lane's warps move at once. Less than one pass costs in proportion; beyond it, passes are whole.
+    // A pass is what the lane's warps move at once. Less than one pass costs in proportion; in the last of several only the
+    // warps that still have data work, which are faster for it.
     const double of_lane = static_cast<double>(pass.count()) * share;
     const double passes = amount / of_lane;
-    amount = (passes <= 1 ? passes * first_pass : std::ceil(passes) - 1 + first_pass) * of_lane;
+    const double whole = std::floor(passes);
+    const double last = passes > whole ? std::pow(passes - whole, thread_exponent) : 0.0;
+    amount = (passes <= 1 ? passes * first_pass : whole - 1 + first_pass + last) * of_lane;
   }
   if (busy_share < 1.0) amount *= std::pow(busy_share, thread_exponent);
   return Duration::from_ps(static_cast<std::int64_t>(std::ceil(amount / rate_of_lane)));

@@ -60,7 +60,8 @@ struct StepCosts {
   double direct = 0.0;
   // Data that a GPU's port to its peers carries, at which thread blocks queue (shared_port.h); 0: they do not.
   Bandwidth port = {};
-  // Threads move data in whole passes of this; 0: in any amount. The first pass of a slice costs this share of the others.
+  // Threads move data in passes of this, the last of them by those with data left; 0: in any amount. The first pass of a slice
+  // costs this share of the others.
   Bytes pass = {};
   double first_pass = 1.0;
   // Where a share s of a block's warps is busy, a pass of each takes s^exponent of the time: warps wait less for each other.

@@ -289,8 +289,9 @@ const std::vector<ModelText>& collective_texts() {
        .title = "chunk grain: every slice of every step of a schedule is a message",
        .assumes =
            "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot "
-           "(8 slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in whole "
-           "passes for LL and LL128, and shares the links; what a step loads and stores says how long it takes: adding and "
+           "(8 slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in "
+           "passes for LL and LL128 (the last by the warps with data left), and shares the links; what a step loads and stores "
+           "says how long it takes: adding and "
            "keeping cost, and a step that only receives costs time but no link. LL and LL128 are passed on as they come in, "
            "Simple slice by slice. Through host memory the sender writes and, once told, the receiver reads. Thread blocks "
            "that send over NVLink queue for their GPU's port, so each is the slower the more of them there are (mean value "

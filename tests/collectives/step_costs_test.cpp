@@ -76,13 +76,22 @@ TEST(StepCostsTest, StepsCostAlikeWhereMemoryCostsNothing) {
 }
 
 // nccl-calibration-notes, advice 8: 512 threads of LL move 4096 bytes a pass.
-TEST(StepCostsTest, BeyondTheFirstPassesAreWhole) {
+TEST(StepCostsTest, BeyondTheFirstPassesAreWholeWhereFewerThreadsAreNoFaster) {
   const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(4'096'000'000), .pass = 4_KiB, .first_pass = 0.5};
   EXPECT_EQ(costs.work(2_KiB, 1.0, 1.0), 250_ns);
   EXPECT_EQ(costs.work(4_KiB, 1.0, 1.0), 500_ns);
   EXPECT_EQ(costs.work(Bytes{4'097}, 1.0, 1.0), 1'500_ns);
   EXPECT_EQ(costs.work(8_KiB, 1.0, 1.0), 1'500_ns);
   EXPECT_EQ(costs.work(8_KiB, 0.5, 1.0), 3'500_ns);  // four passes of 2 KiB, each at half the rate
+}
+
+// In the last pass only the warps with data are at work: a quarter of them at an exponent of 1/2 takes half of a pass's time.
+TEST(StepCostsTest, TheLastPassIsShorterWhereFewWarpsHaveData) {
+  const StepCosts costs{
+      .rate = Bandwidth::from_bytes_per_second(4'096'000'000), .pass = 4_KiB, .first_pass = 0.5, .thread_exponent = 0.5};
+  EXPECT_EQ(costs.work(5_KiB, 1.0, 1.0), 1_us);
+  EXPECT_EQ(costs.work(8_KiB, 1.0, 1.0), 1'500_ns);
+  EXPECT_EQ(costs.work(9_KiB, 1.0, 1.0), 2_us);
 }
 
 // Where only the warps of one lane have work, its passes are shorter: a quarter of the warps at an exponent of 1/2 takes half
