@@ -74,8 +74,9 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
   listener_ = &listener;
   costs_ = costs;
   effort_ = usual_effort(schedule, costs);
-  port_queue_ =
-      PortQueue{StepCosts::pace(Bytes{1 << 30}, costs.work(Bytes{1 << 30}, 1, effort_)), costs.port, schedule.channels()};
+  port_loads_ = port_loads();
+  port_queue_ = PortQueue{StepCosts::pace(Bytes{1 << 30}, costs.work(Bytes{1 << 30}, 1, effort_)), costs.port,
+                          static_cast<int>(std::ceil(schedule.channels() * port_loads_.most_inward()))};
   direct_store_ = direct_store();
   launches_ = launches;
   grain_ = grain;
@@ -345,7 +346,9 @@ Duration Executor::wait_at_port(const Lane& lane, Bytes data, Duration busy) con
     blocks += costs_.blocks_worth(share);
     share = 0;
   }
-  const Duration of_block = port_queue_.wait(data, blocks);
+  double inward = 0.0;
+  for (const std::uint32_t to : lane.sends) inward = std::max(inward, port_loads_.inward(lane.rank, connections_[to].to));
+  const Duration of_block = port_queue_.wait(data, blocks, inward);
   const Duration whole = costs_.work(data, 1.0, lane.effort);
   if (busy <= whole || whole == Duration{}) return of_block;
   return Duration::from_ps(std::llround(static_cast<double>(of_block.ps()) * (busy.seconds() / whole.seconds())));

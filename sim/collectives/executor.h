@@ -213,6 +213,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] Transport transport(Rank from, Rank to) const;
   // Of a step that receives what comes that way.
   [[nodiscard]] double effort_of(const Step& step, Transport from) const;
+  [[nodiscard]] bool is_behind_switch(DeviceId gpu) const;
+  [[nodiscard]] PortLoads port_loads() const;
   [[nodiscard]] double direct_store() const;
   // Where NCCL keeps what `from` sends to `to` in host memory: that memory.
   [[nodiscard]] std::optional<DeviceId> memory_between(Rank from, Rank to) const;
@@ -250,6 +252,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   StepCosts costs_;
   double direct_store_ = 0.0;  // StepCosts::direct, of this call
   double effort_ = 1.0;        // of the steps of a rank that is as busy as any (StepCosts::effort)
+  PortLoads port_loads_;
   PortQueue port_queue_;
   LaunchPlan launches_;
   Grain grain_ = Grain::kChunk;

@@ -63,23 +63,39 @@ double Executor::effort_of(const Step& step, Transport from) const {
   return costs_.effort(work) + direct_store_;
 }
 
+bool Executor::is_behind_switch(DeviceId gpu) const {
+  const net::Topology& topology = router_.topology();
+  return std::ranges::any_of(topology.out_links(gpu),
+                             [&](LinkId link) { return topology.kind(topology.link(link).to) == net::DeviceKind::kNvSwitch; });
+}
+
+// Model: whom blocks store to in their first steps is whom they store to throughout.
+PortLoads Executor::port_loads() const {
+  if (costs_.port == Bandwidth{}) return {};
+  PortLoads loads{static_cast<std::size_t>(schedule_->ranks())};
+  for (Rank rank = 0; rank < schedule_->ranks(); ++rank) {
+    for (int channel = 0; channel < schedule_->channels(); ++channel) {
+      for (int lane = 0; lane < schedule_->lanes(rank, channel); ++lane) {
+        if (schedule_->step_count(rank, channel, lane) == 0) continue;
+        for (const Rank to : schedule_->step(rank, channel, lane, 0).send_to) {
+          if (to == rank || transport(rank, to) != Transport::kNvlink) continue;
+          loads.add(rank, to, schedule_->warp_share(rank, channel, lane), is_behind_switch(communicator_.device(to)));
+        }
+      }
+    }
+  }
+  return loads;
+}
+
 // Model: a receiver's work in send/recv over NVLink costs it time by the cube of the share of time that the port is busy, all
 // of it from two thirds on. Measured, not understood: with one channel a message of one chunk takes 10.8 us and its bytes at
 // the sender's rate, as if it were kept while it comes; with 16 channels between two GPUs, which keep the port busy for two
 // thirds of the time, 512 KiB on each take 14 us longer, and an all-to-all that fills the port shows no more
 // (validate/measured, h200x2_full: sendrecv with NCCL_MAX_NCHANNELS of 1 to 32; h200x4_full: alltoall).
 double Executor::direct_store() const {
-  if (costs_.direct == 0.0) return 0.0;
+  if (costs_.direct == 0.0 || costs_.port == Bandwidth{}) return 0.0;
   double blocks = 0.0;  // of any rank that sends: they are alike
-  for (Rank rank = 0; rank < schedule_->ranks() && blocks == 0.0; ++rank) {
-    for (int channel = 0; channel < schedule_->channels(); ++channel) {
-      for (int lane = 0; lane < schedule_->lanes(rank, channel); ++lane) {
-        if (schedule_->step_count(rank, channel, lane) == 0) continue;
-        const Step step = schedule_->step(rank, channel, lane, 0);
-        if (!step.send_to.empty() && *step.send_to.begin() != rank) blocks += schedule_->warp_share(rank, channel, lane);
-      }
-    }
-  }
+  for (Rank rank = 0; rank < schedule_->ranks() && blocks == 0.0; ++rank) blocks = port_loads_.out(rank);
   constexpr double kAllOfIt = 2.0 / 3.0;
   const double part = std::min(1.0, port_queue_.busy(blocks) / kAllOfIt);
   return costs_.direct * part * part * part;

@@ -289,14 +289,17 @@ const std::vector<ModelText>& collective_texts() {
        .title = "chunk grain: every slice of every step of a schedule is a message",
        .assumes =
            "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot "
-           "(8 slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in "
-           "passes for LL and LL128 (the last by the warps with data left), and shares the links; what a step loads and stores "
-           "says how long it takes: adding and "
-           "keeping cost, and a step that only receives costs time but no link. LL and LL128 are passed on as they come in, "
-           "Simple slice by slice. Through host memory the sender writes and, once told, the receiver reads. Thread blocks "
-           "that send over NVLink queue for their GPU's port, so each is the slower the more of them there are (mean value "
-           "analysis, no constant of its own). What send/recv keeps over NVLink its peer has stored there: a receiver's own "
-           "work shows only as far as the port is busy. Links serve channels unequally, step by step, so that channels which "
+           "(8 slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in passes for "
+           "LL and "
+           "LL128 (the last by the warps with data left), and shares the links; what a step loads and stores says how long it "
+           "takes: adding and keeping cost, and a step that only receives costs time but no link. LL and LL128 are passed on "
+           "as "
+           "they come in, Simple slice by slice. Through host memory the sender writes and, once told, the receiver reads. "
+           "Thread blocks that send over NVLink queue for their GPU's port, and for their peer's where several GPUs send "
+           "there, "
+           "so each is the slower the more of them there are (mean value analysis, no constant of its own). What send/recv "
+           "keeps over NVLink its peer has stored there: a receiver's own work shows only as far as the port is busy. Links "
+           "serve channels unequally, step by step, so that channels which "
            "start in phase drift apart. A launch costs the host more for each channel with work. Kernels start in the order "
            "in which host threads or a graph launch them and queue behind the kernel before; the loop of calls is run until "
            "its pace is steady.",
@@ -304,7 +307,8 @@ const std::vector<ModelText>& collective_texts() {
            {"a lane that follows another sends at the pace of its own warps and links even where data come in more slowly; "
             "only its end waits",
             "thread blocks that share a port slow each other as customers of one queue do: a slice meets the mean queue of "
-            "those that send when it begins",
+            "those that send when it begins; of two ports of unequal load it waits at the busier one, and at the other as far "
+            "as that is as busy; who stores to whom is taken from the first steps",
             "loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers "
             "do; of copies in the LL protocol, whose bytes are stored one by one, too little",
             "what a receiver over NVLink waits for beside a busy port is measured, not understood: nothing of it shows with "

@@ -68,23 +68,31 @@ def killed(arguments, folder, delay, is_whole, victim=None, environment=None):
         assert status != 0 or is_whole(), "a job that lost a process says it went well"
         return status != 0
     finally:
-        if process.poll() is None:
+        try:
             process.wait(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
 
 
 def one_of_two(parent):
-    """The process of rank 1, or of rank 0, whichever the dice say, among the children of mpirun."""
-    wanted = f"OMPI_COMM_WORLD_RANK={random.choice([0, 1])}".encode()
+    """The process of rank 1, or of rank 0, whichever the dice say, among the children of mpirun; none before both are there: an
+    mpirun that loses a process while it starts the others may wait for ever.
+    """
+    ranks = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            if int(stat[1]) == parent and wanted in (entry / "environ").read_bytes().split(b"\0"):
-                return int(entry.name)
+            if int(stat[1]) != parent:
+                continue
+            for variable in (entry / "environ").read_bytes().split(b"\0"):
+                if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
+                    ranks[int(variable.split(b"=")[1])] = int(entry.name)
         except (OSError, ValueError):
             continue
-    return None
+    return ranks[random.choice([0, 1])] if len(ranks) == 2 else None
 
 
 def main():

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace weft::coll {
@@ -40,6 +41,48 @@ TEST(PortQueueTest, IsBusyWithAllThatSend) {
   EXPECT_DOUBLE_EQ(queue.busy(3), 0.9375);
   EXPECT_DOUBLE_EQ(queue.busy(7), 0.9375);
   EXPECT_DOUBLE_EQ(PortQueue{}.busy(2), 0.0);
+}
+
+// A block alone moves a piece in 20 ns, 5 of them at its own port and 5 at its peer's, where others' come in too. By hand: at
+// either q1 = 1/4, so the second of two waits 2 x 1.25 ns longer; q2 = 2 x 6.25 / (10 + 12.5) = 5/9, the third 2 x 2.78 ns.
+TEST(PortQueueTest, BlocksWaitAtBothPortsWhereSeveralGpusStoreToOne) {
+  const PortQueue queue{gigabytes(50), gigabytes(200), 3};
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 0, 1.0), Duration{});
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 1, 1.0), Duration::from_ps(2'500));
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 2, 1.0), Duration::from_ps(5'556));
+}
+
+// Three GPUs with a block each store to one: each waits there as one of three blocks does, and at its own port for nobody. At
+// one port, by hand: q1 = 1/4, q2 = 2 x 6.25 / (15 + 6.25) = 10/17.
+TEST(PortQueueTest, BlocksWaitAtABusierPeersPort) {
+  const PortQueue queue{gigabytes(50), gigabytes(200), 3};
+  const double at_one = 5'000 * 10.0 / 17.0;
+  const double at_both = 5'000 * 2 * 5.0 / 9.0;
+  EXPECT_EQ(queue.wait(Bytes{1'000}, 0, 3.0), Duration::from_ps(std::llround(at_one + (at_both - at_one) / 3)));
+}
+
+// Ranks 1 and 2 store to rank 0, who stores to rank 1 alone.
+TEST(PortLoadsTest, OnlyPortsThatSeveralStoreToHaveAQueue) {
+  PortLoads loads{3};
+  EXPECT_EQ(loads.most_inward(), 1.0);
+  loads.add(1, 0, 0.5, true);
+  loads.add(1, 0, 0.5, true);
+  EXPECT_EQ(loads.inward(1, 0), 0.0);
+  loads.add(2, 0, 0.5, true);
+  loads.add(0, 1, 2.0, true);
+  EXPECT_DOUBLE_EQ(loads.out(1), 1.0);
+  EXPECT_DOUBLE_EQ(loads.inward(1, 0), 1.5);
+  EXPECT_DOUBLE_EQ(loads.inward(2, 0), 3.0);
+  EXPECT_EQ(loads.inward(0, 1), 0.0);
+  EXPECT_DOUBLE_EQ(loads.most_inward(), 3.0);
+}
+
+TEST(PortLoadsTest, LinksBetweenTwoGpusHavePortsOfTheirOwn) {
+  PortLoads loads{3};
+  loads.add(1, 0, 1.0, false);
+  loads.add(2, 0, 1.0, false);
+  EXPECT_EQ(loads.out(1), 1.0);
+  EXPECT_EQ(loads.inward(1, 0), 0.0);
 }
 
 TEST(PortQueueTest, HalfABlocksWarpsCountFromHalf) {
