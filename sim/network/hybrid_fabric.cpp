@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/network/shared_links.h"
 
 namespace weft::net {
 
@@ -14,13 +15,15 @@ HybridFabric::HybridFabric(Simulator& simulator, const Router& router, const Pac
       packets_{simulator, router, settings, seed},
       chosen_{std::move(chosen)},
       uses_(router.topology().link_count(), 0),
-      loads_(router.topology().link_count()),
+      shared_{std::make_unique<SharedLinks>(simulator, router.topology(), flows_, packets_)},
       flow_ears_{*this, &HybridFabric::freed, &HybridFabric::delivered, &HybridFabric::aborted},
       packet_ears_{*this, &HybridFabric::freed, &HybridFabric::delivered, &HybridFabric::aborted},
       shadow_ears_{*this, &HybridFabric::shadow_left, &HybridFabric::ignore, &HybridFabric::ignore} {
   WEFT_CHECK(chosen_.size() == router.topology().link_count());
   flows_.listen(*this);
 }
+
+HybridFabric::~HybridFabric() = default;
 
 FootprintId HybridFabric::add_footprint(Footprint footprint) {
   const bool crosses = std::ranges::any_of(
@@ -69,7 +72,7 @@ void HybridFabric::note_use(FootprintId footprint, char kind) {
     uses = static_cast<char>(uses | kind);
     if (uses != kBoth) continue;
     ++hybrid_.shared_links;
-    if (sharing_) update_share(usage.resource.index());
+    shared_->begin(LinkId{usage.resource.value()});
     meets = true;
   }
   if (meets && !sharing_) begin_sharing();
@@ -81,8 +84,11 @@ void HybridFabric::begin_sharing() {
   for (std::uint32_t index = 0; index < records_.size(); ++index) {
     const Record& record = records_[index];
     if (!record.in_use || !record.on_links) continue;
-    count(index, true);
-    if (!record.is_packets) add_flow_rate(record, record.rate);
+    if (record.is_packets) {
+      shared_->count_packets(record.transfer.footprint, 1);
+    } else {
+      shared_->change_flows(record.transfer.footprint, 1, record.rate, true);
+    }
   }
   add_shadows_of_all();
 }
@@ -136,39 +142,21 @@ void HybridFabric::count(std::uint32_t index, bool on) {
   Record& record = records_[index];
   record.on_links = on;
   if (!sharing_) return;
-  for (const Usage& usage : usages(record)) {
-    if (!is_link(usage.resource)) continue;
-    Load& load = loads_[usage.resource.index()];
-    (record.is_packets ? load.packets : load.flows) += on ? 1U : ~0U;
-    update_share(usage.resource.index());
-  }
-}
-
-void HybridFabric::add_flow_rate(const Record& record, double more) {
-  for (const Usage& usage : usages(record)) {
-    if (!is_link(usage.resource)) continue;
-    loads_[usage.resource.index()].flow_rate += usage.usage * more;
-    update_share(usage.resource.index());
+  if (record.is_packets) {
+    shared_->count_packets(record.transfer.footprint, on ? 1 : -1);
+  } else {
+    shared_->change_flows(record.transfer.footprint, on ? 1 : -1, 0);
   }
 }
 
 void HybridFabric::on_rate(std::uint64_t index, double rate) {
   Record& record = records_[index];
   const double before = std::exchange(record.rate, rate);
-  if (sharing_) add_flow_rate(record, rate - before);
+  if (sharing_ && rate != before) shared_->change_flows(record.transfer.footprint, 0, rate - before);
 }
 
-void HybridFabric::update_share(std::size_t link) {
-  if (uses_[link] != kBoth) return;
-  const Load& load = loads_[link];
-  if (load.flows == 0) {
-    loads_[link].flow_rate = 0;  // sums of many rates are not exact
-    packets_.set_share(LinkId::from_index(link), 1);
-    return;
-  }
-  const double left = 1 - load.flow_rate / flows_.capacity(ResourceId::from_index(link));
-  const double packets = std::max(load.packets, 1U);
-  packets_.set_share(LinkId::from_index(link), std::max(left, packets / (packets + load.flows)));
+void HybridFabric::on_shadow_rate(std::uint64_t footprint, double rate) {
+  shared_->set_shadow_rate(FootprintId::from_index(footprint), rate);
 }
 
 void HybridFabric::add_shadow(std::uint32_t index, FootprintId over, Bytes bytes) {

@@ -8,17 +8,19 @@
 //     packets carry over it, no more and no less. Messages on one footprint have their shadows one after another, as a queue
 //     pair sends them. What is under way when sharing begins gets a shadow of what has yet to leave its source, and others,
 //     over the rest of the way, of what waits in queues. What is on wires is past: latency takes no capacity from flows either.
-//   - packets give way: on a link of both kinds they are sent at what the flows leave of its rate, and never at less than their
-//     even share of it (transfers of packets over all transfers there).
+//   - packets give way: on a link of both kinds one begins when its shadow has moved what went before it, or sooner, at what
+//     the flows leave of the link's rate (shared_links.h).
 //
 // Model: on a link of both kinds flows make no queue, mark no packet, pause nobody and are paused by nobody; flows are charged
 // for packets at their max-min share from the instant they are posted, whenever the packets come, so a link may carry more than
-// its rate for as long as the two differ. Acknowledgements and what is sent again take nothing from flows. Links do not fail.
+// its rate for as long as the two differ. Acknowledgements and what is sent again take nothing from flows; acknowledgements do
+// not wait for flows, and flows have none, which packets might meet at packet fidelity. Links do not fail.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,11 +47,16 @@ struct HybridTotals {
   }
 };
 
+class SharedLinks;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
+
 class HybridFabric final : public Fabric, private RateListener {
  public:
   // `chosen`: by link. Simulator and router must outlive the fabric.
   HybridFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed,
                std::vector<bool> chosen);
+  ~HybridFabric() override;
+  HybridFabric(const HybridFabric&) = delete;
+  HybridFabric& operator=(const HybridFabric&) = delete;
 
   ResourceId add_resource(std::string name, double capacity) override { return flows_.add_resource(std::move(name), capacity); }
   [[nodiscard]] std::string resource_name(ResourceId resource) const override { return flows_.resource_name(resource); }
@@ -124,37 +131,27 @@ class HybridFabric final : public Fabric, private RateListener {
     LinkId link;
     auto operator<=>(const RestOfWay&) const = default;
   };
-  // One direction of a link, kept from the first link of both kinds on.
-  struct Load {
-    double flow_rate = 0;  // of all flows, bytes per picosecond
-    std::uint32_t flows = 0;
-    std::uint32_t packets = 0;  // transfers
-  };
   static constexpr char kFlows = 1;
   static constexpr char kPackets = 2;
   static constexpr char kBoth = kFlows | kPackets;
 
   void on_rate(std::uint64_t record, double rate) override;
+  void on_shadow_rate(std::uint64_t footprint, double rate) override;
   void freed(std::uint32_t record);
   void delivered(std::uint32_t record);
   void aborted(std::uint32_t record);
   void shadow_left(std::uint32_t footprint);
   void ignore(std::uint32_t /*footprint*/) {}
-  [[nodiscard]] const std::vector<Usage>& usages(const Record& record) const {
-    return flows_.footprint(record.transfer.footprint).usages;
-  }
-  [[nodiscard]] bool is_link(ResourceId resource) const { return resource.index() < loads_.size(); }
+  [[nodiscard]] bool is_link(ResourceId resource) const { return resource.index() < chosen_.size(); }
   void note_use(FootprintId footprint, char kind);
   void begin_sharing();
   void count(std::uint32_t record, bool on);
-  void add_flow_rate(const Record& record, double more);
   void add_shadow(std::uint32_t record, FootprintId over, Bytes bytes);
   void add_shadows_of_all();
   FootprintId rest_of_way(FootprintId footprint, LinkId first);
   void post_shadow(FootprintId footprint);
   void end_shadow(std::uint32_t record);
   void end(std::uint32_t record);
-  void update_share(std::size_t link);
 
   const Topology& topology_;
   FlowFabric flows_;
@@ -163,7 +160,7 @@ class HybridFabric final : public Fabric, private RateListener {
   std::vector<char> crosses_;  // by footprint: a chosen link
   std::vector<char> posted_;   // by footprint: the kinds that were posted on it
   std::vector<char> uses_;     // by link: the kinds that have crossed it
-  std::vector<Load> loads_;    // by link
+  std::unique_ptr<SharedLinks> shared_;
   bool sharing_ = false;
   bool allows_packets_ = true;
   ReusedPlaces<Record> records_;

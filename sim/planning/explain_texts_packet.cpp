@@ -99,15 +99,20 @@ const std::vector<ModelText>& packet_texts() {
        .assumes =
            "A transfer that crosses a chosen link is packets from end to end, any other is a flow. Where no link carries "
            "both kinds, each takes exactly the time of its own fidelity. Where one does, flows lose as many bytes of it as "
-           "packets carry, at the packets' max-min share among all transfers, and packets are sent at what flows leave of "
-           "its rate, at their even share of it at least.",
+           "packets carry, at the packets' max-min share among all transfers. A packet takes the full rate of such a link as "
+           "soon as that share has moved what went before it, however late it comes, or sooner at what flows leave; half of "
+           "the flows' bytes of its turn come before it. A flow is felt at a link when a packet would be there.",
        .leaves_out =
            {"hybrid: flows make no queue and no marks on a link of both kinds, pause no packets and are paused by none",
             "hybrid: flows are charged for packets as these are posted, whenever they come; a link of both kinds may carry "
             "more than its rate for as long as the two differ",
-            "hybrid: acknowledgements and what is sent again take nothing from flows; links do not fail"},
-       .sources = {"docs/flow_and_packet.md: against packets throughout, within 3 % where flows and packets agree"},
-       .files = {"network/hybrid_fabric.h"}},
+            "hybrid: flows fill links side by side evenly, whichever of them packets take",
+            "hybrid: acknowledgements and what is sent again take nothing from flows; links do not fail",
+            "hybrid: with acks: packets, acknowledgements wait for no flow, and flows have none: packets meet those of packets "
+            "only, and may take another time than at either fidelity even where no link carries both kinds"},
+       .sources = {"docs/flow_and_packet.md: against packets throughout, within 3 % where flows and packets agree",
+                   "Parekh and Gallager, A generalized processor sharing approach to flow control, 1993"},
+       .files = {"network/hybrid_fabric.h", "network/shared_links.h"}},
       {.names = {"vl_arbitration"},
        .title = "InfiniBand's VL arbitration: two tables of virtual lanes with weights",
        .assumes =

@@ -104,6 +104,29 @@ TEST_F(HybridFabricTest, WhatIsPastALinkIsNotChargedToItAgain) {
   EXPECT_NEAR(hybrid().of(earlier)[1].us(), 5 + 2.08, 0.16);
 }
 
+TEST_F(HybridFabricTest, AFlowIsFeltAtALinkWhenAPacketWouldBeThere) {
+  // The packets have left h0 at 4 us and s0 at 5.16 us; what h3 sends from 4.2 us on is at s0 at 5.28 us.
+  HybridRun run{network_.topology(), "ecmp", Kind::kHybrid, testing::links_named(network_.topology(), {"h0->s0"})};
+  const std::vector<Duration> taken = run.of({{"h0", "h1", 50_KB}, {"h3", "h1", 50_KB, Time{} + 4200_ns}});
+  EXPECT_EQ(run.hybrid().hybrid_totals().shared_links, 1U);  // s0->h1
+  EXPECT_EQ(taken[0], 4_us + kLatency + kStored);
+  EXPECT_EQ(taken[1], 4_us + kLatency + kStored);
+}
+
+TEST_F(HybridFabricTest, APacketTakesTheFullRateBetweenTheFlowsBytes) {
+  // Of a shared cable a packet takes 80 ns, not 160 ns; as long again those of the flow may be ahead of it.
+  const std::vector<Duration> taken = hybrid().of({{"h0", "h1", 1_MB}, {"h0", "h2", 1_KB, Time{} + 10_us}});
+  EXPECT_GE(taken[1], kLatency + 2 * kStored);
+  EXPECT_LE(taken[1], kLatency + 3 * kStored);
+}
+
+TEST_F(HybridFabricTest, TwoKindsThatMeetAtAReceiverHaveEqualShares) {
+  // 3 MB over 100 Gb/s: 240 us. The two of packets come in any order, each no later than its third of the cable allows.
+  HybridRun run{network_.topology(), "ecmp", Kind::kHybrid, testing::links_named(network_.topology(), {"h0->s0", "h1->s0"})};
+  const std::vector<Duration> taken = run.of({{"h0", "h2", 1_MB}, {"h1", "h2", 1_MB}, {"h3", "h2", 1_MB}});
+  for (const Duration each : taken) EXPECT_NEAR(each.us(), 242, 242 * kOnePercent);
+}
+
 TEST_F(HybridSlowReceiverTest, WhatWaitsIsChargedToTheLinksAheadOfIt) {
   HybridRun run{network_.topology(), "ecmp", Kind::kHybrid, testing::links_named(network_.topology(), {"h0->s0"})};
   // 25 Gb/s are 3.125 kB a microsecond: h2's cable is taken until 2 MB are through, and 1 MB of them left h0 until 80 us.

@@ -27,11 +27,12 @@
 
 namespace weft::net {
 
-// Hears how fast each transfer moves, as its rate changes: `tag` is the transfer's, `rate` in bytes per picosecond, 0 once all
-// has left. Rates of one instant may change several times.
+// Hears how fast each transfer and each shadow moves, as its rate changes: `tag` is its own, `rate` in bytes per picosecond, 0
+// once all has left. Rates of one instant may change several times.
 class RateListener {
  public:
   virtual void on_rate(std::uint64_t tag, double rate) = 0;
+  virtual void on_shadow_rate(std::uint64_t tag, double rate) = 0;
 
  protected:
   ~RateListener() = default;
@@ -64,8 +65,7 @@ class FlowFabric final : public Fabric, private EventTarget {
     return footprint.index() < held_.size() && held_[footprint.index()];
   }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
-  // Stands for what another fabric moves: it takes its share of every resource, but no counter has its bytes and `listen`'s
-  // listener does not hear of it.
+  // Stands for what another fabric moves: it takes its share of every resource, but no counter has its bytes.
   TransferId post_shadow(const Transfer& transfer, TransferListener& listener);
   // Before anything is posted, and where no paths are replaced.
   void listen(RateListener& rates) { rates_ = &rates; }
@@ -150,7 +150,12 @@ class FlowFabric final : public Fabric, private EventTarget {
   void on_event(std::uint64_t payload) override;  // a delivery: payload is the flow
   TransferId post(const Transfer& transfer, TransferListener& listener, bool shadow);
   void tell_rate(const Flow& flow, double rate) const {
-    if (rates_ != nullptr && !flow.shadow) rates_->on_rate(flow.tag, rate);
+    if (rates_ == nullptr) return;
+    if (flow.shadow) {
+      rates_->on_shadow_rate(flow.tag, rate);
+    } else {
+      rates_->on_rate(flow.tag, rate);
+    }
   }
   void complete();  // the earliest completions
   [[nodiscard]] ResourceId bundle(ResourceId resource) const { return ResourceId{bundles_.of(resource)}; }

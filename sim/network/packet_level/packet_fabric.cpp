@@ -81,7 +81,7 @@ void PacketFabric::check_conservation() const {
                                   totals.delivered, totals.aborted, transport_->blocked()));
 }
 
-void PacketFabric::set_share(LinkId link, double share) { network_->set_share(link, share); }
+void PacketFabric::share(LinkId link, LinkSharer& sharer) { network_->share(link, sharer); }
 
 YetToCome PacketFabric::yet_to_come() const { return transport_->yet_to_come(); }
 

@@ -87,6 +87,17 @@ struct YetToCome {
   std::vector<Waiting> waiting;  // in the queues of all links
 };
 
+// Knows what others leave packets of links that they share with them.
+class LinkSharer {
+ public:
+  // A packet with so much payload, of this footprint (invalid: of a group), is the next to take the link, in front of which it
+  // has been since `came`. Now: it begins; or when to ask again.
+  virtual Time begin(LinkId link, FootprintId footprint, Bytes payload, Time came) = 0;
+
+ protected:
+  ~LinkSharer() = default;
+};
+
 class PacketNetwork;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 class Transport;      // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
@@ -112,8 +123,8 @@ class PacketFabric final : public Fabric {
   [[nodiscard]] const FabricTotals& totals() const override;
   void check_conservation() const override;
 
-  // Others use the rest of the link: from the next packet on it sends at this share of its rate.
-  void set_share(LinkId link, double share);
+  // Packets have only a part of the link from now on, which the sharer knows: one for all links, that outlives the run.
+  void share(LinkId link, LinkSharer& sharer);
   // Of all transfers; reductions and multicasts in switches count as unsent as long as they last. Walks over all that waits.
   [[nodiscard]] YetToCome yet_to_come() const;
 

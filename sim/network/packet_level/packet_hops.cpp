@@ -90,6 +90,10 @@ WEFT_RARE void PacketNetwork::on_rare_event(EventKind kind, std::uint32_t index,
     case EventKind::kRefresh:
       refresh(index, static_cast<int>(extra));
       break;
+    case EventKind::kHeld:
+      links_[index].port.held = false;
+      try_start(index);
+      break;
     case EventKind::kForced:
       set_forced(index);
       break;
@@ -196,7 +200,7 @@ WEFT_EVERY_HOP void PacketNetwork::try_start(LinkState& state, std::uint32_t lin
   if (able == 0) return;
   const int priority = std::bit_width(able) - 1;
   const Wire& wire = wires_[port.kind];
-  if (port.weighted || wire.credits || state.queues[priority].head == kNoPacket) return choose_and_start(link);
+  if (port.special || wire.credits || state.queues[priority].head == kNoPacket) return choose_and_start(link);
   start(state, wire, link, priority, now);
 }
 
@@ -211,7 +215,20 @@ WEFT_RARE void PacketNetwork::choose_and_start(std::uint32_t link) {
     priority = !port.weighted ? choose(link, able) : choose_weighted(port, link, able);
   } while (priority < 0 && port.offered_again);
   port.choosing = false;
-  if (priority >= 0) start(links_[link], wires_[port.kind], link, priority, simulator_.now());
+  if (priority >= 0 && (!port.shared || is_let_begin(link, priority)))
+    start(links_[link], wires_[port.kind], link, priority, simulator_.now());
+}
+
+WEFT_RARE bool PacketNetwork::is_let_begin(std::uint32_t link, int priority) {
+  const Packet& p = packets_[links_[link].queues[priority].head];
+  if (p.kind != PacketKind::kData && !is_of_group(p.kind)) return true;
+  const Time now = simulator_.now();
+  const Time at = sharer_->begin(LinkId{link}, endpoints_->footprint_of(p), p.again ? Bytes{} : Bytes{p.payload}, p.at);
+  if (at <= now) return true;
+  Port& port = links_[link].port;
+  if (!port.held) schedule(at, Phase::kCompletion, EventKind::kHeld, link);
+  port.held = true;
+  return false;
 }
 
 WEFT_RARE void PacketNetwork::stamp(LinkState& state, const Wire& wire, PacketId packet, Packet& p, Time now) {

@@ -49,7 +49,6 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
   for (const DeviceSettings& own : settings.own) take(own.switches, own.pfc, own.ecn);
   refreshes_.resize(expiries_.size());
   is_large_ = links_.size() * sizeof(LinkState) > kOwnCache;
-  shared_wires_ = wires_.size();
   if (std::ranges::any_of(wires_, &Wire::credits)) make_credits();
 }
 
@@ -76,7 +75,7 @@ void PacketNetwork::add_wire(LinkId id) {
   const auto same = std::find(latest, end, wire);
   Port& port = links_[id.index()].port;
   to_[id.index()] = link.to.value();
-  port.weighted = settings_.switches_of(link.from).scheduling != Scheduling::kStrict;
+  port.weighted = port.special = settings_.switches_of(link.from).scheduling != Scheduling::kStrict;
   if (same == end) wires_.push_back(wire);
   port.kind = static_cast<std::uint32_t>(wires_.size() - 1 - static_cast<std::size_t>(same == end ? 0 : same - latest));
 }
@@ -236,22 +235,10 @@ PortCounters PacketNetwork::counters(LinkId link) const {
   return out;
 }
 
-void PacketNetwork::set_share(LinkId id, double share) {
-  Port& port = links_[id.index()].port;
-  const std::int64_t full = topology_.spec(id).rate.bits_per_second();
-  const auto bits = std::clamp<std::int64_t>(std::llround(share * static_cast<double>(full)), 1, full);
-  if (wires_[port.kind].rate == static_cast<std::uint64_t>(bits)) return;
-  if (port.kind < shared_wires_) {
-    const Wire own = wires_[port.kind];
-    port.kind = static_cast<std::uint32_t>(wires_.size());
-    wires_.push_back(own);
-  }
-  Wire& wire = wires_[port.kind];
-  wire.rate = static_cast<std::uint64_t>(bits);
-  set_usual(wire);
-  const Bytes header = topology_.forwarding(topology_.link(id).to).header;
-  wire.header = transmission_time(header, Bandwidth::from_bits_per_second(bits)).ps();
-  port.bits_left = 0;
+void PacketNetwork::share(LinkId link, LinkSharer& sharer) {
+  sharer_ = &sharer;
+  Port& port = links_[link.index()].port;
+  port.shared = port.special = true;
 }
 
 void PacketNetwork::reset_peaks() {

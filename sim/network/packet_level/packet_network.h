@@ -75,8 +75,9 @@ class PacketNetwork final : private EventTarget {
   // What is queued for the link or on its wire is lost, and so is whatever comes.
   void fail(LinkId link);
   void restore(LinkId link);
-  // From the next packet on the link sends at this share of its rate.
-  void set_share(LinkId link, double share);
+  // Its packets begin when the sharer says.
+  void share(LinkId link, LinkSharer& sharer);
+  [[nodiscard]] bool is_shared(LinkId link) const { return links_[link.index()].port.shared; }
 
   [[nodiscard]] PortCounters counters(LinkId link) const;
   void reset_peaks();
@@ -116,7 +117,8 @@ class PacketNetwork final : private EventTarget {
     kCredit,
     kDeadlockCheck,
     kExpiry,
-    kRefresh
+    kRefresh,
+    kHeld
   };
 
   struct Queue {
@@ -149,6 +151,9 @@ class PacketNetwork final : private EventTarget {
     bool choosing : 1 = false;  // pulls from queue pairs, which may offer something else meanwhile
     bool offered_again : 1 = false;
     bool weighted : 1 = false;  // its scheduler is not strict
+    bool shared : 1 = false;    // by others than packets
+    bool special : 1 = false;   // any of these two
+    bool held : 1 = false;      // it will ask its sharer again
     bool release_counted : 1 = false;
   };
   static_assert(sizeof(Port) == 64, "one cache line");
@@ -263,6 +268,7 @@ class PacketNetwork final : private EventTarget {
   // The head of a queue that is not empty, out of it.
   PacketId take_head(std::uint32_t link, int priority);
   void choose_and_start(std::uint32_t link);
+  [[nodiscard]] bool is_let_begin(std::uint32_t link, int priority);
   void stamp(LinkState& state, const Wire& wire, PacketId packet, Packet& p, Time now);
   void lose(std::uint32_t link, PacketId packet, const Packet& p);
   bool admit_any(const LinkState& state, PacketId packet, const Packet& p, std::int32_t came);
@@ -321,7 +327,7 @@ class PacketNetwork final : private EventTarget {
   std::vector<std::uint32_t> to_;  // device: apart, because it is all that an arrival needs of the link it came over
   std::vector<Incidents> incidents_;
   std::vector<Wire> wires_;           // by Port::kind
-  std::size_t shared_wires_ = 0;      // the first so many; what follows are of one link each, whose share of the rate varies
+  LinkSharer* sharer_ = nullptr;      // of the links that are shared
   std::vector<std::int64_t> loads_;   // as Traffic::queued; empty where nobody asks
   std::vector<Credits> credits_;      // where any link has them
   std::vector<std::uint32_t> input_;  // where any link has credits: its number among those of the far device, which is 0 itself

@@ -67,6 +67,10 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     const Ends& ends = ends_[packet.flow];
     return ends.to[packet.kind == PacketKind::kData ? 1 : 0];
   }
+  // Invalid: of a group.
+  [[nodiscard]] FootprintId footprint_of(const Packet& packet) const {
+    return is_of_group(packet.kind) ? FootprintId{} : pairs_[packet.flow]->footprint;
+  }
   // What route() and receive() will read of a packet that arrives at `device`: soon, and at once.
   [[gnu::always_inline]] void prefetch(const Packet& packet) const {
     if (!is_of_group(packet.kind)) routes_.prefetch(route_of(packet));

@@ -64,7 +64,14 @@ void Transport::offer(std::uint32_t flow) {
       rings_[pair.first_links[i].index()]->queue[static_cast<std::size_t>(priority)].push_back(flow);
     }
   }
-  for (const LinkId link : pair.first_links) network_.offer(link, priority);
+  const std::size_t links = pair.first_links.size();
+  // Idle links are taken in their order, as nothing else makes them differ. Of links that flows keep busy any may be free.
+  std::size_t next = 0;
+  if (links > 1 && network_.is_shared(pair.first_links[0])) next = (flow + static_cast<std::size_t>(pair.next)) % links;
+  for (std::size_t i = 0; i < links; ++i) {
+    network_.offer(pair.first_links[next], priority);
+    if (++next == links) next = 0;
+  }
 }
 
 PacketId Transport::pull(LinkId link, int priority) {
