@@ -9,6 +9,7 @@
 
 #include "sim/network/flow_level/flow_fabric.h"
 #include "sim/workloads/program_calls.h"
+#include "sim/workloads/replay/fabric_places.h"
 #include "sim/workloads/replay/group_costs.h"
 #include "sim/workloads/replay/replay_state.h"
 
@@ -85,13 +86,14 @@ class ProgramMemory {
     add_part("ranks", ranks, bytes);
   }
 
-  // Of followers, too, that are on hosts that are run: they load links there.
+  // Of followers, too, that are on hosts that are run: they load links there. Where switches may hold others up, of all.
   void collect_calls() {
+    const bool counts_all = !every_rank_ && work::switches_hold_up(program_, router_);
     std::vector<std::tuple<std::uint32_t, coll::Collective, std::int64_t, std::uint8_t>> of_groups;
     std::vector<std::tuple<Rank, Rank, std::int64_t>> of_pairs;
     for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
       const auto rank = static_cast<Rank>(r);
-      if (!runs(rank) && !hosts_run_.contains(host(rank))) continue;
+      if (!runs(rank) && !counts_all && !hosts_run_.contains(host(rank))) continue;
       const work::ProgramRank& table = program_.ranks[r];
       for (const auto& [kind, slot, collective, bytes, element_size] : calls_by_program_[table.program]) {
         if (kind == work::OpKind::kCollective && slot < table.groups.size()) {

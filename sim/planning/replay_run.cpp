@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
 #include "sim/planning/cluster_gpu.h"
 #include "sim/workloads/kernels/kernel_times.h"
@@ -271,7 +272,8 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   for (std::string& note : work::replicate(trace.program, options.replicas, options.across))
     result.notes.push_back(std::move(note));
   place(cluster, trace.program, options.map);
-  const std::string difference = work::difference_of_places(trace.program, cluster.topology);
+  const net::Router router{cluster.topology, net::make_routing_policy(cluster.routing), options.simulation.seed};
+  const std::string difference = work::difference_of_places(trace.program, router);
   if (!difference.empty()) {
     result.notes.push_back(fmt::format("every rank is simulated by itself: {}", difference));
     work::unfold(trace.program);

@@ -8,12 +8,15 @@ import switching
 DENSE = "{layers: 8, hidden: 2048, heads: 16, kv_heads: 8, ffn: 8192, vocab: 32000, name: small}"
 EXPERTS = ("{layers: 8, hidden: 2048, heads: 16, kv_heads: 8, vocab: 32000, name: small, "
            "moe: {experts: 8, experts_per_token: 2, expert_ffn: 4096}}")
+EXPERTS_16 = EXPERTS.replace("experts: 8", "experts: 16")
 GPT = "{layers: 4, hidden: 1024, heads: 16, ffn: 4096, vocab: 50304, gated_mlp: false, norm: layer_norm, name: small}"
 LATENT = ("{layers: 4, hidden: 1024, heads: 16, vocab: 32000, ffn: 4096, name: small, "
           "mla: {query_rank: 256, kv_rank: 128, nope_dim: 64, rope_dim: 32, value_dim: 64}, "
           "moe: {experts: 16, experts_per_token: 4, shared_experts: 1, expert_ffn: 512, dense_layers: 1}}")
 STORAGE = "  storage: {local: {write: 6 GB/s, read: 12 GB/s}, file_system: {write: 20 GB/s, read: 20 GB/s, per_node: 10 GB/s}}\n"
 SUPERPOD = "dgx_h100_superpod"
+PAIRS = "type: leaf_spine, leaf_ports: 20, oversubscription: 4"  # two nodes of 8 a leaf, four cables up
+TWO_LEAVES = "type: leaf_spine, leaf_ports: 25, oversubscription: 24"  # three nodes a leaf, one cable up
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,11 +134,20 @@ STEPS = [
     Step("tensor: 8, data: 18", 2, cluster="gb300_nvl72", model=GPT),
     # Networks between nodes.
     Step("tensor: 8, pipeline: 2, data: 4, zero: 1", 8, cluster="dgx_h100_8_nodes", microbatches=2),
-    Step("tensor: 8, data: 4", 4, fabric="type: leaf_spine, leaf_ports: 32, oversubscription: 7", microbatches=3),
-    Step("tensor: 8, pipeline: 2, data: 2", 4, fabric="type: leaf_spine, leaf_ports: 32, oversubscription: 7", microbatches=3),
-    Step("tensor: 8, data: 4, zero: 1", 4, fabric="type: fat_tree, leaf_ports: 16, routing: ecmp"),
     Step("tensor: 8, data: 4, zero: 1", 4, fabric="type: fat_tree, leaf_ports: 16, routing: spray"),
-    Step("tensor: 8, data: 4, zero: 1", 4, fabric="type: leaf_spine, leaf_ports: 16, routing: d_mod_k"),
+    # Ranks share what leads up from oversubscribed leaves with all others, and find it loaded alike: groups in leaves and over
+    # them, stages below one leaf, leaves of a rail, pods of leaves.
+    Step("tensor: 8, data: 8, zero: 1", 8, fabric=PAIRS, microbatches=2),
+    Step("tensor: 8, context: 4, data: 2, context_kind: ring", 8, fabric=PAIRS, microbatches=2),
+    Step("tensor: 16, data: 4", 8, fabric=PAIRS),
+    Step("data: 64, zero: 3, fsdp_shard: 16", 8, fabric=PAIRS),
+    Step("data: 64, expert: 16, zero: 1", 8, fabric=PAIRS, model=EXPERTS_16),
+    Step("tensor: 8, pipeline: 2, data: 3", 6, fabric=TWO_LEAVES, microbatches=4),
+    Step("data: 48, zero: 3, fsdp_shard: 24", 6, fabric=TWO_LEAVES),
+    Step("pipeline: 2, data: 24", 6, fabric=TWO_LEAVES, model=GPT, microbatches=4),
+    Step("tensor: 8, pipeline: 2, data: 4", 8, fabric="leaf_ports: 5, spine_ports: 64, oversubscription: 4, nodes_per_unit: 4", microbatches=4),
+    Step("tensor: 8, pipeline: 2, data: 8", 16, fabric=PAIRS + ", spine_ports: 4", microbatches=4),
+    Step("tensor: 8, context: 4, data: 4, context_kind: ring", 16, fabric=PAIRS + ", spine_ports: 4"),
     Step("tensor: 8, data: 2, zero: 1", 2, fabric="type: rail_only", microbatches=2),
     Step("tensor: 4, data: 8, zero: 1", 4, fabric="link: {type: ethernet, rate: 100 Gb/s, latency: 2 us}"),
     # Storage, which nodes share and their GPUs too.

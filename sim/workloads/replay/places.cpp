@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/network/routing/host_routes.h"
+#include "sim/workloads/replay/fabric_places.h"
 
 namespace weft::work {
 namespace {
@@ -21,7 +22,8 @@ class Patterns {
  public:
   using Pattern = std::vector<std::int32_t>;
 
-  Patterns(const Program& program, const net::Topology& topology) : program_{program}, topology_{topology}, routes_{topology} {}
+  Patterns(const Program& program, const net::Router& router)
+      : program_{program}, topology_{router.topology()}, routes_{*router.host_routes()} {}
 
   Pattern of(const std::vector<Rank>& ranks) {
     std::vector<std::int32_t> hosts;
@@ -66,15 +68,15 @@ class Patterns {
 
   const Program& program_;
   const net::Topology& topology_;
-  net::HostRoutes routes_;
+  const net::HostRoutes& routes_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::int32_t> nearness_;  // by template and places
   std::map<std::pair<net::PathClass, double>, std::int32_t> kinds_;
 };
 
 }  // namespace
 
-std::string difference_of_places(const Program& program, const net::Topology& topology) {
-  Patterns patterns_of{program, topology};
+std::string difference_of_places(const Program& program, const net::Router& router) {
+  Patterns patterns_of{program, router};
   std::vector<Patterns::Pattern> patterns;
   patterns.reserve(program.groups.size());
   for (const Group& group : program.groups) patterns.push_back(patterns_of.of(group.ranks));
@@ -97,7 +99,7 @@ std::string difference_of_places(const Program& program, const net::Topology& to
       }
     }
   }
-  return {};
+  return difference_of_switches(program, router);
 }
 
 void unfold(Program& program) {

@@ -5,6 +5,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/memory.h"
+#include "sim/workloads/replay/fabric_places.h"
 #include "sim/workloads/replay/replay_state.h"
 
 namespace weft::work {
@@ -64,6 +65,8 @@ Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& c
     WEFT_CHECK(leader < program.ranks.size() && program.ranks[leader].leader == program.ranks[r].leader);
     state_of_[r] = state_of_[leader];
   }
+  // Links of hosts that are not run are as those of hosts that are; links between switches are everybody's.
+  counts_all_ = leaders < program.ranks.size() && switches_hold_up(program, machine.router);
   ranks_left_ = states_.size();
   ranks_behind_ = states_.size();
   // In fewer iterations none is left out (look_for_repetition).

@@ -115,6 +115,8 @@ class Replayer final : private net::TransferListener, private EventTarget {
   Meeting& find_meeting(const RankState& rank, const Operation& op);
   void open_group(Meeting& meeting, const RankState& rank, const Operation& op);
   void open_pair(Meeting& meeting, const RankState& rank, const Operation& op);
+  [[nodiscard]] bool in_one_host(const std::vector<DeviceId>& devices) const;
+  [[nodiscard]] bool is_everybodys(LinkId link) const;
   void begin_next_call(Meeting& meeting);
   void check_agreement(const Meeting& meeting, const std::vector<Member>& members) const;
   // Full clock over that of the slowest of them.
@@ -152,6 +154,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   const GroupCost& cost_between(const std::vector<DeviceId>& devices, const Operation& op);
   KnownCost& known_cost(Meeting& meeting, const Operation& op);
   FootprintId loads_of(const Meeting& meeting, const Operation& op, const GroupCost& cost);
+  [[nodiscard]] bool is_run(std::int32_t host) const { return host >= 0 && hosts_run_[static_cast<std::size_t>(host)]; }
   [[nodiscard]] DeviceId device_of(Rank rank) const { return program_.devices[static_cast<std::size_t>(rank)]; }
 
   // What is left, replay_report.cpp.
@@ -170,6 +173,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   std::vector<RankState> states_;                                          // leaders, in rank order
   std::vector<std::uint32_t> state_of_;                                    // by rank; of followers their leader's
   std::vector<bool> hosts_run_;                                            // hosts that leaders are on
+  bool counts_all_ = false;                                                // what followers load, on other hosts too
   std::vector<std::unique_ptr<Meeting>> groups_;                           // by group; null until used
   std::map<std::tuple<Rank, Rank, int>, std::unique_ptr<Meeting>> pairs_;  // by sender, receiver and tag
   std::vector<std::unique_ptr<Moving>> moving_;

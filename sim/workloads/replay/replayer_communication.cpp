@@ -80,19 +80,21 @@ void Replayer::open_group(Meeting& meeting, const RankState& rank, const Operati
     leaders.insert(state_of_[static_cast<std::size_t>(member)]);
   }
   meeting.expected = leaders.size();
-  // Groups that followers of this rank form, where they touch a host that is run.
+  // Groups that followers of this rank form, where they touch a host that is run, or switches that may hold others up.
   std::set<std::uint32_t> known{id};
   for (const ProgramRank& follower : program_.ranks) {
     if (follower.leader != rank.rank || !known.insert(follower.groups.at(op.slot)).second) continue;
     std::vector<DeviceId> devices;
-    bool is_near = false;
-    for (const Rank member : program_.groups[follower.groups[op.slot]].ranks) {
-      devices.push_back(device_of(member));
-      const std::int32_t host = machine_.topology.host_of(devices.back());
-      is_near = is_near || (host >= 0 && hosts_run_[static_cast<std::size_t>(host)]);
-    }
-    if (is_near) meeting.alike.push_back(std::move(devices));
+    for (const Rank member : program_.groups[follower.groups[op.slot]].ranks) devices.push_back(device_of(member));
+    const bool touches =
+        std::ranges::any_of(devices, [&](DeviceId device) { return is_run(machine_.topology.host_of(device)); });
+    if (touches || (counts_all_ && !in_one_host(devices))) meeting.alike.push_back(std::move(devices));
   }
+}
+
+bool Replayer::in_one_host(const std::vector<DeviceId>& devices) const {
+  const std::int32_t first = machine_.topology.host_of(devices.front());
+  return std::ranges::all_of(devices, [&](DeviceId device) { return machine_.topology.host_of(device) == first; });
 }
 
 void Replayer::open_pair(Meeting& meeting, const RankState& rank, const Operation& op) {
@@ -109,9 +111,9 @@ void Replayer::open_pair(Meeting& meeting, const RankState& rank, const Operatio
   for (std::size_t r = 0; r < program_.ranks.size(); ++r) {
     const ProgramRank& follower = program_.ranks[r];
     if (follower.leader != rank.rank || static_cast<Rank>(r) == rank.rank) continue;
-    const std::int32_t host = machine_.topology.host_of(device_of(static_cast<Rank>(r)));
-    if (host < 0 || !hosts_run_[static_cast<std::size_t>(host)]) continue;
-    meeting.alike.push_back(ends(static_cast<Rank>(r), follower.peers.at(op.slot)));
+    std::vector<DeviceId> devices = ends(static_cast<Rank>(r), follower.peers.at(op.slot));
+    const bool touches = is_run(machine_.topology.host_of(device_of(static_cast<Rank>(r))));
+    if (touches || (counts_all_ && !in_one_host(devices))) meeting.alike.push_back(std::move(devices));
   }
 }
 
@@ -196,6 +198,15 @@ KnownCost& Replayer::known_cost(Meeting& meeting, const Operation& op) {
   return meeting.costs.emplace_back(KnownCost{.key = key, .cost = &cost_between(meeting.devices, op)});
 }
 
+// It joins switches, or a host that is run to them: on links of other hosts is what is on those of hosts that are.
+bool Replayer::is_everybodys(LinkId link) const {
+  const net::Link& its = machine_.topology.link(link);
+  return std::ranges::all_of(std::array{its.from, its.to}, [&](DeviceId end) {
+    const std::int32_t host = machine_.topology.host_of(end);
+    return host < 0 || is_run(host);
+  });
+}
+
 // The loads of a call and of those like it that other ranks make at the same time, on one transfer.
 FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, const GroupCost& cost) {
   FootprintId& known = loads_[{&meeting, &cost}];
@@ -203,8 +214,9 @@ FootprintId Replayer::loads_of(const Meeting& meeting, const Operation& op, cons
   net::Footprint all = cost.loads;
   for (const std::vector<DeviceId>& devices : meeting.alike) {
     // Run for itself where it lies otherwise within the hosts: what it loads there no other group shows.
-    const net::Footprint& more = cost_between(devices, op).loads;
-    all.usages.insert(all.usages.end(), more.usages.begin(), more.usages.end());
+    for (const Usage& usage : cost_between(devices, op).loads.usages) {
+      if (!counts_all_ || is_everybodys(LinkId{usage.resource.value()})) all.usages.push_back(usage);
+    }
   }
   net::Footprint sum;
   sum.couple(all);
