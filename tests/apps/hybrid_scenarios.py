@@ -174,7 +174,7 @@ def mixed_less_well():
                      "kind: alltoall, algorithm: direct, bytes: 2 MiB, ranks: 4")
     yield collective("alltoall by direct in a dgx_h100", nodes("dgx_h100", 2), "n1.gpu0", "links: [n0.gpu1]",
                      "kind: alltoall, algorithm: direct, bytes: 256 KiB, ranks: 8")
-    # One GPU's packets beside six others' flows to each receiver: messages of packets end up to 5 per cent late, and flows no sooner for
+    # One GPU's packets beside six others' flows to each receiver: messages of packets end up to 6 per cent late, and flows no sooner for
     # it. (Of 8 MiB 1 per cent, of 32 MiB 4 per cent.)
     yield collective("alltoall of 16 MiB in a dgx_a100", nodes("dgx_a100", 2), "n1.gpu0", 'links: ["n0.gpu2->*"]',
                      "kind: alltoall, bytes: 16 MiB, ranks: 8")
