@@ -4,7 +4,7 @@
     validate/papers/hybrid.py PROGRAM [--markdown]
 
 Collectives of 64 GPUs have packets between their nodes and flows inside; `hybrid_incast` has them at the incast's leaf. Runs follow each
-other, so that their seconds can be compared: about three minutes, most of them the all-to-all of flows.
+other, so that their seconds can be compared: some ten seconds, half of them the all-to-all of flows.
 """
 import argparse
 import json
