@@ -20,10 +20,15 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
            "Each head owns a chunk of every loop: all ranks of the domain give it to the switch, which adds up all copies "
            "and writes the sum to all ranks. nvls_tree adds the double binary tree between the heads of one index on all "
            "nodes.",
-       .leaves_out = {"nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
-                      "nvls: the local copies of scatter and gather take no time of their own beside the transfer",
-                      "nvls_tree: switch, tree and switch are steps one after another; NCCL does them in one primitive"},
-       .sources = {"nccl-model §3.4, §4.4"},
+       .leaves_out =
+           {"nvls: never measured here; published bus bandwidths of large all-reduces are 480 GB/s on 8 H200 (8 H100 here: "
+            "474), 838 on 8 B200 (876) and 850 in a domain of 72 (1,108: 30 % too fast)",
+            "nvls: the chunk grain, which is slower, and the fluid one do not agree: by 30 % on 8 GPUs at 512 MiB, by a "
+            "factor of 2.3 in a domain of 72 at 256 MiB",
+            "nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
+            "nvls: the local copies of scatter and gather take no time of their own beside the transfer",
+            "nvls_tree: switch, tree and switch are steps one after another; NCCL does them in one primitive"},
+       .sources = {"nccl-model §3.4, §4.4", "network-models: measured bandwidths (STAS)"},
        .files = {"collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_tree.cpp"}},
       {.names = {"collnet_direct", "collnet_chain", "sharp"},
        .title = "SHARP: the network's switches add up what the heads of the nodes hold",
