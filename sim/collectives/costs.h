@@ -55,10 +55,10 @@ extern const ParamGroup<P2pCosts> p2p_costs;
 struct InSwitchCosts {
   Duration base_latency = 12_us;
   Duration hop_latency = 1_us;
-  Duration slice_latency = 1'500_ns;
+  Duration slice_latency = 5'900_ns;
+  Duration peer_latency = {};  // StepCosts::peer_slice
   Duration net_hop_latency = 10_us;
-  Bandwidth channel_rate = Bandwidth::from_bits_per_second(400'000'000'000);
-  double efficiency = 0.85;  // share of the links' payload rate that multimem loads and stores reach
+  Bandwidth channel_rate = Bandwidth::from_bits_per_second(431'000'000'000);
 };
 extern const ParamGroup<InSwitchCosts> in_switch_costs;
 

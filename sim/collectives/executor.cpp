@@ -144,11 +144,6 @@ void Executor::settle_if_done() {
   std::exchange(settling_, nullptr)->on_collective_settled(simulator_.now());
 }
 
-void Executor::post(const net::Transfer& transfer) {
-  ++unsent_;
-  fabric_.post(transfer, *this);
-}
-
 void Executor::start_chunks() {
   calls_ = launches_.iterations;
   ranks_left_.assign(static_cast<std::size_t>(calls_), schedule_->ranks());
@@ -225,7 +220,7 @@ void Executor::load(std::uint32_t index) {
     for (const Rank peer : lane.step.send_to)
       lane.sends.add(connection(lane.rank, peer, lane.channel, lane.step.send_connection));
   }
-  const bool in_switch = lane.step.receive_in_switch || (lane.step.send_in_switch && lane.step.send_to.size() > 1);
+  const bool in_switch = lane.step.receive_in_switch || lane.step.multicasts();
   if (in_switch && (changed || before.receive_in_switch != lane.step.receive_in_switch)) lane.switch_path = switch_path(lane);
 }
 
@@ -277,6 +272,8 @@ void Executor::begin_slice(std::uint32_t index) {
   lane.began = simulator_.now();
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
   Duration before = costs_.before_slice(data, lane.slice);
+  if (lane.step.is_spread())
+    before = before + std::max(lane.step.send_to.size(), lane.step.receive_from.size()) * costs_.peer_slice;
   if (!costs_.cut_through && uses_host_memory(lane))
     before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));
   if (data > Bytes{} && uses_port(lane)) lane.stores_from = simulator_.now() + before;
@@ -301,8 +298,8 @@ double Executor::busy_share(std::uint32_t index) const {
 void Executor::work(std::uint32_t index) {
   const Lane& lane = lanes_[index];
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  const bool contributes = lane.step.send_in_switch && lane.step.send_to.size() == 1;
-  const bool sends = lane.step.receive_in_switch || (!lane.step.send_to.empty() && !contributes);
+  const bool contributes = lane.step.contributes();
+  const bool sends = !contributes && sends_itself(lane);
   const bool reads_host = reads_host_memory(lane);
   Duration busy = costs_.work(data, lane.share, lane.effort, busy_share(index));
   if (costs_.cut_through && reads_host) busy = busy + costs_.host_wait(data, lane.share, true);
@@ -319,83 +316,6 @@ void Executor::work(std::uint32_t index) {
     schedule_event(busy, EventKind::kSliceEnd, index);
   } else {
     end_slice(index);
-  }
-}
-
-// Whether it stores to a peer over NVLink, where the stores of a GPU's blocks queue.
-bool Executor::uses_port(const Lane& lane) const {
-  return costs_.port > Bandwidth{} && std::ranges::any_of(lane.sends, [&](std::uint32_t to) {
-           return connections_[to].transport == Transport::kNvlink && !connections_[to].in_host_memory;
-         });
-}
-
-// How long `data` queues behind the stores of the rank's other lanes: those that began before, and half of those that begin
-// with it, whichever of them comes first. `busy`, what the slice takes by itself: of fewer warps than a block's each store
-// brings less, and there are more to wait for.
-Duration Executor::wait_at_port(const Lane& lane, Bytes data, Duration busy) const {
-  if (lane.stores_from == Time::max()) return {};
-  const Member& member = members_[static_cast<std::size_t>(lane.rank)];
-  const Time now = simulator_.now();
-  double blocks = 0;
-  double share = 0;  // of the warps of one block
-  for (std::uint32_t i = member.first_lane; i < member.first_lane + member.lane_count; ++i) {
-    const Lane& other = lanes_[i];
-    if (other.stores_from <= now && &other != &lane) share += other.stores_from < now ? other.share : other.share / 2;
-    const bool block_ends = i + 1 == member.first_lane + member.lane_count || lanes_[i + 1].channel != other.channel;
-    if (!block_ends) continue;
-    blocks += costs_.blocks_worth(share);
-    share = 0;
-  }
-  double inward = 0.0;
-  for (const std::uint32_t to : lane.sends) inward = std::max(inward, port_loads_.inward(lane.rank, connections_[to].to));
-  const Duration of_block = port_queue_.wait(data, blocks, inward);
-  const Duration whole = costs_.work(data, 1.0, lane.effort);
-  if (busy <= whole || whole == Duration{}) return of_block;
-  return Duration::from_ps(std::llround(static_cast<double>(of_block.ps()) * (busy.seconds() / whole.seconds())));
-}
-
-void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
-  Lane& lane = lanes_[index];
-  const Bytes wire = costs_.on_wire(data);
-  net::Transfer transfer{.bytes = wire, .resend = true, .weight = lane.weight, .tag = std::uint64_t{index} << 32};
-  transfer.rate_cap = StepCosts::pace(wire, busy);
-  const bool multicast = lane.step.send_in_switch && lane.step.send_to.size() > 1;
-  if (lane.step.receive_in_switch || multicast) {
-    lane.outstanding = 1;
-    ++messages_;
-    const std::uint32_t list = deliveries_.take();
-    deliveries_[list].assign(lane.sends.begin(), lane.sends.end());
-    Duration latest;
-    for (const std::uint32_t to : lane.sends) latest = std::max(latest, hop(to));
-    for (const std::uint32_t from : lane.receives) latest = std::max(latest, hop(from));
-    transfer.footprint = lane.switch_path;
-    transfer.kind = multicast ? net::TransferKind::kMulticast : net::TransferKind::kReduce;
-    transfer.extra_latency = latest;
-    transfer.tag |= kManyConnections | list;
-    post(transfer);
-    return;
-  }
-  lane.outstanding = static_cast<std::int32_t>(lane.sends.size());
-  for (const std::uint32_t from : lane.receives) lane.outstanding += connections_[from].in_host_memory ? 1 : 0;
-  for (const std::uint32_t from : lane.receives) {
-    if (!connections_[from].in_host_memory) continue;
-    ++messages_;
-    transfer.footprint = connections_[from].read_path;
-    transfer.weight = 1.0;  // one PCIe link serves in turn; it is the many NVLinks that share unequally
-    transfer.tag = std::uint64_t{index} << 32 | kNone;
-    post(transfer);
-  }
-  for (const std::uint32_t to : lane.sends) {
-    ++messages_;
-    transfer.weight = connections_[to].in_host_memory ? 1.0 : lane.weight;
-    transfer.footprint = connections_[to].path;
-    transfer.extra_latency = hop(to);
-    transfer.tag = std::uint64_t{index} << 32 | to;
-    post(transfer);
-    if (!costs_.cut_through) continue;
-    const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * lane.share)};
-    const Duration first = costs_.work(std::min(data, pass), lane.share, lane.effort, busy_share(index));
-    schedule_event(first + fabric_.footprint(connections_[to].path).latency + hop(to), EventKind::kFirstPass, to);
   }
 }
 
@@ -426,6 +346,7 @@ void Executor::end_slice(std::uint32_t index) {
     lane.state = LaneState::kEnding;
     return;
   }
+  send_by_proxy(index);
   const bool is_last = lane.slice + 1 >= costs_.slices && lane.next + 1 == lane.count;
   const bool had_data = costs_.slice_bytes(lane.step.bytes, lane.slice) > Bytes{};
   const Duration gap = is_last || !had_data ? Duration{} : gap_after(lane);
@@ -511,69 +432,6 @@ void Executor::drain() {
     advance(lane);
   }
 }
-
-// Connections outlive calls, and calls differ in protocol.
-Duration Executor::hop(std::uint32_t connection) const {
-  return costs_.hop[static_cast<std::size_t>(connections_[connection].transport)];
-}
-
-void Executor::arrive(std::uint32_t connection) {
-  Connection& to = connections_[connection];
-  if (!costs_.cut_through) {
-    ++to.arrived;
-    wake(to.receiver);
-    return;
-  }
-  ++to.whole;
-  const std::uint32_t follower = to.follower;
-  to.follower = kNone;
-  if (follower != kNone) end_slice(follower);
-}
-
-void Executor::on_source_free(TransferId, std::uint64_t tag) {
-  --unsent_;
-  free_source(tag);
-  settle_if_done();
-}
-
-void Executor::free_source(std::uint64_t tag) {
-  const bool is_read = static_cast<std::uint32_t>(tag) == kNone;
-  if (grain_ == Grain::kFluid || costs_.rendezvous || is_read) return;
-  const auto index = static_cast<std::uint32_t>(tag >> 32);
-  if (--lanes_[index].outstanding > 0) return;
-  lanes_[index].stores_from = Time::max();
-  end_slice(index);
-  drain();
-  finish_if_done();
-}
-
-void Executor::on_delivered(TransferId, std::uint64_t tag) {
-  if (grain_ == Grain::kFluid) {
-    if (--unfinished_ == 0) {
-      std::ranges::fill(finished_, simulator_.now());
-      call_ends_.assign(1, simulator_.now());
-    }
-    finish_if_done();
-    return;
-  }
-  const auto to = static_cast<std::uint32_t>(tag);
-  const bool is_read = to == kNone;
-  if (is_read) {
-    // What a lane reads it has when it is here, not when it has left the memory.
-  } else if ((to & kManyConnections) != 0) {
-    const std::uint32_t list = to & ~kManyConnections;
-    for (const std::uint32_t each : deliveries_[list]) arrive(each);
-    deliveries_.give_back(list);
-  } else {
-    arrive(to);
-  }
-  const auto index = static_cast<std::uint32_t>(tag >> 32);
-  if ((costs_.rendezvous || is_read) && --lanes_[index].outstanding == 0) end_slice(index);
-  drain();
-  finish_if_done();
-}
-
-void Executor::on_aborted(TransferId, std::uint64_t tag) { throw ConfigError(what_is_cut(tag)); }
 
 std::string Executor::blocked() const {
   std::string text;

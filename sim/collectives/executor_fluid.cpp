@@ -1,5 +1,6 @@
 // The fluid grain of the executor: a channel as one coupled transfer, and the latency its chain of messages pays.
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "sim/collectives/executor.h"
@@ -11,6 +12,33 @@ namespace {
 
 bool is_chain(const FluidFlow& flow) { return flow.fill_bytes.count() > 0; }
 
+bool is_local(const FluidEdge& edge) { return edge.from == edge.to; }
+
+// Each edge begins where the one before ends, and the first where the last does.
+bool is_ring(const FluidFlow& flow) {
+  const auto follows = [](const FluidEdge& a, const FluidEdge& b) { return a.to == b.from; };
+  return std::ranges::adjacent_find(flow.edges, std::not_fn(follows)) == flow.edges.end() &&
+         follows(flow.edges.back(), flow.edges.front());
+}
+
+// For one message.
+Duration work_on(const FluidEdge& edge, const FluidFlow& flow, const StepCosts& costs, double effort) {
+  return costs.work(edge.work > Bytes{} ? edge.work : flow.step_bytes, edge.share, effort);
+}
+
+Duration most_work(const FluidFlow& flow, const StepCosts& costs, double effort) {
+  Duration most;
+  Bytes known{-1};  // edges are mostly alike
+  double known_share = 0.0;
+  for (const FluidEdge& edge : flow.edges) {
+    if (edge.work == known && edge.share == known_share) continue;
+    known = edge.work;
+    known_share = edge.share;
+    most = std::max(most, work_on(edge, flow, costs, effort));
+  }
+  return most;
+}
+
 // Edges that the first message of a chain or tree passes one after another (schedule.h).
 std::size_t path_length(const FluidFlow& flow) {
   const std::int64_t step = std::max<std::int64_t>(flow.step_bytes.count(), 1);
@@ -20,6 +48,7 @@ std::size_t path_length(const FluidFlow& flow) {
 }  // namespace
 
 void Executor::add_demand(const FluidFlow& flow, std::size_t hop, std::vector<double>& demand) {
+  if (is_local(flow.edges[hop])) return;
   for (const Usage& usage : fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel)).usages) {
     demand[usage.resource.index()] += usage.usage;
   }
@@ -27,19 +56,32 @@ void Executor::add_demand(const FluidFlow& flow, std::size_t hop, std::vector<do
 
 Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
   const FluidEdge& edge = flow.edges[hop];
+  const auto busy = static_cast<double>(work_on(edge, flow, costs_, effort_).ps());
+  const auto slices =
+      static_cast<double>((costs_.slices * costs_.slice + costs_.load_wait + edge.peers * costs_.peer_slice).ps());
+  if (is_local(edge)) return {busy, busy + slices, busy + slices, busy + slices};
   const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
   double rate = std::numeric_limits<double>::infinity();
   for (const Usage& usage : path_of_edge.usages) {
     rate = std::min(rate, fabric_.capacity(usage.resource) / (demand.empty() ? usage.usage : demand[usage.resource.index()]));
   }
   const Bytes wire = costs_.on_wire(flow.step_bytes);
-  const double busy = static_cast<double>(costs_.work(flow.step_bytes, 1.0, effort_).ps());
-  double drain = std::max(static_cast<double>(wire.count()) / rate, busy);
+  const Transport by = transport(edge.from, edge.to);
+  const double carried = static_cast<double>(wire.count()) / rate;
+  double drain = std::max(carried, busy);
   if (memory_between(edge.from, edge.to)) drain += static_cast<double>(costs_.host_wait(flow.step_bytes, 1.0, true).ps());
-  const Duration overhead = costs_.message_overhead(transport(edge.from, edge.to));
-  const double step = drain + static_cast<double>((path_of_edge.latency_of(wire) + overhead).ps());
-  return {drain, step,
-          costs_.rendezvous ? step : drain + static_cast<double>((costs_.slices * costs_.slice + costs_.load_wait).ps())};
+  const auto overhead = static_cast<double>((path_of_edge.latency_of(wire) + costs_.message_overhead(by)).ps());
+  if (costs_.rendezvous) return {drain, drain + overhead, drain + overhead, drain + overhead};
+  const int full = costs_.slice_bytes(flow.step_bytes, 1) > Bytes{} ? costs_.slices : 1;  // slices with data
+  const double first = overhead - (costs_.slices - 1) * static_cast<double>(costs_.slice.ps());
+  EdgeTime time{drain, drain + overhead, drain + slices, drain / full + first};
+  if (by == Transport::kNet) {  // a proxy sends a slice when it is whole
+    time = {drain, busy / full + carried + overhead, std::max(carried, busy + slices), (busy + carried) / full + first};
+  }
+  // No more slices are on their way, or with their receiver, than there are slots.
+  const double held = time.slice + busy / full + static_cast<double>((costs_.slice + costs_.load_wait).ps());
+  time.pace = std::max(time.pace, held * costs_.slices / costs_.slots);
+  return time;
 }
 
 // The first messages of chains go hop by hop, all channels in step; on its way each meets the channels that have come as far.
@@ -61,16 +103,21 @@ std::vector<double> Executor::first_message_times(const std::vector<FluidFlow>& 
   return times;
 }
 
-// What a flow's messages pay beyond its bytes at the slowest edge's share. A ring's messages all pay the slowest edge. In a
-// chain the first one passes every edge before the last edge is busy, and the others follow at the slowest edge's pace.
+// What a flow's messages pay beyond its bytes at the slowest edge's share. Round a ring each slice waits for the one before it
+// on the edge before, so that messages follow at the mean of what a slice takes over all edges, or at the slowest edge's pace
+// if that is slower. In a chain the first one passes every edge before the last edge is busy, and the others follow at the
+// slowest edge's pace.
 Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& demand, double first_message) {
   EdgeTime slowest;
+  double round = 0;
   for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) {
     const EdgeTime time = edge_time(flow, hop, demand);
     slowest.drain = std::max(slowest.drain, time.drain);
     slowest.step = std::max(slowest.step, time.step);
     slowest.pace = std::max(slowest.pace, time.pace);
+    round += time.slice;
   }
+  if (is_ring(flow)) slowest.step = std::max(slowest.pace, round / static_cast<double>(flow.edges.size()));
   const std::int64_t filling = is_chain(flow) ? static_cast<std::int64_t>(path_length(flow)) - 1 : 0;
   const double pace = is_chain(flow) ? slowest.pace : slowest.step;
   double latency = static_cast<double>(flow.serial_steps - filling) * (pace - slowest.drain);
@@ -101,6 +148,7 @@ void Executor::start_fluid() {
     const double first = alone ? 0.0 : first_message[next_coupled++];
     net::Footprint coupled;
     for (const FluidEdge& edge : flow.edges) {
+      if (is_local(edge)) continue;
       const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
       coupled.usages.insert(coupled.usages.end(), path_of_edge.usages.begin(), path_of_edge.usages.end());
       if (!router_.expects_changes()) continue;
@@ -130,8 +178,8 @@ void Executor::start_fluid() {
                            .extra_latency = extra,
                            .tag = static_cast<std::uint64_t>(i)};
     transfer.rate_cap =
-        StepCosts::pace(costs_.on_wire(flow.step_bytes), costs_.work(flow.step_bytes, 1.0, effort_) +
-                                                             port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
+        StepCosts::pace(costs_.on_wire(flow.step_bytes),
+                        most_work(flow, costs_, effort_) + port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
     ++messages_;
     post(transfer);
   }

@@ -5,7 +5,7 @@
 
 namespace weft::coll {
 
-inline constexpr std::size_t kConnectionBytes = 44 + 24;  // and its place in the map of connections
-inline constexpr std::size_t kLaneBytes = 344;
+inline constexpr std::size_t kConnectionBytes = 48 + 24;  // and its place in the map of connections
+inline constexpr std::size_t kLaneBytes = 360;
 
 }  // namespace weft::coll

@@ -195,7 +195,7 @@ std::string Executor::what_is_cut(std::uint64_t tag) const {
     const FluidFlow flow = schedule_->fluid_flow(static_cast<std::int64_t>(tag));
     for (const FluidEdge& edge : flow.edges) hops.push_back({edge.from, edge.to, flow.channel});
   } else {
-    const Lane& lane = lanes_[tag >> 32];
+    const Lane& lane = lanes_[(tag & ~kByProxy) >> 32];
     const auto add = [&](std::uint32_t id) { hops.push_back({connections_[id].from, connections_[id].to, lane.channel}); };
     const auto to = static_cast<std::uint32_t>(tag);
     const bool is_read = to == kNone;

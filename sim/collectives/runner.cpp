@@ -316,10 +316,12 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.ended = machine_.simulator.now();
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  std::uint64_t most =
-      chain || !schedule->has_fluid_flows() || result.choice.algorithm == "pairwise" ? kChunkMessagesOfChains : kChunkMessages;
+  const bool is_coarse = chain || result.choice.algorithm == "pairwise" || result.choice.algorithm == "nvls_tree";
+  std::uint64_t most = is_coarse || !schedule->has_fluid_flows() ? kChunkMessagesOfChains : kChunkMessages;
   if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
-  const std::uint64_t messages = Executor::count_messages(*schedule, most);
+  // What a switch adds up or copies crosses the links of a node's ranks.
+  const std::uint64_t links = chosen.kernel == nccl::Kernel::kInSwitch ? static_cast<std::uint64_t>(ranks() / nodes_) : 1;
+  const std::uint64_t messages = links * Executor::count_messages(*schedule, most);
   // Where no message of the call can be packets, all of it is as at flow fidelity.
   const bool in_packets = machine_.begin_phase(call.kind) &&
                           (machine_.hybrid == nullptr || opened.executor->crosses(*schedule, machine_.hybrid->chosen_links()));

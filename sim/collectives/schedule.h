@@ -78,23 +78,40 @@ struct Step {
   // The step starts when this is reached. A step that only waits has no bytes, no peers and no operands.
   Progress after;
   // A switch does it (NVLS, SHARP): it adds up what all of `receive_from` send, so that one chunk arrives; or it copies the one
-  // chunk sent to all of `send_to`. A rank whose chunk is added up in a switch sends to one peer with `send_in_switch`.
-  // There the rank itself may be a peer: the switch reads or writes its copy too. What is sent in a switch to one peer is such
-  // a contribution; only a step with `receive_in_switch` takes it.
+  // chunk sent to all of `send_to`. A rank whose chunk is added up in a switch sends to one peer, or scatters, with
+  // `send_in_switch`. There the rank itself may be a peer: the switch reads or writes its copy too. What is sent in a switch to
+  // one peer or scattered is such a contribution; only a step with `receive_in_switch` takes it.
   bool receive_in_switch = false;
   bool send_in_switch = false;
   // Which connection of a pair of ranks on the channel, where a schedule needs two (NCCL's connIndex): 0 or 1.
   std::uint8_t receive_connection = 0;
   std::uint8_t send_connection = 0;
+  // A scatter or a gather, NCCL's primitives of these names: each peer's chunk has `peer_bytes` of `bytes`, the last ones what
+  // is left of them, and lies `peer_offset` behind the one before. A scatter reads at `source` and sends, a gather receives and
+  // keeps at `destination`, and neither does more. 0: every peer has all `bytes`.
+  Bytes peer_bytes;
+  std::int64_t peer_offset = 0;
   Chunk source;
   Chunk destination;
+
+  [[nodiscard]] bool is_spread() const { return peer_bytes > Bytes{}; }
+  [[nodiscard]] Bytes bytes_of_peer(int peer) const {
+    return is_spread() ? std::clamp(bytes - peer * peer_bytes, Bytes{}, peer_bytes) : bytes;
+  }
+  [[nodiscard]] bool contributes() const { return send_in_switch && (is_spread() || send_to.size() == 1); }
+  [[nodiscard]] bool multicasts() const { return send_in_switch && !contributes(); }
 };
 
 // One coupled transfer of the fluid grain: every edge moves `bytes` at one common rate, the slowest edge's share.
 // `serial_steps` messages of `step_bytes` follow one another on the longest dependency chain; each pays the latency of a step.
+// An edge from a rank to itself is what the rank does with a message between two others, and crosses no link.
 struct FluidEdge {
   Rank from = 0;
   Rank to = 0;
+  // What a lane moves for one message, and its share of the warps. 0: `step_bytes`, all of them.
+  Bytes work = {};
+  double share = 1.0;
+  int peers = 0;  // of a scatter or gather
 };
 struct FluidFlow {
   std::vector<FluidEdge> edges;

@@ -78,8 +78,8 @@ void StepCosts::slow_down(double latency, double slower_rate) {
   const auto stretch = [&](Duration& time) {
     time = Duration::from_ps(std::llround(static_cast<double>(time.ps()) * latency));
   };
-  for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &empty_slice,
-                         &after_slice, &operand_wait, &load_wait})
+  for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &peer_slice,
+                         &empty_slice, &after_slice, &operand_wait, &load_wait})
     stretch(*time);
   rate = Bandwidth::from_bits_per_second(std::llround(static_cast<double>(rate.bits_per_second()) / slower_rate));
 }

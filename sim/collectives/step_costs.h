@@ -45,6 +45,8 @@ struct StepCosts {
   Duration slice = {};
   Duration empty_slice = {};
   Duration after_slice = {};
+  // Of a scatter or gather, before its bytes, for each of its peers.
+  Duration peer_slice = {};
   // More of the last where messages cut through and the next step loads an operand of its own: it does so before it looks for
   // its message, so that a lane that waits for one anyway loses nothing.
   Duration operand_wait = {};

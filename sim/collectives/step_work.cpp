@@ -15,10 +15,13 @@ std::int64_t spread(std::int64_t k, std::int64_t count) {
 }  // namespace
 
 StepWork work_of(const Step& step) {
-  return {.received = static_cast<double>(step.receive_from.size()),
+  const auto chunks = [&](const Peers& peers) {
+    return step.is_spread() && !peers.empty() ? 1.0 : static_cast<double>(peers.size());
+  };
+  return {.received = chunks(step.receive_from),
           .sourced = (step.use_source ? 1.0 : 0.0) + (step.accumulate ? 1.0 : 0.0),
           .stored = step.store ? 1.0 : 0.0,
-          .sent = static_cast<double>(step.send_to.size())};
+          .sent = chunks(step.send_to)};
 }
 
 double usual_effort(const Schedule& schedule, const StepCosts& costs) {

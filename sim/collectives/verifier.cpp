@@ -172,8 +172,30 @@ class Verification {
       return fail_at(lane, "neither receives nor reads anything");
     if (step.send_to.empty() && !step.store && step.bytes > Bytes{0})
       return fail_at(lane, "neither sends nor keeps its result");
+    if (step.is_spread()) return well_spread(lane, step);
     return (!step.use_source || in_bounds(lane, step.source, step.bytes)) &&
            (!step.store || (is_writable(lane, step.destination) && in_bounds(lane, step.destination, step.bytes)));
+  }
+
+  bool well_spread(const Lane& lane, const Step& step) {
+    const bool scatters = step.use_source && !step.send_to.empty() && step.receive_from.empty() && !step.store;
+    const bool gathers =
+        step.store && !step.receive_from.empty() && step.send_to.empty() && !step.use_source && !step.accumulate;
+    if (!scatters && !gathers) return fail_at(lane, "does more than scatter or gather");
+    const int peers = scatters ? step.send_to.size() : step.receive_from.size();
+    if (peers * step.peer_bytes < step.bytes) return fail_at(lane, "has more bytes than its peers take");
+    if (peers > 1 && step.peer_offset < step.peer_bytes.count()) return fail_at(lane, "has chunks of peers that overlap");
+    const Chunk& first = scatters ? step.source : step.destination;
+    if (gathers && !is_writable(lane, first)) return false;
+    for (int peer = 0; peer < peers; ++peer) {
+      const Bytes bytes = step.bytes_of_peer(peer);
+      if (bytes > Bytes{0} && !in_bounds(lane, chunk_of_peer(first, step, peer), bytes)) return false;
+    }
+    return true;
+  }
+
+  static Chunk chunk_of_peer(const Chunk& first, const Step& step, int peer) {
+    return {first.buffer, first.offset + peer * step.peer_offset};
   }
 
   bool peers_are_right(const Lane& lane, const Peers& peers, bool may_be_itself) {
@@ -228,23 +250,17 @@ class Verification {
     if (step.after.steps > 0)
       order_.add_cause(lane_at(lane.rank, step.after).done[static_cast<std::size_t>(step.after.steps - 1)]);
 
+    if (step.is_spread()) return step.send_to.empty() ? gather(lane, step, number) : scatter(lane, step, number);
     Data result;
     bool first = true;
     for (const Rank from : step.receive_from) {
-      Connection& line = incoming(lane, step, from);
-      Message message = line.take();
-      order_.add_cause(message.sender);
-      if (!fits(lane, step, from, message)) return false;
-      if (!in_order(lane, line.last_receive, number, "receives from", from)) return false;
-      if (!merge(lane, result, std::move(message.data), first)) return false;
+      std::optional<Data> received = receive(lane, step, number, from, step.bytes);
+      if (!received || !merge(lane, result, *std::move(received), first)) return false;
       first = false;
     }
     if (step.use_source) {
       Data source;
-      if (const auto hole = buffer(lane.rank, step.source.buffer).read(step.source.offset, step.bytes.count(), source)) {
-        return fail_at(lane, fmt::format("reads {}, which is undefined", name(Chunk{step.source.buffer, *hole})));
-      }
-      uses_.add(lane.rank, step.source, step.bytes, false, number);
+      if (!read(lane, step.source, step.bytes, number, source)) return false;
       if (!merge(lane, result, std::move(source), first)) return false;
       first = false;
     }
@@ -261,23 +277,65 @@ class Verification {
                            step.source.offset < step.destination.offset + step.bytes.count() &&
                            step.destination.offset < step.source.offset + step.bytes.count();
       if (overlap) return fail_at(lane, fmt::format("writes {} over its own source", name(step.destination)));
-      buffer(lane.rank, step.destination.buffer).write(step.destination.offset, result);
-      uses_.add(lane.rank, step.destination, step.bytes, true, number);
+      keep(lane, step.destination, step.bytes, number, result);
     }
-    const bool to_be_added_up = step.send_in_switch && step.send_to.size() == 1;
+    return std::ranges::all_of(step.send_to, [&](Rank to) { return send(lane, step, number, to, step.bytes, result); });
+  }
+
+  bool scatter(const Lane& lane, const Step& step, StepNumber number) {
+    int peer = 0;
     for (const Rank to : step.send_to) {
-      Connection& line = outgoing(lane, step, to);
-      if (!in_order(lane, line.last_send, number, "sends to", to)) return false;
-      line.messages.push_back(
-          {.bytes = step.bytes.count(), .data = result, .sender = number, .to_be_added_up = to_be_added_up});
+      const Bytes bytes = step.bytes_of_peer(peer);
+      Data source;
+      if (!read(lane, chunk_of_peer(step.source, step, peer++), bytes, number, source)) return false;
+      if (!send(lane, step, number, to, bytes, source)) return false;
     }
     return true;
   }
 
-  bool fits(const Lane& lane, const Step& step, Rank from, const Message& message) {
-    if (message.bytes != step.bytes.count()) {
-      return fail_at(lane, fmt::format("expects {} bytes from rank {}, which sent {} ({})", step.bytes.count(), from,
-                                       message.bytes, place(message.sender)));
+  bool gather(const Lane& lane, const Step& step, StepNumber number) {
+    int peer = 0;
+    for (const Rank from : step.receive_from) {
+      const Bytes bytes = step.bytes_of_peer(peer);
+      const std::optional<Data> received = receive(lane, step, number, from, bytes);
+      if (!received) return false;
+      keep(lane, chunk_of_peer(step.destination, step, peer++), bytes, number, *received);
+    }
+    return true;
+  }
+
+  std::optional<Data> receive(const Lane& lane, const Step& step, StepNumber number, Rank from, Bytes bytes) {
+    Connection& line = incoming(lane, step, from);
+    Message message = line.take();
+    order_.add_cause(message.sender);
+    if (!fits(lane, step, from, bytes, message)) return std::nullopt;
+    if (!in_order(lane, line.last_receive, number, "receives from", from)) return std::nullopt;
+    return std::move(message.data);
+  }
+
+  bool read(const Lane& lane, const Chunk& from, Bytes bytes, StepNumber number, Data& data) {
+    if (const auto hole = buffer(lane.rank, from.buffer).read(from.offset, bytes.count(), data))
+      return fail_at(lane, fmt::format("reads {}, which is undefined", name(Chunk{from.buffer, *hole})));
+    uses_.add(lane.rank, from, bytes, false, number);
+    return true;
+  }
+
+  void keep(const Lane& lane, const Chunk& at, Bytes bytes, StepNumber number, const Data& data) {
+    buffer(lane.rank, at.buffer).write(at.offset, data);
+    uses_.add(lane.rank, at, bytes, true, number);
+  }
+
+  bool send(const Lane& lane, const Step& step, StepNumber number, Rank to, Bytes bytes, const Data& data) {
+    Connection& line = outgoing(lane, step, to);
+    if (!in_order(lane, line.last_send, number, "sends to", to)) return false;
+    line.messages.push_back({.bytes = bytes.count(), .data = data, .sender = number, .to_be_added_up = step.contributes()});
+    return true;
+  }
+
+  bool fits(const Lane& lane, const Step& step, Rank from, Bytes bytes, const Message& message) {
+    if (message.bytes != bytes.count()) {
+      return fail_at(lane, fmt::format("expects {} bytes from rank {}, which sent {} ({})", bytes.count(), from, message.bytes,
+                                       place(message.sender)));
     }
     if (message.to_be_added_up == step.receive_in_switch) return true;
     return fail_at(

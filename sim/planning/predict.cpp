@@ -14,6 +14,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/planning/collective_sweep.h"
+#include "sim/planning/os_hosts.h"
 
 namespace weft::plan {
 namespace {
@@ -85,12 +86,8 @@ std::vector<DeviceId> placed_by_host(const net::Topology& topology, const std::v
     host_of_rank.push_back(static_cast<std::size_t>(known - hosts.begin()));
     if (known == hosts.end()) hosts.push_back(device.host);
   }
-  if (hosts.size() > topology.host_count()) return {};
-  std::vector<std::vector<DeviceId>> of_host(hosts.size());
-  for (const DeviceId endpoint : topology.endpoints()) {
-    const auto host = static_cast<std::size_t>(std::max(topology.host_of(endpoint), 0));
-    if (host < of_host.size()) of_host[host].push_back(endpoint);
-  }
+  const std::vector<std::vector<DeviceId>> of_host = endpoints_by_os_host(topology);
+  if (hosts.size() > of_host.size()) return {};
 
   std::vector<DeviceId> by_bus_id;
   for (std::size_t rank = 0; rank < listed.size(); ++rank) {

@@ -16,11 +16,13 @@ namespace {
 using namespace literals;
 using weft::testing::TableSchedule;
 
-// `ranks` hosts on one switch, 1 GB/s each way: 1000 bytes a microsecond.
+enum class Place : std::uint8_t { kNodes, kNvlink };
+
+// `ranks` on one switch, hosts or GPUs of one: 1 GB/s each way, 1000 bytes a microsecond.
 class Switch final : private ExecutorListener {
  public:
-  explicit Switch(int ranks, int channels = 1)
-      : topology_{testing::star(ranks, Bandwidth::from_bytes_per_second(1'000'000'000), 0_ns)},
+  explicit Switch(int ranks, int channels = 1, Place place = Place::kNodes)
+      : topology_{(place == Place::kNvlink ? testing::nvlink_star : star)(ranks, kRate, 0_ns)},
         machine_{topology_, "spray", 1},
         communicator_{topology_, topology_.endpoints(), rank_order_rings(ranks, channels)},
         executor_{machine_.simulator, machine_.fabric, machine_.router, communicator_} {}
@@ -44,6 +46,8 @@ class Switch final : private ExecutorListener {
   Machine& machine() { return machine_; }
 
  private:
+  static constexpr Bandwidth kRate = Bandwidth::from_bytes_per_second(1'000'000'000);
+  static net::Topology star(int count, Bandwidth rate, Duration latency) { return testing::star(count, rate, latency); }
   void on_collective_done(Time at) override { done_ = at; }
   net::Topology topology_;
   Machine machine_;
@@ -128,9 +132,26 @@ TEST(ExecutorLoopTest, CallsFollowEachOtherWhereLaunchesAreFast) {
   StepCosts costs = kPlain;
   costs.start = 2_us;
   const LaunchPlan fast{.iterations = 6, .launch = 1_ns, .settle = false};
-  // Each call: 2 us of start and 1 us of transfer; the receiver's kernel is one behind the sender's by its last message only.
+  // Each call: 2 us of start; over the network the sender's next one begins while its message takes 1 us.
   one.run(stream(1), costs, fast);
-  for (const Duration interval : one.intervals()) EXPECT_EQ(interval, 3_us);
+  for (const Duration interval : one.intervals()) EXPECT_EQ(interval, 2_us);
+  // Over NVLink its thread block stores it, which ends a call; the receiver's kernel is one behind by its last message only.
+  Switch node{2, 1, Place::kNvlink};
+  node.run(stream(1), costs, fast);
+  for (const Duration interval : node.intervals()) EXPECT_EQ(interval, 3_us);
+}
+
+// A thread block that copies at the wire's rate: over NVLink bytes leave as it stores them, to another node when a slice is
+// whole.
+TEST(ExecutorLoopTest, AProxySendsWholeSlices) {
+  StepCosts costs = kPlain;
+  costs.rate = Bandwidth::from_bytes_per_second(1'000'000'000);
+  costs.memory.source = 1.0;  // receiving and keeping cost nothing
+  Switch node{2, 1, Place::kNvlink};
+  EXPECT_EQ(node.run(stream(4), costs), 4 * 1_us);
+  // The first slice is whole after 1 us; then one leaves while the next is copied.
+  Switch nodes{2};
+  EXPECT_EQ(nodes.run(stream(4), costs), 1_us + 4 * 1_us);
 }
 
 TEST(ExecutorLoopTest, ASettledLoopEndsEarly) {
@@ -143,7 +164,7 @@ TEST(ExecutorLoopTest, ASettledLoopEndsEarly) {
 // A chain 0 -> 1 -> 2 of one message: a call takes two hops, but rank 0 starts the next while the message still travels
 // (nccl-calibration-notes, advice 3).
 TEST(ExecutorLoopTest, CallsOfAChainOverlap) {
-  Switch one{3};
+  Switch one{3, 1, Place::kNvlink};
   TableSchedule chain{3, 1};
   chain.lane(0).push_back(sends(1, Bytes{1000}));
   Step middle = receives(0, Bytes{1000});
@@ -157,7 +178,7 @@ TEST(ExecutorLoopTest, CallsOfAChainOverlap) {
 
 // The same chain with flags in the data: the middle rank follows as soon as the first tenth is there.
 TEST(ExecutorLoopTest, CutThroughFollowsPassByPass) {
-  Switch one{3};
+  Switch one{3, 1, Place::kNvlink};
   TableSchedule chain{3, 1};
   chain.lane(0).push_back(sends(1, Bytes{10'000}));
   Step middle = receives(0, Bytes{10'000});
@@ -171,10 +192,14 @@ TEST(ExecutorLoopTest, CutThroughFollowsPassByPass) {
   costs.cut_through = true;
   // 10 us for the first rank's data, a pass until rank 1 follows; rank 2 follows a pass later and copies for 10 us.
   EXPECT_EQ(one.run(chain, costs), 12_us);
+  // Between nodes the first rank takes 10 us and its proxy sends for 10; rank 1 follows the first bytes, and its proxy sends
+  // when it has the last; rank 2 follows.
+  Switch nodes{3};
+  EXPECT_EQ(nodes.run(chain, costs), 10_us + 10_us + 10_us);
 }
 
 TEST(ExecutorLoopTest, AStepThatOnlyReceivesTakesItsThreadBlocksTime) {
-  Switch one{2};
+  Switch one{2, 1, Place::kNvlink};
   StepCosts costs = kPlain;
   costs.rate = Bandwidth::from_bytes_per_second(1'000'000'000);
   costs.memory.receive = 2;

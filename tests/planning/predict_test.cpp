@@ -68,6 +68,18 @@ TEST(DevicesOfTest, GivesEachHostOfTheLogAHostOfTheCluster) {
               HasSubstr("logs/all_reduce.txt: error: its 4 ranks on 2 nodes do not fit cluster 'four'"));
 }
 
+// A rack is one node of the cluster; its trays are hosts of the log, of four GPUs each.
+TEST(DevicesOfTest, GivesEachHostOfTheLogATrayOfARack) {
+  Measurement log = log_of("all_reduce", {8_B});
+  log.log.nodes = 2;
+  for (const std::size_t i : {0U, 2U}) log.log.devices[i].host = "first";
+  for (const std::size_t i : {1U, 3U}) log.log.devices[i].host = "second";
+  const net::Cluster rack = test::cluster_of(
+      "{name: rack, profile: {kind: profile, name: test, parameters: {}}, "
+      "node: {type: gb200_nvl72}}");
+  EXPECT_THAT(names_of(rack, log), ElementsAre("n0.gpu0", "n0.gpu4", "n0.gpu1", "n0.gpu5"));
+}
+
 TEST(DevicesOfTest, RefusesMoreRanksThanTheClusterHas) {
   Measurement log = log_of("all_reduce", {8_B});
   log.log.ranks = 5;

@@ -154,7 +154,8 @@ inline Traffic traffic_of_steps(const coll::Schedule& schedule) {
       for (int lane = 0; lane < schedule.lanes(rank, channel); ++lane) {
         for (std::int64_t i = 0; i < schedule.step_count(rank, channel, lane); ++i) {
           const coll::Step step = schedule.step(rank, channel, lane, i);
-          for (const Rank to : step.send_to) traffic[{channel, {rank, to}}] += step.bytes.count();
+          int peer = 0;
+          for (const Rank to : step.send_to) traffic[{channel, {rank, to}}] += step.bytes_of_peer(peer++).count();
         }
       }
     }

@@ -59,6 +59,26 @@ inline net::Topology star(int count, Bandwidth rate, Duration latency, const cha
   return std::move(builder).freeze();
 }
 
+// `count` GPUs of one host on one NVSwitch.
+inline net::Topology nvlink_star(int count, Bandwidth rate, Duration latency) {
+  net::TopologyBuilder builder;
+  net::HostTemplate host;
+  for (int g = 0; g < count; ++g) {
+    net::TemplateDevice device;
+    device.name = "gpu" + std::to_string(g);
+    host.devices.push_back(device);
+  }
+  net::TemplateDevice hub = plain_switch("nvswitch0");
+  hub.kind = net::DeviceKind::kNvSwitch;
+  host.devices.push_back(hub);
+  net::LinkSpec link = plain_link(rate, latency);
+  link.type = "nvlink4";
+  for (int g = 0; g < count; ++g)
+    add_template_cable(host, static_cast<std::uint32_t>(g), static_cast<std::uint32_t>(count), builder.add_spec(link));
+  builder.add_host(builder.add_template(host));
+  return std::move(builder).freeze();
+}
+
 // `leaves` switches of `hosts` bare hosts each, every one of them with a cable to each of `spines` more.
 inline net::Topology leaves_and_spines(int leaves, int hosts, int spines, Bandwidth rate, Bandwidth uplink) {
   net::TopologyBuilder builder;

@@ -26,6 +26,7 @@ class NodeHeads {
 
   // Views that live as long as this does. "Others" begin behind the rank or node and wrap round.
   [[nodiscard]] std::span<const Rank> node_of(Rank rank) const;  // with the rank itself
+  [[nodiscard]] std::span<const Rank> heads_of_node(Rank rank) const { return node_of(rank).first(heads_.size()); }
   [[nodiscard]] std::span<const Rank> others_on_node(Rank rank) const;
   [[nodiscard]] std::span<const Rank> same_head_elsewhere(int node, int index) const;
 

@@ -2,14 +2,12 @@
 // NVLink domain; which ranks do is for the caller to know.
 //
 // A head owns one chunk of every loop. For all-reduce three groups of warps of a CTA work at the same time, a lane each:
-// scatter puts the rank's chunk for head h where the switch will read it, for every h; reduce, as a head, has the switch add up
-// all n copies of its chunk, its own among them, and write the sum to all n ranks, itself among them; gather takes in what the
-// heads wrote. So every rank gives its data to the switch once and one chunk in n more. All-gather needs no scatter and
-// reduce-scatter no gather; there every rank is the head of its own block.
+// scatter puts the rank's chunk for head h where the switch will read it, for every h at once; reduce, as a head, has the
+// switch add up all n copies of its chunk, its own among them, and write the sum to all n ranks, itself among them; gather
+// takes in what the heads wrote. So every rank gives its data to the switch once and one chunk in n more. All-gather needs no
+// scatter and reduce-scatter no gather; there every rank is the head of its own block.
 //
 // Model: which ranks are heads, where a domain has more than 32 ranks, is not NCCL's search's answer: the first 32 are.
-// Model: the local copies of scatter and gather are the scatter's message and the end of the gather's; they take no time of
-// their own beside the transfer.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -46,10 +44,9 @@ class NvlsSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Of 20 warps, 7 reduce (5 with more than six GPUs); the others copy in and out in equal parts (nccl-model §3.4).
+  // Of 20 warps, 7 reduce, 5 with more than six GPUs (nccl-model §3.4).
   [[nodiscard]] double warp_share(Rank, int, int lane) const override {
-    const double reduce = (n_ <= 6 ? 7.0 : 5.0) / 20.0;
-    return lane == kReduce ? reduce : (1.0 - reduce) / 2;
+    return lane == kReduce ? (n_ <= 6 ? 7.0 : 5.0) / 20.0 : kCopyShare;
   }
 
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
@@ -58,61 +55,65 @@ class NvlsSchedule final : public Schedule {
     if (lane == kReduce) return rank < heads_ ? loops : 0;
     const bool idle =
         (lane == kScatter && kind_ == Collective::kAllGather) || (lane == kGather && kind_ == Collective::kReduceScatter);
-    return idle ? 0 : heads_ * loops;
+    return idle ? 0 : loops;
   }
 
-  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
-    const bool all_reduce = kind_ == Collective::kAllReduce;
-    const std::int64_t loop = lane == kReduce ? index : index / heads_;
-    const Rank head = lane == kReduce ? rank : static_cast<Rank>(index % heads_);
-    const Part chunk = part(channel).chunk(loop, all_reduce ? head : 0);
-    const std::int64_t in_block = all_reduce ? 0 : head * block_;  // where the head's block begins, in what holds all of them
+  [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t loop) const override {
+    if (lane != kReduce) return side_step(channel, lane, loop);
+    const Part chunk = part(channel).chunk(loop, kind_ == Collective::kAllReduce ? rank : 0);
     Step step = step_of(chunk.bytes);
     if (n_ == 1) {
       read_from(step, Buffer::kInput, chunk.offset);
       keep_at(step, Buffer::kOutput, chunk.offset);
-    } else if (lane == kScatter) {
-      read_from(step, Buffer::kInput, in_block + chunk.offset);
-      step.send_to = head;
-      step.send_in_switch = true;
-      step.send_connection = kScatterConnection;
-    } else if (lane == kGather) {
-      step.receive_from = head;
-      keep_at(step, Buffer::kOutput, in_block + chunk.offset);
+      return step;
+    }
+    if (kind_ == Collective::kAllGather) {
+      read_from(step, Buffer::kInput, chunk.offset);
     } else {
-      if (kind_ == Collective::kAllGather) {
-        read_from(step, Buffer::kInput, chunk.offset);
-      } else {
-        add_up_in_switch(step, everyone_);
-        step.receive_connection = kScatterConnection;
-      }
-      if (kind_ == Collective::kReduceScatter) {
-        keep_at(step, Buffer::kOutput, chunk.offset);
-      } else {
-        multicast(step, everyone_);
-      }
+      add_up_in_switch(step, everyone_);
+      step.receive_connection = kScatterConnection;
+    }
+    if (kind_ == Collective::kReduceScatter) {
+      keep_at(step, Buffer::kOutput, chunk.offset);
+    } else {
+      multicast(step, everyone_);
     }
     return step;
   }
 
-  // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (nccl-model §3.4).
+  // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (nccl-model §3.4). The first
+  // message: scattered, added up and copied, gathered.
   [[nodiscard]] bool has_fluid_flows() const override { return kind_ == Collective::kAllReduce && n_ > 1; }
   [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used_.size()); }
   [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
     FluidFlow flow;
     flow.channel = used_[static_cast<std::size_t>(index)];
     const HeadLoops& loops = part(flow.channel);
-    for (Rank rank = 0; rank < n_; ++rank) {
-      for (int share = 0; share <= heads_; ++share) flow.edges.push_back({rank, (rank + 1) % n_});
-    }
-    flow.bytes = Bytes{ceil_div(loops.part.data.bytes, heads_)};
+    flow.bytes = Bytes{loops.of_a_head()};
     flow.step_bytes = Bytes{loops.chunk(0, 0).bytes};
-    flow.fill_bytes = flow.step_bytes;  // down to the head, and up again
-    flow.serial_steps = loops.count() + 1;
+    const Bytes all{loops.loop(0).bytes};
+    const FluidEdge in_switch{.from = 0, .to = 1, .work = flow.step_bytes, .share = warp_share(0, flow.channel, kReduce)};
+    flow.edges.push_back({.from = 0, .to = 0, .work = all, .share = warp_share(0, flow.channel, kScatter), .peers = heads_});
+    flow.edges.push_back(in_switch);
+    flow.edges.push_back({.from = 1, .to = 1, .work = all, .share = warp_share(1, flow.channel, kGather), .peers = heads_});
+    for (Rank rank = 0; rank < n_; ++rank) {
+      for (int share = rank == 0 ? 1 : 0; share <= heads_; ++share)
+        flow.edges.push_back({.from = rank, .to = (rank + 1) % n_, .work = in_switch.work, .share = in_switch.share});
+    }
+    flow.fill_bytes = 2 * flow.step_bytes;
+    flow.serial_steps = loops.count() + 2;
     return flow;
   }
 
  private:
+  // Of a loop, the heads' chunks follow one another, but in all-gather and reduce-scatter each is of another rank's block.
+  [[nodiscard]] Step side_step(int channel, int lane, std::int64_t loop) const {
+    const Part first = part(channel).chunk(loop, 0);
+    const bool all_reduce = kind_ == Collective::kAllReduce;
+    const std::int64_t bytes = all_reduce ? part(channel).loop(loop).bytes : n_ * first.bytes;
+    const auto make = lane == kScatter ? scatter_to_switch : gather_from_switch;
+    return make(std::span{everyone_}.first(static_cast<std::size_t>(heads_)), first, bytes, all_reduce ? first.bytes : block_);
+  }
   [[nodiscard]] const HeadLoops& part(int channel) const { return parts_[static_cast<std::size_t>(channel)]; }
 
   Collective kind_;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <ranges>
 
 #include "sim/collectives/algorithms/node_heads.h"
 #include "sim/collectives/algorithms/steps.h"
@@ -37,27 +38,24 @@ class NvlsTreeSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Warps of 20 (nccl-model §3.4): 6 scatter, 5 reduce, 5 gather, 4 broadcast; the root of a tree does not broadcast apart.
+  // Of 20 warps, 5 reduce and 4 broadcast; the root of a tree does not broadcast apart, and 7 reduce there with up to six heads
+  // (nccl-model §3.4).
   [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {
-    constexpr std::array<double, kLanes> kWarps{6, 5, 5, 4};
-    if (!nodes_.is_head(rank) || !is_root(rank, channel)) return kWarps[static_cast<std::size_t>(lane)] / 20.0;
-    const double reduce = nodes_.heads() <= 6 ? 7.0 : 5.0;
-    return (lane == kReduce ? reduce : (20.0 - reduce) / 2) / 20.0;
+    if (lane == kScatter || lane == kGather) return kCopyShare;
+    if (lane == kBroadcast) return 4.0 / 20.0;
+    return (nodes_.is_head(rank) && is_root(rank, channel) && nodes_.heads() <= 6 ? 7.0 : 5.0) / 20.0;
   }
 
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
     const std::int64_t loops = part(channel).count();
-    if (lane == kScatter || lane == kGather) return alone(rank) ? 0 : nodes_.heads() * loops;
+    if (lane == kScatter || lane == kGather) return alone(rank) ? 0 : loops;
     if (!nodes_.is_head(rank)) return 0;
     if (is_root(rank, channel) && lane == kBroadcast) return 0;
     return head_steps(rank, channel) * loops;
   }
 
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
-    if (lane == kScatter || lane == kGather) {
-      const int head = static_cast<int>(index % nodes_.heads());
-      return side_step(rank, lane, head, part(channel).chunk(index / nodes_.heads(), head));
-    }
+    if (lane == kScatter || lane == kGather) return side_step(rank, channel, lane, index);
     const int steps = head_steps(rank, channel);
     const Part chunk = part(channel).chunk(index / steps, nodes_.local(rank));
     const int phase = static_cast<int>(index % steps);
@@ -74,16 +72,34 @@ class NvlsTreeSchedule final : public Schedule {
     FluidFlow flow;
     flow.channel = used_[static_cast<std::size_t>(index)];
     const HeadLoops& loops = part(flow.channel);
-    const int leaf = deepest(flow.channel);
-    for (int node = leaf; tree(node, flow.channel).up >= 0; node = tree(node, flow.channel).up)
-      flow.edges.push_back({nodes_.head(node, 0), nodes_.head(tree(node, flow.channel).up, 0)});
-    const std::size_t depth = flow.edges.size();
-    for (std::size_t i = depth; i-- > 0;) flow.edges.push_back({flow.edges[i].to, flow.edges[i].from});
-    const std::vector<FluidEdge> named = flow.edges;
-    for (int node = 0; node < nodes_.nodes(); ++node) add_edges_of(node, named, flow);
-    flow.bytes = Bytes{ceil_div(loops.part.data.bytes, nodes_.heads())};
+    flow.bytes = Bytes{loops.of_a_head()};
     flow.step_bytes = Bytes{loops.chunk(0, 0).bytes};
-    const auto fill = static_cast<std::int64_t>(std::max<std::size_t>(2 * depth, 2)) - 1;
+    const int leaf = deepest(flow.channel);
+    const Rank first = nodes_.head(leaf, 0);
+    const Bytes all{loops.loop(0).bytes};
+    std::vector<FluidEdge> up;
+    for (int node = leaf; tree(node, flow.channel).up >= 0; node = tree(node, flow.channel).up)
+      up.push_back(edge(nodes_.head(node, 0), nodes_.head(tree(node, flow.channel).up, 0), kReduce, flow));
+    if (!alone(first)) {
+      flow.edges.push_back({.from = first,
+                            .to = first,
+                            .work = all,
+                            .share = warp_share(first, flow.channel, kScatter),
+                            .peers = nodes_.heads()});
+      flow.edges.push_back(edge(first, nodes_.node_of(first)[1], kReduce, flow));
+    }
+    flow.edges.insert(flow.edges.end(), up.begin(), up.end());
+    for (const FluidEdge& above : std::views::reverse(up)) flow.edges.push_back(edge(above.to, above.from, kBroadcast, flow));
+    if (!alone(first)) {
+      flow.edges.push_back(edge(first, nodes_.node_of(first)[1], kBroadcast, flow));
+      flow.edges.push_back({.from = first,
+                            .to = first,
+                            .work = all,
+                            .share = warp_share(first, flow.channel, kGather),
+                            .peers = nodes_.heads()});
+    }
+    const auto fill = static_cast<std::int64_t>(flow.edges.size()) - 1;
+    for (int node = 0; node < nodes_.nodes(); ++node) add_edges_of(node, leaf, up, flow);
     flow.fill_bytes = fill * flow.step_bytes;
     flow.serial_steps = loops.count() + fill;
     return flow;
@@ -107,19 +123,24 @@ class NvlsTreeSchedule final : public Schedule {
     }
     return best;
   }
-  void add_edges_of(int node, const std::vector<FluidEdge>& named, FluidFlow& flow) const {
+  [[nodiscard]] FluidEdge edge(Rank from, Rank to, int lane, const FluidFlow& flow) const {
+    return {.from = from, .to = to, .work = flow.step_bytes, .share = warp_share(from, flow.channel, lane)};
+  }
+  // What is not on the first chunk's way, which goes up by `way`: the trees of the other heads and all else in the node's
+  // switch.
+  void add_edges_of(int node, int leaf, const std::vector<FluidEdge>& way, FluidFlow& flow) const {
     const int up = tree(node, flow.channel).up;
     for (int head = 0; head < nodes_.heads() && up >= 0; ++head) {
-      const FluidEdge edge{nodes_.head(node, head), nodes_.head(up, head)};
-      const bool is_named =
-          std::ranges::any_of(named, [&](const FluidEdge& e) { return e.from == edge.from && e.to == edge.to; });
-      if (is_named) continue;
-      flow.edges.push_back(edge);
-      flow.edges.push_back({edge.to, edge.from});
+      const Rank from = nodes_.head(node, head);
+      const Rank to = nodes_.head(up, head);
+      if (std::ranges::any_of(way, [&](const FluidEdge& e) { return e.from == from && e.to == to; })) continue;
+      flow.edges.push_back(edge(from, to, kReduce, flow));
+      flow.edges.push_back(edge(to, from, kBroadcast, flow));
     }
     const std::span<const Rank> ranks = nodes_.node_of(nodes_.head(node, 0));
     for (std::size_t i = 0; i < ranks.size() && ranks.size() > 1; ++i) {
-      for (int share = 0; share <= nodes_.heads(); ++share) flow.edges.push_back({ranks[i], ranks[(i + 1) % ranks.size()]});
+      for (int share = node == leaf && i == 0 ? 2 : 0; share <= nodes_.heads(); ++share)
+        flow.edges.push_back(edge(ranks[i], ranks[(i + 1) % ranks.size()], kReduce, flow));
     }
   }
 
@@ -129,19 +150,10 @@ class NvlsTreeSchedule final : public Schedule {
     return is_root(rank, channel) && !children(rank, channel).empty() ? 3 : 2;
   }
 
-  [[nodiscard]] Step side_step(Rank rank, int lane, int head, const Part& chunk) const {
-    Step step = step_of(chunk.bytes);
-    const Rank owner = nodes_.head(nodes_.node(rank), head);
-    if (lane == kScatter) {
-      read_from(step, Buffer::kInput, chunk.offset);
-      step.send_to = owner;
-      step.send_in_switch = true;
-      step.send_connection = kScatterConnection;
-    } else {
-      step.receive_from = owner;
-      keep_at(step, Buffer::kOutput, chunk.offset);
-    }
-    return step;
+  [[nodiscard]] Step side_step(Rank rank, int channel, int lane, std::int64_t loop) const {
+    const Part first = part(channel).chunk(loop, 0);
+    const auto make = lane == kScatter ? scatter_to_switch : gather_from_switch;
+    return make(nodes_.heads_of_node(rank), first, part(channel).loop(loop).bytes, first.bytes);
   }
 
   [[nodiscard]] Step switch_reduction(Rank rank, const Part& chunk) const {

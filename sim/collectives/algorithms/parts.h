@@ -82,6 +82,12 @@ struct HeadLoops {
     const std::int64_t each = ceil_div(ceil_div(part.data.bytes - begin, heads), grain) * grain;
     return chunk_of(part.data, begin, std::min(each, part.chunk), head);
   }
+  // All chunks of a loop: they follow one another.
+  [[nodiscard]] constexpr Part loop(std::int64_t index) const { return chunk_of(part.data, 0, heads * part.chunk, index); }
+  // Of the first head, which has its whole chunk of a loop even where not all heads have one.
+  [[nodiscard]] constexpr std::int64_t of_a_head() const {
+    return loop(0).bytes == 0 ? 0 : ceil_div(chunk(0, 0).bytes * part.data.bytes, loop(0).bytes);
+  }
 };
 
 // The channels that have data, in order. `parts`: of each channel, as ChannelPart or HeadLoops.

@@ -1,15 +1,31 @@
 #include "sim/collectives/nccl/view.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "sim/collectives/nccl/comm_info.h"
 
 namespace weft::coll::nccl {
+namespace {
+
+bool is_blackwell(const net::Topology& topology, DeviceId gpu) {
+  const net::Labels& labels = topology.labels(gpu);
+  const auto sm = std::ranges::find(labels, "sm", [](const auto& label) { return std::string_view{label.first}; });
+  return sm != labels.end() && sm->second.size() >= 3;
+}
+
+// Model: 2.25 and 2.26 know Blackwell as 2.27 does. Older ones do not run there, and on other GPUs they are as 2.23.
+NcclVersion version_for(const net::Topology& topology, const std::vector<DeviceId>& devices, NcclVersion asked) {
+  const auto blackwell = [&](DeviceId gpu) { return is_blackwell(topology, gpu); };
+  return std::ranges::any_of(devices, blackwell) ? std::max(asked, NcclVersion::k2_27) : asked;
+}
+
+}  // namespace
 
 View::View(const net::Topology& topology, std::vector<DeviceId> devices, const Settings& settings)
     : settings_{settings},
-      info_{comm_info(topology, devices, settings, settings.version())},
+      info_{comm_info(topology, devices, settings, version_for(topology, devices, settings.version()))},
       connections_{connect(info_, node_ranks(topology, devices))},
       model_{info_, settings_} {}
 

@@ -99,7 +99,7 @@ std::int64_t largest_message(const Schedule& schedule) {
       for (int lane = 0; lane < schedule.lanes(rank, channel); ++lane) {
         for (std::int64_t i = 0; i < schedule.step_count(rank, channel, lane); ++i) {
           const Step step = schedule.step(rank, channel, lane, i);
-          if (!step.send_to.empty() || !step.receive_from.empty()) largest = std::max(largest, step.bytes.count());
+          if (!step.send_to.empty() || !step.receive_from.empty()) largest = std::max(largest, step.bytes_of_peer(0).count());
         }
       }
     }

@@ -15,7 +15,7 @@ TEST(NvlsTest, AHeadHasTheSwitchAddUpAndCopyItsChunk) {
   const Group group{std::vector<int>{4}};
   const auto nvls = plan(group.communicator(), call(Collective::kAllReduce, 1_MiB), "nvls", 1, 64_KiB);
   ASSERT_EQ(nvls->lanes(1, 0), 3);
-  ASSERT_EQ(nvls->step_count(1, 0, 0), 4 * 4);  // loops x heads
+  ASSERT_EQ(nvls->step_count(1, 0, 0), 4);  // one scatter a loop, to all heads
   ASSERT_EQ(nvls->step_count(1, 0, 1), 4);
   const std::vector<Rank> everyone = {0, 1, 2, 3};
   const Step reduce = nvls->step(1, 0, 1, 2);
@@ -23,11 +23,16 @@ TEST(NvlsTest, AHeadHasTheSwitchAddUpAndCopyItsChunk) {
   EXPECT_EQ(reduce.receive_from, Peers::view(everyone));
   EXPECT_EQ(reduce.send_to, Peers::view(everyone));
   EXPECT_EQ(reduce.bytes, 64_KiB);
-  const Step scatter = nvls->step(1, 0, 0, 4 + 3);  // second loop, head 3
-  EXPECT_EQ(scatter.send_to, Peers{3});
-  EXPECT_TRUE(scatter.send_in_switch);
-  EXPECT_EQ(scatter.source, (Chunk{Buffer::kInput, (4 + 3) * 65536}));
-  EXPECT_EQ(nvls->step(1, 0, 2, 4 + 3).destination, (Chunk{Buffer::kOutput, (4 + 3) * 65536}));
+  const Step scatter = nvls->step(1, 0, 0, 1);  // second loop
+  EXPECT_EQ(scatter.send_to, Peers::view(everyone));
+  EXPECT_TRUE(scatter.send_in_switch && scatter.contributes() && !scatter.multicasts());
+  EXPECT_EQ(scatter.bytes, 4 * 64_KiB);
+  EXPECT_EQ(scatter.bytes_of_peer(3), 64_KiB);
+  EXPECT_EQ(scatter.peer_offset, 65536);
+  EXPECT_EQ(scatter.source, (Chunk{Buffer::kInput, 4 * 65536}));
+  const Step gather = nvls->step(1, 0, 2, 1);
+  EXPECT_EQ(gather.receive_from, Peers::view(everyone));
+  EXPECT_EQ(gather.destination, (Chunk{Buffer::kOutput, 4 * 65536}));
 }
 
 // The links of every rank carry S(1 + 1/n) bytes out (nccl-model §3.4): its data to the switch, and one n-th as a head.
@@ -39,7 +44,7 @@ TEST(NvlsTest, EveryRankSendsItsDataOnceAndOneNthMore) {
     for (int lane = 0; lane < nvls->lanes(rank, 0); ++lane) {
       for (std::int64_t i = 0; i < nvls->step_count(rank, 0, lane); ++i) {
         const Step step = nvls->step(rank, 0, lane, i);
-        if (!step.send_to.empty()) out += step.bytes.count();  // once, however many the switch copies it to
+        if (!step.send_to.empty()) out += step.bytes.count();  // to all peers, or once however many the switch copies it to
       }
     }
     EXPECT_EQ(out, (8 << 20) + (1 << 20));
@@ -53,7 +58,10 @@ TEST(NvlsTest, AShortLoopIsSpreadInUnitsOf16KiB) {
   const auto nvls = plan(group.communicator(), call(Collective::kAllReduce, Bytes{600'000}), "nvls", 1, 64_KiB);
   ASSERT_EQ(nvls->step_count(0, 0, 1), 3);
   const std::int64_t sizes[] = {32768, 32768, 10176, 0};
-  for (int head = 0; head < 4; ++head) EXPECT_EQ(nvls->step(head, 0, 1, 2).bytes.count(), sizes[head]);
+  for (int head = 0; head < 4; ++head) {
+    EXPECT_EQ(nvls->step(head, 0, 1, 2).bytes.count(), sizes[head]);
+    EXPECT_EQ(nvls->step(0, 0, 0, 2).bytes_of_peer(head).count(), sizes[head]);
+  }
 }
 
 TEST(NvlsTest, AllGatherOnlyCopiesAndReduceScatterOnlyAddsUp) {
@@ -62,7 +70,8 @@ TEST(NvlsTest, AllGatherOnlyCopiesAndReduceScatterOnlyAddsUp) {
   EXPECT_EQ(gather->step_count(2, 0, 0), 0);
   EXPECT_TRUE(gather->step(2, 0, 1, 0).send_in_switch);
   EXPECT_TRUE(gather->step(2, 0, 1, 0).receive_from.empty());
-  EXPECT_EQ(gather->step(2, 0, 2, 3).destination.offset, 3 * 256);
+  EXPECT_EQ(gather->step(2, 0, 2, 0).peer_offset, 256);
+  EXPECT_EQ(gather->step(2, 0, 2, 0).bytes, 4 * 256_B);
   const auto scatter = plan(group.communicator(), call(Collective::kReduceScatter, 1_KiB), "nvls");
   EXPECT_EQ(scatter->step_count(2, 0, 2), 0);
   EXPECT_TRUE(scatter->step(2, 0, 1, 0).receive_in_switch);
@@ -74,7 +83,7 @@ TEST(NvlsTest, NoMoreThan32RanksAreHeads) {
   const auto nvls = plan(group.communicator(), call(Collective::kAllReduce, 1_MiB), "nvls", 1, 32_KiB);
   EXPECT_EQ(nvls->step_count(31, 0, 1), 1);
   EXPECT_EQ(nvls->step_count(32, 0, 1), 0);
-  EXPECT_EQ(nvls->step_count(32, 0, 0), 32);
+  EXPECT_EQ(nvls->step(32, 0, 0, 0).send_to.size(), 32);
 }
 
 }  // namespace

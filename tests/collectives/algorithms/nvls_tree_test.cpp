@@ -37,8 +37,9 @@ TEST(NvlsTreeTest, HeadsOfOneIndexFormTheTrees) {
 TEST(NvlsTreeTest, AShortLoopIsSpreadInUnitsOf16Bytes) {
   const Group group{{2, 2}};
   const auto nvls = plan(group.communicator(), call(Collective::kAllReduce, 200_B), "nvls_tree", 1, 64_B);
-  EXPECT_EQ(nvls->step(0, 0, 0, 2).bytes, 48_B);
-  EXPECT_EQ(nvls->step(0, 0, 0, 3).bytes, 24_B);
+  EXPECT_EQ(nvls->step(0, 0, 0, 1).bytes, 72_B);
+  EXPECT_EQ(nvls->step(0, 0, 0, 1).bytes_of_peer(0), 48_B);
+  EXPECT_EQ(nvls->step(0, 0, 0, 1).bytes_of_peer(1), 24_B);
 }
 
 TEST(NvlsTreeTest, BetweenNodesOnlyHeadsTalk) {

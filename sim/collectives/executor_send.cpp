@@ -1,0 +1,216 @@
+// What lanes send, and what becomes of it: by the block's own stores, by a switch or by a proxy.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/collectives/executor.h"
+#include "sim/core/error.h"
+
+namespace weft::coll {
+
+void Executor::post(const net::Transfer& transfer) {
+  ++unsent_;
+  fabric_.post(transfer, *this);
+}
+
+// Connections outlive calls, and calls differ in protocol.
+Duration Executor::hop(std::uint32_t connection) const {
+  return costs_.hop[static_cast<std::size_t>(connections_[connection].transport)];
+}
+
+// NCCL's network transport: the block leaves a slice in a buffer, and a proxy thread on the host has the NIC send it.
+bool Executor::is_proxys(std::uint32_t connection) const {
+  return !costs_.rendezvous && connections_[connection].transport == Transport::kNet;
+}
+
+// Whether the lane's block or a switch sends any of its slice, until when the lane is not free.
+bool Executor::sends_itself(const Lane& lane) const {
+  return lane.step.receive_in_switch || lane.step.multicasts() ||
+         std::ranges::any_of(lane.sends, [&](std::uint32_t to) { return !is_proxys(to); });
+}
+
+// Whether it stores to a peer over NVLink, where the stores of a GPU's blocks queue.
+bool Executor::uses_port(const Lane& lane) const {
+  return costs_.port > Bandwidth{} && std::ranges::any_of(lane.sends, [&](std::uint32_t to) {
+           return connections_[to].transport == Transport::kNvlink && !connections_[to].in_host_memory;
+         });
+}
+
+// How long `data` queues behind the stores of the rank's other lanes: those that began before, and half of those that begin
+// with it, whichever of them comes first. `busy`, what the slice takes by itself: of fewer warps than a block's each store
+// brings less, and there are more to wait for.
+Duration Executor::wait_at_port(const Lane& lane, Bytes data, Duration busy) const {
+  if (lane.stores_from == Time::max()) return {};
+  const Member& member = members_[static_cast<std::size_t>(lane.rank)];
+  const Time now = simulator_.now();
+  double blocks = 0;
+  double share = 0;  // of the warps of one block
+  for (std::uint32_t i = member.first_lane; i < member.first_lane + member.lane_count; ++i) {
+    const Lane& other = lanes_[i];
+    if (other.stores_from <= now && &other != &lane) share += other.stores_from < now ? other.share : other.share / 2;
+    const bool block_ends = i + 1 == member.first_lane + member.lane_count || lanes_[i + 1].channel != other.channel;
+    if (!block_ends) continue;
+    blocks += costs_.blocks_worth(share);
+    share = 0;
+  }
+  double inward = 0.0;
+  for (const std::uint32_t to : lane.sends) inward = std::max(inward, port_loads_.inward(lane.rank, connections_[to].to));
+  const Duration of_block = port_queue_.wait(data, blocks, inward);
+  const Duration whole = costs_.work(data, 1.0, lane.effort);
+  if (busy <= whole || whole == Duration{}) return of_block;
+  return Duration::from_ps(std::llround(static_cast<double>(of_block.ps()) * (busy.seconds() / whole.seconds())));
+}
+
+void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
+  Lane& lane = lanes_[index];
+  const Bytes wire = costs_.on_wire(data);
+  net::Transfer transfer{.bytes = wire, .resend = true, .weight = lane.weight, .tag = std::uint64_t{index} << 32};
+  transfer.rate_cap = StepCosts::pace(wire, busy);
+  const bool multicast = lane.step.multicasts();
+  if (lane.step.receive_in_switch || multicast) {
+    lane.outstanding = 1;
+    ++messages_;
+    const std::uint32_t list = deliveries_.take();
+    deliveries_[list].assign(lane.sends.begin(), lane.sends.end());
+    Duration latest;
+    for (const std::uint32_t to : lane.sends) latest = std::max(latest, hop(to));
+    for (const std::uint32_t from : lane.receives) latest = std::max(latest, hop(from));
+    transfer.footprint = lane.switch_path;
+    transfer.kind = multicast ? net::TransferKind::kMulticast : net::TransferKind::kReduce;
+    transfer.extra_latency = latest;
+    transfer.tag |= kManyConnections | list;
+    post(transfer);
+    return;
+  }
+  lane.outstanding = 0;
+  for (const std::uint32_t to : lane.sends) lane.outstanding += is_proxys(to) ? 0 : 1;
+  for (const std::uint32_t from : lane.receives) lane.outstanding += connections_[from].in_host_memory ? 1 : 0;
+  for (const std::uint32_t from : lane.receives) {
+    if (!connections_[from].in_host_memory) continue;
+    ++messages_;
+    transfer.footprint = connections_[from].read_path;
+    transfer.weight = 1.0;  // one PCIe link serves in turn; it is the many NVLinks that share unequally
+    transfer.tag = std::uint64_t{index} << 32 | kNone;
+    post(transfer);
+  }
+  for (const std::uint32_t to : lane.sends) {
+    if (is_proxys(to)) continue;
+    ++messages_;
+    transfer.weight = connections_[to].in_host_memory ? 1.0 : lane.weight;
+    transfer.footprint = connections_[to].path;
+    transfer.extra_latency = hop(to);
+    transfer.tag = std::uint64_t{index} << 32 | to;
+    post(transfer);
+    if (!costs_.cut_through) continue;
+    const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * lane.share)};
+    const Duration first = costs_.work(std::min(data, pass), lane.share, lane.effort, busy_share(index));
+    schedule_event(first + fabric_.footprint(connections_[to].path).latency + hop(to), EventKind::kFirstPass, to);
+  }
+}
+
+// The slice is whole, and its lane goes on.
+void Executor::send_by_proxy(std::uint32_t index) {
+  const Lane& lane = lanes_[index];
+  if (lane.step.receive_in_switch || lane.step.send_in_switch) return;
+  const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
+  const ProxySlice slice{.wire = costs_.on_wire(data), .weight = lane.weight, .lane = index};
+  for (const std::uint32_t to : lane.sends) {
+    if (!is_proxys(to)) continue;
+    std::uint32_t& queue = connections_[to].queue;
+    if (queue != kNone) {
+      proxy_queues_[queue].push_back(slice);
+      continue;
+    }
+    queue = proxy_queues_.take();
+    proxy_queues_[queue].clear();
+    start_proxy(to, slice);
+  }
+}
+
+void Executor::start_proxy(std::uint32_t connection, const ProxySlice& slice) {
+  const FootprintId path = connections_[connection].path;
+  ++messages_;
+  post({.footprint = path,
+        .bytes = slice.wire,
+        .resend = true,
+        .weight = slice.weight,
+        .extra_latency = hop(connection),
+        .tag = kByProxy | std::uint64_t{slice.lane} << 32 | connection});
+  if (costs_.cut_through) schedule_event(fabric_.footprint(path).latency + hop(connection), EventKind::kFirstPass, connection);
+}
+
+void Executor::free_proxy(std::uint32_t connection) {
+  std::uint32_t& queue = connections_[connection].queue;
+  std::vector<ProxySlice>& waiting = proxy_queues_[queue];
+  if (waiting.empty()) {
+    proxy_queues_.give_back(std::exchange(queue, kNone));
+    return;
+  }
+  const ProxySlice next = waiting.front();
+  waiting.erase(waiting.begin());
+  start_proxy(connection, next);
+}
+
+void Executor::arrive(std::uint32_t connection) {
+  Connection& to = connections_[connection];
+  if (!costs_.cut_through) {
+    ++to.arrived;
+    wake(to.receiver);
+    return;
+  }
+  ++to.whole;
+  const std::uint32_t follower = to.follower;
+  to.follower = kNone;
+  if (follower != kNone) end_slice(follower);
+}
+
+void Executor::on_source_free(TransferId, std::uint64_t tag) {
+  --unsent_;
+  free_source(tag);
+  settle_if_done();
+}
+
+void Executor::free_source(std::uint64_t tag) {
+  const bool is_read = static_cast<std::uint32_t>(tag) == kNone;
+  if (grain_ == Grain::kFluid || costs_.rendezvous || is_read) return;
+  if ((tag & kByProxy) != 0) {
+    free_proxy(static_cast<std::uint32_t>(tag));
+    return;
+  }
+  const auto index = static_cast<std::uint32_t>(tag >> 32);
+  if (--lanes_[index].outstanding > 0) return;
+  lanes_[index].stores_from = Time::max();
+  end_slice(index);
+  drain();
+  finish_if_done();
+}
+
+void Executor::on_delivered(TransferId, std::uint64_t tag) {
+  if (grain_ == Grain::kFluid) {
+    if (--unfinished_ == 0) {
+      std::ranges::fill(finished_, simulator_.now());
+      call_ends_.assign(1, simulator_.now());
+    }
+    finish_if_done();
+    return;
+  }
+  const auto to = static_cast<std::uint32_t>(tag);
+  const bool is_read = to == kNone;
+  if (is_read) {
+    // What a lane reads it has when it is here, not when it has left the memory.
+  } else if ((to & kManyConnections) != 0) {
+    const std::uint32_t list = to & ~kManyConnections;
+    for (const std::uint32_t each : deliveries_[list]) arrive(each);
+    deliveries_.give_back(list);
+  } else {
+    arrive(to);
+  }
+  const auto index = static_cast<std::uint32_t>((tag & ~kByProxy) >> 32);
+  if ((costs_.rendezvous || is_read) && --lanes_[index].outstanding == 0) end_slice(index);
+  drain();
+  finish_if_done();
+}
+
+void Executor::on_aborted(TransferId, std::uint64_t tag) { throw ConfigError(what_is_cut(tag)); }
+
+}  // namespace weft::coll
