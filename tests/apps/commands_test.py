@@ -241,6 +241,17 @@ class Collective(Commands):
             done = self.weft("collective", *arguments, "--cluster", "node4.yaml", "--grain", "fluid")
             self.assertEqual(len(rows_of(done.stdout)), 1)
 
+    def test_grains_agree_over_nodes_and_through_switches(self):
+        clusters = pathlib.Path(__file__).resolve().parents[2] / "configs/clusters"
+        for size, share, arguments in (("64M", 0.06, ["dgx_h100_8_nodes.yaml", "--nodes", "4", "--algo", "Ring", "--proto", "Simple"]),
+                                       ("64M", 0.02, ["dgx_h100.yaml", "--algo", "NVLS"])):
+            times = []
+            for grain in ("chunk", "fluid"):
+                done = self.weft("collective", "all_reduce", "-b", size, "-e", size, "--grain", grain, "--cluster",
+                                 str(clusters / arguments[0]), *arguments[1:])
+                times.append(float(rows_of(done.stdout)[0][5]))
+            self.assertAlmostEqual(times[1] / times[0], 1, delta=share, msg=" ".join(arguments))
+
     def test_runs_every_collective_of_nccl_tests(self):
         for kind in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv", "gather", "scatter"):
             done = self.weft("collective", kind, "--cluster", "node4.yaml", "-b", "8", "-e", "1M", "-f", "1024", "--json", "r.json")
