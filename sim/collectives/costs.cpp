@@ -24,9 +24,7 @@ constexpr const char* kHostSend =
     "send/recv through host memory on 2 x H200 (validate/measured/h200x2_full.jsonl): 128 KiB 20.5 us, 128 MiB at 21.1 GB/s";
 constexpr const char* kDirect = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)";
 constexpr const char* kPublishedH100 =
-    "fitted to six of thirteen sizes of a published NVLS all-reduce of 8 H100 (validate/published/all_reduce/h100_dgx.txt); no "
-    "cost "
-    "of a head: those of 2 to 8 heads (nccl issue 1455) show none";
+    "fitted to six of fourteen sizes of a published NVLS all-reduce of 8 H100 (validate/published/all_reduce/h100_dgx.txt)";
 constexpr const char* kHwLat = "nccl-model §5.1: what NCCL's own tuning plans with";
 
 constexpr const char* kHostLoads =

@@ -112,10 +112,10 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
 void Executor::send_by_proxy(std::uint32_t index) {
   const Lane& lane = lanes_[index];
   if (lane.step.receive_in_switch || lane.step.send_in_switch) return;
-  const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  const ProxySlice slice{.wire = costs_.on_wire(data), .weight = lane.weight, .lane = index};
   for (const std::uint32_t to : lane.sends) {
     if (!is_proxys(to)) continue;
+    const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
+    const ProxySlice slice{.wire = costs_.on_wire(data), .weight = lane.weight, .lane = index};
     std::uint32_t& queue = connections_[to].queue;
     if (queue != kNone) {
       proxy_queues_[queue].push_back(slice);

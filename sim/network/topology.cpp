@@ -65,6 +65,11 @@ const Forwarding& Topology::forwarding(DeviceId device) const {
   return template_of_host(static_cast<std::size_t>(host)).devices[local(device)].forwarding;
 }
 
+const std::string* find_label(const Labels& labels, std::string_view key) {
+  const auto found = std::ranges::find(labels, key, &std::pair<std::string, std::string>::first);
+  return found == labels.end() ? nullptr : &found->second;
+}
+
 const Labels& Topology::labels(DeviceId device) const {
   const std::int32_t host = host_of(device);
   if (host < 0) return switches_[switch_index_[device.index()]].labels;

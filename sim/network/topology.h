@@ -63,7 +63,13 @@ struct LinkSpec {
   [[nodiscard]] double capacity() const { return rate.bytes_per_ps() * efficiency; }
 };
 
-using Labels = std::vector<std::pair<std::string, std::string>>;  // in file order; values as written
+using Labels = std::vector<std::pair<std::string, std::string>>;                          // in file order; values as written
+[[nodiscard]] const std::string* find_label(const Labels& labels, std::string_view key);  // null: none
+// Empty: none.
+[[nodiscard]] inline std::string_view label_of(const Labels& labels, std::string_view key) {
+  const std::string* value = find_label(labels, key);
+  return value == nullptr ? std::string_view{} : std::string_view{*value};
+}
 
 // One direction of a cable. `twin` is the other direction.
 struct Link {

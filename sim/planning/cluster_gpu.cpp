@@ -12,10 +12,7 @@ namespace weft::plan {
 namespace {
 
 std::string label_of(const net::Topology& topology, std::string_view key) {
-  for (const auto& [name, value] : topology.labels(topology.endpoints().front())) {
-    if (name == key) return value;
-  }
-  return {};
+  return std::string{net::label_of(topology.labels(topology.endpoints().front()), key)};
 }
 
 }  // namespace

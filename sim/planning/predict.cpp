@@ -47,19 +47,12 @@ bool is_same_bus_id(std::string_view printed, std::string_view label) {
          (a.starts_with(b) && a.substr(b.size()).starts_with('.'));
 }
 
-std::string_view bus_id_of(const net::Topology& topology, DeviceId device) {
-  for (const auto& [key, value] : topology.labels(device)) {
-    if (key == "bus_id") return value;
-  }
-  return {};
-}
-
 // The one of `devices` with this bus id; none, or several: nothing.
 std::optional<DeviceId> find_by_bus_id(const net::Topology& topology, const std::vector<DeviceId>& devices,
                                        std::string_view printed) {
   std::optional<DeviceId> found;
   for (const DeviceId device : devices) {
-    if (!is_same_bus_id(printed, bus_id_of(topology, device))) continue;
+    if (!is_same_bus_id(printed, net::label_of(topology.labels(device), "bus_id"))) continue;
     if (found) return std::nullopt;
     found = device;
   }

@@ -22,17 +22,10 @@ std::string stem(const std::string& name) {
   return name.substr(0, digits == std::string::npos ? 0 : digits + 1);
 }
 
-std::string tier_label(const net::Labels& labels) {
-  for (const auto& [key, value] : labels) {
-    if (key == "tier") return value;
-  }
-  return {};
-}
-
 std::vector<SwitchCount> count_switches(const net::Topology& topology) {
   std::map<std::pair<std::string, std::string>, SwitchCount> counts;
   for (const DeviceId device : topology.fabric_switches()) {
-    const std::string tier = tier_label(topology.labels(device));
+    const std::string tier{net::label_of(topology.labels(device), "tier")};
     const std::string name = stem(topology.name(device));
     SwitchCount& count = counts[{tier, name}];
     count.name = name;

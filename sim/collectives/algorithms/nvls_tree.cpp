@@ -76,27 +76,18 @@ class NvlsTreeSchedule final : public Schedule {
     flow.step_bytes = Bytes{loops.chunk(0, 0).bytes};
     const int leaf = deepest(flow.channel);
     const Rank first = nodes_.head(leaf, 0);
-    const Bytes all{loops.loop(0).bytes};
     std::vector<FluidEdge> up;
     for (int node = leaf; tree(node, flow.channel).up >= 0; node = tree(node, flow.channel).up)
       up.push_back(edge(nodes_.head(node, 0), nodes_.head(tree(node, flow.channel).up, 0), kReduce, flow));
     if (!alone(first)) {
-      flow.edges.push_back({.from = first,
-                            .to = first,
-                            .work = all,
-                            .share = warp_share(first, flow.channel, kScatter),
-                            .peers = nodes_.heads()});
+      flow.edges.push_back(side_edge(first, kScatter, flow));
       flow.edges.push_back(edge(first, nodes_.node_of(first)[1], kReduce, flow));
     }
     flow.edges.insert(flow.edges.end(), up.begin(), up.end());
     for (const FluidEdge& above : std::views::reverse(up)) flow.edges.push_back(edge(above.to, above.from, kBroadcast, flow));
     if (!alone(first)) {
       flow.edges.push_back(edge(first, nodes_.node_of(first)[1], kBroadcast, flow));
-      flow.edges.push_back({.from = first,
-                            .to = first,
-                            .work = all,
-                            .share = warp_share(first, flow.channel, kGather),
-                            .peers = nodes_.heads()});
+      flow.edges.push_back(side_edge(first, kGather, flow));
     }
     const auto fill = static_cast<std::int64_t>(flow.edges.size()) - 1;
     for (int node = 0; node < nodes_.nodes(); ++node) add_edges_of(node, leaf, up, flow);
@@ -125,6 +116,14 @@ class NvlsTreeSchedule final : public Schedule {
   }
   [[nodiscard]] FluidEdge edge(Rank from, Rank to, int lane, const FluidFlow& flow) const {
     return {.from = from, .to = to, .work = flow.step_bytes, .share = warp_share(from, flow.channel, lane)};
+  }
+  // A scatter or gather of a whole loop.
+  [[nodiscard]] FluidEdge side_edge(Rank rank, int lane, const FluidFlow& flow) const {
+    return {.from = rank,
+            .to = rank,
+            .work = Bytes{part(flow.channel).loop(0).bytes},
+            .share = warp_share(rank, flow.channel, lane),
+            .peers = nodes_.heads()};
   }
   // What is not on the first chunk's way, which goes up by `way`: the trees of the other heads and all else in the node's
   // switch.

@@ -39,22 +39,26 @@ inline void add_up_in_switch(Step& step, std::span<const Rank> peers) {
   step.receive_in_switch = !peers.empty();
 }
 
-// Chunks of all of `heads`, that of the first one at `first` and the next one `offset` behind, `bytes` together: put where a
-// switch will add them up, or taken from what it has copied.
-inline Step scatter_to_switch(std::span<const Rank> heads, const Part& first, std::int64_t bytes, std::int64_t offset) {
+// Chunks of all peers, `bytes` together, of which the first has `peer_bytes` and the next one lies `offset` behind.
+[[nodiscard]] inline Step spread_step(std::int64_t bytes, std::int64_t peer_bytes, std::int64_t offset) {
   Step step = step_of(bytes);
-  step.peer_bytes = Bytes{first.bytes};
+  step.peer_bytes = Bytes{peer_bytes};
   step.peer_offset = offset;
+  return step;
+}
+// Chunks for all of `heads`, the first one's at `first`: put where a switch will add them up, or taken from what it has copied.
+[[nodiscard]] inline Step scatter_to_switch(std::span<const Rank> heads, const Part& first, std::int64_t bytes,
+                                            std::int64_t offset) {
+  Step step = spread_step(bytes, first.bytes, offset);
   read_from(step, Buffer::kInput, first.offset);
   step.send_to = Peers::view(heads);
   step.send_in_switch = true;
   step.send_connection = kScatterConnection;
   return step;
 }
-inline Step gather_from_switch(std::span<const Rank> heads, const Part& first, std::int64_t bytes, std::int64_t offset) {
-  Step step = step_of(bytes);
-  step.peer_bytes = Bytes{first.bytes};
-  step.peer_offset = offset;
+[[nodiscard]] inline Step gather_from_switch(std::span<const Rank> heads, const Part& first, std::int64_t bytes,
+                                             std::int64_t offset) {
+  Step step = spread_step(bytes, first.bytes, offset);
   step.receive_from = Peers::view(heads);
   keep_at(step, Buffer::kOutput, first.offset);
   return step;

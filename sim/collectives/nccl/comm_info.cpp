@@ -195,9 +195,7 @@ class Assembly {
 
 // The rank that the topology file of a host gives to this GPU.
 std::string rank_in_file(const net::Topology& topology, DeviceId device) {
-  const net::Labels& labels = topology.labels(device);
-  const auto label = std::ranges::find(labels, "rank", &std::pair<std::string, std::string>::first);
-  if (label != labels.end()) return label->second;
+  if (const std::string* rank = net::find_label(topology.labels(device), "rank")) return *rank;
   const auto host = static_cast<std::size_t>(topology.host_of(device));
   const std::vector<std::uint32_t> gpus = topology.template_of_host(host).of_kind(net::DeviceKind::kGpu);
   return fmt::format("{}", std::ranges::find(gpus, topology.local(device)) - gpus.begin());

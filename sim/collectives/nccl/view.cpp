@@ -1,7 +1,6 @@
 #include "sim/collectives/nccl/view.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "sim/collectives/nccl/comm_info.h"
@@ -9,15 +8,9 @@
 namespace weft::coll::nccl {
 namespace {
 
-bool is_blackwell(const net::Topology& topology, DeviceId gpu) {
-  const net::Labels& labels = topology.labels(gpu);
-  const auto sm = std::ranges::find(labels, "sm", [](const auto& label) { return std::string_view{label.first}; });
-  return sm != labels.end() && sm->second.size() >= 3;
-}
-
 // Model: 2.25 and 2.26 know Blackwell as 2.27 does. Older ones do not run there, and on other GPUs they are as 2.23.
 NcclVersion version_for(const net::Topology& topology, const std::vector<DeviceId>& devices, NcclVersion asked) {
-  const auto blackwell = [&](DeviceId gpu) { return is_blackwell(topology, gpu); };
+  const auto blackwell = [&](DeviceId gpu) { return net::label_of(topology.labels(gpu), "sm").size() >= 3; };  // 100 and up
   return std::ranges::any_of(devices, blackwell) ? std::max(asked, NcclVersion::k2_27) : asked;
 }
 

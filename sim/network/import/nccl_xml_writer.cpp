@@ -18,11 +18,6 @@ namespace {
 
 constexpr std::uint32_t kAbsent = 0xFFFF'FFFF;
 
-const std::string* find_label(const Labels& labels, std::string_view key) {
-  const auto found = std::ranges::find(labels, key, &std::pair<std::string, std::string>::first);
-  return found == labels.end() ? nullptr : &found->second;
-}
-
 bool came_from_file(const Labels& labels) { return !labels.empty() && labels.front().first == kElementLabel; }
 
 LinkMedium medium_of(const LinkSpec& spec) {

@@ -13,13 +13,6 @@ using net::DeviceKind;
 constexpr int kNode = -1;
 constexpr int kNoTier = 1'000;  // behind every tier that has a number
 
-std::string_view label_of(const net::Labels& labels, std::string_view key) {
-  for (const auto& [name, value] : labels) {
-    if (name == key) return value;
-  }
-  return {};
-}
-
 struct Tier {
   int level = kNoTier;
   std::string name;
@@ -29,7 +22,7 @@ struct Tier {
 // Fabrics call their tiers by number; the names differ ("edge" of a fat tree, "leaf" of a leaf-spine) and mean the same.
 Tier tier_of(const net::Topology& topology, DeviceId device) {
   if (topology.host_of(device) >= 0) return {kNode, "node"};
-  const std::string_view label = label_of(topology.labels(device), "tier");
+  const std::string_view label = net::label_of(topology.labels(device), "tier");
   if (label == "0") return {0, "leaf"};
   if (label == "1") return {1, "spine"};
   if (label == "2") return {2, "core"};
@@ -46,7 +39,7 @@ ServerLine server_of(const net::HostTemplate& t) {
     line.pcie_switches += device.kind == DeviceKind::kPcieSwitch ? 1 : 0;
     line.cpus += device.kind == DeviceKind::kCpu ? 1 : 0;
     line.nics += device.kind == DeviceKind::kNic ? 1 : 0;
-    if (device.kind == DeviceKind::kGpu && line.gpu.empty()) line.gpu = label_of(device.labels, "model");
+    if (device.kind == DeviceKind::kGpu && line.gpu.empty()) line.gpu = net::label_of(device.labels, "model");
   }
   return line;
 }
