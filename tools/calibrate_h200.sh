@@ -59,7 +59,7 @@ for section, named in entries.items():
 PYTHON
 }
 
-# The bases of Simple and LL128 are not fitted: these logs cannot tell them from hops, NCCL's own tables can (costs.cpp).
+# The bases of Simple and LL128 are not fitted: these logs cannot tell them from hops. costs.cpp says where they are from.
 # What launches and LL cost, and what Simple costs and the links give, tell little of each other. Of the links most is told by
 # the log that fills them most.
 cp "$folder/start.yaml" "$folder/ll.yaml"
@@ -72,7 +72,7 @@ cp "$folder/start.yaml" "$folder/simple.yaml"
     8,64,512,4K,16K,64K,128K,256K,512K,1M all_reduce_4gpu_threads all_reduce_2gpu_threads
 } &
 {
-  fit simple simple "simple.hop_latency simple.slice_latency simple.load_latency simple.channel_latency" \
+  fit simple simple "simple.hop_latency simple.slice_latency simple.receive_latency simple.block_latency" \
     64,4K,32K,128K,512K,2M all_reduce_4gpu_Ring_Simple all_reduce_2gpu_threads
   fit simple links ".network.nvlink4.efficiency channels.service_spread" 8M,16M,32M,128M,1G all_reduce_4gpu_Ring_Simple
 }

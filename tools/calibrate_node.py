@@ -44,7 +44,7 @@ GROUPS = (
     ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass")),
      lambda r: forced(r, "LL") and not large(r)),
     ("simple", tuple(f"collectives.simple.{key}" for key in
-                     ("base_latency", "hop_latency", "slice_latency", "load_latency", "channel_latency")),
+                     ("base_latency", "hop_latency", "slice_latency", "receive_latency", "block_latency")),
      lambda r: forced(r, "Simple") and not large(r) and r["collective"] != "sendrecv"),
     ("store", ("collectives.simple.store_cost",),
      lambda r: forced(r, "Simple") and large(r) and few_channels(r) and r["collective"] in ("all_gather", "all_reduce")),

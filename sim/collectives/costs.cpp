@@ -13,13 +13,21 @@ namespace {
 constexpr const char* kNotes = "nccl-calibration-notes, 'Parameters' (4 x H200)";
 constexpr const char* kHostProbe =
     "probe kernels on 2 x H200 with PCIe 5 x16: a flag through pinned host memory takes 1.8 to 2.1 us, a read 1.05 us";
-// Logs of four GPUs alone cannot tell a kernel's base from its hops; NCCL's own tables say how the bases compare.
 constexpr const char* kBaseLat =
     "LL's 4.3 us times what NCCL's tuning plans for this protocol over LL (nccl-model §5.1: LL 6.6, LL128 14.0, Simple 8.4 us)";
 constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
 constexpr const char* kLoads =
-    "nccl-calibration-notes (Simple); small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
+    "small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
     "(validate/measured/h200x4_quick.jsonl)";
+constexpr const char* kSmallSimple =
+    "rings in Simple of up to 16 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
+    "h200x4_quick.jsonl)";
+constexpr const char* kSmallLoads =
+    "rings in Simple of less than 4 MiB on 2 x H200 (quick points of validate/measured/h200x2_quick.jsonl): 350 ns, known to "
+    "44 %";
+constexpr const char* kChannels =
+    "rings in Simple on 2 x H200 in CUDA graphs (validate/measured/h200x2_full.jsonl): from 64 KiB, 2 channels, to 512 KiB, 16 "
+    "channels, 14 (reduce_scatter) to 64 ns (reduce) a channel";
 constexpr const char* kHostSend =
     "send/recv through host memory on 2 x H200 (validate/measured/h200x2_full.jsonl): 128 KiB 20.5 us, 128 MiB at 21.1 GB/s";
 constexpr const char* kDirect = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)";
@@ -33,6 +41,23 @@ constexpr const char* kHostLoads =
 
 Bandwidth gigabytes(double per_second) { return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(per_second * 8e9)); }
 
+template <class S>
+Param<S> latency(const char* name, Duration S::*member, const char* reference, const char* description) {
+  return param<S>(name, member,
+                  {.max = 1_ms, .source = ParamSource::kLiterature, .reference = reference, .description = description});
+}
+
+template <class S>
+Param<S> ratio(const char* name, double S::*member, const char* reference, const char* description) {
+  return param<S>(name, member,
+                  {.unit = "ratio",
+                   .min = 0.0,
+                   .max = 2.0,
+                   .source = ParamSource::kLiterature,
+                   .reference = reference,
+                   .description = description});
+}
+
 // What steps of Simple cost is that of probe kernels on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9,
 // copies and sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are
 // full; NCCL with one and four channels has a store at 0.60 to 0.72 of a send. What it costs in LL128, and what blocks of fewer
@@ -44,47 +69,55 @@ Bandwidth gigabytes(double per_second) { return Bandwidth::from_bits_per_second(
 // are NCCL's own plans where nothing was measured.
 template <class S>
 std::vector<Param<S>> protocol_params(const char* base_reference) {
-  const auto latency = [](const char* name, Duration S::*member, const char* reference, const char* description) {
-    return param<S>(name, member,
-                    {.max = 1_ms, .source = ParamSource::kLiterature, .reference = reference, .description = description});
-  };
   const auto rate = [](const char* name, Bandwidth S::*member, const char* description) {
     return param<S>(name, member, {.source = ParamSource::kLiterature, .reference = kNotes, .description = description});
   };
-  const auto ratio = [](const char* name, double S::*member, const char* reference, const char* description) {
-    return param<S>(name, member,
-                    {.unit = "ratio",
-                     .min = 0.0,
-                     .max = 2.0,
-                     .source = ParamSource::kLiterature,
-                     .reference = reference,
-                     .description = description});
-  };
   return {
-      latency("base_latency", &S::base_latency, base_reference, "of a kernel, before its first step"),
-      latency("channel_latency", &S::channel_latency, kNotes, "from the start of one channel to the next one's"),
-      latency("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
-      latency("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"),
-      latency("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
-      latency("slice_latency", &S::slice_latency, kNotes, "synchronisation before the bytes of a slice"),
-      latency("empty_slice_latency", &S::empty_slice_latency, kNotes, "the same of a slice without bytes"),
-      latency("load_latency", &S::load_latency, kLoads,
-              "more of it where every warp has data, of less in proportion; LL, LL128: of step_gap, before an operand of one's "
-              "own"),
-      latency("step_gap", &S::step_gap, kNotes, "from the end of a slice with data to the next"),
+      latency<S>("base_latency", &S::base_latency, base_reference, "of a kernel, before its first step"),
+      latency<S>("channel_latency", &S::channel_latency, kNotes, "from the start of one channel to the next one's"),
+      latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
+      latency<S>("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"),
+      latency<S>("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
+      latency<S>("slice_latency", &S::slice_latency, kNotes, "synchronisation before the bytes of a slice"),
+      latency<S>("empty_slice_latency", &S::empty_slice_latency, kNotes, "the same of a slice without bytes"),
+      latency<S>("step_gap", &S::step_gap, kNotes, "from the end of a slice with data to the next"),
       rate("channel_rate", &S::channel_rate, "most that one channel's thread block reads and sends"),
-      ratio("receive_cost", &S::receive_cost, kMemory,
-            "of a peer's message as operand, over the cost of a step that reads and sends"),
-      ratio("source_cost", &S::source_cost, kMemory, "of an operand in its own memory, likewise"),
-      ratio("store_cost", &S::store_cost, kMemory, "of keeping the result in its own memory, likewise"),
-      latency("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"),
-      latency("host_slice", &S::host_slice, kHostLoads, "before the bytes of a slice in host memory"),
-      ratio("thread_exponent", &S::thread_exponent, kNotes, "how much faster a pass is with fewer threads"),
-      ratio("first_pass", &S::first_pass, kNotes, "cost of a slice's first pass over that of the next"),
+      ratio<S>("receive_cost", &S::receive_cost, kMemory,
+               "of a peer's message as operand, over the cost of a step that reads and sends"),
+      ratio<S>("source_cost", &S::source_cost, kMemory, "of an operand in its own memory, likewise"),
+      ratio<S>("store_cost", &S::store_cost, kMemory, "of keeping the result in its own memory, likewise"),
+      latency<S>("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"),
+      latency<S>("host_slice", &S::host_slice, kHostLoads, "before the bytes of a slice in host memory"),
+      ratio<S>("thread_exponent", &S::thread_exponent, kNotes, "how much faster a pass is with fewer threads"),
+      ratio<S>("first_pass", &S::first_pass, kNotes, "cost of a slice's first pass over that of the next"),
   };
 }
 
 // Those of a protocol, of which some have sources of their own.
+std::vector<Param<SimpleCosts>> simple_params() {
+  std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kSmallSimple);
+  for (Param<SimpleCosts>& of : params) {
+    if (of.info.key == "channel_latency") of.info.reference = kChannels;
+    if (of.info.key == "hop_latency" || of.info.key == "slice_latency") of.info.reference = kSmallSimple;
+  }
+  params.push_back(
+      latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kSmallSimple,
+                           "more of base_latency for thread blocks of 256 threads and more, of fewer in proportion"));
+  params.push_back(latency<SimpleCosts>("receive_latency", &SimpleCosts::receive_latency, kSmallSimple,
+                                        "more of slice_latency where a step keeps what it receives and does no more"));
+  params.push_back(latency<SimpleCosts>("load_latency", &SimpleCosts::load_latency, kSmallLoads,
+                                        "more of slice_latency where every warp has data, of less in proportion"));
+  return params;
+}
+
+// Of LL and LL128.
+template <class S>
+std::vector<Param<S>> cut_through_params(const char* base_reference) {
+  std::vector<Param<S>> params = protocol_params<S>(base_reference);
+  params.push_back(latency<S>("load_latency", &S::load_latency, kLoads, "more of step_gap, before an operand of one's own"));
+  return params;
+}
+
 std::vector<Param<P2pCosts>> p2p_params() {
   std::vector<Param<P2pCosts>> params = protocol_params<P2pCosts>(kDirect);
   for (Param<P2pCosts>& of : params) {
@@ -108,7 +141,6 @@ void apply(StepCosts& costs, const ProtocolCosts& of) {
   costs.slice = of.slice_latency;
   costs.empty_slice = of.empty_slice_latency;
   costs.after_slice = of.step_gap;
-  costs.load_wait = of.load_latency;
   costs.rate = of.channel_rate;
   costs.memory = {.receive = of.receive_cost, .source = of.source_cost, .store = of.store_cost};
   costs.thread_exponent = of.thread_exponent;
@@ -124,14 +156,13 @@ Bandwidth scaled(Bandwidth rate, double by) {
 }  // namespace
 
 SimpleCosts::SimpleCosts()
-    : ProtocolCosts{.base_latency = 5'500_ns,
-                    .channel_latency = 170_ns,
-                    .hop_latency = 1'200_ns,
+    : ProtocolCosts{.base_latency = 5_us,
+                    .channel_latency = 50_ns,
+                    .hop_latency = 820_ns,
                     .host_hop_latency = 4'200_ns,
                     .net_hop_latency = 10_us,
-                    .slice_latency = 1'500_ns,
+                    .slice_latency = 2_us,
                     .empty_slice_latency = 300_ns,
-                    .load_latency = 600_ns,
                     .step_gap = {},
                     .channel_rate = gigabytes(42),
                     .receive_cost = 0.17,
@@ -163,7 +194,6 @@ Ll128Costs::Ll128Costs()
                     .net_hop_latency = 4'000_ns,
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
-                    .load_latency = 700_ns,
                     .step_gap = 1'400_ns,
                     .channel_rate = gigabytes(33),
                     .receive_cost = 0.35,
@@ -189,10 +219,10 @@ P2pCosts::P2pCosts()
                     .host_read = 550_ns,
                     .host_slice = 2_us} {}
 
-const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol",
-                                           protocol_params<SimpleCosts>(kBaseLat)};
-const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", protocol_params<LlCosts>(kNotes)};
-const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol", protocol_params<Ll128Costs>(kBaseLat)};
+const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol", simple_params()};
+const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", cut_through_params<LlCosts>(kNotes)};
+const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol",
+                                         cut_through_params<Ll128Costs>(kBaseLat)};
 const ParamGroup<P2pCosts> p2p_costs{"collectives.p2p", "NCCL's send/recv kernel", p2p_params()};
 
 const ParamGroup<InSwitchCosts> in_switch_costs{
@@ -293,18 +323,16 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.host_pass = costs.pass;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
   };
-  const auto cut_through = [&] {
-    costs.cut_through = true;
-    costs.operand_wait = std::exchange(costs.load_wait, Duration{});
-  };
   if (protocol == "LL") {
     apply(costs, ll);
-    cut_through();
+    costs.cut_through = true;
+    costs.operand_wait = ll.load_latency;
     costs.wire_bytes = 2;
     passes(ll, 16, 32 * 8);
   } else if (protocol == "LL128") {
     apply(costs, ll128);
-    cut_through();
+    costs.cut_through = true;
+    costs.operand_wait = ll128.load_latency;
     costs.wire_bytes = 16;
     costs.per_data_bytes = 15;
     passes(ll128, 20, 1920);
@@ -312,10 +340,18 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
     constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
-    const int block_warps = used_warps(is_p2p ? nccl::kP2pWarps : 16);
-    costs.host_pass = Bytes{block_warps * kLoadBytesPerWarp};
-    costs.load_pass = Bytes{block_warps * kBytesPerWarp};
-    if (is_p2p) costs.direct = p2p.direct_cost;
+    constexpr int kBlockWarps = 16;
+    constexpr int kFullStartWarps = 8;  // of 256 threads, 512 start no later
+    costs.host_pass = Bytes{used_warps(is_p2p ? nccl::kP2pWarps : kBlockWarps) * kLoadBytesPerWarp};
+    if (is_p2p) {
+      costs.direct = p2p.direct_cost;
+    } else {
+      const int starting = std::min(used_warps(kBlockWarps), kFullStartWarps);
+      costs.start = costs.start + Duration::from_ps(simple.block_latency.ps() * starting / kFullStartWarps);
+      costs.load_wait = simple.load_latency;
+      costs.load_pass = Bytes{kBlockWarps * kBytesPerWarp};
+      costs.receive_wait = simple.receive_latency;
+    }
     if (!one_slice && !is_p2p) {
       costs.slices = 2;
       costs.min_slice = 32_KiB;

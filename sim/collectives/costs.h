@@ -22,10 +22,9 @@ struct ProtocolCosts {
   Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
   Duration slice_latency;     // before the bytes of a slice
   Duration empty_slice_latency;
-  Duration load_latency = {};  // StepCosts::load_wait
-  Duration step_gap;           // from the end of a slice with data to its lane's next one
-  Bandwidth channel_rate;      // StepCosts::rate
-  double receive_cost = 0.0;   // StepCosts::memory
+  Duration step_gap;          // from the end of a slice with data to its lane's next one
+  Bandwidth channel_rate;     // StepCosts::rate
+  double receive_cost = 0.0;  // StepCosts::memory
   double source_cost = 0.0;
   double store_cost = 0.0;
   double thread_exponent = 0.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
@@ -35,12 +34,17 @@ struct ProtocolCosts {
 };
 struct SimpleCosts : ProtocolCosts {
   SimpleCosts();
+  Duration block_latency = 3'200_ns;    // more of base_latency, for a block of 256 threads and more
+  Duration load_latency = 350_ns;       // StepCosts::load_wait
+  Duration receive_latency = 1'550_ns;  // StepCosts::receive_wait
 };
 struct LlCosts : ProtocolCosts {
   LlCosts();
+  Duration load_latency = {};  // StepCosts::operand_wait
 };
 struct Ll128Costs : ProtocolCosts {
   Ll128Costs();
+  Duration load_latency = 700_ns;  // StepCosts::operand_wait
 };
 struct P2pCosts : ProtocolCosts {  // send and recv, in the Simple protocol
   P2pCosts();

@@ -149,6 +149,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     std::int32_t block = 0;          // among the rank's thread blocks that talk to a peer, in channel order
     std::int32_t outstanding = 0;    // transfers that the lane waits for
     Time stores_from = Time::max();  // to a peer over NVLink, until its slice has left
+    Duration held_at_port;           // how much longer its last slice took to leave than the block alone takes
     std::int64_t next = 0;           // step
     std::int64_t count = 0;
     Time waits_from;      // for its next slice

@@ -57,8 +57,7 @@ void Executor::add_demand(const FluidFlow& flow, std::size_t hop, std::vector<do
 Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
   const FluidEdge& edge = flow.edges[hop];
   const auto busy = static_cast<double>(work_on(edge, flow, costs_, effort_).ps());
-  const auto slices =
-      static_cast<double>((costs_.slices * costs_.slice + costs_.load_wait + edge.peers * costs_.peer_slice).ps());
+  const auto slices = static_cast<double>((costs_.before_slices() + edge.peers * costs_.peer_slice).ps());
   if (is_local(edge)) return {busy, busy + slices, busy + slices, busy + slices};
   const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
   double rate = std::numeric_limits<double>::infinity();
@@ -170,6 +169,7 @@ void Executor::start_fluid() {
           copy = std::max(copy, Duration::from_ps(static_cast<std::int64_t>(read.drain)));
         }
         extra = extra + (flow.copies - 1) * copy + costs_.work(last.bytes, 1.0, effort);
+        if (last.only_receives()) extra = extra + costs_.receive_wait;
       }
     }
     net::Transfer transfer{.footprint = fabric_.add_footprint(std::move(coupled)),

@@ -179,7 +179,12 @@ void Executor::free_source(std::uint64_t tag) {
   }
   const auto index = static_cast<std::uint32_t>(tag >> 32);
   if (--lanes_[index].outstanding > 0) return;
-  lanes_[index].stores_from = Time::max();
+  Lane& lane = lanes_[index];
+  if (lane.stores_from != Time::max()) {
+    const Duration alone = costs_.work(costs_.slice_bytes(lane.step.bytes, lane.slice), lane.share, lane.effort);
+    lane.held_at_port = std::max(simulator_.now() - lane.stores_from - alone, Duration{});
+  }
+  lane.stores_from = Time::max();
   end_slice(index);
   drain();
   finish_if_done();

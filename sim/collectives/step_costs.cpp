@@ -4,6 +4,13 @@
 #include <cmath>
 
 namespace weft::coll {
+namespace {
+
+Duration scaled(Duration time, double by) {
+  return Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(time.ps()) * by));
+}
+
+}  // namespace
 
 std::string_view to_string(Transport transport) {
   constexpr std::string_view kNames[] = {"NVLink", "host memory", "network"};
@@ -63,8 +70,10 @@ Duration StepCosts::before_slice(Bytes data, int index) const {
   if (index > 0) return slice;
   if (data >= load_pass) return slice + load_wait;
   const double part = static_cast<double>(data.count()) / static_cast<double>(load_pass.count());
-  return slice + Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(load_wait.ps()) * part));
+  return slice + scaled(load_wait, part);
 }
+
+Duration StepCosts::before_slices() const { return slices * slice + load_wait; }
 
 Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
   if (host_pass.count() == 0 || data.count() == 0) return {};
@@ -79,13 +88,13 @@ void StepCosts::slow_down(double latency, double slower_rate) {
     time = Duration::from_ps(std::llround(static_cast<double>(time.ps()) * latency));
   };
   for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &peer_slice,
-                         &empty_slice, &after_slice, &operand_wait, &load_wait})
+                         &empty_slice, &after_slice, &operand_wait, &load_wait, &receive_wait})
     stretch(*time);
   rate = Bandwidth::from_bits_per_second(std::llround(static_cast<double>(rate.bits_per_second()) / slower_rate));
 }
 
 Duration StepCosts::message_overhead(Transport transport) const {
-  return hop[static_cast<std::size_t>(transport)] + slices * slice + load_wait;
+  return hop[static_cast<std::size_t>(transport)] + before_slices();
 }
 
 }  // namespace weft::coll

@@ -54,6 +54,8 @@ struct StepCosts {
   // they wait for each other's loads and fences. Later slices have theirs under way by then.
   Duration load_wait = {};
   Bytes load_pass = {};
+  // More before the bytes of a chunk's first slice, however many, in a step that only receives (Step::only_receives).
+  Duration receive_wait = {};
   // Data a whole thread block moves from its memory to a peer's; 0: no limit. Other steps: `memory`.
   Bandwidth rate = {};
   MemoryCosts memory = {};
@@ -106,6 +108,8 @@ struct StepCosts {
   [[nodiscard]] double blocks_worth(double share) const;
   // Before the bytes of a chunk's slice number `index`, of `data`.
   [[nodiscard]] Duration before_slice(Bytes data, int index) const;
+  // Before the bytes of all slices of a chunk.
+  [[nodiscard]] Duration before_slices() const;
   // Before a slice of `data` that lies in host memory on one side or both; `reads`: waits for its loads.
   [[nodiscard]] Duration host_wait(Bytes data, double share, bool reads) const;
   // Times of the SMs become `latency` times as long, moving data takes a thread block `rate` times as long.

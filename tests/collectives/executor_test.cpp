@@ -173,6 +173,31 @@ TEST(ExecutorTest, AChannelMovesNoFasterThanItsThreadBlock) {
   EXPECT_NEAR(call.run(kAllReduce1GB, {.algorithm = "plain_ring"}, Grain::kChunk, costs).us(), 7 * 250e6 / 30e9 * 1e6, 0.1);
 }
 
+// The last rank of a broadcast only receives; the root of a reduction adds its own.
+TEST(ExecutorTest, AStepThatOnlyReceivesWaitsLonger) {
+  const Choice choice{.algorithm = "ring", .protocol = "Simple", .chunk = 1_MiB};
+  const StepCosts plain{.rendezvous = false};
+  const StepCosts waits{.receive_wait = 3_us, .rendezvous = false};
+  for (const Collective kind : {Collective::kBroadcast, Collective::kReduce}) {
+    OneCall pair{testing::star(2, 450_GBps, 0_ns)};
+    const CollectiveCall call{.kind = kind, .bytes = 64_KiB};
+    const Duration difference = pair.run(call, choice, Grain::kChunk, waits) - pair.run(call, choice, Grain::kChunk, plain);
+    EXPECT_EQ(difference, kind == Collective::kBroadcast ? 3_us : 0_us);
+  }
+}
+
+// Two slices of 0.5 MB, each 5 us of a thread block and 10 us of the link: for 5 of the 10 us that the second one's
+// synchronisation takes, the first is still on its way out.
+TEST(ExecutorTest, ABlockSynchronisesWhileThePortHasItsStores) {
+  const Choice choice{.algorithm = "ring", .protocol = "Simple", .chunk = 1_MB};
+  const CollectiveCall call{.kind = Collective::kBroadcast, .bytes = 1_MB};
+  StepCosts costs{.slice = 10_us, .rate = 100_GBps, .slices = 2, .min_slice = 32_KiB, .rendezvous = false};
+  OneCall pair{hosts_of_gpus(1, 2, 50_GBps, 50_GBps, 0_ns)};
+  const Duration one_after_another = pair.run(call, choice, Grain::kChunk, costs);
+  costs.port = 50_GBps;
+  EXPECT_NEAR((one_after_another - pair.run(call, choice, Grain::kChunk, costs)).us(), 5.0, 0.01);
+}
+
 TEST(ExecutorTest, EveryLinkOfAnAllToAllCarriesWhatItMust) {
   OneCall call{testing::star(16, 50_GBps, 0_ns)};
   // 16 ranks, 16 MB in all per rank: 1 MB to each of 15 others over one link of 50 GB/s.

@@ -69,6 +69,16 @@ TEST(StepCostsTest, AClockThatFallsSlowsCyclesOnly) {
   EXPECT_EQ(low.memory, full.memory);
 }
 
+// Small calls of NCCL have blocks of 64 threads; from 256 on the number makes no difference.
+TEST(StepCostsTest, LargerBlocksOfSimpleStartLater) {
+  const CollectiveCosts all{Profile::defaults(collective_param_groups())
+                                .with_value("collectives.simple.base_latency", "5 us", "test")
+                                .with_value("collectives.simple.block_latency", "4 us", "test")};
+  EXPECT_EQ(all.of("Simple", 2, false, false).start, 6_us);
+  EXPECT_EQ(all.of("Simple", 8, false, false).start, 9_us);
+  EXPECT_EQ(all.of("Simple", 16, false, false).start, 9_us);
+}
+
 TEST(StepCostsTest, StepsCostAlikeWhereMemoryCostsNothing) {
   EXPECT_EQ(StepCosts{}.effort({}), 1.0);
   EXPECT_EQ(StepCosts{}.effort({.received = 3, .sourced = 1, .stored = 1, .sent = 2}), 1.0);
