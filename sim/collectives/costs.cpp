@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "sim/collectives/nccl/p2p_plan.h"
@@ -93,6 +92,14 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
   };
 }
 
+// Of LL and LL128.
+template <class S>
+std::vector<Param<S>> cut_through_params(const char* base_reference) {
+  std::vector<Param<S>> params = protocol_params<S>(base_reference);
+  params.push_back(latency<S>("load_latency", &S::load_latency, kLoads, "more of step_gap, before an operand of one's own"));
+  return params;
+}
+
 // Those of a protocol, of which some have sources of their own.
 std::vector<Param<SimpleCosts>> simple_params() {
   std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kSmallSimple);
@@ -107,14 +114,6 @@ std::vector<Param<SimpleCosts>> simple_params() {
                                         "more of slice_latency where a step keeps what it receives and does no more"));
   params.push_back(latency<SimpleCosts>("load_latency", &SimpleCosts::load_latency, kSmallLoads,
                                         "more of slice_latency where every warp has data, of less in proportion"));
-  return params;
-}
-
-// Of LL and LL128.
-template <class S>
-std::vector<Param<S>> cut_through_params(const char* base_reference) {
-  std::vector<Param<S>> params = protocol_params<S>(base_reference);
-  params.push_back(latency<S>("load_latency", &S::load_latency, kLoads, "more of step_gap, before an operand of one's own"));
   return params;
 }
 

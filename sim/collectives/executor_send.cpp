@@ -180,7 +180,7 @@ void Executor::free_source(std::uint64_t tag) {
   const auto index = static_cast<std::uint32_t>(tag >> 32);
   if (--lanes_[index].outstanding > 0) return;
   Lane& lane = lanes_[index];
-  if (lane.stores_from != Time::max()) {
+  if (lane.stores_from != Time::max() && lane.slice + 1 < costs_.slices) {
     const Duration alone = costs_.work(costs_.slice_bytes(lane.step.bytes, lane.slice), lane.share, lane.effort);
     lane.held_at_port = std::max(simulator_.now() - lane.stores_from - alone, Duration{});
   }

@@ -78,7 +78,7 @@ Duration StepCosts::before_slices() const { return slices * slice + load_wait; }
 Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
   if (host_pass.count() == 0 || data.count() == 0) return {};
   const double loads = static_cast<double>(data.count()) / (static_cast<double>(host_pass.count()) * share);
-  const auto once = Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(host_slice.ps()) * std::min(loads, 1.0)));
+  const auto once = scaled(host_slice, std::min(loads, 1.0));
   return reads ? once + (static_cast<std::int64_t>(std::ceil(loads)) - 1) * host_read : once;
 }
 
