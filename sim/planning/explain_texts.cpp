@@ -300,7 +300,10 @@ const std::vector<ModelText>& collective_texts() {
            "so each is the slower the more of them there are (mean value analysis, no constant of its own). What send/recv "
            "keeps over NVLink its peer has stored there: a receiver's own work shows only as far as the port is busy. Links "
            "serve channels unequally, step by step, so that channels which "
-           "start in phase drift apart. A launch costs the host more for each channel with work. Kernels start in the order "
+           "start in phase drift apart. In Simple a block of more warps starts later, a step that only receives costs more, "
+           "and "
+           "warps come together for a chunk's second slice while the port still has the first. A launch costs the host more "
+           "for each channel with work. Kernels start in the order "
            "in which host threads or a graph launch them and queue behind the kernel before; the loop of calls is run until "
            "its pace is steady.",
        .leaves_out =
@@ -313,6 +316,8 @@ const std::vector<ModelText>& collective_texts() {
             "do; of copies in the LL protocol, whose bytes are stored one by one, too little",
             "what a receiver over NVLink waits for beside a busy port is measured, not understood: nothing of it shows with "
             "one channel, all of it where the port is busy for two thirds of the time",
+            "simple.block_latency and simple.receive_latency are what CUDA graphs of small rings measure; no mechanism of NCCL "
+            "was found for them",
             "through host memory the host's cache is not modelled: large messages of four GPUs come out 20 to 30 % too fast",
             "a contribution to a reduction in a switch costs its sender nothing: the head pulls all copies at once",
             "to another node a slice leaves when it is whole, behind the one before it, and the thread block does not wait: "
