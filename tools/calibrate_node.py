@@ -40,9 +40,8 @@ def large(record):
 # Name, keys, records.
 GROUPS = (
     ("launch", ("device.launch.host_cost", "collectives.channels.launch_cost"), lambda r: r["collective"] != "alltoall"),
-    ("ll_rate", ("collectives.ll.channel_rate",), lambda r: forced(r, "LL") and large(r)),
-    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass")),
-     lambda r: forced(r, "LL") and not large(r)),
+    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
+     lambda r: forced(r, "LL")),
     ("simple", tuple(f"collectives.simple.{key}" for key in
                      ("base_latency", "hop_latency", "slice_latency", "receive_latency", "block_latency")),
      lambda r: forced(r, "Simple") and not large(r) and r["collective"] != "sendrecv"),

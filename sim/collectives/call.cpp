@@ -38,6 +38,12 @@ std::optional<Collective> collective_from(std::string_view name) {
   return std::nullopt;
 }
 
+std::int64_t kernel_element_size(const CollectiveCall& call) {
+  const bool adds =
+      call.kind == Collective::kAllReduce || call.kind == Collective::kReduceScatter || call.kind == Collective::kReduce;
+  return adds ? call.element_size : 1;
+}
+
 CallSizes sizes_of(const CollectiveCall& call, int ranks) {
   const std::int64_t element = call.element_size;
   WEFT_CHECK(ranks >= 1);

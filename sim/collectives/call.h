@@ -36,6 +36,10 @@ struct CollectiveCall {
   bool one_way = false;           // kSendRecv of two ranks: rank 0 only sends, and rank 1 only receives
 };
 
+// Bytes of the elements that NCCL's kernel handles: those that add nothing up are built for bytes alone, whatever the call's
+// type (NCCL 2.28, src/device/generate.py).
+[[nodiscard]] std::int64_t kernel_element_size(const CollectiveCall& call);
+
 // What one rank holds before and after the call, as nccl-tests allocates it for `call.bytes` on `ranks` ranks. Where the size
 // is not a whole number of elements per rank, it is cut as nccl-tests cuts it (nccl-model §8.2).
 struct CallSizes {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "sim/collectives/nccl/p2p_plan.h"
@@ -20,6 +21,13 @@ constexpr const char* kLoads =
     "(validate/measured/h200x4_quick.jsonl)";
 constexpr const char* kSmallSimple =
     "rings in Simple of up to 16 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
+    "h200x4_quick.jsonl)";
+constexpr const char* kFar =
+    "all-reduces of 0.5 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 to "
+    "7 % (LL128) and 3 to 6 % (Simple) longer than on the same buffers, from 32 MiB up 0 to 1 % (tests/data/h200x4, "
+    "validate/measured/h200x4_quick.jsonl); the cache is half of the L2, what one of its partitions holds";
+constexpr const char* kLlSteps =
+    "rings in LL of up to 2 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl)";
 constexpr const char* kSmallLoads =
     "rings in Simple of less than 4 MiB on 2 x H200 (quick points of validate/measured/h200x2_quick.jsonl): 350 ns, known to "
@@ -63,6 +71,12 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
 // warps do in Simple (half of them 0.94 of the rate), is from NCCL 2.28 with one channel on 4 x H200: of 4 to 16 MiB a step of
 // reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
 // (receive) ps a byte.
+//
+// In LL each thread of a pass loads and stores 8 bytes at a time, one thing after another (NCCL 2.28, src/device/prims_ll.h),
+// so that a pass takes as long with fewer warps. The result is kept element by element: eight stores where bytes are copied, as
+// all_gather and broadcast do whatever the type, two where floats are added up. With one channel, which nothing was fitted to,
+// 1 MiB on 2 x H200 takes 130 us in all_gather and 152 in all_reduce (validate/measured/h200x2_nccl_clocks.json), here 5 to 7 %
+// more.
 //
 // The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
 // are NCCL's own plans where nothing was measured.
@@ -114,6 +128,16 @@ std::vector<Param<SimpleCosts>> simple_params() {
                                         "more of slice_latency where a step keeps what it receives and does no more"));
   params.push_back(latency<SimpleCosts>("load_latency", &SimpleCosts::load_latency, kSmallLoads,
                                         "more of slice_latency where every warp has data, of less in proportion"));
+  return params;
+}
+
+std::vector<Param<LlCosts>> ll_params() {
+  std::vector<Param<LlCosts>> params = cut_through_params<LlCosts>(kNotes);
+  for (Param<LlCosts>& of : params) {
+    const std::string_view key = of.info.key;
+    if (key == "channel_rate" || key == "thread_exponent" || key.ends_with("_cost")) of.info.reference = kLlSteps;
+    if (key == "store_cost") of.info.description = "of keeping the result byte by byte, likewise; of larger elements less";
+  }
   return params;
 }
 
@@ -180,8 +204,11 @@ LlCosts::LlCosts()
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
                     .step_gap = 700_ns,
-                    .channel_rate = gigabytes(8.5),
-                    .thread_exponent = 0.5,
+                    .channel_rate = gigabytes(18),
+                    .receive_cost = 0.6,
+                    .source_cost = 0.25,
+                    .store_cost = 0.9,
+                    .thread_exponent = 0.0,
                     .host_read = 750_ns,
                     .first_pass = 0.7} {}
 
@@ -219,7 +246,7 @@ P2pCosts::P2pCosts()
                     .host_slice = 2_us} {}
 
 const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol", simple_params()};
-const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", cut_through_params<LlCosts>(kNotes)};
+const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", ll_params()};
 const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol",
                                          cut_through_params<Ll128Costs>(kBaseLat)};
 const ParamGroup<P2pCosts> p2p_costs{"collectives.p2p", "NCCL's send/recv kernel", p2p_params()};
@@ -252,7 +279,17 @@ const ParamGroup<InSwitchCosts> in_switch_costs{
 const ParamGroup<ChannelCosts> channel_costs{
     "collectives.channels",
     "what a communicator's channels have in common",
-    {param("service_spread", &ChannelCosts::service_spread,
+    {param("cache", &ChannelCosts::cache,
+           {.min = 1_KiB,
+            .source = ParamSource::kLiterature,
+            .reference = kFar,
+            .description = "of a rank's input and output, what is read near by; of half as much again nothing is"}),
+     param("far_latency", &ChannelCosts::far_latency,
+           {.max = 100_us,
+            .source = ParamSource::kLiterature,
+            .reference = kFar,
+            .description = "more of a load from memory that is not: in each pass of LL and LL128, once a chunk in Simple"}),
+     param("service_spread", &ChannelCosts::service_spread,
            {.unit = "ratio",
             .min = 0.0,
             .max = 0.9,
@@ -306,13 +343,15 @@ CollectiveCosts::CollectiveCosts(const Profile& profile)
 
 // Constants of this function: nccl-model §4.1 (slots, lines, threads), §4.2 (slices of at least 32 KiB), §4.3 (steps of a
 // chunk).
-StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_slice, bool is_p2p) const {
+StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_slice, bool is_p2p, const CallData& data) const {
   StepCosts costs;
   costs.rendezvous = false;
   costs.service_spread = channels.service_spread;
   costs.pcie_share = channels.pcie_share;
   costs.host_start = channels.host_start;
   costs.slots = 8;
+  const double of_cache = static_cast<double>(data.buffers.count()) / static_cast<double>(channels.cache.count());
+  const double far = static_cast<double>(channels.far_latency.ps()) * std::clamp(of_cache - 0.5, 0.0, 1.0);
   const auto used_warps = [&](int most) { return warps > 0 ? std::min(warps, most) : most; };
   const auto passes = [&](const ProtocolCosts& of, int most_warps, std::int64_t bytes_per_warp) {
     const int used = used_warps(most_warps);
@@ -321,6 +360,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.pass = Bytes{used * bytes_per_warp};
     costs.host_pass = costs.pass;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
+    costs.memory.far = far * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
   };
   if (protocol == "LL") {
     apply(costs, ll);
@@ -328,6 +368,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.operand_wait = ll.load_latency;
     costs.wire_bytes = 2;
     passes(ll, 16, 32 * 8);
+    costs.memory.store = ll.store_cost / static_cast<double>(data.element);
   } else if (protocol == "LL128") {
     apply(costs, ll128);
     costs.cut_through = true;
@@ -337,6 +378,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     passes(ll128, 20, 1920);
   } else {
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
+    costs.far_wait = Duration::from_ps(static_cast<std::int64_t>(far));
     constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
     constexpr int kBlockWarps = 16;

@@ -68,6 +68,10 @@ extern const ParamGroup<InSwitchCosts> in_switch_costs;
 
 // What all channels of a communicator have in common.
 struct ChannelCosts {
+  // Model: of a call whose buffers are half of this all is read from caches, of one with half as much again nothing, in between
+  // a part.
+  Bytes cache = 30_MiB;
+  Duration far_latency = 200_ns;   // more of a load from memory
   double service_spread = 0.2;     // StepCosts::service_spread
   double pcie_share = 1 / 1.2;     // StepCosts::pcie_share
   Duration host_start = 1'300_ns;  // StepCosts::host_start
@@ -85,13 +89,19 @@ extern const ParamGroup<ClockCosts> clock_costs;
 // Everything of this layer that a profile may say something about.
 [[nodiscard]] ParamGroups collective_param_groups();
 
+// Of a call, what its kernel's loads and stores depend on.
+struct CallData {
+  std::int64_t element = 4;  // bytes of what it handles one by one
+  Bytes buffers = {};        // what the calls of a loop read and write on a rank, before they come to the same again
+};
+
 // The costs of all protocols, as one profile has them.
 struct CollectiveCosts {
   explicit CollectiveCosts(const Profile& profile);
 
   // What a kernel with `warps` warps in a block costs; 0: as many as the protocol has. `protocol`: "LL", "LL128" or "Simple";
-  // `chain`: a collective whose chunk is one slice (nccl-model §4.3); `p2p`: the send/recv kernel.
-  [[nodiscard]] StepCosts of(std::string_view protocol, int warps, bool one_slice, bool p2p) const;
+  // `one_slice`: a collective whose chunk is one slice (nccl-model §4.3); `p2p`: the send/recv kernel.
+  [[nodiscard]] StepCosts of(std::string_view protocol, int warps, bool one_slice, bool p2p, const CallData& data = {}) const;
 
   [[nodiscard]] StepCosts in_switch() const;
 

@@ -275,6 +275,7 @@ void Executor::begin_slice(std::uint32_t index) {
   // Warps that have stored all of a slice synchronise for the next one while the port still has it.
   if (lane.slice > 0) before = std::max(before - lane.held_at_port, Duration{});
   lane.held_at_port = {};
+  if (lane.step.reads_source() && lane.slice == 0 && data > Bytes{}) before = before + costs_.far_wait;
   if (lane.step.only_receives() && lane.slice == 0 && data > Bytes{}) before = before + costs_.receive_wait;
   if (lane.step.is_spread())
     before = before + std::max(lane.step.send_to.size(), lane.step.receive_from.size()) * costs_.peer_slice;
@@ -339,7 +340,7 @@ Duration Executor::gap_after(const Lane& lane) const {
   Duration gap = costs_.after_slice;
   if (costs_.operand_wait > Duration{} && lane.slice + 1 >= costs_.slices) {
     const Step next = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next + 1);
-    if (next.use_source || next.accumulate) gap = gap + costs_.operand_wait;
+    if (next.reads_source()) gap = gap + costs_.operand_wait;
   }
   return Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(gap.ps())));
 }

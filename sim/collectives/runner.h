@@ -80,7 +80,11 @@ struct RunOptions {
   int launches_per_thread = 1;  // GPUs that one host thread drives (nccl-tests -g)
   bool cuda_graph = false;      // the loop is one graph on each GPU (nccl-tests -G)
   Duration launch = {};         // of a kernel by the host, in its graph if so, where measured; 0: as the profile says
-  double slowdown = 1.0;        // full clock of the GPUs' SMs over the one they run at
+  // The calls of the loop walk through buffers of so many bytes on each rank, as those of nccl-tests do; less than a call has:
+  // they all have the same.
+  Bytes walked = {};
+  static constexpr Bytes kMemory{std::int64_t{1} << 50};  // for `walked`: more than any cache holds
+  double slowdown = 1.0;                                  // full clock of the GPUs' SMs over the one they run at
   // A custom algorithm in place of a registered one, sizes outside its own range excepted; outlives the run.
   const MscclAlgorithm* custom = nullptr;
   nccl::Settings settings;
@@ -135,7 +139,7 @@ class CollectiveRunner final : private ExecutorListener {
     std::unique_ptr<Executor> executor;
   };
   Opened& open(const nccl::View* view, int channels);
-  [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, Collective kind) const;
+  [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const CollectiveCall& call, Bytes walked) const;
   [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
                                     std::uint64_t messages) const;
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,

@@ -39,8 +39,8 @@ Bandwidth StepCosts::pace(Bytes wire, Duration busy) {
 // Model: loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do.
 double StepCosts::effort(const StepWork& work) const {
   if (memory == MemoryCosts{}) return 1.0;
-  return memory.receive * work.received + memory.source * work.sourced + memory.store * work.stored +
-         (1.0 - memory.source) * work.sent;
+  return memory.receive * work.received + memory.source * work.sourced + (1.0 - memory.source) * work.sent +
+         std::max(memory.store * work.stored, memory.far * work.sourced);
 }
 
 Duration StepCosts::work(Bytes data, double share, double effort, double busy_share) const {
@@ -88,7 +88,7 @@ void StepCosts::slow_down(double latency, double slower_rate) {
     time = Duration::from_ps(std::llround(static_cast<double>(time.ps()) * latency));
   };
   for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &peer_slice,
-                         &empty_slice, &after_slice, &operand_wait, &load_wait, &receive_wait})
+                         &empty_slice, &after_slice, &operand_wait, &load_wait, &far_wait, &receive_wait})
     stretch(*time);
   rate = Bandwidth::from_bits_per_second(std::llround(static_cast<double>(rate.bits_per_second()) / slower_rate));
 }

@@ -29,6 +29,7 @@ struct MemoryCosts {
   double receive = 0;
   double source = 0;
   double store = 0;
+  double far = 0;  // more of an operand in its own memory that caches do not hold; what is stored meanwhile costs no more
   bool operator==(const MemoryCosts&) const = default;
 };
 
@@ -54,6 +55,8 @@ struct StepCosts {
   // they wait for each other's loads and fences. Later slices have theirs under way by then.
   Duration load_wait = {};
   Bytes load_pass = {};
+  // More before the bytes of a chunk's first slice where an operand in its own memory is not in the caches.
+  Duration far_wait = {};
   // More before the bytes of a chunk's first slice, however many, in a step that only receives (Step::only_receives).
   Duration receive_wait = {};
   // Data a whole thread block moves from its memory to a peer's; 0: no limit. Other steps: `memory`.

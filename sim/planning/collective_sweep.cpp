@@ -192,6 +192,7 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
   coll::CollectiveRunner runner{machine, sweep.cluster.profile, sweep.participants.devices};
   coll::RunOptions options = sweep.options;
   options.launches_per_thread = sweep.participants.gpus_per_thread;
+  options.walked = coll::RunOptions::kMemory;
 
   Digest digest;
   for (const Bytes size : sweep.sizes) {

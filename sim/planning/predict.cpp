@@ -171,6 +171,12 @@ std::optional<coll::CollectiveCall> call_of(const NcclTestsLog& log, const NcclT
   return call;
 }
 
+// What the calls of a log's loop walk through, input and output.
+Bytes walked(const NcclTestsLog& log) {
+  if (log.same_buffers) return {};
+  return log.max_bytes > Bytes{} ? 2 * log.max_bytes : coll::RunOptions::kMemory;
+}
+
 bool same_call(const coll::CollectiveCall& a, const coll::CollectiveCall& b) {
   return a.bytes == b.bytes && a.element_size == b.element_size && a.root == b.root;
 }
@@ -185,6 +191,7 @@ class LogRun {
         runner_{machine_, cluster.profile, devices_of(cluster, measurement)} {
     run_options_.grain = options.grain;
     run_options_.launches_per_thread = log_.gpus_per_thread;  // threads launch side by side
+    run_options_.walked = walked(log_);
     run_options_.cuda_graph = log_.graph_launches > 0;
     run_options_.settings = settings_of(cluster, measurement, notes);
   }

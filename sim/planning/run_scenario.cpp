@@ -107,6 +107,7 @@ class ScenarioRun {
       options.grain = scenario_.simulation.grain;
       options.settings = scenario_.nccl;
       options.steps = steps_;
+      options.walked = coll::RunOptions::kMemory;
       coll::CollectiveResult done = run_calls(*runners[index], item, options);
       if (machine_.simulator.stopped()) break;
       last_end = done.ended;

@@ -82,6 +82,14 @@ TEST(CallTest, TheUnitOfSixteenBytesHoldsForEveryElementSize) {
   }
 }
 
+// NCCL builds kernels that add nothing up for bytes alone.
+TEST(CallTest, KernelsThatCopyHandleBytes) {
+  for (const Collective kind : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce})
+    EXPECT_EQ(kernel_element_size({.kind = kind, .element_size = 2}), 2);
+  for (const Collective kind : {Collective::kAllGather, Collective::kBroadcast, Collective::kAllToAll, Collective::kSendRecv})
+    EXPECT_EQ(kernel_element_size({.kind = kind, .element_size = 2}), 1);
+}
+
 TEST(CallTest, BusFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(Collective::kAllReduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(bus_factor(Collective::kAllGather, 8), 0.875);

@@ -52,6 +52,43 @@ TEST(StepCostsTest, EffortAddsUpLoadsAndStores) {
   EXPECT_NEAR(rate / costs.effort({.received = 1, .stored = 1}), 22.9, 22.9 * kTwoInAHundred);
 }
 
+// LL keeps its result element by element, and only that: eight bytes take eight stores, two floats two.
+TEST(StepCostsTest, LlStoresEveryElement) {
+  const CollectiveCosts costs{Profile::defaults(collective_param_groups())};
+  const auto keeping = [&](std::string_view protocol, std::int64_t element) {
+    const StepCosts of = costs.of(protocol, 0, false, false, {.element = element});
+    return of.effort({.stored = 1}) - of.effort({});
+  };
+  EXPECT_DOUBLE_EQ(keeping("LL", 1), costs.ll.store_cost);
+  EXPECT_DOUBLE_EQ(keeping("LL", 4), costs.ll.store_cost / 4);
+  EXPECT_DOUBLE_EQ(keeping("LL128", 1), keeping("LL128", 4));
+}
+
+// With no more than half of the cache nothing is far, with half as much again all is. A pass of LL (16 warps, 4 KiB) and of
+// LL128 (20 warps, 38400 B) waits for memory once, a chunk of Simple too; while it does, it keeps what it has.
+TEST(StepCostsTest, BuffersThatCachesDoNotHoldAreReadLater) {
+  const CollectiveCosts costs{Profile::defaults(collective_param_groups())
+                                  .with_value("collectives.channels.cache", "1 MiB", "test")
+                                  .with_value("collectives.channels.far_latency", "400 ns", "test")};
+  const auto later = [&](std::string_view protocol, Bytes buffers, const StepWork& work, Bytes data) {
+    const StepCosts near = costs.of(protocol, 0, false, false);
+    const StepCosts of = costs.of(protocol, 0, false, false, {.buffers = buffers});
+    return of.far_wait + of.work(data, 1.0, of.effort(work)) - near.work(data, 1.0, near.effort(work));
+  };
+  const StepWork sends{};
+  const auto later_in_ten_passes = [&](std::string_view protocol, Bytes buffers, Bytes pass) {
+    return (later(protocol, buffers, sends, 10 * pass) - later(protocol, buffers, sends, pass)).seconds() * 1e9 / 9;
+  };
+  EXPECT_EQ(later("LL", 512_KiB, sends, 8_KiB), Duration{});
+  EXPECT_NEAR(later_in_ten_passes("LL", 1_GiB, 4_KiB), 400.0, 1.0);
+  EXPECT_NEAR(later_in_ten_passes("LL", 1_MiB, 4_KiB), 200.0, 1.0);
+  EXPECT_NEAR(later_in_ten_passes("LL128", 1_GiB, Bytes{38'400}), 400.0, 1.0);
+  EXPECT_EQ(later("LL", 1_GiB, {.received = 1, .sourced = 0, .stored = 1, .sent = 0}, 40_KiB), Duration{});
+  EXPECT_EQ(later("Simple", 1_GiB, sends, 1_MiB), 400_ns);
+  const StepCosts copies = costs.of("LL", 0, false, false, {.element = 1, .buffers = 1_GiB});
+  EXPECT_LT(copies.effort({.stored = 1}), copies.effort({}) + copies.memory.store);
+}
+
 // At half the clock: cycles take twice as long, of latencies half are cycles, and a host's memory knows nothing of it.
 TEST(StepCostsTest, AClockThatFallsSlowsCyclesOnly) {
   const CollectiveCosts all{

@@ -95,6 +95,9 @@ struct NcclTestsLog {
   int warmup_iterations = 0;
   int aggregated_iterations = 1;
   int graph_launches = 0;  // 0: no CUDA graph
+  // Every call of the loop has the same buffers; those of nccl-tests walk through `max_bytes`, so that they read memory and not
+  // caches (startColl in its common.cu).
+  bool same_buffers = false;
 
   std::string nccl_tests_version;  // empty: not printed
   std::string headers_version;     // as printed, e.g. "22809", or what NCCL itself says, e.g. "2.28.9+cuda13.0"

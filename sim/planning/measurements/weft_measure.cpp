@@ -177,6 +177,7 @@ void MeasureReader::collective(const JsonRecord& record) {
     log.ranks = static_cast<int>(record.whole("ranks", 0));
     log.nodes = static_cast<int>(record.whole("nodes", 1));
     log.graph_launches = graph ? 1 : 0;
+    log.same_buffers = true;
     log.library_version = log_.nccl_version;
     log.env = env;
     Rank rank = 0;
