@@ -45,9 +45,7 @@ std::vector<work::ClockSlowdown> clocks_of(const Profile& profile, const work::R
 }
 
 work::GroupCosts group_costs(const net::Cluster& cluster, const ProgramRunOptions& options) {
-  work::GroupRunSettings settings{.grain = options.simulation.grain,
-                                  .nccl = options.nccl,
-                                  .nvlink_overhead = cluster.profile.get(work::contention_costs).collective_links};
+  work::GroupRunSettings settings{.grain = options.simulation.grain, .nccl = options.nccl};
   if (options.slowdown) settings.slowdown = *options.slowdown;
   return work::GroupCosts{cluster.topology, cluster.routing,     options.simulation.seed,
                           cluster.profile,  std::move(settings), options.group_runs};

@@ -45,7 +45,7 @@ const ParamGroup<ContentionCosts> contention_costs{
                              .max = 2.0,
                              .source = ParamSource::kLiterature,
                              .reference = "h200x4: copy engines 395 GB/s, NCCL's largest all-reduce 362 GB/s of bus bandwidth",
-                             .description = "NVLink rate of copy engines over what collectives reach on it together"}),
+                             .description = "NVLink rate of copy engines over what collectives reach"}),
      param<ContentionCosts>("gemm_drain", &ContentionCosts::gemm_drain,
                             {.max = 1_ms,
                              .source = ParamSource::kLiterature,

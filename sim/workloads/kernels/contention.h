@@ -31,8 +31,7 @@ struct ContentionCosts {
   double memory = 1.25;  // the optimizer's kernels too
   double collective = 1.13;
   double collective_memory = 1.8;  // beside a kernel that moves data at the memory's full rate all along
-  // What a link carries of any kind over what collectives reach on it together: thread blocks that load and store do not fill
-  // an NVLink as copy engines do.
+  // What copy engines reach on an NVLink over what thread blocks that store do, which is what the link type's efficiency says.
   double collective_links = 1.09;
   // For how long a GEMM that nears its end leaves SMs to a collective, and the largest share of its time that is.
   Duration gemm_drain = 32_us;

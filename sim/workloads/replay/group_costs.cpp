@@ -139,17 +139,9 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
   cost.choice = made.choice;
   cost.step = made.step;
   for (const auto& [link, moved] : made.link_bytes) {
-    cost.loads.usages.push_back({ResourceId{link.value()}, usage_on(link, moved, call.bytes, cost.alone)});
+    cost.loads.usages.push_back({ResourceId{link.value()}, moved / std::max(1.0, static_cast<double>(call.bytes.count()))});
   }
   return cost;
-}
-
-double GroupCosts::usage_on(LinkId link, double moved, Bytes bytes, Duration alone) const {
-  const double usage = moved / std::max(1.0, static_cast<double>(bytes.count()));
-  if (!machine_.topology.spec(link).type.starts_with("nvlink")) return usage;
-  // A collective that is alone is not to be slowed by this.
-  const double full = machine_.fabric.capacity(ResourceId{link.value()}) * static_cast<double>(alone.ps());
-  return usage * std::clamp(full / moved, 1.0, settings_.nvlink_overhead);
 }
 
 net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,

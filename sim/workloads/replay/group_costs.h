@@ -34,8 +34,7 @@ namespace weft::work {
 struct GroupRunSettings {
   coll::Grain grain = coll::Grain::kAuto;
   coll::nccl::Settings nccl = {};
-  double nvlink_overhead = 1.0;  // ContentionCosts::collective_links
-  double slowdown = 1.2;         // RunOptions::slowdown of the runs between which and those at full clock others lie
+  double slowdown = 1.2;  // RunOptions::slowdown of the runs between which and those at full clock others lie
 };
 
 // A call as it is known by: devices in group order, kind, bytes, element size.
@@ -92,8 +91,6 @@ class GroupCosts {
                                           const std::vector<DeviceId>& devices, coll::Collective kind) const;
   [[nodiscard]] Pattern pattern_of(const std::vector<DeviceId>& devices) const;
   const GroupRun& run(const GroupCall& call, double slowdown);
-  // Usage of a link per byte, so that collectives together load it no more than they can.
-  [[nodiscard]] double usage_on(LinkId link, double moved, Bytes bytes, Duration alone) const;
 
   GroupRunSettings settings_;
   std::shared_ptr<GroupRuns> group_runs_;
