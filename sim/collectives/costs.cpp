@@ -73,10 +73,10 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
 // (receive) ps a byte.
 //
 // In LL each thread of a pass loads and stores 8 bytes at a time, one thing after another (NCCL 2.28, src/device/prims_ll.h),
-// so that a pass takes as long with fewer warps. The result is kept element by element: eight stores where bytes are copied, as
-// all_gather and broadcast do whatever the type, two where floats are added up. With one channel, which nothing was fitted to,
-// 1 MiB on 2 x H200 takes 130 us in all_gather and 152 in all_reduce (validate/measured/h200x2_nccl_clocks.json), here 5 to 7 %
-// more.
+// so that a pass takes as long with fewer warps, the first one of a message excepted. The result is kept element by element:
+// eight stores where bytes are copied, as all_gather and broadcast do whatever the type, two where floats are added up. With
+// one channel, which nothing was fitted to, 1 MiB on 2 x H200 takes 130 us in all_gather and 152 in all_reduce
+// (validate/measured/h200x2_nccl_clocks.json), here 5 to 7 % more.
 //
 // The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
 // are NCCL's own plans where nothing was measured.
@@ -360,6 +360,9 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.pass = Bytes{used * bytes_per_warp};
     costs.host_pass = costs.pass;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
+    // The first pass waits for no loads but those of the hop: what it costs is its loads and stores, in proportion to the
+    // warps.
+    costs.first_pass = of.first_pass * std::pow(share, 1.0 - of.thread_exponent);
     costs.memory.far = far * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
   };
   if (protocol == "LL") {

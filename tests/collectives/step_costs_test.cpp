@@ -64,6 +64,16 @@ TEST(StepCostsTest, LlStoresEveryElement) {
   EXPECT_DOUBLE_EQ(keeping("LL128", 1), keeping("LL128", 4));
 }
 
+// 2 KiB by eight warps, and 32 KiB by sixteen and by eight: passes but the first take LL as long with half of the warps.
+TEST(StepCostsTest, FewerWarpsOfLlAreFasterInTheFirstPassOnly) {
+  const CollectiveCosts costs{Profile::defaults(collective_param_groups())};
+  const StepCosts half = costs.of("LL", 8, false, false);
+  const StepCosts full = costs.of("LL", 16, false, false);
+  EXPECT_NEAR(half.work(2_KiB, 1.0, 1.0).seconds(), full.work(4_KiB, 1.0, 1.0).seconds() / 2, 1e-12);
+  EXPECT_NEAR((half.work(32_KiB, 1.0, 1.0) - half.work(2_KiB, 1.0, 1.0)).seconds(),
+              15 * (full.work(8_KiB, 1.0, 1.0) - full.work(4_KiB, 1.0, 1.0)).seconds(), 1e-11);
+}
+
 // With no more than half of the cache nothing is far, with half as much again all is. A pass of LL (16 warps, 4 KiB) and of
 // LL128 (20 warps, 38400 B) waits for memory once, a chunk of Simple too; while it does, it keeps what it has.
 TEST(StepCostsTest, BuffersThatCachesDoNotHoldAreReadLater) {
