@@ -360,9 +360,6 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.pass = Bytes{used * bytes_per_warp};
     costs.host_pass = costs.pass;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
-    // The first pass waits for no loads but those of the hop: what it costs is its loads and stores, in proportion to the
-    // warps.
-    costs.first_pass = of.first_pass * std::pow(share, 1.0 - of.thread_exponent);
     costs.memory.far = far * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
   };
   if (protocol == "LL") {
@@ -371,6 +368,8 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.operand_wait = ll.load_latency;
     costs.wire_bytes = 2;
     passes(ll, 16, 32 * 8);
+    // The first pass of LL waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
+    costs.first_pass *= std::pow(used_warps(16) / 16.0, 1.0 - ll.thread_exponent);
     costs.memory.store = ll.store_cost / static_cast<double>(data.element);
   } else if (protocol == "LL128") {
     apply(costs, ll128);
