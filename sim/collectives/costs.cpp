@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -23,9 +24,10 @@ constexpr const char* kSmallSimple =
     "rings in Simple of up to 16 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl)";
 constexpr const char* kFar =
-    "all-reduces of 0.5 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 to "
-    "7 % (LL128) and 3 to 6 % (Simple) longer than on the same buffers, from 32 MiB up 0 to 1 % (tests/data/h200x4, "
-    "validate/measured/h200x4_quick.jsonl); the cache is half of the L2, what one of its partitions holds";
+    "all-reduces of 1 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 to "
+    "7 % (LL128) and 3 to 4 % (Simple) longer than on the same buffers, from 32 MiB up 0 to 1 % (tests/data/h200x4, "
+    "validate/measured/h200x4_full.jsonl); 200 ns is between what all-reduces (260) and reduce_scatters (125) of 64 MiB in LL "
+    "want; the cache is half of the L2, what one of its partitions holds";
 constexpr const char* kLlSteps =
     "rings in LL of up to 2 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl)";
@@ -114,13 +116,18 @@ std::vector<Param<S>> cut_through_params(const char* base_reference) {
   return params;
 }
 
-// Those of a protocol, of which some have sources of their own.
+// Gives parameters a source of their own.
+template <class S>
+void cite(std::vector<Param<S>>& params, std::initializer_list<std::string_view> keys, const char* reference) {
+  for (Param<S>& of : params) {
+    if (std::ranges::find(keys, std::string_view{of.info.key}) != keys.end()) of.info.reference = reference;
+  }
+}
+
 std::vector<Param<SimpleCosts>> simple_params() {
   std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kSmallSimple);
-  for (Param<SimpleCosts>& of : params) {
-    if (of.info.key == "channel_latency") of.info.reference = kChannels;
-    if (of.info.key == "hop_latency" || of.info.key == "slice_latency") of.info.reference = kSmallSimple;
-  }
+  cite(params, {"channel_latency"}, kChannels);
+  cite(params, {"hop_latency", "slice_latency"}, kSmallSimple);
   params.push_back(
       latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kSmallSimple,
                            "more of base_latency for thread blocks of 256 threads and more, of fewer in proportion"));
@@ -133,27 +140,20 @@ std::vector<Param<SimpleCosts>> simple_params() {
 
 std::vector<Param<LlCosts>> ll_params() {
   std::vector<Param<LlCosts>> params = cut_through_params<LlCosts>(kNotes);
+  cite(params, {"channel_rate", "thread_exponent", "receive_cost", "source_cost", "store_cost"}, kLlSteps);
   for (Param<LlCosts>& of : params) {
-    const std::string_view key = of.info.key;
-    if (key == "channel_rate" || key == "thread_exponent" || key.ends_with("_cost")) of.info.reference = kLlSteps;
-    if (key == "store_cost") of.info.description = "of keeping the result byte by byte, likewise; of larger elements less";
+    if (of.info.key == "store_cost")
+      of.info.description = "of keeping the result byte by byte, likewise; of larger elements less";
   }
   return params;
 }
 
 std::vector<Param<P2pCosts>> p2p_params() {
   std::vector<Param<P2pCosts>> params = protocol_params<P2pCosts>(kDirect);
-  for (Param<P2pCosts>& of : params) {
-    if (of.info.key == "channel_latency") of.info.reference = kDirect;
-    if (of.info.key == "host_hop_latency" || of.info.key == "store_cost") of.info.reference = kHostSend;
-  }
-  params.push_back(param("direct_cost", &P2pCosts::direct_cost,
-                         {.unit = "ratio",
-                          .min = 0.0,
-                          .max = 2.0,
-                          .source = ParamSource::kLiterature,
-                          .reference = kDirect,
-                          .description = "of what a peer over NVLink stores, where ports are busy, in place of store_cost"}));
+  cite(params, {"channel_latency"}, kDirect);
+  cite(params, {"host_hop_latency", "store_cost"}, kHostSend);
+  params.push_back(ratio<P2pCosts>("direct_cost", &P2pCosts::direct_cost, kDirect,
+                                   "of what a peer over NVLink stores, where ports are busy, in place of store_cost"));
   return params;
 }
 
@@ -258,16 +258,11 @@ const ParamGroup<InSwitchCosts> in_switch_costs{
         param("base_latency", &InSwitchCosts::base_latency,
               {.max = 1_ms, .description = "of a kernel, before its first step; as Simple"}),
         param("hop_latency", &InSwitchCosts::hop_latency, {.max = 1_ms, .description = "as Simple"}),
-        param("slice_latency", &InSwitchCosts::slice_latency,
-              {.max = 1_ms,
-               .source = ParamSource::kLiterature,
-               .reference = kPublishedH100,
-               .description = "before the bytes of a slice, which a scatter or gather has for all heads at once"}),
-        param("peer_latency", &InSwitchCosts::peer_latency,
-              {.max = 1_ms,
-               .source = ParamSource::kLiterature,
-               .reference = "published NVLS all-reduces of 2 to 8 H100 (nccl issue 1455) show none",
-               .description = "of a scatter or gather, for each head"}),
+        latency<InSwitchCosts>("slice_latency", &InSwitchCosts::slice_latency, kPublishedH100,
+                               "before the bytes of a slice, which a scatter or gather has for all heads at once"),
+        latency<InSwitchCosts>("peer_latency", &InSwitchCosts::peer_latency,
+                               "published NVLS all-reduces of 2 to 8 H100 (nccl issue 1455) show none",
+                               "of a scatter or gather, for each head"),
         param("net_hop_latency", &InSwitchCosts::net_hop_latency, {.max = 1_ms, .description = "as Simple"}),
         param(
             "channel_rate", &InSwitchCosts::channel_rate,
@@ -303,12 +298,9 @@ const ParamGroup<ChannelCosts> channel_costs{
             .source = ParamSource::kLiterature,
             .reference = "nccl-model §1.2: NCCL charges PCIe links 1.2 times the flow on Intel hosts, for TLPs of 64 bytes",
             .description = "of a PCIe link's rate, what loads and stores of thread blocks reach in host memory"}),
-     param("host_start", &ChannelCosts::host_start,
-           {.max = 1_ms,
-            .source = ParamSource::kLiterature,
-            .reference = kHostProbe,
-            .description =
-                "of a kernel that talks through host memory: counters read there at its start, writes flushed at its end"}),
+     latency<ChannelCosts>(
+         "host_start", &ChannelCosts::host_start, kHostProbe,
+         "of a kernel that talks through host memory: counters read there at its start, writes flushed at its end"),
      param("launch_cost", &ChannelCosts::launch_cost,
            {.max = 1_ms, .description = "of the host for each channel of a kernel, beyond device.launch.host_cost"})}};
 
@@ -361,15 +353,16 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.host_pass = costs.pass;
     costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
     costs.memory.far = far * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
+    return share;
   };
   if (protocol == "LL") {
     apply(costs, ll);
     costs.cut_through = true;
     costs.operand_wait = ll.load_latency;
     costs.wire_bytes = 2;
-    passes(ll, 16, 32 * 8);
+    const double share = passes(ll, 16, 32 * 8);
     // The first pass of LL waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
-    costs.first_pass *= std::pow(used_warps(16) / 16.0, 1.0 - ll.thread_exponent);
+    costs.first_pass *= std::pow(share, 1.0 - ll.thread_exponent);
     costs.memory.store = ll.store_cost / static_cast<double>(data.element);
   } else if (protocol == "LL128") {
     apply(costs, ll128);

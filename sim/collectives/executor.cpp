@@ -275,8 +275,10 @@ void Executor::begin_slice(std::uint32_t index) {
   // Warps that have stored all of a slice synchronise for the next one while the port still has it.
   if (lane.slice > 0) before = std::max(before - lane.held_at_port, Duration{});
   lane.held_at_port = {};
-  if (lane.step.reads_source() && lane.slice == 0 && data > Bytes{}) before = before + costs_.far_wait;
-  if (lane.step.only_receives() && lane.slice == 0 && data > Bytes{}) before = before + costs_.receive_wait;
+  if (lane.slice == 0 && data > Bytes{}) {
+    if (lane.step.reads_source()) before = before + costs_.far_wait;
+    if (lane.step.only_receives()) before = before + costs_.receive_wait;
+  }
   if (lane.step.is_spread())
     before = before + std::max(lane.step.send_to.size(), lane.step.receive_from.size()) * costs_.peer_slice;
   if (!costs_.cut_through && uses_host_memory(lane))

@@ -209,11 +209,11 @@ void CollectiveRunner::on_collective_settled(Time) {
   if (keep_pending_) machine_.simulator.leave();
 }
 
-StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const CollectiveCall& call, Bytes walked) const {
-  const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  const CallSizes sizes = sizes_of(call, ranks());
-  const Bytes kept = call.kind == Collective::kReduce ? Bytes{} : sizes.output;  // of a rank that is not the root
-  const CallData data{.element = kernel_element_size(call), .buffers = std::max(sizes.input + kept, walked)};
+StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const CollectiveResult& result, Bytes walked) const {
+  const Collective kind = result.call.kind;
+  const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
+  const Bytes kept = kind == Collective::kReduce ? Bytes{} : result.sizes.output;  // of a rank that is not the root
+  const CallData data{.element = kernel_element_size(result.call), .buffers = std::max(result.sizes.input + kept, walked)};
   switch (chosen.kernel) {
     case nccl::Kernel::kTextbook:
       return {};
@@ -303,7 +303,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.reason = std::move(chosen.reason);
   result.notes = std::move(chosen.notes);
 
-  StepCosts costs = costs_of(chosen, call, options.walked);
+  StepCosts costs = costs_of(chosen, result, options.walked);
   if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);

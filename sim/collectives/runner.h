@@ -139,7 +139,8 @@ class CollectiveRunner final : private ExecutorListener {
     std::unique_ptr<Executor> executor;
   };
   Opened& open(const nccl::View* view, int channels);
-  [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const CollectiveCall& call, Bytes walked) const;
+  // Of the result, its call and its sizes.
+  [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const CollectiveResult& result, Bytes walked) const;
   [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
                                     std::uint64_t messages) const;
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,
