@@ -81,7 +81,7 @@ merge "$folder/ll.yaml" "$folder/simple.yaml" > "$folder/ll128.yaml"
 cp "$folder/ll128.yaml" "$folder/p2p.yaml"
 fit ll128 ll128 "ll128.hop_latency ll128.step_gap ll128.first_pass ll128.channel_rate" \
   8,64,4K,64K,2M,8M,16M,32M,128M,1G all_reduce_4gpu_Ring_LL128 &
-fit p2p p2p "p2p.base_latency p2p.direct_cost" \
+fit p2p p2p "p2p.base_latency p2p.direct_cost p2p.ll_latency" \
   128K,512K,1M,4M,8M,32M,128M,256M,512M,1G sendrecv_2gpu
 wait $!
 merge "$folder/ll128.yaml" "$folder/p2p.yaml" > configs/profiles/h200_sxm.yaml

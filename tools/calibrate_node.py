@@ -20,12 +20,8 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 
-def forced(record, protocol):
-    return record["env"].get("NCCL_PROTO") == protocol and record["env"].get("NCCL_ALGO") == "Ring"
-
-
-def as_chosen(record):
-    return not {"NCCL_PROTO", "NCCL_ALGO", "NCCL_P2P_DISABLE", "NCCL_MIN_NCHANNELS"} & set(record["env"])
+def forced(record, protocol, *algorithms):
+    return record["env"].get("NCCL_PROTO") == protocol and record["env"].get("NCCL_ALGO") in algorithms
 
 
 def few_channels(record):
@@ -41,18 +37,18 @@ def large(record):
 GROUPS = (
     ("launch", ("device.launch.host_cost", "collectives.channels.launch_cost"), lambda r: r["collective"] != "alltoall"),
     ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
-     lambda r: forced(r, "LL")),
+     lambda r: forced(r, "LL", "Ring")),
     ("simple", tuple(f"collectives.simple.{key}" for key in
                      ("base_latency", "hop_latency", "slice_latency", "receive_latency", "block_latency")),
-     lambda r: forced(r, "Simple") and not large(r) and r["collective"] != "sendrecv"),
+     lambda r: forced(r, "Simple", "Ring") and not large(r) and r["collective"] != "sendrecv"),
     ("store", ("collectives.simple.store_cost",),
-     lambda r: forced(r, "Simple") and large(r) and few_channels(r) and r["collective"] in ("all_gather", "all_reduce")),
+     lambda r: forced(r, "Simple", "Ring") and large(r) and few_channels(r) and r["collective"] in ("all_gather", "all_reduce")),
     ("links", ("network.nvlink4.efficiency", "collectives.channels.service_spread"),
-     lambda r: forced(r, "Simple") and large(r) and r["collective"] == "all_reduce" and not few_channels(r)),
+     lambda r: forced(r, "Simple", "Ring") and large(r) and r["collective"] == "all_reduce" and not few_channels(r)),
     ("ll128", tuple(f"collectives.ll128.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
-     lambda r: forced(r, "LL128") and r["bytes"] < GIB),
-    ("p2p", tuple(f"collectives.p2p.{key}" for key in ("base_latency", "direct_cost")),
-     lambda r: as_chosen(r) and r["collective"] in ("sendrecv", "alltoall") and 128 * KIB <= r["bytes"] < GIB),
+     lambda r: forced(r, "LL128", "Ring", "Tree") and r["bytes"] < GIB),
+    ("p2p", tuple(f"collectives.p2p.{key}" for key in ("base_latency", "direct_cost", "ll_latency")),
+     lambda r: "NCCL_P2P_DISABLE" not in r["env"] and r["collective"] in ("sendrecv", "alltoall") and 32 * KIB <= r["bytes"] < GIB),
 )
 
 

@@ -14,8 +14,9 @@ namespace {
 constexpr const char* kNotes = "nccl-calibration-notes, 'Parameters' (4 x H200)";
 constexpr const char* kHostProbe =
     "probe kernels on 2 x H200 with PCIe 5 x16: a flag through pinned host memory takes 1.8 to 2.1 us, a read 1.05 us";
-constexpr const char* kBaseLat =
-    "LL's 4.3 us times what NCCL's tuning plans for this protocol over LL (nccl-model §5.1: LL 6.6, LL128 14.0, Simple 8.4 us)";
+constexpr const char* kLl128Start =
+    "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
+    "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (nccl-model §5.1: LL 6.6, LL128 14.0 us)";
 constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
 constexpr const char* kLoads =
     "small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
@@ -29,7 +30,7 @@ constexpr const char* kFar =
     "validate/measured/h200x4_full.jsonl); 200 ns is between what all-reduces (260) and reduce_scatters (125) of 64 MiB in LL "
     "want; the cache is half of the L2, what one of its partitions holds";
 constexpr const char* kLlSteps =
-    "rings in LL of up to 2 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
+    "rings, trees and send/recv in LL on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl)";
 constexpr const char* kSmallLoads =
     "rings in Simple of less than 4 MiB on 2 x H200 (quick points of validate/measured/h200x2_quick.jsonl): 350 ns, known to "
@@ -74,8 +75,10 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
 // reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
 // (receive) ps a byte.
 //
-// In LL each thread of a pass loads and stores 8 bytes at a time, one thing after another (NCCL 2.28, src/device/prims_ll.h),
-// so that a pass takes as long with fewer warps, the first one of a message excepted. The result is kept element by element:
+// In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,
+// src/device/prims_ll.h), so that a step waits for its message or its own operand, whichever takes longer, and a pass takes as
+// long with fewer warps, the first one of a message excepted. Rings alone would be met as well by loads one after another, but
+// trees between two GPUs, where 5 warps of 16 only receive, would be 30 % fast so. The result is kept element by element:
 // eight stores where bytes are copied, as all_gather and broadcast do whatever the type, two where floats are added up. With
 // one channel, which nothing was fitted to, 1 MiB on 2 x H200 takes 130 us in all_gather and 152 in all_reduce
 // (validate/measured/h200x2_nccl_clocks.json), here 5 to 7 % more.
@@ -154,6 +157,7 @@ std::vector<Param<P2pCosts>> p2p_params() {
   cite(params, {"host_hop_latency", "store_cost"}, kHostSend);
   params.push_back(ratio<P2pCosts>("direct_cost", &P2pCosts::direct_cost, kDirect,
                                    "of what a peer over NVLink stores, where ports are busy, in place of store_cost"));
+  params.push_back(latency<P2pCosts>("ll_latency", &P2pCosts::ll_latency, kLlSteps, "more of LL's base_latency in send/recv"));
   return params;
 }
 
@@ -205,23 +209,23 @@ LlCosts::LlCosts()
                     .empty_slice_latency = 50_ns,
                     .step_gap = 700_ns,
                     .channel_rate = gigabytes(18),
-                    .receive_cost = 0.6,
-                    .source_cost = 0.25,
-                    .store_cost = 0.9,
+                    .receive_cost = 1.07,
+                    .source_cost = 0.5,
+                    .store_cost = 0.63,
                     .thread_exponent = 0.0,
                     .host_read = 750_ns,
                     .first_pass = 0.7} {}
 
 Ll128Costs::Ll128Costs()
-    : ProtocolCosts{.base_latency = 9'100_ns,
+    : ProtocolCosts{.base_latency = 10_us,
                     .channel_latency = {},
-                    .hop_latency = 900_ns,
+                    .hop_latency = 700_ns,
                     .host_hop_latency = 2'500_ns,
                     .net_hop_latency = 4'000_ns,
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
-                    .step_gap = 1'400_ns,
-                    .channel_rate = gigabytes(33),
+                    .step_gap = 1'250_ns,
+                    .channel_rate = gigabytes(30),
                     .receive_cost = 0.35,
                     .source_cost = 0.3,
                     .store_cost = 0.69,
@@ -248,7 +252,7 @@ P2pCosts::P2pCosts()
 const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol", simple_params()};
 const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", ll_params()};
 const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol",
-                                         cut_through_params<Ll128Costs>(kBaseLat)};
+                                         cut_through_params<Ll128Costs>(kLl128Start)};
 const ParamGroup<P2pCosts> p2p_costs{"collectives.p2p", "NCCL's send/recv kernel", p2p_params()};
 
 const ParamGroup<InSwitchCosts> in_switch_costs{
@@ -364,6 +368,8 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     // The first pass of LL waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
     costs.first_pass *= std::pow(share, 1.0 - ll.thread_exponent);
     costs.memory.store = ll.store_cost / static_cast<double>(data.element);
+    costs.memory.loads_at_once = true;
+    if (is_p2p) costs.start = costs.start + p2p.ll_latency;
   } else if (protocol == "LL128") {
     apply(costs, ll128);
     costs.cut_through = true;

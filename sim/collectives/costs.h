@@ -48,7 +48,8 @@ struct Ll128Costs : ProtocolCosts {
 };
 struct P2pCosts : ProtocolCosts {  // send and recv, in the Simple protocol
   P2pCosts();
-  double direct_cost = 0.42;  // StepCosts::direct
+  double direct_cost = 0.42;     // StepCosts::direct
+  Duration ll_latency = 600_ns;  // more of LL's base_latency
 };
 extern const ParamGroup<SimpleCosts> simple_costs;
 extern const ParamGroup<LlCosts> ll_costs;

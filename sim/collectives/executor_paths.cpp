@@ -71,7 +71,7 @@ bool Executor::is_behind_switch(DeviceId gpu) const {
 
 // Model: whom blocks store to in their first steps is whom they store to throughout.
 PortLoads Executor::port_loads() const {
-  if (costs_.port == Bandwidth{}) return {};
+  if (costs_.port.raw == Bandwidth{}) return {};
   PortLoads loads{static_cast<std::size_t>(schedule_->ranks())};
   for (Rank rank = 0; rank < schedule_->ranks(); ++rank) {
     for (int channel = 0; channel < schedule_->channels(); ++channel) {
@@ -93,7 +93,7 @@ PortLoads Executor::port_loads() const {
 // thirds of the time, 512 KiB on each take 14 us longer, and an all-to-all that fills the port shows no more
 // (validate/measured, h200x2_full: sendrecv with NCCL_MAX_NCHANNELS of 1 to 32; h200x4_full: alltoall).
 double Executor::direct_store() const {
-  if (costs_.direct == 0.0 || costs_.port == Bandwidth{}) return 0.0;
+  if (costs_.direct == 0.0 || costs_.port.raw == Bandwidth{}) return 0.0;
   double blocks = 0.0;  // of any rank that sends: they are alike
   for (Rank rank = 0; rank < schedule_->ranks() && blocks == 0.0; ++rank) blocks = port_loads_.out(rank);
   constexpr double kAllOfIt = 2.0 / 3.0;

@@ -31,7 +31,7 @@ bool Executor::sends_itself(const Lane& lane) const {
 
 // Whether it stores to a peer over NVLink, where the stores of a GPU's blocks queue.
 bool Executor::uses_port(const Lane& lane) const {
-  return costs_.port > Bandwidth{} && std::ranges::any_of(lane.sends, [&](std::uint32_t to) {
+  return costs_.port.raw > Bandwidth{} && std::ranges::any_of(lane.sends, [&](std::uint32_t to) {
            return connections_[to].transport == Transport::kNvlink && !connections_[to].in_host_memory;
          });
 }

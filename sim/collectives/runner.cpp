@@ -77,14 +77,17 @@ std::int64_t used_channels(const Schedule& schedule) {
   return used;
 }
 
-// Raw rate of all NVLinks of a GPU together; 0: it has none.
-Bandwidth nvlink_port(const net::Topology& topology, DeviceId gpu) {
+// All NVLinks of a GPU together; a rate of 0: it has none.
+PortRate nvlink_port(const net::Topology& topology, DeviceId gpu) {
   std::int64_t rate = 0;
+  double efficiency = 1.0;
   for (const LinkId link : topology.out_links(gpu)) {
     const net::LinkSpec& spec = topology.spec(link);
-    if (spec.type.starts_with("nvlink")) rate += spec.rate.bits_per_second();
+    if (!spec.type.starts_with("nvlink")) continue;
+    rate += spec.rate.bits_per_second();
+    efficiency = spec.efficiency;
   }
-  return Bandwidth::from_bits_per_second(rate);
+  return {.raw = Bandwidth::from_bits_per_second(rate), .efficiency = efficiency};
 }
 
 // A loop of calls is simulated as long as it has no more than this many steps; above, one call stands for all.
@@ -314,7 +317,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
       options.launch > Duration{} ? options.launch : launch_.host_cost + used_channels(*schedule) * costs_.channels.launch_cost;
   if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_cost;
   if (chosen.kernel == nccl::Kernel::kCollective || chosen.kernel == nccl::Kernel::kSendRecv)
-    costs.port = costs.data_rate(nvlink_port_);
+    costs.port = {.raw = costs.data_rate(nvlink_port_.raw), .efficiency = nvlink_port_.efficiency};
 
   result.ended = machine_.simulator.now();
   result.grain = options.grain;

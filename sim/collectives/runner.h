@@ -152,7 +152,7 @@ class CollectiveRunner final : private ExecutorListener {
   net::LaunchTimings launch_;
   std::vector<DeviceId> devices_;
   bool gpus_only_ = true;
-  Bandwidth nvlink_port_;
+  PortRate nvlink_port_;
   int nodes_ = 0;
   std::shared_ptr<const nccl::View> view_;
   std::vector<Opened> opened_;

@@ -6,7 +6,8 @@
 // works on for 1/alone stays w_k = s (1 + q_{k-1}) at the port, so x_k = k / (1/alone - s + w_k) pieces pass and q_k = x_k w_k
 // are there. Where a peer is stored into by several GPUs at once, its own port is a second server: stores that one GPU sends
 // come one after another, those of several GPUs meet there. With both as busy as each other, w_k counts at either and a block's
-// time elsewhere is 1/alone - 2s. All of a port's raw rate counts here; what packets leave of it is the fabric's matter.
+// time elsewhere is 1/alone - 2s. Of a GPU's own port all of the raw rate counts here: what packets leave of it is the fabric's
+// matter.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,12 @@
 #include "sim/core/units.h"
 
 namespace weft::coll {
+
+// A GPU's port to its peers.
+struct PortRate {
+  Bandwidth raw;            // 0: it has none
+  double efficiency = 1.0;  // what packets and acknowledgements leave of it
+};
 
 // Whom the thread blocks of a call store to, in whole blocks' warps.
 class PortLoads {
@@ -44,7 +51,7 @@ class PortQueue {
  public:
   PortQueue() = default;  // of a port where nobody waits
   // Blocks that move `alone` when alone (0: no limit, and no wait) at a port of `port` (0: no wait), `most` of them at once.
-  PortQueue(Bandwidth alone, Bandwidth port, int most);
+  PortQueue(Bandwidth alone, PortRate port, int most);
 
   // How much longer a block takes for `data` while `others` blocks (in whole blocks' warps) send too; `inward`: PortLoads.
   [[nodiscard]] Duration wait(Bytes data, double others, double inward = 0.0) const;
@@ -52,9 +59,10 @@ class PortQueue {
   [[nodiscard]] double busy(double blocks) const;
 
  private:
-  double service_ps_ = 0;       // per byte
-  std::vector<double> queued_;  // [k]: pieces at the port with k blocks
-  std::vector<double> either_;  // [k]: at either of two ports
+  double service_ps_ = 0;  // per byte
+  // [k]: ps that a byte waits behind those of k blocks at one port, and at both.
+  std::vector<double> one_;
+  std::vector<double> both_;
 };
 
 }  // namespace weft::coll

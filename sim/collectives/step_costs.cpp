@@ -36,11 +36,14 @@ Bandwidth StepCosts::pace(Bytes wire, Duration busy) {
   return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(wire.count()) / busy.seconds() * 8.0));
 }
 
-// Model: loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do.
+// Model: loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do;
+// where loads are issued at once, the shorter ones cost nothing.
 double StepCosts::effort(const StepWork& work) const {
   if (memory == MemoryCosts{}) return 1.0;
-  return memory.receive * work.received + memory.source * work.sourced + (1.0 - memory.source) * work.sent +
-         std::max(memory.store * work.stored, memory.far * work.sourced);
+  const double receive = memory.receive * work.received;
+  const double source = memory.source * work.sourced;
+  const double loads = memory.loads_at_once ? std::max(receive, source) : receive + source;
+  return loads + (1.0 - memory.source) * work.sent + std::max(memory.store * work.stored, memory.far * work.sourced);
 }
 
 Duration StepCosts::work(Bytes data, double share, double effort, double busy_share) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/collectives/shared_port.h"
 #include "sim/core/units.h"
 
 namespace weft::coll {
@@ -16,7 +17,7 @@ enum class Transport : std::uint8_t { kNvlink, kHost, kNet };
 [[nodiscard]] std::string_view to_string(Transport transport);
 
 // What a thread block does in a step, per byte of its chunk: operands read from peers' messages and from its own memory,
-// results kept in its own memory and sent. Means, of many steps.
+// results kept in its own memory and sent.
 struct StepWork {
   double received = 0;
   double sourced = 1;
@@ -30,6 +31,7 @@ struct MemoryCosts {
   double source = 0;
   double store = 0;
   double far = 0;  // more of an operand in its own memory that caches do not hold; what is stored meanwhile costs no more
+  bool loads_at_once = false;  // a step waits for the longer of its loads, not for one after the other
   bool operator==(const MemoryCosts&) const = default;
 };
 
@@ -66,7 +68,7 @@ struct StepCosts {
   // are busy, and less where they are not (Executor::direct_store). 0: they do not.
   double direct = 0.0;
   // Data that a GPU's port to its peers carries, at which thread blocks queue (shared_port.h); 0: they do not.
-  Bandwidth port = {};
+  PortRate port = {};
   // Threads move data in passes of this, the last of them by those with data left; 0: in any amount. The first pass of a slice
   // costs this share of the others.
   Bytes pass = {};

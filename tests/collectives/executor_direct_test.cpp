@@ -81,7 +81,7 @@ TEST(ExecutorDirectTest, StoredByItsPeerItIsThereWhenItCame) {
 TEST(ExecutorDirectTest, ABusyPortShowsAllOfIt) {
   StepCosts costs = half_to_keep();
   costs.direct = 0.4;
-  costs.port = kRate;  // one block fills it
+  costs.port.raw = kRate;  // one block fills it
   EXPECT_NEAR(one_message(net::DeviceKind::kNvSwitch, costs).us(), 1 + 0.4, 1e-3);
 }
 
@@ -89,7 +89,7 @@ TEST(ExecutorDirectTest, ABusyPortShowsAllOfIt) {
 TEST(ExecutorDirectTest, ByTheCubeOfWhatIsBusy) {
   StepCosts costs = half_to_keep();
   costs.direct = 0.4;
-  costs.port = Bandwidth::from_bytes_per_second(3'000'000'000);
+  costs.port.raw = Bandwidth::from_bytes_per_second(3'000'000'000);
   EXPECT_NEAR(one_message(net::DeviceKind::kNvSwitch, costs).us(), 1 + 0.4 / 8, 1e-3);
 }
 

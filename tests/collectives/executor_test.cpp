@@ -194,7 +194,7 @@ TEST(ExecutorTest, ABlockSynchronisesWhileThePortHasItsStores) {
   StepCosts costs{.slice = 10_us, .rate = 100_GBps, .slices = 2, .min_slice = 32_KiB, .rendezvous = false};
   OneCall pair{hosts_of_gpus(1, 2, 50_GBps, 50_GBps, 0_ns)};
   const Duration one_after_another = pair.run(call, choice, Grain::kChunk, costs);
-  costs.port = 50_GBps;
+  costs.port.raw = 50_GBps;
   EXPECT_NEAR((one_after_another - pair.run(call, choice, Grain::kChunk, costs)).us(), 5.0, 0.01);
 }
 

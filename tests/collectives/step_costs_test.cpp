@@ -126,6 +126,28 @@ TEST(StepCostsTest, LargerBlocksOfSimpleStartLater) {
   EXPECT_EQ(all.of("Simple", 16, false, false).start, 9_us);
 }
 
+// 8 bytes that a kernel for bytes keeps one by one, and floats two by two.
+TEST(StepCostsTest, StepsOfLlWaitForTheLongerOfTheirLoads) {
+  const CollectiveCosts all{Profile::defaults(collective_param_groups())
+                                .with_value("collectives.ll.receive_cost", "1.2", "test")
+                                .with_value("collectives.ll.source_cost", "0.5", "test")
+                                .with_value("collectives.ll.store_cost", "0.8", "test")};
+  const StepCosts bytes = all.of("LL", 0, false, false, {.element = 1});
+  const StepCosts floats = all.of("LL", 0, false, false, {.element = 4});
+  EXPECT_DOUBLE_EQ(bytes.effort({.received = 0, .sourced = 1, .stored = 0, .sent = 1}), 1.0);
+  EXPECT_DOUBLE_EQ(bytes.effort({.received = 1, .sourced = 1, .stored = 0, .sent = 1}), 1.2 + 0.5);
+  EXPECT_DOUBLE_EQ(bytes.effort({.received = 1, .sourced = 0, .stored = 1, .sent = 0}), 1.2 + 0.8);
+  EXPECT_DOUBLE_EQ(floats.effort({.received = 1, .sourced = 0, .stored = 1, .sent = 0}), 1.2 + 0.2);
+}
+
+TEST(StepCostsTest, SendsInLlStartLaterThanRings) {
+  const CollectiveCosts all{Profile::defaults(collective_param_groups())
+                                .with_value("collectives.ll.base_latency", "4 us", "test")
+                                .with_value("collectives.p2p.ll_latency", "1 us", "test")};
+  EXPECT_EQ(all.of("LL", 0, false, false).start, 4_us);
+  EXPECT_EQ(all.of("LL", 0, false, true).start, 5_us);
+}
+
 TEST(StepCostsTest, StepsCostAlikeWhereMemoryCostsNothing) {
   EXPECT_EQ(StepCosts{}.effort({}), 1.0);
   EXPECT_EQ(StepCosts{}.effort({.received = 3, .sourced = 1, .stored = 1, .sent = 2}), 1.0);
