@@ -296,14 +296,14 @@ const std::vector<ModelText>& collective_texts() {
            "as "
            "they come in, Simple slice by slice. Through host memory the sender writes and, once told, the receiver reads. "
            "Thread blocks that send over NVLink queue for their GPU's port, and for their peer's where several GPUs send "
-           "there, "
-           "so each is the slower the more of them there are (mean value analysis, no constant of its own). What send/recv "
+           "there, so each is the slower the more of them there are (mean value analysis, no constant of its own); a port "
+           "that sends as well serves what comes in at what packets leave of its rate. What send/recv "
            "keeps over NVLink its peer has stored there: a receiver's own work shows only as far as the port is busy. Links "
            "serve channels unequally, step by step, so that channels which "
            "start in phase drift apart. In Simple a block of more warps starts later, a step that only receives costs more, "
-           "and warps come together for a chunk's second slice while the port still has the first. LL keeps its result element "
-           "by "
-           "element: copies, which are of bytes, take eight stores where floats take two. Operands are read from caches where "
+           "and warps come together for a chunk's second slice while the port still has the first. A step "
+           "of LL waits for its message or its own operand, whichever takes longer, and keeps its result element by element: "
+           "copies, which are of bytes, take eight stores where floats take two. Operands are read from caches where "
            "the call's buffers fit, and from memory where they do not or where calls walk through it, as those of nccl-tests "
            "do and those of weft collective and of a scenario's list; programs use the same buffers in every call. A launch "
            "costs the host more "
@@ -317,8 +317,8 @@ const std::vector<ModelText>& collective_texts() {
             "those that send when it begins; of two ports of unequal load it waits at the busier one, and at the other as far "
             "as that is as busy; who stores to whom is taken from the first steps",
             "loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers "
-            "do; in LL those of a reduction that finds nothing in the caches are too slow (reduce, reduce_scatter of 64 MiB: "
-            "12 and 7 %), those of an all-reduce 6 % too fast",
+            "do, but for the loads of LL; there a reduction that finds nothing in the caches is too slow (reduce, "
+            "reduce_scatter of 64 MiB: 14 and 8 %), an all-reduce 4 % too fast, a tree of 32 to 512 KiB 9 to 18 %",
             "what a receiver over NVLink waits for beside a busy port is measured, not understood: nothing of it shows with "
             "one channel, all of it where the port is busy for two thirds of the time",
             "simple.block_latency and simple.receive_latency are what CUDA graphs of small rings measure; no mechanism of NCCL "

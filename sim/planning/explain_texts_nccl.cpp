@@ -58,8 +58,8 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
            "channels of their own. A transfer has all warps of its block, 11 of 20 where the same peer's is received beside "
            "it. LL up to 16 KiB for every channel that a peer could have, as NCCL 2.28 was measured to do.",
        .leaves_out =
-           {"nccl_p2p: what is received is copied once it is whole; around a ring of four H200 one message of a chunk per "
-            "channel (1 to 8 MiB in all) goes 10 to 25 % faster than predicted, between two it does not",
+           {"nccl_p2p: what is received is copied once it is whole; with few channels messages of 128 to 512 KiB come out up "
+            "to 8 % too fast, all-to-alls of 1 and 2 MiB in LL over four H200 12 and 8 %",
             "nccl_p2p: the copy to oneself is cut and sent by the protocol of the others",
             "nccl_p2p: a lane goes on to the next batch without waiting for the other lanes of the batch",
             "nccl_p2p: the fluid grain has all transfers under way at once; small ones in many batches take longer"},
