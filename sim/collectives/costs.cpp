@@ -81,7 +81,7 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
 // trees between two GPUs, where 5 warps of 16 only receive, would be 30 % fast so. The result is kept element by element:
 // eight stores where bytes are copied, as all_gather and broadcast do whatever the type, two where floats are added up. With
 // one channel, which nothing was fitted to, 1 MiB on 2 x H200 takes 130 us in all_gather and 152 in all_reduce
-// (validate/measured/h200x2_nccl_clocks.json), here 5 to 7 % more.
+// (validate/measured/h200x2_nccl_clocks.json), here 1 % less and 5 % more.
 //
 // The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
 // are NCCL's own plans where nothing was measured.
