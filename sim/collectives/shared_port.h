@@ -5,9 +5,9 @@
 // Multichain Queuing Networks, J. ACM 27(2), 1980): with k blocks, a piece of work that the port serves in s and a block alone
 // works on for 1/alone stays w_k = s (1 + q_{k-1}) at the port, so x_k = k / (1/alone - s + w_k) pieces pass and q_k = x_k w_k
 // are there. Where a peer is stored into by several GPUs at once, its own port is a second server: stores that one GPU sends
-// come one after another, those of several GPUs meet there. With both as busy as each other, w_k counts at either and a block's
-// time elsewhere is 1/alone - 2s. Of a GPU's own port all of the raw rate counts here: what packets leave of it is the fabric's
-// matter.
+// come one after another, those of several GPUs meet there. With both as busy as each other, each has its own s and w_k, and a
+// block's time elsewhere is 1/alone less both s. Of a GPU's own port all of the raw rate counts here: what packets leave of it
+// is the fabric's matter.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
 #include "sim/collectives/costs.h"
 #include "sim/collectives/launch_plan.h"
 
@@ -9,6 +13,12 @@ namespace weft::coll {
 namespace {
 
 using namespace literals;
+
+CollectiveCosts costs_with(std::initializer_list<std::pair<std::string_view, std::string_view>> values) {
+  Profile profile = Profile::defaults(collective_param_groups());
+  for (const auto& [key, value] : values) profile = profile.with_value(key, value, "test");
+  return CollectiveCosts{profile};
+}
 
 // nccl-model §4.2: a chunk is cut into two slices of at least 32 KiB; what is left of a small chunk is an empty slice.
 TEST(StepCostsTest, SlicesOfARingChunkAreAtLeast32KiB) {
@@ -77,9 +87,8 @@ TEST(StepCostsTest, FewerWarpsOfLlAreFasterInTheFirstPassOnly) {
 // With no more than half of the cache nothing is far, with half as much again all is. A pass of LL (16 warps, 4 KiB) and of
 // LL128 (20 warps, 38400 B) waits for memory once, a chunk of Simple too; while it does, it keeps what it has.
 TEST(StepCostsTest, BuffersThatCachesDoNotHoldAreReadLater) {
-  const CollectiveCosts costs{Profile::defaults(collective_param_groups())
-                                  .with_value("collectives.channels.cache", "1 MiB", "test")
-                                  .with_value("collectives.channels.far_latency", "400 ns", "test")};
+  const CollectiveCosts costs =
+      costs_with({{"collectives.channels.cache", "1 MiB"}, {"collectives.channels.far_latency", "400 ns"}});
   const auto later = [&](std::string_view protocol, Bytes buffers, const StepWork& work, Bytes data) {
     const StepCosts near = costs.of(protocol, 0, false, false);
     const StepCosts of = costs.of(protocol, 0, false, false, {.buffers = buffers});
@@ -101,8 +110,7 @@ TEST(StepCostsTest, BuffersThatCachesDoNotHoldAreReadLater) {
 
 // At half the clock: cycles take twice as long, of latencies half are cycles, and a host's memory knows nothing of it.
 TEST(StepCostsTest, AClockThatFallsSlowsCyclesOnly) {
-  const CollectiveCosts all{
-      Profile::defaults(collective_param_groups()).with_value("collectives.clock.latency_share", "0.5", "test")};
+  const CollectiveCosts all = costs_with({{"collectives.clock.latency_share", "0.5"}});
   const StepCosts full = all.of("Simple", 0, false, false);
   StepCosts low = full;
   all.slow_down(low, 2.0);
@@ -118,9 +126,8 @@ TEST(StepCostsTest, AClockThatFallsSlowsCyclesOnly) {
 
 // Small calls of NCCL have blocks of 64 threads; from 256 on the number makes no difference.
 TEST(StepCostsTest, LargerBlocksOfSimpleStartLater) {
-  const CollectiveCosts all{Profile::defaults(collective_param_groups())
-                                .with_value("collectives.simple.base_latency", "5 us", "test")
-                                .with_value("collectives.simple.block_latency", "4 us", "test")};
+  const CollectiveCosts all =
+      costs_with({{"collectives.simple.base_latency", "5 us"}, {"collectives.simple.block_latency", "4 us"}});
   EXPECT_EQ(all.of("Simple", 2, false, false).start, 6_us);
   EXPECT_EQ(all.of("Simple", 8, false, false).start, 9_us);
   EXPECT_EQ(all.of("Simple", 16, false, false).start, 9_us);
@@ -128,10 +135,8 @@ TEST(StepCostsTest, LargerBlocksOfSimpleStartLater) {
 
 // 8 bytes that a kernel for bytes keeps one by one, and floats two by two.
 TEST(StepCostsTest, StepsOfLlWaitForTheLongerOfTheirLoads) {
-  const CollectiveCosts all{Profile::defaults(collective_param_groups())
-                                .with_value("collectives.ll.receive_cost", "1.2", "test")
-                                .with_value("collectives.ll.source_cost", "0.5", "test")
-                                .with_value("collectives.ll.store_cost", "0.8", "test")};
+  const CollectiveCosts all = costs_with(
+      {{"collectives.ll.receive_cost", "1.2"}, {"collectives.ll.source_cost", "0.5"}, {"collectives.ll.store_cost", "0.8"}});
   const StepCosts bytes = all.of("LL", 0, false, false, {.element = 1});
   const StepCosts floats = all.of("LL", 0, false, false, {.element = 4});
   EXPECT_DOUBLE_EQ(bytes.effort({.received = 0, .sourced = 1, .stored = 0, .sent = 1}), 1.0);
@@ -141,9 +146,7 @@ TEST(StepCostsTest, StepsOfLlWaitForTheLongerOfTheirLoads) {
 }
 
 TEST(StepCostsTest, SendsInLlStartLaterThanRings) {
-  const CollectiveCosts all{Profile::defaults(collective_param_groups())
-                                .with_value("collectives.ll.base_latency", "4 us", "test")
-                                .with_value("collectives.p2p.ll_latency", "1 us", "test")};
+  const CollectiveCosts all = costs_with({{"collectives.ll.base_latency", "4 us"}, {"collectives.p2p.ll_latency", "1 us"}});
   EXPECT_EQ(all.of("LL", 0, false, false).start, 4_us);
   EXPECT_EQ(all.of("LL", 0, false, true).start, 5_us);
 }
