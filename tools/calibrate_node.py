@@ -45,7 +45,8 @@ GROUPS = (
      lambda r: forced(r, "Simple", "Ring") and large(r) and few_channels(r) and r["collective"] in ("all_gather", "all_reduce")),
     ("links", ("network.nvlink4.efficiency", "collectives.channels.service_spread"),
      lambda r: forced(r, "Simple", "Ring") and large(r) and r["collective"] == "all_reduce" and not few_channels(r)),
-    ("ll128", tuple(f"collectives.ll128.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
+    ("ll128", tuple(f"collectives.ll128.{key}" for key in
+                    ("base_latency", "block_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
      lambda r: forced(r, "LL128", "Ring", "Tree") and r["bytes"] < GIB),
     ("p2p", tuple(f"collectives.p2p.{key}" for key in ("base_latency", "direct_cost", "ll_latency")),
      lambda r: "NCCL_P2P_DISABLE" not in r["env"] and r["collective"] in ("sendrecv", "alltoall") and 32 * KIB <= r["bytes"] < GIB),

@@ -151,6 +151,13 @@ std::vector<Param<LlCosts>> ll_params() {
   return params;
 }
 
+std::vector<Param<Ll128Costs>> ll128_params() {
+  std::vector<Param<Ll128Costs>> params = cut_through_params<Ll128Costs>(kLl128Start);
+  params.push_back(latency<Ll128Costs>("block_latency", &Ll128Costs::block_latency, kLl128Start,
+                                       "more of base_latency for thread blocks of 640 threads, of fewer in proportion"));
+  return params;
+}
+
 std::vector<Param<P2pCosts>> p2p_params() {
   std::vector<Param<P2pCosts>> params = protocol_params<P2pCosts>(kDirect);
   cite(params, {"channel_latency"}, kDirect);
@@ -217,21 +224,21 @@ LlCosts::LlCosts()
                     .first_pass = 0.7} {}
 
 Ll128Costs::Ll128Costs()
-    : ProtocolCosts{.base_latency = 10_us,
+    : ProtocolCosts{.base_latency = 7_us,
                     .channel_latency = {},
-                    .hop_latency = 700_ns,
+                    .hop_latency = 600_ns,
                     .host_hop_latency = 2'500_ns,
                     .net_hop_latency = 4'000_ns,
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
-                    .step_gap = 1'250_ns,
-                    .channel_rate = gigabytes(30),
+                    .step_gap = 1'500_ns,
+                    .channel_rate = gigabytes(31),
                     .receive_cost = 0.35,
                     .source_cost = 0.3,
                     .store_cost = 0.69,
                     .thread_exponent = 0.5,
                     .host_read = 750_ns,
-                    .first_pass = 0.7} {}
+                    .first_pass = 0.6} {}
 
 P2pCosts::P2pCosts()
     : ProtocolCosts{.base_latency = 5'800_ns,
@@ -251,8 +258,7 @@ P2pCosts::P2pCosts()
 
 const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol", simple_params()};
 const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", ll_params()};
-const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol",
-                                         cut_through_params<Ll128Costs>(kLl128Start)};
+const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol", ll128_params()};
 const ParamGroup<P2pCosts> p2p_costs{"collectives.p2p", "NCCL's send/recv kernel", p2p_params()};
 
 const ParamGroup<InSwitchCosts> in_switch_costs{
@@ -349,6 +355,9 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
   const double of_cache = static_cast<double>(data.buffers.count()) / static_cast<double>(channels.cache.count());
   const double far = static_cast<double>(channels.far_latency.ps()) * std::clamp(of_cache - 0.5, 0.0, 1.0);
   const auto used_warps = [&](int most) { return warps > 0 ? std::min(warps, most) : most; };
+  const auto of_block = [&](Duration latency, int most_warps) {
+    return Duration::from_ps(latency.ps() * used_warps(most_warps) / most_warps);
+  };
   const auto passes = [&](const ProtocolCosts& of, int most_warps, std::int64_t bytes_per_warp) {
     const int used = used_warps(most_warps);
     const double share = static_cast<double>(used) / most_warps;
@@ -359,6 +368,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.memory.far = far * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
     return share;
   };
+  constexpr int kLl128Warps = 20;
   if (protocol == "LL") {
     apply(costs, ll);
     costs.cut_through = true;
@@ -369,14 +379,15 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.first_pass *= std::pow(share, 1.0 - ll.thread_exponent);
     costs.memory.store = ll.store_cost / static_cast<double>(data.element);
     costs.memory.loads_at_once = true;
-    if (is_p2p) costs.start = costs.start + p2p.ll_latency;
+    if (is_p2p) costs.start += p2p.ll_latency;
   } else if (protocol == "LL128") {
     apply(costs, ll128);
     costs.cut_through = true;
     costs.operand_wait = ll128.load_latency;
     costs.wire_bytes = 16;
     costs.per_data_bytes = 15;
-    passes(ll128, 20, 1920);
+    passes(ll128, kLl128Warps, 1920);
+    costs.start += of_block(ll128.block_latency, kLl128Warps);
   } else {
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
     costs.far_wait = Duration::from_ps(static_cast<std::int64_t>(far));
@@ -388,8 +399,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     if (is_p2p) {
       costs.direct = p2p.direct_cost;
     } else {
-      const int starting = std::min(used_warps(kBlockWarps), kFullStartWarps);
-      costs.start = costs.start + Duration::from_ps(simple.block_latency.ps() * starting / kFullStartWarps);
+      costs.start += of_block(simple.block_latency, kFullStartWarps);
       costs.load_wait = simple.load_latency;
       costs.load_pass = Bytes{kBlockWarps * kBytesPerWarp};
       costs.receive_wait = simple.receive_latency;

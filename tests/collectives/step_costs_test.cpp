@@ -133,6 +133,15 @@ TEST(StepCostsTest, LargerBlocksOfSimpleStartLater) {
   EXPECT_EQ(all.of("Simple", 16, false, false).start, 9_us);
 }
 
+// NCCL halves blocks of 640 threads where a call is small.
+TEST(StepCostsTest, LargerBlocksOfLl128StartLater) {
+  const CollectiveCosts all =
+      costs_with({{"collectives.ll128.base_latency", "7 us"}, {"collectives.ll128.block_latency", "4 us"}});
+  EXPECT_EQ(all.of("LL128", 10, false, false).start, 9_us);
+  EXPECT_EQ(all.of("LL128", 20, false, false).start, 11_us);
+  EXPECT_EQ(all.of("LL128", 0, false, false).start, 11_us);
+}
+
 // 8 bytes that a kernel for bytes keeps one by one, and floats two by two.
 TEST(StepCostsTest, StepsOfLlWaitForTheLongerOfTheirLoads) {
   const CollectiveCosts all = costs_with(
