@@ -17,6 +17,10 @@ constexpr const char* kHostProbe =
 constexpr const char* kLl128Start =
     "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (nccl-model §5.1: LL 6.6, LL128 14.0 us)";
+constexpr const char* kLl128Net =
+    "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute capability "
+    "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the device, "
+    "where NCCL plans with 4 us (nccl-model §5.1)";
 constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
 constexpr const char* kLoads =
     "small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
@@ -153,6 +157,7 @@ std::vector<Param<LlCosts>> ll_params() {
 
 std::vector<Param<Ll128Costs>> ll128_params() {
   std::vector<Param<Ll128Costs>> params = cut_through_params<Ll128Costs>(kLl128Start);
+  cite(params, {"net_hop_latency"}, kLl128Net);
   params.push_back(latency<Ll128Costs>("block_latency", &Ll128Costs::block_latency, kLl128Start,
                                        "more of base_latency for thread blocks of 640 threads, of fewer in proportion"));
   return params;
@@ -228,7 +233,7 @@ Ll128Costs::Ll128Costs()
                     .channel_latency = {},
                     .hop_latency = 600_ns,
                     .host_hop_latency = 2'500_ns,
-                    .net_hop_latency = 4'000_ns,
+                    .net_hop_latency = 6'800_ns,
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
                     .step_gap = 1'500_ns,
