@@ -18,8 +18,10 @@ constexpr const char* kLl128Start =
     "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (nccl-model §5.1: LL 6.6, LL128 14.0 us)";
 constexpr const char* kLl128Net =
-    "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute capability "
-    "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the device, "
+    "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute "
+    "capability "
+    "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the "
+    "device, "
     "where NCCL plans with 4 us (nccl-model §5.1)";
 constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
 constexpr const char* kLoads =
@@ -160,6 +162,9 @@ std::vector<Param<Ll128Costs>> ll128_params() {
   cite(params, {"net_hop_latency"}, kLl128Net);
   params.push_back(latency<Ll128Costs>("block_latency", &Ll128Costs::block_latency, kLl128Start,
                                        "more of base_latency for thread blocks of 640 threads, of fewer in proportion"));
+  params.push_back(
+      latency<Ll128Costs>("small_block_gap", &Ll128Costs::small_block_gap, kLl128Start,
+                          "more of step_gap for thread blocks of 320 threads; larger ones have less of it, those of 640 none"));
   return params;
 }
 
@@ -229,14 +234,14 @@ LlCosts::LlCosts()
                     .first_pass = 0.7} {}
 
 Ll128Costs::Ll128Costs()
-    : ProtocolCosts{.base_latency = 7_us,
+    : ProtocolCosts{.base_latency = 6'800_ns,
                     .channel_latency = {},
                     .hop_latency = 600_ns,
                     .host_hop_latency = 2'500_ns,
                     .net_hop_latency = 6'800_ns,
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
-                    .step_gap = 1'500_ns,
+                    .step_gap = 1'300_ns,
                     .channel_rate = gigabytes(31),
                     .receive_cost = 0.35,
                     .source_cost = 0.3,
@@ -393,6 +398,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.per_data_bytes = 15;
     passes(ll128, kLl128Warps, 1920);
     costs.start += of_block(ll128.block_latency, kLl128Warps);
+    costs.after_slice += 2 * (ll128.small_block_gap - of_block(ll128.small_block_gap, kLl128Warps));
   } else {
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
     costs.far_wait = Duration::from_ps(static_cast<std::int64_t>(far));

@@ -44,7 +44,8 @@ struct LlCosts : ProtocolCosts {
 };
 struct Ll128Costs : ProtocolCosts {
   Ll128Costs();
-  Duration block_latency = 3'300_ns;  // more of base_latency, for a block of 640 threads
+  Duration block_latency = 3'500_ns;  // more of base_latency, for a block of 640 threads
+  Duration small_block_gap = 310_ns;  // more of step_gap, for a block of 320 threads
   Duration load_latency = 700_ns;     // StepCosts::operand_wait
 };
 struct P2pCosts : ProtocolCosts {  // send and recv, in the Simple protocol
