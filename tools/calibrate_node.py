@@ -37,7 +37,7 @@ def large(record):
 GROUPS = (
     ("launch", ("device.launch.host_cost", "collectives.channels.launch_cost"), lambda r: r["collective"] != "alltoall"),
     ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
-     lambda r: forced(r, "LL", "Ring")),
+     lambda r: forced(r, "LL", "Ring", "Tree")),
     ("simple", tuple(f"collectives.simple.{key}" for key in
                      ("base_latency", "hop_latency", "slice_latency", "receive_latency", "block_latency")),
      lambda r: forced(r, "Simple", "Ring") and not large(r) and r["collective"] != "sendrecv"),

@@ -17,6 +17,9 @@ constexpr const char* kHostProbe =
 constexpr const char* kLl128Start =
     "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (nccl-model §5.1: LL 6.6, LL128 14.0 us)";
+constexpr const char* kLlNet =
+    "fitted to five sizes of 128 B to 128 KiB on two nodes of 8 H100 (validate/published/all_reduce/h100_2_nodes.txt); "
+    "NCCL's own plans have 2.7 to 5 us (nccl-model §6.3)";
 constexpr const char* kLl128Net =
     "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute "
     "capability "
@@ -87,7 +90,7 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
 // trees between two GPUs, where 5 warps of 16 only receive, would be 30 % fast so. The result is kept element by element:
 // eight stores where bytes are copied, as all_gather and broadcast do whatever the type, two where floats are added up. With
 // one channel, which nothing was fitted to, 1 MiB on 2 x H200 takes 130 us in all_gather and 152 in all_reduce
-// (validate/measured/h200x2_nccl_clocks.json), here 1 % less and 5 % more.
+// (validate/measured/h200x2_nccl_clocks.json), here 10 and 4 % less.
 //
 // The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
 // are NCCL's own plans where nothing was measured.
@@ -149,7 +152,13 @@ std::vector<Param<SimpleCosts>> simple_params() {
 
 std::vector<Param<LlCosts>> ll_params() {
   std::vector<Param<LlCosts>> params = cut_through_params<LlCosts>(kNotes);
-  cite(params, {"channel_rate", "thread_exponent", "receive_cost", "source_cost", "store_cost"}, kLlSteps);
+  cite(params,
+       {"base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate", "thread_exponent", "receive_cost",
+        "source_cost", "store_cost"},
+       kLlSteps);
+  cite(params, {"net_hop_latency"}, kLlNet);
+  params.push_back(latency<LlCosts>("block_latency", &LlCosts::block_latency, kLlSteps,
+                                    "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
   for (Param<LlCosts>& of : params) {
     if (of.info.key == "store_cost")
       of.info.description = "of keeping the result byte by byte, likewise; of larger elements less";
@@ -217,21 +226,21 @@ SimpleCosts::SimpleCosts()
                     .host_slice = 2_us} {}
 
 LlCosts::LlCosts()
-    : ProtocolCosts{.base_latency = 4'300_ns,
+    : ProtocolCosts{.base_latency = 3'900_ns,
                     .channel_latency = {},
-                    .hop_latency = 550_ns,
+                    .hop_latency = 490_ns,
                     .host_hop_latency = 2'100_ns,
-                    .net_hop_latency = 2'700_ns,
+                    .net_hop_latency = 4'600_ns,
                     .slice_latency = 50_ns,
                     .empty_slice_latency = 50_ns,
                     .step_gap = 700_ns,
-                    .channel_rate = gigabytes(18),
+                    .channel_rate = gigabytes(18.3),
                     .receive_cost = 1.07,
                     .source_cost = 0.5,
                     .store_cost = 0.63,
                     .thread_exponent = 0.0,
                     .host_read = 750_ns,
-                    .first_pass = 0.7} {}
+                    .first_pass = 0.43} {}
 
 Ll128Costs::Ll128Costs()
     : ProtocolCosts{.base_latency = 6'800_ns,
@@ -378,13 +387,15 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.memory.far = far * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
     return share;
   };
+  constexpr int kLlWarps = 16;
   constexpr int kLl128Warps = 20;
   if (protocol == "LL") {
     apply(costs, ll);
     costs.cut_through = true;
     costs.operand_wait = ll.load_latency;
     costs.wire_bytes = 2;
-    const double share = passes(ll, 16, 32 * 8);
+    const double share = passes(ll, kLlWarps, 32 * 8);
+    costs.start += of_block(ll.block_latency, kLlWarps);
     // The first pass of LL waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
     costs.first_pass *= std::pow(share, 1.0 - ll.thread_exponent);
     costs.memory.store = ll.store_cost / static_cast<double>(data.element);

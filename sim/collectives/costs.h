@@ -40,7 +40,8 @@ struct SimpleCosts : ProtocolCosts {
 };
 struct LlCosts : ProtocolCosts {
   LlCosts();
-  Duration load_latency = {};  // StepCosts::operand_wait
+  Duration block_latency = 740_ns;  // more of base_latency, for a block of 512 threads
+  Duration load_latency = {};       // StepCosts::operand_wait
 };
 struct Ll128Costs : ProtocolCosts {
   Ll128Costs();

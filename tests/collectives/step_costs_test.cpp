@@ -160,10 +160,13 @@ TEST(StepCostsTest, StepsOfLlWaitForTheLongerOfTheirLoads) {
   EXPECT_DOUBLE_EQ(floats.effort({.received = 1, .sourced = 0, .stored = 1, .sent = 0}), 1.2 + 0.2);
 }
 
-TEST(StepCostsTest, SendsInLlStartLaterThanRings) {
-  const CollectiveCosts all = costs_with({{"collectives.ll.base_latency", "4 us"}, {"collectives.p2p.ll_latency", "1 us"}});
-  EXPECT_EQ(all.of("LL", 0, false, false).start, 4_us);
-  EXPECT_EQ(all.of("LL", 0, false, true).start, 5_us);
+TEST(StepCostsTest, LargerBlocksOfLlStartLaterAndSendsLaterThanRings) {
+  const CollectiveCosts all = costs_with({{"collectives.ll.base_latency", "4 us"},
+                                          {"collectives.ll.block_latency", "800 ns"},
+                                          {"collectives.p2p.ll_latency", "1 us"}});
+  EXPECT_EQ(all.of("LL", 2, false, false).start, 4'100_ns);
+  EXPECT_EQ(all.of("LL", 0, false, false).start, 4'800_ns);
+  EXPECT_EQ(all.of("LL", 0, false, true).start, 5'800_ns);
 }
 
 TEST(StepCostsTest, StepsCostAlikeWhereMemoryCostsNothing) {
