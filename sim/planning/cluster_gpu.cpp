@@ -7,6 +7,7 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/workloads/kernels/kernel_costs.h"
 
 namespace weft::plan {
 namespace {
@@ -30,6 +31,12 @@ double gpu_memory(const net::Topology& topology, const work::GpuSpec& gpu) {
   const std::string memory = label_of(topology, "memory");
   const auto bytes = memory.empty() ? std::nullopt : parse_bytes(memory);
   return static_cast<double>(bytes ? bytes->count() : gpu.hbm_bytes);
+}
+
+double sm_memory_rate(const net::Topology& topology, const Profile& profile) {
+  const work::GpuSpec* gpu = work::find_gpu(label_of(topology, "model"));
+  if (gpu == nullptr) return 0;
+  return gpu->hbm_bytes_per_second * profile.get(work::memory_costs).contiguous_efficiency / gpu->sms;
 }
 
 }  // namespace weft::plan

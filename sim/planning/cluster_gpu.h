@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "sim/core/profile.h"
 #include "sim/network/topology.h"
 #include "sim/workloads/kernels/kernel_times.h"
 
@@ -13,5 +14,7 @@ namespace weft::plan {
 [[nodiscard]] const work::GpuSpec& cluster_gpu(const net::Topology& topology, std::string_view what);
 // Bytes of its memory: the template's `memory`, or the data sheet's.
 [[nodiscard]] double gpu_memory(const net::Topology& topology, const work::GpuSpec& gpu);
+// Bytes a second that each SM gets of a memory that all of them fill. 0 where nothing is known of the GPU.
+[[nodiscard]] double sm_memory_rate(const net::Topology& topology, const Profile& profile);
 
 }  // namespace weft::plan

@@ -92,7 +92,8 @@ void add_overlap(const net::Cluster& cluster, const PointLog& log, const Measure
     }
     if (point.what == "collective_in_graph") made.algorithm += " in a CUDA graph";
     made.measured_us = part.median_us > 0 ? part.median_us : point.median_us;
-    made.measured_low_us = made.measured_high_us = 0;
+    made.measured_low_us = part.shortest_us;
+    made.measured_high_us = part.longest_us;
     take_answer(std::move(answers[i]), made);
     points.push_back(std::move(made));
   }

@@ -6,6 +6,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/cluster_gpu.h"
 #include "sim/planning/link_use.h"
 #include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/replay/group_costs.h"
@@ -63,6 +64,7 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const work::Prog
   replay.seed = options.simulation.seed;
   replay.jitter = options.jitter;
   replay.contention = cluster.profile.get(work::contention_costs);
+  replay.sm_memory_rate = sm_memory_rate(cluster.topology, cluster.profile);
   if (!options.gemms_drain) replay.contention.gemm_drain = {};
   replay.storage = options.storage;
   replay.links_idle = options.links_idle;

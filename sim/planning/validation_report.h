@@ -44,7 +44,7 @@ struct ValidationPoint {
   double measured_high_us = 0;
 };
 
-enum class Exclusion { kNone, kInPlace, kZeroBytes, kDebugLog, kCpuTime, kNotPredicted, kTraining };
+enum class Exclusion { kNone, kInPlace, kZeroBytes, kDebugLog, kCpuTime, kUnsteady, kNotPredicted, kTraining };
 
 Exclusion exclusion_of(const ValidationPoint& point);
 // "in place", "0 bytes", ...; empty for kNone.

@@ -118,6 +118,18 @@ TEST(ValidationReportTest, LeavesOutWhatDoesNotCount) {
   EXPECT_EQ(exclusion_of(changed([](auto& p) { p.is_cpu_time = true; })), Exclusion::kCpuTime);
   EXPECT_EQ(exclusion_of(changed([](auto& p) { p.predicted_us.reset(); })), Exclusion::kNotPredicted);
   EXPECT_EQ(exclusion_of(changed([](auto& p) { p.training = true; })), Exclusion::kTraining);
+  const auto spread = [](const char* kind, double low, double high) {
+    return exclusion_of(changed([&](auto& p) {
+      p.kind = kind;
+      p.measured_us = 100;
+      p.measured_low_us = low;
+      p.measured_high_us = high;
+    }));
+  };
+  EXPECT_EQ(spread("overlap", 70, 110), Exclusion::kNone) << "by 0.4 of the median";
+  EXPECT_EQ(spread("overlap", 70, 111), Exclusion::kUnsteady);
+  EXPECT_EQ(spread("overlap", 0, 300), Exclusion::kNone) << "not known";
+  EXPECT_EQ(spread("memory", 70, 200), Exclusion::kNone);
   // A kernel has no size column.
   EXPECT_EQ(exclusion_of(changed([](auto& p) {
               p.kind = "gemm";

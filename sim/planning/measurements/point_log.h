@@ -34,6 +34,8 @@ struct OverlapPart {
   int calls = 1;
   std::vector<std::vector<int>> groups = {};  // ranks of each communicator; empty: one of all
   double median_us = 0;                       // of all its calls, on the slowest rank
+  double shortest_us = 0;                     // of the samples; 0: not known
+  double longest_us = 0;
 };
 
 struct MeasuredPoint {

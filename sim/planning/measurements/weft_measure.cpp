@@ -145,6 +145,8 @@ void MeasureReader::overlap(const JsonRecord& record, MeasuredPoint& point) {
     part.calls = static_cast<int>(std::clamp<std::int64_t>(entry.whole("calls", 1), 1, 100'000));
     part.groups = entry.lists_of_ints("groups");
     part.median_us = entry.number("median_us", 0);
+    part.shortest_us = entry.number("min_us", 0);
+    part.longest_us = entry.number("max_us", 0);
     if (point.bytes == Bytes{}) point.bytes = part.bytes;
     point.parts.push_back(std::move(part));
   }

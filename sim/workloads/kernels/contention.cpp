@@ -38,7 +38,16 @@ const ParamGroup<ContentionCosts> contention_costs{
           .reference = "4 x H200, 256 MiB beside copies of 1 GiB (validate/measured/h200x4_quick.jsonl): two "
                        "all-reduces in 4.58 ms, 2.40 alone, one of them after the copy that it met; beside "
                        "PyTorch's copies about 1.5 (h200x4/overlap.json)",
-          .description = "the same beside a kernel that moves data at the memory's full rate"}),
+          .description = "the same beside a kernel that moves data at the memory's full rate, at the least"}),
+     param<ContentionCosts>(
+         "block_memory_share", &ContentionCosts::block_memory_share,
+         {.unit = "ratio",
+          .min = 0.1,
+          .max = 2.0,
+          .source = ParamSource::kLiterature,
+          .reference = "2 x H200: rings in Simple with 16 and 24 thread blocks beside copies of 1 GiB, 0.84 to 0.94 "
+                       "(validate/measured/h200x2_beside_kernels.json)",
+          .description = "memory traffic of a collective's thread block there, over that of an SM of the kernel"}),
      param<ContentionCosts>("collective_links", &ContentionCosts::collective_links,
                             {.unit = "ratio",
                              .min = 1.0,

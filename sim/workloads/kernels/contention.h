@@ -10,6 +10,12 @@
 // out the tiles in advance, and those that find no SM run when the others are done, or the collective is. The traces show this
 // of all GEMMs of up to two waves and of no other, whether of outputs, inputs' or weights' gradients.
 //
+// Beside a kernel that fills the memory, the thread blocks of a collective get no more of it than their SMs' part (2 x H200 and
+// 2 x H100, validate/measured/h200x2_beside_kernels.json, h100x2_beside_kernels.json): rings in Simple with 8 to 24 of them
+// move, in and out of the memory, 0.84 to 0.96 of what as many SMs of the copying kernel do on H200, 0.76 to 0.85 on H100,
+// whatever they would move alone, and the copies lose what these SMs had. Small calls, which wait for loads, take about twice
+// as long.
+//
 // Model: a kernel that starts beside a collective is slowed by its class's factor while the collective is resident, in
 // proportion to the SMs that it holds; which kernel and which collective does not matter.
 #pragma once
@@ -30,7 +36,8 @@ struct ContentionCosts {
   double attention = 1.12;
   double memory = 1.25;  // the optimizer's kernels too
   double collective = 1.13;
-  double collective_memory = 1.8;  // beside a kernel that moves data at the memory's full rate all along
+  double collective_memory = 1.8;   // at the least beside a kernel that moves data at the memory's full rate
+  double block_memory_share = 0.9;  // what a thread block then gets of the memory, over what an SM of that kernel does
   // What copy engines reach on an NVLink over what thread blocks that store do, which is what the link type's efficiency says.
   double collective_links = 1.09;
   // For how long a GEMM that nears its end leaves SMs to a collective, and the largest share of its time that is.
@@ -45,10 +52,12 @@ inline constexpr int kContentionCtas = 24;
 // Time of a kernel over its time alone, while collectives that hold `ctas` SMs are resident: 1 + (factor - 1) ctas / 24.
 [[nodiscard]] double slowdown_beside(const ContentionCosts& costs, KernelClass kernel_class, int ctas);
 
-// Of a collective once any compute kernel runs beside it; while one of them fills the memory.
-[[nodiscard]] inline double collective_slowdown(const ContentionCosts& costs, bool beside_compute, bool memory_full = false) {
+// Of a collective once any compute kernel runs beside it; while one of them fills the memory. `memory_share`: of its time
+// alone, what its memory traffic would take if each of its thread blocks got what an SM of that kernel does.
+[[nodiscard]] inline double collective_slowdown(const ContentionCosts& costs, bool beside_compute, bool memory_full = false,
+                                                double memory_share = 0) {
   const double slowed = beside_compute ? costs.collective : 1.0;
-  return memory_full ? std::max(slowed, costs.collective_memory) : slowed;
+  return memory_full ? std::max({slowed, costs.collective_memory, memory_share / costs.block_memory_share}) : slowed;
 }
 
 // Of a GEMM that splits statically, takes `alone`, and starts while a collective is resident that ends `rest` later:

@@ -29,6 +29,7 @@ void copy_time(const GroupCost& from, GroupCost& to) {
   to.ctas = from.ctas;
   to.choice = from.choice;
   to.step = from.step;
+  to.memory_bytes = from.memory_bytes;
 }
 
 }  // namespace
@@ -138,6 +139,7 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
   cost.ran = &at->first;
   cost.choice = made.choice;
   cost.step = made.step;
+  cost.memory_bytes = made.memory_bytes;
   for (const auto& [link, moved] : made.link_bytes) {
     cost.loads.usages.push_back({ResourceId{link.value()}, moved / std::max(1.0, static_cast<double>(call.bytes.count()))});
   }
@@ -190,6 +192,7 @@ const GroupCost& GroupCosts::message(DeviceId from, DeviceId to, Bytes bytes, bo
     cost.ctas = made.channels;
     cost.ran = &at->first;
     cost.choice = fmt::format("send {}", made.channels);
+    cost.memory_bytes = made.memory_bytes;
   } else {
     copy_time(costs_.at(*known->second), cost);
   }

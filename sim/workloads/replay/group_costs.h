@@ -46,6 +46,7 @@ struct GroupCost {
   int ctas = 0;                    // thread blocks its kernel holds on each GPU
   std::string choice = {};         // "ring Simple 24", for reports
   double step = 0;                 // GroupRun::step
+  double memory_bytes = 0;         // GroupRun::memory_bytes
   const GroupCall* ran = nullptr;  // what was run for it
 };
 

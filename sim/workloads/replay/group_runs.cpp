@@ -27,6 +27,25 @@ double step_share(const coll::CollectiveCall& call, const coll::Choice& choice, 
   return std::min(1.0, chunk / whole) / ((once ? 1 : 2) * (ranks - 1));
 }
 
+double most_received(const net::Topology& topology, const std::vector<DeviceId>& devices,
+                     const std::vector<std::pair<LinkId, double>>& link_bytes) {
+  std::vector<double> received(devices.size());
+  for (const auto& [link, bytes] : link_bytes) {
+    const auto at = std::ranges::find(devices, topology.link(link).to);
+    if (at != devices.end()) received[static_cast<std::size_t>(at - devices.begin())] += bytes;
+  }
+  return std::ranges::max(received);
+}
+
+// Model: whatever the algorithm, what comes in is stored in a buffer and read there (user buffers are not registered), a rank's
+// input is read once and its output written once. Of broadcast and reduce a rank that is not the root has one of them.
+double own_bytes(coll::Collective kind, const coll::CallSizes& sizes) {
+  const double input = static_cast<double>(sizes.input.count());
+  const double output = static_cast<double>(sizes.output.count());
+  if (kind == coll::Collective::kBroadcast) return output;
+  return kind == coll::Collective::kReduce ? input : input + output;
+}
+
 }  // namespace
 
 GroupRuns::GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile,
@@ -83,6 +102,7 @@ void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::Colle
     const double bytes = machine.fabric.counters(ResourceId::from_index(i)).bytes;
     if (bytes > 0) run.link_bytes.emplace_back(LinkId::from_index(i), bytes);
   }
+  run.memory_bytes = 2 * most_received(topology_, devices, run.link_bytes) + own_bytes(call.kind, result.sizes);
 }
 
 }  // namespace weft::work

@@ -20,8 +20,9 @@ namespace weft::work {
 struct GroupRun {
   Duration device;  // from the last rank's arrival to the end
   int channels = 0;
-  std::string choice;  // "ring Simple 24"
-  double step = 0;     // of a ring: share of what a rank sends that all channels' steps are at once
+  std::string choice;       // "ring Simple 24"
+  double memory_bytes = 0;  // read and written in the memory of the rank that has most of it to do
+  double step = 0;          // of a ring: share of what a rank sends that all channels' steps are at once
   std::vector<std::pair<LinkId, double>> link_bytes;  // that crossed each link, by link; those that carried some
 };
 

@@ -31,6 +31,7 @@ struct ReplayOptions {
   std::uint64_t seed = 1;
   JitterModel jitter = {};
   ContentionCosts contention = {};
+  double sm_memory_rate = 0;               // bytes a second that an SM gets of a memory that all of them fill; 0: not known
   std::vector<ClockSlowdown> clocks = {};  // by leader, in rank order; empty: full clock
   Storage storage = {};
   // By RankProgram: how long no NVLink of its ranks has been in use when they begin; empty: not at all.

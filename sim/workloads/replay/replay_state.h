@@ -256,6 +256,7 @@ struct Moving {
   double clock = 1;  // alone over what it is at full clock
   int ctas = 0;
   double step = 0;
+  double memory_share = 0;  // contention.h
   bool on_nvlinks = false;
   bool first_step = false;  // of one member alone, while it waits for the others
   // Once it is posted.

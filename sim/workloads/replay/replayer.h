@@ -119,6 +119,8 @@ class Replayer final : private net::TransferListener, private EventTarget {
   [[nodiscard]] bool is_everybodys(LinkId link) const;
   void begin_next_call(Meeting& meeting);
   void check_agreement(const Meeting& meeting, const std::vector<Member>& members) const;
+  // Of collective_slowdown.
+  [[nodiscard]] double memory_share(const GroupCost& cost) const;
   // Full clock over that of the slowest of them.
   [[nodiscard]] double slowest_clock(const std::vector<Member>& members) const;
   void post(std::uint32_t moving);

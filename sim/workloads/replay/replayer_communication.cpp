@@ -145,6 +145,7 @@ void Replayer::begin_next_call(Meeting& meeting) {
   moving.alone = Duration::from_ps(std::llround(static_cast<double>(cost.alone.ps()) * moving.clock));
   moving.ctas = cost.ctas;
   moving.step = cost.step;
+  moving.memory_share = memory_share(cost);
   moving.loads = known.loads;
   moving.on_nvlinks = known.on_nvlinks;
   const Time now = machine_.simulator.now();
@@ -161,6 +162,11 @@ void Replayer::begin_next_call(Meeting& meeting) {
   }
   // Whether compute runs beside it is seen once all of this instant has started.
   schedule_event(now + wake_links(moving), EventKind::kPost, index);
+}
+
+double Replayer::memory_share(const GroupCost& cost) const {
+  const double rate = options_.sm_memory_rate * cost.ctas;
+  return rate > 0 && cost.alone > Duration{} ? cost.memory_bytes / rate / cost.alone.seconds() : 0.0;
 }
 
 double Replayer::slowest_clock(const std::vector<Member>& members) const {
@@ -248,7 +254,8 @@ Bandwidth Replayer::pace(const Moving& moving) {
   others.reserve(moving.beside.size());
   for (const std::uint32_t other : moving.beside) others.push_back(moving_[other]->call());
   // Model: what a collective takes longer beside compute holds what the clock costs it, as it was measured so.
-  const double slowed = collective_slowdown(options_.contention, moving.beside_compute, moving.memory_full > 0);
+  const double slowed =
+      collective_slowdown(options_.contention, moving.beside_compute, moving.memory_full > 0, moving.memory_share);
   const double stretch = std::max(slowed / moving.clock, 1.0) * (1 + turns_.delay(moving.call(), others));
   const double taken_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
   return Bandwidth::from_bits_per_second(

@@ -26,6 +26,11 @@ TEST(ContentionTest, ACollectiveIsSlowedMostBesideAFullMemory) {
   const ContentionCosts costs{.collective = 1.1, .collective_memory = 1.8};
   EXPECT_EQ(collective_slowdown(costs, true, true), 1.8);
   EXPECT_EQ(collective_slowdown({.collective = 2.0, .collective_memory = 1.8}, true, true), 2.0);
+  // Its blocks need 1.2 of the time that it takes alone for their traffic, at what an SM gets, and get half of that.
+  const ContentionCosts half{.collective = 1.1, .collective_memory = 1.8, .block_memory_share = 0.5};
+  EXPECT_DOUBLE_EQ(collective_slowdown(half, true, true, 1.2), 2.4);
+  EXPECT_EQ(collective_slowdown(half, true, true, 0.8), 1.8);
+  EXPECT_EQ(collective_slowdown(half, true, false, 1.2), 1.1) << "the memory is not full";
   EXPECT_TRUE(fills_memory(KernelClass::kMemory, 2147483648.0));
   EXPECT_FALSE(fills_memory(KernelClass::kMemory, 1e9));
   EXPECT_FALSE(fills_memory(KernelClass::kGemm, 1e10));

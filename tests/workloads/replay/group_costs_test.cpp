@@ -54,6 +54,19 @@ TEST_F(GroupCostsTest, ARingTakesItsTextbookTimeAndLoadsEveryLinkAlike) {
   for (const auto& [name, usage] : used) EXPECT_NEAR(usage, 1.5, 1e-6) << name;
 }
 
+// What comes in is stored and read again, the input read, the output written.
+TEST_F(GroupCostsTest, AMemoryMovesWhatComesInTwiceAndInputAndOutput) {
+  const auto memory_of = [&](coll::Collective kind) {
+    return costs_.collective(hosts({0, 1, 2, 3}), {.kind = kind, .bytes = 4'000'000_B, .element_size = 4}).memory_bytes;
+  };
+  EXPECT_NEAR(memory_of(coll::Collective::kAllReduce), 2 * 6e6 + 4e6 + 4e6, 10) << "6 MB come in";
+  EXPECT_NEAR(memory_of(coll::Collective::kAllGather), 2 * 3e6 + 1e6 + 4e6, 10);
+  EXPECT_NEAR(memory_of(coll::Collective::kReduceScatter), 2 * 3e6 + 4e6 + 1e6, 10);
+  EXPECT_NEAR(memory_of(coll::Collective::kAllToAll), 2 * 3e6 + 4e6 + 4e6, 10);
+  EXPECT_NEAR(memory_of(coll::Collective::kBroadcast), 2 * 4e6 + 4e6, 10) << "of those that have no input";
+  EXPECT_NEAR(costs_.message(hosts({0})[0], hosts({1})[0], 4'000'000_B).memory_bytes, 2 * 4e6 + 4e6 + 4e6, 10) << "both ways";
+}
+
 TEST_F(GroupCostsTest, EachCallIsRunOnceForAllGroupsThatLieAlike) {
   const coll::CollectiveCall call{.kind = coll::Collective::kAllReduce, .bytes = 12'500'000_B, .element_size = 4};
   const Duration alone = costs_.collective(hosts({0, 1}), call).alone;

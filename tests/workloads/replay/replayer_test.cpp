@@ -308,6 +308,19 @@ TEST_F(ReplayerTest, ACollectiveIsSlowedFromWhenComputeBegins) {
   EXPECT_EQ(end(0, a), Time{} + 100_us + 400_us + 300_us + 1'250_us);
 }
 
+// 1 ms alone: its one thread block moves 12.5 MB in, twice, and its input and output, 50 MB in all, at half of 25 GB/s: in 4 ms
+// beside a memory that is full. So 400 us there are 100 us of work.
+TEST_F(ReplayerTest, ACollectiveGetsItsSmsPartOfAFullMemory) {
+  options_.contention.collective_memory = 1;
+  options_.contention.block_memory_share = 0.5;
+  options_.sm_memory_rate = 25e9;
+  const OpIndex a = all_reduce(0);
+  all_reduce(1);
+  add(1, {.duration = 400_us, .fills_memory = true});
+  run();
+  EXPECT_EQ(end(0, a), Time{} + 400_us + 900_us);
+}
+
 TEST_F(ReplayerTest, AWeightGradientBesideCommunicationRunsASecondWave) {
   options_.contention.gemm = 1;
   for (Rank r = 0; r < 2; ++r) all_reduce(r);
