@@ -43,8 +43,8 @@ GROUPS = (
      lambda r: forced(r, "Simple", "Ring") and not large(r) and r["collective"] != "sendrecv"),
     ("store", ("collectives.simple.store_cost",),
      lambda r: forced(r, "Simple", "Ring") and large(r) and few_channels(r) and r["collective"] in ("all_gather", "all_reduce")),
-    ("links", ("network.nvlink4.efficiency", "collectives.channels.service_spread"),
-     lambda r: forced(r, "Simple", "Ring") and large(r) and r["collective"] == "all_reduce" and not few_channels(r)),
+    ("links", ("network.nvlink4.efficiency", "collectives.channels.service_spread", "collectives.simple.crowding"),
+     lambda r: forced(r, "Simple", "Ring") and large(r) and not few_channels(r) and r["collective"] != "sendrecv"),
     ("ll128", tuple(f"collectives.ll128.{key}" for key in
                     ("base_latency", "block_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
      lambda r: forced(r, "LL128", "Ring", "Tree") and r["bytes"] < GIB),

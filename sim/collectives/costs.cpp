@@ -33,6 +33,10 @@ constexpr const char* kLoads =
 constexpr const char* kSmallSimple =
     "rings in Simple of up to 16 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl)";
+constexpr const char* kCrowding =
+    "all-gathers of 512 MiB on 2 and 4 x H200 and 2 x H100, four runs: over one channel's, times as many channels, 4 take "
+    "1.015 "
+    "to 1.022 and 8 take 1.039 to 1.052 (validate/measured/h200x2_full.jsonl and others)";
 constexpr const char* kFar =
     "all-reduces of 1 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 to "
     "7 % (LL128) and 3 to 4 % (Simple) longer than on the same buffers, from 32 MiB up 0 to 1 % (tests/data/h200x4, "
@@ -147,6 +151,8 @@ std::vector<Param<SimpleCosts>> simple_params() {
                                         "more of slice_latency where a step keeps what it receives and does no more"));
   params.push_back(latency<SimpleCosts>("load_latency", &SimpleCosts::load_latency, kSmallLoads,
                                         "more of slice_latency where every warp has data, of less in proportion"));
+  params.push_back(ratio<SimpleCosts>("crowding", &SimpleCosts::crowding, kCrowding,
+                                      "how much longer a channel takes for its bytes, for each channel beside it"));
   return params;
 }
 
@@ -425,6 +431,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
       costs.load_wait = simple.load_latency;
       costs.load_pass = Bytes{kBlockWarps * kBytesPerWarp};
       costs.receive_wait = simple.receive_latency;
+      costs.rate = scaled(costs.rate, 1.0 / (1.0 + simple.crowding * (data.channels - 1)));
     }
     if (!one_slice && !is_p2p) {
       costs.slices = 2;

@@ -37,6 +37,7 @@ struct SimpleCosts : ProtocolCosts {
   Duration block_latency = 3'200_ns;    // more of base_latency, for a block of 256 threads and more
   Duration load_latency = 350_ns;       // StepCosts::load_wait
   Duration receive_latency = 1'550_ns;  // StepCosts::receive_wait
+  double crowding = 0.005;              // of n channels each takes (n - 1) times this longer
 };
 struct LlCosts : ProtocolCosts {
   LlCosts();
@@ -97,6 +98,7 @@ extern const ParamGroup<ClockCosts> clock_costs;
 struct CallData {
   std::int64_t element = 4;  // bytes of what it handles one by one
   Bytes buffers = {};        // what the calls of a loop read and write on a rank, before they come to the same again
+  int channels = 1;
 };
 
 // The costs of all protocols, as one profile has them.

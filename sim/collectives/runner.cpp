@@ -216,7 +216,9 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Collectiv
   const Collective kind = result.call.kind;
   const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
   const Bytes kept = kind == Collective::kReduce ? Bytes{} : result.sizes.output;  // of a rank that is not the root
-  const CallData data{.element = kernel_element_size(result.call), .buffers = std::max(result.sizes.input + kept, walked)};
+  const CallData data{.element = kernel_element_size(result.call),
+                      .buffers = std::max(result.sizes.input + kept, walked),
+                      .channels = result.choice.channels};
   switch (chosen.kernel) {
     case nccl::Kernel::kTextbook:
       return {};

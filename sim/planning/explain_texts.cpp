@@ -302,7 +302,8 @@ const std::vector<ModelText>& collective_texts() {
            "serve channels unequally, step by step, so that channels which "
            "start in phase drift apart. A block of more warps starts later, and in LL128 pauses less between steps. In "
            "Simple a step that only receives costs more, "
-           "and warps come together for a chunk's second slice while the port still has the first. A step "
+           "and warps come together for a chunk's second slice while the port still has the first, and each channel takes "
+           "simple.crowding longer for its bytes for each channel beside it. A step "
            "of LL waits for its message or its own operand, whichever takes longer, and keeps its result element by element: "
            "copies, which are of bytes, take eight stores where floats take two. Operands are read from caches where "
            "the call's buffers fit, and from memory where they do not or where calls walk through it, as those of nccl-tests "
@@ -322,7 +323,7 @@ const std::vector<ModelText>& collective_texts() {
             "reduce_scatter of 64 MiB: 14 and 8 %), an all-reduce 4 % too fast, a tree of 32 to 512 KiB 9 to 18 %",
             "what a receiver over NVLink waits for beside a busy port is measured, not understood: nothing of it shows with "
             "one channel, all of it where the port is busy for two thirds of the time",
-            "block_latency of all protocols, simple.receive_latency and ll128.small_block_gap are what small rings "
+            "block_latency of all protocols, simple.receive_latency, ll128.small_block_gap and simple.crowding are what rings "
             "measure; no mechanism of NCCL was found for them. In Simple, too, blocks of 256 threads pause 1 us longer between "
             "steps than those of 512, which is left out: 16 KiB in rings is 9 to 15 % fast",
             "through host memory the host's cache is not modelled: large messages of four GPUs come out 20 to 30 % too fast",

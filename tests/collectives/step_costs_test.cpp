@@ -149,6 +149,17 @@ TEST(StepCostsTest, LargerBlocksOfLl128StartLaterAndPauseLess) {
 }
 
 // 8 bytes that a kernel for bytes keeps one by one, and floats two by two.
+TEST(StepCostsTest, ChannelsOfARingInSimpleSlowEachOther) {
+  const CollectiveCosts all =
+      costs_with({{"collectives.simple.channel_rate", "400 Gb/s"}, {"collectives.simple.crowding", "0.01"}});
+  const auto rate = [&](int channels, bool is_p2p) {
+    return all.of("Simple", 0, false, is_p2p, {.channels = channels}).rate.bits_per_second();
+  };
+  EXPECT_EQ(rate(1, false), 400'000'000'000);
+  EXPECT_EQ(rate(26, false), 320'000'000'000) << "25 beside each";
+  EXPECT_EQ(rate(26, true), rate(1, true));
+}
+
 TEST(StepCostsTest, StepsOfLlWaitForTheLongerOfTheirLoads) {
   const CollectiveCosts all = costs_with(
       {{"collectives.ll.receive_cost", "1.2"}, {"collectives.ll.source_cost", "0.5"}, {"collectives.ll.store_cost", "0.8"}});
