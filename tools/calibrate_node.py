@@ -2,7 +2,7 @@
 """Fits a profile to the collectives that `weft measure` took on a node, one group of parameters after the other, each from the
 profile so far and only to the records that say something of it.
 
-    tools/calibrate_node.py PROGRAM MEASUREMENTS.jsonl --cluster C.yaml --name NAME -o PROFILE.yaml [--set quick]
+    tools/calibrate_node.py PROGRAM MEASUREMENTS.jsonl --cluster C.yaml --name NAME -o PROFILE.yaml [--set quick] [--skip launch]
 
 The records of the other sets, and of other files, are for `weft validate`.
 """
@@ -82,6 +82,7 @@ def main():
     parser.add_argument("--cluster", required=True)
     parser.add_argument("--profile", type=pathlib.Path, help="to begin from; absent: the cluster's")
     parser.add_argument("--set", default="quick", dest="record_set")
+    parser.add_argument("--skip", action="append", default=[], metavar="GROUP", help="a group of parameters to leave as it is")
     parser.add_argument("--name", required=True)
     parser.add_argument("-o", "--output", required=True, type=pathlib.Path)
     options = parser.parse_args()
@@ -89,6 +90,8 @@ def main():
     profile = options.profile
     with tempfile.TemporaryDirectory() as folder:
         for name, keys, wanted in GROUPS:
+            if name in options.skip:
+                continue
             part = pathlib.Path(folder) / f"{options.measurements.stem}.{name}.jsonl"
             kept = records_of(lines, options.record_set, name, wanted)
             if len(kept) - 1 < len(keys):

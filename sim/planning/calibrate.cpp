@@ -341,8 +341,8 @@ bool Fitter::add_held_out(const net::Cluster& fitted, CalibrationResult& result)
     Predictions predictions = predict(fitted, stated, options_.predict);
     if (predictions.interrupted) return false;
     take_notes(predictions.notes);
-    // Rows that an earlier fit kept in the profile was made from are not held out.
-    std::erase_if(predictions.points, [](const ValidationPoint& point) { return point.training; });
+    // Rows that an earlier fit kept in the profile was made from are not held out; those whose host was the limit say nothing.
+    std::erase_if(predictions.points, [](const ValidationPoint& point) { return exclusion_of(point) != Exclusion::kNone; });
     auto at = std::ranges::find(by_file, log.held_out.file, [](const auto& entry) { return entry.first; });
     if (at == by_file.end()) at = by_file.insert(at, {log.held_out.file, {}});
     std::ranges::move(predictions.points, std::back_inserter(at->second));

@@ -97,6 +97,14 @@ TEST(CalibrateTest, HeldOutRowsDoNotInfluenceTheFit) {
   EXPECT_NEAR(second.held_out[0].errors.median, 2.0 / 3.0, 1e-3);
 }
 
+TEST(CalibrateTest, HeldOutRowsWhoseHostWasTheLimitDoNotCount) {
+  Measurement log = measured_on(four_gpus(kTruth), log_of("all_reduce", kSizes));
+  for (NcclTestsRow& row : log.log.rows) {
+    if (row.bytes <= 1_MiB) row.host_us = 0.95 * row.out_of_place->time_us;
+  }
+  EXPECT_EQ(fit({log}, kBoth).held_out[0].errors.points, 2u) << "4 and 512 MiB";
+}
+
 TEST(CalibrateTest, WritesWhereEveryValueCameFrom) {
   const Measurement log = measured_on(four_gpus(kTruth), log_of("all_reduce", kSizes));
   CalibrationOptions options = kBoth;
