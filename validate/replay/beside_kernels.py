@@ -8,13 +8,12 @@ queued. `rate`: one large collective that is resident before the kernels come, w
 kernels on rank 0 alone; `late`: a collective that becomes ready while a kernel runs; `row`: many small calls beside kernels.
 sim/workloads/kernels/contention.h says what validate/measured/*_beside_kernels.json show. Takes 60 s.
 """
-import json
 import sys
-import tempfile
 
 import torch
 import torch.distributed as dist
-from torch.profiler import ProfilerActivity, profile
+
+import recording
 
 REPEATS = 5
 CYCLES_PER_US = 1980
@@ -129,37 +128,21 @@ everything = list(cases())
 for case in everything:
     run(case)
 dist.barrier()
-with profile(activities=[ProfilerActivity.CUDA]) as recorded:
-    for case in everything:
-        for _ in range(REPEATS):
-            run(case)
-    torch.cuda.synchronize()
-with tempfile.NamedTemporaryFile(suffix=".json") as file:
-    recorded.export_chrome_trace(file.name)
-    events = json.load(open(file.name))["traceEvents"]
-spans = sorted((e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")), key=lambda e: e["ts"])
 runs = []
 opened = True
-for e in spans:
-    ours = "nccl" in e["name"]
+for e in recording.events_of(everything, REPEATS, run):
     if "spin" in e["name"] and e["dur"] > 5000:
         runs.append({"calls": [], "kernels": []})
         opened = False
-    elif ours and runs and not opened:
+    elif not runs:
+        continue
+    elif recording.is_nccl(e) and not opened:
         ready, opened = e["ts"] + e["dur"], True
-    elif ours and runs:
+    elif recording.is_nccl(e):
         runs[-1]["calls"].append([round(e["ts"] - ready, 1), round(e["dur"], 1), e["args"]["grid"][0]])
-    elif runs and "spin" not in e["name"] and e["cat"] != "gpu_memset":
+    elif "spin" not in e["name"] and e["cat"] != "gpu_memset":
         runs[-1]["kernels"].append([round(e["ts"] - ready, 1), round(e["dur"], 1)])
-every = [None, None]
-dist.all_gather_object(every, runs)
-if rank == 0:
-    for i, case in enumerate(everything):
-        kept = 2 if case["what"] in ("row", "late") else REPEATS
-        case["runs"] = [[every[r][i * REPEATS + n] for r in (0, 1)] for n in range(REPEATS - kept, REPEATS)]
-    head = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version())),
-            "type": "bfloat16", "runs": "by time it was run and rank: calls (begin after the gate's end and duration in us, blocks), kernels"}
-    lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
-    lines.append('"cases": [\n' + ",\n".join(json.dumps(case) for case in everything) + "\n]")
-    open(sys.argv[1], "w").write("{\n" + ",\n".join(lines) + "\n}\n")
+recording.write(sys.argv[1], everything, REPEATS, "runs",
+                "by time it was run and rank: calls (begin after the gate's end and duration in us, blocks), kernels", runs,
+                lambda case, times: 2 if case["what"] in ("row", "late") else times)
 dist.destroy_process_group()

@@ -7,14 +7,13 @@ Needs PyTorch on two GPUs. Kernels' times are the profiler's. Before each call b
 time set; `nvidia-smi nvlink -gLowPwrInfo` prints after how long links sleep. GEMMs just before the call keep the SMs' clock up.
 validate/measured/h200x2_link_sleep*.json are two runs; sim/workloads/replay/link_sleep.h says what it shows. Takes 40 s.
 """
-import json
 import sys
-import tempfile
 import time
 
 import torch
 import torch.distributed as dist
-from torch.profiler import profile
+
+import recording
 
 TIMES = 5
 MIB = 1 << 20
@@ -101,25 +100,10 @@ def run(case):
 everything = list(cases())
 for case in everything:
     run({**case, "idle_ms": 10})
-with profile() as recorded:
-    for case in everything:
-        for _ in range(TIMES):
-            run(case)
-with tempfile.NamedTemporaryFile(suffix=".json") as file:
-    recorded.export_chrome_trace(file.name)
-    events = json.load(open(file.name))["traceEvents"]
-kernels = sorted((e for e in events if e.get("cat") == "kernel" and "nccl" in e["name"]), key=lambda e: e["ts"])
+kernels = list(filter(recording.is_nccl, recording.events_of(everything, TIMES, run)))
 calls = []
 for before, own in zip(kernels[::2], kernels[1::2]):
     calls.append([round((own["ts"] - before["ts"] - before["dur"]) / 1e3, 2), round(own["dur"], 1)])
-every = [None, None]
-dist.all_gather_object(every, calls, group=hosts)
-if rank == 0:
-    for i, case in enumerate(everything):
-        case["calls"] = [[every[r][i * TIMES + n] for r in (0, 1)] for n in range(TIMES)]
-    head = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version())),
-            "type": "bfloat16", "calls": "by time it was run and rank: begin after the last one's end in ms, duration in us"}
-    lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
-    lines.append('"cases": [\n' + ",\n".join(json.dumps(case) for case in everything) + "\n]")
-    open(sys.argv[1], "w").write("{\n" + ",\n".join(lines) + "\n}\n")
+recording.write(sys.argv[1], everything, TIMES, "calls",
+                "by time it was run and rank: begin after the last one's end in ms, duration in us", calls, group=hosts)
 dist.destroy_process_group()

@@ -7,13 +7,12 @@ Needs PyTorch on two GPUs. Kernels' times are the profiler's. A gate, a tiny all
 sleep hold calls back. validate/measured/h200x2_two_communicators.json is one run; sim/workloads/replay/link_turns.h says what it
 shows. Takes 20 s.
 """
-import json
 import sys
-import tempfile
 
 import torch
 import torch.distributed as dist
-from torch.profiler import profile
+
+import recording
 
 TIMES = 9
 CYCLES_PER_US = 1980
@@ -93,31 +92,14 @@ everything = list(cases())
 for case in everything:
     run(case)
 dist.barrier()
-with profile() as recorded:
-    for case in everything:
-        for _ in range(TIMES):
-            run(case)
-    torch.cuda.synchronize()
-with tempfile.NamedTemporaryFile(suffix=".json") as file:
-    recorded.export_chrome_trace(file.name)
-    events = json.load(open(file.name))["traceEvents"]
-kernels = sorted((e for e in events if e.get("cat") == "kernel" and "nccl" in e["name"]), key=lambda e: e["ts"])
 calls = []
-for e in kernels:
+for e in filter(recording.is_nccl, recording.events_of(everything, TIMES, run)):
     name = names.get(e["args"].get("Process Group Name"), "message")
     if name == "gate":
         calls.append([])
         ready = e["ts"] + e["dur"]
     elif calls:
         calls[-1].append([name, round(e["ts"] - ready, 1), round(e["dur"], 1), e["args"]["grid"][0]])
-every = [None, None]
-dist.all_gather_object(every, calls)
-if rank == 0:
-    for i, case in enumerate(everything):
-        case["calls"] = [[every[r][i * TIMES + n] for r in (0, 1)] for n in range(TIMES)]
-    head = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version())),
-            "type": "bfloat16", "calls": "by time it was run and rank: communicator, begin after the gate's end in us, duration in us, blocks"}
-    lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
-    lines.append('"cases": [\n' + ",\n".join(json.dumps(case) for case in everything) + "\n]")
-    open(sys.argv[1], "w").write("{\n" + ",\n".join(lines) + "\n}\n")
+recording.write(sys.argv[1], everything, TIMES, "calls",
+                "by time it was run and rank: communicator, begin after the gate's end in us, duration in us, blocks", calls)
 dist.destroy_process_group()
