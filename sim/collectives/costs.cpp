@@ -35,8 +35,7 @@ constexpr const char* kSmallSimple =
     "h200x4_quick.jsonl)";
 constexpr const char* kCrowding =
     "all-gathers of 512 MiB on 2 and 4 x H200 and 2 x H100, four runs: over one channel's, times as many channels, 4 take "
-    "1.015 "
-    "to 1.022 and 8 take 1.039 to 1.052 (validate/measured/h200x2_full.jsonl and others)";
+    "1.015 to 1.022 and 8 take 1.039 to 1.052 (validate/measured/h200x2_full.jsonl and others)";
 constexpr const char* kFar =
     "all-reduces of 1 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 to "
     "7 % (LL128) and 3 to 4 % (Simple) longer than on the same buffers, from 32 MiB up 0 to 1 % (tests/data/h200x4, "

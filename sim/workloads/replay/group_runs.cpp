@@ -29,12 +29,11 @@ double step_share(const coll::CollectiveCall& call, const coll::Choice& choice, 
 
 double most_received(const net::Topology& topology, const std::vector<DeviceId>& devices,
                      const std::vector<std::pair<LinkId, double>>& link_bytes) {
-  std::vector<double> received(devices.size());
-  for (const auto& [link, bytes] : link_bytes) {
-    const auto at = std::ranges::find(devices, topology.link(link).to);
-    if (at != devices.end()) received[static_cast<std::size_t>(at - devices.begin())] += bytes;
-  }
-  return std::ranges::max(received);
+  std::vector<double> received(topology.device_count());
+  for (const auto& [link, bytes] : link_bytes) received[topology.link(link).to.index()] += bytes;
+  double most = 0;
+  for (const DeviceId device : devices) most = std::max(most, received[device.index()]);
+  return most;
 }
 
 // Model: whatever the algorithm, what comes in is stored in a buffer and read there (user buffers are not registered), a rank's
