@@ -26,6 +26,7 @@ constexpr const char* kRunner = "weft-measure";
 struct MeasureOptions {
   bool quick = false;
   bool full = false;
+  bool fine = false;
   bool resume = false;
   bool force = false;
   bool hostname = false;
@@ -73,6 +74,7 @@ std::vector<std::string> words_of(const MeasureOptions& options) {
   };
   flag(options.quick, "--quick");
   flag(options.full, "--full");
+  flag(options.fine, "--fine");
   flag(options.resume, "--resume");
   flag(options.force, "--force");
   flag(options.hostname, "--hostname");
@@ -112,7 +114,10 @@ void add_measure(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("measure", "Measures this node's GPUs and their network, for calibrate and validate (needs CUDA)");
   CLI::Option* full = command->add_flag("--full", options->full, "about 8 minutes on 4 GPUs; holds every point of --quick");
-  command->add_flag("--quick", options->quick, "about 2 minutes (the default)")->excludes(full);
+  CLI::Option* quick = command->add_flag("--quick", options->quick, "about 2 minutes (the default)")->excludes(full);
+  command->add_flag("--fine", options->fine, "about 1 minute: collectives of one and eight channels at many sizes")
+      ->excludes(full)
+      ->excludes(quick);
   CLI::Option* resume =
       command->add_flag("--resume", options->resume, "goes on with the file: what it holds is not measured again");
   command->add_flag("--force", options->force, "overwrites the file")->excludes(resume);

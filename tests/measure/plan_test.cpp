@@ -52,11 +52,25 @@ TEST(PlanTest, EveryPointHasANameOfItsOwn) {
 }
 
 TEST(PlanTest, QuickIsPartOfFull) {
-  const Plan full = make_plan(node(4), {});
+  const Plan whole = make_plan(node(4), {});
+  const Plan full = part_of(whole, PointSet::kFull);
   const std::set<std::string> all = ids(full);
-  const Plan quick = quick_part(full);
+  const Plan quick = part_of(whole, PointSet::kQuick);
   EXPECT_LT(quick.points(), full.points() / 3);
   for (const std::string& id : ids(quick)) EXPECT_TRUE(all.contains(id)) << id;
+}
+
+TEST(PlanTest, FineIsApartFromFullAndHasThreeSizesInTwoPowers) {
+  const Plan whole = make_plan(node(2), {});
+  const Plan full = part_of(whole, PointSet::kFull);
+  const std::set<std::string> fine = ids(part_of(whole, PointSet::kFine));
+  EXPECT_EQ(full.points() + fine.size(), whole.points());
+  for (const std::string& id : ids(full)) EXPECT_FALSE(fine.contains(id)) << id;
+  for (const char* bytes : {"1024", "1536", "2048", "33554432"}) {
+    const std::string id = std::string{"collective collective=reduce bytes="} + bytes +
+                           " type=float ranks=2 layout=threads launch=graph algorithm=Ring protocol=Simple channels=1";
+    EXPECT_TRUE(fine.contains(id)) << id;
+  }
 }
 
 TEST(PlanTest, OneGpuSkipsWhatNeedsTwoAndSaysSo) {
@@ -92,7 +106,7 @@ TEST(PlanTest, EachGroupHasOneSettingOfNccl) {
 }
 
 TEST(PlanTest, DoneIsNotMeasuredAgain) {
-  Plan plan = quick_part(make_plan(node(2), {}));
+  Plan plan = part_of(make_plan(node(2), {}), PointSet::kQuick);
   std::set<std::string> done = ids(plan);
   const std::string left = *done.begin();
   done.erase(left);
@@ -120,6 +134,7 @@ TEST(OptionsTest, FullAndQuickHaveTheirBudgets) {
 TEST(OptionsTest, WhatIsUnknownOrContradictsIsRefused) {
   EXPECT_THROW(static_cast<void>(parse_options({"--ful"})), UsageError);
   EXPECT_THROW(static_cast<void>(parse_options({"--quick", "--full"})), UsageError);
+  EXPECT_THROW(static_cast<void>(parse_options({"--fine", "--full"})), UsageError);
   EXPECT_THROW(static_cast<void>(parse_options({"--seed"})), UsageError);
   EXPECT_THROW(static_cast<void>(parse_options({"--budget", "2m"})), UsageError);
 }

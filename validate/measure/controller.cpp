@@ -112,7 +112,7 @@ class Run {
 
   // Measures the group's points from the back, until one fails with the worker, or time is up.
   void serve(Group& group) {
-    const double target_us = options_.full ? 80'000 : 40'000;
+    const double target_us = options_.points == PointSet::kFull ? 80'000 : 40'000;
     WorkerProcess worker{{.kind = to_string(group.worker),
                           .layout = group.layout,
                           .ranks = group.ranks,
@@ -163,7 +163,7 @@ int measure_node(const Options& options) {
   RunLog log{options};
   const Environment outer = nccl_environment();
   Plan plan = make_plan(facts.node, outer);
-  if (!options.full) plan = quick_part(std::move(plan));
+  plan = part_of(std::move(plan), options.points);
   remove_done(plan, log.done());
   shuffle(plan, options.seed);
   const bool dumps =

@@ -19,7 +19,7 @@ void print_plan(const Options& options) {
     }
   }
   Plan plan = make_plan(node, {});
-  if (!options.full) plan = quick_part(std::move(plan));
+  plan = part_of(std::move(plan), options.points);
   for (const Group& group : plan.groups) {
     for (const Point& point : group.points) std::printf("%s\n", point.id().c_str());
   }

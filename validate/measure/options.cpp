@@ -24,13 +24,19 @@ Options parse_options(const std::vector<std::string>& arguments) {
     if (next >= arguments.size()) throw UsageError(option + ": expected a value");
     return arguments[next++];
   };
-  bool quick = false;
+  std::optional<PointSet> points;
+  const auto choose = [&](PointSet set) {
+    if (points && *points != set) throw UsageError("--quick, --full and --fine exclude each other");
+    points = set;
+  };
   while (next < arguments.size()) {
     const std::string& word = arguments[next++];
     if (word == "--quick")
-      quick = true;
+      choose(PointSet::kQuick);
     else if (word == "--full")
-      options.full = true;
+      choose(PointSet::kFull);
+    else if (word == "--fine")
+      choose(PointSet::kFine);
     else if (word == "--resume")
       options.resume = true;
     else if (word == "--force")
@@ -54,7 +60,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
     else
       throw UsageError("unknown option '" + word + "'");
   }
-  if (quick && options.full) throw UsageError("--quick and --full exclude each other");
+  options.points = points.value_or(PointSet::kQuick);
   if (options.resume && options.force) throw UsageError("--resume and --force exclude each other");
   return options;
 }
@@ -62,15 +68,16 @@ Options parse_options(const std::vector<std::string>& arguments) {
 const char* help_text() {
   return R"(weft-measure: measures this node's GPUs and their network, for weft calibrate and weft validate
 
-  weft-measure [--quick | --full] [--resume] [-o FILE]
+  weft-measure [--quick | --full | --fine] [--resume] [-o FILE]
   mpirun -np N weft-measure ...      the collectives of N ranks, one GPU each, NCCL set as the environment says
 
   --quick          about 2 minutes (the default)
   --full           about 8 minutes on 4 GPUs; holds every point of --quick
+  --fine           about 1 minute: collectives of one and eight channels at many sizes, which tell what steps of a ring cost
   --resume         goes on with FILE: what it holds is not measured again
   --force          overwrites FILE
   -o, --output     FILE, measurements.jsonl if not given
-  --budget S       stops after S seconds (120, 480); --resume does the rest
+  --budget S       stops after S seconds (120, with --full 480); --resume does the rest
   --seed N         of the random order (1)
   --perftest LOG   takes over what ib_write_bw, ib_write_lat and the like printed; repeatable
   --hostname       writes the host's name into FILE

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "point.h"
+
 namespace weft::measure {
 
 struct Options {
-  bool full = false;  // else quick
+  PointSet points = PointSet::kQuick;
   bool resume = false;
   bool force = false;
   bool hostname = false;
@@ -22,8 +24,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::vector<std::string> perftest = {};
 
-  [[nodiscard]] double budget() const { return budget_s.value_or(full ? 480 : 120); }
-  [[nodiscard]] const char* set() const { return full ? "full" : "quick"; }
+  [[nodiscard]] double budget() const { return budget_s.value_or(points == PointSet::kFull ? 480 : 120); }
 };
 
 class UsageError : public std::runtime_error {

@@ -95,8 +95,12 @@ Plan make_mpi_plan(int ranks, std::int64_t memory_bytes) {
   return plan;
 }
 
-Plan quick_part(Plan plan) {
-  for (Group& group : plan.groups) std::erase_if(group.points, [](const Point& point) { return !point.quick; });
+Plan part_of(Plan plan, PointSet set) {
+  for (Group& group : plan.groups) {
+    std::erase_if(group.points, [set](const Point& point) {
+      return point.set != set && !(set == PointSet::kFull && point.set == PointSet::kQuick);
+    });
+  }
   std::erase_if(plan.groups, [](const Group& group) { return group.points.empty(); });
   return plan;
 }

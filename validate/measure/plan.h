@@ -1,8 +1,8 @@
 // What is measured: the points of a node, grouped by the process that can measure them. NCCL reads its settings once per
 // process, so each setting is a group, and a group is one worker process (or one per GPU).
 //
-// There is one plan, the full one; its points that belong to the quick set are marked, so that what --quick measures is part of
-// what --full does, and a fit on the one can be held against the rest of the other.
+// There is one plan, and each of its points names the smallest set that holds it, so that what --quick measures is part of what
+// --full does, and a fit on the one can be held against the rest of the other.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ struct Plan {
 // The collectives of ranks that were started from outside, by mpirun: one process each, settings as given.
 [[nodiscard]] Plan make_mpi_plan(int ranks, std::int64_t memory_bytes);
 
-[[nodiscard]] Plan quick_part(Plan plan);
+[[nodiscard]] Plan part_of(Plan plan, PointSet set);
 // Leaves out what is done; empty groups go.
 template <class Done>
 void remove_done(Plan& plan, const Done& done) {

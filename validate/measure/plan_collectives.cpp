@@ -20,6 +20,7 @@ struct Sweep {
   std::int64_t last = 4 * kGiB;
   std::int64_t factor = 2;
   bool quick = false;
+  bool fine = false;  // of the fine set: at half as much again as each size too
   const char* launch = "stream";
   bool in_place = false;
 };
@@ -42,6 +43,15 @@ Group make_group(int ranks, Layout layout, const Setting& setting) {
   return group;
 }
 
+std::vector<std::int64_t> sizes_of(const Sweep& sweep, std::int64_t max_bytes) {
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t bytes : powers(sweep.first, std::min(sweep.last, max_bytes), sweep.factor)) {
+    sizes.push_back(bytes);
+    if (sweep.fine && bytes / 2 * 3 <= max_bytes) sizes.push_back(bytes / 2 * 3);
+  }
+  return sizes;
+}
+
 bool is_divided(std::string_view collective) {
   return collective == "all_gather" || collective == "reduce_scatter" || collective == "alltoall" || collective == "gather" ||
          collective == "scatter";
@@ -50,9 +60,11 @@ bool is_divided(std::string_view collective) {
 void add(Group& group, const Setting& setting, const Sweep& sweep, std::int64_t max_bytes) {
   const std::int64_t smallest = 4 * std::int64_t{group.ranks};  // an element for every rank
   for (const char* collective : sweep.collectives) {
-    for (const std::int64_t bytes : powers(sweep.first, std::min(sweep.last, max_bytes), sweep.factor)) {
+    for (const std::int64_t bytes : sizes_of(sweep, max_bytes)) {
       if (is_divided(collective) && bytes < smallest) continue;
-      Point point{.kind = "collective", .parameters = {}, .quick = sweep.quick && is_quick_size(bytes)};
+      Point point{.kind = "collective",
+                  .parameters = {},
+                  .set = sweep.fine ? PointSet::kFine : quick_if(sweep.quick && is_quick_size(bytes))};
       point.with("collective", collective).with("bytes", bytes).with("type", "float");
       point.with("ranks", group.ranks).with("layout", to_string(group.layout)).with("launch", sweep.launch);
       if (sweep.in_place) point.with("in_place", 1);
@@ -109,6 +121,30 @@ void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) 
   }
 }
 
+// Steps of rings and trees where neither links nor the host are the limit: how a thread block's time goes with its slice.
+void add_fine(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
+  for (const char* protocol : {"LL", "LL128", "Simple"}) {
+    const bool is_simple = std::string_view{protocol} == "Simple";
+    const std::int64_t last = (is_simple ? 32 : 4) * kMiB;
+    for (const int channels : {1, 8}) {
+      const Setting ring{.algorithm = "Ring", .protocol = protocol, .channels = channels};
+      const Setting tree{.algorithm = "Tree", .protocol = protocol, .channels = channels};
+      Sweep sweep{.collectives = kReducing, .first = channels * kKiB, .last = channels * last, .fine = true, .launch = "graph"};
+      Group group = make_group(ranks, Layout::kThreads, ring);
+      add(group, ring, sweep, max_bytes);
+      if (is_simple) {
+        sweep.collectives = {"sendrecv"};
+        add(group, ring, sweep, max_bytes);
+      }
+      groups.push_back(std::move(group));
+      sweep.collectives = {"all_reduce"};
+      group = make_group(ranks, Layout::kThreads, tree);
+      add(group, tree, sweep, max_bytes);
+      groups.push_back(std::move(group));
+    }
+  }
+}
+
 void add_layouts(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
   Group single = make_group(ranks, Layout::kSingle, {});
   add(single, {}, {.collectives = {"all_reduce"}, .quick = true}, max_bytes);
@@ -135,6 +171,7 @@ std::vector<Group> collective_groups(const NodeFacts& node, bool forced) {
   if (forced) return groups;
   add_choices(groups, node.gpus, max_bytes);
   add_layouts(groups, node.gpus, max_bytes);
+  add_fine(groups, node.gpus, max_bytes);
   for (int ranks = 2; ranks < node.gpus; ranks *= 2) groups.push_back(free_choice(ranks, false, max_bytes));
   return groups;
 }
@@ -151,7 +188,7 @@ Group mpi_group(int ranks, std::int64_t memory_bytes) {
 std::vector<Point> overlap_points(int ranks, std::int64_t max_bytes) {
   std::vector<Point> points;
   const auto add_case = [&](const char* name, const char* op, std::int64_t bytes, bool quick) {
-    Point point{.kind = "overlap", .parameters = {}, .quick = quick};
+    Point point{.kind = "overlap", .parameters = {}, .set = quick_if(quick)};
     point.with("case", name);
     if (*op != '\0') point.with("op", op).with("bytes", bytes);
     points.push_back(point.with("ranks", ranks));

@@ -20,7 +20,7 @@ std::string text_of(const Transfers& transfers) {
 }
 
 Point copy(const char* engine, const char* pattern, const Transfers& transfers, std::int64_t bytes, bool quick) {
-  Point point{.kind = "copy", .parameters = {}, .quick = quick};
+  Point point{.kind = "copy", .parameters = {}, .set = quick_if(quick)};
   return point.with("engine", engine).with("pattern", pattern).with("transfers", text_of(transfers)).with("bytes", bytes);
 }
 

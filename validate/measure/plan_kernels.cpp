@@ -15,16 +15,16 @@ std::vector<std::int64_t> powers(std::int64_t first, std::int64_t last, std::int
 std::vector<Point> launch_points(int gpus) {
   std::vector<Point> points;
   for (const char* what : {"kernel", "kernel_sync", "kernel_gap", "event"}) {
-    points.push_back(Point{.kind = "launch", .parameters = {}, .quick = true}.with("what", what));
+    points.push_back(Point{.kind = "launch", .parameters = {}, .set = PointSet::kQuick}.with("what", what));
   }
   for (const int nodes : {1, 10, 100, 1000}) {
     for (const char* what : {"graph_node", "graph", "graph_sync"}) {
       points.push_back(
-          Point{.kind = "launch", .parameters = {}, .quick = nodes == 100}.with("what", what).with("nodes", nodes));
+          Point{.kind = "launch", .parameters = {}, .set = quick_if(nodes == 100)}.with("what", what).with("nodes", nodes));
     }
   }
   for (int threads = 2; threads <= gpus; threads *= 2) {
-    points.push_back(Point{.kind = "launch", .parameters = {}, .quick = false}.with("what", "kernel").with("threads", threads));
+    points.push_back(Point{.kind = "launch", .parameters = {}}.with("what", "kernel").with("threads", threads));
   }
   return points;
 }
@@ -35,7 +35,7 @@ std::vector<Point> memory_points() {
     for (const std::int64_t elements : powers(128 * kKiB, 2 * kGiB, 4)) {  // 256 KiB to 4 GiB of bf16
       const std::string_view name{op};
       const bool quick = (name == "copy" || name == "add" || name == "silu") && elements >= 8 * kMiB && elements < kGiB;
-      points.push_back(Point{.kind = "memory", .parameters = {}, .quick = quick}
+      points.push_back(Point{.kind = "memory", .parameters = {}, .set = quick_if(quick)}
                            .with("op", op)
                            .with("type", "bf16")
                            .with("elements", elements));
@@ -45,7 +45,7 @@ std::vector<Point> memory_points() {
       {{512, 4096}, {2048, 4096}, {4096, 4096}, {4096, 8192}, {8192, 8192}, {8192, 12288}, {32768, 4096}}};
   for (const char* op : {"rmsnorm", "softmax"}) {
     for (const auto& [rows, columns] : kRows) {
-      points.push_back(Point{.kind = "memory", .parameters = {}, .quick = rows == 4096}
+      points.push_back(Point{.kind = "memory", .parameters = {}, .set = quick_if(rows == 4096)}
                            .with("op", op)
                            .with("type", "bf16")
                            .with("rows", rows)
@@ -76,7 +76,7 @@ constexpr std::array<Shape, 12> kShapes{{{12288, 4096},
                                          {3000, 1000}}};
 
 Point gemm(int m, int n, int k, const char* type, bool quick) {
-  Point point{.kind = "gemm", .parameters = {}, .quick = quick};
+  Point point{.kind = "gemm", .parameters = {}, .set = quick_if(quick)};
   return point.with("m", m).with("n", n).with("k", k).with("type", type);
 }
 
@@ -124,7 +124,7 @@ std::vector<Point> attention_points() {
       {{1, 32, 2048, 128}, {1, 32, 4096, 128}, {1, 8, 4096, 128}, {2, 16, 4096, 128}, {1, 16, 8192, 128}, {4, 32, 1024, 64}}};
   std::vector<Point> points;
   for (const Case& entry : kCases) {
-    points.push_back(Point{.kind = "attention", .parameters = {}, .quick = entry.heads == 32 && entry.sequence == 2048}
+    points.push_back(Point{.kind = "attention", .parameters = {}, .set = quick_if(entry.heads == 32 && entry.sequence == 2048)}
                          .with("batch", entry.batch)
                          .with("heads", entry.heads)
                          .with("sequence_length", entry.sequence)

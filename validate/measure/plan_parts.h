@@ -12,6 +12,8 @@ inline constexpr std::int64_t kKiB = 1024;
 inline constexpr std::int64_t kMiB = 1024 * kKiB;
 inline constexpr std::int64_t kGiB = 1024 * kMiB;
 
+[[nodiscard]] inline PointSet quick_if(bool is_quick) { return is_quick ? PointSet::kQuick : PointSet::kFull; }
+
 // first, first * factor, ... up to and with last.
 [[nodiscard]] std::vector<std::int64_t> powers(std::int64_t first, std::int64_t last, std::int64_t factor);
 

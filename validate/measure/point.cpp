@@ -5,6 +5,18 @@
 
 namespace weft::measure {
 
+const char* to_string(PointSet set) {
+  switch (set) {
+    case PointSet::kQuick:
+      return "quick";
+    case PointSet::kFull:
+      return "full";
+    case PointSet::kFine:
+      return "fine";
+  }
+  return "";
+}
+
 Point& Point::with(std::string_view key, std::string_view value) {
   parameters.emplace_back(key, value);
   return *this;

@@ -10,10 +10,14 @@
 
 namespace weft::measure {
 
+// --full holds every point of --quick; those of --fine are in neither.
+enum class PointSet : std::uint8_t { kQuick, kFull, kFine };
+[[nodiscard]] const char* to_string(PointSet set);
+
 struct Point {
   std::string kind;
   std::vector<std::pair<std::string, std::string>> parameters;
-  bool quick = false;  // belongs to the quick set
+  PointSet set = PointSet::kFull;  // the smallest one that holds it
 
   Point& with(std::string_view key, std::string_view value);
   Point& with(std::string_view key, const char* value) { return with(key, std::string_view{value}); }

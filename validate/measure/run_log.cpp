@@ -74,7 +74,7 @@ void RunLog::begin(const std::string& machine, const Environment& env, std::size
   JsonObject record;
   if (!earlier_.has_header) record.add("weft_measurements", 1);
   record.add("kind", earlier_.has_header ? "resume" : "header").add("sequence", earlier_.has_header ? ++sequence_ : 0);
-  record.add("tool", "weft-measure").add("tool_version", WEFT_MEASURE_VERSION).add("set", options_.set());
+  record.add("tool", "weft-measure").add("tool_version", WEFT_MEASURE_VERSION).add("set", to_string(options_.points));
   record.add("date", utc_now()).add("seed", options_.seed).add("budget_s", options_.budget()).add("planned", planned);
   record.add("env", env_json(env)).add_raw("machine", machine);
   write(record);
@@ -83,7 +83,7 @@ void RunLog::begin(const std::string& machine, const Environment& env, std::size
 void RunLog::point(const Point& point, const std::string& members, const std::optional<Environment>& env) {
   JsonObject record;
   record.add("kind", point.kind).add("sequence", ++sequence_).add("id", point.id());
-  record.add("set", point.quick ? "quick" : "full").add("at_s", elapsed_s());
+  record.add("set", to_string(point.set)).add("at_s", elapsed_s());
   if (env) record.add("env", env_json(*env));
   file_->write_line("{" + record.members() + ", " + members + "}");
   ++measured_;

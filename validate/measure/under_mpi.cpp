@@ -68,7 +68,7 @@ int measure_under_mpi(const Options& options, const MpiPlace& place) {
   const Inventory inventory = take_inventory(options.hostname);
   if (place.local_rank >= inventory.node.gpus) throw UsageError("more ranks than GPUs on a node");
   check(cudaSetDevice(place.local_rank), "device");
-  set_point_target_us(options.full ? 80'000 : 40'000);
+  set_point_target_us(options.points == PointSet::kFull ? 80'000 : 40'000);
   const LayoutNumbers layout{.processes = team->size(), .nodes = count_nodes(*team)};
   const std::int64_t memory = -static_cast<std::int64_t>(team->maximum(-static_cast<double>(inventory.node.memory_bytes)));
   std::int64_t buffer_bytes = 1 << 20;
@@ -78,7 +78,7 @@ int measure_under_mpi(const Options& options, const MpiPlace& place) {
   for (const Point& point : plan.groups.front().points) buffer_bytes = std::max(buffer_bytes, point.number_of("bytes"));
   if (team->rank() == 0) {
     log = std::make_unique<RunLog>(options);
-    if (!options.full) plan = quick_part(std::move(plan));
+    plan = part_of(std::move(plan), options.points);
     remove_done(plan, log->done());
     shuffle(plan, options.seed);
     log->begin(inventory.machine, nccl_environment(), plan.points());
