@@ -112,12 +112,11 @@ class Run {
 
   // Measures the group's points from the back, until one fails with the worker, or time is up.
   void serve(Group& group) {
-    const double target_us = options_.points == PointSet::kFull ? 80'000 : 40'000;
     WorkerProcess worker{{.kind = to_string(group.worker),
                           .layout = group.layout,
                           .ranks = group.ranks,
                           .buffer_bytes = buffer_bytes(group),
-                          .target_us = target_us},
+                          .target_us = options_.point_target_us()},
                          environment_of(group)};
     const std::optional<std::string> ready = worker.receive(kStartTimeoutS);
     if (!ready || *ready != "ready") {

@@ -24,6 +24,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::vector<std::string> perftest = {};
 
+  [[nodiscard]] double point_target_us() const { return points == PointSet::kFull ? 80'000 : 40'000; }
   [[nodiscard]] double budget() const { return budget_s.value_or(points == PointSet::kFull ? 480 : 120); }
 };
 

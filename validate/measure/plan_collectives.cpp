@@ -19,8 +19,7 @@ struct Sweep {
   std::int64_t first = 8;
   std::int64_t last = 4 * kGiB;
   std::int64_t factor = 2;
-  bool quick = false;
-  bool fine = false;  // of the fine set: at half as much again as each size too
+  PointSet set = PointSet::kFull;  // kQuick: of its sizes those of the quick set; kFine: half as much again as each size too
   const char* launch = "stream";
   bool in_place = false;
 };
@@ -47,7 +46,7 @@ std::vector<std::int64_t> sizes_of(const Sweep& sweep, std::int64_t max_bytes) {
   std::vector<std::int64_t> sizes;
   for (const std::int64_t bytes : powers(sweep.first, std::min(sweep.last, max_bytes), sweep.factor)) {
     sizes.push_back(bytes);
-    if (sweep.fine && bytes / 2 * 3 <= max_bytes) sizes.push_back(bytes / 2 * 3);
+    if (sweep.set == PointSet::kFine && bytes / 2 * 3 <= max_bytes) sizes.push_back(bytes / 2 * 3);
   }
   return sizes;
 }
@@ -64,7 +63,7 @@ void add(Group& group, const Setting& setting, const Sweep& sweep, std::int64_t 
       if (is_divided(collective) && bytes < smallest) continue;
       Point point{.kind = "collective",
                   .parameters = {},
-                  .set = sweep.fine ? PointSet::kFine : quick_if(sweep.quick && is_quick_size(bytes))};
+                  .set = sweep.set == PointSet::kQuick ? quick_if(is_quick_size(bytes)) : sweep.set};
       point.with("collective", collective).with("bytes", bytes).with("type", "float");
       point.with("ranks", group.ranks).with("layout", to_string(group.layout)).with("launch", sweep.launch);
       if (sweep.in_place) point.with("in_place", 1);
@@ -80,9 +79,9 @@ void add(Group& group, const Setting& setting, const Sweep& sweep, std::int64_t 
 const std::vector<const char*> kCommon{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv"};
 const std::vector<const char*> kReducing{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"};
 
-Group free_choice(int ranks, bool quick, std::int64_t max_bytes) {
+Group free_choice(int ranks, PointSet set, std::int64_t max_bytes) {
   Group group = make_group(ranks, Layout::kThreads, {});
-  add(group, {}, {.collectives = kCommon, .quick = quick}, max_bytes);
+  add(group, {}, {.collectives = kCommon, .set = set}, max_bytes);
   add(group, {}, {.collectives = {"reduce", "gather", "scatter", "pair"}, .factor = 4}, max_bytes);
   add(group, {}, {.collectives = {"all_reduce", "all_gather"}, .factor = 4, .in_place = true}, max_bytes);
   add(group, {}, {.collectives = {"all_reduce", "all_gather"}, .last = 64 * kMiB, .factor = 4, .launch = "graph"}, max_bytes);
@@ -98,13 +97,14 @@ void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) 
   for (const char* protocol : {"LL", "LL128", "Simple"}) {
     const Setting ring{.algorithm = "Ring", .protocol = protocol};
     Group group = make_group(ranks, Layout::kThreads, ring);
-    add(group, ring, {.collectives = kReducing, .last = last_size(protocol), .quick = true}, max_bytes);
+    add(group, ring, {.collectives = kReducing, .last = last_size(protocol), .set = PointSet::kQuick}, max_bytes);
     // What small calls take where the host, which launches them one by one, is not the limit.
-    add(group, ring, {.collectives = kReducing, .first = 512, .last = kMiB, .quick = true, .launch = "graph"}, max_bytes);
+    add(group, ring, {.collectives = kReducing, .first = 512, .last = kMiB, .set = PointSet::kQuick, .launch = "graph"},
+        max_bytes);
     groups.push_back(std::move(group));
     const Setting tree{.algorithm = "Tree", .protocol = protocol};
     group = make_group(ranks, Layout::kThreads, tree);
-    add(group, tree, {.collectives = {"all_reduce"}, .last = last_size(protocol), .quick = true}, max_bytes);
+    add(group, tree, {.collectives = {"all_reduce"}, .last = last_size(protocol), .set = PointSet::kQuick}, max_bytes);
     groups.push_back(std::move(group));
   }
   for (const int channels : {1, 2, 4, 8, 16, 32}) {
@@ -115,7 +115,7 @@ void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) 
          .first = 8 * kKiB,
          .last = kGiB,
          .factor = 4,
-         .quick = channels == 1 || channels == 4},
+         .set = quick_if(channels == 1 || channels == 4)},
         max_bytes);
     groups.push_back(std::move(group));
   }
@@ -129,7 +129,11 @@ void add_fine(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
     for (const int channels : {1, 8}) {
       const Setting ring{.algorithm = "Ring", .protocol = protocol, .channels = channels};
       const Setting tree{.algorithm = "Tree", .protocol = protocol, .channels = channels};
-      Sweep sweep{.collectives = kReducing, .first = channels * kKiB, .last = channels * last, .fine = true, .launch = "graph"};
+      Sweep sweep{.collectives = kReducing,
+                  .first = channels * kKiB,
+                  .last = channels * last,
+                  .set = PointSet::kFine,
+                  .launch = "graph"};
       Group group = make_group(ranks, Layout::kThreads, ring);
       add(group, ring, sweep, max_bytes);
       if (is_simple) {
@@ -147,7 +151,7 @@ void add_fine(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
 
 void add_layouts(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
   Group single = make_group(ranks, Layout::kSingle, {});
-  add(single, {}, {.collectives = {"all_reduce"}, .quick = true}, max_bytes);
+  add(single, {}, {.collectives = {"all_reduce"}, .set = PointSet::kQuick}, max_bytes);
   add(single, {}, {.collectives = {"all_gather", "broadcast", "sendrecv", "alltoall"}, .factor = 4}, max_bytes);
   add(single, {}, {.collectives = {"all_reduce"}, .last = 64 * kMiB, .factor = 4, .launch = "graph"}, max_bytes);
   groups.push_back(std::move(single));
@@ -166,20 +170,20 @@ std::vector<Group> collective_groups(const NodeFacts& node, bool forced) {
   // A send and a receive buffer; and room for NCCL's own.
   const std::int64_t max_bytes = std::min(4 * kGiB, node.memory_bytes / 3);
   std::vector<Group> groups;
-  groups.push_back(free_choice(node.gpus, true, max_bytes));
+  groups.push_back(free_choice(node.gpus, PointSet::kQuick, max_bytes));
   groups.front().dumps_topology = true;
   if (forced) return groups;
   add_choices(groups, node.gpus, max_bytes);
   add_layouts(groups, node.gpus, max_bytes);
   add_fine(groups, node.gpus, max_bytes);
-  for (int ranks = 2; ranks < node.gpus; ranks *= 2) groups.push_back(free_choice(ranks, false, max_bytes));
+  for (int ranks = 2; ranks < node.gpus; ranks *= 2) groups.push_back(free_choice(ranks, PointSet::kFull, max_bytes));
   return groups;
 }
 
 Group mpi_group(int ranks, std::int64_t memory_bytes) {
   Group group = make_group(ranks, Layout::kProcesses, {});
   const std::int64_t max_bytes = std::min(4 * kGiB, memory_bytes / 3);
-  add(group, {}, {.collectives = kCommon, .quick = true}, max_bytes);
+  add(group, {}, {.collectives = kCommon, .set = PointSet::kQuick}, max_bytes);
   add(group, {}, {.collectives = {"reduce", "gather", "scatter"}, .factor = 4}, max_bytes);
   add(group, {}, {.collectives = {"all_reduce"}, .last = 64 * kMiB, .factor = 4, .launch = "graph"}, max_bytes);
   return group;

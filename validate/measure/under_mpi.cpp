@@ -63,12 +63,13 @@ class MpiRun {
 }  // namespace
 
 int measure_under_mpi(const Options& options, const MpiPlace& place) {
+  if (options.points == PointSet::kFine) throw UsageError("--fine forces NCCL's settings, which mpirun's environment has here");
   const std::unique_ptr<Team> team = make_mpi_team();
   watch_interrupts();
   const Inventory inventory = take_inventory(options.hostname);
   if (place.local_rank >= inventory.node.gpus) throw UsageError("more ranks than GPUs on a node");
   check(cudaSetDevice(place.local_rank), "device");
-  set_point_target_us(options.points == PointSet::kFull ? 80'000 : 40'000);
+  set_point_target_us(options.point_target_us());
   const LayoutNumbers layout{.processes = team->size(), .nodes = count_nodes(*team)};
   const std::int64_t memory = -static_cast<std::int64_t>(team->maximum(-static_cast<double>(inventory.node.memory_bytes)));
   std::int64_t buffer_bytes = 1 << 20;
