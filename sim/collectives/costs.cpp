@@ -44,12 +44,15 @@ constexpr const char* kFar =
 constexpr const char* kLlSteps =
     "rings, trees and send/recv in LL on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
     "h200x4_quick.jsonl)";
-constexpr const char* kSmallLoads =
-    "rings in Simple of less than 4 MiB on 2 x H200 (quick points of validate/measured/h200x2_quick.jsonl): 350 ns, known to "
-    "44 %";
+constexpr const char* kFineSimple =
+    "rings in Simple of one and eight channels on 2 x H200 in CUDA graphs, up to 2 MiB a channel, fitted "
+    "(validate/measured/h200x2_fine.jsonl)";
 constexpr const char* kChannels =
-    "rings in Simple on 2 x H200 in CUDA graphs (validate/measured/h200x2_full.jsonl): from 64 KiB, 2 channels, to 512 KiB, 16 "
-    "channels, 14 (reduce_scatter) to 64 ns (reduce) a channel";
+    "rings in Simple of 1 to 24 channels on 2 x H100 in CUDA graphs, 32 KiB a channel (validate/measured/h100x2_fine.jsonl, "
+    "h100x2_fine_channels.jsonl): "
+    "with 2, 4, "
+    "8, 16 and 24 all-reduces take 0.7, 1.0, 1.7, 1.8 and 1.9 us longer than with one, reduce_scatters 0.6, 0.8, 1.3, 1.6 and "
+    "1.4 us";
 constexpr const char* kHostSend =
     "send/recv through host memory on 2 x H200 (validate/measured/h200x2_full.jsonl): 128 KiB 20.5 us, 128 MiB at 21.1 GB/s";
 constexpr const char* kDirect = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)";
@@ -80,12 +83,12 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
                    .description = description});
 }
 
-// What steps of Simple cost is that of probe kernels on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9,
-// copies and sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are
-// full; NCCL with one and four channels has a store at 0.60 to 0.72 of a send. What it costs in LL128, and what blocks of fewer
-// warps do in Simple (half of them 0.94 of the rate), is from NCCL 2.28 with one channel on 4 x H200: of 4 to 16 MiB a step of
-// reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
-// (receive) ps a byte.
+// What steps of Simple cost is what rings of one and eight channels take; no log with default channels tells this, for there
+// the links are full. One block of 512 threads sends 45, adds and sends 36.6, copies and sends 25.4, adds, copies and
+// sends 22.5 GB/s so; probe kernels on 2 x H200, which nothing was fitted to, 42, 35.9, 25.2 and 22.9. What it costs in LL128,
+// and what blocks of fewer warps do in Simple (half of them 0.94 of the rate), is from NCCL 2.28 with one channel on 4 x H200:
+// of 4 to 16 MiB a step of reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and
+// send), 53 (pass on) and 34 (receive) ps a byte.
 //
 // In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,
 // src/device/prims_ll.h), so that a step waits for its message or its own operand, whichever takes longer, and a pass takes as
@@ -104,7 +107,8 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
   };
   return {
       latency<S>("base_latency", &S::base_latency, base_reference, "of a kernel, before its first step"),
-      latency<S>("channel_latency", &S::channel_latency, kNotes, "from the start of one channel to the next one's"),
+      latency<S>("channel_latency", &S::channel_latency, kChannels,
+                 "how much later the n-th channel starts than the first, over log2(n)"),
       latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
       latency<S>("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"),
       latency<S>("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
@@ -141,14 +145,13 @@ void cite(std::vector<Param<S>>& params, std::initializer_list<std::string_view>
 
 std::vector<Param<SimpleCosts>> simple_params() {
   std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kSmallSimple);
-  cite(params, {"channel_latency"}, kChannels);
-  cite(params, {"hop_latency", "slice_latency"}, kSmallSimple);
-  params.push_back(
-      latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kSmallSimple,
-                           "more of base_latency for thread blocks of 256 threads and more, of fewer in proportion"));
-  params.push_back(latency<SimpleCosts>("receive_latency", &SimpleCosts::receive_latency, kSmallSimple,
-                                        "more of slice_latency where a step keeps what it receives and does no more"));
-  params.push_back(latency<SimpleCosts>("load_latency", &SimpleCosts::load_latency, kSmallLoads,
+  cite(params, {"base_latency", "hop_latency", "slice_latency", "channel_rate", "receive_cost", "source_cost", "store_cost"},
+       kFineSimple);
+  params.push_back(latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kFineSimple,
+                                        "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
+  params.push_back(latency<SimpleCosts>("copy_latency", &SimpleCosts::copy_latency, kFineSimple,
+                                        "more of slice_latency, once a chunk, where a step keeps its one operand as it is"));
+  params.push_back(latency<SimpleCosts>("load_latency", &SimpleCosts::load_latency, kFineSimple,
                                         "more of slice_latency where every warp has data, of less in proportion"));
   params.push_back(ratio<SimpleCosts>("crowding", &SimpleCosts::crowding, kCrowding,
                                       "how much longer a channel takes for its bytes, for each channel beside it"));
@@ -184,7 +187,6 @@ std::vector<Param<Ll128Costs>> ll128_params() {
 
 std::vector<Param<P2pCosts>> p2p_params() {
   std::vector<Param<P2pCosts>> params = protocol_params<P2pCosts>(kDirect);
-  cite(params, {"channel_latency"}, kDirect);
   cite(params, {"host_hop_latency", "store_cost"}, kHostSend);
   params.push_back(ratio<P2pCosts>("direct_cost", &P2pCosts::direct_cost, kDirect,
                                    "of what a peer over NVLink stores, where ports are busy, in place of store_cost"));
@@ -214,18 +216,18 @@ Bandwidth scaled(Bandwidth rate, double by) {
 }  // namespace
 
 SimpleCosts::SimpleCosts()
-    : ProtocolCosts{.base_latency = 5_us,
-                    .channel_latency = 50_ns,
-                    .hop_latency = 820_ns,
+    : ProtocolCosts{.base_latency = 6'600_ns,
+                    .channel_latency = 200_ns,
+                    .hop_latency = 1'300_ns,
                     .host_hop_latency = 4'200_ns,
                     .net_hop_latency = 10_us,
-                    .slice_latency = 2_us,
+                    .slice_latency = 1'560_ns,
                     .empty_slice_latency = 300_ns,
                     .step_gap = {},
-                    .channel_rate = gigabytes(42),
-                    .receive_cost = 0.17,
-                    .source_cost = 0.24,
-                    .store_cost = 0.7,
+                    .channel_rate = gigabytes(45),
+                    .receive_cost = 0.23,
+                    .source_cost = 0.1,
+                    .store_cost = 0.77,
                     .thread_exponent = 0.9,
                     .host_read = 550_ns,
                     .host_slice = 2_us} {}
@@ -266,7 +268,7 @@ Ll128Costs::Ll128Costs()
 
 P2pCosts::P2pCosts()
     : ProtocolCosts{.base_latency = 5'800_ns,
-                    .channel_latency = 50_ns,
+                    .channel_latency = 200_ns,
                     .hop_latency = 800_ns,
                     .host_hop_latency = 1'300_ns,
                     .net_hop_latency = 10_us,
@@ -421,7 +423,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
     constexpr int kBlockWarps = 16;
-    constexpr int kFullStartWarps = 8;  // of 256 threads, 512 start no later
+    constexpr int kFullStartWarps = 16;
     costs.host_pass = Bytes{used_warps(is_p2p ? nccl::kP2pWarps : kBlockWarps) * kLoadBytesPerWarp};
     if (is_p2p) {
       costs.direct = p2p.direct_cost;
@@ -429,7 +431,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
       costs.start += of_block(simple.block_latency, kFullStartWarps);
       costs.load_wait = simple.load_latency;
       costs.load_pass = Bytes{kBlockWarps * kBytesPerWarp};
-      costs.receive_wait = simple.receive_latency;
+      costs.copy_wait = simple.copy_latency;
       costs.rate = scaled(costs.rate, 1.0 / (1.0 + simple.crowding * (data.channels - 1)));
     }
     if (!one_slice && !is_p2p) {

@@ -16,7 +16,7 @@ using namespace literals;
 // Times of one protocol on one kind of GPU. The defaults of each are those of an H200 (nccl-calibration-notes).
 struct ProtocolCosts {
   Duration base_latency;      // of a kernel: from its turn in the stream to its first step
-  Duration channel_latency;   // channel c starts c times this later
+  Duration channel_latency;   // StepCosts::channel_start
   Duration hop_latency;       // to a peer over NVLink
   Duration host_hop_latency;  // to a peer through PCIe or host memory
   Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
@@ -34,10 +34,10 @@ struct ProtocolCosts {
 };
 struct SimpleCosts : ProtocolCosts {
   SimpleCosts();
-  Duration block_latency = 3'200_ns;    // more of base_latency, for a block of 256 threads and more
-  Duration load_latency = 350_ns;       // StepCosts::load_wait
-  Duration receive_latency = 1'550_ns;  // StepCosts::receive_wait
-  double crowding = 0.005;              // of n channels each takes (n - 1) times this longer
+  Duration block_latency = 1'550_ns;  // more of base_latency, for a block of 512 threads
+  Duration load_latency = 550_ns;     // StepCosts::load_wait
+  Duration copy_latency = 1'130_ns;   // StepCosts::copy_wait
+  double crowding = 0.005;            // of n channels each takes (n - 1) times this longer
 };
 struct LlCosts : ProtocolCosts {
   LlCosts();

@@ -73,9 +73,9 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
   schedule_ = &schedule;
   listener_ = &listener;
   costs_ = costs;
-  effort_ = usual_effort(schedule, costs);
+  usual_ = usual_step(schedule, costs);
   port_loads_ = port_loads();
-  port_queue_ = PortQueue{StepCosts::pace(Bytes{1 << 30}, costs.work(Bytes{1 << 30}, 1, effort_)), costs.port,
+  port_queue_ = PortQueue{StepCosts::pace(Bytes{1 << 30}, costs.work(Bytes{1 << 30}, 1, usual_.effort)), costs.port,
                           static_cast<int>(std::ceil(schedule.channels() * port_loads_.most_inward()))};
   direct_store_ = direct_store();
   launches_ = launches;
@@ -191,7 +191,7 @@ void Executor::start_call(Rank rank) {
     lanes_[i].state = lanes_[i].count > 0 ? LaneState::kIdle : LaneState::kDone;
     if (lanes_[i].count == 0) continue;
     ++member.lanes_left;
-    schedule_event(wait + lanes_[i].block * costs_.channel_start, EventKind::kLaneStart, i);
+    schedule_event(wait + costs_.start_of(lanes_[i].block), EventKind::kLaneStart, i);
   }
   if (member.lanes_left == 0) end_call(rank);
 }
@@ -277,7 +277,7 @@ void Executor::begin_slice(std::uint32_t index) {
   lane.held_at_port = {};
   if (lane.slice == 0 && data > Bytes{}) {
     if (lane.step.reads_source()) before = before + costs_.far_wait;
-    if (lane.step.only_receives()) before = before + costs_.receive_wait;
+    if (lane.step.copies()) before = before + costs_.copy_wait;
   }
   if (lane.step.is_spread())
     before = before + std::max(lane.step.send_to.size(), lane.step.receive_from.size()) * costs_.peer_slice;

@@ -40,6 +40,7 @@
 #include "sim/collectives/shared_port.h"
 #include "sim/collectives/step_costs.h"
 #include "sim/collectives/step_observer.h"
+#include "sim/collectives/step_work.h"
 #include "sim/core/id_map.h"
 #include "sim/core/reused_places.h"
 #include "sim/core/simulator.h"
@@ -272,7 +273,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   StepObserver* observer_ = nullptr;
   StepCosts costs_;
   double direct_store_ = 0.0;  // StepCosts::direct, of this call
-  double effort_ = 1.0;        // of the steps of a rank that is as busy as any (StepCosts::effort)
+  UsualStep usual_;            // of a rank that is as busy as any
   PortLoads port_loads_;
   PortQueue port_queue_;
   LaunchPlan launches_;

@@ -56,8 +56,8 @@ void Executor::add_demand(const FluidFlow& flow, std::size_t hop, std::vector<do
 
 Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
   const FluidEdge& edge = flow.edges[hop];
-  const auto busy = static_cast<double>(work_on(edge, flow, costs_, effort_).ps());
-  const auto slices = static_cast<double>((costs_.before_slices() + edge.peers * costs_.peer_slice).ps());
+  const auto busy = static_cast<double>(work_on(edge, flow, costs_, usual_.effort).ps());
+  const auto slices = static_cast<double>((costs_.before_slices(usual_.copies) + edge.peers * costs_.peer_slice).ps());
   if (is_local(edge)) return {busy, busy + slices, busy + slices, busy + slices};
   const net::Footprint& path_of_edge = fabric_.footprint(path(edge.from, edge.to, flow.channel));
   double rate = std::numeric_limits<double>::infinity();
@@ -69,7 +69,7 @@ Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, c
   const double carried = static_cast<double>(wire.count()) / rate;
   double drain = std::max(carried, busy);
   if (memory_between(edge.from, edge.to)) drain += static_cast<double>(costs_.host_wait(flow.step_bytes, 1.0, true).ps());
-  const auto overhead = static_cast<double>((path_of_edge.latency_of(wire) + costs_.message_overhead(by)).ps());
+  const auto overhead = static_cast<double>((path_of_edge.latency_of(wire) + costs_.message_overhead(by, usual_.copies)).ps());
   if (costs_.rendezvous) return {drain, drain + overhead, drain + overhead, drain + overhead};
   const int full = costs_.slice_bytes(flow.step_bytes, 1) > Bytes{} ? costs_.slices : 1;  // slices with data
   const double first = overhead - (costs_.slices - 1) * static_cast<double>(costs_.slice.ps());
@@ -157,7 +157,7 @@ void Executor::start_fluid() {
     // The last rank of the last edge ends the channel, and copies what it receives at the end of each loop.
     const Rank last_rank = flow.edges.back().to;
     const std::int64_t last_index = schedule_->step_count(last_rank, flow.channel, 0) - 1;
-    Duration extra = latency_of(flow, alone ? nothing : demand, first) + costs_.start + flow.channel * costs_.channel_start;
+    Duration extra = latency_of(flow, alone ? nothing : demand, first) + costs_.start + costs_.start_of(flow.channel);
     if (last_index >= 0) {
       const Step last = schedule_->step(last_rank, flow.channel, 0, last_index);
       if (!last.receive_from.empty() && last.send_to.empty()) {
@@ -169,7 +169,7 @@ void Executor::start_fluid() {
           copy = std::max(copy, Duration::from_ps(static_cast<std::int64_t>(read.drain)));
         }
         extra = extra + (flow.copies - 1) * copy + costs_.work(last.bytes, 1.0, effort);
-        if (last.only_receives()) extra = extra + costs_.receive_wait;
+        if (last.copies()) extra = extra + costs_.copy_wait;
       }
     }
     net::Transfer transfer{.footprint = fabric_.add_footprint(std::move(coupled)),
@@ -179,7 +179,7 @@ void Executor::start_fluid() {
                            .tag = static_cast<std::uint64_t>(i)};
     transfer.rate_cap =
         StepCosts::pace(costs_.on_wire(flow.step_bytes),
-                        most_work(flow, costs_, effort_) + port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
+                        most_work(flow, costs_, usual_.effort) + port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
     ++messages_;
     post(transfer);
   }

@@ -35,7 +35,7 @@ IdealNetwork ideal_network(const Machine& machine, const Communicator& communica
           machine.router.route(communicator.device(ring[i]), communicator.device(ring[(i + 1) % ring.size()]),
                                {static_cast<std::uint64_t>(channel)});
       for (const Usage& usage : path.usages) demand[usage.resource.index()] += usage.usage;
-      latency = std::max(latency, path.latency + costs.message_overhead(Transport::kNvlink));
+      latency = std::max(latency, path.latency + costs.message_overhead(Transport::kNvlink, 0.0));
     }
   }
   double rate = costs.rate > Bandwidth{} ? costs.rate.bytes_per_ps() : std::numeric_limits<double>::infinity();

@@ -95,7 +95,8 @@ struct Step {
   Chunk destination;
 
   [[nodiscard]] bool reads_source() const { return use_source || accumulate; }
-  [[nodiscard]] bool only_receives() const { return !receive_from.empty() && send_to.empty() && !reads_source(); }
+  // Keeps one operand as it is.
+  [[nodiscard]] bool copies() const { return store && receive_from.empty() == reads_source(); }
   [[nodiscard]] bool is_spread() const { return peer_bytes > Bytes{}; }
   [[nodiscard]] Bytes bytes_of_peer(int peer) const {
     return is_spread() ? std::clamp(bytes - peer * peer_bytes, Bytes{}, peer_bytes) : bytes;

@@ -76,7 +76,13 @@ Duration StepCosts::before_slice(Bytes data, int index) const {
   return slice + scaled(load_wait, part);
 }
 
-Duration StepCosts::before_slices() const { return slices * slice + load_wait; }
+Duration StepCosts::before_slices(double copies) const { return slices * slice + load_wait + scaled(copy_wait, copies); }
+
+// Model: thread blocks of a kernel start one after another within a time that grows with the logarithm of their number, and in
+// this order.
+Duration StepCosts::start_of(int block) const {
+  return block == 0 ? Duration{} : scaled(channel_start, std::log2(1.0 + block));
+}
 
 Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
   if (host_pass.count() == 0 || data.count() == 0) return {};
@@ -91,13 +97,13 @@ void StepCosts::slow_down(double latency, double slower_rate) {
     time = Duration::from_ps(std::llround(static_cast<double>(time.ps()) * latency));
   };
   for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &peer_slice,
-                         &empty_slice, &after_slice, &operand_wait, &load_wait, &far_wait, &receive_wait})
+                         &empty_slice, &after_slice, &operand_wait, &load_wait, &far_wait, &copy_wait})
     stretch(*time);
   rate = Bandwidth::from_bits_per_second(std::llround(static_cast<double>(rate.bits_per_second()) / slower_rate));
 }
 
-Duration StepCosts::message_overhead(Transport transport) const {
-  return hop[static_cast<std::size_t>(transport)] + before_slices();
+Duration StepCosts::message_overhead(Transport transport, double copies) const {
+  return hop[static_cast<std::size_t>(transport)] + before_slices(copies);
 }
 
 }  // namespace weft::coll

@@ -36,8 +36,8 @@ struct MemoryCosts {
 };
 
 struct StepCosts {
-  // A kernel's start, until its first step; the k-th of its thread blocks that talk to a peer follows k times
-  // `channel_start` later.
+  // A kernel's start, until its first step. Its thread blocks do not start at once: the n-th of those that talk to a peer
+  // starts log2(n) times `channel_start` later, as the last of n that start at random does.
   Duration start = {};
   Duration channel_start = {};
   // What the start costs more where ranks talk through host memory.
@@ -59,8 +59,8 @@ struct StepCosts {
   Bytes load_pass = {};
   // More before the bytes of a chunk's first slice where an operand in its own memory is not in the caches.
   Duration far_wait = {};
-  // More before the bytes of a chunk's first slice, however many, in a step that only receives (Step::only_receives).
-  Duration receive_wait = {};
+  // More before the bytes of a chunk's first slice, however many, in a step that keeps its one operand as it is (Step::copies).
+  Duration copy_wait = {};
   // Data a whole thread block moves from its memory to a peer's; 0: no limit. Other steps: `memory`.
   Bandwidth rate = {};
   MemoryCosts memory = {};
@@ -113,14 +113,16 @@ struct StepCosts {
   [[nodiscard]] double blocks_worth(double share) const;
   // Before the bytes of a chunk's slice number `index`, of `data`.
   [[nodiscard]] Duration before_slice(Bytes data, int index) const;
-  // Before the bytes of all slices of a chunk.
-  [[nodiscard]] Duration before_slices() const;
+  // Before the bytes of all slices of a chunk, where this share of the steps copies.
+  [[nodiscard]] Duration before_slices(double copies) const;
+  // From a kernel's start to that of its n-th thread block, from 0.
+  [[nodiscard]] Duration start_of(int block) const;
   // Before a slice of `data` that lies in host memory on one side or both; `reads`: waits for its loads.
   [[nodiscard]] Duration host_wait(Bytes data, double share, bool reads) const;
   // Times of the SMs become `latency` times as long, moving data takes a thread block `rate` times as long.
   void slow_down(double latency, double rate);
   // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
-  [[nodiscard]] Duration message_overhead(Transport transport) const;
+  [[nodiscard]] Duration message_overhead(Transport transport, double copies) const;
 };
 
 }  // namespace weft::coll

@@ -24,26 +24,29 @@ StepWork work_of(const Step& step) {
           .sent = chunks(step.send_to)};
 }
 
-double usual_effort(const Schedule& schedule, const StepCosts& costs) {
-  if (costs.memory == MemoryCosts{}) return 1.0;
+UsualStep usual_step(const Schedule& schedule, const StepCosts& costs) {
+  if (costs.memory == MemoryCosts{}) return {};
   constexpr std::int64_t kSamples = 256;
-  double most = 0.0;
+  UsualStep most{.effort = 0.0};
   for (const Rank rank : {0, std::min(1, schedule.ranks() - 1), schedule.ranks() - 1}) {
     for (int lane = 0; lane < schedule.lanes(rank, 0); ++lane) {
       const std::int64_t count = schedule.step_count(rank, 0, lane);
       const std::int64_t samples = std::min(count, kSamples);
       double sum = 0.0;
       int sending = 0;
+      int copying = 0;
       for (std::int64_t sample = 0; sample < samples; ++sample) {
         const Step step = schedule.step(rank, 0, lane, count > kSamples ? spread(sample, count) : sample);
         if (step.send_to.empty()) continue;
         sum += costs.effort(work_of(step));
         ++sending;
+        if (step.copies()) ++copying;
       }
-      if (sending > 0) most = std::max(most, sum / sending);
+      if (sending > 0 && sum / sending > most.effort)
+        most = {.effort = sum / sending, .copies = static_cast<double>(copying) / sending};
     }
   }
-  return most > 0.0 ? most : 1.0;
+  return most.effort > 0.0 ? most : UsualStep{};
 }
 
 }  // namespace weft::coll

@@ -8,8 +8,13 @@ namespace weft::coll {
 
 [[nodiscard]] StepWork work_of(const Step& step);
 
-// Mean StepCosts::effort of the sending steps of a rank and lane, of those that have most: what a channel's pace is told by
-// where its steps are not walked. Looks at the first, the second and the last rank, at no more than 256 steps of each lane.
-[[nodiscard]] double usual_effort(const Schedule& schedule, const StepCosts& costs);
+// Of the sending steps of a rank and lane, of those that have most effort: what a channel's pace is told by where its steps are
+// not walked.
+struct UsualStep {
+  double effort = 1.0;  // mean StepCosts::effort
+  double copies = 0.0;  // share of Step::copies
+};
+// Looks at the first, the second and the last rank, at no more than 256 steps of each lane.
+[[nodiscard]] UsualStep usual_step(const Schedule& schedule, const StepCosts& costs);
 
 }  // namespace weft::coll

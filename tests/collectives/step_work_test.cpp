@@ -12,10 +12,12 @@ using testing::Group;
 // Loads of messages cost 1/5 of a step that reads and sends, the read 3/10 of it, and a store 3/5.
 constexpr StepCosts kCosts{.memory = {.receive = 0.2, .source = 0.3, .store = 0.6}};
 
-double ring_effort(Collective kind, int ranks, Bytes bytes = 256_KiB) {
+UsualStep ring_step(Collective kind, int ranks, Bytes bytes = 256_KiB) {
   const Group group{ranks};
-  return usual_effort(*testing::plan(group.communicator(), testing::call(kind, bytes), "ring", 1, 64_KiB), kCosts);
+  return usual_step(*testing::plan(group.communicator(), testing::call(kind, bytes), "ring", 1, 64_KiB), kCosts);
 }
+
+double ring_effort(Collective kind, int ranks, Bytes bytes = 256_KiB) { return ring_step(kind, ranks, bytes).effort; }
 
 TEST(StepWorkTest, CountsTheOperandsAndTheResultsOfAStep) {
   Step step;
@@ -44,6 +46,13 @@ TEST(StepWorkTest, ARingsPaceIsTheMeanOfItsSendingSteps) {
 TEST(StepWorkTest, AChainsPaceIsThatOfTheBusiestRank) {
   EXPECT_NEAR(ring_effort(Collective::kBroadcast, 4), 1.6, 1e-12);
   EXPECT_NEAR(ring_effort(Collective::kReduce, 4), 1.2, 1e-12);
+}
+
+// In an all-reduce two of six sending steps pass on what was added up before.
+TEST(StepWorkTest, StepsThatKeepTheirOnlyOperandCopy) {
+  EXPECT_NEAR(ring_step(Collective::kAllReduce, 4).copies, 2.0 / 6, 1e-12);
+  EXPECT_EQ(ring_step(Collective::kReduceScatter, 4).copies, 0);
+  EXPECT_EQ(ring_step(Collective::kAllGather, 4).copies, 1);
 }
 
 // A sample of the 2 x 511 + 1 steps of a long ring, and of the many loops of seven steps of a short one.
