@@ -8,6 +8,7 @@ namespace weft::coll {
 namespace {
 
 using testing::Group;
+using namespace literals;
 
 // Loads of messages cost 1/5 of a step that reads and sends, the read 3/10 of it, and a store 3/5.
 constexpr StepCosts kCosts{.memory = {.receive = 0.2, .source = 0.3, .store = 0.6}};
