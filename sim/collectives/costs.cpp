@@ -30,9 +30,6 @@ constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one c
 constexpr const char* kLoads =
     "small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
     "(validate/measured/h200x4_quick.jsonl)";
-constexpr const char* kSmallSimple =
-    "rings in Simple of up to 16 MiB on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
-    "h200x4_quick.jsonl)";
 constexpr const char* kCrowding =
     "all-gathers of 512 MiB on 2 and 4 x H200 and 2 x H100, four runs: over one channel's, times as many channels, 4 take "
     "1.015 to 1.022 and 8 take 1.039 to 1.052 (validate/measured/h200x2_full.jsonl and others)";
@@ -107,7 +104,7 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
   };
   return {
       latency<S>("base_latency", &S::base_latency, base_reference, "of a kernel, before its first step"),
-      latency<S>("channel_latency", &S::channel_latency, kChannels,
+      latency<S>("channel_latency", &S::channel_latency, kNotes,
                  "how much later the n-th channel starts than the first, over log2(n)"),
       latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
       latency<S>("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"),
@@ -144,9 +141,9 @@ void cite(std::vector<Param<S>>& params, std::initializer_list<std::string_view>
 }
 
 std::vector<Param<SimpleCosts>> simple_params() {
-  std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kSmallSimple);
-  cite(params, {"base_latency", "hop_latency", "slice_latency", "channel_rate", "receive_cost", "source_cost", "store_cost"},
-       kFineSimple);
+  std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kFineSimple);
+  cite(params, {"channel_latency"}, kChannels);
+  cite(params, {"hop_latency", "slice_latency", "channel_rate", "receive_cost", "source_cost", "store_cost"}, kFineSimple);
   params.push_back(latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kFineSimple,
                                         "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
   params.push_back(latency<SimpleCosts>("copy_latency", &SimpleCosts::copy_latency, kFineSimple,
@@ -187,6 +184,7 @@ std::vector<Param<Ll128Costs>> ll128_params() {
 
 std::vector<Param<P2pCosts>> p2p_params() {
   std::vector<Param<P2pCosts>> params = protocol_params<P2pCosts>(kDirect);
+  cite(params, {"channel_latency"}, kChannels);
   cite(params, {"host_hop_latency", "store_cost"}, kHostSend);
   params.push_back(ratio<P2pCosts>("direct_cost", &P2pCosts::direct_cost, kDirect,
                                    "of what a peer over NVLink stores, where ports are busy, in place of store_cost"));
