@@ -46,10 +46,8 @@ constexpr const char* kFineSimple =
     "(validate/measured/h200x2_fine.jsonl)";
 constexpr const char* kChannels =
     "rings in Simple of 1 to 24 channels on 2 x H100 in CUDA graphs, 32 KiB a channel (validate/measured/h100x2_fine.jsonl, "
-    "h100x2_fine_channels.jsonl): "
-    "with 2, 4, "
-    "8, 16 and 24 all-reduces take 0.7, 1.0, 1.7, 1.8 and 1.9 us longer than with one, reduce_scatters 0.6, 0.8, 1.3, 1.6 and "
-    "1.4 us";
+    "h100x2_fine_channels.jsonl): with 2, 4, 8, 16 and 24 all-reduces take 0.7, 1.0, 1.7, 1.8 and 1.9 us longer than with one, "
+    "reduce_scatters 0.6, 0.8, 1.3, 1.6 and 1.4 us";
 constexpr const char* kHostSend =
     "send/recv through host memory on 2 x H200 (validate/measured/h200x2_full.jsonl): 128 KiB 20.5 us, 128 MiB at 21.1 GB/s";
 constexpr const char* kDirect = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)";
@@ -80,12 +78,12 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
                    .description = description});
 }
 
-// What steps of Simple cost is what rings of one and eight channels take; no log with default channels tells this, for there
-// the links are full. One block of 512 threads sends 45, adds and sends 36.6, copies and sends 25.4, adds, copies and
-// sends 22.5 GB/s so; probe kernels on 2 x H200, which nothing was fitted to, 42, 35.9, 25.2 and 22.9. What it costs in LL128,
-// and what blocks of fewer warps do in Simple (half of them 0.94 of the rate), is from NCCL 2.28 with one channel on 4 x H200:
-// of 4 to 16 MiB a step of reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and
-// send), 53 (pass on) and 34 (receive) ps a byte.
+// What steps of Simple cost is that of probe kernels on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9,
+// copies and sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are
+// full; NCCL with one and four channels has a store at 0.60 to 0.72 of a send. What it costs in LL128, and what blocks of fewer
+// warps do in Simple (half of them 0.94 of the rate), is from NCCL 2.28 with one channel on 4 x H200: of 4 to 16 MiB a step of
+// reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
+// (receive) ps a byte.
 //
 // In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,
 // src/device/prims_ll.h), so that a step waits for its message or its own operand, whichever takes longer, and a pass takes as
@@ -143,7 +141,7 @@ void cite(std::vector<Param<S>>& params, std::initializer_list<std::string_view>
 std::vector<Param<SimpleCosts>> simple_params() {
   std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kFineSimple);
   cite(params, {"channel_latency"}, kChannels);
-  cite(params, {"hop_latency", "slice_latency", "channel_rate", "receive_cost", "source_cost", "store_cost"}, kFineSimple);
+  cite(params, {"hop_latency", "slice_latency"}, kFineSimple);
   params.push_back(latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kFineSimple,
                                         "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
   params.push_back(latency<SimpleCosts>("copy_latency", &SimpleCosts::copy_latency, kFineSimple,
@@ -214,18 +212,18 @@ Bandwidth scaled(Bandwidth rate, double by) {
 }  // namespace
 
 SimpleCosts::SimpleCosts()
-    : ProtocolCosts{.base_latency = 6'600_ns,
+    : ProtocolCosts{.base_latency = 6'630_ns,
                     .channel_latency = 200_ns,
-                    .hop_latency = 1'300_ns,
+                    .hop_latency = 1'350_ns,
                     .host_hop_latency = 4'200_ns,
                     .net_hop_latency = 10_us,
-                    .slice_latency = 1'560_ns,
+                    .slice_latency = 1'500_ns,
                     .empty_slice_latency = 300_ns,
                     .step_gap = {},
-                    .channel_rate = gigabytes(45),
-                    .receive_cost = 0.23,
-                    .source_cost = 0.1,
-                    .store_cost = 0.77,
+                    .channel_rate = gigabytes(42),
+                    .receive_cost = 0.17,
+                    .source_cost = 0.24,
+                    .store_cost = 0.7,
                     .thread_exponent = 0.9,
                     .host_read = 550_ns,
                     .host_slice = 2_us} {}

@@ -34,9 +34,9 @@ struct ProtocolCosts {
 };
 struct SimpleCosts : ProtocolCosts {
   SimpleCosts();
-  Duration block_latency = 1'550_ns;  // more of base_latency, for a block of 512 threads
-  Duration load_latency = 550_ns;     // StepCosts::load_wait
-  Duration copy_latency = 1'130_ns;   // StepCosts::copy_wait
+  Duration block_latency = 1'350_ns;  // more of base_latency, for a block of 512 threads
+  Duration load_latency = 580_ns;     // StepCosts::load_wait
+  Duration copy_latency = 1'200_ns;   // StepCosts::copy_wait
   double crowding = 0.005;            // of n channels each takes (n - 1) times this longer
 };
 struct LlCosts : ProtocolCosts {
