@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""How far the predictions of two calibrations differ, beside how far two runs of `weft measure` do.
+"""How far the predictions of two calibrations differ, beside how well the calibrations say they know them, and how far two runs of
+`weft measure` differ.
 
     validate/two_calibrations.py PROGRAM CLUSTER.yaml A.yaml B.yaml ALL.jsonl RUN.jsonl RUN.jsonl
 
 A and B are profiles fitted to the two runs. Predictions of all collectives of ALL are compared; and what the runs have in common.
 In either the host was not the limit. A program for `weft measure --quick` twice and `--full` once on one kind of node.
+
+What a difference is measured in is its own standard error: the root of the sum of both profiles' squares (`weft validate
+--uncertainty`). Were that the whole truth, 68 % would be within one and 95 % within two.
 """
 import itertools
 import json
+import math
 import pathlib
 import statistics
 import subprocess
@@ -41,7 +46,7 @@ def collectives(path):
 def predictions(program, cluster, profile, path):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out.json")
-        subprocess.run([program, "validate", "-q", "--cluster", cluster, "--profile", profile, path, "--json", out],
+        subprocess.run([program, "validate", "-q", "--uncertainty", "--cluster", cluster, "--profile", profile, path, "--json", out],
                        stdout=subprocess.DEVNULL, check=False)
         return [p for p in json.loads(out.read_text())["points"] if p["kind"] == "collective"]
 
@@ -49,16 +54,22 @@ def predictions(program, cluster, profile, path):
 def main():
     program, cluster, a, b = sys.argv[1:5]
     everything, *runs = map(pathlib.Path, sys.argv[5:])
-    by_protocol, all_of_them = {}, []
+    by_protocol, all_of_them, noise = {}, [], []
     for one, other in zip(predictions(program, cluster, a, everything), predictions(program, cluster, b, everything)):
         if one["predicted_us"] is None or one["in_place"] or one["excluded"] == "cpu time":
             continue
         difference = other["predicted_us"] / one["predicted_us"] - 1
         all_of_them.append(difference)
+        if one["predicted_sd"] is not None and other["predicted_sd"] is not None:
+            noise.append((abs(difference), math.hypot(one["predicted_sd"], other["predicted_sd"])))
         by_protocol.setdefault(one["protocol"], []).append(difference)
     print("predictions", text(all_of_them))
     for protocol, differences in sorted(by_protocol.items()):
         print(f"  {protocol:8}", text(differences))
+    if noise:
+        print("they report ", text([sd for _, sd in noise]))
+        shares = [100 * sum(difference <= times * sd for difference, sd in noise) / len(noise) for times in (1, 2)]
+        print(f"  within one of what they report {shares[0]:.0f} %, within two {shares[1]:.0f} %")
     for first, second in itertools.combinations(runs + [everything], 2):
         x, y = collectives(first), collectives(second)
         both = [i for i in x if i in y and not is_host_bound(x[i]) and not is_host_bound(y[i])]

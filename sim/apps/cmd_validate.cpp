@@ -25,6 +25,7 @@
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/predict.h"
 #include "sim/planning/predict_points.h"
+#include "sim/planning/prediction_uncertainty.h"
 #include "sim/planning/report/validation_page.h"
 #include "sim/planning/validation_output.h"
 #include "sim/planning/validation_report.h"
@@ -39,6 +40,7 @@ struct ValidateOptions {
   std::string max_median;
   std::string max_p95;
   std::string max_error;
+  bool uncertainty = false;
 };
 
 // A bare number above 1 could be a share or a percentage, and is refused.
@@ -114,6 +116,29 @@ plan::ValidationReport predict_all(const net::Cluster& cluster, const plan::Meas
   return report;
 }
 
+// Of the collectives, which come first in the report. False where the user stopped it.
+bool add_uncertainty_of_collectives(const net::Cluster& cluster, const plan::MeasurementSet& set, plan::PredictOptions options,
+                                    std::vector<plan::ValidationPoint>& points) {
+  std::uint64_t rows = 0;
+  for (const plan::Measurement& measurement : set.measurements) rows += measurement.log.rows.size();
+  options.rows_total = rows * plan::uncertain_parameters(cluster.profile);
+  const plan::PredictAll predict_all = [&](const net::Cluster& moved) -> std::optional<std::vector<plan::ValidationPoint>> {
+    std::vector<plan::ValidationPoint> predicted;
+    for (const plan::Measurement& measurement : set.measurements) {
+      const plan::Predictions predictions = plan::predict(moved, measurement, options);
+      if (predictions.interrupted) return std::nullopt;
+      options.rows_before += measurement.log.rows.size();
+      predicted.insert(predicted.end(), predictions.points.begin(), predictions.points.end());
+    }
+    return predicted;
+  };
+  const auto end = std::ranges::find_if(points, [](const plan::ValidationPoint& point) { return point.kind != "collective"; });
+  std::vector<plan::ValidationPoint> collectives{points.begin(), end};
+  const bool is_whole = plan::add_uncertainty(cluster, predict_all, collectives);
+  if (is_whole) std::ranges::move(collectives, points.begin());
+  return is_whole;
+}
+
 int run_validate(const ValidateOptions& options) {
   const plan::Overrides overrides = to_overrides(options.common);
   const plan::ErrorLimits limits{.max_median = limit("--max-median", options.max_median),
@@ -149,6 +174,8 @@ int run_validate(const ValidateOptions& options) {
     const std::vector<plan::ValidationPoint> points = plan::predict_kernels(cluster.profile, log);
     report.points.insert(report.points.end(), points.begin(), points.end());
   }
+  if (options.uncertainty && !totals.interrupted)
+    totals.interrupted = !add_uncertainty_of_collectives(cluster, set, watched, report.points);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   progress.wipe();
 
@@ -195,6 +222,8 @@ void add_validate(CLI::App& app, int& exit_code) {
   text("--max-median", options->max_median, "Exit with 1 if the median error is above this: 5%", "SHARE");
   text("--max-p95", options->max_p95, "Exit with 1 if the 95th percentile is above this", "SHARE");
   text("--max-error", options->max_error, "Exit with 1 if any error is above this", "SHARE");
+  command->add_flag("--uncertainty", options->uncertainty,
+                    "Say how well the profile's calibrations know each prediction of a collective (a run for each parameter)");
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_validate(*options); });
 }

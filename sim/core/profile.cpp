@@ -196,6 +196,7 @@ struct Profile::Loader {
     calibration.machine = reader.required<std::string>("machine");
     calibration.samples = reader.required<std::int64_t>("samples", at_least(1));
     calibration.fit_error = reader.required<Ratio>("fit_error").value;
+    for (ParamReader& entry : reader.maps("uncertainty")) read_uncertainty(entry, calibration.uncertainty);
     for (ParamReader& training : reader.required_maps("training")) {
       Calibration::Training entry;
       entry.file = training.required<std::string>("file");
@@ -211,6 +212,22 @@ struct Profile::Loader {
     }
     reader.finish();
     profile.calibrations_.push_back(std::move(calibration));
+  }
+
+  void read_uncertainty(ParamReader& reader, std::vector<Calibration::Uncertainty>& uncertainty) {
+    Calibration::Uncertainty read;
+    read.parameter = reader.required<std::string>("parameter");
+    if (!profile.knows(read.parameter))
+      reader.error("parameter", "unknown parameter '" + read.parameter + "'", profile.suggestion(read.parameter));
+    read.std_error = reader.required<Ratio>("std_error", at_least(0)).value;
+    read.correlations = reader.list<double>("correlations", between(-1, 1));
+    if (read.correlations.size() != uncertainty.size())
+      reader.error(
+          "correlations",
+          "expected " + std::to_string(uncertainty.size()) + " values, got " + std::to_string(read.correlations.size()),
+          "one for each parameter listed before");
+    reader.finish();
+    uncertainty.push_back(std::move(read));
   }
 
   void read_validation(ParamReader& reader) {
@@ -387,6 +404,14 @@ std::string Profile::to_yaml() const {
     text += "    machine: " + yaml_scalar(calibration.machine) + '\n';
     text += "    samples: " + std::to_string(calibration.samples) + '\n';
     text += "    fit_error: " + ratio(calibration.fit_error) + '\n';
+    if (!calibration.uncertainty.empty()) text += "    uncertainty:\n";
+    for (const Calibration::Uncertainty& known : calibration.uncertainty) {
+      text += "      - {parameter: " + yaml_scalar(known.parameter) + ", std_error: " + ratio(known.std_error);
+      if (!known.correlations.empty()) text += ", correlations: [";
+      for (std::size_t i = 0; i < known.correlations.size(); ++i)
+        text += (i == 0 ? "" : ", ") + to_string(ParamValue{known.correlations[i]});
+      text += known.correlations.empty() ? "}\n" : "]}\n";
+    }
     text += calibration.training.empty() ? "    training: []\n" : "    training:\n";
     for (const Calibration::Training& training : calibration.training) {
       text += "      - {file: " + yaml_scalar(training.file) + ", digest: " + yaml_scalar(training.digest);

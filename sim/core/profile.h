@@ -25,6 +25,7 @@
 //     network.nic.efficiency: {value: 0.93, source: literature, reference: "network-models §3.2"}
 //   calibrations:
 //     ping: {date: 2025-11-21, tool: weft calibrate 0.1.0, machine: h200x4, samples: 3, fit_error: 1.2 %,
+//            uncertainty: [{parameter: network.nic.post, std_error: 2.1 %}],
 //            training: [{file: ping.txt, digest: 5d0c2f81, collective: sendrecv, ranks: 2, bytes: [8 B, 1 MiB]}]}
 //   validation: [{data: ping_far.txt, points: 12, median_error: 0.8 %, max_error: 3 %}]
 //
@@ -167,12 +168,19 @@ struct Calibration {
     std::int64_t ranks = 0;
     std::vector<Bytes> bytes;  // the points used; empty: all of them
   };
+  // How well the training points say what a value is.
+  struct Uncertainty {
+    std::string parameter;
+    double std_error = 0;              // of its logarithm, the other parameters of the fit free
+    std::vector<double> correlations;  // with the parameters listed before it
+  };
   std::string id;
   std::string date;
   std::string tool;
   std::string machine;
   std::int64_t samples = 1;
-  double fit_error = 0;  // median relative error on the training points
+  double fit_error = 0;                  // median relative error on the training points
+  std::vector<Uncertainty> uncertainty;  // empty: not stated
   std::vector<Training> training;
 };
 

@@ -111,7 +111,7 @@ class Fitter {
   // Nothing where the user stopped it.
   std::optional<std::vector<ValidationPoint>> predict_training(const net::Cluster& cluster);
   [[nodiscard]] std::vector<FittedParameter> parameters_of(const RobustFit& fit) const;
-  [[nodiscard]] Calibration calibration_of(double fit_error) const;
+  [[nodiscard]] Calibration calibration_of(const CalibrationResult& result) const;
   [[nodiscard]] std::string calibration_id() const;
   [[nodiscard]] std::string machine() const;
   void check_id(const std::string& id) const;
@@ -269,14 +269,31 @@ void Fitter::check_id(const std::string& id) const {
   }
 }
 
-Calibration Fitter::calibration_of(double fit_error) const {
+// Rounded to what is known of an uncertainty at all, so that last bits do not show.
+std::vector<Calibration::Uncertainty> uncertainty_of(const CalibrationResult& result) {
+  std::vector<Calibration::Uncertainty> uncertainty;
+  std::vector<std::size_t> stated;
+  for (std::size_t j = 0; j < result.parameters.size(); ++j) {
+    const FittedParameter& parameter = result.parameters[j];
+    if (!parameter.determined || !std::isfinite(parameter.relative_sd)) continue;
+    Calibration::Uncertainty known{
+        .parameter = parameter.key, .std_error = std::round(parameter.relative_sd * 1e4) / 1e4, .correlations = {}};
+    for (const std::size_t other : stated) known.correlations.push_back(std::round(result.correlations[j][other] * 1e3) / 1e3);
+    uncertainty.push_back(std::move(known));
+    stated.push_back(j);
+  }
+  return uncertainty;
+}
+
+Calibration Fitter::calibration_of(const CalibrationResult& result) const {
   Calibration calibration;
   calibration.id = calibration_id();
   calibration.date = options_.date;
   calibration.tool = fmt::format("weft calibrate {}", version());
   calibration.machine = machine();
   calibration.samples = 0;
-  calibration.fit_error = std::round(fit_error * 1e6) / 1e6;
+  calibration.fit_error = std::round(result.training_after.median * 1e6) / 1e6;
+  calibration.uncertainty = uncertainty_of(result);
   for (const Split& log : logs_) {
     const NcclTestsLog& training = log.training.log;
     if (training.rows.empty()) continue;
@@ -322,7 +339,6 @@ void Fitter::add_warnings(CalibrationResult& result, const RobustFit& fit) const
                                           options_.keys[a], options_.keys[b]));
   }
   for (const WeakDirection& direction : fit.known.weak) result.open_combinations.push_back(text_of(direction));
-  result.correlations = fit.known.correlations;
   if (!cluster_.profile.validations().empty()) {
     result.warnings.push_back("what the profile stated about held-out rows before is dropped: it was about other values");
   }
@@ -389,7 +405,7 @@ std::optional<CalibrationResult> Fitter::run() {
                            .held_out = {},
                            .inseparable = {},
                            .open_combinations = {},
-                           .correlations = {},
+                           .correlations = fit.known.correlations,
                            .warnings = {},
                            .notes = {}};
   result.evaluations = fit.evaluations;
@@ -399,13 +415,13 @@ std::optional<CalibrationResult> Fitter::run() {
     if (parameter.determined) result.profile = result.profile.with_value(parameter.key, parameter.after, measured);
   }
   // A placeholder for the error, which is that of the values as they are written.
-  const net::Cluster fitted = with_profile(cluster_, result.profile.with_calibration(calibration_of(0)));
+  const net::Cluster fitted = with_profile(cluster_, result.profile.with_calibration(calibration_of(result)));
   auto after = predict_training(fitted);
   if (!after) return std::nullopt;
   result.training = std::move(*after);
   result.training_after = summary_of(result.training);
 
-  result.profile = result.profile.with_calibration(calibration_of(result.training_after.median));
+  result.profile = result.profile.with_calibration(calibration_of(result));
   const std::string& name = options_.name.empty() ? result.profile.name() : options_.name;
   const std::string& description = options_.description.empty() ? result.profile.description() : options_.description;
   result.profile = result.profile.with_name(name, description);

@@ -323,6 +323,7 @@ void KernelFitter::add_calibrations() {
                             .machine = machine_of(logs_),
                             .samples = static_cast<std::int64_t>(fit.training.size()),
                             .fit_error = std::round(fit.after.median * 1e6) / 1e6,
+                            .uncertainty = {},
                             .training = {}};
     for (const KernelLog* log : used) {
       for (const std::string& kind : kinds) {

@@ -60,6 +60,7 @@ OrderedJson point_json(const ValidationPoint& point) {
           {"in_place", point.in_place},
           {"measured_us", number_json(point.measured_us)},
           {"predicted_us", predicted},
+          {"predicted_sd", point.predicted_sd ? number_json(*point.predicted_sd) : OrderedJson(nullptr)},
           {"relative_error", error ? number_json(*error) : OrderedJson(nullptr)},
           {"training", point.training},
           {"configuration", point.configuration},
@@ -174,6 +175,14 @@ ErrorSummary ValidationReport::summary() const {
   return all.empty() ? ErrorSummary{} : all.begin()->second;
 }
 
+ErrorSummary ValidationReport::uncertainty() const {
+  std::vector<double> sds;
+  for (const ValidationPoint& point : points) {
+    if (point.predicted_sd) sds.push_back(*point.predicted_sd);
+  }
+  return summarize(std::move(sds));
+}
+
 std::map<std::string, ErrorSummary> ValidationReport::summary_by_collective() const {
   return summarize_by<std::string>(points, group_of);
 }
@@ -268,6 +277,12 @@ std::string summary_table(const ValidationReport& report) {
   text += summary_header("all", width);
   text += summary_row("all", width, "all", report.summary());
   for (const auto& [size_class, part] : report.summary_by_size()) text += summary_row("", width, to_string(size_class), part);
+  if (const ErrorSummary known = report.uncertainty(); known.points > 0) {
+    text += fmt::format(
+        "# the profile's calibrations know {} predictions within {:.2f} % (median), {:.2f} % (95th percentile), one standard "
+        "error\n",
+        known.points, 100 * known.median, 100 * known.p95);
+  }
   return text;
 }
 

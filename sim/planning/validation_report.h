@@ -42,6 +42,7 @@ struct ValidationPoint {
   std::optional<work::Precision> precision = {};  // of what is multiplied
   double measured_low_us = 0;                     // quartiles, or the shortest and the longest; 0: not known
   double measured_high_us = 0;
+  std::optional<double> predicted_sd = {};  // of the prediction, relative (prediction_uncertainty.h); empty: not asked for
 };
 
 enum class Exclusion { kNone, kInPlace, kZeroBytes, kDebugLog, kCpuTime, kUnsteady, kNotPredicted, kTraining };
@@ -86,6 +87,9 @@ struct ValidationReport {
   [[nodiscard]] std::map<std::string, ErrorSummary> summary_by_file() const;
   [[nodiscard]] std::map<SizeClass, ErrorSummary> summary_by_size() const;
   [[nodiscard]] std::map<std::string, std::map<SizeClass, ErrorSummary>> summary_by_collective_and_size() const;
+
+  // Of predicted_sd in place of errors, over all points that have one, training or not.
+  [[nodiscard]] ErrorSummary uncertainty() const;
 
   // What is beyond the limits, a sentence each; a limit that no point counts for is missed too.
   [[nodiscard]] std::vector<std::string> missed(const ErrorLimits& limits) const;

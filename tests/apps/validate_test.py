@@ -4,6 +4,7 @@ import argparse
 import csv
 import html.parser
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -217,6 +218,18 @@ class CalibrateTest(Test):
         table = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "fitted.yaml", "log.txt").stdout
         self.assertIn("calibration all_reduce: ", table)
         self.assertIn("log.txt (all_reduce, 4 ranks: 16 MiB, 64 MiB, 512 MiB)", table)
+
+    def test_uncertainty_of_a_prediction_is_that_of_the_values_behind_it(self):
+        fit = ("calibrations: {a: {date: d, tool: t, machine: m, samples: 1, fit_error: 1 %, training: [], "
+               "uncertainty: [{parameter: network.nvlink4.efficiency, std_error: 5 %}]}}")
+        self.write("known.yaml", PROFILE.replace("source: assumed", "source: measured, calibration: a").rstrip() + "\n" + fit + "\n")
+        self.write("log.txt", log({64: 20.0, 1024 * MIB: 4500.0}))
+        table = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "known.yaml", "--uncertainty", *self.GRAIN, "log.txt").stdout
+        self.assertRegex(table, r"know 4 predictions within \d")
+        small, large = (point for point in self.validate("log.txt", "--profile", "known.yaml", "--uncertainty")["points"] if not point["in_place"])
+        self.assertLess(small["predicted_sd"], 0.001)
+        self.assertAlmostEqual(large["predicted_sd"], math.log(1.05), delta=0.1 * math.log(1.05))  # links set the pace of 1 GiB
+        self.assertTrue(all(point["predicted_sd"] is None for point in self.validate("log.txt", "--profile", "known.yaml")["points"]))
 
     def test_a_cluster_may_name_the_profile_that_is_to_be_written(self):
         self.write_simulated_log(self.SIZES)

@@ -275,6 +275,41 @@ TEST(ProfileTest, WritesWhatItReads) {
   EXPECT_EQ(profile(p.to_yaml()).to_yaml(), expected);
 }
 
+// Of a profile that is fitted to one log, with these lines of uncertainty.
+std::string with_uncertainty(const std::string& entries) {
+  return "kind: profile\nname: x\nparameters: {}\ncalibrations:\n  a: {date: d, tool: t, machine: m, samples: 1, fit_error: 1 "
+         "%, "
+         "uncertainty: [" +
+         entries + "], training: []}\n";
+}
+
+TEST(ProfileTest, CarriesWhatAFitSaysOfItsValues) {
+  const Profile p =
+      profile(with_uncertainty("{parameter: network.nic.post, std_error: 2.5 %}, "
+                               "{parameter: network.nic.engine, std_error: 0.12, correlations: [-0.75]}"));
+  const auto& known = p.calibrations()[0].uncertainty;
+  ASSERT_EQ(known.size(), 2U);
+  EXPECT_EQ(known[0].std_error, 0.025);
+  EXPECT_EQ(known[1].parameter, "network.nic.engine");
+  EXPECT_EQ(known[1].std_error, 0.12);
+  EXPECT_EQ(known[1].correlations, std::vector<double>{-0.75});
+  EXPECT_EQ(profile(p.to_yaml()).to_yaml(), p.to_yaml());
+  EXPECT_EQ(profile(p.to_yaml()).calibrations()[0].uncertainty[1].correlations, std::vector<double>{-0.75});
+}
+
+TEST(ProfileTest, RefusesUncertaintyOfNothingKnown) {
+  const auto refused = [](const std::string& entries) { return refusal_by([&] { (void)profile(with_uncertainty(entries)); }); };
+  EXPECT_NE(refused("{parameter: network.nic.psot, std_error: 1 %}").find("did you mean 'network.nic.post'"),
+            std::string::npos);
+  EXPECT_NE(refused("{parameter: network.nic.post, std_error: -1 %}").find("std_error"), std::string::npos);
+  EXPECT_NE(refused("{parameter: network.nic.post, std_error: 1 %, correlations: [0.5]}").find("expected 0 values, got 1"),
+            std::string::npos);
+  EXPECT_NE(refused("{parameter: network.nic.post, std_error: 1 %}, "
+                    "{parameter: network.nic.engine, std_error: 1 %, correlations: [1.5]}")
+                .find("correlations"),
+            std::string::npos);
+}
+
 TEST(ProfileTest, TakesWhatACalibrationFound) {
   Calibration fit;
   fit.id = "ring";

@@ -135,6 +135,16 @@ TEST(CalibrateTest, WritesWhereEveryValueCameFrom) {
   EXPECT_FALSE(read.trained_on(digest_of(log.log), "all_reduce", 4, 512_MiB));
 }
 
+TEST(CalibrateTest, TheProfileSaysHowWellItsValuesAreKnown) {
+  const CalibrationResult result = fit({measured_on(four_gpus(kTruth), log_of("all_reduce", kSizes))}, kBoth);
+  const auto& known = result.profile.calibrations()[0].uncertainty;
+  ASSERT_THAT(known, SizeIs(2));
+  EXPECT_EQ(known[1].parameter, kBoth.keys[1]);
+  EXPECT_NEAR(known[1].std_error, result.parameters[1].relative_sd, 1e-4);
+  ASSERT_THAT(known[1].correlations, SizeIs(1));
+  EXPECT_NEAR(known[1].correlations[0], result.correlations[1][0], 1e-3);
+}
+
 TEST(CalibrateTest, GivesTheSameProfileEveryTime) {
   const Measurement log = measured_on(four_gpus(kTruth), log_of("all_reduce", kSizes));
   EXPECT_EQ(fit({log}, kBoth).profile.to_yaml(), fit({log}, kBoth).profile.to_yaml());

@@ -1,0 +1,78 @@
+#include "sim/planning/prediction_uncertainty.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "sim/core/error.h"
+#include "sim/core/portable_math.h"
+#include "sim/planning/calibrate.h"
+#include "sim/planning/parameter_scale.h"
+
+namespace weft::plan {
+namespace {
+
+// A value that was fitted again since is what the later calibration says.
+bool holds(const Profile& profile, const Calibration& calibration, const Calibration::Uncertainty& known) {
+  return profile.provenance(known.parameter).calibration == calibration.id;
+}
+
+struct Moved {
+  Profile profile;
+  double sign = 1;  // -1: the value is at the end of its range, so that it went down
+};
+
+Moved moved_by_one_error(const Profile& profile, const Calibration::Uncertainty& known) {
+  const ParamValue& value = profile.value(known.parameter);
+  const ParamInfo& info = profile.info(known.parameter);
+  ParamValue next = value_of(value, number_of(value) * (1 + known.std_error));
+  const bool fits = !info.max || !(*info.max < next);
+  if (!fits) next = value_of(value, number_of(value) / (1 + known.std_error));
+  if (info.min && next < *info.min) next = *info.min;
+  return {profile.with_value(known.parameter, next, profile.provenance(known.parameter)), fits ? 1.0 : -1.0};
+}
+
+}  // namespace
+
+std::size_t uncertain_parameters(const Profile& profile) {
+  std::size_t count = 0;
+  for (const Calibration& calibration : profile.calibrations())
+    count += static_cast<std::size_t>(std::ranges::count_if(
+        calibration.uncertainty, [&](const Calibration::Uncertainty& known) { return holds(profile, calibration, known); }));
+  return count;
+}
+
+bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::vector<ValidationPoint>& points) {
+  const Profile& profile = cluster.profile;
+  if (uncertain_parameters(profile) == 0) return true;
+  std::vector<double> variances(points.size(), 0.0);
+  for (const Calibration& calibration : profile.calibrations()) {
+    const std::vector<Calibration::Uncertainty>& uncertainty = calibration.uncertainty;
+    std::vector<std::vector<double>> moves(uncertainty.size());  // of each parameter, by point; empty: fitted again since
+    for (std::size_t j = 0; j < uncertainty.size(); ++j) {
+      if (!holds(profile, calibration, uncertainty[j])) continue;
+      const Moved moved = moved_by_one_error(profile, uncertainty[j]);
+      const auto predicted = predict_all(with_profile(cluster, moved.profile));
+      if (!predicted) return false;
+      WEFT_CHECK(predicted->size() == points.size());
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        const auto& before = points[i].predicted_us;
+        const auto& after = (*predicted)[i].predicted_us;
+        const bool known = before && after && *before > 0 && *after > 0;
+        moves[j].push_back(known ? moved.sign * portable_log(*after / *before) : 0.0);
+      }
+      for (std::size_t k = 0; k <= j; ++k) {
+        if (moves[k].empty()) continue;
+        const double weight = k == j ? 1.0 : 2 * uncertainty[j].correlations[k];
+        for (std::size_t i = 0; i < points.size(); ++i) variances[i] += weight * moves[j][i] * moves[k][i];
+      }
+    }
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].predicted_us) points[i].predicted_sd = std::sqrt(std::max(variances[i], 0.0));
+  }
+  return true;
+}
+
+}  // namespace weft::plan

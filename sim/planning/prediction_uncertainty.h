@@ -1,0 +1,31 @@
+// How well a profile knows what it predicts: what the uncertainties that its calibrations state make of each prediction.
+//
+//   sd[i]^2 = sum over calibrations, over j and k:  rho[j][k] d[i][j] d[i][k],   d[i][j] = log p[i](x[j] (1 + s[j])) / p[i](x)
+//
+// s is the standard error of parameter j, rho the correlations of a calibration's parameters (identifiability.h); those of
+// different calibrations count as independent, although a later fit rests on the values of an earlier one, so that this is a
+// lower bound. What the models leave out is not in it: that is what held-out points show.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "sim/core/profile.h"
+#include "sim/network/cluster.h"
+#include "sim/planning/validation_report.h"
+
+namespace weft::plan {
+
+// Values that a calibration fitted and states the uncertainty of; predictions are made once for each.
+[[nodiscard]] std::size_t uncertain_parameters(const Profile& profile);
+
+// Every point of a set, always in the same order; nothing where the user stopped it.
+using PredictAll = std::function<std::optional<std::vector<ValidationPoint>>(const net::Cluster& cluster)>;
+
+// Sets `predicted_sd` of the points, which are what predict_all gives for the cluster, where they have a prediction and the
+// profile states any uncertainty. False where the user stopped it.
+bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::vector<ValidationPoint>& points);
+
+}  // namespace weft::plan
