@@ -356,6 +356,17 @@ Profile Profile::with_value(std::string_view key, std::string_view value_text, c
   return with_value(key, *value, std::move(provenance));
 }
 
+std::optional<double> Profile::std_error(std::string_view key) const {
+  const std::string& id = provenance(key).calibration;
+  for (const Calibration& calibration : calibrations_) {
+    if (id.empty() || calibration.id != id) continue;
+    for (const Calibration::Uncertainty& known : calibration.uncertainty) {
+      if (known.parameter == key) return known.std_error;
+    }
+  }
+  return std::nullopt;
+}
+
 Profile Profile::with_calibration(Calibration calibration) const {
   Profile changed = *this;
   const auto same = std::find_if(changed.calibrations_.begin(), changed.calibrations_.end(),

@@ -217,6 +217,9 @@ class Profile {
   [[nodiscard]] const std::vector<Calibration>& calibrations() const { return calibrations_; }  // in file order
   [[nodiscard]] const std::vector<Validation>& validations() const { return validations_; }
 
+  // What the calibration that a value comes from states of it; nothing where there is none, or it does not say.
+  [[nodiscard]] std::optional<double> std_error(std::string_view key) const;
+
   // True if a parameter was fitted on this measured point.
   [[nodiscard]] bool trained_on(std::string_view digest, std::string_view collective, std::int64_t ranks, Bytes bytes) const;
 

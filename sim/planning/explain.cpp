@@ -197,7 +197,9 @@ std::string explain_profile(const Profile& profile) {
   for (const std::string& key : keys) {
     const Provenance& provenance = profile.provenance(key);
     if (provenance.is_default) continue;
-    text += filled(fmt::format("  {:<36} {:>12}  ", key, to_string(profile.value(key))), source_text(provenance));
+    const auto known = profile.std_error(key);
+    text += filled(fmt::format("  {:<36} {:>12}  ", key, to_string(profile.value(key))),
+                   source_text(provenance) + (known ? fmt::format(", standard error {:.1f} %", 100 * *known) : ""));
   }
   for (const Calibration& calibration : profile.calibrations()) {
     text += '\n' + filled(fmt::format("  calibration '{}': ", calibration.id),

@@ -388,10 +388,14 @@ const std::vector<ModelText>& collective_texts() {
        .assumes =
            "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every value "
            "says where it comes from: datasheet, literature (with reference), measured (with the fit and its error) or "
-           "assumed. The error stated is that on data no parameter was fitted to; where there is none, `not validated`.",
-       .leaves_out = {},
+           "assumed. The error stated is that on data no parameter was fitted to; where there is none, `not validated`. A "
+           "fitted value has its standard error, from the slopes and the spread of what was left over at the end of the fit; "
+           "`weft validate --uncertainty` says what these make of each prediction.",
+       .leaves_out = {"standard errors say how well the training points tell a value, not how right the model is",
+                      "those of different calibrations count as independent, although a later fit rests on the values of an "
+                      "earlier one; a prior counts as data; a value that the training points do not tell has none"},
        .sources = {"weft list parameters", "weft explain profile FILE", "weft explain KEY"},
-       .files = {"core/profile.h"}},
+       .files = {"core/profile.h", "planning/identifiability.h", "planning/prediction_uncertainty.h"}},
   };
   return texts;
 }

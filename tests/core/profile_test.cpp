@@ -283,6 +283,13 @@ std::string with_uncertainty(const std::string& entries) {
          entries + "], training: []}\n";
 }
 
+Provenance measured_by(const std::string& calibration) {
+  Provenance measured;
+  measured.source = ParamSource::kMeasured;
+  measured.calibration = calibration;
+  return measured;
+}
+
 TEST(ProfileTest, CarriesWhatAFitSaysOfItsValues) {
   const Profile p =
       profile(with_uncertainty("{parameter: network.nic.post, std_error: 2.5 %}, "
@@ -293,6 +300,8 @@ TEST(ProfileTest, CarriesWhatAFitSaysOfItsValues) {
   EXPECT_EQ(known[1].parameter, "network.nic.engine");
   EXPECT_EQ(known[1].std_error, 0.12);
   EXPECT_EQ(known[1].correlations, std::vector<double>{-0.75});
+  EXPECT_EQ(p.std_error("network.nic.post"), std::nullopt) << "its value is not from this calibration";
+  EXPECT_EQ(p.with_value("network.nic.post", ParamValue{1_us}, measured_by("a")).std_error("network.nic.post"), 0.025);
   EXPECT_EQ(profile(p.to_yaml()).to_yaml(), p.to_yaml());
   EXPECT_EQ(profile(p.to_yaml()).calibrations()[0].uncertainty[1].correlations, std::vector<double>{-0.75});
 }
@@ -318,13 +327,10 @@ TEST(ProfileTest, TakesWhatACalibrationFound) {
   fit.machine = "h200x4";
   fit.samples = 2;
   fit.fit_error = 0.01;
-  Provenance measured;
-  measured.source = ParamSource::kMeasured;
-  measured.calibration = "ring";
   const Profile p = Profile::defaults(kGroups)
                         .with_name("new", "")
                         .with_calibration(fit)
-                        .with_value("collectives.latency.ll", ParamValue{3_us}, measured)
+                        .with_value("collectives.latency.ll", ParamValue{3_us}, measured_by("ring"))
                         .with_validations({{.data = "d", .points = 1, .median_error = 0.02, .max_error = 0.02}});
   const Profile read = profile(p.to_yaml());
   EXPECT_EQ(read.get(kLatencies).base[0], 3_us);

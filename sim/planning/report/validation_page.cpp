@@ -24,6 +24,13 @@ using Points = std::vector<const ValidationPoint*>;
 std::string percent(double fraction) { return fmt::format("{:.2f}", 100 * fraction); }
 
 // Shades by size of the error, so that a bad region is seen before it is read.
+// "12.34 ± 0.12" where it is known how well the profile knows it; a dash where there is no prediction.
+std::string predicted_text(const ValidationPoint& point) {
+  if (!point.predicted_us) return "\xE2\x80\x93";
+  const std::string text = fmt::format("{:.2f}", *point.predicted_us);
+  return point.predicted_sd ? text + fmt::format(" \xC2\xB1 {:.2f}", *point.predicted_us * *point.predicted_sd) : text;
+}
+
 Tone tone_of(double error) {
   const double size = std::abs(error);
   return size <= 0.04 ? Tone::kGood : size <= 0.1 ? Tone::kFair : size <= 0.25 ? Tone::kPoor : Tone::kBad;
@@ -302,12 +309,14 @@ void PageWriter::profile() {
   }
   if (!profile.description().empty()) page_.paragraph(profile.description());
   page_.list(calibration_lines(profile));
-  HtmlTable table{.columns = {{"parameter", true}, {"value"}, {"source", true}, {"from", true}}};
+  HtmlTable table{.columns = {{"parameter", true}, {"value"}, {"standard error (%)"}, {"source", true}, {"from", true}}};
   for (const std::string& key : profile.keys()) {
     const Provenance& from = profile.provenance(key);
     if (from.is_default) continue;
+    const auto known = profile.std_error(key);
     table.rows.push_back({{key, Tone::kPlain, profile.info(key).description},
                           {to_string(profile.value(key))},
+                          {known ? fmt::format("{:.1f}", 100 * *known) : std::string{}},
                           {std::string{to_string(from.source)}},
                           {from.calibration.empty() ? from.reference : "calibration " + from.calibration}});
   }
@@ -338,7 +347,7 @@ void PageWriter::point_table(const Points& points) {
          {point->bytes > Bytes{} ? to_string(point->bytes) : std::string{}},
          {fmt::format("{:.2f}", point->measured_us)},
          {spread, Tone::kFaint},
-         {point->predicted_us ? fmt::format("{:.2f}", *point->predicted_us) : "\xE2\x80\x93"},
+         {predicted_text(*point)},
          {error ? fmt::format("{:+.1f}", 100 * *error) : "\xE2\x80\x93",
           error && exclusion == Exclusion::kNone ? tone_of(*error) : Tone::kFaint},
          {point->not_modelled.empty() ? std::string{to_string(exclusion)} : "not modelled: " + point->not_modelled,
@@ -376,7 +385,7 @@ void PageWriter::all_points() {
                                {point.protocol, tone},
                                {point.channels > 0 ? std::to_string(point.channels) : "", tone},
                                {fmt::format("{:.2f}", point.measured_us), tone},
-                               {point.predicted_us ? fmt::format("{:.2f}", *point.predicted_us) : "\xE2\x80\x93", tone},
+                               {predicted_text(point), tone},
                                {error ? fmt::format("{:+.2f}", 100 * *error) : "\xE2\x80\x93",
                                 error && exclusion == Exclusion::kNone ? tone_of(*error) : Tone::kFaint},
                                {std::string{to_string(exclusion)}, tone}});
