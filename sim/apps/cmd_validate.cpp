@@ -100,15 +100,29 @@ void take(plan::Predictions predictions, const std::string& file, plan::Validati
   totals.interrupted = predictions.interrupted;
 }
 
-plan::ValidationReport predict_all(const net::Cluster& cluster, const plan::MeasurementSet& set, plan::PredictOptions options,
-                                   Totals& totals) {
-  for (const plan::Measurement& measurement : set.measurements) options.rows_total += measurement.log.rows.size();
+std::uint64_t rows_of(const plan::MeasurementSet& set) {
+  std::uint64_t rows = 0;
+  for (const plan::Measurement& measurement : set.measurements) rows += measurement.log.rows.size();
+  return rows;
+}
+
+// Counts the rows on in `options`.
+plan::ValidationReport predict_collectives(const net::Cluster& cluster, const plan::MeasurementSet& set,
+                                           plan::PredictOptions& options, Totals& totals) {
   plan::ValidationReport report;
   for (const plan::Measurement& measurement : set.measurements) {
     take(plan::predict(cluster, measurement, options), measurement.file, report, totals);
     options.rows_before += measurement.log.rows.size();
-    if (totals.interrupted) return report;
+    if (totals.interrupted) break;
   }
+  return report;
+}
+
+plan::ValidationReport predict_all(const net::Cluster& cluster, const plan::MeasurementSet& set, plan::PredictOptions options,
+                                   Totals& totals) {
+  options.rows_total = rows_of(set);
+  plan::ValidationReport report = predict_collectives(cluster, set, options, totals);
+  if (totals.interrupted) return report;
   for (const plan::PointLog& log : set.points) {
     take(plan::predict_points(cluster, log, options), log.file, report, totals);
     if (totals.interrupted) break;
@@ -119,24 +133,16 @@ plan::ValidationReport predict_all(const net::Cluster& cluster, const plan::Meas
 // Of the collectives, which come first in the report. False where the user stopped it.
 bool add_uncertainty_of_collectives(const net::Cluster& cluster, const plan::MeasurementSet& set, plan::PredictOptions options,
                                     std::vector<plan::ValidationPoint>& points) {
-  std::uint64_t rows = 0;
-  for (const plan::Measurement& measurement : set.measurements) rows += measurement.log.rows.size();
-  options.rows_total = rows * plan::uncertain_parameters(cluster.profile);
-  const plan::PredictAll predict_all = [&](const net::Cluster& moved) -> std::optional<std::vector<plan::ValidationPoint>> {
-    std::vector<plan::ValidationPoint> predicted;
-    for (const plan::Measurement& measurement : set.measurements) {
-      const plan::Predictions predictions = plan::predict(moved, measurement, options);
-      if (predictions.interrupted) return std::nullopt;
-      options.rows_before += measurement.log.rows.size();
-      predicted.insert(predicted.end(), predictions.points.begin(), predictions.points.end());
-    }
-    return predicted;
+  options.rows_total = rows_of(set) * plan::uncertain_parameters(cluster.profile);
+  const plan::PredictAll predict = [&](const net::Cluster& moved) -> std::optional<std::vector<plan::ValidationPoint>> {
+    Totals totals;
+    plan::ValidationReport report = predict_collectives(moved, set, options, totals);
+    if (totals.interrupted) return std::nullopt;
+    return std::move(report.points);
   };
-  const auto end = std::ranges::find_if(points, [](const plan::ValidationPoint& point) { return point.kind != "collective"; });
-  std::vector<plan::ValidationPoint> collectives{points.begin(), end};
-  const bool is_whole = plan::add_uncertainty(cluster, predict_all, collectives);
-  if (is_whole) std::ranges::move(collectives, points.begin());
-  return is_whole;
+  const auto others =
+      std::ranges::find_if(points, [](const plan::ValidationPoint& point) { return point.kind != "collective"; });
+  return plan::add_uncertainty(cluster, predict, {points.begin(), others});
 }
 
 int run_validate(const ValidateOptions& options) {

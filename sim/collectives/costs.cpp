@@ -419,12 +419,11 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
     constexpr int kBlockWarps = 16;
-    constexpr int kFullStartWarps = 16;
     costs.host_pass = Bytes{used_warps(is_p2p ? nccl::kP2pWarps : kBlockWarps) * kLoadBytesPerWarp};
     if (is_p2p) {
       costs.direct = p2p.direct_cost;
     } else {
-      costs.start += of_block(simple.block_latency, kFullStartWarps);
+      costs.start += of_block(simple.block_latency, kBlockWarps);
       costs.load_wait = simple.load_latency;
       costs.load_pass = Bytes{kBlockWarps * kBytesPerWarp};
       costs.copy_wait = simple.copy_latency;

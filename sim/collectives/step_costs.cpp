@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/portable_math.h"
+
 namespace weft::coll {
 namespace {
 
@@ -81,7 +83,8 @@ Duration StepCosts::before_slices(double copies) const { return slices * slice +
 // Model: thread blocks of a kernel start one after another within a time that grows with the logarithm of their number, and in
 // this order.
 Duration StepCosts::start_of(int block) const {
-  return block == 0 ? Duration{} : scaled(channel_start, std::log2(1.0 + block));
+  static const double two = portable_log(2.0);
+  return block == 0 ? Duration{} : scaled(channel_start, portable_log(1.0 + block) / two);
 }
 
 Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {

@@ -185,12 +185,8 @@ Profile Fitter::profile_at(const std::vector<double>& numbers) const {
   Profile profile = cluster_.profile;
   for (std::size_t j = 0; j < numbers.size(); ++j) {
     const std::string& key = options_.keys[j];
-    const ParamInfo& info = profile.info(key);
-    ParamValue value = value_of(info.default_value, numbers[j]);
-    if (info.min && value < *info.min) value = *info.min;
-    if (info.max && value > *info.max) value = *info.max;
     profile = profile.with_value(
-        key, value,
+        key, value_within(profile.info(key), numbers[j]),
         {.source = ParamSource::kAssumed, .reference = "--fit", .calibration = {}, .is_default = false, .where = {}});
   }
   return profile;

@@ -325,10 +325,8 @@ const std::vector<ModelText>& collective_texts() {
             "one channel, all of it where the port is busy for two thirds of the time",
             "block_latency of all protocols, simple.copy_latency, ll128.small_block_gap and simple.crowding are what rings "
             "measure; no mechanism of NCCL was found for them. Thread blocks of a kernel start in the order of their channels, "
-            "as far "
-            "apart as the last of so many random starts would be. In Simple, too, blocks of 256 threads pause 1 us longer "
-            "between "
-            "steps than those of 512, which is left out: 16 KiB in rings is 9 to 15 % fast",
+            "as far apart as the last of so many random starts would be. In Simple, too, blocks of 256 threads pause 1 us "
+            "longer between steps than those of 512, which is left out: 16 KiB in rings is 9 to 15 % fast",
             "through host memory the host's cache is not modelled: large messages of four GPUs come out 20 to 30 % too fast",
             "a contribution to a reduction in a switch costs its sender nothing: the head pulls all copies at once",
             "to another node a slice leaves when it is whole, behind the one before it, and the thread block does not wait: "

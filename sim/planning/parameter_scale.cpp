@@ -31,6 +31,13 @@ ParamValue value_of(const ParamValue& like, double number) {
   return std::visit(Visitor{number}, like);
 }
 
+ParamValue value_within(const ParamInfo& info, double number) {
+  const ParamValue value = value_of(info.default_value, number);
+  if (info.min && value < *info.min) return *info.min;
+  if (info.max && value > *info.max) return *info.max;
+  return value;
+}
+
 double typical_number(const ParamValue& like) {
   struct Visitor {
     double operator()(Duration) const { return 1e6; }

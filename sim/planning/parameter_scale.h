@@ -10,6 +10,9 @@ namespace weft::plan {
 // Of the type of `like`, rounded to its unit.
 [[nodiscard]] ParamValue value_of(const ParamValue& like, double number);
 
+// The value of a parameter that is nearest to `number` within its range.
+[[nodiscard]] ParamValue value_within(const ParamInfo& info, double number);
+
 // Where a search begins that the value itself, 0, gives no scale for: 1 us, 1 KiB, 1 GB/s, 1.
 [[nodiscard]] double typical_number(const ParamValue& like);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -24,26 +25,22 @@ struct Moved {
 };
 
 Moved moved_by_one_error(const Profile& profile, const Calibration::Uncertainty& known) {
-  const ParamValue& value = profile.value(known.parameter);
   const ParamInfo& info = profile.info(known.parameter);
-  ParamValue next = value_of(value, number_of(value) * (1 + known.std_error));
-  const bool fits = !info.max || !(*info.max < next);
-  if (!fits) next = value_of(value, number_of(value) / (1 + known.std_error));
-  if (info.min && next < *info.min) next = *info.min;
+  const double number = number_of(profile.value(known.parameter));
+  const double error = 1 + known.std_error;
+  const bool fits = !info.max || number * error <= number_of(*info.max);
+  const ParamValue next = value_within(info, fits ? number * error : number / error);
   return {profile.with_value(known.parameter, next, profile.provenance(known.parameter)), fits ? 1.0 : -1.0};
 }
 
 }  // namespace
 
 std::size_t uncertain_parameters(const Profile& profile) {
-  std::size_t count = 0;
-  for (const Calibration& calibration : profile.calibrations())
-    count += static_cast<std::size_t>(std::ranges::count_if(
-        calibration.uncertainty, [&](const Calibration::Uncertainty& known) { return holds(profile, calibration, known); }));
-  return count;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(profile.keys(), [&](const std::string& key) { return profile.std_error(key).has_value(); }));
 }
 
-bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::vector<ValidationPoint>& points) {
+bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::span<ValidationPoint> points) {
   const Profile& profile = cluster.profile;
   if (uncertain_parameters(profile) == 0) return true;
   std::vector<double> variances(points.size(), 0.0);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/core/profile.h"
@@ -26,6 +27,6 @@ using PredictAll = std::function<std::optional<std::vector<ValidationPoint>>(con
 
 // Sets `predicted_sd` of the points, which are what predict_all gives for the cluster, where they have a prediction and the
 // profile states any uncertainty. False where the user stopped it.
-bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::vector<ValidationPoint>& points);
+bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::span<ValidationPoint> points);
 
 }  // namespace weft::plan

@@ -88,15 +88,12 @@ bool change_parameters(net::Cluster& cluster, const std::function<bool(std::stri
   bool changed = false;
   for (const std::string& key : cluster.profile.keys()) {
     if (!chosen(key)) continue;
-    const ParamInfo& info = cluster.profile.info(key);
-    const ParamValue& value = cluster.profile.value(key);
-    double number = number_of(value) * factor;
-    if (info.max) number = std::min(number, number_of(*info.max));
-    if (info.min) number = std::max(number, number_of(*info.min));
-    if (number == number_of(value)) continue;
+    const ParamValue& before = cluster.profile.value(key);
+    const ParamValue after = value_within(cluster.profile.info(key), number_of(before) * factor);
+    if (after == before) continue;
     Provenance provenance;
     provenance.reference = "what if";
-    cluster.profile = cluster.profile.with_value(key, value_of(value, number), provenance);
+    cluster.profile = cluster.profile.with_value(key, after, provenance);
     changed = true;
   }
   return changed;

@@ -277,9 +277,8 @@ TEST(ProfileTest, WritesWhatItReads) {
 
 // Of a profile that is fitted to one log, with these lines of uncertainty.
 std::string with_uncertainty(const std::string& entries) {
-  return "kind: profile\nname: x\nparameters: {}\ncalibrations:\n  a: {date: d, tool: t, machine: m, samples: 1, fit_error: 1 "
-         "%, "
-         "uncertainty: [" +
+  return "kind: profile\nname: x\nparameters: {}\ncalibrations:\n"
+         "  a: {date: d, tool: t, machine: m, samples: 1, fit_error: 1 %, uncertainty: [" +
          entries + "], training: []}\n";
 }
 

@@ -23,7 +23,6 @@ using Points = std::vector<const ValidationPoint*>;
 
 std::string percent(double fraction) { return fmt::format("{:.2f}", 100 * fraction); }
 
-// Shades by size of the error, so that a bad region is seen before it is read.
 // "12.34 ± 0.12" where it is known how well the profile knows it; a dash where there is no prediction.
 std::string predicted_text(const ValidationPoint& point) {
   if (!point.predicted_us) return "\xE2\x80\x93";
@@ -31,6 +30,7 @@ std::string predicted_text(const ValidationPoint& point) {
   return point.predicted_sd ? text + fmt::format(" \xC2\xB1 {:.2f}", *point.predicted_us * *point.predicted_sd) : text;
 }
 
+// Shades by size of the error, so that a bad region is seen before it is read.
 Tone tone_of(double error) {
   const double size = std::abs(error);
   return size <= 0.04 ? Tone::kGood : size <= 0.1 ? Tone::kFair : size <= 0.25 ? Tone::kPoor : Tone::kBad;
