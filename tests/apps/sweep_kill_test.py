@@ -4,9 +4,10 @@
     sweep_kill_test.py WEFT [--kills 30] [--points 300] [--seed 1] [--mpi MPIRUN]
 
 Whenever a sweep comes to its end before all kills are spent, its database is compared and the next one begins. With --mpi the
-sweep runs under `mpirun -np 2`; one of its two processes is killed, the job must end, and a second job completes it.
+sweep runs under `mpirun -np 2`; one of its two processes is killed, the other must end, and a second job completes it.
 """
 import argparse
+import functools
 import os
 import pathlib
 import random
@@ -52,46 +53,30 @@ def run(arguments, folder, environment=None):
 
 
 def killed(arguments, folder, delay, is_whole, victim=None, environment=None):
-    """Starts a program and kills it, or the process that `victim` picks of its children, after `delay` seconds. True: in time.
+    """Starts a program and kills it, or the process that `victim` picks of those of its job, after `delay` seconds. True: in time.
 
     It may end between the last look at it and the signal; then it must have written all, as `is_whole` tells.
     """
     process = subprocess.Popen(
         arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, start_new_session=True)
+    wait = process.wait if victim is None else functools.partial(open_mpi.wait, process)
     try:
         time.sleep(delay)
         pid = process.pid if victim is None else victim(process.pid)
-        if pid is None or process.poll() is not None:
-            return False
-        os.kill(pid, signal.SIGKILL)
-        status = process.wait(timeout=SECONDS)
-        assert status != 0 or is_whole(), "a job that lost a process says it went well"
-        return status != 0
-    finally:
-        try:
-            process.wait(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+        is_killed = pid is not None and process.poll() is None
+        if is_killed:
+            os.kill(pid, signal.SIGKILL)
+        status = wait(SECONDS)
+        assert not is_killed or status != 0 or is_whole(), "a job that lost a process says it went well"
+        return is_killed and status != 0
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
 
 
-def one_of_two(parent):
-    """The process of rank 1, or of rank 0, whichever the dice say, among the children of mpirun; none before both are there: an
-    mpirun that loses a process while it starts the others may wait for ever.
-    """
-    ranks = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            if int(stat[1]) != parent:
-                continue
-            for variable in (entry / "environ").read_bytes().split(b"\0"):
-                if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
-                    ranks[int(variable.split(b"=")[1])] = int(entry.name)
-        except (OSError, ValueError):
-            continue
+def one_of_two(launcher):
+    """The process of rank 1, or of rank 0, whichever the dice say; none before both are there."""
+    ranks = open_mpi.processes(launcher)
     return ranks[random.choice([0, 1])] if len(ranks) == 2 else None
 
 
