@@ -201,11 +201,20 @@ bool is_of_kernels(const std::vector<std::string>& files) {
 }
 
 // Where the fit begins: --profile, or the profile of the cluster.
-Profile start_of(const CalibrateOptions& options, const plan::Overrides& overrides) {
-  if (overrides.profile) return plan::find_profile(overrides.profile->string());
-  if (options.logs.cluster.empty()) throw ConfigError("--profile or --cluster: expected the profile that the fit starts from");
+struct KernelStart {
+  std::optional<net::Cluster> cluster;  // that copies were measured on
+  Profile profile;
+};
+
+KernelStart start_of(const CalibrateOptions& options, const plan::Overrides& overrides) {
+  if (options.logs.cluster.empty()) {
+    if (overrides.profile) return {.cluster = {}, .profile = plan::find_profile(overrides.profile->string())};
+    throw ConfigError("--profile or --cluster: expected the profile that the fit starts from");
+  }
   Diagnostics diagnostics;
-  return plan::load_cluster(options.logs.cluster, overrides, diagnostics).profile;
+  net::Cluster cluster = plan::load_cluster(options.logs.cluster, overrides, diagnostics);
+  Profile profile = cluster.profile;
+  return {.cluster = std::move(cluster), .profile = std::move(profile)};
 }
 
 void print_kernel_fits(const Report& report, const plan::KernelCalibration& result) {
@@ -237,8 +246,9 @@ void print_kernel_fits(const Report& report, const plan::KernelCalibration& resu
   }
 }
 
-int fit_kernels(const CalibrateOptions& options, const Profile& start, const std::vector<plan::KernelLog>& logs,
+int fit_kernels(const CalibrateOptions& options, const KernelStart& from, const std::vector<plan::KernelLog>& logs,
                 const std::string& id_suffix) {
+  const Profile& start = from.profile;
   for (const auto& [name, value] : {std::pair{"--fit", &options.keys}, std::pair{"--sizes", &options.sizes},
                                     std::pair{"--validate-from", &options.validate_from}, std::pair{"--id", &options.id}}) {
     if (!value->empty()) throw ConfigError(fmt::format("{}: not for kernels, which are fitted class by class", name));
@@ -247,8 +257,8 @@ int fit_kernels(const CalibrateOptions& options, const Profile& start, const std
   const Outputs outputs = outputs_of(options.common, "calibrate");
   if (!outputs.json.empty()) throw ConfigError("--json: not for kernels");
   check_output(options.output);
-  plan::KernelCalibration result =
-      plan::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date, id_suffix);
+  plan::KernelCalibration result = plan::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date,
+                                                           id_suffix, from.cluster ? &*from.cluster : nullptr);
   std::string name = options.name.empty() ? start.name() : options.name;
   result.profile =
       result.profile.with_name(std::move(name), options.description.empty() ? start.description() : options.description);
@@ -273,11 +283,11 @@ int run_calibrate_kernels(const CalibrateOptions& options) {
 
 // Kernels of measurement files: of the record set that --train names, or all.
 int run_calibrate_points(const CalibrateOptions& options, const plan::MeasurementSet& set) {
-  const Profile start = start_of(options, to_overrides(options.common));
+  const KernelStart start = start_of(options, to_overrides(options.common));
   std::vector<plan::KernelLog> logs;
   for (const plan::PointLog& log : set.points) {
-    plan::KernelLog kernels = plan::kernel_log_of(log, start, options.train);
-    if (!kernels.kernels.empty()) logs.push_back(std::move(kernels));
+    plan::KernelLog kernels = plan::kernel_log_of(log, start.profile, options.train);
+    if (!kernels.kernels.empty() || !kernels.copies.empty()) logs.push_back(std::move(kernels));
   }
   if (logs.empty())
     throw ConfigError("no kernels to fit to; to fit to collectives, name the parameters with --fit ('weft list parameters')");

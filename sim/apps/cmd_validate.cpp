@@ -80,6 +80,11 @@ std::string profile_lines(const net::Cluster& cluster) {
   return text;
 }
 
+struct Measured {
+  plan::MeasurementSet set;
+  std::vector<plan::KernelLog> kernels;
+};
+
 struct Totals {
   Digest digest;
   std::uint64_t events = 0;
@@ -118,31 +123,52 @@ plan::ValidationReport predict_collectives(const net::Cluster& cluster, const pl
   return report;
 }
 
-plan::ValidationReport predict_all(const net::Cluster& cluster, const plan::MeasurementSet& set, plan::PredictOptions options,
-                                   Totals& totals) {
-  options.rows_total = rows_of(set);
-  plan::ValidationReport report = predict_collectives(cluster, set, options, totals);
-  if (totals.interrupted) return report;
-  for (const plan::PointLog& log : set.points) {
+// Kernels, copies, overlap: whatever is no collective.
+void predict_others(const net::Cluster& cluster, const Measured& measured, const plan::PredictOptions& options,
+                    plan::ValidationReport& report, Totals& totals) {
+  for (const plan::PointLog& log : measured.set.points) {
+    if (totals.interrupted) return;
     take(plan::predict_points(cluster, log, options), log.file, report, totals);
-    if (totals.interrupted) break;
   }
+  for (const plan::KernelLog& log : measured.kernels) {
+    const std::vector<plan::ValidationPoint> points = plan::predict_kernels(cluster.profile, log);
+    report.points.insert(report.points.end(), points.begin(), points.end());
+  }
+}
+
+plan::ValidationReport predict_all(const net::Cluster& cluster, const Measured& measured, plan::PredictOptions options,
+                                   Totals& totals) {
+  options.rows_total = rows_of(measured.set);
+  plan::ValidationReport report = predict_collectives(cluster, measured.set, options, totals);
+  predict_others(cluster, measured, options, report, totals);
   return report;
 }
 
-// Of the collectives, which come first in the report. False where the user stopped it.
-bool add_uncertainty_of_collectives(const net::Cluster& cluster, const plan::MeasurementSet& set, plan::PredictOptions options,
-                                    std::vector<plan::ValidationPoint>& points) {
-  options.rows_total = rows_of(set) * plan::uncertain_parameters(cluster.profile);
-  const plan::PredictAll predict = [&](const net::Cluster& moved) -> std::optional<std::vector<plan::ValidationPoint>> {
+// Collectives lie in a layer below kernels and know none of their parameters.
+bool acts_on_collectives(std::string_view parameter) { return !parameter.starts_with("gpu."); }
+
+// False where the user stopped it.
+bool add_uncertainty(const net::Cluster& cluster, const Measured& measured, plan::PredictOptions options,
+                     std::vector<plan::ValidationPoint>& points) {
+  const auto times = std::ranges::count_if(plan::uncertain_parameters(cluster.profile), acts_on_collectives);
+  options.rows_total = rows_of(measured.set) * static_cast<std::uint64_t>(times);
+  const auto first_other =
+      std::ranges::find_if(points, [](const plan::ValidationPoint& point) { return point.kind != "collective"; });
+  const std::vector<plan::ValidationPoint> collectives{points.begin(), first_other};
+  const auto predict = [&](const net::Cluster& moved,
+                           std::string_view parameter) -> std::optional<std::vector<plan::ValidationPoint>> {
     Totals totals;
-    plan::ValidationReport report = predict_collectives(moved, set, options, totals);
+    plan::ValidationReport report;
+    if (acts_on_collectives(parameter)) {
+      report = predict_collectives(moved, measured.set, options, totals);
+    } else {
+      report.points = collectives;
+    }
+    predict_others(moved, measured, options, report, totals);
     if (totals.interrupted) return std::nullopt;
     return std::move(report.points);
   };
-  const auto others =
-      std::ranges::find_if(points, [](const plan::ValidationPoint& point) { return point.kind != "collective"; });
-  return plan::add_uncertainty(cluster, predict, {points.begin(), others});
+  return plan::add_uncertainty(cluster, predict, points);
 }
 
 int run_validate(const ValidateOptions& options) {
@@ -157,13 +183,13 @@ int run_validate(const ValidateOptions& options) {
 
   MeasuredLogs logs = options.logs;
   std::erase_if(logs.files, plan::is_kernel_log);
-  std::vector<plan::KernelLog> kernels;
+  Measured measured;
   for (const std::string& file : options.logs.files) {
-    if (plan::is_kernel_log(file)) kernels.push_back(plan::read_kernel_log(file));
+    if (plan::is_kernel_log(file)) measured.kernels.push_back(plan::read_kernel_log(file));
   }
-  const plan::MeasurementSet set = read_logs(logs, options.common);
+  measured.set = read_logs(logs, options.common);
   Diagnostics diagnostics;
-  const net::Cluster cluster = load_cluster(options.logs, set, options.common, overrides, diagnostics);
+  const net::Cluster cluster = load_cluster(options.logs, measured.set, options.common, overrides, diagnostics);
 
   const Report table{outputs};
   table.print(head_line("validate", options.logs.cluster, predict.seed, predict.grain));
@@ -175,13 +201,9 @@ int run_validate(const ValidateOptions& options) {
   plan::PredictOptions watched = predict;
   watched.observer = &progress;
   const auto wall_begin = std::chrono::steady_clock::now();
-  plan::ValidationReport report = predict_all(cluster, set, watched, totals);
-  for (const plan::KernelLog& log : kernels) {
-    const std::vector<plan::ValidationPoint> points = plan::predict_kernels(cluster.profile, log);
-    report.points.insert(report.points.end(), points.begin(), points.end());
-  }
+  plan::ValidationReport report = predict_all(cluster, measured, watched, totals);
   if (options.uncertainty && !totals.interrupted)
-    totals.interrupted = !add_uncertainty_of_collectives(cluster, set, watched, report.points);
+    totals.interrupted = !add_uncertainty(cluster, measured, watched, report.points);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   progress.wipe();
 
@@ -200,7 +222,7 @@ int run_validate(const ValidateOptions& options) {
   const plan::ResultHeader header{.command = "validate",
                                   .command_line = command_line(),
                                   .seed = predict.seed,
-                                  .configuration = plan::validation_configuration(cluster, set.measurements, predict),
+                                  .configuration = plan::validation_configuration(cluster, measured.set.measurements, predict),
                                   .profiles = {plan::profile_statement(cluster)},
                                   .warnings = std::move(warnings),
                                   .digest = totals.digest.value(),
@@ -229,7 +251,7 @@ void add_validate(CLI::App& app, int& exit_code) {
   text("--max-p95", options->max_p95, "Exit with 1 if the 95th percentile is above this", "SHARE");
   text("--max-error", options->max_error, "Exit with 1 if any error is above this", "SHARE");
   command->add_flag("--uncertainty", options->uncertainty,
-                    "Say how well the profile's calibrations know each prediction of a collective (a run for each parameter)");
+                    "Say how well the profile's calibrations know each prediction (a run for each fitted parameter)");
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_validate(*options); });
 }

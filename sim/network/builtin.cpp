@@ -3,6 +3,7 @@
 #include <array>
 
 #include "sim/network/device.h"
+#include "sim/network/host_memory.h"
 #include "sim/network/node_template.h"
 
 namespace weft::net {
@@ -31,6 +32,7 @@ ParamGroups network_param_groups() {
     if (const ParamGroupBase* group = find_link_type(entry->name)->group()) groups.push_back(group);
   }
   groups.push_back(&host_forwarding_params);
+  groups.push_back(&host_memory_params);
   groups.push_back(&launch_timings);
   return groups;
 }

@@ -265,22 +265,6 @@ void Fitter::check_id(const std::string& id) const {
   }
 }
 
-// Rounded to what is known of an uncertainty at all, so that last bits do not show.
-std::vector<Calibration::Uncertainty> uncertainty_of(const CalibrationResult& result) {
-  std::vector<Calibration::Uncertainty> uncertainty;
-  std::vector<std::size_t> stated;
-  for (std::size_t j = 0; j < result.parameters.size(); ++j) {
-    const FittedParameter& parameter = result.parameters[j];
-    if (!parameter.determined || !std::isfinite(parameter.relative_sd)) continue;
-    Calibration::Uncertainty known{
-        .parameter = parameter.key, .std_error = std::round(parameter.relative_sd * 1e4) / 1e4, .correlations = {}};
-    for (const std::size_t other : stated) known.correlations.push_back(std::round(result.correlations[j][other] * 1e3) / 1e3);
-    uncertainty.push_back(std::move(known));
-    stated.push_back(j);
-  }
-  return uncertainty;
-}
-
 Calibration Fitter::calibration_of(const CalibrationResult& result) const {
   Calibration calibration;
   calibration.id = calibration_id();
@@ -289,7 +273,7 @@ Calibration Fitter::calibration_of(const CalibrationResult& result) const {
   calibration.machine = machine();
   calibration.samples = 0;
   calibration.fit_error = std::round(result.training_after.median * 1e6) / 1e6;
-  calibration.uncertainty = uncertainty_of(result);
+  calibration.uncertainty = uncertainty_of(result.parameters, result.correlations);
   for (const Split& log : logs_) {
     const NcclTestsLog& training = log.training.log;
     if (training.rows.empty()) continue;
@@ -428,6 +412,23 @@ std::optional<CalibrationResult> Fitter::run() {
 }
 
 }  // namespace
+
+// Rounded to what is known of an uncertainty at all, so that last bits do not show.
+std::vector<Calibration::Uncertainty> uncertainty_of(const std::vector<FittedParameter>& parameters,
+                                                     const std::vector<std::vector<double>>& correlations) {
+  std::vector<Calibration::Uncertainty> uncertainty;
+  std::vector<std::size_t> stated;
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    const FittedParameter& parameter = parameters[j];
+    if (!parameter.determined || !std::isfinite(parameter.relative_sd) || number_of(parameter.after) <= 0) continue;
+    Calibration::Uncertainty known{
+        .parameter = parameter.key, .std_error = std::round(parameter.relative_sd * 1e4) / 1e4, .correlations = {}};
+    for (const std::size_t other : stated) known.correlations.push_back(std::round(correlations[j][other] * 1e3) / 1e3);
+    uncertainty.push_back(std::move(known));
+    stated.push_back(j);
+  }
+  return uncertainty;
+}
 
 net::Cluster with_profile(const net::Cluster& cluster, const Profile& profile) {
   // A map laid over a map would merge, so the old one goes first.

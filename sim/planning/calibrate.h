@@ -72,6 +72,10 @@ struct CalibrationResult {
   int evaluations = 0;
 };
 
+// What a profile states of a fit: every parameter that was determined and is not 0, a value of which no share is known.
+[[nodiscard]] std::vector<Calibration::Uncertainty> uncertainty_of(const std::vector<FittedParameter>& parameters,
+                                                                   const std::vector<std::vector<double>>& correlations);
+
 // The cluster with another profile: its links are made anew.
 [[nodiscard]] net::Cluster with_profile(const net::Cluster& cluster, const Profile& profile);
 

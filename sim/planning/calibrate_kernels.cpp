@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "sim/core/portable_math.h"
 #include "sim/core/version.h"
 #include "sim/planning/parameter_scale.h"
+#include "sim/planning/point_models.h"
 #include "sim/planning/robust_fit.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/kernels/kernel_times.h"
@@ -141,6 +143,25 @@ std::vector<Sample> clocks(const std::vector<KernelLog>& logs, const Profile& fi
   return samples;
 }
 
+// By copy engine, as far as they are predicted.
+std::vector<Sample> copies(const std::vector<KernelLog>& logs, const net::Cluster& cluster) {
+  std::vector<Sample> samples;
+  for (const KernelLog& log : logs) {
+    for (const MeasuredPoint& point : log.copies) {
+      if (point.what.starts_with("sm") || !detail::predict_copy(cluster, cluster.profile, point, {}).us) continue;
+      samples.push_back({.log = &log,
+                         .kind = "copy",
+                         .what = fmt::format("{} of {}, {}", point.pattern, point.transfers.size(), to_string(point.bytes)),
+                         .bytes = point.bytes,
+                         .measured = point.median_us,
+                         .predicted = [&cluster, point](const Profile& profile) {
+                           return *detail::predict_copy(cluster, profile, point, {}).us;
+                         }});
+    }
+  }
+  return samples;
+}
+
 ValidationPoint point_of(const Sample& sample, const Profile& profile) {
   ValidationPoint point;
   point.file = sample.log->file;
@@ -173,12 +194,60 @@ struct Fit {
   std::string id;
   std::vector<std::string> keys;
   std::vector<Sample> samples;
+  std::map<std::string, double> starts = {};  // of keys that begin elsewhere than at their declared default
 };
+
+// Copies at once that only read host memory, or only write it.
+struct HostCopies {
+  bool read = false;
+  std::size_t count = 0;
+  double rate = 0;  // bytes a microsecond, of all together
+};
+
+std::vector<HostCopies> host_copies(const std::vector<KernelLog>& logs) {
+  std::vector<HostCopies> seen;
+  for (const KernelLog& log : logs) {
+    for (const MeasuredPoint& point : log.copies) {
+      const auto reads = std::ranges::count(point.transfers, kHostMemory, &std::pair<int, int>::first);
+      const auto writes = std::ranges::count(point.transfers, kHostMemory, &std::pair<int, int>::second);
+      const std::size_t count = point.transfers.size();
+      if (count == 0 || static_cast<std::size_t>(std::max(reads, writes)) < count) continue;
+      const double bytes = static_cast<double>(count) * static_cast<double>(point.bytes.count());
+      seen.push_back({.read = reads > 0, .count = count, .rate = bytes / point.median_us});
+    }
+  }
+  return seen;
+}
+
+// Keys of the ways on which several copies got clearly less than as many alone, and the most that was seen: beyond all that the
+// samples reach a limit would not be noticed, and where they reach none there is nothing to fit.
+std::map<std::string, double> host_memory_starts(const std::vector<KernelLog>& logs) {
+  constexpr double kClearly = 0.8;
+  const std::vector<HostCopies> seen = host_copies(logs);
+  std::map<std::string, double> starts;
+  for (const bool read : {true, false}) {
+    double alone = 0;
+    for (const HostCopies& copies : seen)
+      if (copies.read == read && copies.count == 1) alone = std::max(alone, copies.rate);
+    double together = 0;
+    bool is_limited = false;
+    for (const HostCopies& copies : seen) {
+      if (copies.read != read || copies.count == 1) continue;
+      together = std::max(together, copies.rate);
+      is_limited = is_limited || copies.rate < kClearly * static_cast<double>(copies.count) * alone;
+    }
+    if (!is_limited) continue;
+    starts[read ? "network.host_memory.read" : "network.host_memory.write"] =
+        number_of(Bandwidth::from_bytes_per_second(std::llround(1e6 * together)));
+  }
+  return starts;
+}
 
 class KernelFitter {
  public:
-  KernelFitter(const Profile& profile, const std::vector<KernelLog>& logs, std::string date, std::string id_suffix)
-      : logs_{logs}, date_{std::move(date)}, id_suffix_{std::move(id_suffix)}, result_{profile, {}, {}} {}
+  KernelFitter(const Profile& profile, const std::vector<KernelLog>& logs, std::string date, std::string id_suffix,
+               const net::Cluster* cluster)
+      : logs_{logs}, date_{std::move(date)}, id_suffix_{std::move(id_suffix)}, cluster_{cluster}, result_{profile, {}, {}} {}
 
   KernelCalibration run();
 
@@ -192,6 +261,7 @@ class KernelFitter {
   const std::vector<KernelLog>& logs_;
   std::string date_;
   std::string id_suffix_;
+  const net::Cluster* cluster_;
   KernelCalibration result_;
   std::vector<Fit> done_;
 };
@@ -200,7 +270,8 @@ KernelFit& KernelFitter::entry(const std::string& id) {
   for (KernelFit& known : result_.fits) {
     if (known.id == id) return known;
   }
-  return result_.fits.emplace_back(KernelFit{.id = id, .parameters = {}, .training = {}, .before = {}, .after = {}});
+  return result_.fits.emplace_back(
+      KernelFit{.id = id, .parameters = {}, .correlations = {}, .training = {}, .before = {}, .after = {}});
 }
 
 // A key off its declared default by a factor of e^0.5 weighs as a row 3 % off: rows leave some splits open (fixed against
@@ -214,10 +285,13 @@ void KernelFitter::fit(Fit fit) {
     return;
   }
   std::vector<Unknown> unknowns;
+  std::vector<double> priors;
   for (const std::string& key : fit.keys) {
     const ParamInfo& info = result_.profile.info(key);
-    const double start = number_of(info.default_value);
-    unknowns.push_back({.start = start > 0 ? start : typical_number(info.default_value) * 0.01,
+    const double standard = number_of(info.default_value);
+    priors.push_back(standard > 0 ? standard : typical_number(info.default_value) * 0.01);
+    const auto start = fit.starts.find(key);
+    unknowns.push_back({.start = start == fit.starts.end() ? priors.back() : start->second,
                         .min = number_of(*info.min),
                         .max = number_of(*info.max)});
   }
@@ -236,11 +310,16 @@ void KernelFitter::fit(Fit fit) {
     const Profile profile = profile_at(numbers);
     for (const Sample& sample : fit.samples) out.push_back(portable_log(sample.predicted(profile) / sample.measured));
     for (std::size_t j = 0; j < numbers.size(); ++j)
-      out.push_back(kPriorWeight * portable_log(std::max(numbers[j], 1e-9 * unknowns[j].start) / unknowns[j].start));
+      out.push_back(kPriorWeight * portable_log(std::max(numbers[j], 1e-9 * priors[j]) / priors[j]));
     return true;
   });
 
   KernelFit& entry = this->entry(fit.id);
+  const std::size_t known_before = entry.parameters.size();
+  for (std::vector<double>& row : entry.correlations) row.resize(known_before + fit.keys.size());
+  for (const std::vector<double>& row : found.known.correlations) {
+    entry.correlations.emplace_back(known_before).insert(entry.correlations.back().end(), row.begin(), row.end());
+  }
   std::vector<double> numbers;
   for (std::size_t j = 0; j < fit.keys.size(); ++j) {
     numbers.push_back(std::clamp(rounded_number(found.unknowns[j].value), unknowns[j].min, unknowns[j].max));
@@ -299,6 +378,12 @@ void KernelFitter::fit_kernels() {
   fit({.id = "clock",
        .keys = {"gpu.clock.free_share", "gpu.clock.load_slope", "gpu.clock.overlap_slope"},
        .samples = clocks(logs_, result_.profile)});
+  const auto has_copies = [](const KernelLog& log) { return !log.copies.empty(); };
+  if (cluster_ == nullptr || std::ranges::none_of(logs_, has_copies)) return;
+  std::vector<std::string> keys{"gpu.copy.engine_start", "gpu.contention.collective_links"};
+  const std::map<std::string, double> starts = host_memory_starts(logs_);
+  for (const auto& [key, start] : starts) keys.push_back(key);
+  fit({.id = "copies", .keys = std::move(keys), .samples = copies(logs_, *cluster_), .starts = starts});
 }
 
 // Errors are those of the values as they are written.
@@ -323,7 +408,7 @@ void KernelFitter::add_calibrations() {
                             .machine = machine_of(logs_),
                             .samples = static_cast<std::int64_t>(fit.training.size()),
                             .fit_error = std::round(fit.after.median * 1e6) / 1e6,
-                            .uncertainty = {},
+                            .uncertainty = uncertainty_of(fit.parameters, fit.correlations),
                             .training = {}};
     for (const KernelLog* log : used) {
       for (const std::string& kind : kinds) {
@@ -354,8 +439,8 @@ KernelCalibration KernelFitter::run() {
 }  // namespace
 
 KernelCalibration calibrate_kernels(const Profile& profile, const std::vector<KernelLog>& logs, const std::string& date,
-                                    const std::string& id_suffix) {
-  return KernelFitter{profile, logs, date, id_suffix}.run();
+                                    const std::string& id_suffix, const net::Cluster* cluster) {
+  return KernelFitter{profile, logs, date, id_suffix, cluster}.run();
 }
 
 std::vector<ValidationPoint> predict_kernels(const Profile& profile, const KernelLog& log) {

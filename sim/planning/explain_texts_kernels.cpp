@@ -75,18 +75,22 @@ const std::vector<ModelText>& kernel_texts() {
        .title = "how measured kernels, copies and overlap are predicted",
        .assumes =
            "A kernel of many in a row takes its time alone and the gap before it, or what its host took where the file says "
-           "so. Copies take that gap, their bytes over the links between their ends, which those at the same time share, and "
-           "the way back of the last acknowledgement. Where the file says what a collective's call took its host, that is "
+           "so. Copies take their start (gpu.copy.*) and their bytes over the links between their ends and the memory of their "
+           "host (network.host_memory.*), which those at the same time share: reads and writes one bus; reads load the way "
+           "back with their requests. Where the file says what a collective's call took its host, that is "
            "the launch's cost; where it was over nine tenths of the loop's time, the row is the host's and does not count. "
            "Streams that overlap are a program for the Replayer: all ranks start at once, the host issues one stream after "
            "the other, and clocks are those that the load allows.",
        .leaves_out =
            {"measured points: data that still lie in the L2 come from there no faster",
-            "measured points: copy engines start at once, and their number is no limit; host memory is as fast as asked for",
+            "measured points: copy engines of a GPU start at once, and their number is no limit; copies among all pairs at "
+            "once "
+            "are not predicted, nor are launches of empty kernels",
+            "host memory: its pattern and the caches do not matter; buffers of NCCL's kernels do not load it",
             "measured points: copies by thread blocks reach what collectives reach on a link, whatever their number of blocks",
             "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},
        .sources = {"training-step-notes §2, §3, §6", "nccl-calibration-notes"},
-       .files = {"planning/predict_points.h"}},
+       .files = {"planning/predict_points.h", "network/host_memory.h"}},
   };
   return texts;
 }

@@ -47,6 +47,7 @@ KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::
   const double launch = profile.get(net::launch_timings).host_cost.us();
   for (const MeasuredPoint& point : log.points) {
     if (!record_set.empty() && point.record_set != record_set) continue;
+    if (point.kind == "copy") kernels.copies.push_back(point);
     const std::vector<work::Kernel> one = detail::kernels_of(point);
     const double shortest = kLongerThanLaunch * std::max(launch, point.host_us);
     if (one.size() != 1 || point.sustained || point.median_us < shortest) continue;

@@ -9,9 +9,9 @@
 
 namespace weft::plan {
 
-// Points of kinds gemm, attention and memory that one kernel stands for, in short bursts and longer than the host's launch;
-// only those of `record_set`, where one is given. Times are without the gap between kernels, as `profile` has it. ConfigError
-// where the file's GPU is none that Weft knows.
+// Points of kinds gemm, attention and memory that one kernel stands for, in short bursts and longer than the host's launch, and
+// copies; only those of `record_set`, where one is given. Times are without the gap between kernels, as `profile` has it.
+// ConfigError where the file's GPU is none that Weft knows.
 [[nodiscard]] KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::string& record_set);
 
 // What names the points of a record set in a profile's list of training data.

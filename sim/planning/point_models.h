@@ -24,7 +24,9 @@ struct PointAnswer {
 [[nodiscard]] std::vector<work::Kernel> kernels_of(const MeasuredPoint& point);
 [[nodiscard]] PointAnswer predict_kernel(const net::Cluster& cluster, const MeasuredPoint& point);
 [[nodiscard]] PointAnswer predict_launch(const net::Cluster& cluster, const MeasuredPoint& point);
-[[nodiscard]] PointAnswer predict_copy(const net::Cluster& cluster, const MeasuredPoint& point, const PredictOptions& options);
+// On the cluster's links as they are, with what `profile` says of gpu.copy, gpu.contention and network.host_memory.
+[[nodiscard]] PointAnswer predict_copy(const net::Cluster& cluster, const Profile& profile, const MeasuredPoint& point,
+                                       const PredictOptions& options);
 [[nodiscard]] PointAnswer predict_nic(const net::Cluster& cluster, const MeasuredPoint& point, const PredictOptions& options);
 // One answer for each part.
 [[nodiscard]] std::vector<PointAnswer> predict_overlap(const net::Cluster& cluster, const MeasuredPoint& point,

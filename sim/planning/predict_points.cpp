@@ -111,7 +111,7 @@ Predictions predict_points(const net::Cluster& cluster, const PointLog& log, con
       add_overlap(cluster, log, point, detail::predict_overlap(cluster, point, options), predictions.points);
     } else {
       predictions.points.push_back(point_of(cluster, log, point));
-      take_answer(point.kind == "copy"     ? detail::predict_copy(cluster, point, options)
+      take_answer(point.kind == "copy"     ? detail::predict_copy(cluster, cluster.profile, point, options)
                   : point.kind == "nic"    ? detail::predict_nic(cluster, point, options)
                   : point.kind == "launch" ? detail::predict_launch(cluster, point)
                                            : detail::predict_kernel(cluster, point),

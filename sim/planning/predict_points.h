@@ -6,10 +6,10 @@
 // says why. Collectives are predict.h's.
 //
 // Model: a kernel of many in a row takes its time alone and the gap before it, or the host's launch where that is longer.
-// Whether its data still lie in the L2 does not matter. Model: a copy takes one launch by the host and its bytes over the links
-// between its ends, which copies at the same time share; copy engines fill an NVLink better than collectives do
-// (gpu.contention.collective_links). Model: of streams that overlap, all ranks start at once; what they run is a program for
-// the Replayer, at the clocks that its load allows.
+// Whether its data still lie in the L2 does not matter. Model: a copy takes its start (gpu.copy), and its bytes over the links
+// between its ends and the memory of its host, which copies at the same time share; reads load the way back with their
+// requests; copy engines fill an NVLink better than collectives do (gpu.contention.collective_links). Model: of streams that
+// overlap, all ranks start at once; what they run is a program for the Replayer, at the clocks that its load allows.
 #pragma once
 
 #include <string>

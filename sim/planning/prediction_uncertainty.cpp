@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,14 +36,16 @@ Moved moved_by_one_error(const Profile& profile, const Calibration::Uncertainty&
 
 }  // namespace
 
-std::size_t uncertain_parameters(const Profile& profile) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(profile.keys(), [&](const std::string& key) { return profile.std_error(key).has_value(); }));
+std::vector<std::string> uncertain_parameters(const Profile& profile) {
+  std::vector<std::string> keys;
+  std::ranges::copy_if(profile.keys(), std::back_inserter(keys),
+                       [&](const std::string& key) { return profile.std_error(key).has_value(); });
+  return keys;
 }
 
 bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::span<ValidationPoint> points) {
   const Profile& profile = cluster.profile;
-  if (uncertain_parameters(profile) == 0) return true;
+  if (uncertain_parameters(profile).empty()) return true;
   std::vector<double> variances(points.size(), 0.0);
   for (const Calibration& calibration : profile.calibrations()) {
     const std::vector<Calibration::Uncertainty>& uncertainty = calibration.uncertainty;
@@ -50,7 +53,7 @@ bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all,
     for (std::size_t j = 0; j < uncertainty.size(); ++j) {
       if (!holds(profile, calibration, uncertainty[j])) continue;
       const Moved moved = moved_by_one_error(profile, uncertainty[j]);
-      const auto predicted = predict_all(with_profile(cluster, moved.profile));
+      const auto predicted = predict_all(with_profile(cluster, moved.profile), uncertainty[j].parameter);
       if (!predicted) return false;
       WEFT_CHECK(predicted->size() == points.size());
       for (std::size_t i = 0; i < points.size(); ++i) {

@@ -11,6 +11,8 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/profile.h"
@@ -19,11 +21,13 @@
 
 namespace weft::plan {
 
-// Values that a calibration fitted and states the uncertainty of; predictions are made once for each.
-[[nodiscard]] std::size_t uncertain_parameters(const Profile& profile);
+// Keys of the values that a calibration fitted and states the uncertainty of; predictions are made once for each.
+[[nodiscard]] std::vector<std::string> uncertain_parameters(const Profile& profile);
 
-// Every point of a set, always in the same order; nothing where the user stopped it.
-using PredictAll = std::function<std::optional<std::vector<ValidationPoint>>(const net::Cluster& cluster)>;
+// Every point of a set, always in the same order; nothing where the user stopped it. Only the parameter named is another than
+// in the profile so far, so that what it does not act on need not be predicted again.
+using PredictAll =
+    std::function<std::optional<std::vector<ValidationPoint>>(const net::Cluster& cluster, std::string_view parameter)>;
 
 // Sets `predicted_sd` of the points, which are what predict_all gives for the cluster, where they have a prediction and the
 // profile states any uncertainty. False where the user stopped it.

@@ -175,12 +175,14 @@ ErrorSummary ValidationReport::summary() const {
   return all.empty() ? ErrorSummary{} : all.begin()->second;
 }
 
-ErrorSummary ValidationReport::uncertainty() const {
-  std::vector<double> sds;
+std::map<std::string, ErrorSummary> ValidationReport::uncertainty_by_kind() const {
+  std::map<std::string, std::vector<double>> sds;
   for (const ValidationPoint& point : points) {
-    if (point.predicted_sd) sds.push_back(*point.predicted_sd);
+    if (point.predicted_sd) sds[point.kind].push_back(*point.predicted_sd);
   }
-  return summarize(std::move(sds));
+  std::map<std::string, ErrorSummary> summaries;
+  for (auto& [kind, values] : sds) summaries[kind] = summarize(std::move(values));
+  return summaries;
 }
 
 std::map<std::string, ErrorSummary> ValidationReport::summary_by_collective() const {
@@ -277,11 +279,10 @@ std::string summary_table(const ValidationReport& report) {
   text += summary_header("all", width);
   text += summary_row("all", width, "all", report.summary());
   for (const auto& [size_class, part] : report.summary_by_size()) text += summary_row("", width, to_string(size_class), part);
-  if (const ErrorSummary known = report.uncertainty(); known.points > 0) {
+  for (const auto& [kind, known] : report.uncertainty_by_kind()) {
     text += fmt::format(
-        "# the profile's calibrations know {} predictions within {:.2f} % (median), {:.2f} % (95th percentile), one standard "
-        "error\n",
-        known.points, 100 * known.median, 100 * known.p95);
+        "# one standard error of what calibrations make of {}: {} predictions, median {:.2f} %, 95th percentile {:.2f} %\n",
+        kind, known.points, 100 * known.median, 100 * known.p95);
   }
   return text;
 }

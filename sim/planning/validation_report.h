@@ -89,7 +89,7 @@ struct ValidationReport {
   [[nodiscard]] std::map<std::string, std::map<SizeClass, ErrorSummary>> summary_by_collective_and_size() const;
 
   // Of predicted_sd in place of errors, over all points that have one, training or not.
-  [[nodiscard]] ErrorSummary uncertainty() const;
+  [[nodiscard]] std::map<std::string, ErrorSummary> uncertainty_by_kind() const;
 
   // What is beyond the limits, a sentence each; a limit that no point counts for is missed too.
   [[nodiscard]] std::vector<std::string> missed(const ErrorLimits& limits) const;

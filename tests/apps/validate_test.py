@@ -225,7 +225,7 @@ class CalibrateTest(Test):
         self.write("known.yaml", PROFILE.replace("source: assumed", "source: measured, calibration: a").rstrip() + "\n" + fit + "\n")
         self.write("log.txt", log({64: 20.0, 1024 * MIB: 4500.0}))
         table = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "known.yaml", "--uncertainty", *self.GRAIN, "log.txt").stdout
-        self.assertRegex(table, r"know 4 predictions within \d")
+        self.assertRegex(table, r"calibrations make of collective: 4 predictions, median \d")
         small, large = (point for point in self.validate("log.txt", "--profile", "known.yaml", "--uncertainty")["points"] if not point["in_place"])
         self.assertLess(small["predicted_sd"], 0.001)
         self.assertAlmostEqual(large["predicted_sd"], math.log(1.05), delta=0.1 * math.log(1.05))  # links set the pace of 1 GiB
@@ -289,6 +289,23 @@ class KernelsTest(Test):
         result = self.validate(self.logs[0], "--profile", "fitted.yaml")
         self.assertTrue(all(point["training"] for point in result["points"]))
         self.assertEqual(result["summary"]["points"], 0)
+
+    def test_uncertainty_of_a_kernel_is_that_of_its_own_class(self):
+        self.write("known.yaml", "kind: profile\nname: known\nparameters: {gpu.gemm.efficiency: {value: 0.8, source: measured, calibration: a}}\n"
+                   "calibrations: {a: {date: d, tool: t, machine: m, samples: 1, fit_error: 1 %, training: [], "
+                   "uncertainty: [{parameter: gpu.gemm.efficiency, std_error: 5 %}]}}\n")
+        points = self.validate(self.logs[0], "--profile", "known.yaml", "--uncertainty")["points"]
+        longest = max((point for point in points if point["kind"] == "gemm"), key=lambda point: point["predicted_us"])
+        self.assertAlmostEqual(longest["predicted_sd"], math.log(1.05), delta=0.1 * math.log(1.05))  # multiplying is nearly all of it
+        self.assertTrue(all(point["predicted_sd"] == 0 for point in points if point["kind"] != "gemm"))
+
+    def test_fitted_profile_says_how_well_it_knows_kernels(self):
+        self.weft("calibrate", *self.logs, "--profile", "profile.yaml", "-q", "-o", "fitted.yaml")
+        table = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "fitted.yaml", "--uncertainty", "--report", "report", self.logs[0]).stdout
+        for kind in ["gemm", "attention", "memory", "optimizer"]:
+            self.assertRegex(table, rf"calibrations make of {kind}: \d+ predictions, median \d")
+            self.assertRegex((self.folder / "report" / "report.md").read_text(encoding="utf-8"), rf"\| {kind} \| \d+ \| \d+\.\d+ \|")
+        self.assertIn("One standard error of the predictions", (self.folder / "report" / "index.html").read_text(encoding="utf-8"))
 
     def test_bad_input_exits_with_2(self):
         self.write("log.txt", log({64 * MIB: 300.0}))

@@ -3,18 +3,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/planning/point_models.h"
 #include "sim/planning/scenario.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/kernel_times.h"
+#include "tests/planning/measurement_support.h"
 
 namespace weft::plan {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using work::Kernel;
@@ -63,6 +67,72 @@ TEST(CalibrateKernelsTest, FindsTheParametersThatMadeTheLog) {
   EXPECT_NEAR(fitted(result, "gpu.memory.strided_copy_ps"), 5, 0.1);
   EXPECT_NEAR(fitted(result, "gpu.contention.gemm"), 1.5, 0.01);
   for (const KernelFit& fit : result.fits) EXPECT_LT(fit.after.max, 0.03) << fit.id;
+}
+
+// In one fit, efficiency and the fixed part share what rows say; in two, as copies and strided kernels are, nothing.
+TEST(CalibrateKernelsTest, StatesHowWellEachValueIsKnown) {
+  KernelLog log = log_of_truth();
+  double noise = 0.01;
+  for (KernelRow& row : log.kernels) {
+    row.us = *row.us * (1 + noise);
+    noise = -noise;
+  }
+  const KernelCalibration result = calibrate_kernels(defaults(), {log}, "2026-11-21");
+  EXPECT_NEAR(result.profile.std_error("gpu.gemm.efficiency").value_or(0), 0.01, 0.009);
+  EXPECT_EQ(result.profile.std_error("gpu.attention.tail"), std::nullopt) << "there are no rows of attention";
+  const auto& calibrations = result.profile.calibrations();
+  const auto memory = std::ranges::find(calibrations, "memory", &Calibration::id);
+  ASSERT_NE(memory, calibrations.end());
+  const auto place = [&](const char* key) {
+    return std::ranges::find(memory->uncertainty, key, &Calibration::Uncertainty::parameter) - memory->uncertainty.begin();
+  };
+  const auto contiguous = place("gpu.memory.contiguous_efficiency");
+  const auto fixed = place("gpu.memory.fixed");
+  const auto strided = place("gpu.memory.strided_copy_ps");
+  ASSERT_EQ(memory->uncertainty.size(), 3U);
+  EXPECT_EQ(contiguous, 0);
+  EXPECT_EQ(fixed, 1);
+  EXPECT_EQ(strided, 2);
+  EXPECT_NE(memory->uncertainty[1].correlations[0], 0);
+  EXPECT_THAT(memory->uncertainty[2].correlations, Each(0.0));
+}
+
+// Copies on four GPUs, as a memory of 100 and 80 GB/s and a start of 5 us would have them.
+TEST(CalibrateKernelsTest, FindsWhatCopiesCost) {
+  const net::Cluster cluster = test::four_gpus();
+  const Profile made = cluster.profile.with_value("gpu.copy.engine_start", "5 us", "test")
+                           .with_value("gpu.contention.collective_links", "1.15", "test")
+                           .with_value("network.host_memory.read", "100 GB/s", "test")
+                           .with_value("network.host_memory.write", "80 GB/s", "test");
+  KernelLog log{.file = "points.jsonl", .gpu = "h200_sxm", .machine = "H200", .digest = "0123456789abcdef"};
+  const auto add = [&](std::vector<std::pair<int, int>> transfers, std::int64_t bytes) {
+    MeasuredPoint point;
+    point.kind = "copy";
+    point.what = "copy_engine";
+    point.transfers = std::move(transfers);
+    point.bytes = Bytes{bytes};
+    point.median_us = *detail::predict_copy(cluster, made, point, {}).us;
+    log.copies.push_back(std::move(point));
+  };
+  const int host = kHostMemory;
+  for (const std::int64_t bytes : {1 << 12, 1 << 28}) {
+    add({{0, 1}}, bytes);
+    add({{0, host}}, bytes);
+    add({{host, 0}}, bytes);
+    add({{0, host}, {1, host}, {2, host}, {3, host}}, bytes);
+    add({{host, 0}, {host, 1}, {host, 2}, {host, 3}}, bytes);
+  }
+  const KernelCalibration result = calibrate_kernels(cluster.profile, {log}, "2026-11-25", "_points", &cluster);
+  const auto rate = [&](const char* key) { return std::get<Bandwidth>(result.profile.value(key)).gigabytes_per_second(); };
+  // A prior that counts as a row or two holds them towards the defaults.
+  EXPECT_NEAR(std::get<Duration>(result.profile.value("gpu.copy.engine_start")).us(), 5, 0.1);
+  EXPECT_NEAR(fitted(result, "gpu.contention.collective_links"), 1.15, 0.01);
+  EXPECT_NEAR(rate("network.host_memory.read"), 100, 2);
+  EXPECT_NEAR(rate("network.host_memory.write"), 80, 2);
+  EXPECT_TRUE(result.profile.trained_on("0123456789abcdef", "copy", 1, {}));
+  EXPECT_EQ(result.profile.provenance("network.host_memory.write").calibration, "copies_points");
+  // Without the cluster nothing is said of them.
+  EXPECT_TRUE(calibrate_kernels(cluster.profile, {log}, "2026-11-25").profile.calibrations().empty());
 }
 
 TEST(CalibrateKernelsTest, WritesWhatEachClassWasFittedTo) {

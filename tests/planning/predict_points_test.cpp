@@ -78,6 +78,51 @@ TEST(PredictPointsTest, SharesAnOutboundNvlinkAmongCopies) {
   EXPECT_NEAR(disjoint / one, 1, 1e-6);
 }
 
+// Four GPUs on one CPU, PCIe 5 x16 each: about 55 GB/s a copy, of a memory that gives 160 GB/s when read and 120 when written.
+TEST(PredictPointsTest, CopiesShareTheMemoryOfTheirHost) {
+  const net::Cluster cluster = test::four_gpus(
+      "network.host_memory.read: {value: 160 GB/s, source: assumed}, network.host_memory.write: {value: 120 GB/s, source: "
+      "assumed}");
+  const double bytes = 1 << 30;
+  const auto us = [&](std::vector<std::pair<int, int>> transfers) {
+    return *predict_points(cluster, log_with(copy(std::move(transfers), 1 << 30)), {}).points[0].predicted_us;
+  };
+  const int host = kHostMemory;
+  const double one = us({{0, host}});
+  EXPECT_NEAR(us({{0, host}, {1, host}}), one, 0.001 * one) << "110 of 120 GB/s";
+  EXPECT_NEAR(us({{0, host}, {1, host}, {2, host}, {3, host}}), 4 * bytes / 120e3, 20);
+  EXPECT_NEAR(us({{host, 0}, {host, 1}, {host, 2}, {host, 3}}), 4 * bytes / 160e3, 20);
+  // One bus: what reads and writes take of it adds up.
+  EXPECT_NEAR(us({{0, host}, {host, 1}, {2, host}, {host, 3}}), 2 * bytes / 120e3 + 2 * bytes / 160e3,
+              0.02 * us({{0, host}, {host, 1}, {2, host}, {host, 3}}));
+}
+
+// Requests of the one go the way of the other's data: PCIe, 24 bytes in 512 (network-models §1.4); an NVLink, 16 in 128.
+TEST(PredictPointsTest, ReadsLoadTheWayOfCopiesAgainstThem) {
+  const auto us = [](std::vector<std::pair<int, int>> transfers, const char* by) {
+    MeasuredPoint point = copy(std::move(transfers), 1 << 30);
+    point.what = by;
+    return *predicted(point).predicted_us;
+  };
+  EXPECT_NEAR(us({{0, 1}, {1, 0}}, "sm_read") / us({{0, 1}}, "sm_read"), 1 + 16.0 / 128, 0.002);
+  EXPECT_NEAR(us({{0, 1}, {1, 0}}, "sm") / us({{0, 1}}, "sm"), 1, 1e-6);
+  const double both = us({{kHostMemory, 0}, {0, kHostMemory}}, "copy_engine") / us({{0, kHostMemory}}, "copy_engine");
+  EXPECT_GT(both, 1.03);
+  EXPECT_LT(both, 1.06);
+}
+
+TEST(PredictPointsTest, SaysWhatItDoesNotKnowOfCopiesAndLaunches) {
+  const ValidationPoint all = predicted(copy({{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}}, 1 << 20));
+  EXPECT_EQ(all.predicted_us, std::nullopt);
+  EXPECT_EQ(all.not_modelled, "copies among all pairs at once, of which switches carry less than their links could");
+  EXPECT_TRUE(predicted(copy({{0, 1}, {1, 2}, {2, 3}, {3, 0}}, 1 << 20)).predicted_us.has_value()) << "a ring";
+  MeasuredPoint launch;
+  launch.kind = "launch";
+  launch.what = "kernel";
+  launch.median_us = 4;
+  EXPECT_EQ(predicted(launch).not_modelled, "launches of empty kernels, kind 'kernel'");
+}
+
 TEST(PredictPointsTest, WhatIsQueuedBeforehandTakesNoLaunch) {
   // Records of `weft measure` are times on the device: a launch of 1 ms is in none of them.
   const net::Cluster cluster = test::four_gpus("device.launch.host_cost: {value: 1 ms, source: assumed}");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/planning/measurement_support.h"
@@ -15,6 +16,8 @@ namespace {
 
 using test::cluster_of;
 using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::Optional;
 
 // Base and hop latency are known to 10 and 20 %, with the correlation given. The base was fitted again in `later`, if that is.
@@ -32,7 +35,7 @@ net::Cluster calibrated(const std::string& correlation, const std::string& of_ba
 
 // Predictions that go as the product of powers: base^a hop^b.
 PredictAll powers(double a, double b) {
-  return [=](const net::Cluster& cluster) -> std::optional<std::vector<ValidationPoint>> {
+  return [=](const net::Cluster& cluster, std::string_view) -> std::optional<std::vector<ValidationPoint>> {
     const auto us = [&](const char* key) { return std::get<Duration>(cluster.profile.value(key)).us(); };
     ValidationPoint point;
     point.predicted_us = std::pow(us("collectives.ll.base_latency"), a) * std::pow(us("collectives.ll.hop_latency"), b);
@@ -41,7 +44,7 @@ PredictAll powers(double a, double b) {
 }
 
 std::vector<ValidationPoint> known(const net::Cluster& cluster, const PredictAll& predict_all) {
-  std::vector<ValidationPoint> points = *predict_all(cluster);
+  std::vector<ValidationPoint> points = *predict_all(cluster, {});
   EXPECT_TRUE(add_uncertainty(cluster, predict_all, points));
   return points;
 }
@@ -60,7 +63,7 @@ TEST(PredictionUncertaintyTest, IsWhatErrorPropagationSays) {
 
 TEST(PredictionUncertaintyTest, ValuesFittedAgainAreNotMovedByTheOlderFit) {
   const net::Cluster cluster = calibrated("1", "later");
-  EXPECT_EQ(uncertain_parameters(cluster.profile), 1U);
+  EXPECT_THAT(uncertain_parameters(cluster.profile), ElementsAre("collectives.ll.hop_latency"));
   EXPECT_THAT(known(cluster, powers(1, 1))[0].predicted_sd, Optional(DoubleNear(std::log(1.2), 1e-6)));
 }
 
@@ -68,14 +71,28 @@ TEST(PredictionUncertaintyTest, SaysNothingWhereNothingIsKnown) {
   const std::vector<ValidationPoint> points = known(calibrated("0"), powers(1, 1));
   EXPECT_EQ(points[1].predicted_sd, std::nullopt) << "not predicted";
   const net::Cluster plain = test::four_gpus();
-  EXPECT_EQ(uncertain_parameters(plain.profile), 0U);
+  EXPECT_THAT(uncertain_parameters(plain.profile), IsEmpty());
   EXPECT_EQ(known(plain, powers(1, 1))[0].predicted_sd, std::nullopt);
+}
+
+TEST(PredictionUncertaintyTest, TellsWhichParameterIsMoved) {
+  const net::Cluster cluster = calibrated("0");
+  std::vector<std::string> moved;
+  const auto predict_all = [&](const net::Cluster& other, std::string_view parameter) {
+    if (!parameter.empty()) {
+      moved.emplace_back(parameter);
+      EXPECT_NE(to_string(other.profile.value(parameter)), to_string(cluster.profile.value(parameter)));
+    }
+    return powers(1, 1)(other, parameter);
+  };
+  (void)known(cluster, predict_all);
+  EXPECT_THAT(moved, ElementsAre("collectives.ll.base_latency", "collectives.ll.hop_latency"));
 }
 
 TEST(PredictionUncertaintyTest, StopsWhereThePredictionsDo) {
   const net::Cluster cluster = calibrated("0");
-  std::vector<ValidationPoint> points = *powers(1, 1)(cluster);
-  const auto stopped = [](const net::Cluster&) { return std::optional<std::vector<ValidationPoint>>{}; };
+  std::vector<ValidationPoint> points = *powers(1, 1)(cluster, {});
+  const auto stopped = [](const net::Cluster&, std::string_view) { return std::optional<std::vector<ValidationPoint>>{}; };
   EXPECT_FALSE(add_uncertainty(cluster, stopped, points));
   EXPECT_EQ(points[0].predicted_sd, std::nullopt);
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/planning/measurements/point_log.h"
 #include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/kernel.h"
 
@@ -42,6 +43,7 @@ struct KernelLog {
   std::vector<KernelRow> kernels = {};
   std::vector<double> gaps_us = {};
   std::vector<ClockRow> clocks = {};
+  std::vector<MeasuredPoint> copies = {};  // of a file of `weft measure`
 };
 
 // By its name, "x.jsonl", where it does not begin as the measurements of `weft measure` do.

@@ -76,6 +76,11 @@ HtmlTable summary_table_of(const char* first) {
   return {.columns = {{first, true}, {"size", true}, {"points"}, {"median (%)"}, {"geomean (%)"}, {"p95 (%)"}, {"max (%)"}}};
 }
 
+constexpr const char* kUncertaintyCaption =
+    "One standard error of the predictions, as the profile's calibrations have it: what the training points leave open, not "
+    "what the "
+    "models leave out";
+
 class PageWriter {
  public:
   explicit PageWriter(const ValidationOutput& output)
@@ -167,6 +172,13 @@ void PageWriter::overview() {
   HtmlTable files = summary_table_of("file");
   for (const auto& [file, summary] : report_.summary_by_file()) add_summary_row(files, file, "all", summary);
   page_.begin_details("Summary by file").table(files).end_details();
+
+  const std::map<std::string, ErrorSummary> uncertainty = report_.uncertainty_by_kind();
+  if (uncertainty.empty()) return;
+  HtmlTable known{.columns = {{"what", true}, {"predictions"}, {"median (%)"}, {"p95 (%)"}}, .caption = kUncertaintyCaption};
+  for (const auto& [kind, summary] : uncertainty)
+    known.rows.push_back({{kind}, {std::to_string(summary.points)}, {percent(summary.median)}, {percent(summary.p95)}});
+  page_.table(known);
 }
 
 void PageWriter::collectives() {
@@ -430,6 +442,12 @@ void write_validation_markdown(std::ostream& out, const ValidationOutput& output
   }
   out << "\n| file" << kMarkdownHead;
   for (const auto& [file, summary] : report.summary_by_file()) write_rows(out, file, "all", summary);
+  const std::map<std::string, ErrorSummary> uncertainty = report.uncertainty_by_kind();
+  if (!uncertainty.empty()) {
+    out << fmt::format("\n{}:\n\n| what | predictions | median (%) | p95 (%) |\n|---|---:|---:|---:|\n", kUncertaintyCaption);
+    for (const auto& [kind, known] : uncertainty)
+      out << fmt::format("| {} | {} | {} | {} |\n", kind, known.points, percent(known.median), percent(known.p95));
+  }
   out << "\n## Profile\n\n";
   for (const ProfileStatement& profile : output.header.profiles)
     out << fmt::format("{}: {}\n\n", profile.name, profile.stated_error);

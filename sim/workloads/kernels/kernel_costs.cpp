@@ -2,6 +2,7 @@
 
 #include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/contention.h"
+#include "sim/workloads/kernels/copy_costs.h"
 
 namespace weft::work {
 namespace {
@@ -115,8 +116,8 @@ const ParamGroup<StreamCosts> stream_costs{
             .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)"})}};
 
 ParamGroups kernel_param_groups() {
-  return {&gemm_costs,   &attention_costs,  &memory_costs, &optimizer_costs,
-          &stream_costs, &contention_costs, &clock_rule,   &speed_spread};
+  return {&gemm_costs,       &attention_costs, &memory_costs, &optimizer_costs, &stream_costs,
+          &contention_costs, &copy_costs,      &clock_rule,   &speed_spread};
 }
 
 }  // namespace weft::work

@@ -65,7 +65,7 @@ struct StreamCosts {
 };
 extern const ParamGroup<StreamCosts> stream_costs;
 
-// All groups under gpu.*: these, gpu.contention, gpu.clock and gpu.binning.
+// All groups under gpu.*: these, gpu.contention, gpu.copy, gpu.clock and gpu.binning.
 [[nodiscard]] ParamGroups kernel_param_groups();
 
 }  // namespace weft::work

@@ -1,0 +1,18 @@
+// What a copy costs beyond its bytes on the links, from start to start of copies that wait for each other (validate/measured:
+// 4 KiB to 1 GiB on two H200).
+#pragma once
+
+#include "sim/core/profile.h"
+#include "sim/core/units.h"
+
+namespace weft::work {
+
+using namespace literals;
+
+struct CopyCosts {
+  Duration engine_start = 2'600_ns;  // by a copy engine
+  Duration block_start = 2'250_ns;   // by thread blocks, which then wait for their last bytes to be acknowledged
+};
+extern const ParamGroup<CopyCosts> copy_costs;
+
+}  // namespace weft::work
