@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Writes configs/profiles/h100_sxm.yaml: its collectives and links fitted to the quick points that weft measure took of two H100, one
-# group of parameters after another (calibrate_node.py), and last the links' efficiency to all quick points at once, which marks them as
-# training rows and states the error of all others. The host's launches are left out: they are that machine's, not the GPU's. What
-# kernels take stays literature. Takes five minutes.
+# group of parameters after another (calibrate_node.py), then the links' efficiency to all quick points at once, which marks them as
+# training rows and states the error of all others, and last GEMMs, memory-bound kernels and copies to their quick points. The host's
+# launches are left out: they are that machine's, not the GPU's. What attention takes, clocks and contention stay literature. Takes
+# five minutes.
 #   tools/calibrate_h100.sh [PROGRAM]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,4 +34,5 @@ tools/calibrate_node.py "$program" $measured/h100x2_quick.jsonl --cluster config
   --skip launch --name h100_sxm -o "$folder/groups.yaml"
 "$program" calibrate -q $measured/h100x2_quick.jsonl $measured/h100x2_full.jsonl --train quick --cluster configs/clusters/h100x2.yaml \
   --profile "$folder/groups.yaml" --fit network.nvlink4.efficiency --prior 0.3 --id all_quick --name h100_sxm -o "$folder/last.yaml"
-cp "$folder/last.yaml" configs/profiles/h100_sxm.yaml
+"$program" calibrate -q $measured/h100x2_quick.jsonl --train quick --cluster configs/clusters/h100x2.yaml --profile "$folder/last.yaml" \
+  --name h100_sxm -o configs/profiles/h100_sxm.yaml
