@@ -47,6 +47,7 @@ bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all,
   const Profile& profile = cluster.profile;
   if (uncertain_parameters(profile).empty()) return true;
   std::vector<double> variances(points.size(), 0.0);
+  std::vector<bool> acted(points.size(), false);
   for (const Calibration& calibration : profile.calibrations()) {
     const std::vector<Calibration::Uncertainty>& uncertainty = calibration.uncertainty;
     std::vector<std::vector<double>> moves(uncertainty.size());  // of each parameter, by point; empty: fitted again since
@@ -61,6 +62,7 @@ bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all,
         const auto& after = (*predicted)[i].predicted_us;
         const bool known = before && after && *before > 0 && *after > 0;
         moves[j].push_back(known ? moved.sign * portable_log(*after / *before) : 0.0);
+        acted[i] = acted[i] || moves[j].back() != 0;
       }
       for (std::size_t k = 0; k <= j; ++k) {
         if (moves[k].empty()) continue;
@@ -70,7 +72,7 @@ bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all,
     }
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (points[i].predicted_us) points[i].predicted_sd = std::sqrt(std::max(variances[i], 0.0));
+    if (points[i].predicted_us && acted[i]) points[i].predicted_sd = std::sqrt(std::max(variances[i], 0.0));
   }
   return true;
 }

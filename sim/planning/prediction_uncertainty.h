@@ -29,8 +29,9 @@ namespace weft::plan {
 using PredictAll =
     std::function<std::optional<std::vector<ValidationPoint>>(const net::Cluster& cluster, std::string_view parameter)>;
 
-// Sets `predicted_sd` of the points, which are what predict_all gives for the cluster, where they have a prediction and the
-// profile states any uncertainty. False where the user stopped it.
+// Sets `predicted_sd` of the points, which are what predict_all gives for the cluster, where they have a prediction on which
+// some value acts whose uncertainty the profile states: of what rests on other values alone nothing is known. False where the
+// user stopped it.
 bool add_uncertainty(const net::Cluster& cluster, const PredictAll& predict_all, std::span<ValidationPoint> points);
 
 }  // namespace weft::plan

@@ -70,6 +70,7 @@ TEST(PredictionUncertaintyTest, ValuesFittedAgainAreNotMovedByTheOlderFit) {
 TEST(PredictionUncertaintyTest, SaysNothingWhereNothingIsKnown) {
   const std::vector<ValidationPoint> points = known(calibrated("0"), powers(1, 1));
   EXPECT_EQ(points[1].predicted_sd, std::nullopt) << "not predicted";
+  EXPECT_EQ(known(calibrated("0"), powers(0, 0))[0].predicted_sd, std::nullopt) << "neither value acts on it";
   const net::Cluster plain = test::four_gpus();
   EXPECT_THAT(uncertain_parameters(plain.profile), IsEmpty());
   EXPECT_EQ(known(plain, powers(1, 1))[0].predicted_sd, std::nullopt);
