@@ -148,7 +148,7 @@ std::vector<Sample> copies(const std::vector<KernelLog>& logs, const net::Cluste
   std::vector<Sample> samples;
   for (const KernelLog& log : logs) {
     for (const MeasuredPoint& point : log.copies) {
-      if (point.what.starts_with("sm") || !detail::predict_copy(cluster, cluster.profile, point, {}).us) continue;
+      if (!detail::is_by_engine(point) || !detail::predict_copy(cluster, cluster.profile, point, {}).us) continue;
       samples.push_back({.log = &log,
                          .kind = "copy",
                          .what = fmt::format("{} of {}, {}", point.pattern, point.transfers.size(), to_string(point.bytes)),

@@ -84,8 +84,7 @@ const std::vector<ModelText>& kernel_texts() {
        .leaves_out =
            {"measured points: data that still lie in the L2 come from there no faster",
             "measured points: copy engines of a GPU start at once, and their number is no limit; copies among all pairs at "
-            "once "
-            "are not predicted, nor are launches of empty kernels",
+            "once are not predicted, nor are launches of empty kernels",
             "host memory: its pattern and the caches do not matter; buffers of NCCL's kernels do not load it",
             "measured points: copies by thread blocks reach what collectives reach on a link, whatever their number of blocks",
             "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},

@@ -24,6 +24,8 @@ struct PointAnswer {
 [[nodiscard]] std::vector<work::Kernel> kernels_of(const MeasuredPoint& point);
 [[nodiscard]] PointAnswer predict_kernel(const net::Cluster& cluster, const MeasuredPoint& point);
 [[nodiscard]] PointAnswer predict_launch(const net::Cluster& cluster, const MeasuredPoint& point);
+// Copies by copy engines; the others are by thread blocks.
+[[nodiscard]] bool is_by_engine(const MeasuredPoint& point);
 // On the cluster's links as they are, with what `profile` says of gpu.copy, gpu.contention and network.host_memory.
 [[nodiscard]] PointAnswer predict_copy(const net::Cluster& cluster, const Profile& profile, const MeasuredPoint& point,
                                        const PredictOptions& options);

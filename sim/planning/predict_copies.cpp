@@ -37,8 +37,6 @@ std::optional<DeviceId> end_of(const coll::Machine& machine, int number, int oth
   return exists(other) ? machine.router.host_memory(gpus[static_cast<std::size_t>(other)]) : std::nullopt;
 }
 
-bool is_by_engine(const MeasuredPoint& point) { return !point.what.starts_with("sm"); }
-
 // By copy engine: NVLinks carry more than thread blocks get through them.
 void relieve_nvlinks(const coll::Machine& machine, double factor, net::Footprint& footprint) {
   for (Usage& usage : footprint.usages) {
@@ -68,6 +66,8 @@ Duration beyond_the_way(const MeasuredPoint& point, const work::CopyCosts& costs
 }
 
 }  // namespace
+
+bool is_by_engine(const MeasuredPoint& point) { return !point.what.starts_with("sm"); }
 
 PointAnswer predict_copy(const net::Cluster& cluster, const Profile& profile, const MeasuredPoint& point,
                          const PredictOptions& options) {

@@ -38,7 +38,7 @@ std::string shape_text(const MeasuredPoint& point) {
 std::string copies_text(const MeasuredPoint& point) {
   std::string text = point.pattern;
   if (point.transfers.size() > 1) text += fmt::format(", {} at once", point.transfers.size());
-  return point.what.starts_with("sm") ? text + ", by SMs" : text;
+  return detail::is_by_engine(point) ? text : text + ", by SMs";
 }
 
 // Read, written and multiplied: what a roofline's other axis counts.

@@ -78,8 +78,7 @@ HtmlTable summary_table_of(const char* first) {
 
 constexpr const char* kUncertaintyCaption =
     "One standard error of the predictions, as the profile's calibrations have it: what the training points leave open, not "
-    "what the "
-    "models leave out";
+    "what the models leave out";
 
 class PageWriter {
  public:
