@@ -50,6 +50,20 @@ void rotate(std::vector<std::vector<double>>& a, std::vector<std::vector<double>
   }
 }
 
+// As the fit weighs a residual (Huber's loss).
+double weight_of(double residual) { return kHuberThreshold / std::max(kHuberThreshold, std::abs(residual)); }
+
+// J^T W o
+std::vector<double> pull_of(const std::vector<double>& shared, const std::vector<std::vector<double>>& slopes,
+                            const std::vector<double>& residuals) {
+  WEFT_CHECK(shared.size() <= residuals.size());
+  std::vector<double> pull(slopes.size(), 0);
+  for (std::size_t a = 0; a < slopes.size(); ++a) {
+    for (std::size_t i = 0; i < shared.size(); ++i) pull[a] += slopes[a][i] * weight_of(residuals[i]) * shared[i];
+  }
+  return pull;
+}
+
 }  // namespace
 
 SymmetricEigen symmetric_eigen(std::vector<std::vector<double>> matrix) {
@@ -82,7 +96,8 @@ SymmetricEigen symmetric_eigen(std::vector<std::vector<double>> matrix) {
   return result;
 }
 
-Identifiability identify(const std::vector<std::vector<double>>& slopes, const std::vector<double>& residuals) {
+Identifiability identify(const std::vector<std::vector<double>>& slopes, const std::vector<double>& residuals,
+                         const SharedErrors& shared) {
   const std::size_t n = slopes.size();
   Identifiability found;
   found.spread = spread_of(residuals);
@@ -91,14 +106,27 @@ Identifiability identify(const std::vector<std::vector<double>>& slopes, const s
     WEFT_CHECK(slopes[a].size() == residuals.size());
     for (std::size_t b = 0; b < n; ++b) {
       for (std::size_t i = 0; i < residuals.size(); ++i) {
-        const double size = std::abs(residuals[i]);
-        information[a][b] += slopes[a][i] * slopes[b][i] * (size <= kHuberThreshold ? 1.0 : kHuberThreshold / size);
+        information[a][b] += slopes[a][i] * slopes[b][i] * weight_of(residuals[i]);
       }
     }
   }
   const SymmetricEigen eigen = symmetric_eigen(std::move(information));
   const double largest = n == 0 ? 0 : eigen.values.back();
   std::vector<std::vector<double>> covariance(n, std::vector<double>(n, 0));
+  std::vector<double> shared_variance(n, 0);  // along each eigenvector
+  for (const std::vector<double>& error : shared) {
+    const std::vector<double> pull = pull_of(error, slopes, residuals);
+    std::vector<double> moved(n, 0);  // v
+    for (std::size_t k = 0; k < n; ++k) {
+      if (largest <= 0 || eigen.values[k] <= kNoInformation * largest) continue;
+      const double along = std::inner_product(pull.begin(), pull.end(), eigen.vectors[k].begin(), 0.0) / eigen.values[k];
+      shared_variance[k] += along * along;
+      for (std::size_t a = 0; a < n; ++a) moved[a] += along * eigen.vectors[k][a];
+    }
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = 0; b < n; ++b) covariance[a][b] += moved[a] * moved[b];
+    }
+  }
   for (std::size_t k = 0; k < n; ++k) {
     const bool seen = largest > 0 && eigen.values[k] > kNoInformation * largest;
     const double variance = seen ? found.spread * found.spread / eigen.values[k] : std::numeric_limits<double>::infinity();
@@ -108,8 +136,9 @@ Identifiability identify(const std::vector<std::vector<double>>& slopes, const s
         if (std::abs(weight) > 1e-9) covariance[a][b] += weight * variance;
       }
     }
-    if (std::sqrt(variance) <= kWeakDirection) continue;
-    WeakDirection direction{.relative_sd = std::sqrt(variance), .weights = eigen.vectors[k]};
+    const double sd = std::sqrt(variance + shared_variance[k]);
+    if (sd <= kWeakDirection) continue;
+    WeakDirection direction{.relative_sd = sd, .weights = eigen.vectors[k]};
     const auto main = std::ranges::max_element(direction.weights, {}, [](double w) { return std::abs(w); });
     if (*main < 0) std::ranges::for_each(direction.weights, [](double& w) { w = -w; });
     found.weak.push_back(std::move(direction));

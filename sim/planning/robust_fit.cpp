@@ -131,7 +131,8 @@ double cosine(const std::vector<double>& a, const std::vector<double>& b) {
 
 // Moves each unknown by 10 % either way, as far as its range allows, and back to where it started: one that was driven to 0 no
 // longer acts where it is.
-void probe(Problem& problem, const std::vector<Unknown>& unknowns, const std::vector<double>& best, RobustFit& fit) {
+void probe(Problem& problem, const std::vector<Unknown>& unknowns, const std::vector<double>& best, const SharedErrors& shared,
+           RobustFit& fit) {
   problem.objective(best);
   if (problem.stopped()) {
     fit.stopped = true;
@@ -168,7 +169,7 @@ void probe(Problem& problem, const std::vector<Unknown>& unknowns, const std::ve
       if (both && std::abs(cosine(effects[a], effects[b])) > kSameDirection) fit.inseparable.emplace_back(a, b);
     }
   }
-  fit.known = identify(slopes, at_best);
+  fit.known = identify(slopes, at_best, shared);
 }
 
 }  // namespace
@@ -178,7 +179,7 @@ double huber(double residual) {
   return size <= kHuberThreshold ? size * size / 2 : kHuberThreshold * (size - kHuberThreshold / 2);
 }
 
-RobustFit fit_robustly(const std::vector<Unknown>& unknowns, const Residuals& residuals) {
+RobustFit fit_robustly(const std::vector<Unknown>& unknowns, const Residuals& residuals, const SharedErrors& shared) {
   WEFT_CHECK(!unknowns.empty());
   Problem problem{unknowns, residuals};
   std::vector<double> best;
@@ -205,7 +206,7 @@ RobustFit fit_robustly(const std::vector<Unknown>& unknowns, const Residuals& re
     fit.unknowns.push_back(fitted);
   }
   fit.stopped = problem.stopped();
-  if (!fit.stopped) probe(problem, unknowns, best, fit);
+  if (!fit.stopped) probe(problem, unknowns, best, shared, fit);
   fit.evaluations = problem.evaluations();
   return fit;
 }

@@ -48,6 +48,8 @@ struct RobustFit {
 inline constexpr double kHuberThreshold = 0.05;
 
 [[nodiscard]] double huber(double residual);
-[[nodiscard]] RobustFit fit_robustly(const std::vector<Unknown>& unknowns, const Residuals& residuals);
+// `shared` is what residuals have in common and no unknown explains: it acts on what is known of the unknowns, not on them.
+[[nodiscard]] RobustFit fit_robustly(const std::vector<Unknown>& unknowns, const Residuals& residuals,
+                                     const SharedErrors& shared = {});
 
 }  // namespace weft::plan

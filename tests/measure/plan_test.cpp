@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
@@ -58,6 +60,26 @@ TEST(PlanTest, QuickIsPartOfFull) {
   const Plan quick = part_of(whole, PointSet::kQuick);
   EXPECT_LT(quick.points(), full.points() / 3);
   for (const std::string& id : ids(quick)) EXPECT_TRUE(all.contains(id)) << id;
+}
+
+TEST(PlanTest, QuickTimesSmallCallsOfFourCommunicatorsOfEachProtocol) {
+  std::map<std::string, std::set<std::int64_t>> communicators;
+  std::map<std::string, std::size_t> groups;
+  const Plan quick = part_of(make_plan(node(2), {}), PointSet::kQuick);
+  for (const Group& group : quick.groups) {
+    std::set<std::int64_t> of_group;
+    for (const Point& point : group.points) {
+      if (point.text_of("launch") != "graph" || point.text_of("algorithm") != "Ring") continue;
+      of_group.insert(point.number_of("communicator", 1));
+      communicators[point.text_of("protocol")].insert(point.number_of("communicator", 1));
+    }
+    EXPECT_LE(of_group.size(), 1U);  // a group is a process and its communicator
+    if (!of_group.empty()) ++groups[group.points.front().text_of("protocol")];
+  }
+  for (const char* protocol : {"LL", "LL128", "Simple"}) {
+    EXPECT_EQ(communicators[protocol], (std::set<std::int64_t>{1, 2, 3, 4})) << protocol;
+    EXPECT_EQ(groups[protocol], 4U) << protocol;
+  }
 }
 
 TEST(PlanTest, FineIsApartFromFullAndHasThreeSizesInTwoPowers) {

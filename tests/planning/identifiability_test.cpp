@@ -57,5 +57,30 @@ TEST(IdentifiabilityTest, WeighsOutliersAsTheFitDoes) {
   EXPECT_NEAR(known.relative_sd[0], known.spread / std::sqrt(2.5), 1e-9);
 }
 
+TEST(IdentifiabilityTest, AnErrorThatAllRowsShareDoesNotAverageOut) {
+  // Four rows of slope 1 that are all off by o: the unknown is off by o, however many rows there are.
+  const std::vector<double> residuals{0.01, -0.01, 0.01, -0.01};
+  const Identifiability known = identify({{1, 1, 1, 1}}, residuals, {{0.03, 0.03, 0.03, 0.03}});
+  EXPECT_NEAR(known.relative_sd[0], std::hypot(0.014826 / 2, 0.03), 1e-9);
+}
+
+TEST(IdentifiabilityTest, ErrorsOfSeveralGroupsAverageOut) {
+  // Two groups of two rows, each off by its own: each moves the unknown by half of it. What is beyond an error's end is 0.
+  const std::vector<double> residuals{0.01, -0.01, 0.01, -0.01};
+  const Identifiability known = identify({{1, 1, 1, 1}}, residuals, {{0.04, 0.04}, {0, 0, 0.04, 0.04}});
+  EXPECT_NEAR(known.relative_sd[0], std::hypot(0.014826 / 2, 0.02, 0.02), 1e-9);
+}
+
+TEST(IdentifiabilityTest, ASharedErrorCorrelatesWhatItMoves) {
+  // One error over all rows moves both unknowns, by o and by o / 2.
+  const std::vector<double> residuals{0.01, -0.01, 0.01, -0.01};
+  const Identifiability known = identify({{1, 1, 0, 0}, {0, 0, 2, 2}}, residuals, {{0.06, 0.06, 0.06, 0.06}});
+  const double first = std::hypot(0.014826 / std::sqrt(2), 0.06);
+  const double second = std::hypot(0.014826 / std::sqrt(8), 0.03);
+  EXPECT_NEAR(known.relative_sd[0], first, 1e-9);
+  EXPECT_NEAR(known.relative_sd[1], second, 1e-9);
+  EXPECT_NEAR(known.correlations[0][1], 0.06 * 0.03 / (first * second), 1e-9);
+}
+
 }  // namespace
 }  // namespace weft::plan

@@ -136,6 +136,19 @@ TEST(PointLogTest, TakesTheLastOfAPointMeasuredTwice) {
   EXPECT_DOUBLE_EQ(log.points[1].median_us, 8);
 }
 
+TEST(PointLogTest, TellsCommunicatorsOfTheSameSettingsApart) {
+  const std::size_t at = kRecords.find(R"({"kind": "collective", "sequence": 7)");
+  std::string another = kRecords.substr(at, kRecords.find('\n', at) + 1 - at);
+  another.replace(another.find(R"("id": "y")"), 9, R"("id": "y communicator=2", "communicator": 2)");
+  const PointLog log = read_text(weft_measure_format, kRecords + another);
+  ASSERT_EQ(log.collectives.size(), 1U);
+  std::vector<int> communicators;
+  for (const NcclTestsRow& row : log.collectives.front().rows) {
+    if (row.bytes == Bytes{8}) communicators.push_back(row.communicator);
+  }
+  EXPECT_EQ(communicators, (std::vector<int>{1, 2}));
+}
+
 TEST(PointLogTest, RefusesAnotherVersionAndABrokenRecordWithItsLine) {
   const auto message_of = [](const std::string& text) -> std::string {
     try {

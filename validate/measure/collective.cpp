@@ -233,6 +233,7 @@ Measurement measure_collective(const Point& point, const LayoutNumbers& layout, 
     if (point.has(forced)) what.add(forced, point.text_of(forced));
   }
   if (point.has("channels")) what.add("channels", point.number_of("channels"));
+  if (point.has("communicator")) what.add("communicator", point.number_of("communicator"));
   const double algorithm_bandwidth = static_cast<double>(bytes) / measurement.median_us() / 1e3;
   what.add("algbw_GBps", algorithm_bandwidth)
       .add("busbw_GBps", algorithm_bandwidth * bus_factor(call.collective, ranks.size()));

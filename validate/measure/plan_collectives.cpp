@@ -12,6 +12,7 @@ struct Setting {
   const char* protocol = "";
   int channels = 0;
   bool no_p2p = false;
+  int communicator = 1;  // of several of the same settings
 };
 
 struct Sweep {
@@ -71,10 +72,13 @@ void add(Group& group, const Setting& setting, const Sweep& sweep, std::int64_t 
       if (*setting.protocol != '\0') point.with("protocol", setting.protocol);
       if (setting.channels > 0) point.with("channels", setting.channels);
       if (setting.no_p2p) point.with("p2p", "off");
+      if (setting.communicator > 1) point.with("communicator", setting.communicator);
       group.points.push_back(std::move(point));
     }
   }
 }
+
+constexpr int kCommunicators = 4;  // of each protocol's ring in which small calls are timed
 
 const std::vector<const char*> kCommon{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv"};
 const std::vector<const char*> kReducing{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"};
@@ -94,14 +98,22 @@ std::int64_t last_size(const std::string& protocol) {
 }
 
 void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
+  // What small calls take where the host, which launches them one by one, is not the limit.
+  const Sweep in_graph{.collectives = kReducing, .first = 512, .last = kMiB, .set = PointSet::kQuick, .launch = "graph"};
   for (const char* protocol : {"LL", "LL128", "Simple"}) {
     const Setting ring{.algorithm = "Ring", .protocol = protocol};
     Group group = make_group(ranks, Layout::kThreads, ring);
     add(group, ring, {.collectives = kReducing, .last = last_size(protocol), .set = PointSet::kQuick}, max_bytes);
-    // What small calls take where the host, which launches them one by one, is not the limit.
-    add(group, ring, {.collectives = kReducing, .first = 512, .last = kMiB, .set = PointSet::kQuick, .launch = "graph"},
-        max_bytes);
+    add(group, ring, in_graph, max_bytes);
     groups.push_back(std::move(group));
+    // A worker each: all calls of a communicator can be off those of the next by up to 0.7 us (validate/communicators.py).
+    for (int communicator = 2; communicator <= kCommunicators; ++communicator) {
+      const Setting another{.algorithm = "Ring", .protocol = protocol, .communicator = communicator};
+      group = make_group(ranks, Layout::kThreads, another);
+      add(group, another, in_graph, max_bytes);
+      std::erase_if(group.points, [](const Point& point) { return point.set != PointSet::kQuick; });
+      groups.push_back(std::move(group));
+    }
     const Setting tree{.algorithm = "Tree", .protocol = protocol};
     group = make_group(ranks, Layout::kThreads, tree);
     add(group, tree, {.collectives = {"all_reduce"}, .last = last_size(protocol), .set = PointSet::kQuick}, max_bytes);

@@ -42,6 +42,7 @@ struct NcclTestsRow {
   int iterations = 0;      // calls in the loop, where it differs from the log's; 0: as the log says
   double host_us = 0;      // what one call took the thread that issued it, in a loop of plain launches; 0: not known
   double slowdown = 1;     // full clock of the SMs over theirs then
+  int communicator = 1;    // of several that were made one after the other, of the same settings
   std::optional<NcclTestsTiming> out_of_place;
   std::optional<NcclTestsTiming> in_place;
   int line = 0;  // where the row stands in the file

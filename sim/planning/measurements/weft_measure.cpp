@@ -198,6 +198,7 @@ void MeasureReader::collective(const JsonRecord& record) {
   row.bytes = record.bytes("bytes");
   row.count = record.whole("count", 0);
   row.type = record.text("type", "float");
+  row.communicator = static_cast<int>(record.whole("communicator", 1));
   row.redop = record.text("redop", "none");
   row.root = static_cast<int>(record.whole("root", -1));
   row.iterations = static_cast<int>(std::clamp<std::int64_t>(record.whole("inner", 1), 1, 100'000));
