@@ -30,13 +30,9 @@ def communicators(path):
     return found
 
 
-def offsets(paths, protocol):
-    """Of every communicator of a protocol: run and number, offset, scatter of its calls."""
-    named = {}
-    for path in paths:
-        for (of, number), times in sorted(communicators(path).items()):
-            if of == protocol:
-                named[(path.stem, number)] = times
+def offsets(runs, protocol):
+    """Of every communicator of a protocol in the runs, by name: run and number, offset, scatter of its calls."""
+    named = {(run, number): times for run, found in runs.items() for (of, number), times in sorted(found.items()) if of == protocol}
     common = set.intersection(*(set(times) for times in named.values())) if len(named) > 1 else set()
     if not common:
         return {}
@@ -73,15 +69,16 @@ def main():
     within, between = Pooled(), Pooled()
     shares = []  # what a communicator counts in the mean of its run
     for group in groups:
+        runs = {path.stem: communicators(path) for path in group}
         for protocol in PROTOCOLS:
-            runs = {}
-            for (run, number), (offset, scatter) in offsets(group, protocol).items():
+            by_run = {}
+            for (run, number), (offset, scatter) in offsets(runs, protocol).items():
                 print(f"{protocol:7} {run:24} {number}  {offset:+.2f} us, its calls within {scatter:.2f}")
-                runs.setdefault(run, []).append(offset)
-            for of_run in runs.values():
+                by_run.setdefault(run, []).append(offset)
+            for of_run in by_run.values():
                 within.add(of_run)
                 shares.append(1 / len(of_run))
-            between.add([statistics.mean(of_run) for of_run in runs.values()])
+            between.add([statistics.mean(of_run) for of_run in by_run.values()])
     if not shares:
         sys.exit("no calls in CUDA graphs that all runs have")
     of_runs = max(0.0, between.variance() - within.variance() * statistics.mean(shares))

@@ -64,6 +64,22 @@ std::vector<double> pull_of(const std::vector<double>& shared, const std::vector
   return pull;
 }
 
+// The eigenvalue is not of a direction that the data do not notice.
+bool is_seen(const SymmetricEigen& eigen, std::size_t k) {
+  const double largest = eigen.values.back();
+  return largest > 0 && eigen.values[k] > kNoInformation * largest;
+}
+
+// A^-1 J^T W o along each of A's eigenvectors; 0 along those that the data do not notice.
+std::vector<double> moved_by(const std::vector<double>& pull, const SymmetricEigen& eigen) {
+  std::vector<double> along;
+  for (std::size_t k = 0; k < eigen.values.size(); ++k) {
+    const double projected = std::inner_product(pull.begin(), pull.end(), eigen.vectors[k].begin(), 0.0);
+    along.push_back(is_seen(eigen, k) ? projected / eigen.values[k] : 0);
+  }
+  return along;
+}
+
 }  // namespace
 
 SymmetricEigen symmetric_eigen(std::vector<std::vector<double>> matrix) {
@@ -111,25 +127,22 @@ Identifiability identify(const std::vector<std::vector<double>>& slopes, const s
     }
   }
   const SymmetricEigen eigen = symmetric_eigen(std::move(information));
-  const double largest = n == 0 ? 0 : eigen.values.back();
   std::vector<std::vector<double>> covariance(n, std::vector<double>(n, 0));
   std::vector<double> shared_variance(n, 0);  // along each eigenvector
   for (const std::vector<double>& error : shared) {
-    const std::vector<double> pull = pull_of(error, slopes, residuals);
+    const std::vector<double> along = moved_by(pull_of(error, slopes, residuals), eigen);
     std::vector<double> moved(n, 0);  // v
     for (std::size_t k = 0; k < n; ++k) {
-      if (largest <= 0 || eigen.values[k] <= kNoInformation * largest) continue;
-      const double along = std::inner_product(pull.begin(), pull.end(), eigen.vectors[k].begin(), 0.0) / eigen.values[k];
-      shared_variance[k] += along * along;
-      for (std::size_t a = 0; a < n; ++a) moved[a] += along * eigen.vectors[k][a];
+      shared_variance[k] += along[k] * along[k];
+      for (std::size_t a = 0; a < n; ++a) moved[a] += along[k] * eigen.vectors[k][a];
     }
     for (std::size_t a = 0; a < n; ++a) {
       for (std::size_t b = 0; b < n; ++b) covariance[a][b] += moved[a] * moved[b];
     }
   }
   for (std::size_t k = 0; k < n; ++k) {
-    const bool seen = largest > 0 && eigen.values[k] > kNoInformation * largest;
-    const double variance = seen ? found.spread * found.spread / eigen.values[k] : std::numeric_limits<double>::infinity();
+    const double variance =
+        is_seen(eigen, k) ? found.spread * found.spread / eigen.values[k] : std::numeric_limits<double>::infinity();
     for (std::size_t a = 0; a < n; ++a) {
       for (std::size_t b = 0; b < n; ++b) {
         const double weight = eigen.vectors[k][a] * eigen.vectors[k][b];

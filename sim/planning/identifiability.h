@@ -5,8 +5,7 @@
 //
 // An error that many residuals share does not average out. With o what one standard error of it makes of each residual:
 //
-//   covariance += v v^T,   v = A^-1 J^T W o                                             (a variance component, for each such
-//   error)
+//   covariance += v v^T,   v = A^-1 J^T W o                                            (a variance component, for each error)
 //
 // J[i][j] is the slope of residual i by log x[j], W the weights that Huber's loss gives (1 within its threshold, else d / |r|),
 // s a spread that outliers do not move. A's eigenvectors are the directions in which the unknowns can be moved together: along

@@ -100,6 +100,8 @@ std::int64_t last_size(const std::string& protocol) {
 void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
   // What small calls take where the host, which launches them one by one, is not the limit.
   const Sweep in_graph{.collectives = kReducing, .first = 512, .last = kMiB, .set = PointSet::kQuick, .launch = "graph"};
+  Sweep in_graph_again = in_graph;
+  in_graph_again.factor = 8;  // the sizes of the quick set
   for (const char* protocol : {"LL", "LL128", "Simple"}) {
     const Setting ring{.algorithm = "Ring", .protocol = protocol};
     Group group = make_group(ranks, Layout::kThreads, ring);
@@ -110,8 +112,7 @@ void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) 
     for (int communicator = 2; communicator <= kCommunicators; ++communicator) {
       const Setting another{.algorithm = "Ring", .protocol = protocol, .communicator = communicator};
       group = make_group(ranks, Layout::kThreads, another);
-      add(group, another, in_graph, max_bytes);
-      std::erase_if(group.points, [](const Point& point) { return point.set != PointSet::kQuick; });
+      add(group, another, in_graph_again, max_bytes);
       groups.push_back(std::move(group));
     }
     const Setting tree{.algorithm = "Tree", .protocol = protocol};
