@@ -41,6 +41,7 @@ struct CollectiveOptions {
   std::optional<int> threads;
   std::optional<int> gpus;
   std::string type = "float";
+  std::string reduction = "sum";
   int root = 0;
   std::string algorithm;
   std::string protocol;
@@ -135,6 +136,7 @@ plan::MemoryPlan memory_of(const plan::CollectiveSweep& sweep) {
 int run_collective(const CollectiveOptions& options) {
   const coll::Collective kind = plan::collective_named(options.kind);
   const plan::DataType type = plan::data_type(options.type);
+  const coll::Reduction reduction = plan::reduction_named(options.reduction);
   const plan::SizeRange range{.min = size_option("-b", options.min_bytes),
                               .max = size_option("-e", options.max_bytes),
                               .factor = options.factor,
@@ -149,7 +151,12 @@ int run_collective(const CollectiveOptions& options) {
   print_warnings(diagnostics, options.common);
   plan::CollectiveSweep sweep{
       .cluster = cluster,
-      .call = {.kind = kind, .bytes = {}, .element_size = type.bytes, .root = options.root},
+      .call = {.kind = kind,
+               .bytes = {},
+               .element_size = type.bytes,
+               .root = options.root,
+               .numbers = type.numbers,
+               .reduction = reduction},
       .sizes = std::move(sizes),
       .participants = plan::participants(cluster.topology,
                                          {.nodes = options.nodes, .threads = options.threads, .gpus_per_thread = options.gpus}),
@@ -261,6 +268,11 @@ void add_collective(CLI::App& app, int& exit_code) {
                    "GPUs per thread; without -t and -g every GPU of the nodes takes part, one process each")
       ->type_name("N");
   command->add_option("-d,--datatype", options->type, "Type of the elements")->type_name("TYPE")->capture_default_str();
+  command
+      ->add_option("-o,--op", options->reduction,
+                   "What all_reduce, reduce_scatter and reduce do: sum, prod, min, max, avg, mulsum")
+      ->type_name("OP")
+      ->capture_default_str();
   command->add_option("-r,--root", options->root, "Root of broadcast, reduce, gather and scatter")
       ->type_name("RANK")
       ->capture_default_str();

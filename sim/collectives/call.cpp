@@ -21,6 +21,9 @@ constexpr std::array<std::pair<std::string_view, Collective>, 9> kNames{{
     {"scatter", Collective::kScatter},
 }};
 
+// In the order of Reduction.
+constexpr std::array<std::string_view, 6> kReductions{"sum", "prod", "min", "max", "avg", "mulsum"};
+
 }  // namespace
 
 std::string_view to_string(Collective collective) {
@@ -38,11 +41,25 @@ std::optional<Collective> collective_from(std::string_view name) {
   return std::nullopt;
 }
 
-std::int64_t kernel_element_size(const CollectiveCall& call) {
-  const bool adds =
-      call.kind == Collective::kAllReduce || call.kind == Collective::kReduceScatter || call.kind == Collective::kReduce;
-  return adds ? call.element_size : 1;
+std::string_view to_string(Reduction reduction) { return kReductions[static_cast<std::size_t>(reduction)]; }
+
+std::optional<Reduction> reduction_from(std::string_view name) {
+  const auto* const found = std::ranges::find(kReductions, name);
+  if (found == kReductions.end()) return std::nullopt;
+  return static_cast<Reduction>(found - kReductions.begin());
 }
+
+std::span<const std::string_view> reduction_names() { return kReductions; }
+
+bool reduces(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter || collective == Collective::kReduce;
+}
+
+bool is_of_integers(const CollectiveCall& call) {
+  return call.numbers == Numbers::kInteger || (call.numbers == Numbers::kUsual && call.element_size == 1);
+}
+
+std::int64_t kernel_element_size(const CollectiveCall& call) { return reduces(call.kind) ? call.element_size : 1; }
 
 CallSizes sizes_of(const CollectiveCall& call, int ranks) {
   const std::int64_t element = call.element_size;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +29,28 @@ enum class Collective : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Collective collective);
 [[nodiscard]] std::optional<Collective> collective_from(std::string_view name);
 
+// What the elements of a call are. kUsual, where only their size is known: floating-point numbers, but integers of one byte.
+enum class Numbers : std::uint8_t { kUsual, kFloat, kInteger };
+// nccl-tests' names: sum, prod, min, max, avg, mulsum (each rank's data times a number of its own).
+enum class Reduction : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage, kScaledSum };
+[[nodiscard]] std::string_view to_string(Reduction reduction);
+[[nodiscard]] std::optional<Reduction> reduction_from(std::string_view name);
+[[nodiscard]] std::span<const std::string_view> reduction_names();
+
 struct CollectiveCall {
   Collective kind = Collective::kAllReduce;
   Bytes bytes = {};               // nccl-tests' size column: the vector, or the total over all ranks (nccl-model §8.2)
   std::int64_t element_size = 4;  // bytes
   Rank root = 0;                  // broadcast, reduce, gather, scatter
-  bool one_way = false;           // kSendRecv of two ranks: rank 0 only sends, and rank 1 only receives
+  Numbers numbers = Numbers::kUsual;
+  Reduction reduction = Reduction::kSum;  // all-reduce, reduce-scatter, reduce
+  bool one_way = false;                   // kSendRecv of two ranks: rank 0 only sends, and rank 1 only receives
 };
+
+// All-reduce, reduce-scatter and reduce.
+[[nodiscard]] bool reduces(Collective collective);
+// The call's elements are integers, or what the size of its elements says.
+[[nodiscard]] bool is_of_integers(const CollectiveCall& call);
 
 // Bytes of the elements that NCCL's kernel handles: those that add nothing up are built for bytes alone, whatever the call's
 // type (NCCL 2.28, src/device/generate.py).

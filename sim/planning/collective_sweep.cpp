@@ -19,12 +19,12 @@
 namespace weft::plan {
 namespace {
 
-constexpr std::array<DataType, 12> kDataTypes{{{"int8", 1},
-                                               {"uint8", 1},
-                                               {"int32", 4},
-                                               {"uint32", 4},
-                                               {"int64", 8},
-                                               {"uint64", 8},
+constexpr std::array<DataType, 12> kDataTypes{{{"int8", 1, coll::Numbers::kInteger},
+                                               {"uint8", 1, coll::Numbers::kInteger},
+                                               {"int32", 4, coll::Numbers::kInteger},
+                                               {"uint32", 4, coll::Numbers::kInteger},
+                                               {"int64", 8, coll::Numbers::kInteger},
+                                               {"uint64", 8, coll::Numbers::kInteger},
                                                {"half", 2},
                                                {"float", 4},
                                                {"double", 8},
@@ -80,10 +80,14 @@ std::string_view type_name_of(std::int64_t element_bytes) {
   }
 }
 
-std::string_view redop_of(coll::Collective kind) {
-  const bool reduces = kind == coll::Collective::kAllReduce || kind == coll::Collective::kReduceScatter ||
-                       kind == coll::Collective::kReduce || kind == coll::Collective::kSendRecv;
-  return reduces ? "sum" : "none";
+std::string_view redop_of(const coll::CollectiveCall& call) {
+  return coll::reduces(call.kind) || call.kind == coll::Collective::kSendRecv ? coll::to_string(call.reduction) : "none";
+}
+
+coll::Reduction reduction_named(std::string_view name) {
+  if (const auto reduction = coll::reduction_from(name)) return *reduction;
+  const auto names = coll::reduction_names();
+  throw unknown("reduction", name, {names.begin(), names.end()});
 }
 
 bool has_root(coll::Collective kind) {

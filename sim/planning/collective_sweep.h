@@ -25,13 +25,15 @@ namespace weft::plan {
 struct DataType {
   std::string_view name;
   std::int64_t bytes = 4;
+  coll::Numbers numbers = coll::Numbers::kFloat;
 };
 [[nodiscard]] DataType data_type(std::string_view name);  // ConfigError with the choices
 // What a table calls elements of this many bytes: the floating-point type of that size, where there is one.
 [[nodiscard]] std::string_view type_name_of(std::int64_t element_bytes);
 
-// nccl-tests' column: "sum" for what reduces, and for sendrecv, whose test passes one too; otherwise "none".
-[[nodiscard]] std::string_view redop_of(coll::Collective kind);
+// nccl-tests' column: the reduction of what reduces, and of sendrecv, whose test passes one too; otherwise "none".
+[[nodiscard]] std::string_view redop_of(const coll::CollectiveCall& call);
+[[nodiscard]] coll::Reduction reduction_named(std::string_view name);  // ConfigError with the choices
 [[nodiscard]] bool has_root(coll::Collective kind);
 // The kind that nccl-tests, NCCL or a person calls "all_reduce", "all_reduce_perf" or "AllReduce". ConfigError with the
 // choices.

@@ -227,10 +227,12 @@ const std::vector<ModelText>& collective_texts() {
       {.names = {"nccl_tuning", "selection"},
        .title = "what NCCL believes each algorithm and protocol would take, and so chooses",
        .assumes =
-           "NCCL's tables and formulas by release (2.18, 2.19, 2.21, 2.23, 2.27, 2.28 as 2.30), in its own floats; every "
-           "cost and choice of the golden machines is reproduced. NCCL_ALGO and NCCL_PROTO are read as NCCL reads them.",
-       .leaves_out = {"NCCL's tuning: sums of a type that every algorithm supports; NCCL leaves NVLS for types that the "
-                      "switch cannot add and slows down fp8 rings of more than eight ranks",
+           "NCCL's tables and formulas by release (2.18, 2.19, 2.21, 2.23, 2.27 to 2.30), in its own floats; every cost and "
+           "choice of the golden machines is reproduced. NCCL_ALGO and NCCL_PROTO are read as NCCL reads them. NVLS is for "
+           "elements and reductions that NVSwitches add up, CollNet for those of SHARP's plugin; fp8 rings of more than eight "
+           "ranks are the last choice.",
+       .leaves_out = {"NCCL's tuning: what workloads and traces run has elements of known size only: floating-point numbers, "
+                      "but integers of one byte; their reductions are sums",
                       "NCCL's tuning: buffers are not registered, and there is no tuner plugin",
                       "NCCL's planner: CollNet kinds stride over their channels; here each channel's bytes are one part"},
        .sources = {"nccl-model §4.4 to §4.6, §5"},

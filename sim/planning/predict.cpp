@@ -154,10 +154,18 @@ std::optional<coll::CollectiveCall> call_of(const NcclTestsLog& log, const NcclT
   if (row.bytes == Bytes{}) return std::nullopt;
   coll::CollectiveCall call{.kind = *kind, .bytes = row.bytes, .element_size = 4, .root = 0};
   try {
-    call.element_size = data_type(row.type).bytes;
+    const DataType type = data_type(row.type);
+    call.element_size = type.bytes;
+    call.numbers = type.numbers;
   } catch (const ConfigError&) {
     notes.add(fmt::format("data type '{}' is not known", row.type));
     return std::nullopt;
+  }
+  if (coll::reduces(*kind)) {
+    const auto reduction = coll::reduction_from(row.redop);
+    if (!reduction && !row.redop.empty() && row.redop != "none")
+      notes.add(fmt::format("reduction '{}' is not known, and taken for a sum", row.redop));
+    call.reduction = reduction.value_or(coll::Reduction::kSum);
   }
   if (row.root >= log.ranks) {
     notes.add(fmt::format("root {} is not among {} ranks", row.root, log.ranks));
@@ -178,7 +186,8 @@ Bytes walked(const NcclTestsLog& log) {
 }
 
 bool same_call(const coll::CollectiveCall& a, const coll::CollectiveCall& b) {
-  return a.bytes == b.bytes && a.element_size == b.element_size && a.root == b.root;
+  return a.bytes == b.bytes && a.element_size == b.element_size && a.numbers == b.numbers && a.reduction == b.reduction &&
+         a.root == b.root;
 }
 
 // One communicator of a log, and what it was found to take so far: a log may hold the same call many times.

@@ -31,7 +31,7 @@ void begin_point(JsonWriter& json, const coll::CollectiveResult& point, std::str
   json.begin_object();
   json.field("collective", coll::to_string(point.call.kind)).field("ranks", point.ranks).field("nodes", point.nodes);
   json.field("bytes", point.sizes.reported.count()).field("count", point.sizes.count).field("type", type);
-  json.field("redop", redop_of(point.call.kind)).field("root", has_root(point.call.kind) ? point.call.root : -1);
+  json.field("redop", redop_of(point.call)).field("root", has_root(point.call.kind) ? point.call.root : -1);
   json.field("algorithm", point.choice.algorithm)
       .field("protocol", point.choice.protocol)
       .field("channels", point.choice.channels);
@@ -81,7 +81,8 @@ std::string sweep_configuration(const CollectiveSweep& sweep) {
   JsonWriter json{text, 0};
   json.begin_object().key("cluster").raw(sweep.cluster.resolved.to_json());
   json.field("collective", coll::to_string(sweep.call.kind)).field("root", sweep.call.root);
-  json.field("element_bytes", sweep.call.element_size);
+  json.field("element_bytes", sweep.call.element_size).field("integers", coll::is_of_integers(sweep.call));
+  json.field("redop", redop_of(sweep.call));
   json.key("sizes_bytes").begin_array();
   for (const Bytes size : sweep.sizes) json.value(size.count());
   json.end_array();

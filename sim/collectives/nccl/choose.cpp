@@ -92,7 +92,7 @@ Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std
     chosen.reason = "one rank: a copy";
   } else {
     const CallSizes sizes = sizes_of(call, ranks);
-    const Selection selection = view->model().select(call.kind, sizes.reported);
+    const Selection selection = view->model().select(call.kind, sizes.reported, 1, call);
     chosen.choice = plan(view->model(), call, selection);
     chosen.reason = selection.reason;
     const std::string& name = chosen.choice.algorithm;

@@ -144,7 +144,7 @@ Choice plan(const TuningModel& model, const CollectiveCall& call, const Selectio
 }
 
 Choice plan(const TuningModel& model, const CollectiveCall& call) {
-  return plan(model, call, model.select(call.kind, sizes_of(call, model.comm().ranks).reported));
+  return plan(model, call, model.select(call.kind, sizes_of(call, model.comm().ranks).reported, 1, call));
 }
 
 }  // namespace weft::coll::nccl

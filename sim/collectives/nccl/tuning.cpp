@@ -82,8 +82,12 @@ void TuningModel::apply_lists() {
 }
 
 std::optional<float> TuningModel::estimate_us(Collective kind, Algo algo, Proto proto, Bytes bytes, int operations) const {
+  return cost(kind, algo, proto).enabled ? time_us(kind, algo, proto, bytes, operations) : std::nullopt;
+}
+
+std::optional<float> TuningModel::time_us(Collective kind, Algo algo, Proto proto, Bytes bytes, int operations) const {
   const Cost& entry = cost(kind, algo, proto);
-  if (!entry.enabled || entry.bandwidth_GBps <= 0) return std::nullopt;
+  if (entry.bandwidth_GBps <= 0) return std::nullopt;
   float bandwidth = entry.bandwidth_GBps;
   float latency = entry.latency_us;
   const std::int64_t size = bytes.count();
@@ -103,7 +107,7 @@ std::optional<float> TuningModel::estimate_us(Collective kind, Algo algo, Proto 
   return latency * static_cast<float>(latencies) + static_cast<float>(size) / (1000 * bandwidth);
 }
 
-Selection TuningModel::select(Collective kind, Bytes bytes, int operations) const {
+Selection TuningModel::select(Collective kind, Bytes bytes, int operations, const CollectiveCall& data) const {
   Selection best;
   if (comm_.ranks <= 1) {
     best.reason = "one rank: a copy at most";
@@ -111,13 +115,23 @@ Selection TuningModel::select(Collective kind, Bytes bytes, int operations) cons
   }
   best.estimate_us = std::numeric_limits<float>::max();
   int compared = 0;
-  for_each_choice([&](Algo algo, Proto proto) {
-    const auto time = estimate_us(kind, algo, proto, bytes, operations);
+  const auto compare = [&](Algo algo, Proto proto, std::optional<float> time) {
     if (!time) return;
     ++compared;
+    *time *= inexact_factor(comm_, kind, algo, data);
     if (*time < best.estimate_us) best = {.algo = algo, .proto = proto, .estimate_us = *time, .reason = {}};
+  };
+  for_each_choice([&](Algo algo, Proto proto) {
+    if (why_not_for_data(comm_, *tables_, kind, algo, data).empty())
+      compare(algo, proto, estimate_us(kind, algo, proto, bytes, operations));
   });
-  if (compared == 0) refuse(kind);
+  if (compared == 0 && tables_->falls_back_to_ring) {
+    for (std::size_t p = 0; p < kProtos; ++p) {
+      const auto proto = static_cast<Proto>(p);
+      compare(Algo::kRing, proto, time_us(kind, Algo::kRing, proto, bytes, operations));
+    }
+  }
+  if (compared == 0) refuse(kind, data);
   const std::string given = asked();
   best.reason = compared == 1 ? fmt::format("{}, the only one left", label(best.algo, best.proto))
                               : fmt::format("{}, {:.1f} us, the least of {} estimates", label(best.algo, best.proto),
@@ -134,7 +148,7 @@ std::string TuningModel::asked() const {
   return text;
 }
 
-void TuningModel::refuse(Collective kind) const {
+void TuningModel::refuse(Collective kind, const CollectiveCall& data) const {
   const ChoiceList algorithms = parse_algorithms(settings_.find("ALGO").value_or(""));
   const ChoiceList protocols = parse_protocols(settings_.find("PROTO").value_or(""));
   const std::size_t k = index_of(kind);
@@ -142,7 +156,9 @@ void TuningModel::refuse(Collective kind) const {
   for_each_choice([&](Algo algo, Proto proto) {
     if (!algorithms[k][index_of(algo)].value_or(true) || !protocols[k][index_of(proto)].value_or(true)) return;
     const Cost& entry = cost(kind, algo, proto);
-    const std::string why = entry.disabled_because.empty() ? "its channels have no bandwidth" : entry.disabled_because;
+    std::string why =
+        entry.disabled_because.empty() ? why_not_for_data(comm_, *tables_, kind, algo, data) : entry.disabled_because;
+    if (why.empty()) why = "its channels have no bandwidth";
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", label(algo, proto), why);
   });
   throw ConfigError(fmt::format("{}: NCCL refuses to run {} here ({})", asked().empty() ? "nccl" : asked(), to_string(kind),

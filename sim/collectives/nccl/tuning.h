@@ -6,8 +6,7 @@
 //
 // Estimates are floats, computed in NCCL's order, for ties and thresholds depend on it.
 //
-// Model: sums of a type that every algorithm supports, buffers that are not registered, no tuner plugin. NCCL leaves NVLS for
-// types that the switch cannot add, and slows down fp8 rings of more than eight ranks.
+// Model: buffers that are not registered, no tuner plugin.
 #pragma once
 
 #include <array>
@@ -54,8 +53,9 @@ class TuningModel {
   [[nodiscard]] std::optional<float> estimate_us(Collective kind, Algo algo, Proto proto, Bytes bytes,
                                                  int operations = 1) const;
 
-  // The least estimate. ConfigError, saying why, where NCCL_ALGO and NCCL_PROTO leave nothing that runs here.
-  [[nodiscard]] Selection select(Collective kind, Bytes bytes, int operations = 1) const;
+  // The least estimate for elements and a reduction as in `data`, of which neither kind nor bytes are read. ConfigError, saying
+  // why, where NCCL_ALGO and NCCL_PROTO leave nothing that runs here.
+  [[nodiscard]] Selection select(Collective kind, Bytes bytes, int operations = 1, const CollectiveCall& data = {}) const;
 
   // One line for every algorithm that is off for this collective, with the reason: "NVLS: NCCL_NVLS_ENABLE=0".
   [[nodiscard]] std::vector<std::string> disabled(Collective kind) const;
@@ -66,7 +66,9 @@ class TuningModel {
  private:
   Cost& cost_ref(std::size_t kind, Algo algo, Proto proto);
   void apply_lists();
-  [[noreturn]] void refuse(Collective kind) const;
+  // The same of what is disabled too.
+  [[nodiscard]] std::optional<float> time_us(Collective kind, Algo algo, Proto proto, Bytes bytes, int operations) const;
+  [[noreturn]] void refuse(Collective kind, const CollectiveCall& data) const;
   [[nodiscard]] std::string asked() const;
 
   CommInfo comm_;

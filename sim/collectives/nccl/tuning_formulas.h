@@ -26,4 +26,11 @@ namespace weft::coll::nccl {
 [[nodiscard]] std::string why_disabled(const CommInfo& comm, const TuningTables& tables, const Settings& settings,
                                        Collective kind, Algo algo, Proto proto, bool ll128_forced);
 
+// Why NCCL does not run the algorithm with the elements and the reduction of `call`, however fast it would be; empty if it
+// does.
+[[nodiscard]] std::string why_not_for_data(const CommInfo& comm, const TuningTables& tables, Collective kind, Algo algo,
+                                           const CollectiveCall& call);
+// What NCCL multiplies its estimate by because results would be less exact.
+[[nodiscard]] float inexact_factor(const CommInfo& comm, Collective kind, Algo algo, const CollectiveCall& call);
+
 }  // namespace weft::coll::nccl

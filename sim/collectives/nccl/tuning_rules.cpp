@@ -80,6 +80,31 @@ std::string why_no_algorithm(const CommInfo& comm, const TuningTables& tables, c
   return {};
 }
 
+bool is_float8(const CollectiveCall& call) { return call.element_size == 1 && !is_of_integers(call); }
+
+// "min of 32-bit floats"
+std::string described(const CollectiveCall& call) {
+  return fmt::format("{} of {}-bit {}", coll::to_string(call.reduction), 8 * call.element_size,
+                     is_of_integers(call) ? "integers" : "floats");
+}
+
+// What NVSwitches add up (ncclNvlsSupported in NCCL's src/include/device.h, alike from 2.18 to 2.30): sums of all but single
+// bytes, and the least and the largest of integers and 16-bit floats. NCCL runs averages as sums of scaled data, which they do
+// not.
+bool adds_in_nvswitch(const CollectiveCall& call) {
+  if (call.element_size == 1 || call.element_size > 8) return false;
+  if (call.reduction == Reduction::kSum) return true;
+  const bool of_order = call.reduction == Reduction::kMin || call.reduction == Reduction::kMax;
+  return of_order && (is_of_integers(call) || call.element_size == 2);
+}
+
+// What NCCL's plugin for SHARP offers (ncclSharpReduceSupport in src/sharp_plugin.c of Mellanox/nccl-rdma-sharp-plugins), which
+// NCCL asks before it takes CollNet; averages and scaled sums are sums to it. Model: switches know 8-bit integers and bfloat16,
+// as those of NDR do.
+bool adds_in_network(const CollectiveCall& call) {
+  return call.element_size <= 8 && !is_float8(call) && call.reduction != Reduction::kProduct;
+}
+
 // nccl-model §5.6: where NCCL trusts 128-byte stores to arrive whole.
 std::string why_no_ll128(const CommInfo& comm, const TuningTables& tables, const Settings& settings, const Graph& graph) {
   const bool over_relays = comm.min_sm >= 90 && settings.integer("LL128_C2C").value_or(1) != 0;
@@ -103,6 +128,28 @@ std::string why_disabled(const CommInfo& comm, const TuningTables& tables, const
   }
   if (proto == Proto::kLl128 && !ll128_forced) return why_no_ll128(comm, tables, settings, *graph_of(comm, algo));
   return {};
+}
+
+std::string why_not_for_data(const CommInfo& comm, const TuningTables& tables, Collective kind, Algo algo,
+                             const CollectiveCall& call) {
+  const bool gathers = kind == Collective::kAllGather;
+  if (!gathers && !reduces(kind)) return {};
+  const bool collnet = algo == Algo::kCollNetDirect || algo == Algo::kCollNetChain || (algo == Algo::kNvls && comm.nodes > 1);
+  if (is_nvls(algo) && gathers && !tables.nvls_gathers) return "this release gathers bytes, which NVSwitches do not add up";
+  if (is_nvls(algo) && !gathers && !adds_in_nvswitch(call)) {
+    return fmt::format("NVSwitches have no {}", described(call));
+  }
+  if (collnet && !gathers && !adds_in_network(call)) return fmt::format("SHARP has no {}", described(call));
+  const bool scaled = call.reduction == Reduction::kAverage || call.reduction == Reduction::kScaledSum;
+  if (algo == Algo::kPat && !gathers && scaled) return "PAT scales no data";
+  return {};
+}
+
+float inexact_factor(const CommInfo& comm, Collective kind, Algo algo, const CollectiveCall& call) {
+  constexpr int kExactRanks = 8;
+  constexpr float kLastChoice = 1024;
+  const bool inexact = algo == Algo::kRing && comm.ranks > kExactRanks && reduces(kind) && is_float8(call);
+  return inexact ? kLastChoice : 1.0F;
 }
 
 }  // namespace weft::coll::nccl

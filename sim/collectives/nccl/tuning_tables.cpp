@@ -79,6 +79,7 @@ constexpr TuningTables tables_2_19() {
   return t;
 }
 
+  t.nvls_gathers = false;  // src/enqueue.cc of 2.20 and 2.21
 constexpr TuningTables tables_2_18() {
   TuningTables t = tables_2_19();
   t.base_latency[index_of(Algo::kCollNetDirect)] = {6.8F, 14.0F, 0.0F};
@@ -90,12 +91,14 @@ constexpr TuningTables tables_2_18() {
   nvlink[index_of(Algo::kCollNetDirect)][kSimple] = 8.0F;
   nvlink[index_of(Algo::kCollNetChain)][kSimple] = 4.75F;
   nvlink[index_of(Algo::kNvls)][kSimple] = 0.0F;
+  t.nvls_gathers = true;
   nvlink[index_of(Algo::kNvlsTree)][kSimple] = 0.0F;
   PerAlgoProto<float>& pci = t.hw_latency[kOverPci];
   pci[index_of(Algo::kTree)][kSimple] = 6.0F;
   pci[index_of(Algo::kCollNetDirect)][kSimple] = 8.0F;
   pci[index_of(Algo::kCollNetChain)][kSimple] = 8.0F;
   PerAlgoProto<float>& net = t.hw_latency[kOverNet];
+  t.nvls_gathers = false;
   net[index_of(Algo::kTree)][kSimple] = 14.0F;
   net[index_of(Algo::kCollNetDirect)][kSimple] = 10.7F;
   net[index_of(Algo::kCollNetChain)][kSimple] = 14.0F;

@@ -66,6 +66,7 @@ struct TuningTables {
   bool gather_counts_every_node = false;   // all-gather and reduce-scatter: N instead of N-1
   bool weighted_collnet_gather = false;    // CollNetDirect all-gather: 0.85 to 0.95 of the intra speed
   bool ll128_on_listed_gpus = false;       // LL128 on sm70, sm80 and sm90 only
+  bool nvls_gathers = true;                // all-gathers, which NCCL runs as bytes, may run on NVLS all the same
   bool falls_back_to_ring = false;         // a list that leaves nothing is answered by the ring instead of an error
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "sim/collectives/nccl/tuning_formulas.h"
 #include "sim/core/error.h"
 #include "tests/collectives/nccl/golden_file.h"
 #include "tests/collectives/nccl/machines.h"
@@ -207,6 +208,108 @@ TEST(TuningModelTest, OneRankHasNothingToChoose) {
 TEST(ChoiceListTest, RefusesUnknownWordsWithTheNearest) {
   EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("NCCL_ALGO=Rnig: 'Rnig' is no algorithm"));
   EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("did you mean 'Ring'?"));
+CollectiveCall elements(std::int64_t bytes, Numbers numbers, Reduction reduction = Reduction::kSum) {
+  return {.element_size = bytes, .numbers = numbers, .reduction = reduction};
+}
+
+Algo chosen(const CommInfo& comm, Collective kind, const CollectiveCall& data, const Settings& settings = {}) {
+  return TuningModel{comm, settings}.select(kind, 1_GiB, 1, data).algo;
+}
+
+// ncclNvlsSupported, src/include/device.h.
+TEST(TuningModelTest, NvlsTakesOnlyWhatNvswitchesAddUp) {
+  const auto on_nvls = [](const CollectiveCall& data) {
+    const Algo one = chosen(machine("h100-n1"), Collective::kAllReduce, data);
+    const Algo two = chosen(machine("h100-n2"), Collective::kAllReduce, data);
+    EXPECT_EQ(one == Algo::kNvls, two == Algo::kNvlsTree);
+    return one == Algo::kNvls;
+  };
+  for (const std::int64_t bytes : {4, 8}) {
+    for (const Reduction order : {Reduction::kMin, Reduction::kMax}) {
+      EXPECT_TRUE(on_nvls(elements(bytes, Numbers::kInteger, order)));
+      EXPECT_FALSE(on_nvls(elements(bytes, Numbers::kFloat, order)));
+      EXPECT_TRUE(on_nvls(elements(2, Numbers::kFloat, order)));
+    }
+    EXPECT_TRUE(on_nvls(elements(bytes, Numbers::kInteger)));
+    EXPECT_TRUE(on_nvls(elements(bytes, Numbers::kFloat)));
+  }
+  EXPECT_TRUE(on_nvls(elements(2, Numbers::kFloat)));
+  EXPECT_FALSE(on_nvls(elements(1, Numbers::kInteger)));
+  EXPECT_FALSE(on_nvls(elements(1, Numbers::kFloat)));
+  EXPECT_FALSE(on_nvls(elements(1, Numbers::kUsual)));
+  for (const Reduction other : {Reduction::kProduct, Reduction::kAverage, Reduction::kScaledSum}) {
+    EXPECT_FALSE(on_nvls(elements(4, Numbers::kFloat, other)));
+    EXPECT_FALSE(on_nvls(elements(4, Numbers::kInteger, other)));
+  }
+}
+
+// topoGetAlgoInfo, src/enqueue.cc: 2.24 and later refuse, 2.19 to 2.22 take the ring.
+TEST(TuningModelTest, ForcedNvlsIsRefusedForWhatNvswitchesDoNotAddUp) {
+  const Settings forced = given({{"ALGO", "NVLS"}});
+  const CollectiveCall bytes = elements(1, Numbers::kInteger);
+  EXPECT_EQ(chosen(machine("h100-n1"), Collective::kAllReduce, elements(2, Numbers::kFloat), forced), Algo::kNvls);
+  try {
+    const Algo algo = chosen(machine("h100-n1"), Collective::kAllReduce, bytes, forced);
+    FAIL() << to_string(algo);
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("NCCL_ALGO=NVLS: NCCL refuses to run all_reduce here"));
+    EXPECT_THAT(error.what(), HasSubstr("NVLS/Simple: NVSwitches have no sum of 8-bit integers"));
+  }
+  EXPECT_EQ(chosen(machine("h100-n1", NcclVersion::k2_21), Collective::kAllReduce, bytes, forced), Algo::kRing);
+}
+
+// NCCL makes bytes of an all-gather's elements before it asks (2.20 and 2.21), or asks for reductions only (2.19, from 2.22
+// on).
+TEST(TuningModelTest, AllGathersRunOnNvlsWhateverTheirElements) {
+  const Settings forced = given({{"ALGO", "NVLS"}});
+  const CollectiveCall bytes = elements(1, Numbers::kInteger);
+  EXPECT_EQ(chosen(machine("h100-n1"), Collective::kAllGather, bytes, forced), Algo::kNvls);
+  EXPECT_EQ(chosen(machine("h100-n1", NcclVersion::k2_19), Collective::kAllGather, bytes, forced), Algo::kNvls);
+  EXPECT_EQ(chosen(machine("h100-n1", NcclVersion::k2_21), Collective::kAllGather, elements(4, Numbers::kFloat), forced),
+            Algo::kRing);
+}
+
+// updateCollCostTable, src/enqueue.cc: rings of fp8 count 1024 times where more than eight ranks round.
+TEST(TuningModelTest, RingsOfFloat8OverManyRanksAreTheLastChoice) {
+  const CollectiveCall float8 = elements(1, Numbers::kFloat);
+  EXPECT_EQ(chosen(machine("h100-n2"), Collective::kAllReduce, float8), Algo::kTree);
+  EXPECT_EQ(chosen(machine("h100-n1"), Collective::kAllReduce, float8), Algo::kRing);
+  const TuningModel model{machine("h100-n2"), {}};
+  const Selection ring = model.select(Collective::kReduceScatter, 1_GiB, 1, float8);
+  EXPECT_EQ(ring.algo, Algo::kRing);  // there is no other
+  EXPECT_FLOAT_EQ(ring.estimate_us, 1024 * model.select(Collective::kReduceScatter, 1_GiB).estimate_us);
+  EXPECT_FLOAT_EQ(model.select(Collective::kAllGather, 1_GiB, 1, float8).estimate_us,
+                  model.select(Collective::kAllGather, 1_GiB).estimate_us);
+}
+
+TEST(TuningModelTest, PatDoesNotScaleWhatItScatters) {
+  const auto algo = [](Reduction reduction) {
+    return TuningModel{machine("one-n8"), {}}
+        .select(Collective::kReduceScatter, 1_MiB, 1, elements(4, Numbers::kFloat, reduction))
+        .algo;
+  };
+  EXPECT_EQ(algo(Reduction::kSum), Algo::kPat);
+  EXPECT_EQ(algo(Reduction::kMax), Algo::kPat);
+  EXPECT_EQ(algo(Reduction::kAverage), Algo::kRing);
+  EXPECT_EQ(algo(Reduction::kScaledSum), Algo::kRing);
+}
+
+// ncclSharpReduceSupport: sums, least and largest of all types but fp8; averages are sums to the network.
+TEST(TuningModelTest, CollNetTakesWhatSharpAddsUp) {
+  const CommInfo comm = machine("h100-n2");
+  const auto why = [&](Algo algo, const CollectiveCall& data, Collective kind = Collective::kAllReduce) {
+    return why_not_for_data(comm, tuning_tables(comm.version), kind, algo, data);
+  };
+  for (const Algo algo : {Algo::kCollNetDirect, Algo::kCollNetChain}) {
+    EXPECT_EQ(why(algo, elements(1, Numbers::kInteger)), "");
+    EXPECT_EQ(why(algo, elements(4, Numbers::kFloat, Reduction::kMin)), "");
+    EXPECT_EQ(why(algo, elements(4, Numbers::kFloat, Reduction::kAverage)), "");
+    EXPECT_EQ(why(algo, elements(1, Numbers::kFloat)), "SHARP has no sum of 8-bit floats");
+    EXPECT_EQ(why(algo, elements(4, Numbers::kFloat, Reduction::kProduct)), "SHARP has no prod of 32-bit floats");
+  }
+  EXPECT_EQ(why(Algo::kCollNetDirect, elements(1, Numbers::kFloat), Collective::kAllGather), "");
+}
+
   EXPECT_THAT(setting_error("PROTO", "LL,LL12"), HasSubstr("did you mean 'LL128'?"));
   EXPECT_THAT(setting_error("ALGO", "allreduc:ring"), HasSubstr("did you mean 'AllReduce'?"));
   EXPECT_THAT(setting_error("ALGO", "alltoall:ring"), HasSubstr("'alltoall' is no collective that NCCL tunes"));
