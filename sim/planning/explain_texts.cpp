@@ -202,8 +202,9 @@ const std::vector<ModelText>& collective_texts() {
        .title = "how NCCL would run a call: algorithm, protocol, channels, threads",
        .assumes =
            "NCCL's topology search, channels, tuning tables, selection and split of bytes over channels are those of the "
-           "release that `nccl: {version: ...}`, `--nccl version=...` or a log names: 2.18, 2.19, 2.21, 2.23, 2.27, 2.28 or "
-           "2.30 (the default); others behave as the newest of these that is not newer. 2.30 reproduces what NCCL 2.30.7's "
+           "release that `nccl: {version: ...}`, `--nccl version=...` or a log names: 2.18, 2.19, 2.21, 2.23, 2.27, 2.28, "
+           "2.29 or 2.30 (the default); others behave as the newest of these that is not newer. 2.30 reproduces what NCCL "
+           "2.30.7's "
            "own code answers for twelve kinds of machine, 2.28 what a real 4 x H200 node printed. The choice is then timed "
            "by running it: protocols LL, LL128 and Simple with their slots, slices, flags and warps (`weft explain "
            "executor`), launches by threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a "

@@ -94,27 +94,34 @@ P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& sett
   constexpr std::int64_t kLlThreshold = 16384;
   const std::int64_t size = bytes.count();
   const std::int64_t step = std::min(comm.p2p_chunk, slot_data(settings, Proto::kSimple)).count();
-  // LL up to its threshold times the channels that a peer could have, in parts of LL's slots. nccl-model §3.6 has the channels
-  // that are used, and parts of Simple's steps; but NCCL 2.28 starts kernels of 1, 2, 4, 8, 16 and 16 blocks for 8, 16, 32, 64,
-  // 128 and 512 KiB between 2 x H200, and takes 18.3 us for 512 KiB and 17.0 for 1 MiB around four (LL, then Simple; 32
-  // channels a peer), 17.7 for 128 KiB and 12.3 with 8 and 16 channels (validate/measured/h200x4_full.jsonl).
-  const bool has_ll = same_node || settings.integer("ALLOC_P2P_NET_LL_BUFFERS").value_or(0) != 0;
-  const std::int64_t per_peer = std::max(1, comm.p2p_channels_per_peer);
-  const bool ll = has_ll && size <= per_peer * settings.integer("P2P_LL_THRESHOLD").value_or(kLlThreshold);
-  const std::int64_t unit = ll ? 2 * slot_data(settings, Proto::kLl).count() : step;
   const bool several = comm.nodes > 1;
-  const std::int64_t least_part = several ? unit / 2 : unit / 8;
-  const std::int64_t most_part = several ? unit : 32 * unit;
-
-  // With many peers each gets few channels, so that all together fill them once.
-  std::int64_t channels = per_peer;
-  while (channels > 1 && channels * comm.ranks > comm.p2p_channels) channels /= 2;
-  channels = std::clamp<std::int64_t>(ceil_div(size, least_part), 1, channels);
-  std::int64_t part = std::max(least_part, ceil_div(size, channels));
-  while (part > most_part && channels <= per_peer / 2) {
-    channels *= 2;
-    part = ceil_div(size, channels);
-  }
+  const std::int64_t per_peer = std::max(1, comm.p2p_channels_per_peer);
+  std::int64_t channels = 1;
+  std::int64_t part = 0;
+  const auto cut = [&](std::int64_t unit) {
+    const std::int64_t least_part = several ? unit / 2 : unit / 8;
+    const std::int64_t most_part = several ? unit : 32 * unit;
+    // With many peers each gets few channels, so that all together fill them once.
+    channels = per_peer;
+    while (channels > 1 && channels * comm.ranks > comm.p2p_channels) channels /= 2;
+    channels = std::clamp<std::int64_t>(ceil_div(size, least_part), 1, channels);
+    part = std::max(least_part, ceil_div(size, channels));
+    while (part > most_part && channels <= per_peer / 2) {
+      channels *= 2;
+      part = ceil_div(size, channels);
+    }
+  };
+  // From 2.29 on parts are of Simple's steps, and LL is for what its threshold times the channels in use holds (nccl-model
+  // §3.6; addP2pToPlan in src/enqueue.cc of 2.29.2 and 2.30.7). Before, LL went up to its threshold times the channels that a
+  // peer could have, in parts of LL's slots: NCCL 2.28 starts kernels of 1, 2, 4, 8, 16 and 16 blocks for 8, 16, 32, 64, 128
+  // and 512 KiB between 2 x H200, and takes 18.3 us for 512 KiB and 17.0 for 1 MiB around four (LL, then Simple; 32 channels a
+  // peer), 17.7 for 128 KiB and 12.3 with 8 and 16 channels (validate/measured/h200x4_full.jsonl).
+  const bool by_use = comm.version >= NcclVersion::k2_29;
+  if (by_use) cut(step);
+  const bool has_ll = same_node || settings.integer("ALLOC_P2P_NET_LL_BUFFERS").value_or(0) != 0;
+  const std::int64_t threshold = settings.integer("P2P_LL_THRESHOLD").value_or(kLlThreshold);
+  const bool ll = has_ll && size <= (by_use ? channels : per_peer) * threshold;
+  if (!by_use) cut(ll ? 2 * slot_data(settings, Proto::kLl).count() : step);
 
   P2pTransfer transfer;
   transfer.channels = static_cast<int>(channels);

@@ -27,7 +27,7 @@
 namespace weft::coll::nccl {
 
 // The versions whose behaviour differs; a release behaves like the newest of these that is not newer than itself.
-enum class NcclVersion : std::uint8_t { k2_18, k2_19, k2_21, k2_23, k2_27, k2_28, k2_30 };
+enum class NcclVersion : std::uint8_t { k2_18, k2_19, k2_21, k2_23, k2_27, k2_28, k2_29, k2_30 };
 
 using net::PathClass;
 

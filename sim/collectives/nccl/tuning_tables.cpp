@@ -31,6 +31,21 @@ constexpr TuningTables tables_2_30() {
   return t;
 }
 
+// src/graph/tuning.cc of 2.29.7; 2.29.2 has 34.5 for rings in LL128.
+constexpr TuningTables tables_2_29() {
+  TuningTables t = tables_2_30();
+  t.nvls_tree[kBlackwell][2] = 43.8;
+  return t;
+}
+
+// src/graph/tuning.cc of 2.28.9; 2.28.3 has 73.4 for two nodes too, and 43.1 for NVLSTree.
+constexpr TuningTables tables_2_28() {
+  TuningTables t = tables_2_29();
+  t.ring_ll128[kBlackwell] = {73.4, 34.6, 73.4};
+  t.nvls_tree_correction = false;
+  return t;
+}
+
 // nccl-model §5.8: other Blackwell rows, NVLSTree's network latency, NVLS by its plain speeds.
 constexpr TuningTables tables_2_27() {
   TuningTables t = tables_2_30();
@@ -64,6 +79,7 @@ constexpr TuningTables tables_2_21() {
   t.counts_every_node = true;
   t.weighted_collnet_gather = true;
   t.ll128_on_listed_gpus = true;
+  t.nvls_gathers = false;  // src/enqueue.cc of 2.20 and 2.21
   t.falls_back_to_ring = true;
   return t;
 }
@@ -75,13 +91,14 @@ constexpr TuningTables tables_2_19() {
   t.ll[kHopper] = t.ll[kAmpere];
   t.ll[kBlackwell] = t.ll[kAmpere];
   t.gather_counts_every_node = true;
+  t.nvls_gathers = true;
   t.ring_ll_by_kind = true;  // src/graph/tuning.cc up to 2.20
   return t;
 }
 
-  t.nvls_gathers = false;  // src/enqueue.cc of 2.20 and 2.21
 constexpr TuningTables tables_2_18() {
   TuningTables t = tables_2_19();
+  t.nvls_gathers = false;
   t.base_latency[index_of(Algo::kCollNetDirect)] = {6.8F, 14.0F, 0.0F};
   t.base_latency[index_of(Algo::kCollNetChain)] = {6.8F, 14.0F, 0.0F};
   t.base_latency[index_of(Algo::kNvls)][kSimple] = 23.0F;
@@ -91,14 +108,12 @@ constexpr TuningTables tables_2_18() {
   nvlink[index_of(Algo::kCollNetDirect)][kSimple] = 8.0F;
   nvlink[index_of(Algo::kCollNetChain)][kSimple] = 4.75F;
   nvlink[index_of(Algo::kNvls)][kSimple] = 0.0F;
-  t.nvls_gathers = true;
   nvlink[index_of(Algo::kNvlsTree)][kSimple] = 0.0F;
   PerAlgoProto<float>& pci = t.hw_latency[kOverPci];
   pci[index_of(Algo::kTree)][kSimple] = 6.0F;
   pci[index_of(Algo::kCollNetDirect)][kSimple] = 8.0F;
   pci[index_of(Algo::kCollNetChain)][kSimple] = 8.0F;
   PerAlgoProto<float>& net = t.hw_latency[kOverNet];
-  t.nvls_gathers = false;
   net[index_of(Algo::kTree)][kSimple] = 14.0F;
   net[index_of(Algo::kCollNetDirect)][kSimple] = 10.7F;
   net[index_of(Algo::kCollNetChain)][kSimple] = 14.0F;
@@ -111,6 +126,8 @@ constexpr TuningTables k2_19 = tables_2_19();
 constexpr TuningTables k2_21 = tables_2_21();
 constexpr TuningTables k2_23 = tables_2_23();
 constexpr TuningTables k2_27 = tables_2_27();
+constexpr TuningTables k2_28 = tables_2_28();
+constexpr TuningTables k2_29 = tables_2_29();
 constexpr TuningTables k2_30 = tables_2_30();
 
 // nccl-model §5.5, S = 64 B, 128 B, ... 512 MiB.
@@ -144,6 +161,9 @@ const TuningTables& tuning_tables(NcclVersion version) {
     case NcclVersion::k2_27:
       return k2_27;
     case NcclVersion::k2_28:
+      return k2_28;
+    case NcclVersion::k2_29:
+      return k2_29;
     case NcclVersion::k2_30:
       break;
   }

@@ -18,7 +18,7 @@ struct Release {
 constexpr Release kReleases[] = {{18, NcclVersion::k2_18, "2.18"}, {19, NcclVersion::k2_19, "2.19"},
                                  {21, NcclVersion::k2_21, "2.21"}, {23, NcclVersion::k2_23, "2.23"},
                                  {27, NcclVersion::k2_27, "2.27"}, {28, NcclVersion::k2_28, "2.28"},
-                                 {30, NcclVersion::k2_30, "2.30"}};
+                                 {29, NcclVersion::k2_29, "2.29"}, {30, NcclVersion::k2_30, "2.30"}};
 
 }  // namespace
 

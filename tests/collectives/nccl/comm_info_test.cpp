@@ -181,7 +181,7 @@ TEST(CommInfoTest, BareHostsAreRefused) {
 
 TEST(NcclVersionTest, AReleaseBehavesAsTheNewestModelledThatIsNotNewer) {
   EXPECT_EQ(parse_version("2.28.9+cuda13.0"), NcclVersion::k2_28);
-  EXPECT_EQ(parse_version("2.29"), NcclVersion::k2_28);
+  EXPECT_EQ(parse_version("2.29"), NcclVersion::k2_29);
   EXPECT_EQ(parse_version("2.30.7"), NcclVersion::k2_30);
   EXPECT_EQ(parse_version("2.20.5"), NcclVersion::k2_19);
   EXPECT_EQ(parse_version("2.18"), NcclVersion::k2_18);

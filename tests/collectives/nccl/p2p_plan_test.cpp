@@ -15,8 +15,11 @@ namespace {
 using namespace literals;
 using ::testing::ElementsAre;
 
-P2pTransfer transfer(const char* machine, Bytes bytes, bool same_node = true, const Settings& settings = {}) {
-  return p2p_transfer(golden::read(machine).comm, bytes, settings, same_node);
+P2pTransfer transfer(const char* machine, Bytes bytes, bool same_node = true, const Settings& settings = {},
+                     NcclVersion version = NcclVersion::k2_28) {
+  CommInfo comm = golden::read(machine).comm;
+  comm.version = version;
+  return p2p_transfer(comm, bytes, settings, same_node);
 }
 
 TEST(P2pOrderTest, GroupsAreVisitedByTriangularNumbers) {
@@ -128,6 +131,21 @@ TEST(P2pTransferTest, LlEndsAt16KiBForEveryChannelOfAPeer) {
   Settings settings;
   settings.set("P2P_LL_THRESHOLD", "0");
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 8_B, true, settings).protocol, "Simple");
+}
+
+// addP2pToPlan, src/enqueue.cc of 2.29.2 and 2.30.7: a channel for every 64 KiB, and LL for 16 KiB of each channel in use.
+TEST(P2pTransferTest, From229OnLlEndsAt16KiBForEveryChannelInUse) {
+  for (const NcclVersion version : {NcclVersion::k2_29, NcclVersion::k2_30}) {
+    const auto planned = [&](Bytes bytes) { return transfer("hgx-h200-4gpu-n1", bytes, true, {}, version); };
+    EXPECT_EQ(planned(16_KiB).protocol, "LL");
+    EXPECT_EQ(planned(16_KiB).channels, 1);
+    EXPECT_EQ(planned(16_KiB).chunk, 32_KiB);
+    EXPECT_EQ(planned(Bytes{(16 << 10) + 1}).protocol, "Simple");
+    EXPECT_EQ(planned(64_KiB).channels, 1);
+    EXPECT_EQ(planned(Bytes{(64 << 10) + 1}).channels, 2);
+    EXPECT_EQ(planned(512_KiB).protocol, "Simple");  // 8 channels would hold 128 KiB
+    EXPECT_EQ(planned(512_KiB).channels, 8);
+  }
 }
 
 TEST(P2pTransferTest, TheNetworkHasNoLlBuffersUnlessAskedFor) {

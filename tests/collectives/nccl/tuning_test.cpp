@@ -18,6 +18,7 @@ namespace {
 
 using namespace literals;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 CommInfo machine(const std::string& name, NcclVersion version = NcclVersion::k2_28) {
@@ -184,6 +185,19 @@ TEST(TuningModelTest, ListsWhatIsOffAndWhy) {
   EXPECT_THAT(model.table(), HasSubstr("all_reduce      Tree/LL 10.4 us/43.6 GB/s"));
 }
 
+// src/graph/tuning.cc of 2.28.9, 2.29.7 and 2.30.7: GB/s a channel on one, two and more nodes.
+TEST(TuningTablesTest, BlackwellsCapsChangeFromReleaseToRelease) {
+  const auto at = [](NcclVersion version) -> const TuningTables& { return tuning_tables(version); };
+  EXPECT_THAT(at(NcclVersion::k2_28).ring_ll128[kBlackwell], ElementsAre(73.4, 34.6, 73.4));
+  EXPECT_THAT(at(NcclVersion::k2_29).ring_ll128[kBlackwell], ElementsAre(40.0, 40.0, 40.0));
+  EXPECT_THAT(at(NcclVersion::k2_30).ring_ll128[kBlackwell], ElementsAre(40.0, 40.0, 40.0));
+  EXPECT_THAT(at(NcclVersion::k2_28).nvls_tree[kBlackwell], ElementsAre(0.0, 96.0, 43.8));
+  EXPECT_THAT(at(NcclVersion::k2_29).nvls_tree[kBlackwell], ElementsAre(0.0, 96.0, 43.8));
+  EXPECT_THAT(at(NcclVersion::k2_30).nvls_tree[kBlackwell], ElementsAre(0.0, 96.0, 80.0));
+  EXPECT_FALSE(at(NcclVersion::k2_28).nvls_tree_correction);
+  EXPECT_TRUE(at(NcclVersion::k2_29).nvls_tree_correction);
+}
+
 TEST(TuningModelTest, PatFollowsItsSwitchAndItsRelease) {
   const CommInfo one = machine("one-n8");
   EXPECT_EQ(TuningModel(one, {}).select(Collective::kAllGather, 1_MiB).algo, Algo::kPat);
@@ -194,20 +208,6 @@ TEST(TuningModelTest, PatFollowsItsSwitchAndItsRelease) {
                   .enabled);
 }
 
-TEST(TuningModelTest, NetOverheadIsInNanoseconds) {
-  // 2 x 8 H100, ring LL: 28 steps inside the nodes at the overhead, here 5 us instead of 1.
-  const TuningModel model{machine("h100-n2"), given({{"NET_OVERHEAD", "5000"}})};
-  EXPECT_FLOAT_EQ(model.cost(Collective::kAllReduce, Algo::kRing, Proto::kLl).latency_us, 6.6F + 28 * 5.0F + 2 * 2.7F);
-}
-
-TEST(TuningModelTest, OneRankHasNothingToChoose) {
-  const TuningModel model{CommInfo{}, {}};
-  EXPECT_EQ(model.select(Collective::kAllReduce, 1_MiB).reason, "one rank: a copy at most");
-}
-
-TEST(ChoiceListTest, RefusesUnknownWordsWithTheNearest) {
-  EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("NCCL_ALGO=Rnig: 'Rnig' is no algorithm"));
-  EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("did you mean 'Ring'?"));
 CollectiveCall elements(std::int64_t bytes, Numbers numbers, Reduction reduction = Reduction::kSum) {
   return {.element_size = bytes, .numbers = numbers, .reduction = reduction};
 }
@@ -310,6 +310,20 @@ TEST(TuningModelTest, CollNetTakesWhatSharpAddsUp) {
   EXPECT_EQ(why(Algo::kCollNetDirect, elements(1, Numbers::kFloat), Collective::kAllGather), "");
 }
 
+TEST(TuningModelTest, NetOverheadIsInNanoseconds) {
+  // 2 x 8 H100, ring LL: 28 steps inside the nodes at the overhead, here 5 us instead of 1.
+  const TuningModel model{machine("h100-n2"), given({{"NET_OVERHEAD", "5000"}})};
+  EXPECT_FLOAT_EQ(model.cost(Collective::kAllReduce, Algo::kRing, Proto::kLl).latency_us, 6.6F + 28 * 5.0F + 2 * 2.7F);
+}
+
+TEST(TuningModelTest, OneRankHasNothingToChoose) {
+  const TuningModel model{CommInfo{}, {}};
+  EXPECT_EQ(model.select(Collective::kAllReduce, 1_MiB).reason, "one rank: a copy at most");
+}
+
+TEST(ChoiceListTest, RefusesUnknownWordsWithTheNearest) {
+  EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("NCCL_ALGO=Rnig: 'Rnig' is no algorithm"));
+  EXPECT_THAT(setting_error("ALGO", "Rnig"), HasSubstr("did you mean 'Ring'?"));
   EXPECT_THAT(setting_error("PROTO", "LL,LL12"), HasSubstr("did you mean 'LL128'?"));
   EXPECT_THAT(setting_error("ALGO", "allreduc:ring"), HasSubstr("did you mean 'AllReduce'?"));
   EXPECT_THAT(setting_error("ALGO", "alltoall:ring"), HasSubstr("'alltoall' is no collective that NCCL tunes"));
