@@ -34,7 +34,9 @@ void begin_point(JsonWriter& json, const coll::CollectiveResult& point, std::str
   json.field("redop", redop_of(point.call)).field("root", has_root(point.call.kind) ? point.call.root : -1);
   json.field("algorithm", point.choice.algorithm)
       .field("protocol", point.choice.protocol)
-      .field("channels", point.choice.channels);
+      .field("channels", point.choice.channels)
+      .field("chunk_bytes", point.choice.chunk.count())
+      .field("warps", point.choice.warps);
   json.key("time_us").raw(us_text(point.time));
   json.field("algbw_GBps", point.algorithm_bandwidth_gbps()).field("busbw_GBps", point.bus_bandwidth_gbps());
   json.key("device_us").raw(us_text(point.device));
