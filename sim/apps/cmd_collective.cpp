@@ -189,7 +189,9 @@ int run_collective(const CollectiveOptions& options) {
   report.print(cluster_line(cluster));
   report.print(ranks_line(sweep.participants));
   if (options.common.verbose) report.print(predicted_line(memory));
-  report.print("# predicted: one call in a loop of calls, out of place\n#\n");
+  report.print(options.iterations == 1
+                   ? std::string{"# predicted: one call by itself, out of place\n#\n"}
+                   : fmt::format("# predicted: one call in a loop of {}, out of place\n#\n", options.iterations));
   report.print(sweep_columns());
   ProgressBar progress{"sizes", options.common.quiet};
   std::vector<std::string> told;
