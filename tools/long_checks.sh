@@ -30,7 +30,10 @@ trace_speed() { python3 tests/bench/trace_speed.py "$weft" --wanted 100; }
 # Every reader of traces under libFuzzer and sanitizers, ten minutes each.
 fuzz() { tools/fuzz_readers.sh 600; }
 
-sections=(sweep_kills sweep_kills_mpi sweep_threads trace_speed fuzz)
+# What must hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
+invariants() { python3 tests/invariants/invariants_test.py . "$weft" --all --work build/invariants; }
+
+sections=(sweep_kills sweep_kills_mpi sweep_threads trace_speed fuzz invariants)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do

@@ -1,0 +1,52 @@
+"""Training steps and serving runs that properties are tried on: small models, every kind of parallelism once."""
+
+MOE = {"kind": "model", "name": "small_moe", "layers": 4, "hidden": 1024, "heads": 16, "kv_heads": 4, "ffn": 4096, "vocab": 32000,
+       "experts": {"count": 8, "active": 2, "ffn": 2048}}
+DENSE = {"kind": "model", "name": "small", "layers": 8, "hidden": 2048, "heads": 16, "ffn": 8192, "vocab": 32000}
+
+# Parallelism in shares of the GPUs: what is left is data parallel.
+PLANS = {
+    "ddp": {"model": DENSE, "parallelism": {"data_parallelism": "ddp"}, "framework": "pytorch_eager"},
+    "fsdp": {"model": DENSE, "parallelism": {"zero": 3}},
+    "distributed_optimizer": {"model": DENSE, "parallelism": {"data_parallelism": "distributed_optimizer"}},
+    "tensor": {"model": DENSE, "parallelism": {"tensor": 2}},
+    "pipeline": {"model": DENSE, "parallelism": {"pipeline": 2, "schedule": "1f1b"}},
+    "context": {"model": DENSE, "parallelism": {"context": 2}},
+    "experts": {"model": MOE, "parallelism": {"expert": 4}},
+    "serving": {"model": DENSE, "inference": {"tensor": 2}},
+    "serving_experts": {"model": MOE, "inference": {"tensor": 2, "expert": 2}},
+}
+
+
+def fits(domain, row):
+    gpus = domain.ranks(row)
+    parallelism = PLANS[row["plan"]].get("parallelism", PLANS[row["plan"]].get("inference"))
+    shares = 1
+    for key in ("tensor", "pipeline", "context", "expert"):
+        shares *= parallelism.get(key, 1)
+    return domain.clusters[row["cluster"]].gpus > 0 and 2 <= gpus <= min(64, domain.most_ranks) and gpus % shares == 0
+
+
+def scenario(weft, domain, row, configuration):
+    """The file of a step on a machine."""
+    plan = PLANS[row["plan"]]
+    gpus = domain.ranks(row)
+    cluster = configuration | {"nodes": row["nodes"]}
+    if "inference" in plan:
+        tensor = plan["inference"].get("tensor", 1)
+        workload = {"inference": {"model": plan["model"], "parallelism": plan["inference"] | {"data": gpus // tensor},
+                                  "requests": {"concurrency": 8, "count": 32, "prompt": 512, "output": 32}}}
+    else:
+        parallelism = plan["parallelism"]
+        data = gpus // (parallelism.get("tensor", 1) * parallelism.get("pipeline", 1) * parallelism.get("context", 1))
+        workload = {"model": plan["model"], "parallelism": parallelism | {"data": data},
+                    "batch": {"global": 4 * data, "micro": 1, "sequence": 2048}}
+        if "framework" in plan:
+            workload["framework"] = plan["framework"]
+    simulation = {} if "inference" in plan else {"must_fit": False}
+    return weft.file(f"{row['plan']}_{row['cluster']}", {"cluster": cluster, "workload": workload, "simulation": simulation})
+
+
+def time_of(result):
+    """ns: of an iteration, or of serving all requests."""
+    return result.get("iteration_time_ns", result["makespan_ns"])
