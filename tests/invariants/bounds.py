@@ -1,6 +1,8 @@
-"""Properties that follow from bytes and rates alone: no time below that of the narrowest cut, of memory or of the peak rate; and on
-every link the bytes that the algorithm must move.
+"""Properties that follow from bytes and rates alone: no time below that of the narrowest cut, of memory or of the peak rate; and
+on every link the bytes that the algorithm must move.
 """
+
+import collections
 
 import steps
 from comparison import Comparison, Property, said, size
@@ -10,8 +12,8 @@ EXACT = 0.002  # bytes are whole elements and parts of 16 bytes
 
 
 def leaving(collective, count, ranks, of):
-    """Bytes that at least one group of `of` of all ranks must send, or receive, whatever the algorithm; `count` is the size column.
-    A switch that adds up spares ranks nothing of their own data: each rank's must leave it, each sum must come."""
+    """Bytes that at least one group of `of` of all ranks must send, or receive, whatever the algorithm; `count` is the size
+    column. A switch that adds up spares ranks nothing of their own data: each rank's must leave it, each sum must come."""
     outside = (ranks - of) / ranks
     if collective in ("all_reduce", "all_gather", "reduce_scatter", "gather", "scatter"):
         return count * outside  # of what ends on the group, or begins there, what belongs to the others
@@ -97,25 +99,42 @@ def link_factors(domain):
 TIGHT = {"ring", "plain_ring", "direct", "pairwise", "full_mesh", "nccl_p2p", "tree"}
 
 
+def named(links):
+    """Links with the names that results give them: those side by side are numbered."""
+    ends = [f"{link['from']['name']}->{link['to']['name']}" for link in links]
+    count, seen = collections.Counter(ends), collections.Counter()
+    for end, link in zip(ends, links):
+        yield (f"{end}#{seen[end]}" if count[end] > 1 else end), link
+        seen[end] += 1
+
+
+def passes_on(links):
+    """Whether GPUs carry what is others': some are joined to each other, but not all of a node."""
+    pairs = {(link["from"]["name"], link["to"]["name"]) for link in links
+             if link["from"]["kind"] == link["to"]["kind"] == "gpu" and link["from"]["host"] == link["to"]["host"] == 0}
+    ends = {end for pair in pairs for end in pair}
+    return 0 < len(pairs) < len(ends) * (len(ends) - 1)
+
+
 def check_links(weft, domain, row):
-    """Bytes of every link, from its utilization. What comes into a device that is no rank goes out of it again; ranks together send
-    what the algorithm must move, as often as the loop of the run called it."""
+    """Bytes of every link, from its utilization. What comes into a device that is no rank goes out of it again; ranks together
+    send what the algorithm must move, as often as the loop of the run called it."""
     cluster = domain.clusters[row["cluster"]]
     configuration = domain.configuration(row["cluster"])
     configuration["nodes"] = max(row["nodes"], configuration.get("nodes", 1))
     algorithm, _, protocol = row["choice"].partition("/")
     ranks = domain.ranks(row)
     call = {"kind": row["collective"], "bytes": f"{1 << row['exponent']} B", "algorithm": algorithm, "ranks": ranks}
-    file = weft.file(f"{row['collective']}_{row['cluster']}", {"cluster": configuration, "workload": {"collectives": [call]},
-                                                             "measure": {"from": "0 us"}})
+    content = {"cluster": configuration, "workload": {"collectives": [call]}, "measure": {"from": "0 us"}}
+    file = weft.file(f"{row['collective']}_{row['cluster']}", content)
     settings = ["--nccl", f"PROTO={protocol}"] if protocol else []
     result = weft.run("run", file, *settings)
     _, links = weft.links(cluster.file, "--set", f"nodes={configuration['nodes']}")
     seconds = (result["measured_to_ns"] - result["measured_from_ns"]) * 1e-9
     shares = {port["name"]: port["utilization"] for port in result["ports"]}
     come, gone = {}, {}
-    for link in links:
-        carried = shares.get(f"{link['from']['name']}->{link['to']['name']}", 0.0) * seconds * link["rate"] * link["efficiency"]
+    for name, link in named(links):
+        carried = shares.get(name, 0.0) * seconds * link["rate"] * link["efficiency"]
         gone[link["from"]["name"]] = gone.get(link["from"]["name"], 0.0) + carried
         come[link["to"]["name"]] = come.get(link["to"]["name"], 0.0) + carried
     kinds = {end["name"]: end["kind"] for link in links for end in (link["from"], link["to"])}
@@ -124,15 +143,15 @@ def check_links(weft, domain, row):
     if algorithm not in IN_SWITCH:
         name, difference = max(((name, abs(come.get(name, 0) / gone[name] - 1) if gone[name] else 0.0) for name in gone
                                 if kinds[name] not in ("gpu", "host")), key=lambda each: each[1], default=("", 0.0))
-        yield Comparison(difference, EXACT, f"{come.get(name, 0):.0f} B come to {name}, {gone.get(name, 0):.0f} B leave it", command,
-                         facts | {"what": "balance"})
+        yield Comparison(difference, EXACT, f"{come.get(name, 0):.0f} B come to {name}, {gone.get(name, 0):.0f} B leave it",
+                         command, facts | {"what": "balance"})
     point = result["points"][0]
-    if algorithm in TIGHT and point["bytes"] and not (algorithm == "nccl_p2p" and point["nodes"] > 1):
+    if algorithm in TIGHT and point["bytes"] and not passes_on(links):
         sent = sum(count for name, count in gone.items() if kinds[name] in ("gpu", "host"))
         times = sent / moved(row["collective"], point["bytes"], point["ranks"])
         calls = max(1, round(times))
-        yield Comparison(abs(times / calls - 1), EXACT, f"ranks send {sent:.0f} B in {calls} calls of {point['bytes']} B", command,
-                         facts | {"what": "sent"})
+        yield Comparison(abs(times / calls - 1), EXACT, f"ranks send {sent:.0f} B in {calls} calls of {point['bytes']} B",
+                         command, facts | {"what": "sent"})
 
 
 BOUNDS = [

@@ -9,15 +9,18 @@ import errors
 
 NODES = [1, 2, 3, 4, 8]
 # NCCL's algorithms, and the protocols that may be asked for: others run textbook and library algorithms, which have none.
-PROTOCOLS = {"ring": ["LL", "LL128", "Simple"], "tree": ["LL", "LL128", "Simple"], "nvls": ["Simple"], "nvls_tree": ["Simple"],
-             "collnet_direct": ["Simple"], "collnet_chain": ["Simple"], "pat": ["Simple"], "nccl_p2p": [""]}
+PROTOCOLS = {"ring": ["LL", "LL128", "Simple"], "tree": ["LL", "LL128", "Simple"], "nvls": ["Simple"],
+             "nvls_tree": ["Simple"], "collnet_direct": ["Simple"], "collnet_chain": ["Simple"], "pat": ["Simple"],
+             "nccl_p2p": [""]}
 TUNED = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"}
-RUNS = {"ring": TUNED, "tree": {"all_reduce"}, "nvls": {"all_reduce", "all_gather", "reduce_scatter"}, "nvls_tree": {"all_reduce"},
-        "collnet_direct": {"all_reduce", "all_gather", "reduce_scatter"}, "collnet_chain": {"all_reduce"},
-        "pat": {"all_gather", "reduce_scatter"}, "nccl_p2p": {"alltoall", "sendrecv", "gather", "scatter"}}
+SHARED_OUT = {"all_gather", "reduce_scatter"}
+RUNS = {"ring": TUNED, "tree": {"all_reduce"}, "nvls": {"all_reduce", *SHARED_OUT}, "nvls_tree": {"all_reduce"},
+        "collnet_direct": {"all_reduce", *SHARED_OUT}, "collnet_chain": {"all_reduce"}, "pat": SHARED_OUT,
+        "nccl_p2p": {"alltoall", "sendrecv", "gather", "scatter"}}
 PROBE = {"cluster": "h200x2_2_nodes", "nodes": 2}
 IN_SWITCH = {"nvls", "nvls_tree", "collnet_direct", "collnet_chain"}  # a switch adds up or copies
 LARGEST = 8 << 30
+ONE_NODE = 72  # ranks of the largest shipped one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Domain:
         """Whether a row of factors is one to run; what is not known here the program refuses by itself."""
         cluster = self.clusters[row["cluster"]]
         algorithm = row["choice"].split("/")[0] if "choice" in row else None
-        if not 2 <= self.ranks(row) <= self.most_ranks:
+        if not 2 <= self.ranks(row) <= (self.most_ranks if row["nodes"] > 1 else ONE_NODE):
             return False
         if not cluster.gpus and (row["nodes"] > cluster.hosts or algorithm in PROTOCOLS):
             return False

@@ -1,5 +1,5 @@
-"""A program in place of `weft` whose answers hold every property, and that can be told to miss one. Times are those of a toy: a start,
-hops, and bytes over rates, all taken from the cluster's file.
+"""A program in place of `weft` whose answers hold every property, and that can be told to miss one. Times are those of a toy: a
+start, hops, and bytes over rates, all taken from the cluster's file.
 """
 
 import json
@@ -46,7 +46,7 @@ class FakeWeft(runner.Weft):
         command, *rest = arguments
         if command == "list":
             return LISTS[rest[0]]
-        options = dict(zip(rest, [*rest[1:], ""]))
+        options = dict(zip(rest, [*rest[1:], ""])) | {"words": rest}
         return {"topo": self.topo, "collective": self.collective, "run": self.scenario, "compare": self.compare,
                 "sweep": self.sweep}[command](rest, options)
 
@@ -87,7 +87,8 @@ class FakeWeft(runner.Weft):
             for kind in ("gpu", "nic"):
                 for name in of[kind]:
                     names[f"n{node}.{name}"] = (kind, node)
-                    both = [(f"n{node}.{name}", hub, inner * 10)] + ([(f"n{node}.{name}", "fabric", rate)] if kind == "nic" else [])
+                    both = [(f"n{node}.{name}", hub, inner * 10)]
+                    both += [(f"n{node}.{name}", "fabric", rate)] if kind == "nic" else []
                     edges += both + [(there, here, most) for here, there, most in both]
         return names, edges
 
@@ -95,10 +96,11 @@ class FakeWeft(runner.Weft):
         sets = [rest[i + 1] for i, word in enumerate(rest) if word == "--set"]
         cluster = self.load(rest[0], sets)
         if "--graphml" not in options:
-            return json.dumps({"configuration": cluster, "hosts": [{"count": cluster["nodes"]}], "devices": {"gpu": 2 * cluster["nodes"]}})
+            return json.dumps({"configuration": cluster, "hosts": [{"count": cluster["nodes"]}],
+                               "devices": {"gpu": 2 * cluster["nodes"]}})
         names, edges = self.graph(cluster)
-        data = "".join(f'<node id="{name}"><data key="name">{name}</data><data key="kind">{kind}</data><data key="host">{host}</data></node>'
-                       for name, (kind, host) in names.items())
+        data = "".join(f'<node id="{name}"><data key="name">{name}</data><data key="kind">{kind}</data>'
+                       f'<data key="host">{host}</data></node>' for name, (kind, host) in names.items())
         data += "".join(f'<edge source="{a}" target="{b}"><data key="type">nvlink4</data><data key="rate">{rate * 8}</data>'
                         f'<data key="efficiency">1</data><data key="latency">100000</data></edge>' for a, b, rate in edges)
         return f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph>{data}</graph></graphml>'
@@ -112,7 +114,8 @@ class FakeWeft(runner.Weft):
         if self.fault == "faster" and rate > 30e9:
             slowest /= 2
         if self.fault == "same_machine":
-            start *= 1 + 0.01 * (cluster["node"]["links"][0]["type"] == "pcie5" or cluster["nodes"] > nodes or "gpu0" not in of["gpu"])
+            other = cluster["node"]["links"][0]["type"] == "pcie5" or cluster["nodes"] > nodes or "gpu0" not in of["gpu"]
+            start *= 1.01 if other else 1
         ranks = nodes * len(of["gpu"])
         return start + ranks * latency + 2 * bounds.moved(kind, count, ranks) / slowest * (0.1 if self.fault == "bounds" else 1)
 
@@ -131,8 +134,8 @@ class FakeWeft(runner.Weft):
             time *= 1.1
         if self.fault == "ties" and "--shuffle-ties" in options:
             time *= 1.1
-        return {"bytes": count, "algorithm": options.get("--algo", "ring"), "protocol": protocol, "channels": 2, "time_us": time * 1e6,
-                "grain": grain, "messages": count >> 12, "ranks": 2 * nodes, "nodes": nodes}
+        return {"bytes": count, "algorithm": options.get("--algo", "ring"), "protocol": protocol, "channels": 2,
+                "time_us": time * 1e6, "grain": grain, "messages": count >> 12, "ranks": 2 * nodes, "nodes": nodes}
 
     def collective(self, rest, options):
         cluster = self.load(options["-c"])
@@ -146,7 +149,9 @@ class FakeWeft(runner.Weft):
     def step(self, scenario, cluster):
         """ns"""
         parameters = {key: value["value"] for key, value in cluster["profile"]["parameters"].items()}
-        compute = 1e-3 / float(parameters.get("gpu.gemm.efficiency", 0.8)) / float(parameters.get("gpu.memory.contiguous_efficiency", 0.8))
+        compute = 1e-3
+        for key in ("gpu.gemm.efficiency", "gpu.memory.contiguous_efficiency"):
+            compute /= float(parameters.get(key, 0.8))
         if cluster["node"]["devices"][0].get("model") == "h200_sxm":
             compute *= 1.1 if self.fault == "faster_steps" else 0.9
         return 1e9 * (compute + self.seconds("all_reduce", 1 << 20, cluster["nodes"], cluster))
@@ -154,13 +159,17 @@ class FakeWeft(runner.Weft):
     def scenario(self, rest, options):
         scenario = self.load(rest[0])
         cluster = scenario["cluster"]
-        if str(options.get("--set", "")).startswith("cluster="):
-            cluster = options["--set"][8:]
+        for word in rest:
+            cluster = word[8:] if word.startswith("cluster=") else cluster
         return json.dumps(self.result(scenario, cluster, options))
 
     def result(self, scenario, cluster, options):
-        if isinstance(cluster, str):
-            cluster = self.load(cluster) | scenario.get("overrides", {})
+        cluster = self.load(cluster) if isinstance(cluster, str) else cluster
+        for key, value in [*scenario.get("overrides", {}).items(), *self.sets_of(options)]:
+            if key == "nodes":
+                cluster = cluster | {"nodes": int(value)}
+            if key == "fabric.link.rate":
+                cluster = cluster | {"fabric": cluster["fabric"] | {"link": cluster["fabric"]["link"] | {"rate": value}}}
         calls = scenario["workload"].get("collectives")
         result = {"digest": options.get("-j") if self.fault == "threads" else "1"}
         if calls and "bytes" in calls[0]:
@@ -169,6 +178,10 @@ class FakeWeft(runner.Weft):
         if "inference" in scenario["workload"]:
             return result | {"makespan_ns": time, "tpot_ns": {"mean": 1e6}, "memory_per_gpu_bytes": {"weights": 1e9}}
         return result | {"makespan_ns": 2 * time, "iteration_time_ns": time, "hfu": 1.2 if self.fault == "peak" else 0.4}
+
+    def sets_of(self, options):
+        """Pairs of `--set cluster.KEY=VALUE`, which the words of a command are given as."""
+        return [text[8:].split("=", 1) for text in options.get("words", []) if text.startswith("cluster.")]
 
     def call(self, call, cluster):
         """One collective: ranks send to the switch of their node, and get as much."""
@@ -186,19 +199,25 @@ class FakeWeft(runner.Weft):
         return {"makespan_ns": seconds * 1e9, "measured_from_ns": 0, "measured_to_ns": seconds * 1e9, "ports": ports,
                 "points": [{"bytes": count, "ranks": ranks, "nodes": cluster["nodes"]}]}
 
-    def compare(self, rest, _):
+    def compare(self, rest, options):
         scenario = self.load(rest[0])
-        if self.fault == "named_cluster":
-            scenario.pop("overrides", None)
-            scenario["workload"] = scenario["workload"] | {"extra": 1}
+        files = rest[rest.index("--clusters") + 1:rest.index("--clusters") + 3]
         runs = []
-        for file in rest[rest.index("--clusters") + 1:rest.index("--json")]:
-            result = self.result(scenario, file, {})
-            time = result.get("iteration_time_ns", result["makespan_ns"])
-            runs.append({"time_us": time / 1e3 * (1.1 if self.fault == "named_cluster" else 1)})
+        for file in files:
+            times = []
+            for better in (1, 1.1):
+                made = self.load(file)
+                made["fabric"]["link"]["rate"] = rewrite.scaled(made["fabric"]["link"]["rate"], better)
+                said = scenario.get("overrides", {})
+                if "fabric.link.rate" in said:
+                    said = said | {"fabric.link.rate": rewrite.scaled(said["fabric.link.rate"], better)}
+                words = {"words": [re.sub(r"(?<=rate=)(\d+)", lambda rate: str(int(rate[1]) * better), word) for word in rest]}
+                result = self.result(scenario | {"overrides": said}, made, {} if self.fault == "named_cluster" else words)
+                times.append(result.get("iteration_time_ns", result["makespan_ns"]) / 1e3)
+            runs.append({"time_us": times[0], "sensitivity": [{"parameter": "network_rate", "time_us": times[1]}]})
         return json.dumps({"workloads": [{"runs": runs}]})
 
-    def sweep(self, rest, _):
+    def sweep(self, rest, options):
         sweep = self.load(rest[0])
         scenario = self.load(sweep["scenario"])
-        return json.dumps({"points": [self.result(scenario, sweep["grid"]["cluster"][0], {})]})
+        return json.dumps({"points": [self.result(scenario, sweep["grid"]["cluster"][0], options)]})

@@ -81,7 +81,8 @@ def variants(weft, domain, row):
         made = changed(domain, row, row["lever"], factor)
         if made is not None:
             better = (factor > 1) != (row["lever"] in BETTER_IS_LESS)
-            yield f"{row['lever']} times {factor:g}", better, weft.file(f"{row['cluster']}_{row['lever'].replace(' ', '_')}", made)
+            file = weft.file(f"{row['cluster']}_{row['lever'].replace(' ', '_')}", made)
+            yield f"{row['lever']} times {factor:g}", better, file
 
 
 def judged(base, other, better):
@@ -106,7 +107,8 @@ def check_collective(weft, domain, row):
             if choice_of(point) != choice_of(other) or point["time_us"] == 0:
                 continue
             yield Comparison(judged(point["time_us"], other["time_us"], better), MARGIN,
-                             f"{words}: {point['bytes']} B take {other['time_us']} us in place of {point['time_us']} ({said(point)})",
+                             f"{words}: {point['bytes']} B take {other['time_us']} us in place of {point['time_us']} "
+                             f"({said(point)})",
                              [["collective", row["collective"], *which] for which in (base_options, options)],
                              domain.facts(row) | {"bytes": point["bytes"]})
 

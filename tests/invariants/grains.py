@@ -39,7 +39,8 @@ def walk(weft, domain, row, options):
         count = size(1 << exponent)
         point = weft.series(row["collective"], *options, "-b", count, "-e", count)[0] | {"asked": count}
         points.append(point)
-        if point["messages"] > domain.most_messages or (point["grain"] == "fluid" and points[-2:][0]["grain"] == "fluid" and len(points) > 1):
+        both_fluid = len(points) > 1 and points[-2]["grain"] == point["grain"] == "fluid"
+        if both_fluid or point["messages"] > domain.most_messages:
             break
     return points
 
@@ -64,13 +65,14 @@ def check_grain(weft, domain, row):
     for count, point in both.items():
         asked = [*options, "-b", count, "-e", count]
         try:
-            times = {grain: weft.series(row["collective"], *asked, "--grain", grain)[0]["time_us"] for grain in ("chunk", "fluid")}
+            times = {grain: weft.series(row["collective"], *asked, "--grain", grain)[0]["time_us"]
+                     for grain in ("chunk", "fluid")}
         except errors.Refused as refusal:
             if "no fluid grain" in str(refusal):
                 return
             raise
-        yield Comparison(apart(*times.values()), GRAIN, f"{point['bytes']} B take {times['chunk']} us in chunks, {times['fluid']} us "
-                         f"as flows ({said(point)})",
+        yield Comparison(apart(*times.values()), GRAIN, f"{point['bytes']} B take {times['chunk']} us in chunks, "
+                         f"{times['fluid']} us as flows ({said(point)})",
                          [["collective", row["collective"], *asked, "--grain", grain] for grain in times],
                          domain.facts(row) | {"bytes": point["bytes"], "algorithm": point["algorithm"], "what": "grain"})
 
@@ -83,7 +85,8 @@ def fidelity_factors(domain):
 
 def fidelity_allowed(domain, row):
     """Many ranks that send to one meet in a queue, which flows do not have: gather and all-to-all are left out."""
-    return domain.allowed(row) and row["collective"] not in ("gather", "alltoall") and 1 << row["exponent"] <= domain.most_packet_bytes
+    few = 1 << row["exponent"] <= domain.most_packet_bytes
+    return few and row["collective"] not in ("gather", "alltoall") and domain.allowed(row)
 
 
 def check_fidelity(weft, domain, row):
@@ -91,12 +94,14 @@ def check_fidelity(weft, domain, row):
     options = [*domain.arguments(row), "-b", count, "-e", count]
     commands = [["collective", row["collective"], *options, "--fidelity", fidelity] for fidelity in ("flow", "packet")]
     flow, packet = (weft.run(*command)["points"][0] for command in commands)
-    yield Comparison(apart(flow["time_us"], packet["time_us"]), FIDELITY, f"{flow['bytes']} B take {flow['time_us']} us as flows, "
-                     f"{packet['time_us']} us as packets ({said(flow)})", commands, domain.facts(row) | {"bytes": flow["bytes"]})
+    yield Comparison(apart(flow["time_us"], packet["time_us"]), FIDELITY, f"{flow['bytes']} B take {flow['time_us']} us as "
+                     f"flows, {packet['time_us']} us as packets ({said(flow)})", commands,
+                     domain.facts(row) | {"bytes": flow["bytes"]})
 
 
 GRAINS = [
-    Property("grain", "chunks and coupled flows agree where either may be taken", factors, check_grain, sample=40, allowed=allowed),
+    Property("grain", "chunks and coupled flows agree where either may be taken", factors, check_grain, sample=40,
+             allowed=allowed),
     Property("fidelity", "flows and packets agree where nothing is congested", fidelity_factors, check_fidelity, sample=40,
              allowed=fidelity_allowed),
 ]

@@ -1,5 +1,5 @@
-"""Where NCCL's own choice makes a larger call faster than a smaller one: its tuning compares modelled times, and where it leaves an
-algorithm too late, or takes one too early, time falls at the change. Each row names what shows it in a real log.
+"""Where NCCL's own choice makes a larger call faster than a smaller one: its tuning compares modelled times, and where it leaves
+an algorithm too late, or takes one too early, time falls at the change. Each row names what shows it in a real log.
 """
 
 # (collective, choice before, choice after, what shows it); a choice is "algorithm protocol".

@@ -11,8 +11,8 @@ def pairs_of(row):
 
 
 def cover(factors, allowed, draw):
-    """Yields rows, dictionaries, those with many new pairs first. `allowed` refuses rows; pairs that no allowed row holds are left
-    out. `draw` is a random.Random, so that a seed gives the same rows again."""
+    """Yields rows, dictionaries, those with many new pairs first. `allowed` refuses rows; pairs that no allowed row holds are
+    left out. `draw` is a random.Random, so that a seed gives the same rows again."""
     names = sorted(factors)
     wanted = [((a, x), (b, y)) for a, b in itertools.combinations(names, 2) for x in factors[a] for y in factors[b]]
     draw.shuffle(wanted)

@@ -8,7 +8,7 @@ class Tally:
         self.failed = 0
 
     def row(self, of):
-        return self.rows.setdefault(of.name, {"title": of.title, "count": 0, "failed": 0, "refused": 0, "largest": 0.0, "where": "",
+        return self.rows.setdefault(of.name, {"count": 0, "failed": 0, "refused": 0, "largest": 0.0, "where": "",
                                               "excepted": {}, "reasons": {}})
 
     def print(self, text):
@@ -27,7 +27,8 @@ class Tally:
                 return
         row["failed"] += 1
         self.failed += 1
-        self.print(f"FAILED {of.name}: {comparison.says}: {100 * comparison.difference:.3g} %, at most {100 * comparison.bound:.3g} %")
+        difference, bound = (f"{100 * each:.3g} %" for each in (comparison.difference, comparison.bound))
+        self.print(f"FAILED {of.name}: {comparison.says}: {difference}, at most {bound}")
         for command in comparison.commands:
             self.print(f"  {self.weft.shown(*command)}")
 
@@ -52,8 +53,10 @@ class Tally:
         for name, row in self.rows.items():
             excepted = sum(row["excepted"].values())
             largest = f"{100 * row['largest']:.3g} %"
-            self.print(f"{name:<18} {row['count']:>8} {row['failed']:>6} {excepted:>8} {row['refused']:>7} {largest:>9}  {row['where']}")
+            counts = f"{row['count']:>8} {row['failed']:>6} {excepted:>8} {row['refused']:>7}"
+            self.print(f"{name:<18} {counts} {largest:>9}  {row['where']}")
         for name, row in self.rows.items():
             for exception, count in row["excepted"].items():
                 self.print(f"  {name}: exception '{exception}' {count} times")
-        self.print(f"{sum(row['count'] for row in self.rows.values())} comparisons of {self.weft.runs} runs, {self.failed} failed")
+        compared = sum(row["count"] for row in self.rows.values())
+        self.print(f"{compared} comparisons of {self.weft.runs} runs, {self.failed} failed")

@@ -1,5 +1,5 @@
-"""Writes machines otherwise: configurations of `weft topo --json`, as Python has them, into ones that are to be the same, or better
-in one thing. JSON is YAML, so that what comes out is a cluster file.
+"""Writes machines otherwise: configurations of `weft topo --json`, as Python has them, into ones that are to be the same, or
+better in one thing. JSON is YAML, so that what comes out is a cluster file.
 """
 
 import copy
@@ -31,7 +31,7 @@ def renamed(configuration, prefixes):
     result = copy.deepcopy(configuration)
     for device in result["node"]["devices"]:
         device["name"] = new(device["name"])
-    for link in result["node"]["links"]:
+    for link in result["node"].get("links", []):
         link["between"] = new(link["between"])
     result["name"] = result["node"]["name"] = "other_name"
     return result
@@ -45,7 +45,7 @@ def reordered(configuration, draw):
     others = [device for device in devices if device["kind"] != "gpu"]
     draw.shuffle(others)
     result["node"]["devices"] = others + gpus
-    draw.shuffle(result["node"]["links"])
+    draw.shuffle(result["node"].get("links", []))
     return {key: result[key] for key in reversed(result)}
 
 
@@ -67,7 +67,7 @@ def gigabits(rate):
 
 
 def with_nics_in_two(configuration, nodes, rate):
-    """As on_one_switch, two NICs of half the rate in place of each; nothing if the NICs are not one range that links take in order."""
+    """As on_one_switch, two NICs of half the rate in place of each; nothing if links do not take the NICs in order."""
     result = on_one_switch(configuration, nodes, rate / 2)
     nics = [device for device in result["node"]["devices"] if device["kind"] == "nic"]
     if len(nics) != 1:

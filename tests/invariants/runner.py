@@ -67,6 +67,12 @@ class Weft:
                 path.write_text(text, encoding="utf-8")
         return os.path.relpath(path, self.root)
 
+    def no_file(self, name, content):
+        """The name of a database that is not there yet, for this content."""
+        path = self.work / f"{name}_{hashlib.sha256(content.encode()).hexdigest()[:12]}.sqlite"
+        path.unlink(missing_ok=True)
+        return os.path.relpath(path, self.root)
+
     def relative_to_work(self, file):
         """A file of the project as the files of `work` name it."""
         return os.path.relpath(self.root / file, self.work)

@@ -76,7 +76,8 @@ def complaints_about_nothing():
 
 
 def main():
-    complaints = [*complaints_about_rows(), *complaints_about_exceptions(), *complaints_about_nothing(), *complaints_about_properties()]
+    checks = [complaints_about_rows, complaints_about_exceptions, complaints_about_nothing, complaints_about_properties]
+    complaints = [complaint for check in checks for complaint in check()]
     for complaint in complaints:
         print(complaint)
     sys.exit(1 if complaints else 0)

@@ -27,24 +27,27 @@ def fits(domain, row):
     return domain.clusters[row["cluster"]].gpus > 0 and 2 <= gpus <= min(64, domain.most_ranks) and gpus % shares == 0
 
 
-def scenario(weft, domain, row, configuration):
-    """The file of a step on a machine."""
+def content(domain, row, cluster):
+    """A scenario of the row's plan; `cluster` is its cluster."""
     plan = PLANS[row["plan"]]
     gpus = domain.ranks(row)
-    cluster = configuration | {"nodes": row["nodes"]}
     if "inference" in plan:
-        tensor = plan["inference"].get("tensor", 1)
-        workload = {"inference": {"model": plan["model"], "parallelism": plan["inference"] | {"data": gpus // tensor},
-                                  "requests": {"concurrency": 8, "count": 32, "prompt": 512, "output": 32}}}
-    else:
-        parallelism = plan["parallelism"]
-        data = gpus // (parallelism.get("tensor", 1) * parallelism.get("pipeline", 1) * parallelism.get("context", 1))
-        workload = {"model": plan["model"], "parallelism": parallelism | {"data": data},
-                    "batch": {"global": 4 * data, "micro": 1, "sequence": 2048}}
-        if "framework" in plan:
-            workload["framework"] = plan["framework"]
-    simulation = {} if "inference" in plan else {"must_fit": False}
-    return weft.file(f"{row['plan']}_{row['cluster']}", {"cluster": cluster, "workload": workload, "simulation": simulation})
+        shares = plan["inference"]
+        requests = {"concurrency": 8, "count": 32, "prompt": 512, "output": 32}
+        return {"cluster": cluster, "workload": {"inference": {"model": plan["model"], "requests": requests, "parallelism":
+                                                               shares | {"data": gpus // shares.get("tensor", 1)}}}}
+    shares = plan["parallelism"]
+    data = gpus // (shares.get("tensor", 1) * shares.get("pipeline", 1) * shares.get("context", 1))
+    workload = {"model": plan["model"], "parallelism": shares | {"data": data},
+                "batch": {"global": 4 * data, "micro": 1, "sequence": 2048}}
+    if "framework" in plan:
+        workload["framework"] = plan["framework"]
+    return {"cluster": cluster, "workload": workload, "simulation": {"must_fit": False}}
+
+
+def scenario(weft, domain, row, configuration):
+    """The file of a step on a machine."""
+    return weft.file(f"{row['plan']}_{row['cluster']}", content(domain, row, configuration | {"nodes": row["nodes"]}))
 
 
 def time_of(result):

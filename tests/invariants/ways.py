@@ -2,64 +2,91 @@
 
 import json
 
+import errors
+import rewrite
 import steps
 from comparison import Comparison, Property, apart
 
 TIES = 0.01  # of the mean over shuffled ties
 
 
+NETWORK = "100 Gb/s"
+# Sensitivity makes one thing of a cluster 10 % better at a time.
+BETTER = 1.1
+
+
 def named_factors(domain):
-    return {"cluster": domain.gpu_clusters(), "written_for": domain.gpu_clusters(), "nodes": [1, 2, 4], "way": ["compare", "--set", "sweep"],
-            "workload": ["all_reduce", "alltoall", "sendrecv", *steps.PLANS], "overrides": [True, False]}
+    return {"cluster": domain.gpu_clusters(), "written_for": domain.gpu_clusters(), "nodes": [1, 2, 4],
+            "way": ["compare", "--set", "sweep", "sensitivity"], "with": ["nothing", "overrides", "--set", "a cluster in place"],
+            "workload": ["all_reduce", "alltoall", "sendrecv", *steps.PLANS]}
+
+
+def nodes_of(domain, row):
+    """As the cluster's own file has it, where the scenario says nothing."""
+    return row["nodes"] if row["with"] in ("overrides", "--set") else domain.clusters[row["cluster"]].hosts
 
 
 def named_allowed(domain, row):
-    if row["cluster"] == row["written_for"]:
+    if row["cluster"] == row["written_for"] or (row["way"] == "sensitivity" and nodes_of(domain, row) == 1):
         return False
-    if not row["overrides"]:
-        # Nodes are those of each cluster's own file.
-        row = row | {"nodes": domain.clusters[row["cluster"]].hosts}
-    here, there = (row | {"cluster": row[key]} for key in ("cluster", "written_for"))
+    row = row | {"nodes": nodes_of(domain, row)}
     if row["workload"] in steps.PLANS:
-        return all(steps.fits(domain, each | {"plan": row["workload"]}) for each in (here, there)) and \
-            domain.ranks(here) == domain.ranks(there)
-    return domain.ranks(here) >= 2 and domain.ranks(here) <= domain.most_ranks
+        return steps.fits(domain, row | {"plan": row["workload"]})
+    return 2 <= domain.ranks(row) <= domain.most_ranks
 
 
-def workload_of(weft, domain, row):
-    """The workload of a scenario file, and its simulation."""
+def named_scenario(weft, domain, row, cluster, rate):
+    """The file of the row's scenario, written for a cluster; with the network's rate stated if it is one."""
     if row["workload"] in steps.PLANS:
-        hosts = row["nodes"] if row["overrides"] else domain.clusters[row["cluster"]].hosts
-        file = steps.scenario(weft, domain, row | {"plan": row["workload"], "nodes": hosts}, domain.configuration(row["cluster"]))
-        content = json.loads((weft.root / file).read_text(encoding="utf-8"))
-        return content["workload"], content["simulation"]
-    return {"collectives": [{"kind": row["workload"], "bytes": "16 MiB"}]}, {}
+        content = steps.content(domain, row | {"plan": row["workload"], "nodes": nodes_of(domain, row)}, {})
+    else:
+        content = {"workload": {"collectives": [{"kind": row["workload"], "bytes": "16 MiB"}]}}
+    content["cluster"] = weft.relative_to_work(domain.clusters[cluster].file)
+    if row["with"] == "a cluster in place":
+        content["cluster"] = domain.configuration(cluster)
+    overrides = {"nodes": row["nodes"], "fabric.link.rate": NETWORK} if row["with"] == "overrides" else {}
+    if rate is not None:
+        overrides["fabric.link.rate"] = rate
+    return weft.file(row["workload"], content | ({"overrides": overrides} if overrides else {}))
 
 
 def check_named(weft, domain, row):
     """A scenario for one cluster, run on another by naming it, against the scenario that says the other from the start."""
-    workload, simulation = workload_of(weft, domain, row)
-    overrides = {"overrides": {"nodes": row["nodes"]}} if row["overrides"] else {}
-    files = {name: weft.relative_to_work(domain.clusters[row[name]].file) for name in ("cluster", "written_for")}
-    direct, other = (weft.file(row["workload"], {"cluster": files[name], **overrides, "workload": workload, "simulation": simulation})
-                     for name in ("cluster", "written_for"))
-    expected = weft.run("run", direct)
-    times = expected.get("iteration_time_ns", expected["makespan_ns"])
     there = domain.clusters[row["cluster"]].file
-    if row["way"] == "compare":
-        command = ["compare", other, "--clusters", there, there]
-        found = weft.run(*command)["workloads"][0]["runs"][1]["time_us"] * 1e3
+    sets = []
+    if row["with"] == "--set":
+        sets = ["--set", f"cluster.nodes={row['nodes']}", "--set", f"cluster.fabric.link.rate={NETWORK}"]
+    rate = None
+    if row["way"] == "sensitivity":
+        stated = NETWORK if row["with"] in ("overrides", "--set") else rewrite.gigabits(domain.network_rate(row["cluster"]))
+        rate, sets = rewrite.scaled(stated, BETTER), sets[:2]
+    direct = ["run", named_scenario(weft, domain, row, row["cluster"], rate), *sets]
+    other = named_scenario(weft, domain, row, row["written_for"], None)
+    if row["with"] == "--set" and row["way"] == "sensitivity":
+        sets += ["--set", f"cluster.fabric.link.rate={NETWORK}"]
+    if row["way"] in ("compare", "sensitivity"):
+        command = ["compare", other, "--clusters", there, there, *sets]
+        command += ["--sensitivity"] if row["way"] == "sensitivity" else []
+        run = weft.run(*command)["workloads"][0]["runs"][1]
+        points = [point for point in run.get("sensitivity", []) if point["parameter"] == "network_rate"]
+        if row["way"] == "sensitivity" and not points:
+            return
+        found = (points[0] if row["way"] == "sensitivity" else run)["time_us"] * 1e3
     elif row["way"] == "--set":
-        command = ["run", other, "--set", f"cluster={weft.relative_to_work(there)}"]
-        result = weft.run(*command)
-        found = result.get("iteration_time_ns", result["makespan_ns"])
+        command = ["run", other, "--set", f"cluster={there}", *sets]
+        found = steps.time_of(weft.run(*command))
     else:
-        sweep = weft.file("sweep", {"kind": "sweep", "scenario": other.rsplit("/", 1)[-1], "grid": {"cluster": [files["cluster"]]}})
-        command = ["sweep", sweep, "--db", sweep[:-5] + ".sqlite", "--export", "json", "--to", "-"]
-        row_found = json.loads(weft.text(*command))["points"][0]
-        found = row_found.get("iteration_time_ns") or row_found["makespan_ns"]
-    yield Comparison(apart(found, times), 1e-9, f"{row['workload']} takes {found} ns on {row['cluster']} named by {row['way']}, {times} ns "
-                     "written for it", [command, ["run", direct]], dict(row))
+        axis = {"cluster": [weft.relative_to_work(there)]}
+        sweep = weft.file("sweep", {"kind": "sweep", "scenario": other.rsplit("/", 1)[-1], "grid": axis})
+        command = ["sweep", sweep, "--db", weft.no_file(f"sweep_{row['nodes']}", sweep + " ".join(sets)), *sets]
+        command += ["--export", "json", "--to", "-"]
+        point = json.loads(weft.text(*command))["points"][0]
+        if point.get("status") == "refused":
+            raise errors.Refused(point["error"])
+        found = point.get("iteration_time_ns") or point["makespan_ns"]
+    expected = steps.time_of(weft.run(*direct))
+    yield Comparison(apart(found, expected), 1e-9, f"{row['workload']} takes {found} ns on {row['cluster']} named by "
+                     f"{row['way']}, {expected} ns written for it (with {row['with']})", [command, direct], dict(row))
 
 
 def repeated_factors(domain):
@@ -71,7 +98,8 @@ def check_repeated(weft, domain, row):
     file = steps.scenario(weft, domain, row, domain.configuration(row["cluster"]))
     commands = [["run", file, "--seed", str(row["seed"]), "-j", threads] for threads in ("1", "2")]
     one, two = (weft.run(*command) for command in commands)
-    yield Comparison(0.0 if one["digest"] == two["digest"] else 1.0, 0.0, f"digests {one['digest']} and {two['digest']}", commands, dict(row))
+    yield Comparison(0.0 if one["digest"] == two["digest"] else 1.0, 0.0, f"digests {one['digest']} and {two['digest']}",
+                     commands, dict(row))
 
 
 def ties_factors(domain):
@@ -91,8 +119,8 @@ def check_ties(weft, domain, row):
 
 
 WAYS = [
-    Property("named_cluster", "a cluster that is named gives what a scenario written for it gives", named_factors, check_named, sample=25,
-             allowed=named_allowed),
+    Property("named_cluster", "a cluster that is named gives what a scenario written for it gives", named_factors, check_named,
+             sample=25, allowed=named_allowed),
     Property("threads", "one digest on one thread and on two", repeated_factors, check_repeated, sample=10, allowed=steps.fits),
     Property("ties", "the order of ties changes no mean", ties_factors, check_ties, sample=15),
 ]
