@@ -155,9 +155,9 @@ def check_links(weft, domain, row):
 
 
 BOUNDS = [
-    Property("bounds", "no collective below the narrowest cut's time or memory's", bound_factors, check_bound, sample=80,
+    Property("bounds", "no collective below the narrowest cut's time or memory's", bound_factors, check_bound, sample=60,
              allowed=bound_allowed),
     Property("peak", "no step above the peak rate, no token faster than memory", peak_factors, check_peak, sample=15,
              allowed=steps.fits),
-    Property("links", "every link carries what the algorithm must move", link_factors, check_links, sample=40),
+    Property("links", "every link carries what the algorithm must move", link_factors, check_links, sample=30),
 ]

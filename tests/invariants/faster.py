@@ -139,8 +139,8 @@ def check_step(weft, domain, row):
 
 
 FASTER = [
-    Property("faster", "a better link, NIC or host makes no collective slower", collective_factors, check_collective, sample=40,
+    Property("faster", "a better link, NIC or host makes no collective slower", collective_factors, check_collective, sample=30,
              allowed=collective_allowed),
-    Property("faster_steps", "nor a better one or a better GPU a training step or serving", step_factors, check_step, sample=40,
+    Property("faster_steps", "nor a better one or a better GPU a training step or serving", step_factors, check_step, sample=30,
              allowed=step_allowed),
 ]

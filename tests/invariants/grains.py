@@ -100,8 +100,8 @@ def check_fidelity(weft, domain, row):
 
 
 GRAINS = [
-    Property("grain", "chunks and coupled flows agree where either may be taken", factors, check_grain, sample=40,
+    Property("grain", "chunks and coupled flows agree where either may be taken", factors, check_grain, sample=24,
              allowed=allowed),
-    Property("fidelity", "flows and packets agree where nothing is congested", fidelity_factors, check_fidelity, sample=40,
+    Property("fidelity", "flows and packets agree where nothing is congested", fidelity_factors, check_fidelity, sample=30,
              allowed=fidelity_allowed),
 ]

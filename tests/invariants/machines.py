@@ -75,8 +75,8 @@ def check_same(weft, domain, row):
 
 
 MACHINES = [
-    Property("two_nics", "one NIC and two of half its rate give the same from 64 MiB on", split_factors, check_split, sample=25,
+    Property("two_nics", "one NIC and two of half its rate give the same from 64 MiB on", split_factors, check_split, sample=16,
              allowed=split_allowed),
-    Property("same_machine", "a machine written otherwise gives the same", same_factors, check_same, sample=40,
+    Property("same_machine", "a machine written otherwise gives the same", same_factors, check_same, sample=30,
              allowed=same_allowed),
 ]

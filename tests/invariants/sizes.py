@@ -43,6 +43,6 @@ def check_chosen(weft, domain, row):
 
 
 SIZES = [
-    Property("monotone", "more bytes never take less time, the choice held", held_factors, check_held, sample=60),
-    Property("chosen", "falls of the time where NCCL's choice changes are known ones", chosen_factors, check_chosen, sample=40),
+    Property("monotone", "more bytes never take less time, the choice held", held_factors, check_held, sample=50),
+    Property("chosen", "falls of the time where NCCL's choice changes are known ones", chosen_factors, check_chosen, sample=24),
 ]

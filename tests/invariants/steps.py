@@ -1,7 +1,7 @@
 """Training steps and serving runs that properties are tried on: small models, every kind of parallelism once."""
 
-MOE = {"kind": "model", "name": "small_moe", "layers": 4, "hidden": 1024, "heads": 16, "kv_heads": 4, "ffn": 4096, "vocab": 32000,
-       "experts": {"count": 8, "active": 2, "ffn": 2048}}
+MOE = {"kind": "model", "name": "small_moe", "layers": 4, "hidden": 1024, "heads": 16, "kv_heads": 4, "vocab": 32000,
+       "moe": {"experts": 8, "experts_per_token": 2, "expert_ffn": 2048}}
 DENSE = {"kind": "model", "name": "small", "layers": 8, "hidden": 2048, "heads": 16, "ffn": 8192, "vocab": 32000}
 
 # Parallelism in shares of the GPUs: what is left is data parallel.
