@@ -21,7 +21,7 @@ import runner
 from properties import PROPERTIES
 
 SEED = 20
-SAMPLE_LIMITS, ALL_LIMITS = (32, 250_000, 256 << 20, 4 << 20), (72, 4_000_000, 8 << 30, 16 << 20)
+SAMPLE_LIMITS, ALL_LIMITS = (32, 250_000, 256 << 20, 4 << 20), (72, 2_500_000, 8 << 30, 16 << 20)
 
 
 def checked(case_property, domain, row):
