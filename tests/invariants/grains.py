@@ -8,6 +8,7 @@ GRAIN, STEP, FIDELITY = 0.03, 0.03, 0.05
 # In training and serving a call of this size is flows if it is of more messages than these (workloads/replay/group_runs.cpp).
 # Algorithms in which no two messages come to one rank over the network at a time.
 QUIET = {"ring", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "nccl_p2p", "plain_ring", "pat"}
+FIRST = 64 << 10
 STEP_BYTES, STEP_MESSAGES = 16 << 20, 20_000
 
 
@@ -35,10 +36,11 @@ def step_of(points):
 def walk(weft, domain, row, options):
     """Points of growing size as `auto` simulates them, until one is flows, and one more of these; or until they take too long."""
     points = []
-    for exponent in range(STEP_BYTES.bit_length() - 1, LARGEST.bit_length()):
+    small = weft.series(row["collective"], *options, "-b", size(FIRST), "-e", size(STEP_BYTES))
+    for exponent in range(FIRST.bit_length() - 1, LARGEST.bit_length()):
         count = size(1 << exponent)
-        point = weft.series(row["collective"], *options, "-b", count, "-e", count)[0] | {"asked": count}
-        points.append(point)
+        point = small.pop(0) if small else weft.series(row["collective"], *options, "-b", count, "-e", count)[0]
+        points.append(point | {"asked": count})
         both_fluid = len(points) > 1 and points[-2]["grain"] == point["grain"] == "fluid"
         if both_fluid or point["messages"] > domain.most_messages:
             break
@@ -59,7 +61,8 @@ def check_grain(weft, domain, row):
             yield Comparison(step, STEP, f"a step at {points[first]['bytes']} B, where flows take the place of chunks "
                              f"({said(points[first])})", [["collective", row["collective"], *sizes]],
                              domain.facts(row) | {"bytes": points[first]["bytes"], "what": "step"})
-    in_step = next((point for point in points if point["grain"] == "chunk" and point["messages"] > STEP_MESSAGES), None)
+    in_step = next((point for point in points if point["grain"] == "chunk" and point["bytes"] >= STEP_BYTES
+                    and point["messages"] > STEP_MESSAGES), None)
     if in_step is not None:
         both[in_step["asked"]] = in_step
     for count, point in both.items():
