@@ -51,11 +51,13 @@ def apart(one, other):
 
 
 def choice_of(point):
-    return point["algorithm"], point["protocol"], point["channels"]
+    """All that is held: with fewer warps, or another chunk, more bytes may take less time on real machines too."""
+    return tuple(point.get(key) for key in ("algorithm", "protocol", "channels", "chunk_bytes", "warps"))
 
 
 def said(point):
-    return "{} {} x{}".format(*choice_of(point))
+    algorithm, protocol, channels, chunk, warps = choice_of(point)
+    return f"{algorithm} {protocol} x{channels}" + (f", chunks of {chunk} B, {warps} warps" if chunk is not None else "")
 
 
 def size(count):

@@ -12,6 +12,8 @@ PARAMETERS = {"host": "device.launch.host_cost", "gemm": "gpu.gemm.efficiency", 
               "library": "collectives.simple.hop_latency", "blocks": "collectives.simple.channel_rate",
               "p2p blocks": "collectives.p2p.channel_rate"}
 BETTER_IS_LESS = {"host", "library", "network latency", "inner latency"}
+HALF_AND_DOUBLE = (0.5, 2.0)
+FACTORS = {"host": (0.02, 0.5, 4.0, 14.0)}  # a kernel is launched in 0.1 to 70 us
 LEVERS = [*PARAMETERS, "network rate", "network latency", "inner rate", "inner latency", "pcie lanes", "other gpu"]
 OTHER_GPU = {"h100_sxm": "h800_sxm", "a100_sxm": "a100_sxm_40gb"}  # equal or slower in everything
 OTHER_GPU_BETTER = {"h100_sxm": "h200_sxm", "h100_hbm2e": "h100_sxm"}  # equal or faster in everything
@@ -68,7 +70,7 @@ def with_inner(domain, row, result, lever, factor):
 
 def applies(domain, row):
     """Whether the machine has what the lever changes."""
-    return any(changed(domain, row, row["lever"], factor) is not None for factor in (0.5, 2.0))
+    return any(changed(domain, row, row["lever"], factor) is not None for factor in HALF_AND_DOUBLE)
 
 
 def collective_allowed(domain, row):
@@ -77,7 +79,7 @@ def collective_allowed(domain, row):
 
 def variants(weft, domain, row):
     """(words, better or worse, file) of the machine with one thing better, and worse."""
-    for factor in (0.5, 2.0):
+    for factor in FACTORS.get(row["lever"], HALF_AND_DOUBLE):
         made = changed(domain, row, row["lever"], factor)
         if made is not None:
             better = (factor > 1) != (row["lever"] in BETTER_IS_LESS)

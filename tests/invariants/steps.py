@@ -2,6 +2,8 @@
 
 MOE = {"kind": "model", "name": "small_moe", "layers": 4, "hidden": 1024, "heads": 16, "kv_heads": 4, "vocab": 32000,
        "moe": {"experts": 8, "experts_per_token": 2, "expert_ffn": 2048}}
+WIDE_MOE = {"kind": "model", "name": "wide_moe", "layers": 4, "hidden": 4096, "heads": 64, "kv_heads": 4, "vocab": 151936,
+            "moe": {"experts": 128, "experts_per_token": 8, "expert_ffn": 1536}}
 DENSE = {"kind": "model", "name": "small", "layers": 8, "hidden": 2048, "heads": 16, "ffn": 8192, "vocab": 32000}
 
 # Parallelism in shares of the GPUs: what is left is data parallel.
@@ -13,6 +15,7 @@ PLANS = {
     "pipeline": {"model": DENSE, "parallelism": {"pipeline": 2, "schedule": "1f1b"}},
     "context": {"model": DENSE, "parallelism": {"context": 2}},
     "experts": {"model": MOE, "parallelism": {"expert": 4}},
+    "many_experts": {"model": WIDE_MOE, "parallelism": {"expert": 8}, "batch": 2, "sequence": 4096},
     "serving": {"model": DENSE, "inference": {"tensor": 2}},
     "serving_experts": {"model": MOE, "inference": {"tensor": 2, "expert": 2}},
 }
@@ -39,7 +42,7 @@ def content(domain, row, cluster):
     shares = plan["parallelism"]
     data = gpus // (shares.get("tensor", 1) * shares.get("pipeline", 1) * shares.get("context", 1))
     workload = {"model": plan["model"], "parallelism": shares | {"data": data},
-                "batch": {"global": 4 * data, "micro": 1, "sequence": 2048}}
+                "batch": {"global": plan.get("batch", 4) * data, "micro": 1, "sequence": plan.get("sequence", 2048)}}
     if "framework" in plan:
         workload["framework"] = plan["framework"]
     return {"cluster": cluster, "workload": workload, "simulation": {"must_fit": False}}
