@@ -14,7 +14,7 @@ def held_factors(domain):
 
 
 def check_held(weft, domain, row):
-    """Algorithm and protocol are asked for; where NCCL changes channels, chunk or warps beside them neighbours are not compared."""
+    """Algorithm and protocol are asked for; neighbours for which NCCL changes channels, chunk or warps are not compared."""
     options = [*domain.arguments(row), "-b", str(row["from"]), "-e", "1G"]
     points = weft.series(row["collective"], *options)
     for less, more in zip(points, points[1:]):
