@@ -97,18 +97,6 @@ bool names_output(const std::string& cluster, const std::string& output) {
   return std::filesystem::weakly_canonical(path, ignored) == std::filesystem::weakly_canonical(output, ignored);
 }
 
-// Before the fit: a file that cannot be written is told at once.
-void check_output(const std::string& output) {
-  if (output == "-") return;
-  const std::filesystem::path folder = std::filesystem::path{output}.parent_path();
-  std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
-    throw ConfigError(fmt::format("cannot write '{}': there is no folder '{}'", output, folder.string()));
-  }
-  if (std::filesystem::is_directory(output, ignored))
-    throw ConfigError(fmt::format("cannot write '{}': it is a folder", output));
-}
-
 std::string spread_text(const plan::FittedParameter& parameter) {
   if (!parameter.determined || !std::isfinite(parameter.relative_sd)) return "not known";
   return parameter.relative_sd > 9.99 ? std::string{"> 999 %"} : fmt::format("{:.1f} %", 100 * parameter.relative_sd);
@@ -246,24 +234,22 @@ void print_kernel_fits(const Report& report, const plan::KernelCalibration& resu
   }
 }
 
-int fit_kernels(const CalibrateOptions& options, const KernelStart& from, const std::vector<plan::KernelLog>& logs,
-                const std::string& id_suffix) {
+int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const KernelStart& from,
+                const std::vector<plan::KernelLog>& logs, const std::string& id_suffix) {
   const Profile& start = from.profile;
   for (const auto& [name, value] : {std::pair{"--fit", &options.keys}, std::pair{"--sizes", &options.sizes},
                                     std::pair{"--validate-from", &options.validate_from}, std::pair{"--id", &options.id}}) {
     if (!value->empty()) throw ConfigError(fmt::format("{}: not for kernels, which are fitted class by class", name));
   }
   if (!options.date.empty()) check_date(options.date);
-  const Outputs outputs = outputs_of(options.common, "calibrate");
   if (!outputs.json.empty()) throw ConfigError("--json: not for kernels");
-  check_output(options.output);
   plan::KernelCalibration result = plan::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date,
                                                            id_suffix, from.cluster ? &*from.cluster : nullptr);
   std::string name = options.name.empty() ? start.name() : options.name;
   result.profile =
       result.profile.with_name(std::move(name), options.description.empty() ? start.description() : options.description);
   const auto write_profile = [&](std::ostream& out) { out << result.profile.to_yaml(); };
-  if (options.output != "-") {
+  if (!is_standard_output(options.output)) {
     const Report report{outputs};
     report.print(fmt::format("# weft calibrate: kernels of {}; starts from profile {}\n", logs.front().gpu, start.name()));
     print_kernel_fits(report, result);
@@ -275,14 +261,14 @@ int fit_kernels(const CalibrateOptions& options, const KernelStart& from, const 
   return kOk;
 }
 
-int run_calibrate_kernels(const CalibrateOptions& options) {
+int run_calibrate_kernels(const CalibrateOptions& options, const Outputs& outputs) {
   std::vector<plan::KernelLog> logs;
   for (const std::string& file : options.logs.files) logs.push_back(plan::read_kernel_log(file));
-  return fit_kernels(options, start_of(options, to_overrides(options.common)), logs, {});
+  return fit_kernels(options, outputs, start_of(options, to_overrides(options.common)), logs, {});
 }
 
 // Kernels of measurement files: of the record set that --train names, or all.
-int run_calibrate_points(const CalibrateOptions& options, const plan::MeasurementSet& set) {
+int run_calibrate_points(const CalibrateOptions& options, const Outputs& outputs, const plan::MeasurementSet& set) {
   const KernelStart start = start_of(options, to_overrides(options.common));
   std::vector<plan::KernelLog> logs;
   for (const plan::PointLog& log : set.points) {
@@ -291,11 +277,13 @@ int run_calibrate_points(const CalibrateOptions& options, const plan::Measuremen
   }
   if (logs.empty())
     throw ConfigError("no kernels to fit to; to fit to collectives, name the parameters with --fit ('weft list parameters')");
-  return fit_kernels(options, start, logs, "_points");
+  return fit_kernels(options, outputs, start, logs, "_points");
 }
 
 int run_calibrate(const CalibrateOptions& options) {
-  if (is_of_kernels(options.logs.files)) return run_calibrate_kernels(options);
+  const Outputs outputs = outputs_of(options.common, "calibrate");
+  claim_output("-o", options.output);
+  if (is_of_kernels(options.logs.files)) return run_calibrate_kernels(options, outputs);
   if (options.logs.cluster.empty()) throw ConfigError("--cluster: expected the cluster that the logs were taken on");
   plan::Overrides overrides = to_overrides(options.common);
   if (!options.common.timeline.empty()) throw ConfigError("--timeline: a calibration has no timeline");
@@ -311,13 +299,9 @@ int run_calibrate(const CalibrateOptions& options) {
       .id = options.id,
       .date = options.date.empty() ? today() : options.date,
       .predict = predict_options(overrides)};
-  if (fit.name.empty() && options.output != "-") fit.name = std::filesystem::path{options.output}.stem().string();
-  const Outputs outputs = outputs_of(options.common, "calibrate");
-  check_output(options.output);
-  if (options.output == "-" && outputs.json == "-") throw ConfigError("-o and --json cannot both go to standard output");
-
+  if (fit.name.empty() && !is_standard_output(options.output)) fit.name = std::filesystem::path{options.output}.stem().string();
   const plan::MeasurementSet set = read_logs(options.logs, options.common);
-  if (fit.keys.empty() && !set.points.empty()) return run_calibrate_points(options, set);
+  if (fit.keys.empty() && !set.points.empty()) return run_calibrate_points(options, outputs, set);
   for (const std::string& sizes : split_list(options.sizes)) take_sizes(sizes, set, fit.sizes);
   const bool starts_from_defaults = !overrides.profile && names_output(options.logs.cluster, options.output);
   if (starts_from_defaults) overrides.sets.emplace_back("profile", "{kind: profile, name: defaults}");
@@ -330,7 +314,7 @@ int run_calibrate(const CalibrateOptions& options) {
   progress.wipe();
   if (!result) return kInterrupted;  // the profile stays as it was
   const auto write_profile = [&](std::ostream& out) { out << result->profile.to_yaml(); };
-  if (options.output != "-") {
+  if (!is_standard_output(options.output)) {
     const Report report{outputs};
     report.print(head_line("calibrate", options.logs.cluster, fit.predict.seed, fit.predict.grain));
     report.print(fmt::format("# starts from profile {}\n",
@@ -357,7 +341,7 @@ int run_calibrate(const CalibrateOptions& options) {
                                     .warnings = std::move(warnings)};
     write_file(outputs.json, [&](std::ostream& out) { write_result(out, header, *result); });
   }
-  if (options.output == "-") write_file(options.output, write_profile);
+  if (is_standard_output(options.output)) write_file(options.output, write_profile);
   return kOk;
 }
 

@@ -38,16 +38,16 @@ void explain_channels(const ExplainOptions& options) {
   if (options.cluster.empty() == options.topology_xml.empty()) {
     throw ConfigError("explain channels: expected either --cluster FILE or --topo-xml FILE");
   }
-  if (options.graph_xml == "-" && options.common.json == "-") {
-    throw ConfigError("only one of --xml and --json can go to standard output");
-  }
+  claim_output("--xml", options.graph_xml);
+  claim_output("--json", options.common.json);
   if (options.gpus && *options.gpus < 1) throw ConfigError(fmt::format("-g: expected 1 GPU or more, got {}", *options.gpus));
   const plan::ChannelQuestion question{.nodes = options.nodes, .gpus = options.gpus, .overrides = to_overrides(options.common)};
   Diagnostics diagnostics;
   const plan::ChannelReport report = options.cluster.empty() ? plan::explain_channels_of_xml(options.topology_xml, question)
                                                              : plan::explain_channels(options.cluster, question, diagnostics);
   print_warnings(diagnostics, options.common);
-  if (options.graph_xml != "-" && options.common.json != "-") fmt::print("{}", plan::channels_text(report));
+  if (!is_standard_output(options.graph_xml) && !is_standard_output(options.common.json))
+    fmt::print("{}", plan::channels_text(report));
   if (!options.graph_xml.empty()) {
     write_file(options.graph_xml, [&](std::ostream& out) { out << plan::channels_graph_xml(report); });
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sim/apps/command.h"
+#include "sim/core/used_files.h"
 
 namespace weft::apps {
 namespace {
@@ -88,6 +89,8 @@ std::vector<std::string> words_of(const MeasureOptions& options) {
 
 // Returns only if the runner cannot be started.
 int become_runner(const MeasureOptions& options) {
+  if (options.plan.empty()) claim_output("--output", options.output);
+  for (const std::string& log : options.perftest) note_input(log);
   const std::optional<std::string> runner = find_runner();
   if (!runner) {
     std::fputs(fmt::format("error: weft measure: the CUDA runner '{}' is not built\n"

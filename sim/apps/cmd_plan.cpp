@@ -183,6 +183,7 @@ int run_plan(const PlanOptions& options) {
   if (!options.write.empty() && options.objective == plan::to_string(plan::PlanObjective::kLargestModel)) {
     throw ConfigError("--write: the largest model has more layers than its file says, which no scenario can name");
   }
+  claim_output("--write", options.write);
   const plan::CostBooks books = load_books(options.cost);
   plan::PlanSearchSettings settings;
   settings.objective = objective_of(options.objective, books);

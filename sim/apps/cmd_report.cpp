@@ -27,8 +27,8 @@ int run_report(const ReportOptions& options) {
   if (options.html.empty() && options.markdown.empty()) {
     throw ConfigError("report: expected --html FILE, --markdown FILE or both; - is standard output");
   }
-  if (options.html == "-" && options.markdown == "-")
-    throw ConfigError("only one of --html and --markdown can go to standard output");
+  claim_output("--html", options.html);
+  claim_output("--markdown", options.markdown);
   const plan::Document document = plan::result_report({options.results.begin(), options.results.end()}, options.title);
   if (!options.html.empty()) write_file(options.html, [&](std::ostream& out) { out << plan::to_html(document); });
   if (!options.markdown.empty()) write_file(options.markdown, [&](std::ostream& out) { out << plan::to_markdown(document); });

@@ -239,6 +239,9 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   const std::string& series = files.series;
   const plan::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
+  claim_output("--series", series);
+  claim_output("--write-goal", files.goal);
+  claim_output_folder("--write-chakra", files.chakra);
   Diagnostics diagnostics;
   plan::Scenario scenario = plan::load_scenario(file, overrides, diagnostics);
   scenario.simulation.threads = files.threads;

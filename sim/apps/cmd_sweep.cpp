@@ -186,12 +186,23 @@ void write_export(const SweepOptions& options, const std::string& file, const Pr
   write_file(file, [&](std::ostream& out) { plan::write_sweep_json(out, header, prepared.plan, database); });
 }
 
-fs::path in_folder(const SweepOptions& options, const std::string& name) {
-  if (options.common.out.empty()) return name;
-  std::error_code error;
-  fs::create_directories(options.common.out, error);
-  if (error) throw ConfigError(fmt::format("--out: cannot make the folder '{}': {}", options.common.out, error.message()));
-  return fs::path{options.common.out} / name;
+struct SweepFiles {
+  fs::path database;
+  std::string exported;  // empty: nothing is
+};
+
+SweepFiles claim_files(const SweepOptions& options) {
+  SweepFiles files{options.database, options.to};
+  if (is_standard_output(options.database)) throw ConfigError("--db: expected a file, not standard output");
+  if (options.database.empty()) {
+    if (!options.common.out.empty()) make_output_folder("--out", options.common.out);
+    files.database = fs::path{options.common.out} / (fs::path{options.file}.stem().string() + ".sqlite");
+  }
+  if (files.exported.empty() && !options.format.empty())
+    files.exported = fs::path{files.database}.replace_extension(options.format).string();
+  claim_database(options.database.empty() ? "the database" : "--db", files.database.string());
+  claim_output(options.to.empty() ? "--export" : "--to", files.exported);
+  return files;
 }
 
 std::string counted(std::uint64_t count, std::string_view thing) {
@@ -201,18 +212,17 @@ std::string counted(std::uint64_t count, std::string_view thing) {
 // Rank 0, or the only process.
 int lead(const SweepOptions& options, plan::Messenger* messenger) {
   using How = SweepDatabase::Open;
+  const SweepFiles files = claim_files(options);
+  const fs::path& file = files.database;
+  const std::string& exported = files.exported;
   const Prepared prepared = prepare(options);
-  const std::string stem = fs::path{options.file}.stem().string();
-  const fs::path file = options.database.empty() ? in_folder(options, stem + ".sqlite") : fs::path{options.database};
-  std::string exported = options.to;
-  if (exported.empty() && !options.format.empty()) exported = fs::path{file}.replace_extension(options.format).string();
   std::error_code ignored;
   // What there is can be exported at any time; without --resume nothing is run for it.
   const bool only_export = !options.format.empty() && !options.resume && fs::exists(file, ignored);
   SweepDatabase database{file, prepared.sweep, prepared.plan, options.resume || only_export ? How::kEither : How::kNew};
 
   Outputs outputs;
-  if (exported == "-") outputs.json = exported;  // standard output is the export's
+  if (is_standard_output(exported)) outputs.json = exported;  // standard output is the export's
   const Report report{outputs};
   report.print(fmt::format("# weft {} ({})  sweep {}  scenario {}\n", version(), commit(), options.file,
                            prepared.sweep.scenario_name()));

@@ -52,7 +52,10 @@ struct TopoOptions {
   [[nodiscard]] bool shows_bill() const { return bom || cost.any(); }
 
   // Exports to standard output stand there alone.
-  [[nodiscard]] bool table() const { return dot != "-" && graphml != "-" && nccl_xml != "-" && common.json != "-"; }
+  [[nodiscard]] bool table() const {
+    return !is_standard_output(dot) && !is_standard_output(graphml) && !is_standard_output(nccl_xml) &&
+           !is_standard_output(common.json);
+  }
 };
 
 double gigabytes_per_second(double bytes_per_ps) { return bytes_per_ps * 1e3; }
@@ -228,6 +231,13 @@ void export_all(const net::Topology& topology, const TopoOptions& options) {
     write_file(options.nccl_xml, [&](std::ostream& out) { out << net::export_nccl_xml(topology, 0); });
 }
 
+void claim_outputs(const TopoOptions& options) {
+  claim_output("--dot", options.dot);
+  claim_output("--graphml", options.graphml);
+  claim_output("--nccl-xml", options.nccl_xml);
+  claim_output("--json", options.common.json);
+}
+
 struct Shown {
   const net::Topology& topology;
   std::string routing;
@@ -239,9 +249,6 @@ struct Shown {
 
 void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
   const net::Topology& topology = shown.topology;
-  const int to_stdout = static_cast<int>(options.dot == "-") + static_cast<int>(options.graphml == "-") +
-                        static_cast<int>(options.nccl_xml == "-") + static_cast<int>(options.common.json == "-");
-  if (to_stdout > 1) throw ConfigError("only one of --dot, --graphml, --nccl-xml and --json can go to standard output");
   const plan::TopologySummary summary = plan::summarize(topology);
   std::optional<plan::RouteView> route;
   std::string route_head;
@@ -297,6 +304,7 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
 void run_cluster(const TopoOptions& options) {
   if (options.file.empty()) throw ConfigError("topo: expected the file of a cluster, or `import FILE`");
   const plan::Overrides overrides = to_overrides(options.common);
+  claim_outputs(options);
   Diagnostics diagnostics;
   const net::Cluster cluster = plan::load_cluster(options.file, overrides, diagnostics);
   print_warnings(diagnostics, options.common);
@@ -313,6 +321,7 @@ void run_cluster(const TopoOptions& options) {
 
 void run_import(const TopoOptions& options) {
   const plan::Overrides overrides = to_overrides(options.common);
+  claim_outputs(options);
   const Profile profile =
       overrides.profile ? plan::find_profile(overrides.profile->string()) : Profile::defaults(plan::all_param_groups());
   const plan::ImportedFile imported = plan::import_topology(options.file, options.gpu, profile);

@@ -141,6 +141,11 @@ int run_convert(const ConvertOptions& options) {
   const std::string& format = options.to.at(0);
   const std::string& out = options.to.at(1);
   const work::TraceWriter& writer = work::trace_writer(format);
+  if (writer.to_folder != nullptr) {
+    claim_output_folder("--to", out);
+  } else {
+    claim_output("--to", out);
+  }
   Diagnostics findings;
   work::Trace trace;
   if (is_scenario(options.files)) {
@@ -161,7 +166,7 @@ int run_convert(const ConvertOptions& options) {
   }
   for (const Diagnostic& finding : written.findings) findings.warning(finding);
   print_warnings(findings, options.common);
-  if (out != "-") {
+  if (!is_standard_output(out)) {
     fmt::print("# {}: {} ranks, {} operations, as {}\n", out, trace.program.ranks.size(), written.operations, writer.written);
   }
   return kOk;

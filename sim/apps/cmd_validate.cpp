@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -53,21 +53,24 @@ std::optional<double> limit(const char* option, const std::string& text) {
   return ratio;
 }
 
+constexpr std::array kReportFiles = {"points.csv", "report.json", "report.md", "index.html"};
+
+std::string in_report(const std::string& folder, std::size_t file) {
+  return (std::filesystem::path{folder} / kReportFiles[file]).string();
+}
+
 // Before anything is simulated, so that a folder that cannot be is told at once.
-void make_report_folder(const std::string& folder) {
+void claim_report(const std::string& folder) {
   if (folder.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw ConfigError(fmt::format("--report: cannot make the folder '{}': {}", folder, error.message()));
-  if (!std::filesystem::is_directory(folder, error)) throw ConfigError(fmt::format("--report: '{}' is no folder", folder));
+  make_output_folder("--report", folder);
+  for (std::size_t i = 0; i < kReportFiles.size(); ++i) claim_output("--report", in_report(folder, i));
 }
 
 void write_report(const std::string& folder, const plan::ValidationOutput& output) {
-  const std::filesystem::path path{folder};
-  write_file((path / "points.csv").string(), [&](std::ostream& out) { plan::write_points_csv(out, output.report); });
-  write_file((path / "report.json").string(), [&](std::ostream& out) { plan::write_validation_result(out, output); });
-  write_file((path / "report.md").string(), [&](std::ostream& out) { plan::write_validation_markdown(out, output); });
-  write_file((path / "index.html").string(), [&](std::ostream& out) { plan::write_validation_page(out, output); });
+  write_file(in_report(folder, 0), [&](std::ostream& out) { plan::write_points_csv(out, output.report); });
+  write_file(in_report(folder, 1), [&](std::ostream& out) { plan::write_validation_result(out, output); });
+  write_file(in_report(folder, 2), [&](std::ostream& out) { plan::write_validation_markdown(out, output); });
+  write_file(in_report(folder, 3), [&](std::ostream& out) { plan::write_validation_page(out, output); });
 }
 
 std::string profile_lines(const net::Cluster& cluster) {
@@ -179,7 +182,7 @@ int run_validate(const ValidateOptions& options) {
   const plan::PredictOptions predict = predict_options(overrides);
   if (!options.common.timeline.empty()) throw ConfigError("--timeline: a validation has no timeline");
   const Outputs outputs = outputs_of(options.common, "validate");
-  make_report_folder(options.report);
+  claim_report(options.report);
 
   MeasuredLogs logs = options.logs;
   std::erase_if(logs.files, plan::is_kernel_log);

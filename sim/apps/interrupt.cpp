@@ -4,21 +4,33 @@
 
 #include <atomic>
 
+#include "sim/core/output_file.h"
+
 namespace weft::apps {
 namespace {
 
 std::atomic<Simulator*> running = nullptr;
 static_assert(std::atomic<Simulator*>::is_always_lock_free);  // read by the handler
 
-extern "C" void on_interrupt(int) {
+// The next one of this kind ends the program.
+void end_by_next(int signal) {
+  struct sigaction action {};
+  action.sa_handler = end_by_signal;
+  sigaction(signal, &action, nullptr);
+}
+
+extern "C" void on_interrupt(int signal) {
   if (Simulator* simulator = running.load()) simulator->request_stop();
-  // The handler was installed with SA_RESETHAND: the next signal finds the default action.
+  end_by_next(signal);
 }
 
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void set_interrupted(int) { interrupted = true; }
+extern "C" void set_interrupted(int signal) {
+  interrupted = true;
+  end_by_next(signal);
+}
 
 }  // namespace
 
@@ -29,18 +41,13 @@ void stop_on_interrupt(Simulator& simulator) {
   if (action.sa_handler == SIG_IGN) return;  // as under nohup, or in the background of a shell
   action = {};
   action.sa_handler = on_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
 }
 
 void forget_simulation() {
   struct sigaction action {};
   sigaction(SIGINT, nullptr, &action);
-  if (action.sa_handler == on_interrupt) {
-    action = {};
-    action.sa_handler = SIG_DFL;
-    sigaction(SIGINT, &action, nullptr);
-  }
+  if (action.sa_handler == on_interrupt) end_by_next(SIGINT);
   running = nullptr;
 }
 
@@ -51,7 +58,6 @@ const std::atomic<bool>& interrupt_flag() {
     if (action.sa_handler == SIG_IGN) continue;
     action = {};
     action.sa_handler = set_interrupted;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(signal, &action, nullptr);
   }
   return interrupted;

@@ -16,6 +16,8 @@
 #include "sim/apps/output.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/core/output_file.h"
+#include "sim/core/used_files.h"
 #include "sim/core/version.h"
 
 namespace weft::apps {
@@ -100,6 +102,8 @@ int run(int argc, const char* const* argv) {
   remember_command_line(argc, argv);
   // A parent may have ignored it; `weft ... | head` is to end quietly.
   signal(SIGPIPE, SIG_DFL);
+  clean_up_on_signals();
+  const FileScope files;
 
   CLI::App app{"Weft simulates GPU clusters and collectives.", "weft"};
   int exit_code = kOk;

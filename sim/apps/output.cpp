@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 #include <signal.h>  // NOLINT: SIGPIPE is POSIX
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 
 #include "sim/apps/table.h"
-#include "sim/core/error.h"
 #include "sim/core/version.h"
 
 namespace weft::apps {
@@ -35,27 +30,6 @@ std::string shell_word(std::string_view word) {
   return quoted + "'";
 }
 
-ConfigError cannot_write(const std::string& path, std::string_view why) {
-  return ConfigError(fmt::format("cannot write '{}': {}", path, why));
-}
-
-bool is_special(const fs::path& path) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
-}
-
-void check_writable(const std::string& path) {
-  if (path.empty() || path == "-") return;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) throw cannot_write(path, "it is a folder");
-  if (is_special(path)) return;
-  const fs::path parent = fs::path{path}.parent_path();
-  const fs::path folder = parent.empty() ? fs::path{"."} : parent;
-  if (!fs::is_directory(folder, ignored)) throw cannot_write(path, fmt::format("there is no folder '{}'", folder.string()));
-  if (access(folder.c_str(), W_OK) != 0) throw cannot_write(path, std::strerror(errno));
-}
-
 std::string in_folder(const std::string& name, const std::string& folder, const std::string& default_name) {
   if (folder.empty()) return name;
   if (name.empty()) return (fs::path{folder} / default_name).string();
@@ -73,65 +47,15 @@ void remember_command_line(int argc, const char* const* argv) {
 const std::string& command_line() { return stored_command_line(); }
 
 Outputs outputs_of(const CommonOptions& options, std::string_view stem) {
-  if (!options.out.empty()) {
-    std::error_code error;
-    fs::create_directories(options.out, error);
-    if (error) throw ConfigError(fmt::format("--out: cannot make the folder '{}': {}", options.out, error.message()));
-    if (!fs::is_directory(options.out, error)) throw ConfigError(fmt::format("--out: '{}' is no folder", options.out));
-  }
+  if (!options.out.empty()) make_output_folder("--out", options.out);
   Outputs outputs{in_folder(options.json, options.out, fmt::format("{}.json", stem)),
                   in_folder(options.timeline, options.out, fmt::format("{}.timeline.json", stem))};
-  if (outputs.json == "-" && outputs.timeline == "-")
-    throw ConfigError("--json and --timeline cannot both go to standard output");
-  check_writable(outputs.json);
-  check_writable(outputs.timeline);
+  claim_output(options.json.empty() ? "--out" : "--json", outputs.json);
+  claim_output(options.timeline.empty() ? "--out" : "--timeline", outputs.timeline);
   // With files to write, a reader that leaves (| head) does not end the run.
-  const bool has_files =
-      (!outputs.json.empty() && outputs.json != "-") || (!outputs.timeline.empty() && outputs.timeline != "-");
-  if (has_files) signal(SIGPIPE, SIG_IGN);
+  const auto is_file = [](const std::string& path) { return !path.empty() && !is_standard_output(path); };
+  if (is_file(outputs.json) || is_file(outputs.timeline)) signal(SIGPIPE, SIG_IGN);
   return outputs;
-}
-
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  if (path == "-") {
-    write(std::cout);
-    std::cout.flush();
-    if (!std::cout) throw ConfigError("cannot write to standard output");
-    return;
-  }
-  std::error_code ignored;
-  // A symbolic link stays one: what it names is replaced.
-  const fs::path target = fs::is_symlink(path, ignored) ? fs::weakly_canonical(path, ignored) : fs::path{path};
-  const bool direct = is_special(target);
-  const std::string filled = direct ? target.string() : fmt::format("{}.tmp-{}", target.string(), getpid());
-  errno = 0;
-  std::string problem;
-  {
-    std::ofstream out{filled, std::ios::binary | std::ios::trunc};
-    if (!out) throw cannot_write(path, std::strerror(errno));
-    try {
-      write(out);
-    } catch (...) {
-      out.close();
-      if (!direct) fs::remove(filled, ignored);
-      throw;
-    }
-    out.close();
-    if (!out) problem = errno != 0 ? std::strerror(errno) : "writing failed";
-  }
-  if (direct) {
-    if (!problem.empty()) throw cannot_write(path, problem);
-    return;
-  }
-  std::error_code error;
-  if (problem.empty()) {
-    fs::rename(filled, target, error);
-    if (error) problem = error.message();
-  }
-  if (!problem.empty()) {
-    fs::remove(filled, ignored);
-    throw cannot_write(path, problem);
-  }
 }
 
 Report::Report(const Outputs& outputs) : on_{outputs.table()} {}

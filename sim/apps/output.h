@@ -1,18 +1,18 @@
-// Where results go: the table on standard output, result files whole or not at all.
+// Where results go: the table on standard output, result files by core/output_file.h.
 //
-//   const Outputs outputs = outputs_of(options, "collective_all_reduce");   // before the simulation: bad paths are told at
-//   once Report report{outputs}; report.print("# weft ...\n");                                           // nothing where
-//   standard output carries JSON if (!outputs.json.empty()) write_file(outputs.json, [&](std::ostream& out) {
-//   write_collective_result(out, ...); });
+//   const Outputs outputs = outputs_of(options, "collective_all_reduce");  // first of all: bad paths are told at once
+//   Report report{outputs};
+//   report.print("# weft ...\n");  // nothing where standard output carries JSON
+//   if (!outputs.json.empty()) write_file(outputs.json, [&](std::ostream& out) { write_collective_result(out, ...); });
 #pragma once
 
-#include <functional>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/apps/command.h"
+#include "sim/core/output_file.h"
+#include "sim/core/used_files.h"
 #include "sim/planning/result_json.h"
 
 namespace weft::apps {
@@ -24,17 +24,13 @@ void remember_command_line(int argc, const char* const* argv);
 struct Outputs {
   std::string json;      // empty: none; "-": standard output
   std::string timeline;  // the same
-  [[nodiscard]] bool table() const { return json != "-" && timeline != "-"; }
+  [[nodiscard]] bool table() const { return !is_standard_output(json) && !is_standard_output(timeline); }
 };
 
 // Resolves --json, --timeline and --out. With --out DIR both files are written, as DIR/<stem>.json and DIR/<stem>.timeline.json
-// where no name is given, and a name without a folder goes to DIR, which is made. ConfigError for a path that cannot be
-// written.
+// where no name is given, and a name without a folder goes to DIR, which is made. Claims both (core/used_files.h): ConfigError
+// for a path that cannot be written.
 [[nodiscard]] Outputs outputs_of(const CommonOptions& options, std::string_view stem);
-
-// Lets `write` fill a temporary file in the same folder and moves it into place, so that nobody ever sees half a file. What is
-// no regular file ("-", /dev/null, a pipe) is written directly. ConfigError, and no file, if writing fails.
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 // The table. Every line is handed on at once, so that a reader in a pipe sees each size when it is done.
 class Report {

@@ -1,9 +1,11 @@
 #include "sim/core/event_record.h"
 
 #include <iterator>
+#include <ostream>
 #include <string_view>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 
 namespace weft {
 namespace {
@@ -14,13 +16,19 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-EventRecorder::EventRecorder(const std::string& path) : file_{path, std::ios::binary | std::ios::trunc} {
-  if (!file_) throw ConfigError("cannot write '" + path + "'");
+EventRecorder::EventRecorder(const std::string& path) : file_{path} {
   buffer_.reserve(kBufferBytes);
   buffer_.assign(kMagic.begin(), kMagic.end());
 }
 
-EventRecorder::~EventRecorder() { flush(); }
+// A failed write leaves no file.
+EventRecorder::~EventRecorder() {
+  flush();
+  try {
+    file_.commit();
+  } catch (const ConfigError&) {  // NOLINT(bugprone-empty-catch): a destructor cannot tell it
+  }
+}
 
 void EventRecorder::push(const Event& event) {
   put(static_cast<std::uint64_t>(event.time.ps()));
@@ -34,14 +42,13 @@ void EventRecorder::put(std::uint64_t word) {
   for (int shift = 0; shift < 64; shift += 8) buffer_.push_back(static_cast<char>((word >> shift) & 0xFF));
 }
 
-// A failed write shows when the file is read: it ends early.
 void EventRecorder::flush() {
-  file_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  file_.stream().write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
   buffer_.clear();
 }
 
 std::vector<QueueOperation> read_event_record(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
+  std::ifstream file = open_input(path);
   if (!file) throw ConfigError("cannot read '" + path + "'");
   const std::string bytes{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
   if (!std::string_view{bytes}.starts_with(kMagic)) throw ConfigError("'" + path + "' is not an event record");

@@ -6,11 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "sim/core/event_queue.h"
+#include "sim/core/output_file.h"
 #include "sim/core/units.h"
 
 namespace weft {
@@ -30,7 +30,7 @@ class EventRecorder {
   void put(std::uint64_t word);
   void flush();
 
-  std::ofstream file_;
+  OutputFile file_;
   std::vector<char> buffer_;
 };
 

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/core/config/quantity.h"
+#include "sim/core/used_files.h"
 
 namespace weft::work {
 namespace {
@@ -102,7 +102,7 @@ class FlowLines {
 }  // namespace
 
 void read_flow_file(const std::filesystem::path& path, const net::Topology& topology, Diagnostics& diagnostics, Workload& out) {
-  std::ifstream file{path};
+  std::ifstream file = open_input(path);
   std::string line;
   std::vector<std::string_view> words;
   FlowLines lines{topology, out};

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 #include "sim/network/infiniband_reader.h"
 #include "sim/workloads/endpoint_names.h"
 
@@ -76,7 +76,7 @@ std::optional<SizeDistribution> read_points(ParamReader& section) {
 
 // Lines "bytes percent", as the traffic generator of the HPCC simulator reads them.
 std::optional<SizeDistribution> read_point_file(ParamReader& section) {
-  std::ifstream file{referenced_file(section.raw("cdf_file"))};
+  std::ifstream file = open_input(referenced_file(section.raw("cdf_file")));
   std::vector<Point> points;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {

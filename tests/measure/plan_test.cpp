@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
 
 #include "options.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::measure {
 namespace {
@@ -159,6 +161,16 @@ TEST(OptionsTest, WhatIsUnknownOrContradictsIsRefused) {
   EXPECT_THROW(static_cast<void>(parse_options({"--fine", "--full"})), UsageError);
   EXPECT_THROW(static_cast<void>(parse_options({"--seed"})), UsageError);
   EXPECT_THROW(static_cast<void>(parse_options({"--budget", "2m"})), UsageError);
+}
+
+TEST(OptionsTest, TheMeasurementFileIsNoLogThatIsTakenOver) {
+  const test::TempFolder folder;
+  const std::string log = folder.write("log.txt", "bandwidth").string();
+  const std::string link = (folder / "link").string();
+  std::filesystem::create_hard_link(log, link);
+  EXPECT_THROW(static_cast<void>(parse_options({"--perftest", log, "-o", log})), UsageError);
+  EXPECT_THROW(static_cast<void>(parse_options({"-o", link, "--perftest", log})), UsageError);
+  EXPECT_EQ(parse_options({"--perftest", log, "-o", (folder / "other").string()}).perftest.size(), 1U);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <charconv>
+#include <filesystem>
 
 namespace weft::measure {
 namespace {
@@ -62,6 +63,12 @@ Options parse_options(const std::vector<std::string>& arguments) {
   }
   options.points = points.value_or(PointSet::kQuick);
   if (options.resume && options.force) throw UsageError("--resume and --force exclude each other");
+  for (const std::string& log : options.perftest) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(log, options.output, ignored)) {
+      throw UsageError("--output: cannot write '" + options.output + "': --perftest reads that file, as '" + log + "'");
+    }
+  }
   return options;
 }
 

@@ -1,6 +1,5 @@
 // Files: reading them, laying one over another (`extends`), and following a value that names one.
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/node.h"
 #include "sim/core/config/tree.h"
+#include "sim/core/used_files.h"
 
 namespace weft {
 namespace {
@@ -82,7 +82,7 @@ std::string read_text(const fs::path& path, const Referrer& referrer) {
     referrer.fail(path, "it has " + std::to_string(size) + " bytes, more than 64 MiB",
                   "large data belong into files of their own kind");
   }
-  std::ifstream stream{path, std::ios::binary};
+  std::ifstream stream = open_input(path);
   if (!stream) referrer.fail(path, "it cannot be opened", {});
   std::ostringstream text;
   text << stream.rdbuf();

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "sim/core/config/nearest.h"
+#include "sim/core/used_files.h"
 
 namespace weft::net {
 namespace {
@@ -103,7 +103,7 @@ std::string read_text_file(const std::string& path) {
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) refuse("no such file", nearest_beside(path));
   if (status.type() == std::filesystem::file_type::directory) refuse("it is a folder");
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in = open_input(path);
   if (!in) refuse("it cannot be opened");
   // Read piece by piece up to the limit: what the file system says of a size need not be so (pipes, /proc).
   std::string text;

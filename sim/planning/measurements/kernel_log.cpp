@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 #include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/text_lines.h"
 
@@ -151,7 +151,7 @@ void read_line(LineObject& line, KernelLog& log) {
 
 bool is_kernel_log(const std::string& path) {
   if (!path.ends_with(".jsonl")) return false;
-  std::ifstream file{path, std::ios::binary};
+  std::ifstream file = open_input(path);
   std::string head(64, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   return head.find("\"weft_measurements\"") == std::string::npos;
@@ -184,7 +184,7 @@ KernelLog read_kernel_log(std::istream& input, const std::string& file) {
 }
 
 KernelLog read_kernel_log(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
+  std::ifstream file = open_input(path);
   if (!file)
     throw ConfigError({{.where = {path, 0, 0}, .message = "cannot be read", .source_line = {}, .length = 1, .note = {}}});
   return read_kernel_log(file, path);

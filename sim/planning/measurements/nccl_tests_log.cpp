@@ -7,12 +7,12 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "sim/core/digest.h"
+#include "sim/core/used_files.h"
 #include "sim/planning/measurements/nccl_tests_parser.h"
 #include "sim/planning/measurements/words.h"
 
@@ -180,7 +180,7 @@ NcclTestsLog read_nccl_tests_log(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw ConfigError(fmt::format("'{}' is a folder, expected a log file", path));
-  std::ifstream input(path, std::ios::binary);
+  std::ifstream input = open_input(path);
   if (!input) throw ConfigError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   return read_nccl_tests_log(input, path);
 }

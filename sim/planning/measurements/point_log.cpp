@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 #include "sim/planning/measurements/formats.h"
 
 namespace weft::plan {
@@ -18,7 +18,7 @@ std::ifstream open(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw ConfigError(fmt::format("'{}' is a folder, expected a file of measurements", path));
-  std::ifstream input(path, std::ios::binary);
+  std::ifstream input = open_input(path);
   if (!input) throw ConfigError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   return input;
 }

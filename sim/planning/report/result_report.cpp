@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 #include "sim/core/version.h"
 #include "sim/planning/cost/amount.h"
 #include "sim/planning/explain.h"
@@ -355,7 +355,7 @@ Document result_report(const std::vector<std::filesystem::path>& results, const 
   document.subtitle = fmt::format("weft {} ({})", version(), commit());
   Report report{document};
   for (const std::filesystem::path& file : results) {
-    std::ifstream in{file};
+    std::ifstream in = open_input(file);
     if (!in) throw ConfigError(fmt::format("cannot read '{}'", file.string()));
     const OrderedJson json = OrderedJson::parse(in, nullptr, false);
     if (json.is_discarded() || !json.is_object() || !json.contains("command") || !json.contains("digest")) {

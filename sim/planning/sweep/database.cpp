@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 #include "sim/core/version.h"
 #include "sim/planning/result_json.h"
 
@@ -149,6 +150,7 @@ SweepDatabase::SweepDatabase(const std::filesystem::path& file, const Sweep& swe
     throw ConfigError(fmt::format("there are no results in '{}' to go on from", file.string()));
   connection_->file = file.string();
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  begin_output(file.string());
   if (sqlite3_open_v2(file.c_str(), &connection_->handle, flags, nullptr) != SQLITE_OK) connection_->fail("write");
   sqlite3_busy_timeout(connection_->handle, kBusyMilliseconds);
   // A commit hands its rows to the operating system, which outlives this program; only a machine that stops may lose the last

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/portable_math.h"
 #include "sim/core/random.h"
+#include "sim/core/used_files.h"
 
 namespace weft::work {
 namespace {
@@ -115,7 +115,7 @@ std::vector<Request> make_requests(const RequestSpec& spec, std::uint64_t seed) 
 }
 
 std::vector<Request> read_request_trace(const std::filesystem::path& path, Diagnostics& diagnostics) {
-  std::ifstream file{path};
+  std::ifstream file = open_input(path);
   std::vector<Request> requests;
   std::string line;
   bool is_first = true;

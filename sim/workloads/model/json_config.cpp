@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 
 namespace weft::work {
 namespace {
@@ -56,7 +56,7 @@ void check_well_formed(const std::string& text, const std::string& name) {
 ConfigNode load_json_config(const std::filesystem::path& file, const std::string& path) {
   const std::string name = file.lexically_normal().generic_string();
   std::error_code ignored;
-  std::ifstream stream{file, std::ios::binary};
+  std::ifstream stream = open_input(file);
   if (!stream || !std::filesystem::is_regular_file(file, ignored)) throw ConfigError(fmt::format("cannot read '{}'", name));
   if (std::filesystem::file_size(file, ignored) > kMaxBytes) {
     throw ConfigError(fmt::format("'{}' has more than {} MiB: not a configuration", name, kMaxBytes >> 20U));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 
 namespace weft::work {
 namespace {
@@ -60,6 +61,7 @@ struct InputStream::State {
 void InputStream::State::open() {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) fail_reading(file, "is a folder, not a file");
+  note_input(file);
   handle.reset(std::fopen(file.c_str(), "rb"));
   if (handle == nullptr) fail_reading(file, fmt::format("cannot be read: {}", std::strerror(errno)));
   refill();

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 
 namespace weft::work::nsys {
 namespace {
@@ -58,6 +59,7 @@ Database::Database(const std::filesystem::path& file, std::uint64_t max_bytes) :
   const std::uintmax_t size = std::filesystem::file_size(file, error);
   if (error) fail(fmt::format("cannot be read: {}", error.message()));
   if (size > max_bytes) fail(fmt::format("more than {} bytes, which is the limit", max_bytes));
+  note_input(file);
   const int status = sqlite3_open_v2(file.c_str(), &handle_, SQLITE_OPEN_READONLY, nullptr);
   try {
     if (status != SQLITE_OK) fail(fmt::format("cannot be read: {}", sqlite3_errstr(status)));

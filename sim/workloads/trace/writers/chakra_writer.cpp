@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <optional>
+#include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/core/output_file.h"
+#include "sim/core/used_files.h"
 #include "sim/workloads/trace/chakra/chakra_file.h"
 #include "sim/workloads/trace/chakra/exact.h"
 #include "sim/workloads/trace/chakra/wire.h"
@@ -196,17 +199,6 @@ class RankWriter {
   Rank rank_;
 };
 
-std::ofstream open(const std::filesystem::path& file) {
-  std::ofstream out{file, std::ios::binary};
-  if (!out) throw ConfigError(fmt::format("cannot write '{}'", file.string()));
-  return out;
-}
-
-void close(std::ofstream& out, const std::filesystem::path& file) {
-  out.close();
-  if (!out) throw ConfigError(fmt::format("writing '{}' failed: is the disk full?", file.string()));
-}
-
 }  // namespace
 
 ProgramOrigin origin_of(const Trace& trace) {
@@ -219,27 +211,23 @@ ProgramOrigin origin_of(const Trace& trace) {
 
 void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name,
                   const ProgramOrigin& origin) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw ConfigError(fmt::format("cannot make the folder '{}': {}", folder.string(), error.message()));
-  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
-    const std::filesystem::path file = folder / fmt::format("{}.{}.et", name, r);
-    std::ofstream out = open(file);
-    RankWriter{program, static_cast<Rank>(r), origin}.write(out);
-    close(out, file);
-  }
-  const std::filesystem::path file = folder / "comm_groups.json";
-  if (program.groups.empty()) {
-    std::filesystem::remove(file, error);  // what another step left there
-    return;
-  }
-  std::ofstream out = open(file);
-  out << "{";
-  for (std::size_t g = 0; g < program.groups.size(); ++g) {
-    out << fmt::format("{}\"{}\": [{}]", g > 0 ? ",\n " : "", g, fmt::join(program.groups[g].ranks, ", "));
-  }
-  out << "}\n";
-  close(out, file);
+  make_output_folder({}, folder.string());
+  std::vector<std::string> files;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) files.push_back((folder / fmt::format("{}.{}.et", name, r)).string());
+  const std::string groups = (folder / "comm_groups.json").string();
+  // All of them before the first is written: a folder is not left half of one step and half of another.
+  for (const std::string& file : files) claim_output({}, file);
+  claim_output({}, groups);
+  for (std::size_t r = 0; r < files.size(); ++r)
+    write_file(files[r], [&](std::ostream& out) { RankWriter{program, static_cast<Rank>(r), origin}.write(out); });
+  if (program.groups.empty()) return remove_output(groups);  // what another step left there
+  write_file(groups, [&](std::ostream& out) {
+    out << "{";
+    for (std::size_t g = 0; g < program.groups.size(); ++g) {
+      out << fmt::format("{}\"{}\": [{}]", g > 0 ? ",\n " : "", g, fmt::join(program.groups[g].ranks, ", "));
+    }
+    out << "}\n";
+  });
 }
 
 namespace {

@@ -1,0 +1,258 @@
+#include "sim/core/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>  // NOLINT: signal handlers are POSIX
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <streambuf>
+#include <utility>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "sim/core/used_files.h"
+
+namespace weft {
+namespace detail {
+
+// Unfinished files, for the handler of a signal, which may neither allocate nor lock.
+class Unfinished {
+ public:
+  // Where `path` was put; null: it is too long or there are too many, and a signal leaves it behind.
+  static Unfinished* add(const std::string& path) {
+    if (path.size() >= kLongest) return nullptr;
+    for (Unfinished& place : places()) {
+      if (place.taken_.test_and_set()) continue;
+      std::memcpy(place.path_.data(), path.c_str(), path.size() + 1);
+      place.filled_ = true;
+      return &place;
+    }
+    return nullptr;
+  }
+  static void remove_all() {
+    for (Unfinished& place : places()) {
+      if (place.filled_) unlink(place.path_.data());
+    }
+  }
+  void forget() {
+    filled_ = false;
+    taken_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kLongest = 4096;
+  static constexpr std::size_t kPlaces = 16;
+  static std::array<Unfinished, kPlaces>& places() {
+    static std::array<Unfinished, kPlaces> all;
+    return all;
+  }
+
+  std::atomic_flag taken_;
+  std::atomic<bool> filled_ = false;
+  std::array<char, kLongest> path_{};
+};
+
+class DescriptorBuffer final : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int descriptor) : descriptor_{descriptor} { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
+
+  [[nodiscard]] int error() const { return error_; }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) {
+      *pptr() = traits_type::to_char_type(c);
+      pbump(1);
+    }
+    return traits_type::not_eof(c);
+  }
+
+  int sync() override {
+    const char* at = pbase();
+    while (error_ == 0 && at < pptr()) {
+      const ssize_t written = ::write(descriptor_, at, static_cast<std::size_t>(pptr() - at));
+      if (written >= 0) {
+        at += written;
+      } else if (errno != EINTR) {
+        error_ = errno;
+      }
+    }
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+    return error_ == 0 ? 0 : -1;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{1} << 16;
+  int descriptor_;
+  int error_ = 0;
+  std::vector<char> buffer_ = std::vector<char>(kBytes);
+};
+
+}  // namespace detail
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kTemporaryNames = 1000;  // of temporary files that are tried
+
+ConfigError cannot_write(const std::string& path, const std::string& why) {
+  return ConfigError(fmt::format("cannot write '{}': {}", path, why));
+}
+
+// The file that is replaced gives its permissions, and its owner where this user may.
+void take_permissions(int descriptor, const fs::path& replaced) {
+  struct stat status {};
+  if (stat(replaced.c_str(), &status) != 0) return;
+  struct stat made {};
+  fstat(descriptor, &made);
+  if (made.st_uid != status.st_uid || made.st_gid != status.st_gid) {
+    if (fchown(descriptor, status.st_uid, status.st_gid) != 0) errno = 0;  // then it is this user's
+  }
+  fchmod(descriptor, status.st_mode & 07777U);
+}
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGPIPE};
+
+}  // namespace
+
+struct OutputFile::State {
+  std::string path;  // as the user wrote it
+  fs::path target;   // what it stands for
+  std::string temporary;
+  detail::Unfinished* place = nullptr;
+  int descriptor = -1;
+  std::optional<detail::DescriptorBuffer> buffer;
+  std::ostream stream{nullptr};
+
+  // A file of its own in the folder of the target.
+  void make_temporary() {
+    const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
+    for (int i = 0; i < kTemporaryNames && descriptor < 0; ++i) {
+      temporary = (folder / fmt::format(".weft-{}-{}.tmp", getpid(), i)).string();
+      descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (descriptor >= 0) {
+        place = detail::Unfinished::add(temporary);
+        return;
+      }
+      temporary.clear();
+      if (errno != EEXIST) throw cannot_write(path, std::strerror(errno));
+    }
+    throw cannot_write(path, "no name is left for a temporary file");
+  }
+
+  void forget_temporary() {
+    if (place != nullptr) place->forget();
+    place = nullptr;
+    temporary.clear();
+  }
+
+  // 0, or what went wrong.
+  int close_descriptor() {
+    if (descriptor < 0) return 0;
+    const int problem = ::close(std::exchange(descriptor, -1)) == 0 ? 0 : errno;
+    return problem == EINTR ? 0 : problem;
+  }
+
+  ~State() {
+    close_descriptor();
+    if (temporary.empty()) return;
+    unlink(temporary.c_str());
+    forget_temporary();
+  }
+};
+
+OutputFile::OutputFile(const std::string& path) : state_{std::make_unique<State>()} {
+  State& file = *state_;
+  file.path = path;
+  if (is_standard_output(path)) {
+    file.stream.rdbuf(std::cout.rdbuf());
+    return;
+  }
+  begin_output(path);
+  const std::optional<int> open_file = descriptor_named(path);
+  if (open_file || is_special_file(path)) {
+    file.descriptor = open_file ? fcntl(*open_file, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file.descriptor < 0) throw cannot_write(path, std::strerror(errno));
+  } else {
+    file.target = behind_links(path);
+    file.make_temporary();
+    take_permissions(file.descriptor, file.target);
+  }
+  file.stream.rdbuf(&file.buffer.emplace(file.descriptor));
+}
+
+OutputFile::~OutputFile() = default;
+
+std::ostream& OutputFile::stream() { return state_->stream; }
+
+void OutputFile::commit() {
+  State& file = *state_;
+  file.stream.flush();
+  if (file.descriptor < 0) {
+    if (!file.stream) throw ConfigError("cannot write to standard output");
+    return;
+  }
+  int problem = file.buffer->error();
+  if (const int closing = file.close_descriptor(); problem == 0) problem = closing;
+  if (problem != 0) throw cannot_write(file.path, std::strerror(problem));
+  if (!file.stream) throw cannot_write(file.path, "writing failed");
+  if (file.temporary.empty()) return;
+  if (::rename(file.temporary.c_str(), file.target.c_str()) != 0) throw cannot_write(file.path, std::strerror(errno));
+  file.forget_temporary();
+  end_output(file.path);
+}
+
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  OutputFile file{path};
+  write(file.stream());
+  file.commit();
+}
+
+void remove_output(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) return;
+  begin_output(path);
+  if (!fs::remove(path, error) && error) throw ConfigError(fmt::format("cannot remove '{}': {}", path, error.message()));
+}
+
+void make_output_folder(std::string_view option, const std::string& folder) {
+  const std::string prefix = option.empty() ? std::string{} : fmt::format("{}: ", option);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return;
+  throw ConfigError(fs::exists(folder, ignored)
+                        ? fmt::format("{}'{}' is no folder", prefix, folder)
+                        : fmt::format("{}cannot make the folder '{}': {}", prefix, folder, error.message()));
+}
+
+void clean_up_on_signals() {
+  for (const int signal : kSignals) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_DFL) continue;  // as under nohup
+    action = {};
+    action.sa_handler = end_by_signal;
+    sigaction(signal, &action, nullptr);
+  }
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
+extern "C" void end_by_signal(int signal) {
+  detail::Unfinished::remove_all();
+  ::signal(signal, SIG_DFL);
+  raise(signal);  // ends the program once this handler returns
+}
+
+}  // namespace weft
