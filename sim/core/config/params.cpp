@@ -168,7 +168,8 @@ void Diagnostics::throw_if_any() const {
   throw ConfigError(std::move(sorted));
 }
 
-ParamReader::ParamReader(ConfigNode node, Diagnostics& diagnostics) : node_{std::move(node)}, diagnostics_{&diagnostics} {
+ParamReader::ParamReader(ConfigNode node, Diagnostics& diagnostics)
+    : node_{std::move(node)}, diagnostics_{&diagnostics}, errors_before_{diagnostics.errors().size()} {
   if (node_.is_map()) return;
   silent_ = true;
   diagnostics_->error(node_.diagnostic(prefixed(node_.path(), "expected a map, got " + found_text(node_))));
@@ -182,13 +183,18 @@ ParamReader::ParamReader(ParamReader&& other) noexcept
       diagnostics_{other.diagnostics_},
       silent_{other.silent_},
       finished_{std::exchange(other.finished_, true)},
-      declared_{std::move(other.declared_)} {}
+      declared_{std::move(other.declared_)},
+      looked_for_{std::move(other.looked_for_)},
+      errors_before_{other.errors_before_} {}
 
 ParamReader::~ParamReader() {
   if (!silent_ && !finished_) diagnostics_->forgotten(node_.path());
 }
 
-bool ParamReader::has(std::string_view key) const { return node_.find(key).has_value(); }
+bool ParamReader::has(std::string_view key) const {
+  if (!looked_for_.contains(key)) looked_for_.emplace(key);
+  return node_.find(key).has_value();
+}
 
 Diagnostic ParamReader::at(std::string_view key, std::string_view message, std::string note) const {
   const std::string text = prefixed(node_.child_path(key), message);
@@ -384,14 +390,17 @@ void ParamReader::warning_here(std::string_view message, std::string note) {
 void ParamReader::finish() {
   finished_ = true;
   if (silent_) return;
-  std::vector<std::string> known;
-  for (const auto& [key, declaration] : declared_) known.push_back(key);
+  const bool is_whole = diagnostics_->errors().size() == errors_before_;
+  std::set<std::string, std::less<>> known = looked_for_;
+  for (const auto& [key, declaration] : declared_) known.insert(key);
   const std::vector<std::string> keys = node_.keys();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (declared_.find(keys[i]) != declared_.end()) continue;
+    if (declared_.contains(keys[i]) || (!is_whole && known.contains(keys[i]))) continue;
+    std::vector<std::string> others{known.begin(), known.end()};
+    std::erase(others, keys[i]);
     const std::string where = node_.path().empty() ? std::string{} : " in " + node_.path();
     diagnostics_->error(
-        node_[i].key_diagnostic("unknown key '" + keys[i] + "'" + where, did_you_mean(keys[i], known, "keys here")));
+        node_[i].key_diagnostic("unknown key '" + keys[i] + "'" + where, did_you_mean(keys[i], others, "keys here")));
   }
 }
 

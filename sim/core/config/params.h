@@ -19,6 +19,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -114,7 +115,8 @@ class ParamReader {
   ParamReader& operator=(const ParamReader&) = delete;
   ~ParamReader();
 
-  [[nodiscard]] bool has(std::string_view key) const;  // does not count as reading it
+  // Does not count as reading it; but the key is one of "keys here" from then on.
+  [[nodiscard]] bool has(std::string_view key) const;
   [[nodiscard]] const ConfigNode& node() const { return node_; }
   [[nodiscard]] const std::string& path() const { return node_.path(); }
   [[nodiscard]] Diagnostics& diagnostics() { return *diagnostics_; }
@@ -158,7 +160,8 @@ class ParamReader {
   void error_here(std::string_view message, std::string note = {});
   void warning_here(std::string_view message, std::string note = {});
 
-  // Reports every key that was not asked for. Once, after the last key was read.
+  // Reports every key that was not asked for. Once, after the last key was read. A key that only has() looked for is let pass
+  // where an error was found in the meantime: reading may have ended before its turn.
   void finish();
 
   [[nodiscard]] const std::map<std::string, Declaration, std::less<>>& declared() const { return declared_; }
@@ -187,6 +190,8 @@ class ParamReader {
   bool silent_ = false;
   bool finished_ = false;
   std::map<std::string, Declaration, std::less<>> declared_;
+  mutable std::set<std::string, std::less<>> looked_for_;  // by has()
+  std::size_t errors_before_ = 0;                          // of the diagnostics, when this reader was made
 };
 
 template <class E>

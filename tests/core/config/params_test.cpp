@@ -104,6 +104,31 @@ TEST(ParamReaderTest, ReportsAnUnknownKeyWithTheNearestOne) {
             "     |                ^~~\n");
 }
 
+TEST(ParamReaderTest, KeysThatWereOnlyLookedForAreAmongTheKeysHere) {
+  const auto read = [](ParamReader& reader) {
+    if (reader.has("overrides")) reader.map("overrides").finish();
+    reader.optional<std::int64_t>("nodes", 1);
+  };
+  EXPECT_EQ(errors_of("overides: {}\n", read),
+            "pod.yaml:1:1: error: unknown key 'overides' in cluster\n"
+            "   1 | overides: {}\n"
+            "     | ^~~~~~~~\n"
+            "note: did you mean 'overrides'? keys here: nodes, overrides\n");
+  EXPECT_EQ(errors_of("overrides: {}\n", read), "");
+}
+
+TEST(ParamReaderTest, AKeyLookedForAndNotReadIsUnknownUnlessAnErrorEndedTheReading) {
+  EXPECT_EQ(errors_of("a: 1\n", [](ParamReader& reader) { static_cast<void>(reader.has("a")); }),
+            "pod.yaml:1:1: error: unknown key 'a' in cluster\n"
+            "   1 | a: 1\n"
+            "     | ^\n"
+            "note: keys here: none\n");
+  const std::string both = errors_of("a: 1\nb: 2\n", [](ParamReader& reader) {
+    if (reader.has("a") && reader.has("b")) reader.error("a", "expected one of 'a' and 'b'");
+  });
+  EXPECT_EQ(both.find("unknown key"), std::string::npos) << both;
+}
+
 TEST(ParamReaderTest, ReportsAMissingKeyAtTheMapItIsMissingFrom) {
   EXPECT_EQ(errors_of("fabric:\n  type: x\n",
                       [](ParamReader& reader) {
