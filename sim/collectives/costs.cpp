@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collectives/nccl/p2p_plan.h"
+#include "sim/core/portable_math.h"
 
 namespace weft::coll {
 namespace {
@@ -389,7 +390,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     // A pass of `share` of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
     costs.pass = Bytes{used * bytes_per_warp};
     costs.host_pass = costs.pass;
-    costs.rate = scaled(of.channel_rate, std::pow(share, 1.0 - of.thread_exponent));
+    costs.rate = scaled(of.channel_rate, portable_pow(share, 1.0 - of.thread_exponent));
     costs.memory.far = far * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
     return share;
   };
@@ -403,7 +404,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     const double share = passes(ll, kLlWarps, 32 * 8);
     costs.start += of_block(ll.block_latency, kLlWarps);
     // The first pass of LL waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
-    costs.first_pass *= std::pow(share, 1.0 - ll.thread_exponent);
+    costs.first_pass *= portable_pow(share, 1.0 - ll.thread_exponent);
     costs.memory.store = ll.store_cost / static_cast<double>(data.element);
     costs.memory.loads_at_once = true;
     if (is_p2p) costs.start += p2p.ll_latency;

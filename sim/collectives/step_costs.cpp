@@ -58,16 +58,16 @@ Duration StepCosts::work(Bytes data, double share, double effort, double busy_sh
     const double of_lane = static_cast<double>(pass.count()) * share;
     const double passes = amount / of_lane;
     const double whole = std::floor(passes);
-    const double last = passes > whole ? std::pow(passes - whole, thread_exponent) : 0.0;
+    const double last = passes > whole ? portable_pow(passes - whole, thread_exponent) : 0.0;
     amount = (passes <= 1 ? passes * first_pass : whole - 1 + first_pass + last) * of_lane;
   }
-  if (busy_share < 1.0) amount *= std::pow(busy_share, thread_exponent);
+  if (busy_share < 1.0) amount *= portable_pow(busy_share, thread_exponent);
   return Duration::from_ps(static_cast<std::int64_t>(std::ceil(amount / rate_of_lane)));
 }
 
 double StepCosts::blocks_worth(double share) const {
   if (share <= 0.0 || share >= 1.0) return std::clamp(share, 0.0, 1.0);
-  return std::pow(share, 1.0 - thread_exponent);
+  return portable_pow(share, 1.0 - thread_exponent);
 }
 
 Duration StepCosts::before_slice(Bytes data, int index) const {

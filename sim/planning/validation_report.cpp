@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/core/portable_math.h"
+
 namespace weft::plan {
 namespace {
 
@@ -147,8 +149,8 @@ ErrorSummary summarize(std::vector<double> errors) {
   summary.max = errors.back();
   if (errors.front() > 0) {
     double logarithms = 0;  // in ascending order, so that the sum does not depend on the order of the points
-    for (const double error : errors) logarithms += std::log(error);
-    summary.geomean = std::exp(logarithms / static_cast<double>(n));
+    for (const double error : errors) logarithms += portable_log(error);
+    summary.geomean = portable_exp(logarithms / static_cast<double>(n));
   }
   return summary;
 }

@@ -135,7 +135,7 @@ std::vector<IntervalPoint> interval_curve(const GoodputInput& input) {
   std::vector<IntervalPoint> points;
   for (int step = -kSteps; step <= kSteps; ++step) {
     GoodputInput at = input;
-    at.checkpoint.interval = LongTime::from_seconds(best * std::exp2(step / 2.0));
+    at.checkpoint.interval = LongTime::from_seconds(best * portable_exp2(step / 2.0));
     if (at.checkpoint.interval < input.checkpoint.drain || at.checkpoint.interval.us() <= 0) continue;
     points.push_back({at.checkpoint.interval, simulate_goodput(at), daly_useful(at.checkpoint, at.restart, at.mttf),
                       young_useful(at.checkpoint, at.restart, at.mttf)});

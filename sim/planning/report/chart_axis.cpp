@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/core/portable_math.h"
+
 namespace weft::plan::detail {
 namespace {
 
@@ -24,7 +26,7 @@ std::string with_prefix(double value, double step, std::initializer_list<std::st
 
 // The smallest of 1, 2, 5 times a power of ten that is at least `step`.
 double nice(double step) {
-  const double power = std::pow(10.0, std::floor(std::log10(step)));
+  const double power = portable_exp10(static_cast<int>(std::floor(portable_log10(step))));
   for (const double factor : {1.0, 2.0, 5.0}) {
     if (factor * power >= step * (1 - 1e-9)) return factor * power;
   }
@@ -82,7 +84,7 @@ void AxisScale::span(const ChartAxis& axis, const std::vector<double>& values) {
       low /= 1.5;
       high *= 1.5;
     }
-    const double pad = std::pow(high / low, kPad);
+    const double pad = portable_pow(high / low, kPad);
     low_ = axis.min.value_or(low / pad);
     high_ = std::max(axis.max.value_or(high * pad), low_ * 1.01);
     return;
@@ -99,7 +101,7 @@ void AxisScale::span(const ChartAxis& axis, const std::vector<double>& values) {
 bool AxisScale::shows(double value) const { return std::isfinite(value) && (!logarithmic_ || value > 0); }
 
 double AxisScale::position(double value) const {
-  if (logarithmic_) return std::log(value / low_) / std::log(high_ / low_);
+  if (logarithmic_) return portable_log(value / low_) / portable_log(high_ / low_);
   return (value - low_) / (high_ - low_);
 }
 
@@ -122,8 +124,8 @@ void AxisScale::add_linear_ticks(TickText text, double limit) {
 }
 
 void AxisScale::add_binary_ticks(double limit) {
-  const int first = static_cast<int>(std::ceil(std::log2(low_) - 1e-9));
-  const int last = static_cast<int>(std::floor(std::log2(high_) + 1e-9));
+  const int first = static_cast<int>(std::ceil(portable_log2(low_) - 1e-9));
+  const int last = static_cast<int>(std::floor(portable_log2(high_) + 1e-9));
   int step = 1;
   for (const int choice : {1, 2, 3, 4, 5, 10, 20}) {
     step = choice;
@@ -131,18 +133,19 @@ void AxisScale::add_binary_ticks(double limit) {
   }
   // Multiples of the step, so that 1 KiB and 1 MiB are among them where the step allows.
   const int start = first + ((-first % step) + step) % step;
-  for (int power = start; power <= last; power += step) add(std::exp2(power), tick_text(std::exp2(power), TickText::kBytes));
+  for (int power = start; power <= last; power += step)
+    add(portable_exp2(power), tick_text(portable_exp2(power), TickText::kBytes));
 }
 
 void AxisScale::add_decimal_ticks(TickText text, double limit) {
-  const int first = static_cast<int>(std::floor(std::log10(low_)));
-  const int last = static_cast<int>(std::ceil(std::log10(high_)));
-  const double decades = std::log10(high_ / low_);
+  const int first = static_cast<int>(std::floor(portable_log10(low_)));
+  const int last = static_cast<int>(std::ceil(portable_log10(high_)));
+  const double decades = portable_log10(high_ / low_);
   const bool fine = decades * 3 <= limit;
   const int step = std::max(1, static_cast<int>(std::ceil(decades / limit)));
   for (int power = first; power <= last; ++power) {
     if (power % step != 0) continue;
-    const double decade = std::pow(10.0, power);
+    const double decade = portable_exp10(power);
     add(decade, tick_text(decade, text));
     if (!fine) continue;
     for (const double factor : {2.0, 5.0}) add(factor * decade, tick_text(factor * decade, text));

@@ -11,6 +11,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/portable_math.h"
 #include "sim/planning/measurements/words.h"
 
 namespace weft::plan {
@@ -368,7 +369,7 @@ class ExpressionEvaluator {
     if (term.what == "log2" && result.number <= 0) fail("log2 of what is not positive");
     result.number = term.what == "floor"  ? std::floor(result.number)
                     : term.what == "ceil" ? std::ceil(result.number)
-                                          : std::log2(result.number);
+                                          : portable_log2(result.number);
     return result;
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/core/portable_math.h"
 #include "sim/core/whole_numbers.h"
 #include "sim/workloads/model/messages.h"
 #include "sim/workloads/model/parameters.h"
@@ -188,7 +189,7 @@ RankShapes::RankShapes(const TrainingSetup& setup) {
   width = bytes_per_element(setup.precision.activations);
 }
 
-double expected_nodes(double nodes, double picks) { return nodes * (1 - std::pow(1 - 1 / nodes, picks)); }
+double expected_nodes(double nodes, double picks) { return nodes * (1 - portable_pow(1 - 1 / nodes, picks)); }
 
 ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   const MixtureOfExperts& moe = setup.model.moe;
