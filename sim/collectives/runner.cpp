@@ -272,8 +272,8 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
   // The rest of the loop goes on at the last pace. A single simulated call stands for all.
   const std::int64_t wanted = plan.launch > Duration{} || plan.graph_launch > Duration{} ? options.iterations : calls;
   if (calls == 1) {
-    const Duration issue = plan.issued(plan.ranks_per_thread - 1, 0);
-    result.device = result.device - issue;
+    // Channels that are coupled transfers begin when the call does, and have waited for no launch.
+    if (result.grain == Grain::kChunk) result.device = result.device - plan.issued(plan.ranks_per_thread - 1, 0);
     result.time = std::max(result.device, result.launch);
     return;
   }

@@ -31,5 +31,25 @@ TEST(LaunchCostTest, ALaunchCostsTheHostMoreForEachChannelWithWork) {
   EXPECT_EQ(launch(Collective::kSendRecv, 256_KiB), 2 * (of_kernel + 8 * of_channel));
 }
 
+// One call by itself is timed from its launch on: what that cost the host is no part of it, in either grain.
+TEST(LaunchCostTest, ACallByItselfTakesAsLongWhateverItsLaunchCosts) {
+  Diagnostics diagnostics;
+  const net::Cluster cluster = load_cluster(WEFT_SOURCE_DIR "/configs/clusters/h200x4.yaml", {}, diagnostics);
+  for (const Grain grain : {Grain::kChunk, Grain::kFluid}) {
+    for (const Collective kind : {Collective::kAllReduce, Collective::kAllToAll}) {
+      const auto device = [&](Duration launch) {
+        Machine machine{cluster.topology, cluster.routing, 1};
+        CollectiveRunner runner{machine, cluster.profile, cluster.topology.endpoints()};
+        RunOptions options;
+        options.grain = grain;
+        options.iterations = 1;
+        options.launch = launch;
+        return runner.run({.kind = kind, .bytes = 64_MiB}, options).device;
+      };
+      EXPECT_EQ(device(100_ns), device(69_us)) << to_string(kind) << " " << to_string(grain);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::plan
