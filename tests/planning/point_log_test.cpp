@@ -165,6 +165,48 @@ TEST(PointLogTest, RefusesAnotherVersionAndABrokenRecordWithItsLine) {
   EXPECT_EQ(message_of("{\"weft_measurements\": 1}\nnonsense\n"), "2: expected a JSON object");
 }
 
+std::string refusal_of(const MeasurementFormat& format, const std::string& text) {
+  try {
+    static_cast<void>(read_text(format, text));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The record with another number in place of one of its own.
+TEST(PointLogTest, RefusesNumbersThatNothingCanHaveInPlaceOfTakingTheNearest) {
+  const auto with = [](const std::string& known, const std::string& other) {
+    std::string text = kRecords;
+    return text.replace(text.find(known), known.size(), other);
+  };
+  EXPECT_EQ(refusal_of(weft_measure_format, with("\"inner\": 20", "\"inner\": 100000")), "");
+  EXPECT_NE(refusal_of(weft_measure_format, with("\"inner\": 20", "\"inner\": 100001"))
+                .find("inner: expected 1 to 100000, got 100001"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(weft_measure_format, with("\"inner\": 20", "\"inner\": 0")).find("inner: expected 1 to 100000, got 0"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(weft_measure_format, with("\"calls\": 4", "\"calls\": -4"))
+                .find("parts[0]: calls: expected 1 to 100000, got -4"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal_of(weft_measure_format, with("\"ranks\": 2", "\"ranks\": 4294967298")).find("ranks: expected 0 to 10000000, got"),
+      std::string::npos);
+  EXPECT_NE(refusal_of(weft_measure_format, with("\"bytes\": 6291456", "\"bytes\": -1"))
+                .find("bytes: expected a number of bytes, got -1"),
+            std::string::npos);
+  const auto overlap = [](const std::string& numbers) {
+    return R"([{"what": "gemm 8192 alone", "us": [[9], [9]], )" + numbers + "}]";
+  };
+  EXPECT_EQ(refusal_of(torch_overlap_format, overlap("\"n\": 100000")), "");
+  EXPECT_NE(refusal_of(torch_overlap_format, overlap("\"n\": 100001")).find("[0]: n: expected 1 to 100000, got 100001"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(torch_overlap_format, overlap("\"calls\": 0")).find("[0]: calls: expected 1 to 100000, got 0"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(torch_overlap_format, overlap("\"mib\": -1")).find("[0]: mib: expected 0 to 1048576, got -1"),
+            std::string::npos);
+}
+
 TEST(PointLogTest, ReadsMicrobenchmarksByPyTorch) {
   const PointLog log = read(kData + "h200x4/micro.json");
   const auto count = [&](const char* kind) { return std::ranges::count(log.points, kind, &MeasuredPoint::kind); };

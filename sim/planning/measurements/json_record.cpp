@@ -51,6 +51,18 @@ std::int64_t JsonRecord::whole(const char* key, std::int64_t otherwise) const {
   return static_cast<std::int64_t>(value);
 }
 
+int JsonRecord::whole_within(const char* key, int otherwise, int least, int most) const {
+  const std::int64_t value = whole(key, otherwise);
+  if (value < least || value > most) fail(fmt::format("{}: expected {} to {}, got {}", key, least, most, value));
+  return static_cast<int>(value);
+}
+
+Bytes JsonRecord::bytes(const char* key) const {
+  const std::int64_t value = whole(key, 0);
+  if (value < 0) fail(fmt::format("{}: expected a number of bytes, got {}", key, value));
+  return Bytes{value};
+}
+
 bool JsonRecord::flag(const char* key, bool otherwise) const {
   if (!has(key)) return otherwise;
   if (!object_[key].is_boolean()) fail(fmt::format("{}: expected true or false", key));

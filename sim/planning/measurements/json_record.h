@@ -20,6 +20,10 @@ using Json = nlohmann::json;
 inline constexpr std::int64_t kKiB = 1024;
 inline constexpr std::int64_t kMiB = 1024 * kKiB;
 
+inline constexpr int kMostKib = 1 << 30;  // 1 TiB, more than any GPU has
+inline constexpr int kMostMib = 1 << 20;
+inline constexpr int kMostCalls = 100'000;  // in a row, of a measured point
+
 class JsonRecord {
  public:
   // `object` must outlive this. `line`: 0 where the file is one object.
@@ -31,7 +35,9 @@ class JsonRecord {
   [[nodiscard]] double number(const char* key, double otherwise) const;
   [[nodiscard]] double required_time(const char* key) const;  // above 0
   [[nodiscard]] std::int64_t whole(const char* key, std::int64_t otherwise) const;
-  [[nodiscard]] Bytes bytes(const char* key) const { return Bytes{whole(key, 0)}; }
+  // From `least` to `most`, which an int holds.
+  [[nodiscard]] int whole_within(const char* key, int otherwise, int least, int most) const;
+  [[nodiscard]] Bytes bytes(const char* key) const;  // 0 or more
   [[nodiscard]] bool flag(const char* key, bool otherwise) const;
   [[nodiscard]] std::string text(const char* key, std::string_view otherwise = {}) const;
   [[nodiscard]] std::map<std::string, std::string> texts(const char* key) const;

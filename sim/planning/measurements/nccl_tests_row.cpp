@@ -107,8 +107,9 @@ bool take(Column column, std::string_view word, NcclTestsRow& row, std::optional
       row.redop = word;
       return !is_value(word);
     case Column::kRoot:
-      row.root = static_cast<int>(std::clamp<std::int64_t>(whole(), -2, kMaxRanks));
-      return whole() >= -1 && whole() < kMaxRanks;
+      if (whole() < -1 || whole() >= kMaxRanks) return false;
+      row.root = static_cast<int>(whole());
+      return true;
     case Column::kTime:
       half->time_us = real.value_or(-1);
       return real && *real >= 0 && *real < kMaxTimeUs;

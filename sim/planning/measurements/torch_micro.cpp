@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/planning/measurements/formats.h"
 #include "sim/planning/measurements/json_record.h"
+#include "sim/planning/measurements/nccl_tests_parser.h"
 
 namespace weft::plan {
 namespace {
@@ -115,14 +116,14 @@ void MicroReader::host_copies() {
     const std::string direction = row.text("dir");
     MeasuredPoint& point = add("copy", "copy_engine");
     point.pattern = direction;
-    const auto gpus = row.whole("gpus", 1);
-    for (int gpu = 0; gpu < static_cast<int>(gpus); ++gpu)
+    const int gpus = row.whole_within("gpus", 1, 0, detail::kMaxPerProcess);
+    for (int gpu = 0; gpu < gpus; ++gpu)
       point.transfers.emplace_back(direction == "h2d" ? kHostMemory : gpu, direction == "h2d" ? gpu : kHostMemory);
     if (row.has("GBps_total")) {
-      point.bytes = Bytes{row.whole("mib_each", 0) * detail::kMiB};
+      point.bytes = Bytes{row.whole_within("mib_each", 0, 0, detail::kMostMib) * detail::kMiB};
       point.median_us = static_cast<double>(gpus * point.bytes.count()) / row.required_time("GBps_total") / 1e3;
     } else {
-      point.bytes = Bytes{row.whole("kib", 0) * detail::kKiB};
+      point.bytes = Bytes{row.whole_within("kib", 0, 0, detail::kMostKib) * detail::kKiB};
       take_times(row, "us", point);
     }
   }
@@ -132,12 +133,13 @@ void MicroReader::peer_copies() {
   for (const JsonRecord& row : root_.objects("p2p")) {
     MeasuredPoint& point = add("copy", "copy_engine");
     point.pattern = "peer";
-    point.transfers = {{static_cast<int>(row.whole("src", 0)), static_cast<int>(row.whole("dst", 0))}};
-    point.bytes = Bytes{row.whole("kib", 0) * detail::kKiB};
+    point.transfers = {
+        {row.whole_within("src", 0, 0, detail::kMaxPerProcess), row.whole_within("dst", 0, 0, detail::kMaxPerProcess)}};
+    point.bytes = Bytes{row.whole_within("kib", 0, 0, detail::kMostKib) * detail::kKiB};
     take_times(row, "us", point);
   }
   const JsonRecord patterns = root_.object("p2p_patterns_GBps_total");
-  const auto gpus = static_cast<int>(root_.whole("n", 0));
+  const int gpus = root_.whole_within("n", 0, 0, detail::kMaxPerProcess);
   const auto pattern = [&](const char* key, const char* name, std::vector<std::pair<int, int>> transfers) {
     if (!patterns.has(key)) return;
     MeasuredPoint& point = add("copy", "copy_engine");

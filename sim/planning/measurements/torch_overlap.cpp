@@ -106,9 +106,10 @@ void add_row(const JsonRecord& row, PointLog& log) {
   point.kind = "overlap";
   point.what = row.text("what");
   const std::vector<double> times = slowest(row, point.ranks);
-  const std::int64_t bytes = row.has("bytes") ? row.whole("bytes", 0) : row.whole("mib", 0) * detail::kMiB;
-  const auto calls = static_cast<int>(std::clamp<std::int64_t>(row.whole("calls", 1), 1, 100'000));
-  const auto n = static_cast<int>(std::clamp<std::int64_t>(row.whole("n", 1), 1, 100'000));
+  const std::int64_t bytes =
+      row.has("bytes") ? row.bytes("bytes").count() : row.whole_within("mib", 0, 0, detail::kMostMib) * detail::kMiB;
+  const int calls = row.whole_within("calls", 1, 1, detail::kMostCalls);
+  const int n = row.whole_within("n", 1, 1, detail::kMostCalls);
   if (auto known = parts_of(point.what, bytes, calls, n, point.ranks)) {
     point.what = std::move(known->first);
     point.parts = std::move(known->second);

@@ -11,6 +11,7 @@
 #include "sim/core/error.h"
 #include "sim/planning/measurements/formats.h"
 #include "sim/planning/measurements/json_record.h"
+#include "sim/planning/measurements/nccl_tests_parser.h"
 #include "sim/planning/measurements/text_lines.h"
 
 namespace weft::plan {
@@ -71,7 +72,7 @@ void MeasureReader::header(const JsonRecord& record) {
   log_.nccl_version = nccl_version(machine.whole("nccl", 0));
   for (const JsonRecord& gpu : machine.objects("gpus")) {
     NcclTestsDevice device;
-    device.device = static_cast<int>(gpu.whole("index", 0));
+    device.device = gpu.whole_within("index", 0, 0, detail::kMaxRanks);
     device.rank = static_cast<Rank>(device.device);
     device.host = machine.text("hostname", "node");
     device.bus_id = gpu.text("pci");
@@ -132,8 +133,8 @@ void MeasureReader::copy(const JsonRecord& record, MeasuredPoint& point) {
 }
 
 void MeasureReader::overlap(const JsonRecord& record, MeasuredPoint& point) {
-  point.ranks = static_cast<int>(record.whole("ranks", 1));
-  point.gpus_per_thread = static_cast<int>(record.object("layout").whole("gpus_per_thread", 1));
+  point.ranks = record.whole_within("ranks", 1, 1, detail::kMaxRanks);
+  point.gpus_per_thread = record.object("layout").whole_within("gpus_per_thread", 1, 1, detail::kMaxRanks);
   for (const JsonRecord& entry : record.objects("parts")) {
     OverlapPart part;
     part.op = entry.text("op");
@@ -142,7 +143,7 @@ void MeasureReader::overlap(const JsonRecord& record, MeasuredPoint& point) {
     part.m = entry.whole("m", 0);
     part.n = entry.whole("n", 0);
     part.k = entry.whole("k", 0);
-    part.calls = static_cast<int>(std::clamp<std::int64_t>(entry.whole("calls", 1), 1, 100'000));
+    part.calls = entry.whole_within("calls", 1, 1, detail::kMostCalls);
     part.groups = entry.lists_of_ints("groups");
     part.median_us = entry.number("median_us", 0);
     part.shortest_us = entry.number("min_us", 0);
@@ -173,11 +174,11 @@ void MeasureReader::collective(const JsonRecord& record) {
     log.file = log_.file;
     log.collective = name == "pair" ? std::string{"pair"} : nccl_tests_collective_name(name);
     if (log.collective.empty()) record.fail(fmt::format("collective: nothing is known of '{}'", name));
-    log.threads = static_cast<int>(layout.whole("threads", 1));
-    log.gpus_per_thread = static_cast<int>(layout.whole("gpus_per_thread", 1));
-    log.processes = static_cast<int>(layout.whole("processes", 1));
-    log.ranks = static_cast<int>(record.whole("ranks", 0));
-    log.nodes = static_cast<int>(record.whole("nodes", 1));
+    log.threads = layout.whole_within("threads", 1, 1, detail::kMaxRanks);
+    log.gpus_per_thread = layout.whole_within("gpus_per_thread", 1, 1, detail::kMaxRanks);
+    log.processes = layout.whole_within("processes", 1, 1, detail::kMaxRanks);
+    log.ranks = record.whole_within("ranks", 0, 0, detail::kMaxRanks);
+    log.nodes = record.whole_within("nodes", 1, 1, detail::kMaxRanks);
     log.graph_launches = graph ? 1 : 0;
     log.same_buffers = true;
     log.library_version = log_.nccl_version;
@@ -198,10 +199,10 @@ void MeasureReader::collective(const JsonRecord& record) {
   row.bytes = record.bytes("bytes");
   row.count = record.whole("count", 0);
   row.type = record.text("type", "float");
-  row.communicator = static_cast<int>(record.whole("communicator", 1));
+  row.communicator = record.whole_within("communicator", 1, 0, detail::kMaxRanks);
   row.redop = record.text("redop", "none");
-  row.root = static_cast<int>(record.whole("root", -1));
-  row.iterations = static_cast<int>(std::clamp<std::int64_t>(record.whole("inner", 1), 1, 100'000));
+  row.root = record.whole_within("root", -1, -1, detail::kMaxRanks);
+  row.iterations = record.whole_within("inner", 1, 1, detail::kMostCalls);
   row.host_us = record.number("host_us", 0);
   row.slowdown = slowdown(record);
   row.line = record.line();

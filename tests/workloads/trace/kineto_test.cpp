@@ -214,6 +214,30 @@ TEST(KinetoTest, CopiesOfAJobShareTheGroupOfAllRanks) {
   EXPECT_THROW(replicate(trace.program, 2, {"nothing"}), ConfigError);
 }
 
+// Of each kind the first is named.
+TEST(KinetoTest, SizesAndGridsThatNoneHasAreCountedAndTakenAsNothing) {
+  const auto copy = [](int correlation, const std::string& bytes) {
+    return fmt::format(R"({{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)","pid":0,"tid":7,"ts":{},"dur":1,)"
+                       R"("args":{{"stream":7,"correlation":{},"bytes":{}}}}})",
+                       20 * correlation, correlation, bytes);
+  };
+  const Trace trace = read_trace(std::vector{RankFile{0, 1}
+                                                 .launch(0, 1)
+                                                 .launch(5, 2)
+                                                 .launch(10, 3)
+                                                 .launch(15, 4)
+                                                 .raw(copy(1, "-7"))
+                                                 .raw(copy(2, "1125899906842625"))  // 1 PiB and a byte
+                                                 .raw(copy(3, "1125899906842624"))
+                                                 .kernel(80, 5, 7, 4, "gemm", R"(,"grid":[2147483648,1,1])")
+                                                 .write("Odd")},
+                                 {});
+  const std::string findings = all_findings(trace);
+  EXPECT_NE(findings.find("2 sizes of copies that none has, such as -7: taken as 0"), std::string::npos) << findings;
+  EXPECT_NE(findings.find("1 grids of kernels that none has, such as [2147483648, 1, 1]: taken as 0"), std::string::npos)
+      << findings;
+}
+
 TEST(KinetoTest, BadFilesAreLocatedErrors) {
   const auto bad = [](const std::string& event) { return refusal({RankFile{0, 1}.launch(0, 1).raw(event).write("Bad")}); };
   EXPECT_NE(bad(R"({"ph":"X","cat":"kernel","name":"k","ts":NaN,"dur":1})").find("ts 'NaN' is no time"), std::string::npos);

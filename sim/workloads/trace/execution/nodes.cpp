@@ -197,8 +197,12 @@ class NodeReader {
     }
     if (!is_tensor || count != 6 || numbers[1] <= 0) return;
     if (into.tensors.size() >= kMostTensors) json_.fail(fmt::format("more than {} tensors of one node", kMostTensors));
-    into.tensors.push_back({numbers[1], std::clamp<std::int64_t>(numbers[3], 0, kMostElements),
-                            std::clamp<std::int64_t>(numbers[4], 0, 16), operand});
+    // Elements of complex numbers in double precision are the largest there are.
+    constexpr std::int64_t kLargestElement = 16;
+    const auto& [id, storage, offset, elements, bytes] = numbers;
+    const bool has_size = elements >= 0 && elements <= kMostElements && bytes >= 0 && bytes <= kLargestElement;
+    if (!has_size) result_.odd_tensors.add(fmt::format("{} elements of {} B", elements, bytes));
+    into.tensors.push_back({storage, has_size ? elements : 0, has_size ? bytes : 0, operand});
   }
 
   void read_attributes() {

@@ -30,6 +30,7 @@ struct Nodes {
   std::vector<Node> nodes;    // by id
   std::vector<kineto::CommCall> comms;
   std::vector<kineto::ProcessGroup> groups;  // no ranks: all there are
+  kineto::OddValues odd_tensors;             // of sizes that none has
 };
 
 [[nodiscard]] bool looks_like_execution_trace(std::string_view head);

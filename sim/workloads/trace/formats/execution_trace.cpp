@@ -232,6 +232,10 @@ Trace read_execution_traces(std::span<const std::filesystem::path> files, const 
     }
     taken[r] = &traces[t];
     if (ranks[r].rank < 0) ranks[r].rank = traces[t].rank;
+    if (const kineto::OddValues& odd = traces[t].odd_tensors; odd.count > 0) {
+      findings.push_back(said_of(
+          traces[t].file, fmt::format("{} tensors of sizes that none has, such as {}: taken as empty", odd.count, odd.first)));
+    }
     ExecutionMerge{traces[t], ranks[r], findings}.run();
   }
   if (traces.size() < ranks.size()) {

@@ -117,10 +117,8 @@ class FileReader {
       count(rows);
       RankOfFile& own = rank(process_of(rows.integer(6, 0)), rows.integer(2));
       const std::int64_t start = time(rows, 0);
-      std::int64_t blocks = 1;
-      for (const int axis : {7, 8, 9}) {
-        blocks = std::clamp<std::int64_t>(blocks * std::clamp<std::int64_t>(rows.integer(axis, 0), 0, 1 << 20), 0, 1 << 30);
-      }
+      const std::array<std::int64_t, 3> grid{rows.integer(7, 0), rows.integer(8, 0), rows.integer(9, 0)};
+      const std::int64_t blocks = kineto::blocks_of(grid, own.events.odd_grids);
       own.events.activities.push_back({.start = start,
                                        .duration = duration(rows, start, time(rows, 1)),
                                        .stream = rows.integer(3),
@@ -154,7 +152,7 @@ class FileReader {
           copies ? copy_name(rows.integer(7, 0), rows.integer(8, 1), rows.integer(9, 1)) : std::string{"Memset (Device)"};
       own.events.activities.push_back({.start = start,
                                        .duration = duration(rows, start, time(rows, 1)),
-                                       .bytes = std::clamp<std::int64_t>(rows.integer(4), 0, kLargestTask.count()),
+                                       .bytes = kineto::bytes_of(rows.integer(4), own.events.odd_bytes),
                                        .stream = rows.integer(3),
                                        .correlation = rows.integer(6, -1),
                                        .name = name_in(own, name),

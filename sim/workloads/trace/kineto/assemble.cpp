@@ -136,6 +136,8 @@ class Assembler {
       lost += rank.items.lost_launches;
       unnamed += rank.items.unnamed_collectives;
       uneven += rank.items.uneven_splits;
+      note_odd(rank.events.odd_bytes, "sizes of copies that none has", rank.events);
+      note_odd(rank.events.odd_grids, "grids of kernels that none has", rank.events);
     }
     if (sum.recorded == 0 && sum.inferred + sum.late > 0) {
       note(fmt::format(
@@ -163,6 +165,11 @@ class Assembler {
           unnamed));
     }
     if (uneven > 0) note(fmt::format("{} all-to-alls have uneven splits: simulated as even ones of the same sum", uneven));
+  }
+
+  void note_odd(const OddValues& odd, std::string_view what, const RankEvents& events) {
+    if (odd.count == 0) return;
+    note(fmt::format("{} {}, such as {}: taken as 0", odd.count, what, odd.first), events.file);
   }
 
   void align_clocks() {

@@ -1,8 +1,10 @@
 #include "sim/workloads/trace/kineto/kineto_events.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "sim/core/error.h"
@@ -305,7 +307,7 @@ class Reader {
     } else if (key == "device") {
       event_.device = integer();
     } else if (key == "bytes" || key == "Bytes") {
-      event_.bytes = std::clamp<std::int64_t>(integer(0), 0, kLargestTask.count());
+      event_.bytes = bytes_of(integer(0), result_.odd_bytes);
     } else if (key == "grid") {
       event_.blocks = grid();
     } else if (key == "wait_on_stream") {
@@ -356,11 +358,14 @@ class Reader {
       json_.skip();
       return 0;
     }
-    std::int64_t product = 1;
+    std::array<std::int64_t, 3> sides{1, 1, 1};
+    std::size_t count = 0;
     json_.begin_array();
-    while (json_.next_element())
-      product = std::clamp<std::int64_t>(product * std::clamp<std::int64_t>(integer(0), 0, 1 << 20), 0, 1 << 30);
-    return product;
+    for (; json_.next_element(); ++count) {
+      const std::int64_t side = integer(0);
+      if (count < sides.size()) sides[count] = side;
+    }
+    return blocks_of(sides, result_.odd_grids);
   }
 
   void keep() {
@@ -467,6 +472,27 @@ class Reader {
 };
 
 }  // namespace
+
+std::int64_t bytes_of(std::int64_t stated, OddValues& odd) {
+  if (stated >= 0 && stated <= kLargestTask.count()) return stated;
+  odd.add(std::to_string(stated));
+  return 0;
+}
+
+std::int64_t blocks_of(std::span<const std::int64_t> sides, OddValues& odd) {
+  constexpr std::int64_t kLongestSide = (std::int64_t{1} << 31) - 1;  // compute capability 3.0 and later
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  std::int64_t product = 1;
+  for (const std::int64_t side : sides) {
+    if (side >= 0 && side <= kLongestSide) {
+      product = std::min(product * side, kMost);
+      continue;
+    }
+    odd.add(fmt::format("[{}]", fmt::join(sides, ", ")));
+    return 0;
+  }
+  return product;
+}
 
 HostCall::Kind call_kind(std::string_view name) {
   if (name.starts_with("cudaStreamWaitEvent") || name.starts_with("cuStreamWaitEvent")) return HostCall::Kind::kStreamWait;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -97,6 +98,20 @@ struct ProcessGroup {
   std::vector<std::int64_t> ranks = {};
 };
 
+// Values that cannot be what they are said to be, and are read as 0.
+struct OddValues {
+  std::size_t count = 0;
+  std::string first = {};
+  void add(std::string value) {
+    if (count++ == 0) first = std::move(value);
+  }
+};
+
+// A transfer's size; 0, and counted, where nothing is so large or it is negative.
+[[nodiscard]] std::int64_t bytes_of(std::int64_t stated, OddValues& odd);
+// Thread blocks of a grid of such sides, at most 2^30; 0, and counted, where a side is none that CUDA can have.
+[[nodiscard]] std::int64_t blocks_of(std::span<const std::int64_t> sides, OddValues& odd);
+
 struct RankEvents {
   std::filesystem::path file;
   std::int64_t rank = -1;
@@ -117,6 +132,8 @@ struct RankEvents {
   std::vector<Annotation> steps;                                    // ProfilerStep#
   std::int64_t overhead_ns = 0;                                     // the profiler's own, as it says
   std::vector<Annotation> queue_full;                               // the host held up by a full launch queue
+  OddValues odd_bytes;                                              // of copies: none is of such a size
+  OddValues odd_grids;
 };
 
 enum class Operators : std::uint8_t { kLeftOut, kRead };
