@@ -85,7 +85,9 @@ std::string figures_table(const plan::Comparison& comparison) {
   bool has_tokens = false;
   for_each_run(comparison,
                [&](const auto&, std::size_t, const plan::ComparedRun& run) { has_tokens |= run.tokens_per_second > 0; });
-  if (!has_tokens && !has_prices && !has_power) return {};
+  bool has_idle = false;
+  for_each_run(comparison, [&](const auto&, std::size_t, const plan::ComparedRun& run) { has_idle |= run.idle_gpus > 0; });
+  if (!has_tokens && !has_prices && !has_power && !has_idle) return {};
   Table table;
   for (const char* title : {"scenario", "workload", "on"}) table.add_column(title, Table::Align::kLeft);
   table.add_column("time (ms)");
@@ -95,9 +97,12 @@ std::string figures_table(const plan::Comparison& comparison) {
   for (std::size_t l = 0; l < plan::kLinkClasses; ++l) {
     table.add_column(fmt::format("exposed {} (ms)", to_string(static_cast<plan::LinkClass>(l))));
   }
+  if (has_idle) table.add_column("idle GPUs");
   if (has_power) table.add_column("power");
   if (has_prices) {
-    for (const char* title : {"capital (USD)", "USD/h", "USD/M tokens"}) table.add_column(title);
+    for (const char* title : {"capital (USD)", "USD/h"}) table.add_column(title);
+    if (has_idle) table.add_column("of it idle");
+    table.add_column("USD/M tokens");
   }
   if (has_power) table.add_column("J/token");
   for_each_run(comparison, [&](const plan::ComparedWorkload& workload, std::size_t c, const plan::ComparedRun& run) {
@@ -110,11 +115,13 @@ std::string figures_table(const plan::Comparison& comparison) {
     for (const Duration exposed : run.exposed) {
       row.push_back(exposed > Duration{} ? fmt::format("{:.3f}", exposed.us() / 1e3) : "-");
     }
+    if (has_idle) row.push_back(run.idle_gpus > 0 ? std::to_string(run.idle_gpus) : "-");
     if (has_power) row.push_back(plan::short_watts(run.cost.facility_watts));
     if (has_prices) {
       const auto tokens = run.cost.usd_per_million_tokens();
-      row.insert(row.end(), {plan::short_usd(costed.cost->capital_usd), plan::short_usd(run.cost.usd_per_hour()),
-                             tokens ? plan::short_usd(*tokens) : "-"});
+      row.insert(row.end(), {plan::short_usd(costed.cost->capital_usd), plan::short_usd(run.cost.usd_per_hour())});
+      if (has_idle) row.push_back(run.idle_gpus > 0 ? plan::short_usd(run.cost.idle_usd_per_hour()) : "-");
+      row.push_back(tokens ? plan::short_usd(*tokens) : "-");
     }
     if (has_power) {
       const auto joules = run.cost.joules_per_token();
@@ -201,7 +208,9 @@ int run_compare(const CompareOptions& options) {
 void add_compare(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("compare", "Runs the same workloads on several clusters, side by side");
   const auto options = std::make_shared<CompareOptions>();
-  command->add_option("SCENARIO", options->scenarios, "Scenario files; the clusters they name are not used")->required();
+  command
+      ->add_option("SCENARIO", options->scenarios, "Scenario files; the clusters they name are not used, nor their overrides")
+      ->required();
   command->add_option("--clusters", options->clusters, "Cluster files; ratios are to the first")->required()->type_name("FILE");
   command->add_flag("--sensitivity", options->sensitivity,
                     "Run each again with one thing 10 % better at a time: what buys most");

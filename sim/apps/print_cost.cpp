@@ -121,6 +121,10 @@ std::string run_cost_text(const plan::CostedCluster& cluster, const plan::RunCos
                                                : std::string{"-"},
                         plan::short_usd(cluster.cost->capital_usd));
   }
+  if (cluster.cost && run.idle_gpus > 0) {
+    text += fmt::format("idle        {} of {} GPUs, {} USD/h of it\n", run.idle_gpus, cluster.cost->gpus,
+                        plan::short_usd(run.idle_usd_per_hour()));
+  }
   if (cluster.power) {
     text += fmt::format("power       {} IT, {} with PUE {:g}  (busy {}, idle {})\n", plan::short_watts(run.it_watts),
                         plan::short_watts(run.facility_watts), cluster.power->pue, plan::short_watts(cluster.power->max_watts),

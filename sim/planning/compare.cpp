@@ -1,9 +1,13 @@
 #include "sim/planning/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "sim/core/digest.h"
+#include "sim/core/error.h"
+#include "sim/planning/scenario_layers.h"
 #include "sim/planning/what_if.h"
 
 namespace weft::plan {
@@ -31,7 +35,7 @@ class OverallProgress final : public RunObserver {
 // Splits a workload into what is compared: each collective, and all flows together.
 std::vector<work::Workload> parts_of(work::Workload workload) {
   std::vector<work::Workload> parts;
-  if (workload.training || workload.inference) {
+  if (workload.training || !workload.training_jobs.empty() || workload.inference) {
     parts.push_back(std::move(workload));
     return parts;
   }
@@ -56,6 +60,8 @@ ComparedWorkload describe(const std::string& scenario, const work::Workload& par
   row.scenario = scenario;
   if (part.training || part.inference) {
     row.kind = part.training ? "training" : "inference";
+  } else if (!part.training_jobs.empty()) {
+    row.kind = "training_jobs";
   } else if (part.collectives.empty()) {
     row.kind = "flows";
     for (const work::FlowItem& flow : part.flows) row.bytes += flow.bytes;
@@ -80,6 +86,7 @@ ComparedRun compared_run(const Scenario& scenario, const RunResult& result, cons
     run.tokens_per_second = result.inference->tokens_per_second;
     run.ranks = static_cast<int>(result.inference->gpus);
   }
+  run.idle_gpus = idle_gpus(scenario);
   run.cost = cost_of_run(costed, scenario, result);
   if (!result.collectives.empty()) {
     const coll::CollectiveResult& call = result.collectives.front();
@@ -124,6 +131,12 @@ std::vector<SensitivityPoint> sensitivity_of(Scenario& scenario, const ComparedR
   return points;
 }
 
+// Which GPUs a workload leaves idle: what stands beside it is of those that work.
+std::string idle_note(const Scenario& scenario, const std::string& kind, std::int64_t idle, std::size_t endpoints) {
+  return fmt::format("{}: {} of {}: {} of its {} GPUs are idle, and dollars and watts are of all of them",
+                     scenario.cluster.name, kind, scenario.name, idle, endpoints);
+}
+
 }  // namespace
 
 std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
@@ -134,13 +147,16 @@ std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
 Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
                    const Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
                    RunObserver* observer) {
+  if (std::ranges::any_of(changes_of(overrides.sets), names_cluster)) {
+    throw ConfigError("--set cluster=...: the clusters of a comparison are those of --clusters");
+  }
   Comparison comparison;
   std::vector<Scenario> loaded;  // scenario by scenario, each on every cluster
   loaded.reserve(scenarios.size() * clusters.size());
   for (const std::string& scenario : scenarios) {
     for (const std::string& cluster : clusters) {
       Overrides one = overrides;
-      one.cluster = cluster;
+      one.sets.emplace_back("cluster", yaml_scalar(cluster));
       loaded.push_back(load_scenario(scenario, one, diagnostics));
       if (&scenario != &scenarios.front()) continue;
       const net::Cluster& made = loaded.back().cluster;
@@ -174,6 +190,9 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
   std::optional<OverallProgress> progress;
   if (observer != nullptr) progress.emplace(*observer, total);
 
+  const auto note = [&](const std::string& text) {
+    if (std::ranges::find(comparison.notes, text) == comparison.notes.end()) comparison.notes.push_back(text);
+  };
   Digest digest;
   for (std::size_t s = 0; s < scenarios.size(); ++s) {
     const std::size_t first = s * clusters.size();
@@ -190,10 +209,11 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
         comparison.wall_seconds += result.wall_seconds;
         if (result.interrupted) break;
         digest.add(result.digest);
-        for (const std::string& note : result.notes) {
-          if (std::ranges::find(comparison.notes, note) == comparison.notes.end()) comparison.notes.push_back(note);
-        }
+        std::ranges::for_each(result.notes, note);
         row.runs[c] = compared_run(scenario, result, comparison.clusters[c].costed);
+        if (row.runs[c]->idle_gpus > 0) {
+          note(idle_note(scenario, row.kind, row.runs[c]->idle_gpus, comparison.clusters[c].endpoints));
+        }
         if (settings.sensitivity) {
           row.runs[c]->sensitivity =
               sensitivity_of(scenario, *row.runs[c], settings.better, progress ? &*progress : nullptr, comparison);

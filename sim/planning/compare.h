@@ -53,7 +53,8 @@ struct ComparedRun {
   int channels = 0;
   int ranks = 0;
   int nodes = 0;
-  std::string busiest_link;  // empty: nothing crossed a link
+  std::int64_t idle_gpus = 0;  // of the cluster's, those that the workload does not use
+  std::string busiest_link;    // empty: nothing crossed a link
   double busiest_utilization = 0;
   double tokens_per_second = 0;  // 0: it makes no tokens
   double mfu = 0;                // 0: no training step
@@ -86,8 +87,8 @@ struct Comparison {
   bool interrupted = false;
 };
 
-// Loads everything first, so that bad input is told before anything runs. The cluster a scenario names, if any, is not used;
-// its `overrides` apply to each cluster.
+// Loads everything first, so that bad input is told before anything runs. The cluster that a scenario names is not used, nor
+// are its `overrides` (scenario_layers.h): each run is what a scenario written for the cluster would be.
 [[nodiscard]] Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
                                  const Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
                                  RunObserver* observer);

@@ -11,9 +11,10 @@ const std::vector<ModelText>& planning_texts() {
                   "books' figures; capital is spread evenly over the years and the hours in use; a GPU draws between idle "
                   "and maximum by the shares of time it computes, is bound by memory and communicates (weights 1, 0.6, 0.4).",
        .leaves_out = {"cost: every cable between two tiers is equally long, a server of more than 16 GPUs is a rack of its own",
-                      "cost: a run pays for the whole cluster, however much of it is used",
+                      "cost: a run pays for the whole cluster, however much of it is used; what idle GPUs cost is told",
                       "cost: no storage, buildings, staff, interest or taxes beyond the book's yearly share",
                       "power: CPUs, fans and NICs follow the load of the GPUs; switches draw their maximum while anything runs",
+                      "power: GPUs that a run does not use are idle, with their part of the server",
                       "power: a busy inference engine is bound by memory all the time",
                       "power: no power limit of a room and no change of clocks by power (see weft explain clock)"},
        .sources = {"workload-models §7.3 (power), §7.4 (prices)", "network-models §5.2 (counts)"},

@@ -224,6 +224,7 @@ void write_compare_result(std::ostream& out, const ResultHeader& header, const C
       const bool has_tokens = run->tokens_per_second > 0;
       if (has_tokens) json.field("tokens_per_second", run->tokens_per_second);
       if (run->mfu > 0) json.field("mfu", run->mfu);
+      if (run->idle_gpus > 0) json.field("idle_gpus", run->idle_gpus);
       json.key("exposed_ns").begin_object();
       for (std::size_t l = 0; l < kLinkClasses; ++l) {
         if (run->exposed[l] > Duration{}) json.key(to_string(static_cast<LinkClass>(l))).raw(ns_text(run->exposed[l]));

@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 #include "sim/planning/read_scenario.h"
+#include "sim/planning/scenario_layers.h"
 #include "sim/workloads/inference/serving_costs.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 
@@ -134,7 +135,8 @@ coll::nccl::Settings nccl_settings(const net::Cluster& cluster, const Overrides&
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
-  return read_scenario(with_sets(ConfigNode::load_file(file), overrides), file.stem().string(), overrides, diagnostics);
+  return read_scenario(with_changes(load_scenario_file(file), changes_of(overrides.sets)), file.stem().string(), overrides,
+                       diagnostics);
 }
 
 Scenario read_scenario(const ConfigNode& root, const std::string& default_name, const Overrides& overrides,
@@ -144,13 +146,12 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   static_cast<void>(reader.optional<std::string>("description", ""));
   static_cast<void>(reader.choice("kind", {"scenario"}, "scenario"));
   static_cast<void>(reader.choice("ci", {"run", "check_only"}, "run"));
-  if (!reader.has("cluster") && !overrides.cluster) {
+  if (!reader.has("cluster")) {
     diagnostics.error(root.diagnostic("expected a cluster", "a scenario names one: cluster: ../clusters/h200x4.yaml"));
   }
   const bool has_cluster = reader.has("cluster");
-  ConfigNode cluster_node = has_cluster ? reader.raw("cluster") : ConfigNode{};
-  const bool has_overrides = reader.has("overrides");
-  const ConfigNode override_node = has_overrides ? reader.raw("overrides") : ConfigNode{};
+  const ConfigNode cluster_node = has_cluster ? reader.raw("cluster") : ConfigNode{};
+  const std::optional<ConfigNode> override_node = reader.optional_raw("overrides");
   if (!reader.has("workload"))
     diagnostics.error(
         root.diagnostic("expected a workload", "for example workload: {collectives: [{kind: all_reduce, bytes: 1 GiB}]}"));
@@ -169,15 +170,7 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   reader.finish();
   diagnostics.throw_if_any();
 
-  if (overrides.cluster) {
-    cluster_node = ConfigNode::load_file(*overrides.cluster, "cluster");
-  } else {
-    cluster_node = load_reference(cluster_node);
-  }
-  if (has_overrides) {
-    cluster_node = net::with_template_for(cluster_node, override_node.keys()).with_overrides(override_node);
-  }
-  net::Cluster cluster = net::load_cluster(cluster_node, load_options(overrides), diagnostics);
+  net::Cluster cluster = net::load_cluster(cluster_with(cluster_node, override_node), load_options(overrides), diagnostics);
   const work::WorkloadContext context{cluster.topology, simulation.has_packets() ? &cluster.packet : nullptr, simulation.seed};
   work::Workload workload = work::read_workload(load_reference(workload_node), context, diagnostics);
   diagnostics.throw_if_any();

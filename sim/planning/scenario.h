@@ -1,7 +1,7 @@
 // A scenario: a cluster, a workload and how to simulate it, as one YAML file says.
 //
 //   cluster: ../clusters/dgx_h100_superpod.yaml   # or inline
-//   overrides: {nodes: 4}                         # any key path of the cluster
+//   overrides: {nodes: 4}                         # any key path of the cluster; goes with it (scenario_layers.h)
 //   workload: {collectives: [{kind: all_reduce, bytes: 1 GiB}]}
 //   simulation: {fidelity: flow, grain: auto, seed: 1, until: 25 ms}  # hybrid: packet_part.h
 //   measure: {from: 5 ms, to: 25 ms, series: [queue], every: 1 us}      # measure.h
@@ -52,7 +52,6 @@ struct SimulationOptions {
 struct Overrides {
   std::vector<std::pair<std::string, std::string>> sets = {};  // --set key.path=value, of the file given
   std::optional<std::filesystem::path> profile = {};
-  std::optional<std::filesystem::path> cluster = {};  // replaces the scenario's, for comparisons
   std::optional<std::string> fidelity = {};
   std::optional<coll::Grain> grain = {};
   std::optional<std::uint64_t> seed = {};

@@ -71,6 +71,23 @@ TEST(ClusterCostTest, PowerFollowsWhatGpusDo) {
   EXPECT_DOUBLE_EQ(power.it_watts({.compute = 0.9, .memory = 0.1, .communication = 1}), 20'000);
 }
 
+// Of 16 GPUs 12 are idle: a quarter of what follows their load is drawn, and three quarters of owning the cluster is for
+// nothing, as are three quarters of what servers draw when idle.
+TEST(ClusterCostTest, IdleGpusDrawIdlePowerAndArePricedAsIdle) {
+  PowerBook book;
+  book.servers = {{"box", {.max_watts = 10'000, .idle_watts = 2'000}}};
+  book.gpus = {{"h100_sxm", {.max_watts = 700, .idle_watts = 70}}};
+  book.pue.value = 1.25;
+  const ClusterCost cost = cluster_cost(two_servers(), round_prices());
+  const ClusterPower power = cluster_power(two_servers(), book, {});
+  EXPECT_DOUBLE_EQ(power.it_watts({.compute = 1}, 12), 4'000 + 0.25 * 16'000);
+  EXPECT_DOUBLE_EQ(power.it_watts({.compute = 1}, 16), power.it_watts({}));
+  const RunCost hour = run_cost(&cost, &power, {.compute = 1}, 3'600, 0, 12);
+  EXPECT_DOUBLE_EQ(hour.energy_usd, 8 * 1.25 * 0.08);
+  EXPECT_DOUBLE_EQ(hour.idle_usd_per_hour(), 0.75 * (cost.capital_per_hour + cost.operation_per_hour + 4 * 1.25 * 0.08));
+  EXPECT_EQ(run_cost(&cost, &power, {.compute = 1}, 3'600, 0).idle_usd, 0);
+}
+
 TEST(ClusterCostTest, TokensShareTheCostOfTheirTime) {
   const ClusterCost cost = cluster_cost(two_servers(), round_prices());
   const RunCost run = run_cost(&cost, nullptr, {}, 36, 2e6);

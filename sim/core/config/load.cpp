@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/core/config/layers.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/node.h"
 #include "sim/core/config/tree.h"
@@ -13,6 +14,7 @@ namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
+using detail::Mark;
 using detail::SourceFile;
 using detail::Tree;
 using detail::TreeEntry;
@@ -106,8 +108,6 @@ void check_cycle(const fs::path& path, const std::string& identity, const Referr
     referrer.fail(path, "files name each other over more than 100 levels", {});
 }
 
-Tree load_tree(const fs::path& path, const Referrer& referrer);
-
 // The path a scalar names: relative to the folder of the file it stands in.
 fs::path named_path(const ConfigNode& node) {
   const auto& source = NodeAccess::value_mark(node).source;
@@ -115,15 +115,27 @@ fs::path named_path(const ConfigNode& node) {
   return source ? source->path.parent_path() / named : named;
 }
 
-// A map with `extends` laid over its base; any other value as it is. `path` is the key path of the value.
-Tree resolve_extends(const Tree& tree, const std::string& path) {
-  if (tree.value->kind != Kind::kMap || tree.value->find("extends") == nullptr) return tree;
+Tree read_tree(const fs::path& path, const Referrer& referrer) {
+  const std::string identity = identity_of(path);
+  check_cycle(path, identity, referrer);
+  SourceFile source;
+  source.name = shown(path);
+  source.path = path;
+  source.canonical = identity;
+  source.named_by = referrer.source();
+  const std::string text = read_text(path, referrer);
+  return detail::read_yaml(detail::make_source(std::move(source), text));
+}
+
+// A map without its `extends`, after the files it extends; any other value alone. `path` is the key path of the value.
+std::vector<Tree> layers_of(const Tree& tree, const std::string& path) {
+  if (tree.value->kind != Kind::kMap || tree.value->find("extends") == nullptr) return {tree};
   const ConfigNode base_name = *NodeAccess::make(tree.value, tree.mark, tree.mark, path).find("extends");
   if (!base_name.is_scalar() || base_name.scalar().empty()) {
     base_name.fail(base_name.path() + ": expected the path of a file, got " + found_text(base_name));
   }
-  const Tree base = load_tree(named_path(base_name), Referrer{&base_name});
-  if (base.value->kind != Kind::kMap) {
+  std::vector<Tree> layers = layers_of(read_tree(named_path(base_name), Referrer{&base_name}), {});
+  if (layers.back().value->kind != Kind::kMap) {
     base_name.fail(base_name.path() + ": expected a file that holds a map, '" + shown(named_path(base_name)) +
                    "' holds something else");
   }
@@ -133,21 +145,37 @@ Tree resolve_extends(const Tree& tree, const std::string& path) {
     if (entry.key != "extends") over->entries.push_back(entry);
   }
   over->close();
-  Tree result{detail::merged(base.value, over), tree.mark};
-  detail::check_size(*result.value, result.mark);
+  layers.push_back({std::move(over), tree.mark});
+  return layers;
+}
+
+// Each of the layers laid over those before it.
+Tree together(const std::vector<Tree>& layers) {
+  Tree result = layers.front();
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    result = {detail::merged(result.value, layers[i].value), layers[i].mark};
+    detail::check_size(*result.value, result.mark);
+  }
   return result;
 }
 
-Tree load_tree(const fs::path& path, const Referrer& referrer) {
-  const std::string identity = identity_of(path);
-  check_cycle(path, identity, referrer);
-  SourceFile source;
-  source.name = shown(path);
-  source.path = path;
-  source.canonical = identity;
-  source.named_by = referrer.source();
-  const std::string text = read_text(path, referrer);
-  return resolve_extends(detail::read_yaml(detail::make_source(std::move(source), text)), {});
+Tree resolve_extends(const Tree& tree, const std::string& path) { return together(layers_of(tree, path)); }
+
+Tree load_tree(const fs::path& path, const Referrer& referrer) { return resolve_extends(read_tree(path, referrer), {}); }
+
+// The map, or what the file holds that the value names.
+Tree referenced_tree(const ConfigNode& node) {
+  if (node.is_map()) return {NodeAccess::value(node), NodeAccess::value_mark(node)};
+  if (!node.is_scalar() || node.scalar().empty()) {
+    node.fail(node.path() + ": expected a map or the path of a file that holds one, got " + found_text(node));
+  }
+  return read_tree(named_path(node), Referrer{&node});
+}
+
+std::vector<ConfigNode> nodes_of(std::vector<Tree> trees, const std::string& path) {
+  std::vector<ConfigNode> nodes;
+  for (Tree& tree : trees) nodes.push_back(NodeAccess::make(std::move(tree.value), tree.mark, tree.mark, path));
+  return nodes;
 }
 
 }  // namespace
@@ -167,15 +195,32 @@ ConfigNode ConfigNode::parse(std::string_view text, const std::string& file_name
 }
 
 ConfigNode load_reference(const ConfigNode& node) {
-  if (node.is_map()) {
-    Tree tree = resolve_extends(Tree{NodeAccess::value(node), NodeAccess::value_mark(node)}, node.path());
-    return NodeAccess::make(std::move(tree.value), NodeAccess::value_mark(node), NodeAccess::key_mark(node), node.path());
+  Tree tree = resolve_extends(referenced_tree(node), node.is_map() ? node.path() : std::string{});
+  const Mark key_mark = node.is_map() ? NodeAccess::key_mark(node) : tree.mark;
+  return NodeAccess::make(std::move(tree.value), tree.mark, key_mark, node.path());
+}
+
+std::vector<ConfigNode> load_layers(const fs::path& file) { return nodes_of(layers_of(read_tree(file, Referrer{}), {}), {}); }
+
+std::vector<ConfigNode> load_layers(const ConfigNode& node) {
+  return nodes_of(layers_of(referenced_tree(node), node.is_map() ? node.path() : std::string{}), {});
+}
+
+ConfigNode laid_over(const ConfigNode& base, const ConfigNode& over) {
+  const Tree tree = together(
+      {{NodeAccess::value(base), NodeAccess::value_mark(base)}, {NodeAccess::value(over), NodeAccess::value_mark(over)}});
+  return NodeAccess::make(tree.value, tree.mark, NodeAccess::key_mark(base), base.path());
+}
+
+ConfigNode without_key(const ConfigNode& map, std::string_view key) {
+  if (!map.find(key)) return map;
+  auto rest = std::make_shared<TreeValue>();
+  rest->kind = Kind::kMap;
+  for (const TreeEntry& entry : NodeAccess::value(map)->entries) {
+    if (entry.key != key) rest->entries.push_back(entry);
   }
-  if (!node.is_scalar() || node.scalar().empty()) {
-    node.fail(node.path() + ": expected a map or the path of a file that holds one, got " + found_text(node));
-  }
-  Tree tree = load_tree(named_path(node), Referrer{&node});
-  return NodeAccess::make(std::move(tree.value), tree.mark, tree.mark, node.path());
+  rest->close();
+  return NodeAccess::make(std::move(rest), NodeAccess::value_mark(map), NodeAccess::key_mark(map), map.path());
 }
 
 fs::path referenced_file(const ConfigNode& node) {

@@ -186,6 +186,10 @@ void power_server(const ServerLine& server, const PowerBook& book, ClusterPower&
       {fmt::format("GPU {}", server.gpu), server.count * server.gpus, gpu.max_watts, gpu.idle_watts, gpu.source, gpu.date});
 }
 
+double share_of(std::int64_t part, std::int64_t all) {
+  return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
+}
+
 }  // namespace
 
 ClusterCost cluster_cost(const BillOfMaterials& bill, const PriceBook& book) {
@@ -254,8 +258,9 @@ double ClusterPower::load(const Activity& activity) const {
                            activity.communication * weights.communication);
 }
 
-double ClusterPower::it_watts(const Activity& activity) const {
-  return network_watts + server_idle_watts + load(activity) * (max_watts - network_watts - server_idle_watts);
+double ClusterPower::it_watts(const Activity& activity, std::int64_t idle_gpus) const {
+  const double working = 1 - share_of(idle_gpus, gpus);
+  return network_watts + server_idle_watts + working * load(activity) * (max_watts - network_watts - server_idle_watts);
 }
 
 std::optional<double> RunCost::usd_per_million_tokens() const {
@@ -268,13 +273,15 @@ std::optional<double> RunCost::joules_per_token() const {
   return energy_joules / tokens;
 }
 
-RunCost run_cost(const ClusterCost* cost, const ClusterPower* power, const Activity& activity, double seconds, double tokens) {
+RunCost run_cost(const ClusterCost* cost, const ClusterPower* power, const Activity& activity, double seconds, double tokens,
+                 std::int64_t idle_gpus) {
   RunCost run;
   run.seconds = seconds;
   run.tokens = tokens;
+  run.idle_gpus = idle_gpus;
   const double hours = seconds / 3'600;
   if (power != nullptr) {
-    run.it_watts = power->it_watts(activity);
+    run.it_watts = power->it_watts(activity, idle_gpus);
     run.facility_watts = run.it_watts * power->pue;
     run.energy_joules = run.facility_watts * seconds;
   }
@@ -282,6 +289,9 @@ RunCost run_cost(const ClusterCost* cost, const ClusterPower* power, const Activ
     run.capital_usd = cost->capital_per_hour * hours;
     run.operation_usd = cost->operation_per_hour * hours;
     run.energy_usd = run.energy_joules / kJoulesPerKwh * cost->energy_per_kwh;
+    const double idle_joules = power != nullptr ? power->server_idle_watts * power->pue * seconds : 0;
+    run.idle_usd = share_of(idle_gpus, cost->gpus) *
+                   (run.capital_usd + run.operation_usd + idle_joules / kJoulesPerKwh * cost->energy_per_kwh);
   }
   return run;
 }

@@ -3,12 +3,14 @@
 //   per hour = capital / (years x 8760 x utilization) + operation share x capital / (8760 x utilization)
 //            + IT power x PUE x energy price                                                            (workload-models §7.4)
 //   power of a GPU = idle + (max - idle) x min(1, compute + 0.6 memory + 0.4 communication)              (workload-models §7.3)
+//   of it for idle GPUs per hour = their share of capital and operation + their share of servers' idle power x PUE x price
 //
 // where the three are shares of the run's time. Whatever a book has no entry for is an error that names it: a total with a hole
 // would look cheap.
 //
-// Model: the whole cluster is paid for and powered however much of it a run uses; what else servers draw (CPUs, fans, NICs)
-// follows the GPUs' load between idle and maximum; switches draw their maximum while anything runs.
+// Model: the whole cluster is paid for however much of it a run uses, and GPUs that it does not use are idle with all that is
+// theirs of a server; what else servers draw (CPUs, fans, NICs) follows the GPUs' load between idle and maximum; switches draw
+// their maximum while anything runs.
 #pragma once
 
 #include <cstdint>
@@ -76,8 +78,9 @@ struct ClusterPower {
   double pue = 1;
   std::int64_t gpus = 0;
 
-  [[nodiscard]] double load(const Activity& activity) const;      // 0 to 1
-  [[nodiscard]] double it_watts(const Activity& activity) const;  // while a run does this
+  [[nodiscard]] double load(const Activity& activity) const;  // 0 to 1
+  // While a run does this on all GPUs but so many.
+  [[nodiscard]] double it_watts(const Activity& activity, std::int64_t idle_gpus = 0) const;
 };
 
 // ConfigError that names everything the book has no price of.
@@ -94,12 +97,18 @@ struct RunCost {
   double operation_usd = 0;
   double energy_usd = 0;
   double tokens = 0;  // 0: the run makes none
+  std::int64_t idle_gpus = 0;
+  double idle_usd = 0;  // of usd(), what is paid for them
   [[nodiscard]] double usd() const { return capital_usd + operation_usd + energy_usd; }
-  [[nodiscard]] double usd_per_hour() const { return seconds > 0 ? usd() / seconds * 3'600 : 0; }
+  [[nodiscard]] double usd_per_hour() const { return per_hour(usd()); }
+  [[nodiscard]] double idle_usd_per_hour() const { return per_hour(idle_usd); }
   [[nodiscard]] std::optional<double> usd_per_million_tokens() const;
   [[nodiscard]] std::optional<double> joules_per_token() const;
+
+ private:
+  [[nodiscard]] double per_hour(double amount) const { return seconds > 0 ? amount / seconds * 3'600 : 0; }
 };
 [[nodiscard]] RunCost run_cost(const ClusterCost* cost, const ClusterPower* power, const Activity& activity, double seconds,
-                               double tokens);
+                               double tokens, std::int64_t idle_gpus = 0);
 
 }  // namespace weft::plan

@@ -61,6 +61,7 @@ void write_run_cost(JsonWriter& json, const RunCost& cost, bool has_prices, bool
   if (has_prices) {
     json.field("usd", cost.usd()).field("usd_per_hour", cost.usd_per_hour()).field("capital_usd", cost.capital_usd);
     json.field("operation_usd", cost.operation_usd).field("energy_usd", cost.energy_usd);
+    if (cost.idle_gpus > 0) json.field("idle_usd_per_hour", cost.idle_usd_per_hour());
     if (const auto usd = cost.usd_per_million_tokens()) json.field("usd_per_million_tokens", *usd);
   }
   if (has_power) {
@@ -68,6 +69,7 @@ void write_run_cost(JsonWriter& json, const RunCost& cost, bool has_prices, bool
     if (const auto joules = cost.joules_per_token()) json.field("joules_per_token", *joules);
   }
   if (cost.tokens > 0) json.field("tokens", cost.tokens);
+  if (cost.idle_gpus > 0) json.field("idle_gpus", cost.idle_gpus);
   json.end_object();
 }
 

@@ -1,6 +1,7 @@
 #include "sim/planning/cost/costed_cluster.h"
 
 #include <algorithm>
+#include <set>
 
 namespace weft::plan {
 
@@ -40,15 +41,41 @@ Activity activity_of(const RunResult& result) {
           .communication = std::min(1.0, communication / step)};
 }
 
+std::int64_t idle_gpus(const Scenario& scenario) {
+  const net::Topology& topology = scenario.cluster.topology;
+  const work::Workload& workload = scenario.workload;
+  std::set<DeviceId> used;
+  const auto use = [&](DeviceId device) {
+    if (topology.kind(device) == net::DeviceKind::kGpu) used.insert(device);
+  };
+  for (const work::CollectiveItem& item : workload.collectives) std::ranges::for_each(item.devices, use);
+  for (const work::FlowItem& flow : workload.flows) {
+    use(flow.from);
+    use(flow.to);
+  }
+  for (const work::JobItem& job : workload.jobs) {
+    for (const work::JobTransfer& transfer : job.transfers) {
+      use(transfer.from);
+      use(transfer.to);
+    }
+  }
+  auto count = static_cast<std::int64_t>(used.size());
+  if (workload.training) count += workload.training->plan.world();
+  for (const work::TrainingJob& job : workload.training_jobs) count += job.setup.plan.world();
+  if (workload.inference) count += workload.inference->gpus();
+  const auto is_gpu = [&](DeviceId device) { return topology.kind(device) == net::DeviceKind::kGpu; };
+  return std::max<std::int64_t>(0, std::ranges::count_if(topology.endpoints(), is_gpu) - count);
+}
+
 RunCost cost_of_run(const CostedCluster& cluster, const Scenario& scenario, const RunResult& result) {
   const Activity activity = activity_of(result);
   if (result.training) {
     const work::Batch& batch = scenario.workload.training->batch;
     return cluster.run(activity, result.training->iteration.seconds(),
-                       static_cast<double>(batch.global) * static_cast<double>(batch.sequence));
+                       static_cast<double>(batch.global) * static_cast<double>(batch.sequence), idle_gpus(scenario));
   }
   const double tokens = result.inference ? static_cast<double>(result.inference->output_tokens) : 0;
-  return cluster.run(activity, result.makespan.seconds(), tokens);
+  return cluster.run(activity, result.makespan.seconds(), tokens, idle_gpus(scenario));
 }
 
 }  // namespace weft::plan

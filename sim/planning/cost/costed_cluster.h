@@ -1,6 +1,7 @@
 // A cluster with its books: what --prices and --power ask for, and what a run on it then costs.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -26,8 +27,8 @@ struct CostedCluster {
   BillOfMaterials bill;
   std::optional<ClusterCost> cost;
   std::optional<ClusterPower> power;
-  [[nodiscard]] RunCost run(const Activity& activity, double seconds, double tokens) const {
-    return run_cost(cost ? &*cost : nullptr, power ? &*power : nullptr, activity, seconds, tokens);
+  [[nodiscard]] RunCost run(const Activity& activity, double seconds, double tokens, std::int64_t idle_gpus) const {
+    return run_cost(cost ? &*cost : nullptr, power ? &*power : nullptr, activity, seconds, tokens, idle_gpus);
   }
 };
 [[nodiscard]] CostedCluster cost_of(const net::Topology& topology, const CostBooks& books);
@@ -35,6 +36,9 @@ struct CostedCluster {
 // What the GPUs did, of a training step's last iteration; collectives and flows communicate all the time. Model: while an
 // inference engine is busy it is bound by memory.
 [[nodiscard]] Activity activity_of(const RunResult& result);
+
+// GPUs of the scenario's cluster that its workload has nothing for.
+[[nodiscard]] std::int64_t idle_gpus(const Scenario& scenario);
 
 // Of one iteration of a training step, of the whole run otherwise; tokens are trained, or put out.
 [[nodiscard]] RunCost cost_of_run(const CostedCluster& cluster, const Scenario& scenario, const RunResult& result);

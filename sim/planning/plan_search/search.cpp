@@ -198,7 +198,8 @@ class Search {
 
   [[nodiscard]] RunCost run_cost_of(const Activity& activity, double seconds) const {
     const work::Batch& batch = space_.setup.batch;
-    return costed_.run(activity, seconds, static_cast<double>(batch.global) * static_cast<double>(batch.sequence));
+    return costed_.run(activity, seconds, static_cast<double>(batch.global) * static_cast<double>(batch.sequence),
+                       std::max<std::int64_t>(0, costed_.bill.gpus() - space_.gpus));
   }
 
   [[nodiscard]] double score_of(const RunCost& cost, double seconds) const {

@@ -8,6 +8,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/planning/scenario.h"
+#include "sim/planning/scenario_layers.h"
 
 namespace weft::plan {
 namespace {
@@ -38,9 +39,8 @@ ComponentCounts components_of_job(ParamReader& job, std::string& cluster_name, D
     ParamReader stated = job.map("components");
     counts = read_components(stated);
   } else {
-    ConfigNode node = load_reference(job.raw("cluster"));
-    if (overrides) node = node.with_overrides(*overrides);
-    const net::Cluster cluster = net::load_cluster(node, {.profile = {}, .groups = all_param_groups()}, diagnostics);
+    const net::Cluster cluster = net::load_cluster(cluster_with(job.raw("cluster"), overrides),
+                                                   {.profile = {}, .groups = all_param_groups()}, diagnostics);
     cluster_name = cluster.name;
     counts = count_components(cluster.topology);
   }
@@ -80,8 +80,7 @@ constexpr double kMaxFailures = 1e8;  // of all runs together: seconds of comput
 
 GoodputJob load_goodput_job(const std::filesystem::path& file, const std::vector<std::pair<std::string, std::string>>& sets,
                             std::optional<std::uint64_t> seed, Diagnostics& diagnostics) {
-  ConfigNode root = ConfigNode::load_file(file);
-  for (const auto& [path, value] : sets) root = root.with_override(path, value, "--set");
+  const ConfigNode root = with_changes(load_scenario_file(file), changes_of(sets));
   ParamReader reader{root, diagnostics};
   GoodputJob job;
   static_cast<void>(reader.choice("kind", {"goodput"}, "goodput"));

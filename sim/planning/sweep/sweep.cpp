@@ -12,6 +12,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/random.h"
+#include "sim/planning/scenario_layers.h"
 #include "sim/planning/sweep/axis_range.h"
 
 namespace weft::plan {
@@ -80,11 +81,12 @@ Sweep::Sweep(const std::filesystem::path& file, Overrides overrides) : overrides
   }
   const ConfigNode scenario = reader.raw("scenario");
   const bool is_file = scenario.is_scalar();
-  base_ = is_file ? ConfigNode::load_file(referenced_file(scenario)) : load_reference(scenario);
+  stated_ = is_file ? load_scenario_file(referenced_file(scenario)) : load_scenario_file(scenario);
   scenario_name_ = is_file ? std::filesystem::path{scenario.scalar()}.stem().string() : name_;
-  if (const auto set = reader.optional_raw("set")) base_ = base_.with_overrides(*set);
-  for (const auto& [path, value] : overrides_.sets) base_ = base_.with_override(path, value, "--set");
+  if (const auto set = reader.optional_raw("set")) set_ = changes_of(*set);
+  for (ScenarioChange& change : changes_of(overrides_.sets)) set_.push_back(std::move(change));
   overrides_.sets.clear();
+  base_ = with_changes(stated_, set_);
 
   read_grid(reader, diagnostics);
   read_list(reader);
@@ -262,7 +264,11 @@ void Sweep::read_objective(ParamReader& reader, Diagnostics& diagnostics) {
 
 // A key that the scenario's `overrides` set over the cluster would hide the axis.
 void Sweep::check_axes() const {
-  const auto overrides = base_.find("overrides");
+  std::vector<std::optional<AxisValue>> first(axes_.size());
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (!axes_[i].derived) first[i] = axes_[i].values.front();
+  }
+  const auto overrides = on_its_cluster(first).find("overrides");
   for (const SweepAxis& axis : axes_) {
     constexpr std::string_view kCluster = "cluster.";
     if (!overrides || !axis.path.starts_with(kCluster)) continue;
@@ -295,7 +301,12 @@ std::vector<Sweep::Binding> Sweep::bind(const Expression& expression, const Conf
                 "write more of the key path");
     }
     if (!fits.empty()) {
-      bindings.push_back({fits.front(), {}});
+      bindings.push_back({.axis = fits.front(), .constant = {}, .of_cluster = {}});
+      continue;
+    }
+    const bool is_of_cluster = name.starts_with("cluster.") || name.starts_with("overrides.");
+    if (is_of_cluster && std::ranges::any_of(axes_, [](const SweepAxis& axis) { return axis.path == "cluster"; })) {
+      bindings.push_back({.axis = std::nullopt, .constant = {}, .of_cluster = name});
       continue;
     }
     const auto constant = at_path(base_, name);
@@ -303,27 +314,48 @@ std::vector<Sweep::Binding> Sweep::bind(const Expression& expression, const Conf
       node.fail(fmt::format("{}: '{}' is neither an axis nor a value of the scenario", node.path(), name),
                 did_you_mean(name, ends, "axes") + "; a text stands in quotes");
     }
-    bindings.push_back({std::nullopt, sweep_value(constant->scalar())});
+    bindings.push_back({.axis = std::nullopt, .constant = sweep_value(constant->scalar()), .of_cluster = {}});
   }
   return bindings;
+}
+
+// The scenario before any axis but that of clusters.
+ConfigNode Sweep::on_its_cluster(const std::vector<std::optional<AxisValue>>& values) const {
+  std::vector<ScenarioChange> changes = set_;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (axes_[i].path == "cluster" && values[i]) changes.push_back(change_at(i, *values[i]));
+  }
+  return changes.size() == set_.size() ? base_ : with_changes(stated_, changes);
+}
+
+std::optional<SweepValue> Sweep::value_at(const std::string& path, const std::vector<std::optional<AxisValue>>& values) const {
+  const auto found = at_path(on_its_cluster(values), path);
+  if (!found || !found->is_scalar()) return std::nullopt;
+  return sweep_value(found->scalar());
 }
 
 std::vector<SweepValue> Sweep::bound(const std::vector<Binding>& bindings,
                                      const std::vector<std::optional<AxisValue>>& values) const {
   std::vector<SweepValue> found;
   for (const Binding& binding : bindings) {
-    if (!binding.axis) {
+    if (!binding.of_cluster.empty()) {
+      const auto value = value_at(binding.of_cluster, values);
+      if (!value) {
+        root_.fail(fmt::format("an expression needs '{}', which a cluster of this sweep does not state", binding.of_cluster));
+      }
+      found.push_back(*value);
+    } else if (!binding.axis) {
       found.push_back(binding.constant);
     } else if (values[*binding.axis]) {
       found.push_back(values[*binding.axis]->value);
     } else {
       const SweepAxis& axis = axes_[*binding.axis];
-      const auto left = at_path(base_, axis.path);
-      if (!left || !left->is_scalar()) {
+      const auto left = value_at(axis.path, values);
+      if (!left) {
         axis.node.fail(fmt::format("{}: an expression needs '{}', which neither every item of the list nor the scenario states",
                                    axis.node.path(), axis.path));
       }
-      found.push_back(sweep_value(left->scalar()));
+      found.push_back(*left);
     }
   }
   return found;
@@ -372,22 +404,22 @@ std::vector<std::uint64_t> Sweep::points() const {
   return included;
 }
 
-ConfigNode Sweep::scenario_of(const std::vector<std::optional<AxisValue>>& values) const {
-  ConfigNode scenario = base_;
-  for (std::size_t i = 0; i < axes_.size(); ++i) {
-    if (!values[i]) continue;
-    const SweepAxis& axis = axes_[i];
-    if (values[i]->node) {
-      scenario = scenario.with_value(axis.path, *values[i]->node);
-      continue;
-    }
-    if (values[i]->yaml.empty()) {
-      axis.node.fail(fmt::format("{}: gives {} that cannot be written as a value", axis.node.path(), values[i]->value.what()));
-    }
-    const Location at = axis.node.location();
-    scenario = scenario.with_override(axis.path, values[i]->yaml, fmt::format("{}:{}:{}", at.file, at.line, at.column));
+ScenarioChange Sweep::change_at(std::size_t which, const AxisValue& value) const {
+  const SweepAxis& axis = axes_[which];
+  if (value.node) return {axis.path, *value.node};
+  if (value.yaml.empty()) {
+    axis.node.fail(fmt::format("{}: gives {} that cannot be written as a value", axis.node.path(), value.value.what()));
   }
-  return scenario;
+  const Location at = axis.node.location();
+  return change_of(axis.path, value.yaml, fmt::format("{}:{}:{}", at.file, at.line, at.column));
+}
+
+ConfigNode Sweep::scenario_of(const std::vector<std::optional<AxisValue>>& values) const {
+  std::vector<ScenarioChange> changes = set_;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (values[i]) changes.push_back(change_at(i, *values[i]));
+  }
+  return with_changes(stated_, changes);
 }
 
 std::uint64_t Sweep::digest() const {

@@ -33,6 +33,7 @@
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
 #include "sim/planning/scenario.h"
+#include "sim/planning/scenario_layers.h"
 #include "sim/planning/sweep/expression.h"
 
 namespace weft::plan {
@@ -90,6 +91,7 @@ class Sweep {
   struct Binding {
     std::optional<std::size_t> axis;
     SweepValue constant;
+    std::string of_cluster;  // a key path that each cluster of the axis has its own value of
   };
   struct Constraint {
     Expression expression;
@@ -108,13 +110,19 @@ class Sweep {
   [[nodiscard]] std::vector<Binding> bind(const Expression& expression, const ConfigNode& node) const;
   [[nodiscard]] SweepValue evaluate(const Expression& expression, const std::vector<Binding>& bindings,
                                     const std::vector<std::optional<AxisValue>>& values) const;
+  [[nodiscard]] ConfigNode on_its_cluster(const std::vector<std::optional<AxisValue>>& values) const;
+  [[nodiscard]] ScenarioChange change_at(std::size_t which, const AxisValue& value) const;
+  [[nodiscard]] std::optional<SweepValue> value_at(const std::string& path,
+                                                   const std::vector<std::optional<AxisValue>>& values) const;
   [[nodiscard]] std::vector<SweepValue> bound(const std::vector<Binding>& bindings,
                                               const std::vector<std::optional<AxisValue>>& values) const;
 
   std::string name_;
   std::string scenario_name_;
   ConfigNode root_;
-  ConfigNode base_;
+  ConfigNode stated_;                // the scenario as its file has it
+  std::vector<ScenarioChange> set_;  // over it at every point
+  ConfigNode base_;                  // the two together
   Overrides overrides_;
   std::vector<SweepAxis> axes_;
   std::vector<std::vector<Binding>> derived_bindings_;  // by axis
