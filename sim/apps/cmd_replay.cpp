@@ -16,6 +16,7 @@
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
+#include "sim/apps/trace_options.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/planning/replay_json.h"
@@ -30,7 +31,7 @@ struct ReplayOptions {
   CommonOptions common;
   std::vector<std::string> files;
   std::string cluster;
-  std::string format;
+  work::TraceReadOptions reading;
   std::string max_error;
   bool as_recorded = false;
   int repeat = 1;
@@ -129,10 +130,8 @@ int run_replay(const ReplayOptions& options) {
   const Outputs outputs = outputs_of(options.common, "replay");
   Diagnostics diagnostics;
   const net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
-  work::TraceReadOptions reading;
-  reading.format = options.format;
   const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
-  work::Trace trace = work::read_trace(files, reading);
+  work::Trace trace = work::read_trace(files, options.reading);
   for (const Diagnostic& finding : trace.findings) diagnostics.warning(finding);
   print_warnings(diagnostics, options.common);
   if (options.as_recorded && !trace.recorded_step) {
@@ -220,8 +219,7 @@ void add_replay(CLI::App& app, int& exit_code) {
   command->add_option("--across", options->run.across, "Groups that reach over the copies; else those of all ranks")
       ->type_name("GROUP");
   command->add_flag("--keep-start-skew", options->run.keep_start_skew, "Ranks begin as late after each other as recorded");
-  command->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
-      ->type_name("NAME");
+  add_trace_options(*command, options->reading);
   add_memory_option(*command, options->memory);
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_replay(*options); });

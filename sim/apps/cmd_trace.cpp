@@ -12,6 +12,7 @@
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
 #include "sim/apps/table.h"
+#include "sim/apps/trace_options.h"
 #include "sim/core/error.h"
 #include "sim/planning/replay_json.h"
 #include "sim/planning/step_program.h"
@@ -25,7 +26,7 @@ namespace {
 struct InfoOptions {
   CommonOptions common;
   std::vector<std::string> files;
-  std::string format;
+  work::TraceReadOptions reading;
 };
 
 void print_calls(const Report& report, const work::TraceSummary& summary) {
@@ -77,10 +78,8 @@ void print_ranks(const Report& report, const work::TraceSummary& summary) {
 
 int run_info(const InfoOptions& options) {
   const Outputs outputs = outputs_of(options.common, "trace_info");
-  work::TraceReadOptions reading;
-  reading.format = options.format;
   const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
-  const work::Trace trace = work::read_trace(files, reading);
+  const work::Trace trace = work::read_trace(files, options.reading);
   const work::TraceSummary summary = work::summarize(trace);
   Diagnostics findings;
   for (const Diagnostic& finding : trace.findings) findings.warning(finding);
@@ -107,7 +106,7 @@ struct ConvertOptions {
   CommonOptions common;
   std::vector<std::string> files;
   std::vector<std::string> to;  // format, and where
-  std::string format;
+  work::TraceReadOptions reading;
 };
 
 bool is_scenario(const std::vector<std::string>& files) {
@@ -153,9 +152,7 @@ int run_convert(const ConvertOptions& options) {
   } else {
     if (!options.common.sets.empty() || !options.common.profile.empty())
       throw ConfigError("--set, --profile: they are for scenarios; a trace is converted as it is");
-    work::TraceReadOptions reading;
-    reading.format = options.format;
-    trace = work::read_trace(std::vector<std::filesystem::path>{options.files.begin(), options.files.end()}, reading);
+    trace = work::read_trace(std::vector<std::filesystem::path>{options.files.begin(), options.files.end()}, options.reading);
     for (const Diagnostic& finding : trace.findings) findings.warning(finding);
   }
   work::WrittenTrace written;
@@ -193,8 +190,7 @@ void add_convert(CLI::App& command, int& exit_code) {
       ->required()
       ->expected(2)
       ->type_name("FORMAT OUT");
-  convert->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
-      ->type_name("NAME");
+  add_trace_options(*convert, options->reading);
   convert->add_option("--set", options->common.sets, "Of a scenario: replace a value, by its key path")
       ->allow_extra_args(false)
       ->type_name("KEY.PATH=VALUE");
@@ -212,8 +208,7 @@ void add_trace(CLI::App& app, int& exit_code) {
   CLI::App* info = command->add_subcommand("info", "Ranks, duration, collectives, compute and communication of a trace");
   const auto options = std::make_shared<InfoOptions>();
   info->add_option("FILES", options->files, "Trace files of all ranks, or a folder of them")->required()->type_name("FILE");
-  info->add_option("--format", options->format, "Format, where the files do not tell (weft list trace_formats)")
-      ->type_name("NAME");
+  add_trace_options(*info, options->reading);
   info->add_option("--json", options->common.json, "Write the figures as JSON; - is stdout")->type_name("FILE");
   info->add_flag("--quiet", options->common.quiet, "No warnings");
   info->callback([options, &exit_code] { exit_code = run_info(*options); });

@@ -16,6 +16,7 @@ namespace weft::work {
 
 struct TraceReadOptions {
   std::string format = {};  // empty: recognised from the files
+  bool mix_jobs = false;    // takes files together that are not of one job
   // Refused beyond these, before memory goes.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;  // of one file, unpacked
   std::uint64_t max_operations = 500'000'000;         // of all ranks

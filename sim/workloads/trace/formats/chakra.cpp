@@ -46,17 +46,23 @@ std::optional<coll::Collective> collective_of(std::int64_t type) {
 }
 constexpr std::int64_t kBarrier = 9;
 
-// The number before the file's extensions: 3 of "trace.3.et.gz".
-std::optional<std::int64_t> rank_of(const std::filesystem::path& file) {
+// "trace.3.et.gz" is of rank 3 of the job "trace.".
+struct FileName {
+  std::string job;
+  std::optional<std::int64_t> rank;
+};
+
+FileName name_of(const std::filesystem::path& file) {
   std::string name = file.filename().string();
   for (const std::string_view extension : {".gz", ".et", ".json", ".chakra"}) {
     if (name.ends_with(extension)) name.resize(name.size() - extension.size());
   }
   std::size_t first = name.size();
   while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9') --first;
-  if (first == name.size() || name.size() - first > 9) return std::nullopt;
+  if (first == name.size() || name.size() - first > 9) return {name, std::nullopt};
+  const std::string job = name.substr(0, first);
   while (first + 1 < name.size() && name[first] == '0') ++first;
-  return parse_integer(std::string_view{name}.substr(first));
+  return {job, parse_integer(std::string_view{name}.substr(first))};
 }
 
 struct RankFile {
@@ -85,16 +91,17 @@ class ChakraReader {
     for (const std::filesystem::path& file : files) {
       const std::string head = read_head(file, 4096);
       if (chakra::looks_like_comm_groups(head)) {
-        for (auto& [name, ranks] : chakra::read_comm_groups(file)) groups_[name] = std::move(ranks);
+        for (auto& [name, ranks] : chakra::read_comm_groups(file)) add_group(file, name, std::move(ranks));
         continue;
       }
-      const std::int64_t rank = rank_of(file).value_or(0);
+      const std::int64_t rank = name_of(file).rank.value_or(0);
       const auto [place, is_new] = by_rank.try_emplace(rank, file);
       if (!is_new)
         fail(file, fmt::format("is of rank {}, as is '{}'", rank, place->second.filename().string()),
              "a file's rank is the number before its extension: trace.3.et");
     }
     if (by_rank.empty()) throw ConfigError("no Chakra trace among these files, only process groups");
+    check_jobs(by_rank);
     std::int64_t expected = 0;
     for (const auto& [rank, file] : by_rank) {
       if (rank != expected) {
@@ -107,10 +114,37 @@ class ChakraReader {
     const bool exact = std::ranges::all_of(ranks_, &RankFile::is_exact);
     resolve_groups();
     for (RankFile& rank : ranks_) add_dependencies(rank);
-    return exact ? exact_trace() : made_trace();
+    Trace trace = exact ? exact_trace() : made_trace();
+    trace.findings.insert(trace.findings.end(), origin_.findings.begin(), origin_.findings.end());
+    return trace;
   }
 
  private:
+  void add_group(const std::filesystem::path& file, const std::string& name, std::vector<Rank> ranks) {
+    const auto [known, is_new] = groups_.try_emplace(name, ranks);
+    if (is_new || known->second == ranks) return;
+    fail(file, fmt::format("lists other ranks of group '{}' than another file of process groups", name),
+         "give the process groups of one job");
+  }
+
+  // Whoever writes these names the files of a job alike (ASTRA-sim's workload configuration is what stands before the rank).
+  void check_jobs(const std::map<std::int64_t, std::filesystem::path>& by_rank) {
+    const std::filesystem::path& first = by_rank.begin()->second;
+    for (const auto& [rank, file] : by_rank) {
+      if (name_of(file).job == name_of(first).job) continue;
+      const std::string what = fmt::format("is named otherwise than '{}'", first.filename().string());
+      if (!options_.mix_jobs) {
+        fail(file, what + ": these are of different jobs",
+             "files of one job differ in the rank before the extension; --mix-jobs takes them together");
+      }
+      origin_.findings.push_back({.where = {.file = file.string()},
+                                  .message = what + ": files of different jobs are taken together, as was asked for",
+                                  .source_line = {},
+                                  .note = {}});
+      return;
+    }
+  }
+
   void read_rank(const std::filesystem::path& file) {
     ranks_.emplace_back();
     RankFile& rank = ranks_.back();

@@ -331,7 +331,6 @@ void name_calls(std::vector<RankOfFile>& ranks) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     RankOfFile& rank = ranks[r];
     rank.events.rank = static_cast<std::int64_t>(r);
-    rank.events.world = static_cast<std::int64_t>(ranks.size());
     std::set<std::string> known;
     for (std::size_t i = 0; i < rank.ranges.size(); ++i) {
       const std::vector<std::int64_t> members = communicators.of(rank.ranges[i]);

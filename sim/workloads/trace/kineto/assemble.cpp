@@ -11,6 +11,7 @@
 #include "sim/workloads/trace/kineto/emit.h"
 #include "sim/workloads/trace/kineto/match.h"
 #include "sim/workloads/trace/kineto/rank_items.h"
+#include "sim/workloads/trace/kineto/same_job.h"
 #include "sim/workloads/trace/kineto/stream_waits.h"
 #include "sim/workloads/trace/line_reader.h"
 #include "sim/workloads/trace/stand_ins.h"
@@ -31,11 +32,15 @@ class Assembler {
 
   Trace read() {
     number_ranks();
+    refuse(other_job_by_files(ranks_));
     choose_step();
     find_items();
     const Matching matching = match(ranks_);
+    start_from_one_base();
+    const std::vector<std::int64_t> shifts = clock_shifts(ranks_);
+    refuse(other_job_by_calls(ranks_, matching, shifts));
     for (const std::string& finding : matching.findings) note(finding);
-    align_clocks();
+    align_clocks(shifts);
     emit_all(matching);
     measure();
     return std::move(trace_);
@@ -72,6 +77,21 @@ class Assembler {
           "profiling held up the host for up to {:.2f} ms of a rank (the trace's own annotations); it is in the host's times",
           static_cast<double>(overhead_ns_) / 1e6));
     }
+  }
+
+  // Unless it was asked for.
+  void refuse(const std::optional<OtherJob>& other) {
+    if (!other) return;
+    const std::filesystem::path& file = ranks_[other->rank].events.file;
+    if (options_.mix_jobs) {
+      note(fmt::format("{}: files of different jobs are replayed together, as was asked for", other->what), file);
+      return;
+    }
+    throw ConfigError(
+        std::vector{Diagnostic{.where = {.file = file.string()},
+                               .message = other->what + ": these are of different jobs, or of other steps",
+                               .source_line = {},
+                               .note = "give the traces of one step of one job; --mix-jobs takes them together"}});
   }
 
   void check_world() const {
@@ -167,13 +187,8 @@ class Assembler {
     if (uneven > 0) note(fmt::format("{} all-to-alls have uneven splits: simulated as even ones of the same sum", uneven));
   }
 
-  void note_odd(const OddValues& odd, std::string_view what, const RankEvents& events) {
-    if (odd.count == 0) return;
-    note(fmt::format("{} {}, such as {}: taken as 0", odd.count, what, odd.first), events.file);
-  }
-
-  void align_clocks() {
-    // Files give times from bases of their own.
+  // Files give times from bases of their own: here all count from that of the first.
+  void start_from_one_base() {
     for (RankTrace& rank : ranks_) {
       const std::int64_t base = rank.events.base_ns - ranks_.front().events.base_ns;
       if (std::abs(base) > kLargestShiftNs) {
@@ -185,7 +200,14 @@ class Assembler {
       }
       if (base != 0) move(rank, base);
     }
-    const std::vector<std::int64_t> shifts = clock_shifts(ranks_);
+  }
+
+  void note_odd(const OddValues& odd, std::string_view what, const RankEvents& events) {
+    if (odd.count == 0) return;
+    note(fmt::format("{} {}, such as {}: taken as 0", odd.count, what, odd.first), events.file);
+  }
+
+  void align_clocks(const std::vector<std::int64_t>& shifts) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       if (shifts[r] == 0) continue;
       move(ranks_[r], shifts[r]);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -143,6 +144,36 @@ class Matcher {
     return true;
   }
 
+  std::string text_of(const PartRef& at) {
+    return fmt::format("{} of {} B", coll::to_string(part(at).collective), part(at).bytes);
+  }
+
+  void count_in_common(std::uint32_t group, const std::map<std::size_t, std::vector<PartRef>>& by_rank,
+                       const std::map<std::int64_t, std::vector<PartRef>>& meetings) {
+    std::map<std::size_t, CallsInCommon> with;  // by the other's position
+    std::optional<std::size_t> first;
+    for (const auto& [rank, calls] : by_rank) {
+      if (calls.empty()) continue;
+      if (first) with[rank] = {.a = *first, .b = rank, .what = fmt::format("group '{}'", result_.groups[group].name)};
+      if (!first) first = rank;
+    }
+    for (const auto& [number, members] : meetings) {
+      if (members.front().rank != *first) continue;
+      const CommPart its = part(members.front());
+      for (const PartRef& at : members | std::views::drop(1)) {
+        const CommPart& own = part(at);
+        const bool is_sized = own.collective != coll::Collective::kAllToAll;
+        CallsInCommon& calls = with[at.rank];
+        if (own.collective == its.collective && (!is_sized || own.bytes == its.bytes)) {
+          ++calls.same;
+        } else if (++calls.different == 1) {
+          calls.example = fmt::format("number {} is {}, there {}", number, text_of(at), text_of(members.front()));
+        }
+      }
+    }
+    for (auto& [rank, calls] : with) result_.in_common.push_back(std::move(calls));
+  }
+
   void match_group(std::uint32_t group, const std::map<std::size_t, std::vector<PartRef>>& by_rank) {
     const bool by_sequence = has_sequence(by_rank);
     std::map<std::int64_t, std::vector<PartRef>> meetings;
@@ -151,6 +182,7 @@ class Matcher {
         meetings[by_sequence ? call(calls[k]).sequence : static_cast<std::int64_t>(k)].push_back(calls[k]);
       }
     }
+    count_in_common(group, by_rank, meetings);
     for (const auto& [sequence, members] : meetings) {
       const CommPart first = part(members.front());
       const bool complete = members.size() == by_rank.size();
@@ -177,6 +209,18 @@ class Matcher {
     });
     for (auto& [ends, lists] : pairs) {
       const std::size_t common = std::min(lists[0].size(), lists[1].size());
+      CallsInCommon messages{.what = fmt::format("messages from rank {} to rank {}", ends.first, ends.second)};
+      for (std::size_t k = 0; k < common; ++k) {
+        messages.a = lists[0][k].rank;
+        messages.b = lists[1][k].rank;
+        if (part(lists[0][k]).bytes == part(lists[1][k]).bytes) {
+          ++messages.same;
+        } else if (++messages.different == 1) {
+          messages.example =
+              fmt::format("number {} is of {} B, there of {} B", k, part(lists[1][k]).bytes, part(lists[0][k]).bytes);
+        }
+      }
+      if (common > 0) result_.in_common.push_back(std::move(messages));
       for (std::size_t side = 0; side < 2; ++side) {
         for (std::size_t k = 0; k < lists[side].size(); ++k) {
           const bool agree = k < common && part(lists[0][k]).bytes == part(lists[1][k]).bytes;

@@ -19,8 +19,19 @@ struct TraceGroup {
   bool operator==(const TraceGroup&) const = default;
 };
 
+// Of two ranks: calls of one group, or messages between them, that both have at the same place.
+struct CallsInCommon {
+  std::size_t a = 0;  // positions
+  std::size_t b = 0;
+  std::string what = {};  // "group '0'"
+  std::size_t same = 0;   // of one kind and size; all-to-alls of any size
+  std::size_t different = 0;
+  std::string example = {};  // the first that differs
+};
+
 struct Matching {
   std::vector<TraceGroup> groups;
+  std::vector<CallsInCommon> in_common;  // each group's members against the first of them
   std::vector<std::string> findings;
 };
 
