@@ -174,11 +174,7 @@ std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, Flo
     const double back = topology_->spec(link).read_overhead;
     if (read && back > 0) footprint.usages.push_back({ResourceId{topology_->link(link).twin.value()}, usage * back});
   };
-  const auto add_cost = [&](const RouteFragment& fragment) {
-    footprint.latency += fragment.latency;
-    footprint.fill += fragment.fill;
-    footprint.fill_packet = std::max(footprint.fill_packet, fragment.fill_packet);
-  };
+  PathCost cost;
   const auto add_inside = [&](DeviceId from, DeviceId to) {
     if (from == to) return true;
     const auto host = static_cast<std::size_t>(topology_->host_of(from));
@@ -191,7 +187,7 @@ std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, Flo
       return false;
     }
     for (const auto& [link, usage] : fragment->links) add(topology_->link_of(host, link), usage);
-    add_cost(*fragment);
+    cost.join(topology_->forwarding(from), fragment->cost);
     return true;
   };
 
@@ -203,9 +199,12 @@ std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, Flo
     if (!add_inside(source, plan->nic_a)) return std::nullopt;
     const RouteFragment fragment = fabric_->route(plan->nic_a, plan->nic_b, {source, destination, key});
     for (const auto& [link, usage] : fragment.links) add(LinkId{link}, usage);
-    add_cost(fragment);
+    cost.join(topology_->forwarding(plan->nic_a), fragment.cost);
     if (!add_inside(plan->nic_b, destination)) return std::nullopt;
   }
+  footprint.latency = cost.latency();
+  footprint.fill = cost.fill();
+  footprint.fill_packet = cost.packet();
   footprint.couple({});  // sorts, and adds up what a path uses twice
   return footprint;
 }

@@ -33,7 +33,7 @@ struct Footprint {
   // destination). Several without either in common: coupled, which packets cannot be.
   std::vector<PathEnds> paths;
   Duration latency;      // propagation, switches, cut-through headers along the longest path
-  Duration fill;         // store-and-forward: time for one full packet to be taken in at each hop after the first
+  Duration fill;         // time of one full packet on the other links before which it is stored (routing/path_cost.h)
   Bytes fill_packet{0};  // that packet; a shorter message fills in proportion
 
   // What a message of `bytes` pays beyond its bytes over the bottleneck's rate (network-models §2.2, §6.3).

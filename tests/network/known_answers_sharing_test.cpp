@@ -273,9 +273,10 @@ fabric: {type: torus, dims: [4, 4, 4], link: {type: ethernet, rate: 3200 Gb/s, l
     }
   }
   run.finish();
-  // 50 MB at 50 GB/s is 1 ms; two routers each take in a header of 1 B first.
+  // 50 MB at 50 GB/s is 1 ms; the first router takes in a header of 1 B first, the second stores each packet of 4096 B in front
+  // of the faster link.
   for (std::size_t f = 0; f < flows; ++f) {
-    ASSERT_EQ(run.delivered(f), Time{} + 1_ms + transmission_time(1_B, 50_GBps) + transmission_time(1_B, 400_GBps));
+    ASSERT_EQ(run.delivered(f), Time{} + 1_ms + transmission_time(1_B, 400_GBps) + transmission_time(4096_B, 400_GBps));
   }
 }
 

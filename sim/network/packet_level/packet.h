@@ -32,7 +32,7 @@ constexpr bool is_of_group(PacketKind kind) { return kind == PacketKind::kReduce
 // One cache line. `size` is what it takes on the wire of the link it is queued for or on.
 struct Packet {
   Time at;                    // on a wire: when the far end acts on it; in a queue: when it joined
-  Time tail;                  // when its last bit is where its head has been taken in (cut-through); else in the past
+  Time tail;                  // when its last bit has passed the device that took in its head (cut-through); else in the past
   Time sent;                  // of the data packet, by its source
   std::int64_t sequence = 0;  // within its queue pair; of an acknowledgement: what it acknowledges
   PacketId next = kNoPacket;  // behind it in its queue

@@ -286,11 +286,11 @@ WEFT_EVERY_HOP void PacketNetwork::start(LinkState& state, const Wire& wire, std
 
 WEFT_EVERY_HOP void PacketNetwork::put_on_wire(Port& port, const Wire& wire, std::uint32_t link, PacketId packet, Packet& p,
                                                Time begin, Time end) {
-  p.tail = end + Duration::from_ps(wire.latency);
-  Time at = p.tail;
+  Time at = end + Duration::from_ps(wire.latency);
+  p.tail = at + Duration::from_ps(wire.forward);
   if ((wire.cut_through || wire.forward != 0) && endpoints_->destination(p).value() != to_[link]) {
     const std::int64_t head = begin.ps() + wire.latency + std::min(wire.header, (end - begin).ps());
-    at = Time::from_ps((wire.cut_through ? head : p.tail.ps()) + wire.forward);
+    at = wire.cut_through ? Time::from_ps(head + wire.forward) : p.tail;
   }
   p.at = port.last_at = at = std::max(at, port.last_at);
   p.ingress = LinkId{link};
@@ -363,10 +363,15 @@ WEFT_EVERY_HOP void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint
     return;
   }
   LinkState& state = links_[out.index()];
-  // A faster link must not run dry in the middle of a packet: it is stored first (network-models §2.2).
-  if (p.tail > now && wires_[state.port.kind].rate > wire_of(link).rate) {
-    schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
-    return;
+  const Wire& wire = wires_[state.port.kind];
+  if (p.tail > now && wire.rate > wire_of(link).rate) {
+    // A faster link must not run dry in the middle of a packet: it is stored first, and passes the device as a whole
+    // (network-models §2.2). Where the link's own packets are smaller, they follow one another as this one comes in.
+    if (p.payload <= wire.full_payload) {
+      schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
+      return;
+    }
+    p.tail += Duration::from_ps(wire.usual[0].ps);
   }
   join(state, out.value(), packet, p, now);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/network/routing/path_cost.h"
 
 namespace weft::net {
 namespace {
@@ -179,11 +180,12 @@ Duration Transport::round_trip(const std::vector<LinkId>& path, const QueuePair&
     total += spec.latency + back.latency;
     const Forwarding& device = topology_.forwarding(topology_.link(link).to);
     const bool last = i + 1 == path.size();
-    const bool whole = last || device.store_and_forward;
+    const bool whole = last || is_stored(device, spec.rate, topology_.spec(path[i + 1]).rate);
     total += transmission_time(whole ? Bytes{network_.wire_size(link, pair.payload)} : device.header, spec.rate);
     if (!last) total += device.latency;
     if (real_acks) {
-      const bool ack_whole = i == 0 || topology_.forwarding(topology_.link(link).from).store_and_forward;
+      const bool ack_whole = i == 0 || is_stored(topology_.forwarding(topology_.link(link).from), back.rate,
+                                                 topology_.spec(topology_.link(path[i - 1]).twin).rate);
       total += transmission_time(ack_whole ? pair.how->ack_size : std::min(device.header, pair.how->ack_size), back.rate);
       if (!last) total += device.latency;
     }

@@ -288,21 +288,18 @@ RouteFragment FabricRoutes::walk(DeviceId nic_a, DeviceId nic_b, const Flow& flo
   struct Front {
     DeviceId device;
     double fraction;
-    Duration latency;
-    Duration fill;
+    PathCost cost;
   };
   RouteFragment fragment;
   fragment.path_class = PathClass::kNet;
-  std::vector<Front> wave{{nic_a, 1.0, {}, {}}};
+  std::vector<Front> wave{{nic_a, 1.0, {}}};
   std::vector<Front> next;
   std::vector<NextHop> hops;
-  bool at_nic = true;
   while (!wave.empty()) {
     next.clear();
     for (const Front& front : wave) {
       if (front.device == nic_b) {
-        fragment.latency = std::max(fragment.latency, front.latency);
-        fragment.fill = std::max(fragment.fill, front.fill);
+        if (front.cost.is_longer_than(fragment.cost)) fragment.cost = front.cost;
         continue;
       }
       hops.clear();
@@ -311,25 +308,17 @@ RouteFragment FabricRoutes::walk(DeviceId nic_a, DeviceId nic_b, const Flow& flo
       for (const NextHop& hop : hops) {
         const double fraction = front.fraction * hop.weight;
         fragment.links.emplace_back(hop.link.value(), fraction);
-        const LinkSpec& spec = topology_->spec(hop.link);
-        Front arrived{topology_->link(hop.link).to, fraction, front.latency + spec.latency, front.fill};
-        if (!at_nic) {
-          const HopCost cost = hop_cost(topology_->forwarding(front.device), spec);
-          arrived.latency += cost.latency;
-          arrived.fill += cost.fill;
-          fragment.fill_packet = std::max(fragment.fill_packet, cost.fill_packet);
-        }
+        Front arrived{topology_->link(hop.link).to, fraction, front.cost};
+        arrived.cost.join(topology_->forwarding(front.device), PathCost{topology_->spec(hop.link)});
         const auto same = std::ranges::find(next, arrived.device, &Front::device);
         if (same == next.end()) {
           next.push_back(arrived);
         } else {
           same->fraction += arrived.fraction;
-          same->latency = std::max(same->latency, arrived.latency);
-          same->fill = std::max(same->fill, arrived.fill);
+          if (arrived.cost.is_longer_than(same->cost)) same->cost = arrived.cost;
         }
       }
     }
-    at_nic = false;
     std::swap(wave, next);
   }
   return fragment;

@@ -100,14 +100,6 @@ struct HostRoutes::Paths {
   PathClass path_class = PathClass::kDis;
 };
 
-HopCost hop_cost(const Forwarding& forwarding, const LinkSpec& out) {
-  if (forwarding.store_and_forward) {
-    const Bytes packet = out.packet + out.overhead;
-    return {forwarding.latency, transmission_time(packet, out.rate), packet};
-  }
-  return {forwarding.latency + transmission_time(forwarding.header, out.rate), {}, Bytes{0}};
-}
-
 HostRoutes::HostRoutes(const Topology& topology) : topology_{&topology} {
   for (std::size_t host = 0; host < topology.host_count(); ++host) {
     const std::uint32_t index = topology.host(host).host_template;
@@ -190,21 +182,12 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   }
   std::vector<double> usage(t.links.size(), 0.0);
   for (std::size_t p = 0; p < paths.size(); ++p) {
-    Duration latency;
-    Duration fill;
-    for (std::size_t i = 0; i < paths[p].size(); ++i) {
-      const TemplateLink& link = t.links[paths[p][i]];
-      const LinkSpec& spec = topology_->spec_at(link.spec);
-      usage[paths[p][i]] += capacity[p] / total;
-      latency += spec.latency;
-      if (i == 0) continue;
-      const HopCost cost = hop_cost(t.devices[link.from].forwarding, spec);
-      latency += cost.latency;
-      fill += cost.fill;
-      fragment.fill_packet = std::max(fragment.fill_packet, cost.fill_packet);
+    PathCost cost;
+    for (const std::uint32_t l : paths[p]) {
+      usage[l] += capacity[p] / total;
+      cost.join(t.devices[t.links[l].from].forwarding, PathCost{topology_->spec_at(t.links[l].spec)});
     }
-    fragment.latency = std::max(fragment.latency, latency);
-    fragment.fill = std::max(fragment.fill, fill);
+    if (cost.is_longer_than(fragment.cost)) fragment.cost = cost;
   }
   for (std::uint32_t l = 0; l < usage.size(); ++l) {
     if (usage[l] > 0) fragment.links.emplace_back(l, usage[l]);
@@ -248,7 +231,7 @@ void HostRoutes::find_alike(std::uint32_t host_template, Table& table) const {
       const auto first = static_cast<std::ptrdiff_t>(links.size());
       for (const auto& [link, usage] : way->links) links.emplace_back(t.links[link].spec, usage);
       std::sort(links.begin() + first, links.end());
-      latencies.insert(latencies.end(), {way->latency.ps(), way->fill.ps(), way->fill_packet.count()});
+      latencies.insert(latencies.end(), {way->cost.latency().ps(), way->cost.fill().ps(), way->cost.packet().count()});
     }
     for (const std::uint32_t nic : nics) classes.push_back(direct(t, table, g, nic).path_class);
     std::ranges::sort(classes);

@@ -12,26 +12,17 @@
 #include <vector>
 
 #include "sim/network/path_class.h"
+#include "sim/network/routing/path_cost.h"
 #include "sim/network/topology.h"
 
 namespace weft::net {
 
-// A piece of a route: usage of links (local to the template here, global in the fabric) and what it adds to the latency.
+// A piece of a route: usage of links (local to the template here, global in the fabric) and what it costs.
 struct RouteFragment {
   std::vector<std::pair<std::uint32_t, double>> links;  // ascending
-  Duration latency;
-  Duration fill;
-  Bytes fill_packet{0};
+  PathCost cost;                                        // of the longest way
   PathClass path_class = PathClass::kDis;
 };
-
-// What entering a link at a forwarding device costs: the whole packet (store-and-forward) or the header (cut-through).
-struct HopCost {
-  Duration latency;
-  Duration fill;
-  Bytes fill_packet{0};
-};
-[[nodiscard]] HopCost hop_cost(const Forwarding& forwarding, const LinkSpec& out);
 
 class HostRoutes {
  public:

@@ -15,7 +15,9 @@ namespace {
 
 using namespace literals;
 using testing::AgreementCase;
+using testing::chain_shape;
 using testing::PacketRun;
+using testing::PacketShape;
 using testing::Post;
 
 class FlowTimes final : private TransferListener {
@@ -63,6 +65,45 @@ TEST(AgreementTest, ThirtyNetworksTakeTheSameTimeInBothFidelities) {
     const std::vector<Duration> flow = FlowTimes{run.topology(), each.routing}.of(each.posts);
     for (std::size_t i = 0; i < flow.size(); ++i) {
       EXPECT_NEAR(run.taken(i).us(), flow[i].us(), 0.03 * flow[i].us()) << i;
+    }
+  }
+}
+
+// One packet takes its time on every link before which it is stored, or where that is the last before the end, and the switch's
+// 300 ns after it is there as a whole; elsewhere its head takes the time of 64 bytes and the 300 ns. Each packet more takes its
+// time on the slowest link (network-models 2.2). Of 1000 bytes: 160, 80, 40 and 20 ns at 50, 100, 200 and 400 Gb/s; of 64
+// bytes: 5.12, 2.56 and 1.28 ns at 100, 200 and 400 Gb/s. Links are of 100 ns.
+TEST(AgreementTest, PathsOfUnequalLinksTakeTheClosedFormInBothFidelities) {
+  struct Row {
+    std::string name;
+    std::vector<Bandwidth> rates;
+    bool store_and_forward;
+    double one_packet_ns;
+    double each_more_ns;
+  };
+  const std::vector<Row> rows = {
+      {"falling", {400_Gbps, 100_Gbps}, false, 1.28 + 300 + 80 + 200, 80},
+      {"falling twice", {400_Gbps, 200_Gbps, 100_Gbps}, false, 1.28 + 300 + 2.56 + 300 + 80 + 300, 80},
+      {"rising", {100_Gbps, 400_Gbps}, false, 80 + 300 + 20 + 200, 80},
+      {"rising twice", {100_Gbps, 200_Gbps, 400_Gbps}, false, 80 + 300 + 40 + 300 + 20 + 300, 80},
+      {"fast in the middle", {100_Gbps, 400_Gbps, 100_Gbps}, false, 80 + 300 + 1.28 + 300 + 80 + 300, 80},
+      {"slow in the middle", {200_Gbps, 50_Gbps, 200_Gbps}, false, 2.56 + 300 + 160 + 300 + 40 + 300, 160},
+      {"equal", {100_Gbps, 100_Gbps}, false, 5.12 + 300 + 80 + 200, 80},
+      {"falling, stored", {400_Gbps, 100_Gbps}, true, 20 + 300 + 80 + 200, 80},
+      {"rising, stored", {100_Gbps, 400_Gbps}, true, 80 + 300 + 20 + 200, 80},
+      {"slow in the middle, stored", {200_Gbps, 50_Gbps, 200_Gbps}, true, 40 + 300 + 160 + 300 + 40 + 300, 160}};
+  for (const Row& row : rows) {
+    for (const int packets : {1, 2, 1000}) {
+      SCOPED_TRACE(row.name + ", " + std::to_string(packets) + " packets");
+      const PacketShape shape = chain_shape(static_cast<int>(row.rates.size()) - 1, row.rates, 100_ns);
+      const Bytes bytes{1000 * packets};
+      PacketRun run{
+          2, shape.switches, shape.cables, {}, "ecmp", 1_KB, testing::plain_switch("s", row.store_and_forward, 64_B, 300_ns)};
+      run.add("h0", "h1", bytes);
+      run.run();
+      const double expected_ns = row.one_packet_ns + (packets - 1) * row.each_more_ns;
+      EXPECT_NEAR(run.taken(0).ns(), expected_ns, 1e-3);
+      EXPECT_NEAR((FlowTimes{run.topology(), "ecmp"}.of({{0, 1, bytes}})[0].ns()), expected_ns, 2e-3);
     }
   }
 }

@@ -64,11 +64,11 @@ TEST_P(ShippedHostTest, GpusThatAreAlikeHaveAlikeWaysOut) {
     const RouteFragment* out = routes.find(number, gpu, *nic);
     const RouteFragment* out_of_first = routes.find(number, first, *nic_of_first);
     EXPECT_EQ(out->path_class, out_of_first->path_class);
-    EXPECT_EQ(out->latency, out_of_first->latency);
+    EXPECT_EQ(out->cost.latency(), out_of_first->cost.latency());
     EXPECT_EQ(out->links.size(), out_of_first->links.size());
     const RouteFragment* in = routes.find(number, *nic, gpu);
     const RouteFragment* in_of_first = routes.find(number, *nic_of_first, first);
-    EXPECT_EQ(in->latency, in_of_first->latency);
+    EXPECT_EQ(in->cost.latency(), in_of_first->cost.latency());
     EXPECT_EQ(in->links.size(), in_of_first->links.size());
   }
 }
