@@ -3,7 +3,7 @@
 //
 // Inside a host a route is the best path class of NCCL (NVLink before PCIe before the sockets' link, nccl-model §1.3), spread
 // over equal paths in proportion to their capacity, as the hardware interleaves addresses. Between hosts it leaves by the NIC
-// nearest to the source GPU, follows equal-cost shortest paths over the fabric, and enters by the NIC nearest to the
+// nearest to the source GPU, follows equal-cost minimal paths over the fabric, and enters by the NIC nearest to the
 // destination. Where the fabric does not join those two NICs (rail-only), it first goes over NVLink to the GPU on the
 // destination's rail (PXN).
 //

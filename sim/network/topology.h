@@ -83,7 +83,7 @@ struct TemplateDevice {
   std::string name;  // unique within the template: "gpu0"
   DeviceKind kind = DeviceKind::kGpu;
   Forwarding forwarding;
-  Labels labels;  // what importers and exporters must keep: bus id, sm, vendor; never read by models of time
+  Labels labels;  // what importers and exporters must keep: bus id, sm, vendor; of models only routes read one, `group`
 };
 
 struct TemplateLink {

@@ -22,13 +22,17 @@ struct LabelRule {
 };
 
 constexpr std::array kLabels{
-    LabelRule{"sm", LabelType::kNumber},       LabelRule{"rank", LabelType::kNumber},   LabelRule{"dev", LabelType::kNumber},
-    LabelRule{"family", LabelType::kNumber},   LabelRule{"model", LabelType::kText},    LabelRule{"numa", LabelType::kNumber},
-    LabelRule{"rail", LabelType::kNumber},     LabelRule{"plane", LabelType::kNumber},  LabelRule{"port", LabelType::kNumber},
-    LabelRule{"maxconn", LabelType::kNumber},  LabelRule{"tray", LabelType::kNumber},   LabelRule{"arch", LabelType::kText},
-    LabelRule{"vendor", LabelType::kText},     LabelRule{"bus_id", LabelType::kText},   LabelRule{"guid", LabelType::kText},
-    LabelRule{"host_hash", LabelType::kText},  LabelRule{"affinity", LabelType::kText}, LabelRule{"module", LabelType::kText},
-    LabelRule{"net_name", LabelType::kText},   LabelRule{"gdr", LabelType::kBoolean},   LabelRule{"coll", LabelType::kBoolean},
+    LabelRule{"sm", LabelType::kNumber},       LabelRule{"rank", LabelType::kNumber},
+    LabelRule{"dev", LabelType::kNumber},      LabelRule{"family", LabelType::kNumber},
+    LabelRule{"model", LabelType::kText},      LabelRule{"numa", LabelType::kNumber},
+    LabelRule{"rail", LabelType::kNumber},     LabelRule{"plane", LabelType::kNumber},
+    LabelRule{"port", LabelType::kNumber},     LabelRule{"maxconn", LabelType::kNumber},
+    LabelRule{"tray", LabelType::kNumber},     LabelRule{"group", LabelType::kNumber},
+    LabelRule{"arch", LabelType::kText},       LabelRule{"vendor", LabelType::kText},
+    LabelRule{"bus_id", LabelType::kText},     LabelRule{"guid", LabelType::kText},
+    LabelRule{"host_hash", LabelType::kText},  LabelRule{"affinity", LabelType::kText},
+    LabelRule{"module", LabelType::kText},     LabelRule{"net_name", LabelType::kText},
+    LabelRule{"gdr", LabelType::kBoolean},     LabelRule{"coll", LabelType::kBoolean},
     LabelRule{"speed", LabelType::kBandwidth}, LabelRule{"memory", LabelType::kSize},
 };
 

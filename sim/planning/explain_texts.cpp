@@ -150,7 +150,8 @@ const std::vector<ModelText>& network_texts() {
        .title = "dragonfly: groups of routers joined all to all",
        .assumes = "Groups of `a` routers with `p` host ports and `h` global links each; every pair of groups has the same "
                   "number of links.",
-       .leaves_out = {"dragonfly routes are minimal; non-minimal adaptive routing is not modelled"},
+       .leaves_out = {"dragonfly routes are minimal, of one global link where the groups have one; non-minimal adaptive "
+                      "routing is not modelled"},
        .sources = {"Kim, Dally, Scott, Abts, 2008", "network-models §5.2"},
        .files = {"network/topologies/dragonfly.cpp"}},
       {.names = {"torus"},
@@ -161,7 +162,8 @@ const std::vector<ModelText>& network_texts() {
        .files = {"network/topologies/torus.cpp"}},
       {.names = {"custom"},
        .title = "a fabric written out switch by switch and link by link",
-       .assumes = "Exactly the devices and links listed.",
+       .assumes = "Exactly the devices and links listed. Where switches state a `group`, routes cross as few links between "
+                  "groups as they can.",
        .leaves_out = {},
        .sources = {"sim/network/wiring.h: the language of the lists"},
        .files = {"network/topologies/custom.cpp"}},

@@ -1,10 +1,10 @@
 #include "sim/network/routing/fabric_routes.h"
 
 #include <algorithm>
-#include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/range/iterator_range.hpp>
 #include <numeric>
+#include <string_view>
 
 #include "sim/core/error.h"
 
@@ -47,6 +47,11 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
   build_graph();
   position_.assign(topology.device_count(), 0);
   tier_.assign(switches.size(), -1);
+  std::map<std::string_view, std::int32_t> groups;
+  for (const DeviceId device : switches) {
+    const std::string_view group = label_of(topology.labels(device), "group");
+    group_.push_back(groups.try_emplace(group, static_cast<std::int32_t>(groups.size())).first->second);
+  }
   std::vector<SwitchIndex> queue;
   std::uint32_t next_position = 0;
   std::uint32_t hosts_per_leaf = 0;
@@ -104,7 +109,7 @@ void FabricRoutes::set_link_state(LinkId link, bool up) {
   failed_[link.index()] = !up;
   build_graph();
   for (std::vector<std::uint32_t>& table : tables_) table.clear();
-  for (std::vector<int>& distances : distances_) distances.clear();
+  for (std::vector<Distance>& distances : distances_) distances.clear();
   near_sets_.clear();
   spread_cache_.clear();
 }
@@ -122,13 +127,15 @@ std::uint32_t FabricRoutes::set_between(SwitchIndex from, SwitchIndex leaf) cons
   std::vector<std::uint32_t>& table = tables_[leaf];
   if (table.empty()) table.assign(topology_->fabric_switches().size(), kUnknown);
   if (table[from] != kUnknown) return table[from];
-  const int here = distance(from, leaf);
-  const std::vector<int>& distances = distances_[leaf];
+  const Distance here = distance(from, leaf);
+  const std::vector<Distance>& distances = distances_[leaf];
   std::vector<LinkId> hops;
-  if (here > 0) {
+  if (here != kNotJoined && from != leaf) {
     for (const LinkId link : topology_->out_links(topology_->fabric_switches()[from])) {
       const DeviceId to = topology_->link(link).to;
-      if (topology_->host_of(to) < 0 && is_up(link) && distances[index_of_[to.index()]] == here - 1) hops.push_back(link);
+      if (topology_->host_of(to) >= 0 || !is_up(link)) continue;
+      const SwitchIndex next = index_of_[to.index()];
+      if (distances[next] != kNotJoined && one_more(from, next, distances[next]) == here) hops.push_back(link);
     }
   }
   return table[from] = intern(hops);
@@ -140,14 +147,22 @@ std::uint32_t FabricRoutes::intern(const std::vector<LinkId>& links) const {
   return found->second;
 }
 
-int FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
-  std::vector<int>& distances = distances_[leaf];
-  if (distances.empty()) {
-    distances.assign(topology_->fabric_switches().size(), -1);
-    distances[leaf] = 0;
-    boost::breadth_first_search(
-        graph_->csr, leaf,
-        boost::visitor(boost::make_bfs_visitor(boost::record_distances(distances.data(), boost::on_tree_edge()))));
+FabricRoutes::Distance FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
+  std::vector<Distance>& distances = distances_[leaf];
+  if (!distances.empty()) return distances[from];
+  // Breadth first; with groups, a switch is looked at again where a longer way crosses fewer of their links.
+  distances.assign(topology_->fabric_switches().size(), kNotJoined);
+  distances[leaf] = {};
+  std::vector<SwitchIndex> queue{leaf};
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const SwitchIndex at = queue[head];
+    for (const auto edge : boost::make_iterator_range(boost::out_edges(at, graph_->csr))) {
+      const SwitchIndex next = boost::target(edge, graph_->csr);
+      const Distance found = one_more(next, at, distances[at]);
+      if (found >= distances[next]) continue;
+      distances[next] = found;
+      queue.push_back(next);
+    }
   }
   return distances[from];
 }
@@ -162,16 +177,16 @@ std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b)
   const auto on_switch = [&](LinkId link) {
     return topology_->host_of(topology_->link(link).to) < 0 && is_up(link) && is_up(topology_->link(link).twin);
   };
-  int best_distance = -1;
+  Distance best_distance = kNotJoined;
   for (const LinkId up : topology_->uplinks(nic_a)) {
     if (!on_switch(up)) continue;
-    int nearest = -1;
+    Distance nearest = kNotJoined;
     for (const LinkId down : topology_->uplinks(nic_b)) {
       if (!on_switch(down)) continue;
-      const int d = distance(index_of_[topology_->link(up).to.index()], index_of_[topology_->link(down).to.index()]);
-      if (d >= 0 && (nearest < 0 || d < nearest)) nearest = d;
+      nearest =
+          std::min(nearest, distance(index_of_[topology_->link(up).to.index()], index_of_[topology_->link(down).to.index()]));
     }
-    if (nearest < 0 || (best_distance >= 0 && nearest > best_distance)) continue;
+    if (nearest == kNotJoined || nearest > best_distance) continue;
     if (nearest != best_distance) best.clear();
     best_distance = nearest;
     best.push_back(up);
@@ -221,19 +236,18 @@ void FabricRoutes::next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std:
 // At a leaf of the NIC: its downlinks. Elsewhere: the links to the nearest of its leaves.
 std::uint32_t FabricRoutes::set_towards(SwitchIndex at, DeviceId nic) const {
   const DeviceId device = topology_->fabric_switches()[at];
-  int best = -1;
+  Distance best = kNotJoined;
   SwitchIndex leaf = 0;
   for (const LinkId down : topology_->uplinks(nic)) {
     if (topology_->host_of(topology_->link(down).to) >= 0 || !is_up(topology_->link(down).twin)) continue;
     const SwitchIndex candidate = index_of_[topology_->link(down).to.index()];
-    const int d = distance(at, candidate);
-    if (d >= 0 && (best < 0 || d < best)) {
-      best = d;
-      leaf = candidate;
-    }
+    const Distance d = distance(at, candidate);
+    if (d >= best) continue;
+    best = d;
+    leaf = candidate;
   }
-  if (best < 0) return 0;
-  if (best > 0) return set_between(at, leaf);
+  if (best == kNotJoined) return 0;
+  if (best > Distance{}) return set_between(at, leaf);
   std::vector<LinkId> down;
   for (const LinkId up : topology_->uplinks(nic)) {
     const LinkId twin = topology_->link(up).twin;

@@ -43,8 +43,21 @@ class FabricRoutes {
   struct Graph;
   using SwitchIndex = std::uint32_t;  // among the topology's fabric switches
 
+  // Links between switches of different groups first: a minimal route of a dragonfly crosses one such link, whatever shorter
+  // way there is through a third group (Kim et al., 2008). All routes of one distance have as many links.
+  struct Distance {
+    std::int32_t global = 0;
+    std::int32_t hops = 0;
+    auto operator<=>(const Distance&) const = default;
+  };
+  static constexpr Distance kNotJoined{0x7FFF'FFFF, 0x7FFF'FFFF};
+
   [[nodiscard]] std::uint32_t set_between(SwitchIndex from, SwitchIndex leaf) const;  // its id
-  [[nodiscard]] int distance(SwitchIndex from, SwitchIndex leaf) const;               // -1: not joined
+  [[nodiscard]] Distance distance(SwitchIndex from, SwitchIndex leaf) const;
+  // To a leaf, over a link to a switch so far from it.
+  [[nodiscard]] Distance one_more(SwitchIndex from, SwitchIndex to, Distance there) const {
+    return {there.global + (group_[from] == group_[to] ? 0 : 1), there.hops + 1};
+  }
   void build_graph();
   [[nodiscard]] bool is_up(LinkId link) const { return failed_.empty() || !failed_[link.index()]; }
   [[nodiscard]] std::uint32_t intern(const std::vector<LinkId>& links) const;  // a set's id
@@ -61,12 +74,13 @@ class FabricRoutes {
   std::vector<bool> failed_;             // by link; empty: none
   std::vector<SwitchIndex> index_of_;    // device -> switch index
   std::vector<int> tier_;                // by switch
+  std::vector<std::int32_t> group_;      // by switch; one for all that state none
   std::vector<std::uint32_t> stride_;    // by tier
   std::vector<std::uint32_t> position_;  // NIC device -> D-mod-K number; indexed by device id
   // By leaf, empty until asked for, and switch. A set is found when it is first asked for: of most leaves and switches it never
   // is.
   mutable std::vector<std::vector<std::uint32_t>> tables_;
-  mutable std::vector<std::vector<int>> distances_;
+  mutable std::vector<std::vector<Distance>> distances_;
   mutable std::vector<std::vector<LinkId>> sets_;
   mutable std::map<std::vector<LinkId>, std::uint32_t> set_ids_;
   mutable std::unordered_map<std::uint64_t, std::uint32_t>

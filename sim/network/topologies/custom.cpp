@@ -1,5 +1,6 @@
 // A fabric written out: switches and links listed one by one (wiring.h). Hosts' devices are named as the topology names them
-// ("n3.nic0", or "h3" for a bare host), so that a link may join any of them.
+// ("n3.nic0", or "h3" for a bare host), so that a link may join any of them. Switches that state a `group` are routed as those
+// of a dragonfly: over as few links between groups as can be.
 #include <fmt/format.h>
 
 #include <array>

@@ -4,6 +4,10 @@
 //
 // Global port q of group i (counted over its routers) leads to group i + 1 + (q mod (groups - 1)), so a complete dragonfly of
 // a h + 1 groups has one link per pair; ports left over stay empty.
+//
+// Routers carry the label of their group, so that routes are minimal in the paper's sense: at most one global link, with a
+// local link before and after it where needed. Two global links through a third group may be fewer hops, but are no minimal
+// route.
 #include <fmt/format.h>
 
 #include <memory>
