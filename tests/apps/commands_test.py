@@ -477,6 +477,18 @@ class ExplainChannels(Commands):
         self.assertIn("Pattern 4, ", from_xml)
         self.assertEqual(from_xml.splitlines()[1:], from_cluster.splitlines()[1:])
 
+    def test_bridges_of_an_nvidia_smi_matrix_join_pairs(self):
+        # Bridges join GPUs 0 and 1, 2 and 3, ...; a ring of all crosses the sockets, at the 10 GB/s that NCCL plans with.
+        names = [f"GPU{i}" for i in range(8)]
+        cells = [["X" if i == j else "NV12" if i // 2 == j // 2 else "PXB" if i // 4 == j // 4 else "SYS" for j in range(8)]
+                 for i in range(8)]
+        rows = [[name, *cells[i], "0-31", str(i // 4)] for i, name in enumerate(names)]
+        header = ["", *names, "CPU Affinity", "NUMA Affinity"]
+        (self.folder / "matrix.txt").write_text("\n".join("\t".join(row) for row in [header, *rows]) + "\n", encoding="utf-8")
+        self.weft("topo", "import", "matrix.txt", "--nccl-xml", "bridges.xml")
+        channels = self.weft("explain", "channels", "--topo-xml", "bridges.xml", "--nccl", "version=2.28").stdout
+        self.assertIn("Pattern 4, crossNic 0, nChannels 1, bw 10.000000/10.000000, type SYS/", channels)
+
     def test_refuses_what_makes_no_sense(self):
         for arguments, expected in [
                 (["channels", "--nodes", "2"], "error: explain channels: expected either --cluster FILE or --topo-xml FILE\n"),

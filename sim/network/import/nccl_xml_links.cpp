@@ -12,9 +12,6 @@
 namespace weft::net {
 namespace {
 
-// The NVLink generation of a GPU (nccl-model §1.2).
-int nvlink_generation(std::int64_t sm) { return sm >= 100 ? 5 : sm >= 90 ? 4 : sm >= 80 ? 3 : sm >= 70 ? 2 : 1; }
-
 class LinkMaker {
  public:
   LinkMaker(XmlDevices& devices, TopologyBuilder& builder, const Profile& profile, XmlChecks& checks)
@@ -205,10 +202,7 @@ class LinkMaker {
     };
     std::int64_t least = sm(from);
     if (to < devices_.placed.size() && devices_.placed[to].gpu != nullptr) least = std::min(least, sm(to));
-    LinkParams params{.width = count};
-    // NVLink 3 of GA10x has 4 lanes a link at 28.125 Gb/s (network-models §1.1).
-    if (least == 86) params.rate = Bandwidth::from_bits_per_second(count * 112'500'000'000);
-    return make_link_spec(fmt::format("nvlink{}", nvlink_generation(least)), params, profile_);
+    return nvlinks_of(least, count, profile_);
   }
 
   void add_c2c(const XmlElement& c2c, std::uint32_t gpu, std::size_t position) {
@@ -275,6 +269,14 @@ class LinkMaker {
 };
 
 }  // namespace
+
+LinkSpec nvlinks_of(std::int64_t sm, std::int64_t count, const Profile& profile) {
+  const int generation = sm >= 100 ? 5 : sm >= 90 ? 4 : sm >= 80 ? 3 : sm >= 70 ? 2 : 1;
+  LinkParams params{.width = count};
+  // NVLink 3 of GA10x has 4 lanes a link at 28.125 Gb/s (network-models §1.1).
+  if (sm == 86) params.rate = Bandwidth::from_bits_per_second(count * 112'500'000'000);
+  return make_link_spec(fmt::format("nvlink{}", generation), params, profile);
+}
 
 void add_links(XmlDevices& devices, TopologyBuilder& builder, const Profile& profile, XmlChecks& checks) {
   LinkMaker links{devices, builder, profile, checks};

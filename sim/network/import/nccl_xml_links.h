@@ -1,4 +1,5 @@
-// The links of an NCCL topology file: PCIe to the parent, NVLink, C2C and peers, sockets. Private to import/.
+// The links of an NCCL topology file: PCIe to the parent, NVLink, C2C and peers, sockets; NVLinks by a GPU's compute
+// capability, as other importers know them too. Private to import/.
 #pragma once
 
 #include "sim/core/profile.h"
@@ -11,5 +12,8 @@ namespace weft::net {
 // Into `devices.host`, which may get an NVSwitch as its last device. ConfigError, with all that `checks` holds, where the two
 // ends of a link do not agree.
 void add_links(XmlDevices& devices, TopologyBuilder& builder, const Profile& profile, XmlChecks& checks);
+
+// `count` bonded NVLinks of a GPU of compute capability `sm` (nccl-model §1.2).
+[[nodiscard]] LinkSpec nvlinks_of(std::int64_t sm, std::int64_t count, const Profile& profile);
 
 }  // namespace weft::net

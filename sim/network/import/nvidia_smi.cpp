@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/network/import/nccl_xml_links.h"
 #include "sim/network/import/nvidia_smi_matrix.h"
 #include "sim/network/import/source_text.h"
 #include "sim/network/link_type.h"
@@ -44,8 +45,10 @@ class Groups {
   std::vector<std::size_t> parent_;
 };
 
-// NVLinks of one GPU of each generation (network-models §1.1).
-constexpr std::pair<int, int> kNvlinksOf[] = {{60, 4}, {70, 6}, {80, 12}, {90, 18}, {100, 18}};
+// NVLinks of one GPU by compute capability x 10 (network-models §1.1); A800 and H800 have 8.
+constexpr std::pair<int, int> kNvlinksOf[] = {{60, 4}, {70, 6}, {80, 8}, {80, 12}, {86, 4}, {90, 8}, {90, 18}, {100, 18}};
+// Two GPUs that are not named and share so many, all of an A100 or more, are taken as a part of a board with NVSwitches.
+constexpr int kFewestOfABoard = 12;
 
 class TopologyMaker {
  public:
@@ -72,17 +75,68 @@ class TopologyMaker {
 
   // ---- NVLink
 
-  // The count that every GPU of i's group has to every other, or 0.
-  int uniform_count(std::size_t group) {
-    int count = 0;
+  [[nodiscard]] std::vector<std::size_t> members_of(std::size_t group) {
+    std::vector<std::size_t> members;
     for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j < n_; ++j) {
-        if (i == j || nvlink_groups_.find(i) != group || nvlink_groups_.find(j) != group) continue;
-        if (count == 0) count = m_.rows[i].nvlinks[j];
-        if (m_.rows[i].nvlinks[j] != count) return 0;
+      if (nvlink_groups_.find(i) == group) members.push_back(i);
+    }
+    return members;
+  }
+
+  // The count that every GPU of a group has to every other, or 0.
+  [[nodiscard]] int uniform_count(const std::vector<std::size_t>& group) const {
+    const int count = m_.rows[group[0]].nvlinks[group[1]];
+    for (const std::size_t i : group) {
+      for (const std::size_t j : group) {
+        if (i != j && m_.rows[i].nvlinks[j] != count) return 0;
       }
     }
     return count;
+  }
+
+  // What one GPU has at most: of the kind that was named, else of any.
+  [[nodiscard]] int most_nvlinks() const {
+    int most = 0;
+    int generation = 0;
+    for (const auto& [sm, links] : kNvlinksOf) {
+      if (sm_ != 0 && sm > sm_) continue;
+      most = sm_ != 0 && sm > generation ? links : std::max(most, links);
+      generation = sm;
+    }
+    return most;
+  }
+
+  // NVSwitches join all GPUs of a board, so two GPUs among others have a bridge. Two alone may be all that is seen of a board,
+  // where they have all their links in common. More than two cannot have more links than a GPU has.
+  [[nodiscard]] bool is_switched(const std::vector<std::size_t>& group) const {
+    const auto gpus =
+        static_cast<std::size_t>(std::ranges::count_if(m_.rows, [](const Row& r) { return is_gpu(r.name.text); }));
+    const int count = uniform_count(group);
+    if (group.size() == 2) return gpus == 2 && count >= (sm_ == 0 ? kFewestOfABoard : most_nvlinks());
+    if (std::ranges::any_of(group, [&](std::size_t i) { return sum_of(i) > most_nvlinks(); })) return true;
+    const auto is_all_of_a_gpu = [](int links) {
+      return std::ranges::any_of(kNvlinksOf, [&](const auto& of) { return of.second == links; });
+    };
+    return sm_ == 0 && is_all_of_a_gpu(count) && !is_all_of_a_gpu(sum_of(group[0]));
+  }
+
+  // Through one switch two GPUs have as many NVLinks in common as the one that has fewer.
+  void check_switched(const std::vector<std::size_t>& group) const {
+    const auto most = [&](std::size_t i) { return *std::ranges::max_element(m_.rows[i].nvlinks); };
+    for (const std::size_t i : group) {
+      for (const std::size_t j : group) {
+        if (i == j || m_.rows[i].nvlinks[j] == std::min(most(i), most(j))) continue;
+        const auto worst = std::ranges::max_element(group, {}, [&](std::size_t k) { return sum_of(k); });
+        const Token& at = m_.rows[i].tokens[j];
+        throw ConfigError({source_.at(
+            at.offset,
+            fmt::format("{} to {} is {}: {} has NV{} in all, too many for direct links (at most NV{}), and NVSwitches would "
+                        "join the two by NV{}",
+                        m_.rows[i].name.text, m_.rows[j].name.text, at.text, m_.rows[*worst].name.text, sum_of(*worst),
+                        most_nvlinks(), std::min(most(i), most(j))),
+            static_cast<int>(at.text.size()))});
+      }
+    }
   }
 
   void find_nvlink_groups() {
@@ -91,29 +145,33 @@ class TopologyMaker {
         if (m_.rows[i].nvlinks[j] > 0) nvlink_groups_.join(i, j);
       }
     }
-    for (std::size_t group = 0; group < n_; ++group) {
-      if (nvlink_groups_.find(group) != group || nvlink_groups_.size_of(group) < 2) continue;
-      const auto size = static_cast<int>(nvlink_groups_.size_of(group));
+    std::map<std::pair<std::string, std::string>, int> guesses;  // what was seen and what was taken, how often
+    for (std::size_t first = 0; first < n_; ++first) {
+      const std::vector<std::size_t> group = members_of(first);
+      if (group.size() < 2) continue;
+      switched_[first] = is_switched(group);
+      if (switched_[first]) check_switched(group);
       const int count = uniform_count(group);
-      const auto is_all_of_a_gpu = [](int links) {
-        return std::ranges::any_of(kNvlinksOf, [&](const auto& g) { return g.second == links; });
-      };
-      const bool fits_direct =
-          count * (size - 1) <= 18 && (size == 2 ? count < 12 : !is_all_of_a_gpu(count) || is_all_of_a_gpu(count * (size - 1)));
-      switched_[group] = count > 0 && !fits_direct;
-      if (count > 0 && size > 1) {
-        warn(switched_[group]
-                 ? fmt::format("NV{} between all {} GPUs of a group: taken as {} NVLinks of each into one NVSwitch", count,
-                               size, count)
-                 : fmt::format("NV{} between all {} GPUs of a group: taken as direct links", count, size));
-      }
+      if (count == 0 && !switched_[first]) continue;
+      const std::string links = count == 0 ? "NVLinks" : fmt::format("NV{}", count);
+      ++guesses[{fmt::format("{} between all {} GPUs of", links, group.size()),
+                 !switched_[first] ? "taken as direct links"
+                 : count == 0      ? "taken as all NVLinks of each into one NVSwitch"
+                                   : fmt::format("taken as {} NVLinks of each into one NVSwitch", count)}];
     }
+    for (const auto& [guess, groups] : guesses)
+      warn(fmt::format("{} {}: {}", guess.first, groups == 1 ? "a group" : fmt::format("each of {} groups", groups),
+                       guess.second));
+  }
+
+  [[nodiscard]] int sum_of(std::size_t i) const {
+    const auto& counts = m_.rows[i].nvlinks;
+    return std::accumulate(counts.begin(), counts.end(), 0);
   }
 
   [[nodiscard]] int nvlinks_of(std::size_t i) {
-    const auto& counts = m_.rows[i].nvlinks;
-    if (switched_[nvlink_groups_.find(i)]) return *std::ranges::max_element(counts);
-    return std::accumulate(counts.begin(), counts.end(), 0);
+    if (switched_[nvlink_groups_.find(i)]) return *std::ranges::max_element(m_.rows[i].nvlinks);
+    return sum_of(i);
   }
 
   void guess_generation() {
@@ -128,20 +186,19 @@ class TopologyMaker {
   }
 
   void add_nvlinks() {
-    const std::string type = fmt::format("nvlink{}", sm_ >= 100 ? 5 : sm_ >= 90 ? 4 : sm_ >= 80 ? 3 : sm_ >= 70 ? 2 : 1);
     std::map<std::size_t, std::uint32_t> switches;
     for (std::size_t i = 0; i < n_; ++i) {
       const std::size_t group = nvlink_groups_.find(i);
       if (switched_[group]) {
         const auto [at, is_new] = switches.try_emplace(group, static_cast<std::uint32_t>(host_.devices.size()));
         if (is_new) add(DeviceKind::kNvSwitch, fmt::format("nvswitch{}", switches.size() - 1), {});
-        add_pair(static_cast<std::uint32_t>(i), at->second, make_link_spec(type, nvlinks_of(i), profile_));
+        add_pair(static_cast<std::uint32_t>(i), at->second, net::nvlinks_of(sm_, nvlinks_of(i), profile_));
         continue;
       }
       for (std::size_t j = 0; j < i; ++j) {
         if (m_.rows[i].nvlinks[j] > 0)
           add_pair(static_cast<std::uint32_t>(j), static_cast<std::uint32_t>(i),
-                   make_link_spec(type, m_.rows[i].nvlinks[j], profile_));
+                   net::nvlinks_of(sm_, m_.rows[i].nvlinks[j], profile_));
       }
     }
   }

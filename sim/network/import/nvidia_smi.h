@@ -1,8 +1,7 @@
 // Reads the matrix of `nvidia-smi topo -m` as a topology of one host, as specific as the matrix allows.
 //
-//   NV#        bonded NVLinks: through one switch where every GPU of a group has the same count to all others and a GPU could
-//   not
-//              hold that many to each of them; direct links otherwise
+//   NV#        bonded NVLinks of a group of GPUs: through one NVSwitch where a GPU could not hold so many to each of the
+//              others, direct links otherwise; two GPUs among others have a bridge
 //   PIX, PXB   one PCIe switch; switches below a switch
 //   PHB, NODE  through a CPU (one kCpu per NUMA node: host bridges of one node are not told apart)
 //   SYS        another CPU

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "tests/network/import/import_support.h"
 
 namespace weft::net {
@@ -29,6 +32,30 @@ Imported uniform(int gpus, const std::string& cell) {
   }
   return import_nvidia_smi(text + "\n", "m.txt", default_profile());
 }
+
+// `cell(i, j)` between every two of some GPUs.
+template <typename Cell>
+Imported matrix_of(int gpus, const Cell& cell, const NvidiaSmiOptions& options = {}) {
+  std::string text;
+  for (int i = 0; i < gpus; ++i) text += "\tGPU" + std::to_string(i);
+  text += "\tCPU Affinity\tNUMA Affinity";
+  for (int i = 0; i < gpus; ++i) {
+    text += "\nGPU" + std::to_string(i);
+    for (int j = 0; j < gpus; ++j) text += "\t" + (i == j ? std::string{"X"} : cell(std::min(i, j), std::max(i, j)));
+    text += "\t0-31\t" + std::to_string(i / ((gpus + 1) / 2));
+  }
+  return import_nvidia_smi(text + "\n", "m.txt", default_profile(), options);
+}
+
+// Widths of the NVLinks of each GPU: to others directly, and into its NVSwitch.
+std::map<std::string, int> nvlinks(const Topology& t, const std::string& gpu) {
+  std::map<std::string, int> widths;
+  for (const LinkId link : t.out_links(t.find(gpu).value())) {
+    if (t.spec(link).type.starts_with("nvlink")) widths[t.name(t.link(link).to)] += t.spec(link).width;
+  }
+  return widths;
+}
+using Widths = std::map<std::string, int>;
 
 TEST(NvidiaSmiTest, ReadsTheMeasuredH200Node) {
   const Imported h200 = import_matrix("h200x4/topology/topo_matrix.txt");
@@ -82,6 +109,105 @@ TEST(NvidiaSmiTest, TellsASwitchFromDirectLinks) {
   EXPECT_EQ(links_between(uniform(8, "NV6").topology, "gpu0", "nvswitch0").at(0).width, 6);
   // A bridge between two GPUs.
   EXPECT_EQ(links_between(uniform(2, "NV4").topology, "gpu0", "gpu1").at(0).width, 4);
+}
+
+// Bridges of all 12 links of an A100 join GPUs 0 and 1, 2 and 3, ...: NVSwitches would join all of a board.
+TEST(NvidiaSmiTest, PairsAmongOtherGpusHaveBridges) {
+  const auto pairs = [](int i, int j) -> std::string {
+    return j == i + 1 && i % 2 == 0 ? "NV12" : i / 4 == j / 4 ? "PXB" : "SYS";
+  };
+  const Imported bridges = matrix_of(8, pairs);
+  EXPECT_EQ(count_of(bridges.topology, DeviceKind::kNvSwitch), 0U);
+  EXPECT_EQ(nvlinks(bridges.topology, "gpu4"), (Widths{{"n0.gpu5", 12}}));
+  EXPECT_EQ(bridges.warnings.at(0).message, "NV12 between all 2 GPUs of each of 4 groups: taken as direct links");
+  // H200 NVL: 18 links to the one other.
+  EXPECT_EQ(count_of(matrix_of(8, [&](int i, int j) { return pairs(i, j) == "NV12" ? "NV18" : pairs(i, j); }).topology,
+                     DeviceKind::kNvSwitch),
+            0U);
+  // One pair, and two GPUs without.
+  EXPECT_EQ(nvlinks(matrix_of(4, [](int, int j) { return j == 1 ? "NV12" : "SYS"; }).topology, "gpu0"),
+            (Widths{{"n0.gpu1", 12}}));
+}
+
+// Two GPUs are all that is seen of a board of NVSwitches, or have a bridge; the kind of GPU, where it is named, says more.
+TEST(NvidiaSmiTest, TwoGpusAloneAreOfABoardWhereTheyShareAllTheirLinks) {
+  const auto switches = [](const std::string& cell, const char* gpu) {
+    const NvidiaSmiOptions options{.sm = gpu == nullptr ? std::nullopt : compute_capability_of(gpu)};
+    return count_of(matrix_of(
+                        2, [&](int, int) { return cell; }, options)
+                        .topology,
+                    DeviceKind::kNvSwitch);
+  };
+  EXPECT_EQ(switches("NV18", nullptr), 1U);
+  EXPECT_EQ(switches("NV18", "h200"), 1U);
+  EXPECT_EQ(switches("NV12", "h100"), 0U);
+  EXPECT_EQ(switches("NV12", "a100"), 1U);
+  EXPECT_EQ(switches("NV4", "a40"), 1U);
+}
+
+// 4 x NV12 among 4 GPUs would be 36 links of one.
+TEST(NvidiaSmiTest, IslandsKeepTheirOwnNvSwitch) {
+  const Imported islands = matrix_of(8, [](int i, int j) { return i / 4 == j / 4 ? "NV12" : "SYS"; });
+  EXPECT_EQ(count_of(islands.topology, DeviceKind::kNvSwitch), 2U);
+  EXPECT_EQ(nvlinks(islands.topology, "gpu3"), (Widths{{"n0.nvswitch0", 12}}));
+  EXPECT_EQ(nvlinks(islands.topology, "gpu4"), (Widths{{"n0.nvswitch1", 12}}));
+  // An island beside GPUs without NVLink, and one beside a bridge.
+  const Imported half = matrix_of(8, [](int, int j) { return j < 4 ? "NV18" : "NODE"; });
+  EXPECT_EQ(count_of(half.topology, DeviceKind::kNvSwitch), 1U);
+  EXPECT_EQ(nvlinks(half.topology, "gpu4"), Widths{});
+  const Imported beside = matrix_of(6, [](int i, int j) { return j < 4 ? "NV12" : i == 4 ? "NV12" : "SYS"; });
+  EXPECT_EQ(count_of(beside.topology, DeviceKind::kNvSwitch), 1U);
+  EXPECT_EQ(nvlinks(beside.topology, "gpu5"), (Widths{{"n0.gpu4", 12}}));
+}
+
+// The matrix of network-models 1.6: six links of each GPU, to four others.
+TEST(NvidiaSmiTest, AHybridCubeMeshKeepsItsLinks) {
+  const char* const kLinks[] = {"01122000", "10210200", "12020010", "21200001", "20000112", "02001021", "00101202", "00012120"};
+  const Imported mesh = matrix_of(8, [&](int i, int j) {
+    const char links = kLinks[i][j];
+    return links == '0' ? std::string{"SYS"} : std::string{"NV"} + links;
+  });
+  EXPECT_EQ(count_of(mesh.topology, DeviceKind::kNvSwitch), 0U);
+  for (int i = 0; i < 8; ++i) {
+    Widths expected;
+    for (int j = 0; j < 8; ++j) {
+      if (kLinks[i][j] != '0') expected["n0.gpu" + std::to_string(j)] = kLinks[i][j] - '0';
+    }
+    EXPECT_EQ(nvlinks(mesh.topology, "gpu" + std::to_string(i)), expected);
+  }
+}
+
+TEST(NvidiaSmiTest, PartlyConnectedGpusKeepTheirLinks) {
+  const Imported chain = matrix_of(4, [](int i, int j) { return j == i + 1 ? "NV4" : "PHB"; });
+  EXPECT_EQ(nvlinks(chain.topology, "gpu0"), (Widths{{"n0.gpu1", 4}}));
+  EXPECT_EQ(nvlinks(chain.topology, "gpu2"), (Widths{{"n0.gpu1", 4}, {"n0.gpu3", 4}}));
+}
+
+// Behind NVSwitches two GPUs share what the one with fewer links has.
+TEST(NvidiaSmiTest, AGpuWithLinksDownIsStillBehindTheNvSwitch) {
+  const auto cells = [](int, int j) { return j == 3 ? "NV16" : "NV18"; };
+  const Imported degraded = matrix_of(4, cells);
+  EXPECT_EQ(nvlinks(degraded.topology, "gpu0"), (Widths{{"n0.nvswitch0", 18}}));
+  EXPECT_EQ(nvlinks(degraded.topology, "gpu3"), (Widths{{"n0.nvswitch0", 16}}));
+}
+
+TEST(NvidiaSmiTest, MoreLinksThanAGpuHasThatAreOfNoSwitchAreAnError) {
+  try {
+    static_cast<void>(matrix_of(4, [](int i, int j) { return i == 0 && j == 3 ? "NV6" : "NV12"; }));
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(
+        error.diagnostics().at(0).message,
+        "GPU0 to GPU3 is NV6: GPU1 has NV36 in all, too many for direct links (at most NV18), and NVSwitches would join the "
+        "two by NV12");
+  }
+}
+
+// 14.0625 GB/s a link, as NCCL's file of the same GPU is read.
+TEST(NvidiaSmiTest, NvLinksAreThoseOfTheNamedGpu) {
+  const auto pair = [](int, int) { return "NV4"; };
+  const Imported a40 = matrix_of(2, pair, {.sm = compute_capability_of("a40")});
+  EXPECT_EQ(links_between(a40.topology, "gpu0", "nvswitch0").at(0).rate, Bandwidth::from_bits_per_second(450'000'000'000));
 }
 
 TEST(NvidiaSmiTest, GpusBehindOneHostBridgeAreOnOneCpu) {
