@@ -227,8 +227,13 @@ void export_all(const net::Topology& topology, const TopoOptions& options) {
     refuse_large("--graphml");
     write_file(options.graphml, [&](std::ostream& out) { out << net::export_graphml(topology); });
   }
-  if (!options.nccl_xml.empty())
-    write_file(options.nccl_xml, [&](std::ostream& out) { out << net::export_nccl_xml(topology, 0); });
+  if (options.nccl_xml.empty()) return;
+  std::vector<std::string> notes;
+  const std::string xml = net::export_nccl_xml(topology, 0, &notes);
+  Diagnostics diagnostics;
+  for (std::string& note : notes) diagnostics.warning({.where = {}, .message = std::move(note), .source_line = {}, .note = {}});
+  print_warnings(diagnostics, options.common);
+  write_file(options.nccl_xml, [&](std::ostream& out) { out << xml; });
 }
 
 void claim_outputs(const TopoOptions& options) {

@@ -176,12 +176,15 @@ const std::vector<ModelText>& network_texts() {
        .files = {"network/cluster.h"}},
       {.names = {"import", "export", "nccl_xml"},
        .title = "NCCL's topology files and the matrix of nvidia-smi topo -m",
-       .assumes = "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file back. "
-                  "What the matrix of nvidia-smi does not say is assumed, with a warning for each.",
+       .assumes =
+           "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file back. "
+           "What the matrix of nvidia-smi does not say is assumed, with a warning for each. NVLinks that a GPU could not "
+           "hold one by one go through an NVSwitch; two GPUs among others have a bridge.",
        .leaves_out = {"import: a GPU without rank, an NVSwitch's own PCI function and NVLinks out of the file are kept, but "
                       "not simulated",
                       "export: links that are no part of NCCL's tree are left out; links between GPUs of any kind but PCIe "
-                      "become NVLinks"},
+                      "become NVLinks",
+                      "export: NCCL's file has one NVSwitch for all of a host; a host with several groups is refused"},
        .sources = {"nccl-model §1.1, §1.2"},
        .files = {"network/import/nccl_xml_reader.h", "network/import/nccl_xml_writer.h", "network/import/nvidia_smi.h"}},
       {.names = {"device", "gpu", "launch"},

@@ -10,6 +10,8 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/network/builtin.h"
+#include "sim/network/import/nccl_xml_links.h"
 #include "sim/network/import/nccl_xml_reader.h"
 #include "sim/network/link_type.h"
 
@@ -32,6 +34,10 @@ int trailing_number(std::string_view type) {
   return value;
 }
 
+// By generation. An attachment that is not PCIe is unknown to NCCL, which writes so.
+constexpr const char* kPcieSpeeds[] = {
+    "", "2.5 GT/s PCIe", "5.0 GT/s PCIe", "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe"};
+
 class Writer {
  public:
   Writer(const Topology& topology, std::size_t host)
@@ -44,6 +50,7 @@ class Writer {
     if (tmpl_.of_kind(DeviceKind::kGpu).empty()) {
       throw ConfigError(fmt::format("host '{}' has no GPU: NCCL's topology file cannot describe it", tmpl_.name));
     }
+    if (!came_from_file(tmpl_.labels)) refuse_nvswitch_groups();
     find_parents();
     find_systems();
     invent_bus_ids();
@@ -58,6 +65,8 @@ class Writer {
     }
     return system;
   }
+
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   static XmlElement element(std::string name, Labels attributes) {
@@ -87,6 +96,36 @@ class Writer {
       if (!label.first.starts_with("raw ")) own.push_back(label);
     }
     return elements_of(own).front();
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const { throw ConfigError(fmt::format("host '{}': {}", tmpl_.name, what)); }
+
+  // NCCL has one NVSwitch for all of a host, so that GPUs behind different ones would be joined.
+  void refuse_nvswitch_groups() const {
+    std::vector<bool> seen(tmpl_.devices.size(), false);
+    std::vector<std::string> groups;
+    for (const std::uint32_t first : tmpl_.of_kind(DeviceKind::kNvSwitch)) {
+      if (seen[first]) continue;
+      seen[first] = true;
+      std::vector<std::uint32_t> queue{first};
+      std::vector<std::string> gpus;
+      for (std::size_t next = 0; next < queue.size(); ++next) {
+        if (kind(queue[next]) == DeviceKind::kGpu) gpus.push_back(tmpl_.devices[queue[next]].name);
+        for (const std::uint32_t link : out_[queue[next]]) {
+          const std::uint32_t other = tmpl_.links[link].to;
+          const bool through_switch = kind(queue[next]) == DeviceKind::kNvSwitch || kind(other) == DeviceKind::kNvSwitch;
+          if (seen[other] || !through_switch) continue;
+          seen[other] = true;
+          queue.push_back(other);
+        }
+      }
+      std::ranges::sort(gpus);
+      if (!gpus.empty()) groups.push_back(fmt::format("{}", fmt::join(gpus, ", ")));
+    }
+    if (groups.size() < 2) return;
+    refuse(
+        fmt::format("its NVSwitches join {} groups of GPUs ({}), but NCCL's topology file has one NVSwitch for all of a host",
+                    groups.size(), fmt::join(groups, "; ")));
   }
 
   // The tree NCCL wants: from the CPUs down over PCIe, level by level, lower device first. What PCIe does not reach hangs from
@@ -176,7 +215,7 @@ class Writer {
     }
   }
 
-  void add_children(XmlElement& to, std::uint32_t parent) const {
+  void add_children(XmlElement& to, std::uint32_t parent) {
     for (std::uint32_t i = 0; i < tmpl_.devices.size(); ++i) {
       if (parent_[i] == parent && kind(i) != DeviceKind::kCpu) to.children.push_back(device(i));
     }
@@ -184,7 +223,7 @@ class Writer {
 
   // ---- one element for each kind of device
 
-  [[nodiscard]] XmlElement cpu(std::uint32_t self) const {
+  [[nodiscard]] XmlElement cpu(std::uint32_t self) {
     XmlElement result;
     if (came_from_file(labels(self))) {
       result = elements_of(labels(self)).front();
@@ -220,14 +259,14 @@ class Writer {
     return intel(143);
   }
 
-  [[nodiscard]] XmlElement made_up_cpu() const {
+  [[nodiscard]] XmlElement made_up_cpu() {
     XmlElement result = element(
         "cpu", {{"numaid", "0"}, {"arch", "x86_64"}, {"vendor", "GenuineIntel"}, {"familyid", "6"}, {"modelid", "143"}});
     add_children(result, kAbsent);
     return result;
   }
 
-  [[nodiscard]] XmlElement device(std::uint32_t self) const {
+  [[nodiscard]] XmlElement device(std::uint32_t self) {
     std::vector<XmlElement> own = came_from_file(labels(self)) ? elements_of(labels(self)) : made_up_elements(self);
     // From the file or made up, the first element is the device, a `gpu` or `nic` is inside it, and nets are inside the `nic`.
     XmlElement result = std::move(own.front());
@@ -267,19 +306,17 @@ class Writer {
       for (const char* key : {"vendor", "device", "subsystem_vendor", "subsystem_device"}) {
         if (const std::string* value = find_label(labels(self), key)) pci.attributes.emplace_back(key, *value);
       }
-      // An attachment that is not PCIe is unknown to NCCL, which writes so.
-      constexpr const char* kSpeeds[] = {
-          "", "2.5 GT/s PCIe", "5.0 GT/s PCIe", "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe"};
       const int generation = pcie_generation(self);
-      pci.attributes.emplace_back("link_speed", kSpeeds[generation]);
+      pci.attributes.emplace_back("link_speed", kPcieSpeeds[generation]);
       pci.attributes.emplace_back("link_width",
                                   generation == 0 ? "0" : fmt::format("{}", spec(tmpl_.links[up_link_[self]]).width));
       own.push_back(std::move(pci));
     }
     if (is_gpu) {
       const std::string number = fmt::format("{}", number_of(self, DeviceKind::kGpu));
+      const std::string* sm = find_label(labels(self), "sm");
       own.push_back(element("gpu", {{"dev", label_or(self, "dev", fmt::format("{}", number_in_system(self)))},
-                                    {"sm", label_or(self, "sm", fmt::format("{}", compute_capability(self)))},
+                                    {"sm", sm != nullptr ? *sm : fmt::format("{}", compute_capability(self))},
                                     {"rank", label_or(self, "rank", number)},
                                     {"gdr", label_or(self, "gdr", "1")}}));
     } else if (is_nic) {
@@ -316,14 +353,25 @@ class Writer {
   [[nodiscard]] int pcie_generation(std::uint32_t self) const {
     if (up_link_[self] == kAbsent) return 0;
     const LinkSpec& up = spec(tmpl_.links[up_link_[self]]);
-    return medium_of(up) == LinkMedium::kPcie ? std::clamp(trailing_number(up.type), 0, 6) : 0;
+    if (!up.type.starts_with("pcie")) return 0;
+    const int generation = trailing_number(up.type);
+    if (generation < 1 || generation >= std::ssize(kPcieSpeeds)) refuse(unknown_links(self, up));
+    return generation;
+  }
+
+  [[nodiscard]] std::string unknown_links(std::uint32_t device, const LinkSpec& link) const {
+    return fmt::format("'{}' has links of type '{}', which NCCL's topology file has no value for", tmpl_.devices[device].name,
+                       link.type);
   }
 
   [[nodiscard]] int compute_capability(std::uint32_t self) const {
     constexpr int kByNvlink[] = {0, 60, 70, 80, 90, 100, 100};
     for (const std::uint32_t link : out_[self]) {
-      const std::string& type = spec(tmpl_.links[link]).type;
-      if (type.starts_with("nvlink")) return kByNvlink[std::clamp(trailing_number(type), 1, 6)];
+      const LinkSpec& nvlink = spec(tmpl_.links[link]);
+      if (!nvlink.type.starts_with("nvlink")) continue;
+      const int generation = trailing_number(nvlink.type);
+      if (generation < 1 || generation >= std::ssize(kByNvlink)) refuse(unknown_links(self, nvlink));
+      return kByNvlink[generation];
     }
     constexpr int kByPcie[] = {90, 60, 60, 70, 80, 90, 100};
     return kByPcie[pcie_generation(self)];
@@ -348,7 +396,16 @@ class Writer {
     return elements;
   }
 
-  void add_gpu_links(XmlElement& gpu, std::uint32_t self) const {
+  // NCCL knows NVLinks by their number and the GPU's compute capability only.
+  void note_rate(const XmlElement& gpu, std::uint32_t self, const LinkSpec& link) {
+    static const Profile profile = Profile::defaults(network_param_groups());
+    const LinkSpec taken = nvlinks_of(parse_attribute_integer(*gpu.find("sm")).value_or(0), link.width, profile);
+    if (taken.rate == link.rate) return;
+    notes_.push_back(fmt::format("host '{}': {} x{} of {} at '{}' is written as {} of {}", tmpl_.name, link.type, link.width,
+                                 to_string(link.rate), tmpl_.devices[self].name, taken.type, to_string(taken.rate)));
+  }
+
+  void add_gpu_links(XmlElement& gpu, std::uint32_t self) {
     for (XmlElement& link : link_elements(self)) gpu.children.push_back(std::move(link));
     if (came_from_file(labels(self))) return;
     // Made up: one element per peer, all NVSwitches together as the first.
@@ -356,8 +413,10 @@ class Writer {
     std::map<std::uint32_t, int> to_gpus;
     for (const std::uint32_t link : out_[self]) {
       const TemplateLink& l = tmpl_.links[link];
+      const bool to_gpu = kind(l.to) == DeviceKind::kGpu && medium_of(spec(l)) != LinkMedium::kPcie;
       if (kind(l.to) == DeviceKind::kNvSwitch) to_switches += spec(l).width;
-      if (kind(l.to) == DeviceKind::kGpu && medium_of(spec(l)) != LinkMedium::kPcie) to_gpus[l.to] += spec(l).width;
+      if (to_gpu) to_gpus[l.to] += spec(l).width;
+      if (to_gpu || kind(l.to) == DeviceKind::kNvSwitch) note_rate(gpu, self, spec(l));
     }
     if (to_switches > 0) {
       gpu.children.push_back(element(
@@ -406,12 +465,20 @@ class Writer {
   std::vector<std::string> bus_id_;
   std::vector<std::size_t> system_;  // OS host of each device
   std::size_t systems_ = 0;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace
 
-XmlElement nccl_xml_tree(const Topology& topology, std::size_t host) { return Writer{topology, host}.write(); }
+XmlElement nccl_xml_tree(const Topology& topology, std::size_t host, std::vector<std::string>* notes) {
+  Writer writer{topology, host};
+  XmlElement tree = writer.write();
+  if (notes != nullptr) *notes = writer.notes();
+  return tree;
+}
 
-std::string export_nccl_xml(const Topology& topology, std::size_t host) { return to_text(nccl_xml_tree(topology, host)); }
+std::string export_nccl_xml(const Topology& topology, std::size_t host, std::vector<std::string>* notes) {
+  return to_text(nccl_xml_tree(topology, host, notes));
+}
 
 }  // namespace weft::net

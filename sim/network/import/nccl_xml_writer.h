@@ -16,14 +16,18 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "sim/network/import/nccl_xml.h"
 #include "sim/network/topology.h"
 
 namespace weft::net {
 
-// ConfigError: the host has no GPU.
-[[nodiscard]] XmlElement nccl_xml_tree(const Topology& topology, std::size_t host = 0);
-[[nodiscard]] std::string export_nccl_xml(const Topology& topology, std::size_t host = 0);
+// ConfigError: the host has no GPU, NVSwitches that join its GPUs in several groups, or links of a generation that NCCL has no
+// value for. `notes`: sentences on rates that the file does not say as the topology does.
+[[nodiscard]] XmlElement nccl_xml_tree(const Topology& topology, std::size_t host = 0,
+                                       std::vector<std::string>* notes = nullptr);
+[[nodiscard]] std::string export_nccl_xml(const Topology& topology, std::size_t host = 0,
+                                          std::vector<std::string>* notes = nullptr);
 
 }  // namespace weft::net

@@ -8,6 +8,7 @@
 
 #include "sim/network/import/nccl_xml_reader.h"
 #include "tests/network/import/import_support.h"
+#include "tests/support/topologies.h"
 
 namespace weft::net {
 namespace {
@@ -140,6 +141,69 @@ TEST(NcclXmlWriterTest, WhatItMakesUpReadsBackWithoutAWarning) {
   const Imported again = import_nccl_xml(export_nccl_xml(unlabelled_host()), "plain.xml", default_profile());
   EXPECT_TRUE(again.warnings.empty());
   EXPECT_EQ(test::links_between(again.topology, "gpu1", "nvswitch0").at(0).width, 12);
+}
+
+// GPUs that links of one type join in pairs, each pair to a device of its own: an NVSwitch, or one another.
+Topology pairs(const std::string& type, bool switched, bool trunk = false, const std::string& sm = "") {
+  TopologyBuilder builder;
+  HostTemplate host;
+  host.name = "pairs";
+  for (int i = 0; i < 4; ++i) {
+    TemplateDevice gpu{.name = "gpu" + std::to_string(i), .kind = DeviceKind::kGpu, .forwarding = {}, .labels = {}};
+    if (!sm.empty()) gpu.labels.emplace_back("sm", sm);
+    host.devices.push_back(gpu);
+  }
+  for (int i = 0; i < 2; ++i)
+    host.devices.push_back(
+        {.name = "nvswitch" + std::to_string(i), .kind = DeviceKind::kNvSwitch, .forwarding = {}, .labels = {}});
+  LinkSpec link = make_link_spec("nvlink3", 12, default_profile());
+  link.type = type;
+  const std::uint32_t spec = builder.add_spec(link);
+  for (std::uint32_t gpu = 0; gpu < 4; ++gpu) {
+    if (switched) weft::testing::add_template_cable(host, gpu, 4 + gpu / 2, spec);
+    if (!switched && gpu % 2 == 0) weft::testing::add_template_cable(host, gpu, gpu + 1, spec);
+  }
+  if (trunk) weft::testing::add_template_cable(host, 4, 5, spec);
+  builder.add_host(builder.add_template(std::move(host)));
+  return std::move(builder).freeze();
+}
+
+std::string refusal(const Topology& topology) {
+  try {
+    static_cast<void>(export_nccl_xml(topology));
+  } catch (const ConfigError& error) {
+    return error.diagnostics().at(0).message;
+  }
+  return "";
+}
+
+// NCCL's file has one NVSwitch for all of a host.
+TEST(NcclXmlWriterTest, RefusesNvSwitchesThatJoinGpusApart) {
+  EXPECT_EQ(refusal(pairs("nvlink3", true)),
+            "host 'pairs': its NVSwitches join 2 groups of GPUs (gpu0, gpu1; gpu2, gpu3), but NCCL's topology file has one "
+            "NVSwitch for all of a host");
+  EXPECT_EQ(refusal(pairs("nvlink3", true, true)), "");
+  EXPECT_EQ(refusal(pairs("nvlink3", false)), "");
+}
+
+TEST(NcclXmlWriterTest, RefusesNvLinksOfAGenerationItDoesNotKnow) {
+  EXPECT_EQ(refusal(pairs("nvlink6", false)), "");
+  for (const char* type : {"nvlink0", "nvlink7", "nvlink12"}) {
+    EXPECT_EQ(refusal(pairs(type, false)), std::string{"host 'pairs': 'gpu0' has links of type '"} + type +
+                                               "', which NCCL's topology file has no value for");
+  }
+  // Stated, the compute capability needs no guess.
+  EXPECT_EQ(refusal(pairs("nvlink7", false, false, "100")), "");
+}
+
+// NCCL multiplies their number by what one of the compute capability has: 12 x 25 GB/s.
+TEST(NcclXmlWriterTest, SaysWhereNvLinksAreOfAnotherRate) {
+  std::vector<std::string> notes;
+  static_cast<void>(export_nccl_xml(pairs("nvlink3", false), 0, &notes));
+  EXPECT_TRUE(notes.empty());
+  static_cast<void>(export_nccl_xml(pairs("nvlink3", false, false, "100"), 0, &notes));
+  ASSERT_EQ(notes.size(), 4U);
+  EXPECT_EQ(notes[0], "host 'pairs': nvlink3 x12 of 2.4 Tb/s at 'gpu0' is written as nvlink5 of 4.8 Tb/s");
 }
 
 TEST(NcclXmlWriterTest, RefusesAHostWithoutGpus) {
