@@ -136,12 +136,11 @@ PciRole pci_role(std::string_view pci_class) {
 }
 
 std::optional<int> pcie_lane_rate(std::string_view link_speed) {
-  if (link_speed.ends_with(" PCIe")) link_speed.remove_suffix(5);
   constexpr std::pair<std::string_view, int> kRates[] = {
       {"2.5 GT/s", 15},   {"5 GT/s", 30},   {"5.0 GT/s", 30},   {"8 GT/s", 60},   {"8.0 GT/s", 60},  {"16 GT/s", 120},
       {"16.0 GT/s", 120}, {"32 GT/s", 240}, {"32.0 GT/s", 240}, {"64 GT/s", 480}, {"64.0 GT/s", 480}};
   for (const auto& [text, rate] : kRates) {
-    if (link_speed == text) return rate;
+    if (link_speed.starts_with(text)) return rate;  // NCCL compares no further: "32 GT/s PCIe/s" is known
   }
   return std::nullopt;
 }

@@ -27,7 +27,8 @@ struct NvidiaSmiOptions {
 // Compute capability of a GPU by name ("h200", "H100 SXM", "v100"); nothing if unknown.
 [[nodiscard]] std::optional<int> compute_capability_of(std::string_view gpu);
 
-// Throws ConfigError with every error found. Lines before the header and after the matrix are let pass.
+// Throws ConfigError with every error found. Lines before the header are let pass, and so is what follows the matrix,
+// from a line that begins with no device on.
 [[nodiscard]] Imported import_nvidia_smi(std::string_view text, const std::string& file, const Profile& profile,
                                          const NvidiaSmiOptions& options = {});
 

@@ -52,7 +52,7 @@ class MatrixReader {
       if (columns_.empty()) {
         if (!tokens.empty() && is_gpu(tokens.front().text)) read_header(tokens);
         in_matrix = !columns_.empty();
-      } else if (in_matrix && (tokens.empty() || tokens.front().text == "Legend:")) {
+      } else if (in_matrix && !is_row(tokens)) {
         in_matrix = false;
       } else if (in_matrix) {
         read_row(tokens);
@@ -99,6 +99,14 @@ class MatrixReader {
       if (count && *count > 0 && *count <= kMostNvlinks) return std::pair{Cell::kNvlink, *count};
     }
     return std::nullopt;
+  }
+
+  // Of a device, or with a class where those of a device are; anything else ends the matrix.
+  [[nodiscard]] bool is_row(const std::vector<Token>& tokens) const {
+    if (tokens.empty()) return false;
+    const std::string_view name = tokens.front().text;
+    return is_gpu(name) || std::ranges::find(columns_, name, &Token::text) != columns_.end() ||
+           (tokens.size() > 1 && parse(tokens[1].text));
   }
 
   void read_row(const std::vector<Token>& tokens) {

@@ -154,5 +154,15 @@ TEST(NcclXmlReaderTest, ExplainsEveryBrokenFile) {
   test::expect_every_broken_file_explained(".xml", 10, [](const auto&... arguments) { return import_nccl_xml(arguments...); });
 }
 
+// NCCL compares as many characters as its own words have.
+TEST(NcclXmlReaderTest, ASpeedOfPcieMayGoOnAfterTheWordsThatNcclKnows) {
+  EXPECT_EQ(pcie_lane_rate("32 GT/s PCIe/s"), 240);
+  EXPECT_EQ(pcie_lane_rate("32.0 GT/s PCIe"), 240);
+  EXPECT_EQ(pcie_lane_rate("2.5 GT/s"), 15);
+  EXPECT_EQ(pcie_lane_rate("5 GT/s"), 30);
+  EXPECT_EQ(pcie_lane_rate("5 GT"), std::nullopt);
+  EXPECT_EQ(pcie_lane_rate(" 5 GT/s"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace weft::net

@@ -218,6 +218,19 @@ TEST(NvidiaSmiTest, GpusBehindOneHostBridgeAreOnOneCpu) {
   EXPECT_EQ(count_of(uniform(2, "PIX").topology, DeviceKind::kPcieSwitch), 1U);
 }
 
+TEST(NvidiaSmiTest, ALineThatBeginsWithNoDeviceEndsTheMatrix) {
+  const std::string matrix = "\tGPU0\tGPU1\nGPU0\tX\tPIX\nGPU1\tPIX\tX\n";
+  const auto gpus = [](const std::string& text) {
+    return count_of(import_nvidia_smi(text, "m.txt", default_profile()).topology, DeviceKind::kGpu);
+  };
+  for (const char* rest : {"```\n", "user@host:~$ \n", "$ nvidia-smi topo -m\n", "Legend:\n  X    = Self\n"})
+    EXPECT_EQ(gpus(matrix + rest), 2U) << rest;
+  // A row of a device that has no column is an error still, and so is one that a prompt cuts off.
+  EXPECT_THROW(gpus(matrix + "GPU2\tPIX\tPIX\n"), ConfigError);
+  EXPECT_THROW(gpus(matrix + "mlx5_0\tPIX\tPIX\n"), ConfigError);
+  EXPECT_THROW(gpus("\tGPU0\tGPU1\nGPU0\tX\tPIX\n$ \nGPU1\tPIX\tX\n"), ConfigError);
+}
+
 TEST(NvidiaSmiTest, ExplainsEveryBrokenMatrix) {
   test::expect_every_broken_file_explained(".txt", 9, [](const auto&... arguments) { return import_nvidia_smi(arguments...); });
 }
