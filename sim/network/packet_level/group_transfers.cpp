@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xFFFF'FFFF;
 constexpr std::int64_t kPayload = kDefaultPayload;  // links count their own headers in it
-// Events: the next packet of a message is due; the last one has been sent; the message is delivered.
-constexpr std::uint64_t kSent = std::uint64_t{1} << 32;
-constexpr std::uint64_t kDelivered = std::uint64_t{2} << 32;
+constexpr std::size_t kMostTrees = 256;
+// Events: the next packet of a message is due; the message is delivered.
+constexpr std::uint64_t kDelivered = std::uint64_t{1} << 32;
 
 }  // namespace
 
@@ -23,28 +23,56 @@ std::uint32_t GroupTransfers::group_of(FootprintId footprint, const Footprint& p
   if (group_of_.size() <= footprint.index()) group_of_.resize(footprint.index() + 1, kNone);
   std::uint32_t& known = group_of_[footprint.index()];
   if (known != kNone) return known;
-  Group group{.root = root, .members = {}, .trees = {}};
+  Group group{.root = root, .has_root = false, .members = {}, .trees = {}};
   for (const PathEnds& path : paths.paths) {
     const DeviceId member = path.source == root ? path.destination : path.source;
     WEFT_CHECK(path.source == root || path.destination == root);
-    if (std::ranges::find(group.members, member) == group.members.end()) group.members.push_back(member);
+    group.has_root = group.has_root || member == root;
+    if (member != root && std::ranges::find(group.members, member) == group.members.end()) group.members.push_back(member);
   }
   std::vector<NextHop> hops;
   router_.next_hops(root, root, group.members.front(), {}, hops);
   WEFT_CHECK(!hops.empty());
-  for (std::size_t variant = 0; variant < hops.size(); ++variant) grow(group, variant, hops[variant].link);
+  const std::size_t spread = router_.policy().spreads() ? equal_links(group, hops.front().link) : 1;
+  const std::size_t of_link = (std::max(spread, hops.size()) + hops.size() - 1) / hops.size();
+  const std::uint64_t entropy = router_.policy().spreads() ? 0 : paths.paths.front().key.entropy;
+  for (std::size_t variant = 0; variant < std::min(of_link * hops.size(), kMostTrees); ++variant)
+    grow(group, variant, entropy, hops[variant % hops.size()].link);
+  for (const NextHop& hop : hops) group.rate += router_.topology().spec(hop.link).capacity();
+  for (Tree& tree : group.trees) tree.rate /= static_cast<double>(of_link);
   groups_.push_back(std::move(group));
   known = static_cast<std::uint32_t>(groups_.size() - 1);
   return known;
 }
 
+// The most equal links of any switch of the fabric on the way to a member.
+std::size_t GroupTransfers::equal_links(const Group& group, LinkId first) const {
+  const Topology& topology = router_.topology();
+  std::size_t most = 1;
+  std::vector<NextHop> hops;
+  for (const DeviceId member : group.members) {
+    for (DeviceId at = topology.link(first).to; at != member;) {
+      if (topology.host_of(at) < 0) {
+        const auto links = router_.links_towards(at, router_.entry_nic(group.root, member));
+        most = std::max(most, links.size());
+        at = topology.link(links.front()).to;
+      } else {
+        hops.clear();
+        router_.next_hops(at, group.root, member, {}, hops);
+        WEFT_CHECK(!hops.empty());
+        at = topology.link(hops.front().link).to;
+      }
+    }
+  }
+  return most;
+}
+
 // From the root to every member. Switches of the fabric take the same one of their links for all members beyond it, so that the
 // ways make a tree.
-void GroupTransfers::grow(Group& group, std::size_t variant, LinkId first) {
+void GroupTransfers::grow(Group& group, std::size_t variant, std::uint64_t entropy, LinkId first) {
   const Topology& topology = router_.topology();
   Tree tree;
   tree.rate = topology.spec(first).capacity();
-  group.rate += tree.rate;
   const auto node = [&](DeviceId device, LinkId from) {
     const auto [found, inserted] = tree.at.emplace(device.value(), static_cast<std::uint32_t>(tree.nodes.size()));
     if (inserted)
@@ -61,7 +89,7 @@ void GroupTransfers::grow(Group& group, std::size_t variant, LinkId first) {
         next = first;
       } else if (topology.host_of(at) < 0) {
         const auto links = router_.links_towards(at, router_.entry_nic(group.root, member));
-        next = links[variant % links.size()];
+        next = links[(variant + entropy) % links.size()];
       } else {
         hops.clear();
         router_.next_hops(at, group.root, member, {}, hops);
@@ -76,6 +104,7 @@ void GroupTransfers::grow(Group& group, std::size_t variant, LinkId first) {
     }
     tree.nodes[tree.at[member.value()]].member = true;
   }
+  if (group.has_root) tree.nodes[tree.at.at(topology.link(first).to.value())].joins_root = true;
   group.trees.push_back(std::move(tree));
 }
 
@@ -105,15 +134,27 @@ void GroupTransfers::post(std::uint32_t id, FootprintId footprint, const Footpri
   message.count = std::max<std::int64_t>((message.bytes + kPayload - 1) / kPayload, 1);
   message.extra = transfer.extra_latency;
   message.priority = transfer.priority;
-  message.reduces = std::ranges::any_of(paths.paths, [&](const PathEnds& path) { return path.destination == root; });
+  message.reduces =
+      std::ranges::any_of(paths.paths, [&](const PathEnds& path) { return path.destination == root && path.source != root; });
   message.copies = copies;
-  message.expected = message.count * (copies ? static_cast<std::int64_t>(group.members.size()) : 1);
+  const auto takers = static_cast<std::int64_t>(group.members.size() + (group.has_root ? 1 : 0));
+  message.expected = message.count * (copies ? takers : 1);
   double rate = group.rate;
   if (transfer.rate_cap > Bandwidth{}) rate = std::min(rate, transfer.rate_cap.bytes_per_ps());
   const std::int64_t packet = std::min(kPayload, std::max<std::int64_t>(message.bytes, 1));
   message.gap = static_cast<std::int64_t>(static_cast<double>(packet) / rate);
   message.tree_of.reserve(static_cast<std::size_t>(message.count));
-  for (std::int64_t k = 0; k < message.count; ++k) message.tree_of.push_back(static_cast<std::uint8_t>(pick_tree(group)));
+  message.last_of.assign(group.trees.size(), -1);
+  for (std::int64_t k = 0; k < message.count; ++k) {
+    const std::uint32_t tree = pick_tree(group);
+    message.tree_of.push_back(static_cast<std::uint8_t>(tree));
+    message.last_of[tree] = k;
+  }
+  for (std::size_t tree = 0; tree < group.trees.size(); ++tree) {
+    if (message.last_of[tree] < 0) continue;
+    const std::size_t links = group.trees[tree].nodes.front().down.size();
+    message.unsent += static_cast<std::int64_t>(message.reduces ? takers : links);
+  }
   inject(index);
 }
 
@@ -157,32 +198,42 @@ PacketId GroupTransfers::make(std::uint32_t index, PacketKind kind, std::int64_t
 void GroupTransfers::inject(std::uint32_t index) {
   const std::int64_t sequence = messages_[index].next++;
   const Group& group = groups_[messages_[index].group];
-  const Tree& tree = group.trees[messages_[index].tree_of[static_cast<std::size_t>(sequence)]];
-  const bool last = messages_[index].next == messages_[index].count;
-  if (!last || !messages_[index].reduces) {
-    simulator_.schedule(simulator_.now() + Duration::from_ps(messages_[index].gap), Phase::kAction, component_, *this,
-                        last ? kSent | index : index);
+  const std::size_t number = messages_[index].tree_of[static_cast<std::size_t>(sequence)];
+  const Tree& tree = group.trees[number];
+  if (messages_[index].next < messages_[index].count) {
+    simulator_.schedule(simulator_.now() + Duration::from_ps(messages_[index].gap), Phase::kAction, component_, *this, index);
   }
-  if (messages_[index].reduces) {
-    for (const Node& node : tree.nodes) {
-      if (!node.member) continue;
-      const PacketId packet = make(index, PacketKind::kReduce, sequence, node.up);
-      network_.packets()[packet].flow = group.root.value();
-      network_.enqueue(node.up, packet);
-    }
+  const bool last = messages_[index].last_of[number] == sequence;
+  if (!messages_[index].reduces) {
+    copy_from(group, tree, tree.nodes.front(), index, sequence, {}, last);
     return;
   }
-  copy_from(tree, tree.nodes.front(), index, sequence);
+  const auto give = [&](LinkId link) {
+    const PacketId packet = make(index, PacketKind::kReduce, sequence, link);
+    network_.packets()[packet].flow = group.root.value();
+    network_.packets()[packet].last = last;
+    network_.enqueue(link, packet);
+  };
+  for (const Node& node : tree.nodes) {
+    if (node.member) give(node.up);
+  }
+  if (group.has_root) give(tree.nodes.front().down.front());
 }
 
-void GroupTransfers::copy_from(const Tree& tree, const Node& node, std::uint32_t index, std::int64_t sequence) {
+void GroupTransfers::copy_from(const Group& group, const Tree& tree, const Node& node, std::uint32_t index,
+                               std::int64_t sequence, Time tail, bool last) {
+  const auto copy = [&](LinkId link, std::uint32_t end) {
+    const PacketId packet = make(index, PacketKind::kCopy, sequence, link);
+    network_.packets()[packet].flow = end;
+    network_.packets()[packet].tail = tail;
+    network_.packets()[packet].last = last;
+    network_.enqueue(link, packet);
+  };
   for (const LinkId link : node.down) {
     const DeviceId to = router_.topology().link(link).to;
-    const PacketId packet = make(index, PacketKind::kCopy, sequence, link);
-    const Node& next = tree.nodes[tree.at.at(to.value())];
-    network_.packets()[packet].flow = next.down.empty() ? to.value() : kNone;
-    network_.enqueue(link, packet);
+    copy(link, tree.nodes[tree.at.at(to.value())].down.empty() ? to.value() : kNone);
   }
+  if (node.joins_root) copy(node.up, group.root.value());
 }
 
 void GroupTransfers::in_switch(PacketId id, DeviceId device) {
@@ -190,19 +241,21 @@ void GroupTransfers::in_switch(PacketId id, DeviceId device) {
   network_.packets().destroy(id);
   Message& message = messages_[packet.message];
   if (message.lost) return;
-  const Tree& tree = groups_[message.group].trees[message.tree_of[static_cast<std::size_t>(packet.sequence)]];
+  const Group& group = groups_[message.group];
+  const Tree& tree = group.trees[message.tree_of[static_cast<std::size_t>(packet.sequence)]];
   const std::uint32_t number = tree.at.at(device.value());
   const Node& node = tree.nodes[number];
   if (packet.kind == PacketKind::kCopy) {
-    copy_from(tree, node, packet.message, packet.sequence);
+    copy_from(group, tree, node, packet.message, packet.sequence, packet.tail, false);
     return;
   }
   const std::uint64_t key = static_cast<std::uint64_t>(packet.sequence) << 20 | number;
   std::uint32_t& branches = message.there[key];
-  if (++branches < node.down.size()) return;
+  if (++branches < node.down.size() + (node.joins_root ? 1 : 0)) return;
   message.there.erase(key);
   const PacketId sum = make(packet.message, PacketKind::kReduce, packet.sequence, node.up);
-  network_.packets()[sum].flow = groups_[message.group].root.value();
+  network_.packets()[sum].flow = group.root.value();
+  network_.packets()[sum].tail = packet.tail;
   network_.enqueue(node.up, sum);
 }
 
@@ -211,16 +264,11 @@ void GroupTransfers::receive(PacketId id) {
   network_.packets().destroy(id);
   Message& message = messages_[packet.message];
   if (message.lost) return;
-  if (packet.kind == PacketKind::kReduce) {
-    const bool last = ++message.reduced == message.count;
-    const std::uint32_t owner_id = message.id;
-    if (message.copies) {
-      const Tree& tree = groups_[message.group].trees[message.tree_of[static_cast<std::size_t>(packet.sequence)]];
-      copy_from(tree, tree.nodes.front(), packet.message, packet.sequence);
-      if (last) owner_->group_sent(owner_id);
-      return;
-    }
-    if (last) owner_->group_sent(owner_id);
+  if (packet.kind == PacketKind::kReduce && message.copies) {
+    const Group& group = groups_[message.group];
+    const Tree& tree = group.trees[message.tree_of[static_cast<std::size_t>(packet.sequence)]];
+    copy_from(group, tree, tree.nodes.front(), packet.message, packet.sequence, {}, false);
+    return;
   }
   if (--messages_[packet.message].expected > 0) return;
   const Duration extra = messages_[packet.message].extra;
@@ -229,6 +277,11 @@ void GroupTransfers::receive(PacketId id) {
   } else {
     finish(packet.message);
   }
+}
+
+void GroupTransfers::left(std::uint32_t index) {
+  Message& message = messages_[index];
+  if (!message.lost && --message.unsent == 0) owner_->group_sent(message.id);
 }
 
 void GroupTransfers::finish(std::uint32_t index) {
@@ -242,8 +295,6 @@ void GroupTransfers::on_event(std::uint64_t payload) {
   if (messages_[index].lost) return;
   if ((payload & kDelivered) != 0) {
     finish(index);
-  } else if ((payload & kSent) != 0) {
-    owner_->group_sent(messages_[index].id);
   } else {
     inject(index);
   }

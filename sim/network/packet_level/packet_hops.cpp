@@ -268,8 +268,8 @@ WEFT_EVERY_HOP void PacketNetwork::start(LinkState& state, const Wire& wire, std
   port.release_counted = p.counted;
   port.release_priority = static_cast<std::uint8_t>(priority);
   port.left_message = kNoPacket;
-  if (p.last && !p.ingress.valid() && p.kind == PacketKind::kData) {
-    port.left_flow = p.flow;
+  if (p.last && !p.ingress.valid()) {
+    port.left_flow = is_of_group(p.kind) ? kNoPacket : p.flow;
     port.left_message = p.message;
   }
   traffic.bytes += size;

@@ -85,7 +85,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void in_switch(PacketId packet, DeviceId device) { groups_.in_switch(packet, device); }
   // A packet has reached its end. It is the transport's now.
   void receive(PacketId packet);
-  // The last bit of a message's last packet has left its source.
+  // The last bit of a message's last packet has left its source; `flow` kNone: of a group's.
   void message_left(std::uint32_t flow, std::uint32_t message);
   // A packet is lost, to a link that failed or otherwise; it is destroyed afterwards.
   void lost(const Packet& packet, bool to_failure);

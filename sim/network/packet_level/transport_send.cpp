@@ -180,6 +180,10 @@ void Transport::cut_message(std::uint32_t index) {
 }
 
 void Transport::message_left(std::uint32_t flow, std::uint32_t message) {
+  if (flow == kNone) {
+    groups_.left(message);
+    return;
+  }
   QueuePair& pair = *pairs_[flow];
   if (pair.acks) return;
   messages_[message].left = true;
