@@ -39,7 +39,7 @@ struct Connection {
 
 class Connections {
  public:
-  static constexpr int kPerPair = 2;  // of a pair of ranks on a channel
+  static constexpr int kPerPair = 4;  // of a pair of ranks on a channel
 
   Connections(int ranks, int channels)
       : ranks_{ranks},

@@ -221,7 +221,9 @@ void Executor::load(std::uint32_t index) {
       lane.sends.add(connection(lane.rank, peer, lane.channel, lane.step.send_connection));
   }
   const bool in_switch = lane.step.receive_in_switch || lane.step.multicasts();
-  if (in_switch && (changed || before.receive_in_switch != lane.step.receive_in_switch)) lane.switch_path = switch_path(lane);
+  const bool alike = before.receive_in_switch == lane.step.receive_in_switch && before.multicasts() == lane.step.multicasts();
+  if (in_switch && (changed || !alike)) lane.switch_path = switch_path(lane);
+  lane.in_network = in_switch && is_in_network(lane);
 }
 
 std::uint32_t Executor::lane_index(Rank rank, int channel, int lane) const {
@@ -281,6 +283,7 @@ void Executor::begin_slice(std::uint32_t index) {
   }
   if (lane.step.is_spread())
     before = before + std::max(lane.step.send_to.size(), lane.step.receive_from.size()) * costs_.peer_slice;
+  if (is_networks(lane)) before = {};
   if (!costs_.cut_through && uses_host_memory(lane))
     before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));
   if (data > Bytes{} && uses_port(lane)) lane.stores_from = simulator_.now() + before;
@@ -305,17 +308,17 @@ double Executor::busy_share(std::uint32_t index) const {
 void Executor::work(std::uint32_t index) {
   const Lane& lane = lanes_[index];
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  const bool contributes = lane.step.contributes();
-  const bool sends = !contributes && sends_itself(lane);
+  // To a switch of its node: it is there for the head as soon as its flag is.
+  const bool contributes = lane.step.contributes() && !lane.step.receive_in_switch && !contributes_to_network(lane);
+  const bool sends = (lane.step.receive_in_switch || !lane.step.contributes()) && sends_itself(lane);
   const bool reads_host = reads_host_memory(lane);
-  Duration busy = costs_.work(data, lane.share, lane.effort, busy_share(index));
+  Duration busy = is_networks(lane) ? Duration{} : costs_.work(data, lane.share, lane.effort, busy_share(index));
   if (costs_.cut_through && reads_host) busy = busy + costs_.host_wait(data, lane.share, true);
   if (sends) busy = busy + wait_at_port(lane, data, busy);
   if (sends || reads_host) {
     post_slice(index, data, busy);
     return;
   }
-  // A contribution is there for the head as soon as its flag is.
   if (contributes) {
     for (const std::uint32_t to : lane.sends) arrive(to);
     end_slice(index);

@@ -13,13 +13,13 @@
 // sooner than the last.
 //
 // To another node a proxy sends a slice once it is whole, one after another on a connection, and the lane goes on: its slots
-// bound how far ahead it gets.
+// bound how far ahead it gets. A proxy too has the network's switches add up and copy, when all contributions are there.
 //
 // Through host memory a message is two transfers: the sender writes, and once told so the receiver reads, in a step of its own
 // lane that may send at the same time (nccl-model §6.2).
 //
 // Model: a lane that follows another sends at the pace of its own warps and links even where data come in more slowly; only its
-// end waits. A contribution to a reduction in a switch costs its sender nothing: the head pulls all copies in one transfer
+// end waits. A contribution to a reduction in an NVSwitch costs its sender nothing: the head pulls all copies in one transfer
 // (nccl-model §3.4).
 //
 // Model: in the fluid grain, chains (broadcast, reduce) of several channels that meet on some links only are up to 10 % off at
@@ -29,6 +29,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -146,6 +147,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     std::int32_t lane = 0;
     LaneState state = LaneState::kIdle;
     bool loaded = false;
+    bool in_network = false;  // its step is done by switches of the network, and a proxy has them do it
     std::int32_t slice = 0;
     std::int32_t block = 0;          // among the rank's thread blocks that talk to a peer, in channel order
     std::int32_t outstanding = 0;    // transfers that the lane waits for
@@ -167,9 +169,13 @@ class Executor final : private net::TransferListener, private EventTarget {
   };
   // A slice that waits for the one before it to leave its connection.
   struct ProxySlice {
+    FootprintId footprint;
+    net::TransferKind kind = net::TransferKind::kUnicast;
     Bytes wire;
     double weight = 1.0;
+    Duration hop;
     std::uint32_t lane = 0;
+    std::uint32_t to = 0;  // connection, or a list of them
   };
   // What one rank is doing.
   struct Member {
@@ -217,13 +223,22 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] Duration wait_at_port(const Lane& lane, Bytes data, Duration busy) const;
   void post_slice(std::uint32_t index, Bytes data, Duration busy);
   void send_by_proxy(std::uint32_t index);
-  void start_proxy(std::uint32_t connection, const ProxySlice& slice);
+  void queue_at_proxy(std::uint32_t connection, const ProxySlice& slice);
+  void start_proxy(const ProxySlice& slice);
   void free_proxy(std::uint32_t connection);
   void arrive(std::uint32_t connection);
   void free_source(std::uint64_t tag);
 
-  // Ways, executor_paths.cpp.
+  // In switches, executor_switch.cpp.
   FootprintId switch_path(const Lane& lane);
+  [[nodiscard]] bool is_networks(const Lane& lane) const;
+  [[nodiscard]] bool is_in_network(const Lane& lane) const;
+  [[nodiscard]] bool contributes_to_network(const Lane& lane) const;
+  [[nodiscard]] Duration hop_in_switch(const Lane& lane) const;
+  void post_in_switch(std::uint32_t index, net::Transfer transfer);
+  void send_in_network(std::uint32_t index);
+
+  // Ways, executor_paths.cpp.
   std::uint32_t connection(Rank from, Rank to, int channel, int index);
   FootprintId path(Rank from, Rank to, int channel);
   [[nodiscard]] net::Footprint route(Rank from, Rank to, int channel) const;
@@ -292,8 +307,9 @@ class Executor final : private net::TransferListener, private EventTarget {
   std::vector<std::int32_t> ranks_left_;                 // by call
   ReusedPlaces<std::vector<std::uint32_t>> deliveries_;  // connections that one multicast reaches
   ReusedPlaces<std::vector<ProxySlice>> proxy_queues_;
-  std::uint64_t unfinished_ = 0;  // ranks, or fluid flows
-  std::uint64_t unsent_ = 0;      // transfers whose source is not free yet
+  std::map<std::vector<std::uint32_t>, FootprintId> switch_paths_;  // by rank, channel, what is done and peers
+  std::uint64_t unfinished_ = 0;                                    // ranks, or fluid flows
+  std::uint64_t unsent_ = 0;                                        // transfers whose source is not free yet
   std::uint64_t messages_ = 0;
 };
 

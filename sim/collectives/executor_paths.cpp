@@ -1,4 +1,4 @@
-// Which ways the executor's messages take: directly, through host memory or by a switch that adds up and copies.
+// Which ways the executor's messages take: directly or through host memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,35 +18,6 @@ namespace {
 constexpr double kRequestShare = 30.0 / 128.0;
 
 }  // namespace
-
-// What a switch adds up crosses each member's links once and the head's once; so does what it copies.
-FootprintId Executor::switch_path(const Lane& lane) {
-  net::Footprint joined;
-  const auto add = [&](Rank from, Rank to) {
-    if (from == to) return;
-    const net::Footprint& one = fabric_.footprint(path(from, to, lane.channel));
-    joined.paths.insert(joined.paths.end(), one.paths.begin(), one.paths.end());
-    joined.usages.insert(joined.usages.end(), one.usages.begin(), one.usages.end());
-    joined.latency = std::max(joined.latency, one.latency);
-    joined.fill = std::max(joined.fill, one.fill);
-    joined.fill_packet = std::max(joined.fill_packet, one.fill_packet);
-  };
-  if (lane.step.receive_in_switch) {
-    for (const Rank from : lane.step.receive_from) add(from, lane.rank);
-  }
-  for (const Rank to : lane.step.send_to) add(lane.rank, to);
-  std::ranges::sort(joined.usages, {}, [](const Usage& usage) { return usage.resource; });
-  std::vector<Usage> once;
-  for (const Usage& usage : joined.usages) {
-    if (once.empty() || once.back().resource != usage.resource) {
-      once.push_back(usage);
-    } else {
-      once.back().usage = std::max(once.back().usage, usage.usage);
-    }
-  }
-  joined.usages = std::move(once);
-  return fabric_.add_footprint(std::move(joined));
-}
 
 Transport Executor::transport(Rank from, Rank to) const {
   if (communicator_.node_of(from) != communicator_.node_of(to)) return Transport::kNet;
@@ -238,8 +209,8 @@ FootprintId Executor::path(Rank from, Rank to, int channel) {
 }
 
 std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
-  const std::uint64_t key = (static_cast<std::uint64_t>(from) << 41) | (static_cast<std::uint64_t>(to) << 17) |
-                            (static_cast<std::uint64_t>(channel) << 1) | static_cast<std::uint64_t>(index);
+  const std::uint64_t key = (static_cast<std::uint64_t>(from) << 42) | (static_cast<std::uint64_t>(to) << 18) |
+                            (static_cast<std::uint64_t>(channel) << 2) | static_cast<std::uint64_t>(index);
   const auto [id, is_new] = connection_ids_.find_or_add(key, static_cast<std::uint32_t>(connections_.size()));
   if (is_new) {
     static_assert(sizeof(Lane) <= kLaneBytes && sizeof(Connection) + 24 <= kConnectionBytes);

@@ -1,4 +1,4 @@
-// What lanes send, and what becomes of it: by the block's own stores, by a switch or by a proxy.
+// What lanes send, and what becomes of it: by the block's own stores or by a proxy. By a switch: executor_switch.cpp.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -23,8 +23,9 @@ bool Executor::is_proxys(std::uint32_t connection) const {
   return !costs_.rendezvous && connections_[connection].transport == Transport::kNet;
 }
 
-// Whether the lane's block or a switch sends any of its slice, until when the lane is not free.
+// Whether the lane's block or an NVSwitch sends any of its slice, until when the lane is not free.
 bool Executor::sends_itself(const Lane& lane) const {
+  if (lane.in_network) return false;
   return lane.step.receive_in_switch || lane.step.multicasts() ||
          std::ranges::any_of(lane.sends, [&](std::uint32_t to) { return !is_proxys(to); });
 }
@@ -66,20 +67,8 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
   const Bytes wire = costs_.on_wire(data);
   net::Transfer transfer{.bytes = wire, .resend = true, .weight = lane.weight, .tag = std::uint64_t{index} << 32};
   transfer.rate_cap = StepCosts::pace(wire, busy);
-  const bool multicast = lane.step.multicasts();
-  if (lane.step.receive_in_switch || multicast) {
-    lane.outstanding = 1;
-    ++messages_;
-    const std::uint32_t list = deliveries_.take();
-    deliveries_[list].assign(lane.sends.begin(), lane.sends.end());
-    Duration latest;
-    for (const std::uint32_t to : lane.sends) latest = std::max(latest, hop(to));
-    for (const std::uint32_t from : lane.receives) latest = std::max(latest, hop(from));
-    transfer.footprint = lane.switch_path;
-    transfer.kind = multicast ? net::TransferKind::kMulticast : net::TransferKind::kReduce;
-    transfer.extra_latency = latest;
-    transfer.tag |= kManyConnections | list;
-    post(transfer);
+  if (lane.step.receive_in_switch || lane.step.multicasts()) {
+    post_in_switch(index, transfer);
     return;
   }
   lane.outstanding = 0;
@@ -93,7 +82,12 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
     transfer.tag = std::uint64_t{index} << 32 | kNone;
     post(transfer);
   }
+  int peer = 0;
   for (const std::uint32_t to : lane.sends) {
+    if (lane.step.is_spread()) {
+      transfer.bytes = costs_.on_wire(costs_.slice_bytes(lane.step.bytes_of_peer(peer++), lane.slice));
+      transfer.rate_cap = StepCosts::pace(transfer.bytes, busy);
+    }
     if (is_proxys(to)) continue;
     ++messages_;
     transfer.weight = connections_[to].in_host_memory ? 1.0 : lane.weight;
@@ -111,32 +105,46 @@ void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {
 // The slice is whole, and its lane goes on.
 void Executor::send_by_proxy(std::uint32_t index) {
   const Lane& lane = lanes_[index];
+  if (lane.in_network) {
+    send_in_network(index);
+    return;
+  }
+  if (!lane.step.receive_in_switch && contributes_to_network(lane)) arrive(*lane.sends.begin());
   if (lane.step.receive_in_switch || lane.step.send_in_switch) return;
   for (const std::uint32_t to : lane.sends) {
     if (!is_proxys(to)) continue;
     const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-    const ProxySlice slice{.wire = costs_.on_wire(data), .weight = lane.weight, .lane = index};
-    std::uint32_t& queue = connections_[to].queue;
-    if (queue != kNone) {
-      proxy_queues_[queue].push_back(slice);
-      continue;
-    }
-    queue = proxy_queues_.take();
-    proxy_queues_[queue].clear();
-    start_proxy(to, slice);
+    queue_at_proxy(to, {.footprint = connections_[to].path,
+                        .wire = costs_.on_wire(data),
+                        .weight = lane.weight,
+                        .hop = hop(to),
+                        .lane = index,
+                        .to = to});
   }
 }
 
-void Executor::start_proxy(std::uint32_t connection, const ProxySlice& slice) {
-  const FootprintId path = connections_[connection].path;
+void Executor::queue_at_proxy(std::uint32_t connection, const ProxySlice& slice) {
+  std::uint32_t& queue = connections_[connection].queue;
+  if (queue != kNone) {
+    proxy_queues_[queue].push_back(slice);
+    return;
+  }
+  queue = proxy_queues_.take();
+  proxy_queues_[queue].clear();
+  start_proxy(slice);
+}
+
+void Executor::start_proxy(const ProxySlice& slice) {
   ++messages_;
-  post({.footprint = path,
+  post({.footprint = slice.footprint,
         .bytes = slice.wire,
+        .kind = slice.kind,
         .resend = true,
         .weight = slice.weight,
-        .extra_latency = hop(connection),
-        .tag = kByProxy | std::uint64_t{slice.lane} << 32 | connection});
-  if (costs_.cut_through) schedule_event(fabric_.footprint(path).latency + hop(connection), EventKind::kFirstPass, connection);
+        .extra_latency = slice.hop,
+        .tag = kByProxy | std::uint64_t{slice.lane} << 32 | slice.to});
+  if (costs_.cut_through)
+    schedule_event(fabric_.footprint(slice.footprint).latency + slice.hop, EventKind::kFirstPass, slice.to);
 }
 
 void Executor::free_proxy(std::uint32_t connection) {
@@ -148,7 +156,7 @@ void Executor::free_proxy(std::uint32_t connection) {
   }
   const ProxySlice next = waiting.front();
   waiting.erase(waiting.begin());
-  start_proxy(connection, next);
+  start_proxy(next);
 }
 
 void Executor::arrive(std::uint32_t connection) {
@@ -174,7 +182,8 @@ void Executor::free_source(std::uint64_t tag) {
   const bool is_read = static_cast<std::uint32_t>(tag) == kNone;
   if (grain_ == Grain::kFluid || costs_.rendezvous || is_read) return;
   if ((tag & kByProxy) != 0) {
-    free_proxy(static_cast<std::uint32_t>(tag));
+    const auto to = static_cast<std::uint32_t>(tag);
+    free_proxy((to & kManyConnections) != 0 ? deliveries_[to & ~kManyConnections].front() : to);
     return;
   }
   const auto index = static_cast<std::uint32_t>(tag >> 32);

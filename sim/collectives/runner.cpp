@@ -324,7 +324,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.ended = machine_.simulator.now();
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  const bool is_coarse = chain || result.choice.algorithm == "pairwise" || result.choice.algorithm == "nvls_tree";
+  const bool is_coarse = chain || result.choice.algorithm == "pairwise" || result.choice.algorithm == "nvls_tree" ||
+                         (result.choice.algorithm == "nvls" && nodes_ > 1);
   std::uint64_t most = is_coarse || !schedule->has_fluid_flows() ? kChunkMessagesOfChains : kChunkMessages;
   if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
   // What a switch adds up or copies crosses the links of a node's ranks.

@@ -83,9 +83,11 @@ struct Step {
   // one peer or scattered is such a contribution; only a step with `receive_in_switch` takes it.
   bool receive_in_switch = false;
   bool send_in_switch = false;
-  // Which connection of a pair of ranks on the channel, where a schedule needs two (NCCL's connIndex): 0 or 1.
+  // Which connection of a pair of ranks on the channel, where a schedule needs several (NCCL's connIndex): 0 to 3.
   std::uint8_t receive_connection = 0;
   std::uint8_t send_connection = 0;
+  // Of a scatter or a gather: before the chunk of this peer lies one more, the rank's own, which is no peer's; -1: before none.
+  int own_before = -1;
   // A scatter or a gather, NCCL's primitives of these names: each peer's chunk has `peer_bytes` of `bytes`, the last ones what
   // is left of them, and lies `peer_offset` behind the one before. A scatter reads at `source` and sends, a gather receives and
   // keeps at `destination`, and neither does more. 0: every peer has all `bytes`.
@@ -100,6 +102,9 @@ struct Step {
   [[nodiscard]] bool is_spread() const { return peer_bytes > Bytes{}; }
   [[nodiscard]] Bytes bytes_of_peer(int peer) const {
     return is_spread() ? std::clamp(bytes - peer * peer_bytes, Bytes{}, peer_bytes) : bytes;
+  }
+  [[nodiscard]] std::int64_t offset_of_peer(int peer) const {
+    return (own_before >= 0 && peer >= own_before ? peer + 1 : peer) * peer_offset;
   }
   [[nodiscard]] bool contributes() const { return send_in_switch && (is_spread() || send_to.size() == 1); }
   [[nodiscard]] bool multicasts() const { return send_in_switch && !contributes(); }

@@ -164,7 +164,7 @@ class Verification {
     if (step.send_in_switch && step.send_to.empty()) return fail_at(lane, "a switch has nobody to send to");
     // From itself a rank may take what a switch has copied to it among others.
     if (!peers_are_right(lane, step.receive_from, true)) return false;
-    if (!peers_are_right(lane, step.send_to, step.send_in_switch)) return false;
+    if (!peers_are_right(lane, step.send_to, step.send_in_switch || step.receive_in_switch)) return false;
     if (!may_wait(lane, step.after)) return false;
     if (step.accumulate && !step.store) return fail_at(lane, "adds to its destination, but keeps nothing there");
     const bool only_waits = step.after.steps > 0 && step.bytes == Bytes{0} && step.send_to.empty() && !step.store;
@@ -195,7 +195,7 @@ class Verification {
   }
 
   static Chunk chunk_of_peer(const Chunk& first, const Step& step, int peer) {
-    return {first.buffer, first.offset + peer * step.peer_offset};
+    return {first.buffer, first.offset + step.offset_of_peer(peer)};
   }
 
   bool peers_are_right(const Lane& lane, const Peers& peers, bool may_be_itself) {

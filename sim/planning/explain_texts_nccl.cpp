@@ -18,8 +18,8 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
        .title = "NVLink SHARP: the switches add up and copy",
        .assumes =
            "Each head owns a chunk of every loop: all ranks of the domain give it to the switch, which adds up all copies "
-           "and writes the sum to all ranks. nvls_tree adds the double binary tree between the heads of one index on all "
-           "nodes.",
+           "and writes the sum to all ranks. Over several nodes nvls has the network's switches add up what the heads of one "
+           "index hold, where NICs have SHARP and NCCL_COLLNET_ENABLE=1; nvls_tree has the double binary tree between them.",
        .leaves_out =
            {"nvls: never measured here; fitted to published tables of 8 H100 and 8 B200, which with 27 others are in "
             "validate/published (all_reduce.md has the errors): 8 GPUs from 4 MiB within 5 % in the median, domains of 64 and "
@@ -32,16 +32,16 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
             "nvls_tree: switch, tree and switch are steps one after another; NCCL does them in one primitive",
             "NCCL 2.25 and 2.26 know Blackwell as 2.27 does, and other GPUs as 2.23"},
        .sources = {"nccl-model §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
-       .files = {"collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_tree.cpp", "collectives/algorithms/steps.h",
-                 "collectives/nccl/view.cpp"}},
+       .files = {"collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_network.cpp",
+                 "collectives/algorithms/nvls_tree.cpp", "collectives/algorithms/steps.h", "collectives/nccl/view.cpp"}},
       {.names = {"collnet_direct", "collnet_chain", "sharp"},
        .title = "SHARP: the network's switches add up what the heads of the nodes hold",
        .assumes = "collnet_direct shares every rank's data out over up to eight heads of its node; collnet_chain has one "
                   "head a channel at the end of a chain. Every head's NIC sends and receives its share once.",
-       .leaves_out =
-           {"SHARP: the total passes through one of the heads, one message later, not from the switch to all at once"},
-       .sources = {"nccl-model §3.3"},
-       .files = {"collectives/algorithms/sharp_root.h", "collectives/algorithms/collnet_direct.cpp",
+       .leaves_out = {"SHARP: the total passes through one of the heads, not from the topmost switch to all at once",
+                      "SHARP: switches add up at the rate of their links, and as many groups at once as there are"},
+       .sources = {"nccl-model §3.3", "NCCL 2.30, src/device and src/transport/coll_net.cc"},
+       .files = {"collectives/algorithms/network_switch.h", "collectives/algorithms/collnet_direct.cpp",
                  "collectives/algorithms/collnet_chain.cpp", "collectives/algorithms/collnet_blocks.h"}},
       {.names = {"pat"},
        .title = "PAT: all-gather and reduce-scatter in parallel aggregated trees",

@@ -111,8 +111,8 @@ TEST(VerifierSwitchTest, ConnectionsOfOnePairDoNotMix) {
   table.lane(2, 0, 2)[0].receive_connection = 0;
   EXPECT_THAT(error(table), HasSubstr("takes by itself what rank 2 sent for a switch to add up"));
   table = one_head();
-  table.lane(0, 0, 0)[0].send_connection = 2;
-  EXPECT_THAT(error(table), HasSubstr("rank 0 channel 0 lane 0 step 0: a connection that is none of the 2"));
+  table.lane(0, 0, 0)[0].send_connection = 4;
+  EXPECT_THAT(error(table), HasSubstr("rank 0 channel 0 lane 0 step 0: a connection that is none of the 4"));
 }
 
 TEST(VerifierSwitchTest, ASwitchNeedsPeersAndOnlyASwitchReachesTheRankItself) {
@@ -125,6 +125,39 @@ TEST(VerifierSwitchTest, ASwitchNeedsPeersAndOnlyASwitchReachesTheRankItself) {
   table = one_head();
   table.lane(2, 0, 0)[0].send_in_switch = false;
   EXPECT_THAT(error(table), HasSubstr("rank 2 channel 0 lane 0 step 0: a message to or from itself"));
+}
+
+// What is added up may stay with who has the switch work: a message to itself, for another of its lanes.
+TEST(VerifierSwitchTest, ASumMayGoToTheRankItself) {
+  const std::vector<Rank> both = {0, 1};
+  TableSchedule table{2, 1};
+  for (const Rank rank : both) {
+    Step give;
+    give.bytes = 64_B;
+    give.use_source = true;
+    give.source.offset = 0;
+    give.send_to = 0;
+    give.send_in_switch = true;
+    give.send_connection = 1;
+    table.lane(rank).push_back(give);
+  }
+  Step sum;
+  sum.bytes = 64_B;
+  sum.receive_from = Peers::view(both);
+  sum.receive_in_switch = true;
+  sum.receive_connection = 1;
+  sum.send_to = 0;
+  table.lane(0, 0, 1).push_back(sum);
+  Step take;
+  take.bytes = 64_B;
+  take.receive_from = 0;
+  take.store = true;
+  take.destination = {Buffer::kOutput, 0};
+  table.lane(0, 0, 2).push_back(take);
+  const CollectiveCall reduce{.kind = Collective::kReduce, .bytes = 64_B, .element_size = 4, .root = 0};
+  EXPECT_EQ(verify(table, reduce).value_or("none"), "none");
+  table.lane(0, 0, 1)[0].receive_in_switch = false;
+  EXPECT_THAT(verify(table, reduce).value_or("none"), HasSubstr("a message to or from itself"));
 }
 
 // A list longer than three, with a rank that stands twice.

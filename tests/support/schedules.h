@@ -145,7 +145,7 @@ class TableSchedule final : public coll::Schedule {
   std::vector<std::vector<Lane>> lanes_;  // by rank and channel
 };
 
-// Bytes each pair of ranks exchanges on each channel, added up from the steps.
+// Bytes each pair of ranks exchanges on each channel, added up from the steps. What a rank gives to itself crosses no link.
 using Traffic = std::map<std::pair<int, std::pair<Rank, Rank>>, std::int64_t>;  // (channel, (from, to))
 inline Traffic traffic_of_steps(const coll::Schedule& schedule) {
   Traffic traffic;
@@ -155,7 +155,10 @@ inline Traffic traffic_of_steps(const coll::Schedule& schedule) {
         for (std::int64_t i = 0; i < schedule.step_count(rank, channel, lane); ++i) {
           const coll::Step step = schedule.step(rank, channel, lane, i);
           int peer = 0;
-          for (const Rank to : step.send_to) traffic[{channel, {rank, to}}] += step.bytes_of_peer(peer++).count();
+          for (const Rank to : step.send_to) {
+            const Bytes bytes = step.bytes_of_peer(peer++);
+            if (to != rank) traffic[{channel, {rank, to}}] += bytes.count();
+          }
         }
       }
     }

@@ -2,12 +2,12 @@
 // network's switches add up what the heads hold and copy the sum to all of them, and the chains pass it back. One head a
 // channel and node: channel c's chain begins at the node's rank c (mod ranks of the node).
 //
-// Both directions run at the same time, a lane each; at the head that stands for the switches (sharp_root.h), of another node
-// for each channel, they meet in one.
+// Both directions run at the same time, a lane each. A third lane is what the switches do (network_switch.h), at the head of
+// another node for each channel.
 #include <memory>
 
+#include "sim/collectives/algorithms/network_switch.h"
 #include "sim/collectives/algorithms/node_heads.h"
-#include "sim/collectives/algorithms/sharp_root.h"
 #include "sim/collectives/builtin.h"
 #include "sim/core/error.h"
 
@@ -15,7 +15,7 @@ namespace weft::coll {
 namespace {
 
 class CollNetChainSchedule final : public Schedule {
-  enum Lane : int { kUp, kDown, kLanes };
+  enum Lane : int { kUp, kDown, kNetwork, kLanes };
 
  public:
   CollNetChainSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
@@ -26,8 +26,8 @@ class CollNetChainSchedule final : public Schedule {
     heads_.resize(parts_.size());
     for (int channel = 0; channel < channels(); ++channel) {
       std::vector<Rank>& heads = heads_[static_cast<std::size_t>(channel)];
-      for (int k = 0; k < nodes_.nodes(); ++k)
-        heads.push_back(chain_rank((root_node(channel) + k) % nodes_.nodes(), channel, 0));
+      for (int k = 1; k <= nodes_.nodes(); ++k)
+        heads.push_back(chain_rank((network_node(channel) + k) % nodes_.nodes(), channel, 0));
     }
   }
 
@@ -35,41 +35,44 @@ class CollNetChainSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
+  // Half of the threads for each direction (nccl-model §3.3).
+  [[nodiscard]] double warp_share(Rank, int, int) const override { return 0.5; }
+
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
     const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];
-    const std::int64_t chunks = ceil_div(part.data.bytes, part.chunk);
-    if (!is_root(rank, channel)) return chunks;
-    return lane == kUp ? root(rank, channel).steps() * chunks : 0;
+    if (lane == kNetwork && (nodes_.nodes() == 1 || rank != network(channel))) return 0;
+    if (lane == kDown && nodes_.nodes() == 1 && chain_position(rank, channel) == 0) return 0;
+    return ceil_div(part.data.bytes, part.chunk);
   }
 
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
     const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];
-    if (is_root(rank, channel)) {
-      const SharpRoot sharp = root(rank, channel);
-      const Part chunk = chunk_of(part.data, 0, part.chunk, index / sharp.steps());
-      return sharp.step(chunk, static_cast<int>(index % sharp.steps()));
-    }
     const Part chunk = chunk_of(part.data, 0, part.chunk, index);
+    if (lane == kNetwork) return add_up_in_network(chunk.bytes, heads_[static_cast<std::size_t>(channel)]);
     const int position = chain_position(rank, channel);
     Step step = step_of(chunk.bytes);
     if (lane == kUp) {
       step.receive_from = below(rank, channel);
       read_from(step, Buffer::kInput, chunk.offset);
-      step.send_to = position == 0 ? network_root(channel) : chain_rank(nodes_.node(rank), channel, position - 1);
-      step.send_in_switch = position == 0;
+      if (position > 0) {
+        step.send_to = chain_rank(nodes_.node(rank), channel, position - 1);
+        return step;
+      }
+      if (nodes_.nodes() > 1) {
+        give_to_network(step, network(channel));
+        return step;
+      }
+    } else if (position == 0) {
+      take_from_network(step, network(channel));
     } else {
-      step.receive_from = position == 0 ? network_root(channel) : chain_rank(nodes_.node(rank), channel, position - 1);
-      keep_at(step, Buffer::kOutput, chunk.offset);
-      step.send_to = below(rank, channel);
+      step.receive_from = chain_rank(nodes_.node(rank), channel, position - 1);
     }
+    keep_at(step, Buffer::kOutput, chunk.offset);
+    step.send_to = below(rank, channel);
     return step;
   }
 
  private:
-  [[nodiscard]] SharpRoot root(Rank rank, int channel) const {
-    return {.local = below(rank, channel), .others = std::span{heads_[static_cast<std::size_t>(channel)]}.subspan(1)};
-  }
-
   [[nodiscard]] int size_of_node(int node) const { return static_cast<int>(nodes_.node_of(nodes_.head(node, 0)).size()); }
   [[nodiscard]] Rank chain_rank(int node, int channel, int position) const {
     return nodes_.head(node, (channel + position) % size_of_node(node));
@@ -84,14 +87,14 @@ class CollNetChainSchedule final : public Schedule {
     const int node = nodes_.node(rank);
     return position + 1 < size_of_node(node) ? Peers{chain_rank(node, channel, position + 1)} : Peers{};
   }
-  [[nodiscard]] int root_node(int channel) const { return channel % nodes_.nodes(); }
-  [[nodiscard]] Rank network_root(int channel) const { return heads_[static_cast<std::size_t>(channel)].front(); }
-  [[nodiscard]] bool is_root(Rank rank, int channel) const { return rank == network_root(channel); }
+  [[nodiscard]] int network_node(int channel) const { return channel % nodes_.nodes(); }
+  // The head that stands for the network's switches.
+  [[nodiscard]] Rank network(int channel) const { return heads_[static_cast<std::size_t>(channel)].back(); }
 
   int n_;
   NodeHeads nodes_;
   std::vector<ChannelPart> parts_;
-  std::vector<std::vector<Rank>> heads_;  // by channel: the head of every node, the network root first
+  std::vector<std::vector<Rank>> heads_;  // by channel: the head of every node, last the one that stands for switches
 };
 
 class CollNetChain final : public Algorithm {

@@ -32,6 +32,11 @@ NodeHeads::NodeHeads(const Communicator& communicator, int most) : places_(stati
     for (int node = 0; node < communicator.nodes(); ++node) ranks.push_back(head(node, index));
     append_again(ranks);
   }
+  for (Rank rank = 0; rank < communicator.ranks(); ++rank) {
+    const std::span<const Rank> heads = heads_of_node(rank);
+    std::vector<Rank>& others = other_heads_.emplace_back(heads.begin(), heads.end());
+    std::erase(others, rank);
+  }
 }
 
 std::span<const Rank> NodeHeads::node_of(Rank rank) const {
@@ -41,6 +46,11 @@ std::span<const Rank> NodeHeads::node_of(Rank rank) const {
 
 std::span<const Rank> NodeHeads::others_on_node(Rank rank) const {
   return all_but(on_node_[static_cast<std::size_t>(node(rank))], local(rank));
+}
+
+std::span<const Rank> NodeHeads::same_head(int node, int index) const {
+  const std::vector<Rank>& twice = heads_[static_cast<std::size_t>(index)];
+  return std::span{twice}.subspan(static_cast<std::size_t>(node) + 1, twice.size() / 2);
 }
 
 std::span<const Rank> NodeHeads::same_head_elsewhere(int node, int index) const {

@@ -29,15 +29,20 @@ class NodeHeads {
   [[nodiscard]] std::span<const Rank> heads_of_node(Rank rank) const { return node_of(rank).first(heads_.size()); }
   [[nodiscard]] std::span<const Rank> others_on_node(Rank rank) const;
   [[nodiscard]] std::span<const Rank> same_head_elsewhere(int node, int index) const;
+  // With the node's own as the last.
+  [[nodiscard]] std::span<const Rank> same_head(int node, int index) const;
+  // The heads of the rank's node but itself, by index.
+  [[nodiscard]] std::span<const Rank> other_heads(Rank rank) const { return other_heads_[static_cast<std::size_t>(rank)]; }
 
  private:
   struct Place {
     int node = 0;
     int local = 0;
   };
-  std::vector<Place> places_;               // by rank
-  std::vector<std::vector<Rank>> on_node_;  // by node: its ranks, twice over
-  std::vector<std::vector<Rank>> heads_;    // by head: the ranks that are it, by node, twice over
+  std::vector<Place> places_;                   // by rank
+  std::vector<std::vector<Rank>> on_node_;      // by node: its ranks, twice over
+  std::vector<std::vector<Rank>> heads_;        // by head: the ranks that are it, by node, twice over
+  std::vector<std::vector<Rank>> other_heads_;  // by rank
 };
 
 }  // namespace weft::coll

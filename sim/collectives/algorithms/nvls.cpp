@@ -1,5 +1,5 @@
 // NVLS: NVLink's switches add up and copy (nccl-model §3.4). All-reduce, all-gather and reduce-scatter of ranks that share one
-// NVLink domain; which ranks do is for the caller to know.
+// NVLink domain. Over several nodes: nvls_network.h.
 //
 // A head owns one chunk of every loop. For all-reduce three groups of warps of a CTA work at the same time, a lane each:
 // scatter puts the rank's chunk for head h where the switch will read it, for every h at once; reduce, as a head, has the
@@ -12,6 +12,7 @@
 #include <memory>
 #include <numeric>
 
+#include "sim/collectives/algorithms/nvls_network.h"
 #include "sim/collectives/algorithms/steps.h"
 #include "sim/collectives/builtin.h"
 #include "sim/core/error.h"
@@ -134,6 +135,7 @@ class Nvls final : public Algorithm {
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));
+    if (communicator.nodes() > 1) return make_nvls_network(communicator, call, choice);
     return std::make_unique<NvlsSchedule>(communicator, call, choice);
   }
 };
@@ -142,7 +144,7 @@ class Nvls final : public Algorithm {
 
 const Registration<Algorithm> builtin::nvls{
     .name = "nvls",
-    .summary = "NVLink SHARP on one NVLink domain: switches add up and copy",
+    .summary = "NVLink SHARP: switches add up and copy, between nodes the network's do",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<Nvls>(); },
 };
 

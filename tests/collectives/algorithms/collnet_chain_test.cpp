@@ -23,13 +23,16 @@ TEST(CollNetChainTest, AChainOnEachNodeEndsAtItsHead) {
   EXPECT_TRUE(head.send_in_switch);
   EXPECT_EQ(collnet->step(1, 1, 1, 0).receive_from, Peers{4});
   EXPECT_EQ(collnet->step(1, 1, 1, 0).send_to, Peers{2});
-  // The root: chain, switch, total to the other heads, total down the chain.
-  ASSERT_EQ(collnet->step_count(4, 1, 0), 4);
-  EXPECT_EQ(collnet->step_count(4, 1, 1), 0);
+  // The head that stands for the switch is one like the others, and has the switch's lane besides.
   EXPECT_EQ(collnet->step(4, 1, 0, 0).receive_from, Peers{5});
-  EXPECT_TRUE(collnet->step(4, 1, 0, 1).receive_in_switch);
-  EXPECT_EQ(collnet->step(4, 1, 0, 2).send_to, Peers{1});
-  EXPECT_EQ(collnet->step(4, 1, 0, 3).send_to, Peers{5});
+  EXPECT_EQ(collnet->step(4, 1, 0, 0).send_to, Peers{4});
+  EXPECT_EQ(collnet->step(4, 1, 1, 0).receive_from, Peers{4});
+  EXPECT_EQ(collnet->step(4, 1, 1, 0).send_to, Peers{5});
+  ASSERT_EQ(collnet->step_count(4, 1, 2), 1);
+  EXPECT_EQ(collnet->step_count(1, 1, 2), 0);
+  EXPECT_TRUE(collnet->step(4, 1, 2, 0).receive_in_switch && collnet->step(4, 1, 2, 0).multicasts());
+  EXPECT_EQ(collnet->step(4, 1, 2, 0).receive_from, Peers::view(std::vector<Rank>{1, 4}));
+  EXPECT_EQ(collnet->step(4, 1, 2, 0).send_to, Peers::view(std::vector<Rank>{1, 4}));
 }
 
 TEST(CollNetChainTest, ALinkCarriesEveryByteOnceEachWay) {

@@ -29,20 +29,26 @@ TEST(CollNetDirectTest, EveryHeadsNicCarriesItsShareOnceEachWay) {
   }
 }
 
-// Head 1 of channel 0: node 1's stands for the switch. Head 1 of node 0 adds up its node and has the switch add that up.
+// Head 1 of channel 0: node 1's stands for the switches, in a lane of its own. Head 1 of node 0 adds up its node and gives them
+// the sum; so does that of node 1 itself. The next channel's stands on node 2.
 TEST(CollNetDirectTest, TheSwitchAddsUpWhatTheHeadsSend) {
-  const Group group{{3, 3, 3}};
-  const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 192_B), "collnet_direct", 1, 64_B);
-  const Step up = collnet->step(1, 0, 1, 0);
-  EXPECT_EQ(up.receive_from, Peers::view(std::vector<Rank>{2, 0}));
-  EXPECT_EQ(up.send_to, Peers{4});
-  EXPECT_TRUE(up.send_in_switch && !up.receive_in_switch);
-  ASSERT_EQ(collnet->step_count(4, 0, 1), 4);
-  EXPECT_TRUE(collnet->step(4, 0, 1, 1).receive_in_switch);
-  EXPECT_EQ(collnet->step(4, 0, 1, 1).receive_from, Peers::view(std::vector<Rank>{7, 1}));
-  EXPECT_TRUE(collnet->step(4, 0, 1, 2).send_in_switch);
-  EXPECT_EQ(collnet->step(1, 0, 2, 0).receive_from, Peers{4});
-  EXPECT_EQ(collnet->step(1, 0, 2, 0).send_to, Peers::view(std::vector<Rank>{2, 0}));
+  const Group group{{3, 3, 3}, 2};
+  const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 384_B), "collnet_direct", 2, 64_B);
+  for (const Rank head : {1, 4, 7}) {
+    const Step up = collnet->step(head, 0, 1, 0);
+    EXPECT_EQ(up.receive_from.size(), 2);
+    EXPECT_EQ(up.send_to, Peers{4});
+    EXPECT_TRUE(up.contributes() && up.use_source && !up.receive_in_switch);
+    const Step down = collnet->step(head, 0, 2, 0);
+    EXPECT_EQ(down.receive_from, Peers{4});
+    EXPECT_EQ(down.send_to.size(), 2);
+    EXPECT_EQ(collnet->step_count(head, 0, 4), head == 4 ? 1 : 0);
+    EXPECT_EQ(collnet->step_count(head, 1, 4), head == 7 ? 1 : 0);
+  }
+  const Step network = collnet->step(4, 0, 4, 0);
+  EXPECT_EQ(network.receive_from, Peers::view(std::vector<Rank>{7, 1, 4}));
+  EXPECT_EQ(network.send_to, network.receive_from);
+  EXPECT_TRUE(network.receive_in_switch && network.multicasts() && !network.use_source && !network.store);
 }
 
 TEST(CollNetDirectTest, NoMoreThanEightRanksOfANodeAreHeads) {
@@ -50,8 +56,25 @@ TEST(CollNetDirectTest, NoMoreThanEightRanksOfANodeAreHeads) {
   const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 8_KiB), "collnet_direct", 1, 1_KiB);
   EXPECT_GT(collnet->step_count(7, 0, 1), 0);
   EXPECT_EQ(collnet->step_count(8, 0, 1), 0);
-  EXPECT_EQ(collnet->step_count(8, 0, 0), 8);
-  EXPECT_EQ(collnet->step_count(7, 0, 0), 7);
+  EXPECT_EQ(collnet->step(8, 0, 0, 0).send_to.size(), 8);
+  EXPECT_EQ(collnet->step(7, 0, 0, 0).send_to.size(), 7);
+}
+
+// NCCL's scatter and gather are one primitive a loop for all heads. Head 1 of 3 keeps its own chunk, which lies between those
+// of heads 0 and 2; 320 B in chunks of 64 B: the second loop's 128 B are cut into 48, 48 and 32.
+TEST(CollNetDirectTest, AHeadScattersToAllOthersAtOnce) {
+  const Group group{{3, 3}};
+  const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 320_B), "collnet_direct", 1, 64_B);
+  ASSERT_EQ(collnet->step_count(1, 0, 0), 2);
+  const Step scatter = collnet->step(1, 0, 0, 1);
+  EXPECT_EQ(scatter.send_to, Peers::view(std::vector<Rank>{0, 2}));
+  EXPECT_EQ(scatter.bytes, 80_B);
+  EXPECT_EQ(scatter.source, (Chunk{Buffer::kInput, 192}));
+  EXPECT_EQ(scatter.offset_of_peer(0), 0);
+  EXPECT_EQ(scatter.offset_of_peer(1), 2 * 48);
+  EXPECT_EQ(scatter.bytes_of_peer(0), 48_B);
+  EXPECT_EQ(scatter.bytes_of_peer(1), 32_B);
+  EXPECT_EQ(collnet->step(0, 0, 0, 1).source, (Chunk{Buffer::kInput, 192 + 48}));
 }
 
 // The block of rank 1 goes by the network to head 1 of the other node only, which hands it to its node.
