@@ -96,15 +96,16 @@ bool Executor::contributes_to_network(const Lane& lane) const {
   return to == lane.rank || transport(lane.rank, to) == Transport::kNet;
 }
 
-// Whether the network's switches are who adds up or copies. NCCL's network transport leaves that to a proxy, as it does sends.
+// Whether the network's switches are who adds up or copies, and the rank has no part in it but to give: NCCL's network
+// transport leaves that to a proxy, as it does sends.
 bool Executor::is_in_network(const Lane& lane) const {
   if (costs_.rendezvous) return false;
   const auto is_net = [&](std::uint32_t connection) { return connections_[connection].transport == Transport::kNet; };
-  if (lane.step.receive_in_switch) return std::ranges::any_of(lane.receives, is_net);
-  return lane.step.multicasts() && std::ranges::any_of(lane.sends, is_net);
+  if (!lane.step.receive_in_switch) return lane.step.multicasts() && std::ranges::any_of(lane.sends, is_net);
+  return !lane.step.reads_source() && !lane.step.store && std::ranges::any_of(lane.receives, is_net);
 }
 
-// By a switch over NVLink, until whose end the lane is not free.
+// By a switch until whose end the lane is not free.
 void Executor::post_in_switch(std::uint32_t index, net::Transfer transfer) {
   Lane& lane = lanes_[index];
   const bool multicast = lane.step.multicasts();
