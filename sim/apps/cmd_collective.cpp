@@ -177,6 +177,11 @@ int run_collective(const CollectiveOptions& options) {
   plan::StepTimeline steps;
   if (!outputs.timeline.empty()) sweep.options.steps = &steps;
   const auto custom = options.msccl.empty() ? nullptr : coll::msccl_algorithm(options.msccl);
+  if (custom) {
+    Diagnostics warnings;
+    for (const Diagnostic& warning : custom->program().warnings) warnings.warning(warning);
+    print_warnings(warnings, options.common);
+  }
   sweep.options.custom = custom.get();
   if (!options.algorithm.empty()) take_algorithm(options.algorithm, sweep.options);
   if (!options.protocol.empty()) take_protocol(options.protocol, sweep.options);

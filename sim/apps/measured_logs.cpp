@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sim/planning/foreign_logs.h"
+
 namespace weft::apps {
 
 void add_measured_logs(CLI::App& command, MeasuredLogs& logs) {
@@ -21,6 +23,7 @@ net::Cluster load_cluster(const MeasuredLogs& logs, const plan::MeasurementSet& 
                           const plan::Overrides& overrides, Diagnostics& diagnostics) {
   net::Cluster cluster = plan::load_cluster(logs.cluster, overrides, diagnostics);
   for (const Diagnostic& warning : set.warnings) diagnostics.warning(warning);
+  for (const Diagnostic& warning : plan::warn_of_foreign_logs(cluster, set)) diagnostics.warning(warning);
   print_warnings(diagnostics, common);
   static_cast<void>(plan::nccl_settings(cluster, overrides));  // names and values are known ones
   return cluster;

@@ -122,15 +122,6 @@ void note_launch_mode(const NcclTestsLog& log, Notes& notes) {
   }
 }
 
-// The NCCL that ran, "2.28.9"; empty where the log does not say, or where it is older than what is modelled.
-std::string release_of(const NcclTestsLog& log) {
-  if (log.library_version.find('.') != std::string::npos) return log.library_version;
-  int code = 0;  // major * 10000 + minor * 100 + patch, since 2.9
-  const char* end = log.library_version.data() + log.library_version.size();
-  if (std::from_chars(log.library_version.data(), end, code).ptr != end || code < 21800) return {};
-  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
-}
-
 coll::nccl::Settings settings_of(const net::Cluster& cluster, const Measurement& measurement, Notes& notes) {
   coll::nccl::Settings settings = nccl_settings(cluster, {});
   const std::string release = release_of(measurement.log);
@@ -301,6 +292,14 @@ void add_points(const Measurement& measurement, const NcclTestsRow& row, const c
 }
 
 }  // namespace
+
+std::string release_of(const NcclTestsLog& log) {
+  if (log.library_version.find('.') != std::string::npos) return log.library_version;
+  int code = 0;  // major * 10000 + minor * 100 + patch, since 2.9
+  const char* end = log.library_version.data() + log.library_version.size();
+  if (std::from_chars(log.library_version.data(), end, code).ptr != end || code < 21800) return {};
+  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+}
 
 std::string digest_of(const NcclTestsLog& log) { return fmt::format("{:016x}", log.digest()); }
 

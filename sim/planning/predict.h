@@ -53,6 +53,9 @@ struct Predictions {
 // r.
 [[nodiscard]] std::vector<DeviceId> devices_of(const net::Cluster& cluster, const Measurement& measurement);
 
+// The NCCL that ran, "2.28.9"; empty where the log does not say, or where it is older than what is modelled.
+[[nodiscard]] std::string release_of(const NcclTestsLog& log);
+
 // As Profile names logs: sixteen hexadecimal digits.
 [[nodiscard]] std::string digest_of(const NcclTestsLog& log);
 

@@ -45,6 +45,9 @@ class FlowLines {
     return has_count_ ? take_timed(words) : take_plain(words);
   }
 
+  // The first line announced a number of flows, and they are there.
+  [[nodiscard]] bool complete() const { return taken_ > 0 && taken_ == stated_; }
+
   // After the last line.
   [[nodiscard]] std::string missing() const {
     if (!has_count_ || taken_ == stated_) return {};
@@ -107,6 +110,8 @@ void read_flow_file(const std::filesystem::path& path, const net::Topology& topo
   std::vector<std::string_view> words;
   FlowLines lines{topology, out};
   int number = 1;
+  int first_surplus = 0;  // line; 0: none
+  std::int64_t surplus = 0;
   const auto report = [&](const std::string& problem, int column) {
     diagnostics.error(
         {.where = {path.string(), number, column}, .message = problem, .source_line = line, .length = 1, .note = {}});
@@ -114,10 +119,22 @@ void read_flow_file(const std::filesystem::path& path, const net::Topology& topo
   for (; std::getline(file, line); ++number) {
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos || line[first] == '#') continue;
+    // Simulators that read this format stop after the flows announced.
+    if (lines.complete()) {
+      if (surplus++ == 0) first_surplus = number;
+      continue;
+    }
     split(line, words);
     if (const std::string problem = lines.take(words); !problem.empty()) {
       return report(problem, static_cast<int>(first) + 1);
     }
+  }
+  if (surplus > 0) {
+    diagnostics.warning({.where = {path.string(), first_surplus, 1},
+                         .message = fmt::format("the first line announces fewer flows: {} lines from here on are left out", surplus),
+                         .source_line = {},
+                         .length = 1,
+                         .note = {}});
   }
   number = 1;
   line.clear();

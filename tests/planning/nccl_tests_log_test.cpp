@@ -296,6 +296,59 @@ TEST(NcclTestsLogTest, ReadsThroughLineEndsAndPrefixesOfLaunchers) {
   EXPECT_EQ(parse("\xEF\xBB\xBF" + kLog).digest(), plain.digest());
 }
 
+// mpirun -timestamp-output and -tag-output, pdsh, kubectl logs --prefix: what stands before the settings stands before all.
+TEST(NcclTestsLogTest, FindsTheTextOfAnyLauncherByTheLinesOfTheTest) {
+  const NcclTestsLog plain = parse(kLog);
+  const std::vector<std::vector<std::string>> launchers{
+      {"Tue Mar  4 10:11:59 2025<stdout>:", "Wed Mar  5 10:12:00 2025<stdout>:", "Sat Mar 15 10:12:01 2025<stdout>:"},
+      {"Tue Mar  4 10:11:12 2025[1,0]<stdout>:"},
+      {"node-a: "},
+      {"gpu7.example.org:\t"},
+      {"[pod/nccl-launcher-x7k/mpi] "},
+      {"worker_0 | "},
+      {"10:11:12.5 "}};
+  for (const std::vector<std::string>& prefixes : launchers) {
+    SCOPED_TRACE(prefixes.front());
+    std::string text;
+    std::size_t line = 0;
+    for (std::size_t at = 0; at < kLog.size(); ++line) {
+      const std::size_t end = kLog.find('\n', at) + 1;
+      text += prefixes[line % prefixes.size()] + kLog.substr(at, end - at);
+      at = end;
+    }
+    const NcclTestsLog log = parse(text);
+    EXPECT_EQ(log.digest(), plain.digest());
+    EXPECT_EQ(log.devices.size(), plain.devices.size());
+    EXPECT_THAT(log.warnings, IsEmpty());
+  }
+}
+
+// mpirun puts its text before each flush, and nccl-tests flushes within a row.
+TEST(NcclTestsLogTest, TakesALaunchersTextOutOfTheMiddleOfRows) {
+  const std::string row =
+      "        1024           256     float     sum      -1|    10.02    0.10    0.15      0|    10.65    0.11    0.15      "
+      "0\n";
+  const NcclTestsLog plain = parse(kHead + replace_all(row, "|", "") + kFoot);
+  ASSERT_THAT(plain.rows, SizeIs(1));
+  for (const std::string prefix : {"[0] ", "[1,0]<stdout>:", "Tue Mar  4 10:11:12 2025<stdout>:"}) {
+    SCOPED_TRACE(prefix);
+    const NcclTestsLog log =
+        parse(prefix + replace_all(kHead, "\n", "\n" + prefix) + replace_all(row, "|", prefix) + prefix + kFoot);
+    EXPECT_EQ(log.digest(), plain.digest());
+    EXPECT_THAT(log.rows, SizeIs(1));
+  }
+}
+
+TEST(NcclTestsLogTest, KnowsTheTestByAnyNameOfItsProgram) {
+  const std::string unnamed = kSettings + kDevices + kColumns + kRow1 + kFoot;
+  ASSERT_EQ(parse(unnamed).collective, "");
+  for (const std::string line : {"srun -n4 all_reduce_perf_mpi -b 1M", "/opt/nccl-tests/all_reduce_perf-2.13 -g 8",
+                                 "+ mpirun ./build/all_reduce_perf", "10:11<stdout>:all_reduce_perf -b 8"}) {
+    EXPECT_EQ(parse(line + "\n" + unnamed).collective, "all_reduce") << line;
+  }
+  EXPECT_EQ(parse("all_reduce_performance\n" + unnamed).collective, "");
+}
+
 TEST(NcclTestsLogTest, JoinsLinesThatNcclCutApart) {
   // A message is put at every place of the header and the rows, glued to what stands before it: the log must say the same.
   const NcclTestsLog plain = parse(kLog);

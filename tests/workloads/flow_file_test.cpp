@@ -45,11 +45,23 @@ TEST_F(FlowFileTest, AFirstLineOfOneNumberAnnouncesTheFormWithStarts) {
   EXPECT_EQ(workload.flows[1].start, Time{});
 }
 
-TEST_F(FlowFileTest, MissingAndSpareFlowsAreErrors) {
+TEST_F(FlowFileTest, MissingFlowsAreErrors) {
   write("2\n0 3 3 100 1000 2\n");
   EXPECT_EQ(file_errors(), std::vector<std::string>{"the first line announces 2 flows, and 1 follow"});
   write("0\n0 3 3 100 1000 2\n");
   EXPECT_EQ(file_errors(), std::vector<std::string>{"the first line announces 0 flows, and 1 follow"});
+}
+
+TEST_F(FlowFileTest, FlowsBeyondThoseAnnouncedAreLeftOutWithAWarning) {
+  const std::string path = folder_.write("flows.txt", "1\n0 3 3 100 1000 2\n# a comment\n1 2 0 100 64 0\nno flow at all\n");
+  Workload workload;
+  Diagnostics diagnostics;
+  read_flow_file(path, topology_, diagnostics, workload);
+  ASSERT_FALSE(diagnostics.has_errors());
+  ASSERT_EQ(workload.flows.size(), 1U);
+  ASSERT_EQ(diagnostics.warnings().size(), 1U);
+  EXPECT_EQ(diagnostics.warnings().front().where.line, 4);
+  EXPECT_EQ(diagnostics.warnings().front().message, "the first line announces fewer flows: 2 lines from here on are left out");
 }
 
 TEST_F(FlowFileTest, RefusesWhatIsNoFlow) {

@@ -11,6 +11,7 @@
 
 #include "sim/collectives/call.h"
 #include "sim/collectives/schedule.h"
+#include "sim/core/error.h"
 #include "sim/core/ids.h"
 
 namespace weft::coll::msccl {
@@ -100,6 +101,7 @@ struct Program {
   std::int64_t max_bytes = 0;  // 0: no limit
   std::vector<Gpu> gpus;       // by rank
   Origin origin;
+  std::vector<Diagnostic> warnings = {};  // attributes that MSCCL does not know, each once for each kind of element
 
   [[nodiscard]] int ranks() const { return static_cast<int>(gpus.size()); }
 };

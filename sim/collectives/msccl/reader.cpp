@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -63,6 +64,8 @@ class ProgramReader {
       throw ConfigError(errors_);
     }
     read_algo(root);
+    // Other tools add attributes of their own. Beside another error an unknown one may be its misspelt cause.
+    if (errors_.size() == unknown_.size()) program_.warnings = std::exchange(errors_, {});
     if (errors_.empty()) errors_ = check_links(program_, source_);
     if (!errors_.empty()) throw ConfigError(errors_);
     return std::move(program_);
@@ -98,6 +101,7 @@ class ProgramReader {
                    std::string_view child) {
     for (const auto& [name, value] : element.attributes) {
       if (std::ranges::find(known, name) != known.end()) continue;
+      if (!unknown_.emplace(element.name, name).second) continue;
       fail(element, name, fmt::format("{}: unknown attribute '{}'", path, name), did_you_mean(name, known, "attributes here"));
     }
     for (const XmlElement& inner : element.children) {
@@ -307,6 +311,7 @@ class ProgramReader {
   const net::SourceText& source_;
   Program program_;
   std::vector<Diagnostic> errors_;
+  std::set<std::pair<std::string, std::string>> unknown_;  // element and attribute; each has one of errors_
 };
 
 }  // namespace

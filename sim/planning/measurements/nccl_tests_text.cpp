@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/planning/measurements/launcher_text.h"
 #include "sim/planning/measurements/nccl_debug_line.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
 #include "sim/planning/measurements/nccl_tests_parser.h"
@@ -26,6 +27,10 @@ namespace {
 
 constexpr std::size_t kMaxEnv = 10'000;
 constexpr std::size_t kMaxHosts = 1'000'000;
+
+bool is_program_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 class TextParser {
  public:
@@ -55,6 +60,7 @@ class TextParser {
                    Number& value);
 
   LineReader reader_;
+  LauncherText launcher_;
   NcclTestsLog log_;
   LogErrors errors_;
   std::set<std::string, std::less<>> hosts_;
@@ -84,9 +90,10 @@ NcclTestsLog TextParser::parse() {
     const std::string_view raw = reader_.text();
     if (first_line_.empty() && !trim(raw).empty()) first_line_ = printable(trim(raw), 60);
     // The rest of a torn line has a prefix only if its beginning had one: "[0000:07:00]" is a bus id there.
-    const std::size_t skip = open.empty() || has_prefix ? launcher_prefix(raw) : 0;
+    const std::vector<LauncherText::Piece> pieces = launcher_.pieces(raw, !open.empty() && !has_prefix);
+    const std::size_t skip = pieces.front().at;
     has_prefix = skip > 0;
-    const std::string_view text = raw.substr(skip);
+    const std::string_view text = pieces.front().text;
     const auto message = find_nccl_message(text, hosts_);
     if (message) {
       take_message(*message);
@@ -102,7 +109,7 @@ NcclTestsLog TextParser::parse() {
       take_line(open, false);
       open.clear();
     }
-    open.append(text, reader_.number(), skip, raw);
+    for (const LauncherText::Piece& piece : pieces) open.append(piece.text, reader_.number(), piece.at, raw);
     take_line(open, !reader_.terminated());
     open.clear();
   }
@@ -418,11 +425,16 @@ void TextParser::take_column_header(const PrintedLine& line, const std::vector<W
 }
 
 // A command line in the log ("mpirun ... ./build/all_reduce_perf -b 8") names the collective where the test itself does not.
+// Builds with MPI and packages add to the program's name: all_reduce_perf_mpi.
 void TextParser::note_program(std::string_view text) {
-  if (named_collective_ || text.find("_perf") == std::string_view::npos) return;
-  for (const Word& word : words_of(text)) {
-    if (!word.text.ends_with("_perf")) continue;
-    const std::string name = nccl_tests_collective_name(word.text);
+  if (named_collective_) return;
+  constexpr std::string_view kPerf = "_perf";
+  for (std::size_t at = text.find(kPerf); at != std::string_view::npos; at = text.find(kPerf, at + 1)) {
+    const std::size_t end = at + kPerf.size();
+    if (end < text.size() && is_program_letter(text[end]) && text[end] != '_') continue;
+    std::size_t begin = at;
+    while (begin > 0 && is_program_letter(text[begin - 1])) --begin;
+    const std::string name = nccl_tests_collective_name(text.substr(begin, at - begin));
     if (name.empty()) continue;
     if (!program_.empty() && program_ != name) programs_differ_ = true;
     program_ = name;

@@ -10,9 +10,6 @@
 
 namespace weft::plan::detail {
 
-// Length of what a launcher put before the line: "[host:pid] ", "[1,0]<stdout>:", "0: ", "2026-11-21T08:36:02Z ".
-std::size_t launcher_prefix(std::string_view line);
-
 // A line put together from pieces of the file's lines; knows where in the file each of its characters stands.
 class PrintedLine {
  public:

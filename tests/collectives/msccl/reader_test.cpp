@@ -93,6 +93,16 @@ TEST(MscclReaderTest, TheSourceOfAReceiveAndReduceMayBeLeftToItsDestination) {
   EXPECT_EQ(program.gpus[0].blocks[0].steps[0].source.chunk, 0);
 }
 
+// Other tools write attributes of their own; a misspelt one leaves a required one missing, which is an error.
+TEST(MscclReaderTest, UnknownAttributesAreWarnedOfOnceForEachKindOfElement) {
+  const std::string step = "pipelined=\"1\" " + kCopy;
+  const Program program =
+      read_program(one_gpu(kPlain + " note=\"made by hand\"", step + " hasdep=\"0\"/><step s=\"1\" " + step), "a.xml");
+  ASSERT_EQ(program.warnings.size(), 2U);
+  EXPECT_EQ(program.warnings[0].message, "algo: unknown attribute 'note'");
+  EXPECT_EQ(program.warnings[1].message, "algo.gpu[0].tb[0].step[0]: unknown attribute 'pipelined'");
+}
+
 TEST(MscclReaderTest, MalformedFilesAreRefusedWithPlaceAndNearestName) {
   const struct {
     std::string name;
