@@ -339,14 +339,18 @@ class Collectives(KnownAnswers):
                 self.near(gbps(run(f"k29_roce_goodput_{payload}", "--fidelity", fidelity))[0], 400 * payload / (payload + 82),
                           0.001)
 
+    # One NIC takes in a header of 64 B over PCIe 5 x16, the other stores a TLP of 256 B, for PCIe is faster than its cable.
+    W3_NICS_NS = (64 + 256) / (16 * 32 / 8 * 128 / 130)
+
     def test_w3_plain_ring_of_128_gpus(self):
         # 2 (N-1)/N x 1 GiB / 50 GB/s, and 2 (N-1) times four links of 1 us; a byte of cut-through at each of three switches.
         steps = 2 * 127
-        self.near(run("../bench/w3_128")["makespan_ns"], steps * ((1 << 30) / 128 / 50 + 4000 + 3 / 50), 1e-6)
+        expected = steps * ((1 << 30) / 128 / 50 + 4000 + 3 / 50 + self.W3_NICS_NS)
+        self.near(run("../bench/w3_128")["makespan_ns"], expected, 1e-6)
 
     def test_w4_all_to_all_of_128_gpus(self):
         # What a GPU sends to the 120 of other nodes goes over its NIC; four links of 1 us to another rail.
-        self.near(run("../bench/w4_128")["makespan_ns"], 120 * 1e6 / 50 + 4000 + 3 / 50, 1e-6)
+        self.near(run("../bench/w4_128")["makespan_ns"], 120 * 1e6 / 50 + 4000 + 3 / 50 + self.W3_NICS_NS, 1e-6)
 
     def test_k31_periodic_jobs(self):
         def times(name):
