@@ -56,7 +56,8 @@ struct Ledger {
   std::map<FileId, std::string> inputs;  // the path that each was read by
   std::map<FileId, std::shared_ptr<Claim>> outputs;
   std::map<std::string, std::shared_ptr<Claim>> by_path;
-  std::string standard_output;  // the option that claimed it
+  std::string standard_output;          // the option that claimed it
+  std::optional<ConfigError> conflict;  // of an output with an input; whoever read that may have gone on
 };
 
 std::unique_ptr<Ledger>& ledger() {
@@ -123,9 +124,15 @@ void note_input(const fs::path& file) {
   const std::optional<FileId> id = file_id_of(file);
   if (!id || !id->name.empty()) return;  // there is none, and whoever reads it will say so
   const std::lock_guard lock{files->mutex};
-  if (const auto output = files->outputs.find(*id); output != files->outputs.end())
-    refuse_input(*output->second, file.string());
   files->inputs.emplace(*id, file.string());
+  const auto output = files->outputs.find(*id);
+  if (output == files->outputs.end()) return;
+  try {
+    refuse_input(*output->second, file.string());
+  } catch (const ConfigError& error) {
+    if (!files->conflict) files->conflict = error;
+    throw;
+  }
 }
 
 std::ifstream open_input(const fs::path& file) {
@@ -174,6 +181,7 @@ void begin_output(const std::string& path) {
   Ledger* const files = ledger().get();
   if (files == nullptr) return;
   const std::lock_guard lock{files->mutex};
+  if (files->conflict) throw ConfigError{*files->conflict};
   if (const auto known = files->by_path.find(path); known == files->by_path.end() || known->second->written)
     claim(*files, {}, path);
   if (const auto claimed = files->by_path.find(path); claimed != files->by_path.end()) claimed->second->written = true;

@@ -40,7 +40,8 @@ void claim_database(std::string_view option, const std::string& path);
 void claim_output_folder(std::string_view option, const std::string& folder);
 
 // For what writes, around its writing: claims what was not claimed under this path, and lets nothing write there again. Whether
-// it can be written shows when it is.
+// it can be written shows when it is. After a refused note_input() nothing is written any more: a sweep takes that for an error
+// of a point and goes on.
 void begin_output(const std::string& path);
 void end_output(const std::string& path);
 

@@ -161,6 +161,16 @@ TEST_F(OutputFileTest, AnOutputIsNoFileThatIsRead) {
   EXPECT_EQ(content(path("in")), "precious");
 }
 
+TEST_F(OutputFileTest, NothingIsWrittenOnceAnInputWasRefusedEvenIfSomeoneWentOn) {
+  put(path("in"), "precious");
+  const FileScope command;
+  claim_output("--to", path("in"));
+  EXPECT_NE(refusal([&] { note_input(path("in")); }), "");
+  EXPECT_THAT(refusal([&] { put(path("in"), "x"); }), HasSubstr("--to: cannot write"));
+  EXPECT_THAT(refusal([&] { put(path("other"), "x"); }), HasSubstr("--to: cannot write"));
+  EXPECT_EQ(content(path("in")), "precious");
+}
+
 TEST_F(OutputFileTest, NoTwoOutputsAreOneFile) {
   fs::create_symlink("a", path("symbolic"));
   for (const std::string& other : {path("a"), path("./a"), path("symbolic")}) {
