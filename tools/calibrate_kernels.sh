@@ -5,4 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=configs/profiles/h200_sxm.yaml
-"${1:-build/weft}" calibrate tests/data/h200x4/kernels/*.jsonl --profile "$profile" -o "$profile" "${@:2}"
+fitted=$(mktemp)
+trap 'rm -f "$fitted"' EXIT
+"${1:-build/weft}" calibrate tests/data/h200x4/kernels/*.jsonl --profile "$profile" -o "$fitted" "${@:2}"
+cat "$fitted" >"$profile"

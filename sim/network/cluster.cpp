@@ -263,8 +263,9 @@ ConfigNode with_template_for(const ConfigNode& cluster, std::span<const std::str
   return with_template(cluster, named.node);
 }
 
-Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics) {
+std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics) {
   ParamReader params{node, diagnostics};
+  if (!node.is_map()) return std::nullopt;
   static_cast<void>(params.choice("kind", {"cluster"}, "cluster"));
   static_cast<void>(params.choice("ci", {"run", "check_only"}, "run"));
   std::string name = params.optional<std::string>("name", std::filesystem::path{node.file()}.stem().string());
@@ -272,9 +273,12 @@ Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnos
   const ParamGroups groups = options.groups.empty() ? network_param_groups() : options.groups;
   const LoadedProfile loaded = load_profile(params, options, groups);
   const Profile& profile = loaded.profile;
-  const std::int64_t nodes = params.optional<std::int64_t>("nodes", 1, at_least(1));
   std::map<std::string, std::string> nccl = read_nccl(params);
 
+  // Errors above say nothing of devices and links, those from here on do.
+  const std::size_t errors_before = diagnostics.errors().size();
+  const auto is_known = [&] { return diagnostics.errors().size() == errors_before; };
+  const std::int64_t nodes = params.optional<std::int64_t>("nodes", 1, at_least(1));
   TopologyBuilder builder;
   const NamedTemplate named = resolve_template(params);
   HostTemplate host;
@@ -287,23 +291,23 @@ Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnos
     params.error("nodes", fmt::format("{} nodes need a fabric to join them", nodes));
   }
   params.finish();
-  diagnostics.throw_if_any();
+  if (!is_known()) return std::nullopt;
 
   check_size(params, nodes, host, {});
-  diagnostics.throw_if_any();
+  if (!is_known()) return std::nullopt;
   const FabricDemand demand{
       .nodes = nodes, .rails = static_cast<std::int64_t>(fabric_ports(host).size()), .host = &host, .profile = &profile};
   if (fabric.shape != nullptr) {
     if (demand.rails == 0 && (nodes > 1 || fabric.shape->states_links())) {
       params.error("fabric", fmt::format("node template '{}' has no NIC to join a fabric with", host.name));
-      diagnostics.throw_if_any();
+      return std::nullopt;
     }
     if (demand.rails > 0) {
       const FabricSize size = fabric.shape->plan(demand, diagnostics);
       check_size(params, nodes, host, size);
       if (!fabric.link.type.empty()) warn_about_nic_speed(params, host, fabric.link);
     }
-    diagnostics.throw_if_any();
+    if (!is_known()) return std::nullopt;
   }
 
   const std::uint32_t host_template = builder.add_template(host);
@@ -318,7 +322,6 @@ Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnos
   Topology topology = std::move(builder).freeze();
   check_reachable(topology, node, diagnostics);
   if (const auto written = node.find("fabric")) place_own_settings(*written, topology, diagnostics, fabric.packet);
-  diagnostics.throw_if_any();
 
   ConfigNode resolved = with_template(node, named.node);
   if (!loaded.node.is_null()) {
@@ -332,6 +335,12 @@ Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnos
                  .packet = std::move(fabric.packet),
                  .nccl = std::move(nccl),
                  .resolved = std::move(resolved)};
+}
+
+Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics) {
+  std::optional<Cluster> cluster = read_cluster(node, options, diagnostics);
+  diagnostics.throw_if_any();
+  return std::move(*cluster);
 }
 
 Cluster load_cluster(const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics) {

@@ -61,6 +61,9 @@ inline constexpr std::int64_t kMaxGpus = 2'000'000;
 inline constexpr std::int64_t kMaxFabricSwitches = 2'000'000;
 inline constexpr std::int64_t kMaxLinks = 400'000'000;
 
+// Every error goes to `diagnostics`. What is returned then is for further checks only: its devices and links are those that are
+// meant, as the errors lie elsewhere. Nothing where it cannot be told which those are.
+[[nodiscard]] std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics);
 // Throws ConfigError with every error found; warnings stay in `diagnostics`.
 [[nodiscard]] Cluster load_cluster(const ConfigNode& node, const LoadOptions& options, Diagnostics& diagnostics);
 [[nodiscard]] Cluster load_cluster(const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics);

@@ -25,6 +25,7 @@ constexpr std::int64_t kLevels = 16;
 std::vector<LaneTables::Entry> read_table(ParamReader& section, std::string_view key) {
   std::vector<LaneTables::Entry> table;
   bool serves = false;
+  const std::size_t errors_before = section.diagnostics().errors().size();
   for (ParamReader& entry : section.maps(key)) {
     const auto lane = entry.required<std::int64_t>("vl", between(0, kPriorities - 1));
     const auto weight = entry.required<std::int64_t>("weight", between(0, 255));
@@ -32,7 +33,7 @@ std::vector<LaneTables::Entry> read_table(ParamReader& section, std::string_view
     table.push_back({static_cast<std::uint8_t>(lane), weight * kWeightUnit});
     serves |= weight > 0;
   }
-  if (!table.empty() && !serves && !section.diagnostics().has_errors())
+  if (!table.empty() && !serves && section.diagnostics().errors().size() == errors_before)
     section.error(key, "no entry has a weight above 0: the table would never send");
   if (table.size() > kMostEntries) section.error(key, fmt::format("a table has at most 64 entries, not {}", table.size()));
   return table;

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "sim/planning/read_on.h"
+
 namespace weft::plan {
 
 std::optional<LinkId> find_link(std::string_view name, const net::Topology& topology) {
@@ -34,6 +36,7 @@ std::optional<LinkId> read_link(const ConfigNode& node, const net::Topology& top
     for (std::size_t i = 0; i < links.size() && i < kShown; ++i) note += (i == 0 ? "" : ", ") + topology.name(links[i]);
     if (links.size() > kShown) note += fmt::format(" and {} more", links.size() - kShown);
   }
+  if (const std::string stands_in = stand_in_note(topology); !stands_in.empty()) note = stands_in;
   diagnostics.error(node.diagnostic(fmt::format("{}: no link '{}'", node.path(), name), note));
   return std::nullopt;
 }

@@ -34,6 +34,7 @@ class SeriesReader {
       : section_{section}, topology_{topology}, flows_{flows} {}
 
   void read(MeasureOptions& out) {
+    const std::size_t errors_before = section_.diagnostics().errors().size();
     const std::vector<std::string> quantities = section_.list<std::string>("series");
     std::vector<SeriesItem> targets;
     const std::optional<ConfigNode> of = section_.optional_raw("of");
@@ -53,7 +54,7 @@ class SeriesReader {
         out.series.push_back(item);
         out.series.back().quantity = quantity;
       }
-      if (of && out.series.size() == before && !section_.diagnostics().has_errors()) {
+      if (of && out.series.size() == before && section_.diagnostics().errors().size() == errors_before) {
         section_.error("series", fmt::format("'{}' is a quantity of {}, and 'of' names none", quantity,
                                              of_flows(quantity) ? "flows" : "links"));
       }

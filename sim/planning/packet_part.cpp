@@ -12,6 +12,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/network/name_range.h"
 #include "sim/network/packet_level/packet_network.h"
+#include "sim/planning/read_on.h"
 
 namespace weft::plan {
 namespace {
@@ -53,6 +54,7 @@ bool mark(const std::string& name, const net::Topology& topology, std::vector<bo
 
 // The nearest device, and how names are written.
 std::string note_on(const std::string& name, const net::Topology& topology) {
+  if (std::string stands_in = stand_in_note(topology); !stands_in.empty()) return stands_in;
   std::vector<std::string> devices;
   for (std::size_t i = 0; i < std::min(topology.device_count(), kMaxCompared); ++i) {
     devices.push_back(topology.name(DeviceId::from_index(i)));
@@ -114,10 +116,11 @@ coll::PacketPart read_packet_part(const ConfigNode& root, const net::Topology& t
   if (!stated) return part;
   ParamReader section{*stated, diagnostics};
   const bool has_links = section.has("links");
+  const std::size_t errors_before = diagnostics.errors().size();
   if (!section.list<std::string>("links").empty()) {
     part.links.assign(topology.link_count(), false);
     read_links(*stated->find("links"), topology, part.links, diagnostics);
-  } else if (has_links && !diagnostics.has_errors()) {
+  } else if (has_links && diagnostics.errors().size() == errors_before) {
     section.error("links", "names none: all would be flows", "simulation: {fidelity: flow}");
   }
   part.collectives = read_collectives(section, workload);

@@ -9,6 +9,7 @@
 #include "sim/collectives/costs.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
+#include "sim/planning/read_on.h"
 #include "sim/planning/read_scenario.h"
 #include "sim/planning/scenario_layers.h"
 #include "sim/workloads/inference/serving_costs.h"
@@ -18,7 +19,10 @@ namespace weft::plan {
 namespace {
 
 ConfigNode with_sets(ConfigNode node, const Overrides& overrides) {
-  for (const auto& [path, value] : overrides.sets) node = node.with_override(path, value, "--set");
+  Diagnostics wrong;
+  for (const auto& [path, value] : overrides.sets)
+    read_part(wrong, [&, &path = path, &value = value] { node = node.with_override(path, value, "--set"); });
+  wrong.throw_if_any();
   return node;
 }
 
@@ -91,6 +95,77 @@ void check_program(const ConfigNode& root, const work::Workload& workload, const
                                         "expected with flows, jobs or inference; 'iterations' says how many steps are run"));
 }
 
+// Every NCCL variable of a cluster's file that there is not, or that cannot take its value.
+void check_settings(const ConfigNode& cluster, Diagnostics& diagnostics) {
+  const std::optional<ConfigNode> written = cluster.find("nccl");
+  if (!written || !written->is_map()) return;
+  const std::vector<std::string> keys = written->keys();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const ConfigNode value = (*written)[i];
+    if (!value.is_scalar()) continue;  // which the cluster's reader says
+    const std::string key = keys[i].starts_with("NCCL_") ? keys[i].substr(5) : keys[i];
+    if (const auto wrong = wrong_setting(*written, key, value.scalar())) diagnostics.error(*wrong);
+  }
+}
+
+std::optional<net::Cluster> read_cluster(const ConfigNode& node, const Overrides& overrides, Diagnostics& diagnostics) {
+  check_settings(node, diagnostics);
+  return net::read_cluster(node, load_options(overrides), diagnostics);
+}
+
+// What is known of a scenario in which something is wrong.
+struct KnownParts {
+  const ConfigNode& root;
+  const net::Cluster* cluster;                // null: it could not be read
+  const std::optional<ConfigNode>& workload;  // none: its file could not be read
+  const work::Workload* read_workload;        // null: it waits for what is assumed of the cluster
+  const SimulationOptions& simulation;
+  bool knows_simulation;
+};
+
+// What stands in for the parts that are not known.
+struct Assumed {
+  StandIn devices;
+  std::size_t flows;
+  const char* fidelity;
+  work::Workload workload = {};
+};
+
+void read_under(const KnownParts& known, const Assumed& assumed, Diagnostics& diagnostics) {
+  const net::Topology& topology = known.cluster == nullptr ? stand_in_topology(assumed.devices) : known.cluster->topology;
+  const SimulationOptions& simulation = known.simulation;
+  const std::string fidelity = known.knows_simulation ? simulation.fidelity : assumed.fidelity;
+  const net::PacketSettings any;
+  const net::PacketSettings* packet = known.cluster == nullptr ? &any : &known.cluster->packet;
+  const std::string_view packets_of = known.cluster == nullptr ? assumed.fidelity : std::string_view{fidelity};
+  if (packets_of == "flow") packet = nullptr;
+
+  work::Workload workload;
+  const work::WorkloadContext context{topology, packet, simulation.seed};
+  if (known.workload && known.read_workload == nullptr)
+    read_part(diagnostics, [&] { workload = work::read_workload(*known.workload, context, diagnostics); });
+  ParamReader reader{known.root, diagnostics};
+  static_cast<void>(read_measure(reader, topology, assumed.flows, simulation.until, fidelity));
+  static_cast<void>(read_faults(reader, topology, assumed.flows, fidelity));
+  static_cast<void>(read_packet_part(known.root, topology, assumed.workload, diagnostics));
+  check_program(known.root, known.read_workload != nullptr ? *known.read_workload : workload, simulation, diagnostics);
+}
+
+// The errors that the rest of the scenario has whatever is meant by the parts that are wrong.
+void read_on(const KnownParts& known, Diagnostics& diagnostics) {
+  Assumed some{.devices = StandIn::kSome, .flows = 1, .fidelity = "flow"};
+  Assumed others{.devices = StandIn::kOthers, .flows = 1'000'003, .fidelity = "packet"};
+  for (int kind = 0; kind <= static_cast<int>(coll::Collective::kScatter); ++kind) {
+    work::CollectiveItem item;
+    item.call.kind = static_cast<coll::Collective>(kind);
+    others.workload.collectives.push_back(std::move(item));
+  }
+  add_common_errors(
+      diagnostics, [&](Diagnostics& found) { read_under(known, some, found); },
+      [&](Diagnostics& found) { read_under(known, others, found); });
+  diagnostics.throw_if_any();
+}
+
 }  // namespace
 
 const ParamGroups& all_param_groups() {
@@ -107,8 +182,10 @@ const ParamGroups& all_param_groups() {
 net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
   std::vector<std::string> paths;
   for (const auto& [path, value] : overrides.sets) paths.push_back(path);
-  const ConfigNode cluster = net::with_template_for(ConfigNode::load_file(file, "cluster"), paths);
-  return net::load_cluster(with_sets(cluster, overrides), load_options(overrides), diagnostics);
+  const ConfigNode node = net::with_template_for(ConfigNode::load_file(file, "cluster"), paths);
+  std::optional<net::Cluster> cluster = read_cluster(with_sets(node, overrides), overrides, diagnostics);
+  diagnostics.throw_if_any();
+  return std::move(*cluster);
 }
 
 std::optional<Diagnostic> wrong_setting(const ConfigNode& map, const std::string& key, std::string_view value) {
@@ -142,6 +219,7 @@ Scenario load_scenario(const std::filesystem::path& file, const Overrides& overr
 Scenario read_scenario(const ConfigNode& root, const std::string& default_name, const Overrides& overrides,
                        Diagnostics& diagnostics) {
   ParamReader reader{root, diagnostics};
+  if (!root.is_map()) diagnostics.throw_if_any();
   const std::string name = reader.optional<std::string>("name", default_name);
   static_cast<void>(reader.optional<std::string>("description", ""));
   static_cast<void>(reader.choice("kind", {"scenario"}, "scenario"));
@@ -155,8 +233,9 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   if (!reader.has("workload"))
     diagnostics.error(
         root.diagnostic("expected a workload", "for example workload: {collectives: [{kind: all_reduce, bytes: 1 GiB}]}"));
-  const ConfigNode workload_node = reader.has("workload") ? reader.raw("workload") : ConfigNode{};
+  const std::optional<ConfigNode> workload_node = reader.optional_raw("workload");
   SimulationOptions simulation;
+  const std::size_t errors_before = diagnostics.errors().size();
   if (reader.has("simulation")) {
     ParamReader section = reader.map("simulation");
     simulation = read_simulation(section, overrides);
@@ -165,15 +244,27 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
     ParamReader section{empty, diagnostics};
     simulation = read_simulation(section, overrides);
   }
+  const bool knows_simulation = diagnostics.errors().size() == errors_before;
   // What follows names links and flows, so their sections wait for the cluster; until then they are let pass.
   for (const char* key : {"measure", "faults"}) static_cast<void>(reader.optional_raw(key));
   reader.finish();
-  diagnostics.throw_if_any();
 
-  net::Cluster cluster = net::load_cluster(cluster_with(cluster_node, override_node), load_options(overrides), diagnostics);
+  std::optional<net::Cluster> read;
+  read_part(diagnostics, [&] {
+    if (has_cluster) read = read_cluster(cluster_with(cluster_node, override_node), overrides, diagnostics);
+  });
+  std::optional<ConfigNode> workload_map;
+  read_part(diagnostics, [&] {
+    if (workload_node) workload_map = load_reference(*workload_node);
+  });
+  KnownParts known{root, read ? &*read : nullptr, workload_map, nullptr, simulation, knows_simulation};
+  if (diagnostics.has_errors()) read_on(known, diagnostics);
+
+  net::Cluster& cluster = *read;
   const work::WorkloadContext context{cluster.topology, simulation.has_packets() ? &cluster.packet : nullptr, simulation.seed};
-  work::Workload workload = work::read_workload(load_reference(workload_node), context, diagnostics);
-  diagnostics.throw_if_any();
+  work::Workload workload = work::read_workload(*workload_map, context, diagnostics);
+  known.read_workload = &workload;
+  if (diagnostics.has_errors()) read_on(known, diagnostics);
   MeasureOptions measure = read_measure(reader, cluster.topology, workload.flows.size(), simulation.until, simulation.fidelity);
   Faults faults = read_faults(reader, cluster.topology, workload.flows.size(), simulation.fidelity);
   coll::PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);

@@ -14,6 +14,7 @@ namespace weft::work {
 namespace {
 
 constexpr std::string_view kSeparators = " \t\r,";
+constexpr int kMostWrongLines = 20;  // of a file that are told
 
 // The words of a line, into `words`.
 void split(std::string_view line, std::vector<std::string_view>& words) {
@@ -37,16 +38,23 @@ class FlowLines {
       if (has_count_) {
         const auto count = parse_integer(words[0]);
         if (!count || *count < 0) return "expected the number of flows, or three numbers: source host, destination host, bytes";
+        has_form_ = true;
         stated_ = *count;
         return {};
       }
+      has_form_ = words.size() == 3;
     }
-    if (static_cast<std::int64_t>(out_.flows.size()) >= kMaxFlows) return fmt::format("more than {} flows", kMaxFlows);
+    if (static_cast<std::int64_t>(out_.flows.size()) >= kMaxFlows) {
+      has_form_ = false;  // no further line is looked at
+      return fmt::format("more than {} flows", kMaxFlows);
+    }
     return has_count_ ? take_timed(words) : take_plain(words);
   }
 
   // The first line announced a number of flows, and they are there.
   [[nodiscard]] bool complete() const { return taken_ > 0 && taken_ == stated_; }
+  // What the lines hold is known: the first one says it.
+  [[nodiscard]] bool has_form() const { return has_form_; }
 
   // After the last line.
   [[nodiscard]] std::string missing() const {
@@ -97,6 +105,7 @@ class FlowLines {
   const net::Topology& topology_;
   Workload& out_;
   bool first_ = true;
+  bool has_form_ = false;
   bool has_count_ = false;
   std::int64_t stated_ = 0;
   std::int64_t taken_ = 0;
@@ -112,11 +121,13 @@ void read_flow_file(const std::filesystem::path& path, const net::Topology& topo
   int number = 1;
   int first_surplus = 0;  // line; 0: none
   std::int64_t surplus = 0;
+  int errors = 0;
   const auto report = [&](const std::string& problem, int column) {
+    ++errors;
     diagnostics.error(
         {.where = {path.string(), number, column}, .message = problem, .source_line = line, .length = 1, .note = {}});
   };
-  for (; std::getline(file, line); ++number) {
+  for (; errors < kMostWrongLines && std::getline(file, line); ++number) {
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos || line[first] == '#') continue;
     // Simulators that read this format stop after the flows announced.
@@ -125,16 +136,19 @@ void read_flow_file(const std::filesystem::path& path, const net::Topology& topo
       continue;
     }
     split(line, words);
-    if (const std::string problem = lines.take(words); !problem.empty()) {
-      return report(problem, static_cast<int>(first) + 1);
-    }
+    const std::string problem = lines.take(words);
+    if (problem.empty()) continue;
+    report(problem, static_cast<int>(first) + 1);
+    if (!lines.has_form()) return;
   }
+  if (errors > 0) return;
   if (surplus > 0) {
-    diagnostics.warning({.where = {path.string(), first_surplus, 1},
-                         .message = fmt::format("the first line announces fewer flows: {} lines from here on are left out", surplus),
-                         .source_line = {},
-                         .length = 1,
-                         .note = {}});
+    diagnostics.warning(
+        {.where = {path.string(), first_surplus, 1},
+         .message = fmt::format("the first line announces fewer flows: {} lines from here on are left out", surplus),
+         .source_line = {},
+         .length = 1,
+         .note = {}});
   }
   number = 1;
   line.clear();

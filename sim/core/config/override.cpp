@@ -4,6 +4,7 @@
 #include <memory>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "sim/core/config/node.h"
 #include "sim/core/config/tree.h"
@@ -143,7 +144,15 @@ ConfigNode ConfigNode::with_overrides(const ConfigNode& overrides) const {
   if (!overrides.is_map()) overrides.fail(overrides.path() + ": expected a map, got " + found_text(overrides));
   ConfigNode result = *this;
   const std::vector<std::string> paths = overrides.keys();
-  for (std::size_t i = 0; i < overrides.size(); ++i) result = result.with_value(paths[i], overrides[i]);
+  std::vector<Diagnostic> wrong;
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    try {
+      result = result.with_value(paths[i], overrides[i]);
+    } catch (const ConfigError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!wrong.empty()) throw ConfigError(std::move(wrong));
   return result;
 }
 

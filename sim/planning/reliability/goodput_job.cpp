@@ -7,6 +7,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/read_on.h"
 #include "sim/planning/scenario.h"
 #include "sim/planning/scenario_layers.h"
 
@@ -24,28 +25,39 @@ FailureRates rates_of(const ConfigNode& node, Diagnostics& diagnostics) {
       return {};
     }
   }
-  return read_failure_rates(load_reference(node), diagnostics);
+  FailureRates rates;
+  read_part(diagnostics, [&] { rates = read_failure_rates(load_reference(node), diagnostics); });
+  return rates;
 }
 
-ComponentCounts components_of_job(ParamReader& job, std::string& cluster_name, Diagnostics& diagnostics) {
+// Nothing where they could not be read.
+std::optional<ComponentCounts> read_counts(ParamReader& job, std::string& cluster_name, Diagnostics& diagnostics) {
   const std::optional<ConfigNode> overrides = job.optional_raw("overrides");
   if (job.has("cluster") == job.has("components")) {
     job.error_here("expected one of 'cluster' and 'components'",
                    "cluster: ../clusters/dgx_h100_superpod.yaml, or components: {gpu: 16384, node: 2048}");
-    return {};
+    return std::nullopt;
   }
-  ComponentCounts counts;
   if (job.has("components")) {
     ParamReader stated = job.map("components");
-    counts = read_components(stated);
-  } else {
-    const net::Cluster cluster = net::load_cluster(cluster_with(job.raw("cluster"), overrides),
-                                                   {.profile = {}, .groups = all_param_groups()}, diagnostics);
-    cluster_name = cluster.name;
-    counts = count_components(cluster.topology);
+    return read_components(stated);
   }
+  std::optional<net::Cluster> cluster;
+  const ConfigNode named = job.raw("cluster");
+  read_part(diagnostics, [&] {
+    cluster = net::read_cluster(cluster_with(named, overrides), {.profile = {}, .groups = all_param_groups()}, diagnostics);
+  });
+  if (!cluster) return std::nullopt;
+  cluster_name = cluster->name;
+  return count_components(cluster->topology);
+}
+
+ComponentCounts components_of_job(ParamReader& job, std::string& cluster_name, Diagnostics& diagnostics) {
+  const std::size_t errors_before = diagnostics.errors().size();
+  const std::optional<ComponentCounts> read = read_counts(job, cluster_name, diagnostics);
+  const ComponentCounts counts = read.value_or(ComponentCounts{});
   const auto gpus = job.optional<std::int64_t>("gpus", at_least(1));
-  if (!gpus) return counts;
+  if (!gpus || diagnostics.errors().size() != errors_before) return counts;
   if (static_cast<double>(*gpus) > counts.of(Component::kGpu)) {
     job.error("gpus", fmt::format("the job wants {} GPUs, and there are {:.0f}", *gpus, counts.of(Component::kGpu)));
   }

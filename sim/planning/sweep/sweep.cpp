@@ -12,8 +12,10 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/random.h"
+#include "sim/planning/read_on.h"
 #include "sim/planning/scenario_layers.h"
 #include "sim/planning/sweep/axis_range.h"
+#include "sim/planning/sweep/metrics.h"
 
 namespace weft::plan {
 namespace {
@@ -72,41 +74,55 @@ Sweep::Sweep(const std::filesystem::path& file, Overrides overrides) : overrides
   root_ = ConfigNode::load_file(file);
   Diagnostics diagnostics;
   ParamReader reader{root_, diagnostics};
+  if (!root_.is_map()) diagnostics.throw_if_any();
   name_ = reader.optional<std::string>("name", file.stem().string());
   static_cast<void>(reader.optional<std::string>("description", ""));
   static_cast<void>(reader.choice("kind", {"sweep"}, "sweep"));
   static_cast<void>(reader.choice("ci", {"run", "check_only"}, "run"));
-  if (!reader.has("scenario")) {
-    root_.fail("expected a scenario", "a sweep names the one it varies: scenario: ../scenarios/llama3_8b_dp32.yaml");
-  }
-  const ConfigNode scenario = reader.raw("scenario");
-  const bool is_file = scenario.is_scalar();
-  stated_ = is_file ? load_scenario_file(referenced_file(scenario)) : load_scenario_file(scenario);
-  scenario_name_ = is_file ? std::filesystem::path{scenario.scalar()}.stem().string() : name_;
-  if (const auto set = reader.optional_raw("set")) set_ = changes_of(*set);
-  for (ScenarioChange& change : changes_of(overrides_.sets)) set_.push_back(std::move(change));
-  overrides_.sets.clear();
-  base_ = with_changes(stated_, set_);
-
+  const std::size_t errors_before = diagnostics.errors().size();
+  read_base(reader, diagnostics);
   read_grid(reader, diagnostics);
-  read_list(reader);
+  read_list(reader, diagnostics);
   read_draws(reader, "latin_hypercube", true, diagnostics);
   read_draws(reader, "random", false, diagnostics);
-  if (axes_.empty() && !diagnostics.has_errors()) {
-    root_.fail("the sweep varies nothing", "it has a grid, a list, a latin_hypercube or a random section");
+  const bool knows_axes = diagnostics.errors().size() == errors_before;
+  if (axes_.empty() && knows_axes) {
+    diagnostics.error(
+        root_.diagnostic("the sweep varies nothing", "it has a grid, a list, a latin_hypercube or a random section"));
   }
-  read_derived(reader);
-  read_where(reader);
-  metrics_ = reader.list<std::string>("metrics");
+  read_derived(reader, knows_axes, diagnostics);
+  read_where(reader, diagnostics.errors().size() == errors_before, diagnostics);
+  read_metrics(reader, diagnostics);
   read_objective(reader, diagnostics);
   reader.finish();
   diagnostics.throw_if_any();
-  check_axes();
+  check_axes(diagnostics);
+  diagnostics.throw_if_any();
+}
+
+void Sweep::read_base(ParamReader& reader, Diagnostics& diagnostics) {
+  const std::optional<ConfigNode> scenario = reader.optional_raw("scenario");
+  const std::optional<ConfigNode> set = reader.optional_raw("set");
+  if (!scenario) {
+    diagnostics.error(
+        root_.diagnostic("expected a scenario", "a sweep names the one it varies: scenario: ../scenarios/llama3_8b_dp32.yaml"));
+    return;
+  }
+  read_part(diagnostics, [&] {
+    const bool is_file = scenario->is_scalar();
+    stated_ = is_file ? load_scenario_file(referenced_file(*scenario)) : load_scenario_file(*scenario);
+    scenario_name_ = is_file ? std::filesystem::path{scenario->scalar()}.stem().string() : name_;
+    if (set) set_ = changes_of(*set);
+    for (ScenarioChange& change : changes_of(overrides_.sets)) set_.push_back(std::move(change));
+    base_ = with_changes(stated_, set_);
+    overrides_.sets.clear();
+  });
 }
 
 std::size_t Sweep::add_section(std::uint64_t turns, const ConfigNode& node) {
   if (turns == 0) node.fail(fmt::format("{}: is empty: the sweep would have no point", node.path()));
   sections_.push_back(turns);
+  if (combinations_ > kMaxSweepPoints) return sections_.size() - 1;  // which was said
   const bool overflows = combinations_ > std::numeric_limits<std::uint64_t>::max() / turns;
   combinations_ = overflows ? std::numeric_limits<std::uint64_t>::max() : combinations_ * turns;
   if (combinations_ > kMaxSweepPoints) {
@@ -130,37 +146,43 @@ void Sweep::read_grid(ParamReader& reader, Diagnostics& diagnostics) {
   const auto grid = reader.optional_raw("grid");
   if (!grid) return;
   if (!grid->is_map() || grid->size() == 0) {
-    grid->fail(fmt::format("{}: expected key paths with their values, got {}", grid->path(),
-                           grid->is_map() ? "an empty map" : found_text(*grid)),
-               "for example workload.parallelism.tensor: [1, 2, 4]");
+    diagnostics.error(grid->diagnostic(fmt::format("{}: expected key paths with their values, got {}", grid->path(),
+                                                   grid->is_map() ? "an empty map" : found_text(*grid)),
+                                       "for example workload.parallelism.tensor: [1, 2, 4]"));
+    return;
   }
   const std::vector<std::string> paths = grid->keys();
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    const ConfigNode node = (*grid)[i];
-    std::vector<std::optional<AxisValue>> values;
-    if (node.is_map()) {
-      for (const std::string& text : AxisRange{node, AxisRange::Use::kStepped, diagnostics}.values()) {
-        values.emplace_back(computed(text));
-      }
-    } else if (node.is_list()) {
-      for (std::size_t k = 0; k < node.size(); ++k) values.emplace_back(written(node[k]));
-    } else {
-      node.fail(fmt::format("{}: expected a list of values or a range, got {}", node.path(), found_text(node)),
-                "[1, 2, 4] or {from: 1, to: 8, scale: log2}; what does not vary stands under 'set'");
-    }
-    const std::size_t section = add_section(values.size(), node);
-    add_axis(paths[i], node, section).values = std::move(values);
-  }
+  for (std::size_t i = 0; i < paths.size(); ++i) read_part(diagnostics, [&] { read_grid_axis(paths[i], (*grid)[i]); });
 }
 
-void Sweep::read_list(ParamReader& reader) {
+void Sweep::read_grid_axis(const std::string& path, const ConfigNode& node) {
+  std::vector<std::optional<AxisValue>> values;
+  if (node.is_map()) {
+    Diagnostics own;
+    for (const std::string& text : AxisRange{node, AxisRange::Use::kStepped, own}.values()) {
+      values.emplace_back(computed(text));
+    }
+  } else if (node.is_list()) {
+    for (std::size_t k = 0; k < node.size(); ++k) values.emplace_back(written(node[k]));
+  } else {
+    node.fail(fmt::format("{}: expected a list of values or a range, got {}", node.path(), found_text(node)),
+              "[1, 2, 4] or {from: 1, to: 8, scale: log2}; what does not vary stands under 'set'");
+  }
+  const std::size_t section = add_section(values.size(), node);
+  add_axis(path, node, section).values = std::move(values);
+}
+
+void Sweep::read_list(ParamReader& reader, Diagnostics& diagnostics) {
   const auto list = reader.optional_raw("list");
-  if (!list) return;
-  if (!list->is_list()) list->fail(fmt::format("{}: expected a list of points, got {}", list->path(), found_text(*list)));
-  const std::size_t section = add_section(list->size(), *list);
+  if (list) read_part(diagnostics, [&] { read_points(*list); });
+}
+
+void Sweep::read_points(const ConfigNode& list) {
+  if (!list.is_list()) list.fail(fmt::format("{}: expected a list of points, got {}", list.path(), found_text(list)));
+  const std::size_t section = add_section(list.size(), list);
   const std::size_t first = axes_.size();
-  for (std::size_t turn = 0; turn < list->size(); ++turn) {
-    const ConfigNode point = (*list)[turn];
+  for (std::size_t turn = 0; turn < list.size(); ++turn) {
+    const ConfigNode point = list[turn];
     if (!point.is_map() || point.size() == 0) {
       point.fail(fmt::format("{}: expected key paths with a value each, got {}", point.path(),
                              point.is_map() ? "an empty map" : found_text(point)));
@@ -170,7 +192,7 @@ void Sweep::read_list(ParamReader& reader) {
       const auto known = std::find_if(axes_.begin() + static_cast<std::ptrdiff_t>(first), axes_.end(),
                                       [&](const SweepAxis& axis) { return axis.path == paths[i]; });
       SweepAxis& axis = known != axes_.end() ? *known : add_axis(paths[i], point[i], section);
-      axis.values.resize(list->size());
+      axis.values.resize(list.size());
       axis.values[turn] = written(point[i]);
     }
   }
@@ -179,15 +201,21 @@ void Sweep::read_list(ParamReader& reader) {
 void Sweep::read_draws(ParamReader& reader, std::string_view key, bool latin, Diagnostics& diagnostics) {
   std::optional<ParamReader> section = reader.optional_map(key);
   if (!section) return;
+  const std::size_t errors_before = diagnostics.errors().size();
   const auto count = section->required<std::int64_t>("count", between<std::int64_t>(1, kMaxSweepPoints));
   const auto seed = static_cast<std::uint64_t>(section->optional<std::int64_t>("seed", 1, at_least(0)));
   const ConfigNode axes = section->raw("axes");
   section->finish();
-  diagnostics.throw_if_any();
+  if (diagnostics.errors().size() != errors_before) return;
+  read_part(diagnostics, [&] { draw(section->node(), axes, {.key = key, .count = count, .seed = seed, .latin = latin}); });
+}
+
+void Sweep::draw(const ConfigNode& section, const ConfigNode& axes, const Draws& draws) {
+  const auto& [key, count, seed, latin] = draws;
   if (!axes.is_map() || axes.size() == 0) {
     axes.fail(fmt::format("{}: expected key paths with a range or a list each, got {}", axes.path(), found_text(axes)));
   }
-  const std::size_t turns = add_section(static_cast<std::uint64_t>(count), section->node());
+  const std::size_t turns = add_section(static_cast<std::uint64_t>(count), section);
   const std::vector<std::string> paths = axes.keys();
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const ConfigNode node = axes[i];
@@ -198,7 +226,8 @@ void Sweep::read_draws(ParamReader& reader, std::string_view key, bool latin, Di
     if (latin) random.shuffle(std::span{parts});
     std::optional<AxisRange> range;
     if (node.is_map()) {
-      range.emplace(node, AxisRange::Use::kDrawn, diagnostics);
+      Diagnostics own;
+      range.emplace(node, AxisRange::Use::kDrawn, own);
     } else if (!node.is_list() || node.size() == 0) {
       node.fail(fmt::format("{}: expected a range or a list to draw from, got {}", node.path(),
                             node.is_list() ? "an empty list" : found_text(node)));
@@ -217,34 +246,55 @@ void Sweep::read_draws(ParamReader& reader, std::string_view key, bool latin, Di
   }
 }
 
-void Sweep::read_derived(ParamReader& reader) {
+void Sweep::read_derived(ParamReader& reader, bool knows_axes, Diagnostics& diagnostics) {
   derived_bindings_.resize(axes_.size());
   const auto derived = reader.optional_raw("derive");
   if (!derived) return;
   if (!derived->is_map()) {
-    derived->fail(fmt::format("{}: expected key paths with an expression each, got {}", derived->path(), found_text(*derived)));
+    diagnostics.error(derived->diagnostic(
+        fmt::format("{}: expected key paths with an expression each, got {}", derived->path(), found_text(*derived))));
+    return;
   }
   const std::vector<std::string> paths = derived->keys();
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    Expression expression{(*derived)[i]};
-    std::vector<Binding> bindings = bind(expression, (*derived)[i]);  // before the axis is one: it cannot follow from itself
-    add_axis(paths[i], (*derived)[i], 0).derived = std::move(expression);
-    derived_bindings_.push_back(std::move(bindings));
+    read_part(diagnostics, [&] {
+      const bool was_known = std::exchange(knows_axes, false);
+      Expression expression{(*derived)[i]};
+      if (!was_known) return;
+      std::vector<Binding> bindings = bind(expression, (*derived)[i]);  // before the axis is one: it cannot follow from itself
+      add_axis(paths[i], (*derived)[i], 0).derived = std::move(expression);
+      derived_bindings_.push_back(std::move(bindings));
+      knows_axes = true;
+    });
   }
 }
 
-void Sweep::read_where(ParamReader& reader) {
+void Sweep::read_where(ParamReader& reader, bool knows_axes, Diagnostics& diagnostics) {
   const auto where = reader.optional_raw("where");
   if (!where) return;
   const auto add = [&](const ConfigNode& node) {
-    Expression expression{node};
-    std::vector<Binding> bindings = bind(expression, node);
-    constraints_.push_back({std::move(expression), std::move(bindings)});
+    read_part(diagnostics, [&] {
+      Expression expression{node};
+      if (!knows_axes) return;
+      std::vector<Binding> bindings = bind(expression, node);
+      constraints_.push_back({std::move(expression), std::move(bindings)});
+    });
   };
   if (where->is_list()) {
     for (std::size_t i = 0; i < where->size(); ++i) add((*where)[i]);
   } else {
     add(*where);
+  }
+}
+
+void Sweep::read_metrics(ParamReader& reader, Diagnostics& diagnostics) {
+  metrics_ = reader.list<std::string>("metrics");
+  const auto stated = root_.find("metrics");
+  for (std::size_t i = 0; i < metrics_.size() && metrics_.size() == stated->size(); ++i) {
+    if (find_metric(metrics_[i]) != nullptr) continue;
+    const ConfigNode node = (*stated)[i];
+    diagnostics.error(node.diagnostic(fmt::format("{}: unknown metric '{}'", node.path(), metrics_[i]),
+                                      did_you_mean(metrics_[i], metric_names(), "metrics")));
   }
 }
 
@@ -260,10 +310,15 @@ void Sweep::read_objective(ParamReader& reader, Diagnostics& diagnostics) {
     return;
   }
   objective_ = SweepObjective{least.empty() ? most : least, least.empty()};
+  const Metric* metric = find_metric(objective_->metric);
+  if (metric != nullptr && metric->type != ColumnType::kText) return;
+  diagnostics.error(section->node().diagnostic(
+      fmt::format("{}: {} '{}'", section->path(), metric == nullptr ? "unknown metric" : "no number:", objective_->metric),
+      did_you_mean(objective_->metric, metric_names(), "metrics")));
 }
 
 // A key that the scenario's `overrides` set over the cluster would hide the axis.
-void Sweep::check_axes() const {
+void Sweep::check_axes(Diagnostics& diagnostics) const {
   std::vector<std::optional<AxisValue>> first(axes_.size());
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (!axes_[i].derived) first[i] = axes_[i].values.front();
@@ -275,9 +330,9 @@ void Sweep::check_axes() const {
     const std::string inside = axis.path.substr(kCluster.size());
     for (const std::string& key : overrides->keys()) {
       if (inside == key || inside.starts_with(key + '.') || key.starts_with(inside + '.')) {
-        throw ConfigError({axis.node.key_diagnostic(
+        diagnostics.error(axis.node.key_diagnostic(
             fmt::format("{}: the scenario's 'overrides' set '{}' over the cluster, which hides this", axis.node.path(), key),
-            fmt::format("vary overrides.{} instead", inside))});
+            fmt::format("vary overrides.{} instead", inside)));
       }
     }
   }

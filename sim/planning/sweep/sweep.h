@@ -98,15 +98,29 @@ class Sweep {
     std::vector<Binding> bindings;
   };
 
+  struct Draws {
+    std::string_view key;
+    std::int64_t count;
+    std::uint64_t seed;
+    bool latin;
+  };
+
+  // Each tells every error of its section; `knows_axes`: there was none before, so that names can be looked up.
+  void read_base(ParamReader& reader, Diagnostics& diagnostics);
   void read_grid(ParamReader& reader, Diagnostics& diagnostics);
-  void read_list(ParamReader& reader);
+  void read_list(ParamReader& reader, Diagnostics& diagnostics);
   void read_draws(ParamReader& reader, std::string_view key, bool latin, Diagnostics& diagnostics);
-  void read_derived(ParamReader& reader);
-  void read_where(ParamReader& reader);
+  void read_derived(ParamReader& reader, bool knows_axes, Diagnostics& diagnostics);
+  void read_where(ParamReader& reader, bool knows_axes, Diagnostics& diagnostics);
+  void read_metrics(ParamReader& reader, Diagnostics& diagnostics);
   void read_objective(ParamReader& reader, Diagnostics& diagnostics);
+  void check_axes(Diagnostics& diagnostics) const;
+  // These throw their first error.
+  void read_grid_axis(const std::string& path, const ConfigNode& node);
+  void read_points(const ConfigNode& list);
+  void draw(const ConfigNode& section, const ConfigNode& axes, const Draws& draws);
   SweepAxis& add_axis(const std::string& path, const ConfigNode& node, std::size_t section);
   std::size_t add_section(std::uint64_t turns, const ConfigNode& node);
-  void check_axes() const;
   [[nodiscard]] std::vector<Binding> bind(const Expression& expression, const ConfigNode& node) const;
   [[nodiscard]] SweepValue evaluate(const Expression& expression, const std::vector<Binding>& bindings,
                                     const std::vector<std::optional<AxisValue>>& values) const;
