@@ -140,14 +140,16 @@ struct OutputFile::State {
     const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
     for (int i = 0; i < kTemporaryNames && descriptor < 0; ++i) {
       temporary = (folder / fmt::format(".weft-{}-{}.tmp", getpid(), i)).string();
+      std::error_code ignored;
+      if (fs::exists(fs::symlink_status(temporary, ignored))) continue;
+      place = detail::Unfinished::add(temporary);  // before it is there, so that no signal can come in between
       descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (descriptor >= 0) {
-        place = detail::Unfinished::add(temporary);
-        return;
-      }
-      temporary.clear();
-      if (errno != EEXIST) throw cannot_write(path, std::strerror(errno));
+      if (descriptor >= 0) return;
+      const int problem = errno;
+      forget_temporary();
+      if (problem != EEXIST) throw cannot_write(path, std::strerror(problem));
     }
+    temporary.clear();
     throw cannot_write(path, "no name is left for a temporary file");
   }
 
