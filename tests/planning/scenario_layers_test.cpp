@@ -141,7 +141,7 @@ TEST_F(ScenarioLayersTest, ASweepOfClustersRunsWhatScenariosWrittenForThemWould)
 TEST_F(ScenarioLayersTest, ExpressionsOfASweepSeeTheClusterOfTheirPoint) {
   const Sweep sweep{folder_.write("sweep.yaml",
                                   "kind: sweep\nscenario: of_first.yaml\ngrid: {cluster: [first.yaml, second.yaml]}\n"
-                                  "derive: {workload.collectives[0].count: cluster.nodes * 2}\n"),
+                                  "derive:\n  workload.collectives[0].count: cluster.nodes * 2\n"),
                     {}};
   EXPECT_EQ(sweep.values(0)[1]->yaml, "2");
   EXPECT_EQ(sweep.values(1)[1]->yaml, "6");

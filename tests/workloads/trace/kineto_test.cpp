@@ -217,7 +217,7 @@ TEST(KinetoTest, CopiesOfAJobShareTheGroupOfAllRanks) {
 // Of each kind the first is named.
 TEST(KinetoTest, SizesAndGridsThatNoneHasAreCountedAndTakenAsNothing) {
   const auto copy = [](int correlation, const std::string& bytes) {
-    return fmt::format(R"({{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)","pid":0,"tid":7,"ts":{},"dur":1,)"
+    return fmt::format(R"({{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","pid":0,"tid":7,"ts":{},"dur":1,)"
                        R"("args":{{"stream":7,"correlation":{},"bytes":{}}}}})",
                        20 * correlation, correlation, bytes);
   };
