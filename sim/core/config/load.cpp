@@ -203,7 +203,7 @@ ConfigNode load_reference(const ConfigNode& node) {
 std::vector<ConfigNode> load_layers(const fs::path& file) { return nodes_of(layers_of(read_tree(file, Referrer{}), {}), {}); }
 
 std::vector<ConfigNode> load_layers(const ConfigNode& node) {
-  return nodes_of(layers_of(referenced_tree(node), node.is_map() ? node.path() : std::string{}), {});
+  return nodes_of(layers_of(referenced_tree(node), node.is_map() ? node.path() : std::string{}), node.path());
 }
 
 ConfigNode laid_over(const ConfigNode& base, const ConfigNode& over) {
