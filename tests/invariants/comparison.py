@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable
 
+import once_failed
 import pairwise
 
 
@@ -30,11 +31,11 @@ class Property:
     sample: int
     allowed: Callable[..., bool] = lambda domain, row: domain.allowed(row)
 
-    def rows(self, domain, draw, everything):
-        """All pairs of values; of a sample's rows only the first are taken, which hold many pairs."""
+    def rows(self, domain, draw):
+        """What once failed, then all pairs of values; of a sample's rows only the first are taken, which hold many pairs."""
         factors = self.factors(domain)
-        del everything
-        return pairwise.cover(factors, lambda row: self.allowed(domain, row), draw)
+        yield from once_failed.rows(self.name, factors)
+        yield from pairwise.cover(factors, lambda row: self.allowed(domain, row), draw)
 
 
 def slower(time, reference):

@@ -212,7 +212,9 @@ class FakeWeft(runner.Weft):
                 if "fabric.link.rate" in said:
                     said = said | {"fabric.link.rate": rewrite.scaled(said["fabric.link.rate"], better)}
                 words = {"words": [re.sub(r"(?<=rate=)(\d+)", lambda rate: str(int(rate[1]) * better), word) for word in rest]}
-                result = self.result(scenario | {"overrides": said}, made, {} if self.fault == "named_cluster" else words)
+                if self.fault == "named_cluster":
+                    words, said = {}, {"nodes": made["nodes"] + 1}
+                result = self.result(scenario | {"overrides": said}, made, words)
                 times.append(result.get("iteration_time_ns", result["makespan_ns"]) / 1e3)
             runs.append({"time_us": times[0], "sensitivity": [{"parameter": "network_rate", "time_us": times[1]}]})
         return json.dumps({"workloads": [{"runs": runs}]})

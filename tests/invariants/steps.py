@@ -6,6 +6,7 @@ WIDE_MOE = {"kind": "model", "name": "wide_moe", "layers": 4, "hidden": 4096, "h
             "moe": {"experts": 128, "experts_per_token": 8, "expert_ffn": 1536}}
 DENSE = {"kind": "model", "name": "small", "layers": 8, "hidden": 2048, "heads": 16, "ffn": 8192, "vocab": 32000}
 
+ALL = "all GPUs"
 # Parallelism in shares of the GPUs: what is left is data parallel.
 PLANS = {
     "ddp": {"model": DENSE, "parallelism": {"data_parallelism": "ddp"}, "framework": "pytorch_eager"},
@@ -16,6 +17,7 @@ PLANS = {
     "context": {"model": DENSE, "parallelism": {"context": 2}},
     "experts": {"model": MOE, "parallelism": {"expert": 4}},
     "many_experts": {"model": WIDE_MOE, "parallelism": {"expert": 8}, "batch": 2, "sequence": 4096},
+    "experts_of_all": {"model": WIDE_MOE, "parallelism": {"expert": ALL}, "batch": 2, "sequence": 4096},
     "serving": {"model": DENSE, "inference": {"tensor": 2}},
     "serving_experts": {"model": MOE, "inference": {"tensor": 2, "expert": 2}},
 }
@@ -25,6 +27,8 @@ def fits(domain, row):
     gpus = domain.ranks(row)
     parallelism = PLANS[row["plan"]].get("parallelism", PLANS[row["plan"]].get("inference"))
     shares = 1
+    if parallelism.get("expert") == ALL:
+        return domain.clusters[row["cluster"]].gpus > 0 and 2 <= gpus <= min(64, domain.most_ranks) and 128 % gpus == 0
     for key in ("tensor", "pipeline", "context", "expert"):
         shares *= parallelism.get(key, 1)
     return domain.clusters[row["cluster"]].gpus > 0 and 2 <= gpus <= min(64, domain.most_ranks) and gpus % shares == 0
@@ -39,7 +43,7 @@ def content(domain, row, cluster):
         requests = {"concurrency": 8, "count": 32, "prompt": 512, "output": 32}
         return {"cluster": cluster, "workload": {"inference": {"model": plan["model"], "requests": requests, "parallelism":
                                                                shares | {"data": gpus // shares.get("tensor", 1)}}}}
-    shares = plan["parallelism"]
+    shares = {key: gpus if value == ALL else value for key, value in plan["parallelism"].items()}
     data = gpus // (shares.get("tensor", 1) * shares.get("pipeline", 1) * shares.get("context", 1))
     workload = {"model": plan["model"], "parallelism": shares | {"data": data},
                 "batch": {"global": plan.get("batch", 4) * data, "micro": 1, "sequence": plan.get("sequence", 2048)}}
