@@ -190,7 +190,8 @@ TEST(PredictPointsTest, PredictsCollectivesAtTheClockTheyWereMeasuredAt) {
   const double full = *predicted(point).predicted_us;
   point.slowdown = 1.25;
   const double low = *predicted(point).predicted_us;
-  EXPECT_GT(low, full * 1.1);
+  // Latencies take 1.125 times as long, the bytes of thread blocks 1.25 times, those of links as long as before.
+  EXPECT_GT(low, full * 1.05);
   EXPECT_LT(low, full * 1.25);
   point.parts = {reduce, product};
   const double stated = *predicted(point).predicted_us;
