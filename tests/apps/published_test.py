@@ -42,7 +42,8 @@ class PublishedTest(unittest.TestCase):
     def test_alltoalls_change_from_ll_to_simple_where_published_ones_do(self):
         for (cluster, layout), published in ALLTOALLS.items():
             done = subprocess.run([WEFT, "collective", "alltoall", "-c", ROOT / f"configs/clusters/{cluster}.yaml", "-d", "half",
-                                   "--nccl", "version=2.29.2", "-b", "128K", "-e", "8M", "-n", "20", *layout, "-q", "--json", "-"],
+                                   "--nccl", "version=2.29.2", "-b", "128K", "-e", "8M", "-n", "20", *layout, "-q",
+                                   "--json", "-"],
                                   capture_output=True, text=True, check=True)
             for point in json.loads(done.stdout)["points"]:
                 if point["bytes"] in published:
