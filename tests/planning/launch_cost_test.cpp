@@ -22,6 +22,7 @@ TEST(LaunchCostTest, ALaunchCostsTheHostMoreForEachChannelWithWork) {
   const Duration of_channel = cluster.profile.get(channel_costs).launch_cost;
   RunOptions options;
   options.launches_per_thread = 2;
+  options.settings.set("version", "2.28");  // later releases cut sends into parts of 64 KiB
   const auto launch = [&](Collective kind, Bytes bytes) { return runner.run({.kind = kind, .bytes = bytes}, options).launch; };
   EXPECT_EQ(launch(Collective::kAllReduce, 8_B), 2 * (of_kernel + of_channel));
   EXPECT_EQ(launch(Collective::kAllReduce, 16_MiB), 2 * (of_kernel + 24 * of_channel));
