@@ -22,9 +22,9 @@
 // end waits. A contribution to a reduction in an NVSwitch costs its sender nothing: the head pulls all copies in one transfer
 // (nccl-model §3.4).
 //
-// Model: in the fluid grain, chains (broadcast, reduce) of several channels that meet on some links only are up to 10 % off at
-// 16 MiB and 2 % at 1 GiB. Rings in Simple over 2 to 8 nodes of 8 are within 6 % of the chunk grain up to 256 MiB and 9 %
-// faster where NICs are full; on one node within 8 % from 64 MiB and 21 % below. It runs one call, not the loop.
+// Model: in the fluid grain all edges of a channel go at one common rate, and what messages wait for besides is told by
+// formulas that leave out how channels drift apart: for calls of too many ranks for the chunk grain (shortened_schedule.h). It
+// runs one call, not the loop. `tools/grains.py PROGRAM` prints how far the grains are from each other.
 #pragma once
 
 #include <array>
@@ -269,7 +269,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     double slice = 0;  // of one slice, until the next edge's can start
   };
   void start_fluid();
-  // Where the edge's resources carry `demand`; empty: the message alone.
+  // Where the edge's resources carry `demand`.
   EdgeTime edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand);
   void add_demand(const FluidFlow& flow, std::size_t hop, std::vector<double>& demand);
   // Of each flow of a chain, until its first message is at the far end.

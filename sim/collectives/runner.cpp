@@ -19,7 +19,8 @@ namespace {
 // Calls whose ranks together move more than this are not looped at packet fidelity.
 constexpr std::int64_t kLoopPacketBytes = std::int64_t{64} << 20;
 
-// `auto` simulates every message up to this many, about a second's work; above, channels become coupled transfers.
+// `auto` simulates every message up to this many, about a second's work; above, runs of no more that stand for all
+// (shortened_schedule.h); where there are none, channels become coupled transfers.
 constexpr std::uint64_t kChunkMessages = 200'000;
 // Chains and rounds are less exact as coupled transfers, so more of their messages are simulated.
 constexpr std::uint64_t kChunkMessagesOfChains = 2'000'000;
@@ -281,6 +282,31 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
   result.time = Duration::from_ps(loop.ps() / wanted);
 }
 
+void CollectiveRunner::simulate_samples(const Opened& opened, const std::vector<Sample>& samples, const StepCosts& costs,
+                                        const LaunchPlan& plan, const RunOptions& options, CollectiveResult& result) {
+  const Time begin = machine_.simulator.now();
+  Duration sum;
+  std::uint64_t messages = 0;
+  Digest digest;
+  RunOptions untold = options;  // these are not the call's own slices
+  untold.steps = nullptr;
+  for (const Sample& sample : samples) {
+    machine_.fabric.mark_counters();
+    simulate(opened, *sample.schedule, costs, plan, untold, result);
+    if (machine_.simulator.stopped()) return;
+    machine_.fabric.repeat_counted(sample.weight - 1);
+    sum = sum + sample.weight * result.device;
+    messages += result.messages;
+    digest.add(result.digest).add(sample.weight);
+  }
+  result.messages = messages;
+  result.digest = digest.value();
+  result.device = sum;
+  result.time = std::max(result.device, result.launch);
+  result.ended = begin + plan.issued(plan.ranks_per_thread - 1, 0) + result.device;
+  if (result.ended > machine_.simulator.now()) machine_.simulator.run_until(result.ended);
+}
+
 CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOptions& options) {
   CollectiveResult result;
   result.call = call;
@@ -313,7 +339,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
-  const std::unique_ptr<Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
+  const std::shared_ptr<const Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
   const Duration launch_cost =
       options.launch > Duration{} ? options.launch : launch_.host_cost + used_channels(*schedule) * costs_.channels.launch_cost;
@@ -339,6 +365,11 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     result.grain = Grain::kChunk;
   }
   if (in_packets && result.grain == Grain::kAuto) result.grain = Grain::kChunk;
+  std::vector<Sample> samples;
+  if (result.grain == Grain::kAuto && messages > most && !options.keep_pending) {
+    samples = samples_of(schedule, most / links);
+    if (!samples.empty()) result.grain = Grain::kChunk;
+  }
   if (result.grain == Grain::kAuto)
     result.grain = messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
   if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
@@ -354,8 +385,12 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     LaunchPlan plan = launches(chosen, options, launch_cost, messages);
     // Of a large call at packet fidelity one is simulated, and its time is that of each in the loop.
     const bool many_packets = in_packets && call.bytes.count() > kLoopPacketBytes / ranks();
-    if (result.grain == Grain::kFluid || many_packets) plan.iterations = 1;
-    simulate(opened, *schedule, costs, plan, options, result);
+    if (result.grain == Grain::kFluid || many_packets || !samples.empty()) plan.iterations = 1;
+    if (!samples.empty()) {
+      simulate_samples(opened, samples, costs, plan, options, result);
+    } else {
+      simulate(opened, *schedule, costs, plan, options, result);
+    }
   }
   return result;
 }

@@ -21,6 +21,7 @@
 #include "sim/collectives/nccl/choose.h"
 #include "sim/collectives/nccl/settings.h"
 #include "sim/collectives/nccl/view.h"
+#include "sim/collectives/shortened_schedule.h"
 #include "sim/core/digest.h"
 #include "sim/core/profile.h"
 #include "sim/core/simulator.h"
@@ -145,6 +146,8 @@ class CollectiveRunner final : private ExecutorListener {
                                     std::uint64_t messages) const;
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,
                 const RunOptions& options, CollectiveResult& result);
+  void simulate_samples(const Opened& opened, const std::vector<Sample>& samples, const StepCosts& costs,
+                        const LaunchPlan& plan, const RunOptions& options, CollectiveResult& result);
   void run_closed_form(const Communicator& communicator, const StepCosts& costs, CollectiveResult& result) const;
 
   Machine& machine_;

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -152,6 +153,18 @@ class Schedule {
   // An in-place call: input and output are one buffer, and steps name all of it kOutput, never kInput. It holds the larger of
   // the two; where they differ in size, the smaller one of rank r lies r times its own size into it, as NCCL has it.
   [[nodiscard]] virtual bool in_place() const { return false; }
+
+  // Loops of the channel: every lane with steps has as many groups of steps, alike but for the last ones, which may be of
+  // smaller chunks, and no step waits for a lane's progress. 0: it is idle, or not so.
+  [[nodiscard]] virtual std::int64_t loops(int /*channel*/) const { return 0; }
+  // The same with so many loops fewer in every transfer but much shorter ones, where lanes have several transfers one after
+  // another, each with all of the loops; null: lanes have not. `fewer` is less than loops().
+  [[nodiscard]] virtual std::unique_ptr<Schedule> with_fewer_loops(std::int64_t /*fewer*/) const { return nullptr; }
+
+  // Alike steps that follow one another in each loop, of whatever kinds, and the same with so many of each kind, no more than
+  // there are. 0: none.
+  [[nodiscard]] virtual std::int64_t hops() const { return 0; }
+  [[nodiscard]] virtual std::unique_ptr<Schedule> with_hops(std::int64_t /*hops*/) const { return nullptr; }
 
   // The same work as coupled transfers, where the schedule can say it so. Flows start together.
   [[nodiscard]] virtual bool has_fluid_flows() const { return false; }

@@ -73,6 +73,9 @@ class HybridFabric final : public Fabric, private RateListener {
   // Of both kinds; busy: the longer time of the two.
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
+  // Of calls that are flows throughout.
+  void mark_counters() override { flows_.mark_counters(); }
+  void repeat_counted(std::int64_t times) override { flows_.repeat_counted(times); }
   void check_conservation() const override;
 
   // What is posted from now on may be packets, or is flows whatever it crosses. At first it may.

@@ -347,15 +347,20 @@ const std::vector<ModelText>& collective_texts() {
                  "collectives/launch_plan.h"}},
       {.names = {"fluid"},
        .title = "fluid grain: every channel is one coupled transfer along all its edges",
-       .assumes = "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its "
-                  "longest chain of messages pays. Chosen by `auto` above 200,000 messages.",
+       .assumes =
+           "The edges of a channel move at one common rate, the slowest edge's share, plus the latency that its longest chain "
+           "of messages pays. `auto` chooses it for no call that the chunk grain can tell: above 200,000 messages (2,000,000 "
+           "in chains and rounds; 100,000 of calls of 16 MiB and more in programs) it simulates runs of fewer loops, or "
+           "of fewer hops in each loop of a ring, and reckons the others at the difference of two of them. What is left to the "
+           "fluid grain are rings of many hundred ranks, pipelines that so few loops do not fill, and all-to-alls of more "
+           "transfers than that.",
        .leaves_out =
            {"fluid grain: channels do not drift apart; a slow edge slows its whole channel at once",
-            "fluid grain: rings in Simple over 2 to 8 nodes of 8 GPUs are within 6 % of the chunk grain up to 256 MiB and 9 % "
-            "faster where NICs are full; on one node within 8 % from 64 MiB and 21 % below; LL over nodes 17 % slower",
-            "fluid grain: one call, not the loop of calls; chains whose channels meet on some links only are up to 10 % off"},
+            "fluid grain: one call, not the loop of calls; how far it is from the chunk grain, tools/grains.py PROGRAM prints",
+            "chunk grain by fewer loops: a loop is taken to last as long in the middle of a call as from the 16th step of a "
+            "lane on, once the first has passed all its edges; channels that drift apart more slowly make it a little off"},
        .sources = {"network-models §6.3"},
-       .files = {"collectives/schedule.h", "collectives/executor.h"}},
+       .files = {"collectives/schedule.h", "collectives/shortened_schedule.h", "collectives/executor.h"}},
       {.names = {"closed_form"},
        .title = "closed-form grain: the textbook formula on an ideal network",
        .assumes =

@@ -27,7 +27,7 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
             "15 % too fast, of 16 and 32, by one publisher, 10 to 18 %",
             "nvls: scatter and gather move data as fast with 5 warps as with 8, as published tables of 4 to 8 GPUs have it",
             "nvls: the chunk and the fluid grain differ by up to 5 us a call (17 % at 1 MiB, 1 % from 64 MiB): heads that all "
-            "begin at once queue in one only; nvls_tree by 15 %",
+            "begin at once queue in one only",
             "nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
             "nvls_tree: switch, tree and switch are steps one after another; NCCL does them in one primitive",
             "NCCL 2.25 and 2.26 know Blackwell as 2.27 does, and other GPUs as 2.23"},

@@ -118,6 +118,20 @@ class P2pSchedule final : public Schedule {
     return step;
   }
 
+  // Only the last part may have fewer than the others.
+  [[nodiscard]] std::int64_t loops(int channel) const override {
+    if (channel >= used_channels_ || part_count() == 0) return 0;
+    return is_long(part_count() - 1) ? chunks(part_count() - 1) : chunks(0);
+  }
+  [[nodiscard]] std::unique_ptr<Schedule> with_fewer_loops(std::int64_t fewer) const override {
+    auto shorter = std::make_unique<P2pSchedule>(*this);
+    for (int part = 0; part < part_count(); ++part) {
+      if (is_long(part)) shorter->parts_[static_cast<std::size_t>(part)].bytes -= fewer * chunk_;
+    }
+    shorter->fill_lanes();
+    return shorter;
+  }
+
   // One flow per transfer and part; parts one after another, transfers in order of sender and round.
   [[nodiscard]] bool has_fluid_flows() const override { return true; }
   [[nodiscard]] std::int64_t fluid_flow_count() const override { return part_count() * transfers(); }
@@ -172,6 +186,7 @@ class P2pSchedule final : public Schedule {
   }
 
   void fill_lanes() {
+    lanes_.clear();
     lanes_.resize(static_cast<std::size_t>(used_channels_) * kSlots);
     for (int round = 0; round < n_; ++round) {
       for (int part = 0; part < part_count(); ++part) {
@@ -213,6 +228,7 @@ class P2pSchedule final : public Schedule {
   }
   [[nodiscard]] int part_count() const { return static_cast<int>(parts_.size()); }
   [[nodiscard]] std::int64_t chunks(int part) const { return ceil_div(parts_[static_cast<std::size_t>(part)].bytes, chunk_); }
+  [[nodiscard]] bool is_long(int part) const { return 2 * chunks(part) > chunks(0); }
   // The part of `round` that is on `channel`, if there are as many.
   [[nodiscard]] int part_of(int round, int channel) const {
     const int first = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], 0, used_channels_);

@@ -58,6 +58,7 @@ class NvlsSchedule final : public Schedule {
         (lane == kScatter && kind_ == Collective::kAllGather) || (lane == kGather && kind_ == Collective::kReduceScatter);
     return idle ? 0 : loops;
   }
+  [[nodiscard]] std::int64_t loops(int channel) const override { return part(channel).count(); }
 
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t loop) const override {
     if (lane != kReduce) return side_step(channel, lane, loop);

@@ -53,6 +53,7 @@ class NvlsTreeSchedule final : public Schedule {
     if (is_root(rank, channel) && lane == kBroadcast) return 0;
     return head_steps(rank, channel) * loops;
   }
+  [[nodiscard]] std::int64_t loops(int channel) const override { return part(channel).count(); }
 
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
     if (lane == kScatter || lane == kGather) return side_step(rank, channel, lane, index);

@@ -29,6 +29,7 @@ RingSchedule::RingSchedule(const Communicator& communicator, const CollectiveCal
   WEFT_CHECK(choice.channels <= communicator.channels());
   WEFT_CHECK(root_ >= 0 && root_ < n_);
   const CallSizes sizes = sizes_of(call, n_);
+  if (kind_ != Collective::kBroadcast && kind_ != Collective::kReduce) hops_ = std::max(n_ - 2, 0);
   block_ = std::min(sizes.input, sizes.output).count();
   const std::vector<ChannelPart> parts = channel_parts(block_, choice);
   for (const ChannelPart& given : parts) {
@@ -45,13 +46,27 @@ std::int64_t RingSchedule::steps_per_loop() const {
   if (n_ == 1) return 1;
   switch (kind_) {
     case Collective::kAllReduce:
-      return 2 * n_ - 1;
+      return 2 * hops_ + 3;
     case Collective::kAllGather:
     case Collective::kReduceScatter:
-      return n_;
+      return hops_ + 2;
     default:
       return 1;
   }
+}
+
+// Of a whole round, the step that the one at `index` is where hops are left out.
+std::int64_t RingSchedule::step_of_round(std::int64_t index) const {
+  const std::int64_t left_out = n_ - 2 - hops_;
+  if (n_ == 1 || index <= hops_) return index;
+  return index + (index < 2 * hops_ + 2 ? left_out : 2 * left_out);
+}
+
+std::unique_ptr<Schedule> RingSchedule::with_hops(std::int64_t hops) const {
+  WEFT_CHECK(hops >= 0 && hops <= hops_);
+  auto shorter = std::make_unique<RingSchedule>(*this);
+  shorter->hops_ = hops;
+  return shorter;
 }
 
 std::int64_t RingSchedule::step_count(Rank, int channel, int) const {
@@ -75,7 +90,7 @@ Step RingSchedule::step(Rank rank, int channel, int, std::int64_t index) const {
   const RingPart& part = parts_[static_cast<std::size_t>(channel)];
   const int i = communicator_.position(channel, rank);
   const std::int64_t loop = index / steps_per_loop();
-  const int j = static_cast<int>(index % steps_per_loop());
+  const std::int64_t j = step_of_round(index % steps_per_loop());
 
   bool receives = false;
   bool sends = false;
@@ -97,14 +112,14 @@ Step RingSchedule::step(Rank rank, int channel, int, std::int64_t index) const {
     step.store = j >= n_ - 1;
   } else if (kind_ == Collective::kAllGather) {
     // copySend, n-2 recvCopySend, recv: own block first, then those of the ranks before.
-    destination_block = block_ * ring_neighbour(channel, i, -j);
+    destination_block = block_ * ring_neighbour(channel, i, static_cast<int>(-j));
     receives = j > 0;
     sends = j < n_ - 1;
     step.use_source = j == 0;
     step.store = true;
   } else if (kind_ == Collective::kReduceScatter) {
     // send, n-2 recvReduceSend, recvReduceCopy: own block last.
-    source_block = block_ * ring_neighbour(channel, i, -1 - j);
+    source_block = block_ * ring_neighbour(channel, i, static_cast<int>(-1 - j));
     receives = j > 0;
     sends = j < n_ - 1;
     step.use_source = true;

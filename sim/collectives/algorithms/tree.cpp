@@ -41,6 +41,7 @@ class TreeSchedule final : public Schedule {
   [[nodiscard]] int lanes(Rank rank, int channel) const override { return links(rank, channel).up < 0 ? 1 : 2; }
 
   [[nodiscard]] std::int64_t step_count(Rank, int channel, int) const override { return chunks(part(channel)); }
+  [[nodiscard]] std::int64_t loops(int channel) const override { return chunks(part(channel)); }
 
   // Simple: 384 threads for the way up and 256 for the way down; LL and LL128: 70 % and 30 % (nccl-model §3.2).
   [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {
@@ -79,16 +80,15 @@ class TreeSchedule final : public Schedule {
     const Rank leaf = deepest(flow.channel);
     std::vector<bool> named(static_cast<std::size_t>(ranks()));
     for (Rank rank = leaf; links(rank, flow.channel).up >= 0; rank = links(rank, flow.channel).up) {
-      flow.edges.push_back({rank, links(rank, flow.channel).up});
+      flow.edges.push_back(up_edge(rank, flow.channel));
       named[static_cast<std::size_t>(rank)] = true;
     }
     const auto depth = static_cast<std::int64_t>(flow.edges.size());
-    for (std::size_t i = flow.edges.size(); i-- > 0;) flow.edges.push_back({flow.edges[i].to, flow.edges[i].from});
+    for (std::size_t i = flow.edges.size(); i-- > 0;) flow.edges.push_back(down_edge(flow.edges[i].from, flow.channel));
     for (Rank rank = 0; rank < ranks(); ++rank) {
-      const Rank up = links(rank, flow.channel).up;
-      if (up < 0 || named[static_cast<std::size_t>(rank)]) continue;
-      flow.edges.push_back({rank, up});
-      flow.edges.push_back({up, rank});
+      if (links(rank, flow.channel).up < 0 || named[static_cast<std::size_t>(rank)]) continue;
+      flow.edges.push_back(up_edge(rank, flow.channel));
+      flow.edges.push_back(down_edge(rank, flow.channel));
     }
     const ChannelPart& whole = part(flow.channel);
     flow.bytes = Bytes{whole.data.bytes};
@@ -102,6 +102,14 @@ class TreeSchedule final : public Schedule {
   [[nodiscard]] const TreeLinks& links(Rank rank, int channel) const {
     const Tree& tree = own_trees_.empty() ? communicator_.tree(channel) : own_trees_[static_cast<std::size_t>(channel)];
     return tree[static_cast<std::size_t>(rank)];
+  }
+  // Between a rank and the one above it.
+  [[nodiscard]] FluidEdge up_edge(Rank rank, int channel) const {
+    return {.from = rank, .to = links(rank, channel).up, .share = warp_share(rank, channel, kUpLane)};
+  }
+  [[nodiscard]] FluidEdge down_edge(Rank rank, int channel) const {
+    const Rank up = links(rank, channel).up;
+    return {.from = up, .to = rank, .share = warp_share(up, channel, lanes(up, channel) - 1)};
   }
   [[nodiscard]] const ChannelPart& part(int channel) const { return parts_[static_cast<std::size_t>(channel)]; }
   static std::int64_t chunks(const ChannelPart& part) { return ceil_div(part.data.bytes, part.chunk); }

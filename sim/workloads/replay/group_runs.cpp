@@ -9,10 +9,10 @@
 namespace weft::work {
 namespace {
 
-// From this size on the fluid grain is within 1 % of the chunk grain, and a program has many groups: of a call of more messages
-// than this the channels are coupled transfers.
-constexpr Bytes kFluidBytes{std::int64_t{16} << 20};
-constexpr std::uint64_t kChunkMessages = 20'000;
+// A program has many groups: of a call of this size or more, no more messages are simulated than these, which stand for all
+// (collectives/shortened_schedule.h), or its channels are coupled transfers.
+constexpr Bytes kLargeBytes{std::int64_t{16} << 20};
+constexpr std::uint64_t kChunkMessages = 100'000;
 
 // A ring goes round with chunks of all channels at once: of NCCL's no more than its largest, of a textbook's all there is.
 double step_share(const coll::CollectiveCall& call, const coll::Choice& choice, int ranks) {
@@ -87,7 +87,7 @@ void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::Colle
   options.grain = grain_;
   options.iterations = 1;
   options.slowdown = slowdown;
-  if (call.bytes >= kFluidBytes) options.chunk_messages = kChunkMessages;
+  if (call.bytes >= kLargeBytes) options.chunk_messages = kChunkMessages;
   options.settings = nccl_;
   coll::Machine machine{topology_, routing_, seed_, 0, nullptr, host_routes_};
   coll::CollectiveRunner runner{machine, profile_, devices, view_of(devices)};
