@@ -166,6 +166,18 @@ TEST(ExecutorTest, GrainsAgreeWhereChannelsUseDifferentLinks) {
   }
 }
 
+// Eight slots are in flight: 128 chunks of 512 KiB follow one another at 50 GB/s, 1342.2 us, and the last one's hop takes 10
+// us. One at a time they would take 10 us each more.
+TEST(ExecutorTest, ASendOfManyChunksPaysForOneHopInBothGrains) {
+  const CollectiveCall call{.kind = Collective::kSendRecv, .bytes = 64_MiB};
+  const Choice choice{.algorithm = "nccl_p2p", .protocol = "Simple", .chunk = 512_KiB};
+  const StepCosts costs{.hop = {10_us, 10_us, 10_us}, .slots = 8, .rendezvous = false};
+  for (const Grain grain : {Grain::kChunk, Grain::kFluid}) {
+    OneCall pair{testing::star(2, 50_GBps, 0_ns)};
+    EXPECT_NEAR(pair.run(call, choice, grain, costs).us(), (64 << 20) / 50e3 + 10.0, 0.1) << to_string(grain);
+  }
+}
+
 TEST(ExecutorTest, AChannelMovesNoFasterThanItsThreadBlock) {
   OneCall call{testing::star(4, 450_GBps, 0_ns)};
   const StepCosts costs{.rate = 30_GBps};
