@@ -1,5 +1,7 @@
 #include "sim/network/packet_level/packet_network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -255,7 +257,7 @@ std::span<const HopTelemetry> PacketNetwork::telemetry(PacketId packet) const {
 RandomStream& PacketNetwork::random(std::uint32_t link) {
   if (random_.empty()) random_.resize(links_.size());
   std::optional<RandomStream>& stream = random_[link];
-  if (!stream) stream.emplace(seed_, topology_.name(LinkId{link}) + "/chance");
+  if (!stream) stream.emplace(seed_, fmt::format("link{}/chance", random_links_++));
   return *stream;
 }
 

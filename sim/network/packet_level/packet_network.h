@@ -336,7 +336,9 @@ class PacketNetwork final : private EventTarget {
   std::vector<std::array<double, kPriorities>> shares_;          // by PacketSettings::index_of(): weights, the least one 1
   std::vector<LaneTurns> lane_turns_;                            // where any port has tables
   std::vector<std::array<std::int64_t, kPriorities>> unmarked_;  // where any switch marks forward: eligible since the last mark
+  // By link; numbered as they are first needed, since names and numbers of devices are to change nothing.
   std::vector<std::optional<RandomStream>> random_;
+  std::uint32_t random_links_ = 0;
   std::vector<HopTelemetry> telemetry_;  // by packet and hop
   bool marks_at_enqueue_ = false;
   bool marks_at_start_ = false;

@@ -90,6 +90,27 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
       }
     }
   }
+  number_devices();
+}
+
+void FabricRoutes::number_devices() {
+  std::map<int, std::uint32_t> of_tier;
+  for (const int tier : tier_) switch_numbers_.push_back(static_cast<std::uint32_t>(tier + 1) << 24 | of_tier[tier]++);
+  for (std::size_t host = 0; host < topology_->host_count(); ++host) {
+    const std::uint32_t index = topology_->host(host).host_template;
+    if (places_.size() <= index) places_.resize(index + 1);
+    if (!places_[index].empty()) continue;
+    std::map<DeviceKind, std::uint32_t> of_kind;
+    for (const TemplateDevice& device : topology_->host_template(index).devices)
+      places_[index].push_back(of_kind[device.kind]++);
+  }
+}
+
+std::uint32_t FabricRoutes::number_of(DeviceId device) const {
+  const std::int32_t host = topology_->host_of(device);
+  if (host < 0) return switch_numbers_[index_of_[device.index()]];
+  const std::uint32_t place = places_[topology_->host(static_cast<std::size_t>(host)).host_template][topology_->local(device)];
+  return static_cast<std::uint32_t>(host) << 12 | static_cast<std::uint32_t>(topology_->kind(device)) << 8 | place;
 }
 
 void FabricRoutes::build_graph() {
@@ -212,9 +233,9 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
   const std::size_t stride = std::min(static_cast<std::size_t>(std::max(tier, 0)), stride_.size() - 1);
   const std::uint32_t pick = policy_->pick({.at = at,
                                             .tier = tier,
-                                            .source = flow.source.value(),
-                                            .destination = flow.destination.value(),
-                                            .entropy = mix(flow.key.entropy ^ mix(seed_ ^ mix(at.value()))),
+                                            .source = number_of(flow.source),
+                                            .destination = number_of(flow.destination),
+                                            .entropy = mix(flow.key.entropy ^ mix(seed_ ^ mix(number_of(at)))),
                                             .destination_position = position_[nic_b.index()],
                                             .stride = stride_[stride],
                                             .candidates = static_cast<std::uint32_t>(candidates.size())});

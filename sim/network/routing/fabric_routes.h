@@ -66,17 +66,24 @@ class FabricRoutes {
   void select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
               std::vector<NextHop>& out) const;
   [[nodiscard]] RouteFragment walk(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;
+  void number_devices();
+  // What a hash knows a device by. It stays as it is under other names, where a node template lists its devices in another
+  // order, and where hosts and switches are added behind the others: of a host's device it is the host and the place among its
+  // kind there, of a switch the tier and the place in that.
+  [[nodiscard]] std::uint32_t number_of(DeviceId device) const;
 
   const Topology* topology_;
   std::unique_ptr<RoutingPolicy> policy_;
   std::uint64_t seed_;
   std::unique_ptr<Graph> graph_;
-  std::vector<bool> failed_;             // by link; empty: none
-  std::vector<SwitchIndex> index_of_;    // device -> switch index
-  std::vector<int> tier_;                // by switch
-  std::vector<std::int32_t> group_;      // by switch; one for all that state none
-  std::vector<std::uint32_t> stride_;    // by tier
-  std::vector<std::uint32_t> position_;  // NIC device -> D-mod-K number; indexed by device id
+  std::vector<bool> failed_;                        // by link; empty: none
+  std::vector<SwitchIndex> index_of_;               // device -> switch index
+  std::vector<int> tier_;                           // by switch
+  std::vector<std::int32_t> group_;                 // by switch; one for all that state none
+  std::vector<std::uint32_t> stride_;               // by tier
+  std::vector<std::uint32_t> position_;             // NIC device -> D-mod-K number; indexed by device id
+  std::vector<std::vector<std::uint32_t>> places_;  // by host template and local device: among its kind
+  std::vector<std::uint32_t> switch_numbers_;
   // By leaf, empty until asked for, and switch. A set is found when it is first asked for: of most leaves and switches it never
   // is.
   mutable std::vector<std::vector<std::uint32_t>> tables_;

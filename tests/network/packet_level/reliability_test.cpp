@@ -252,7 +252,7 @@ TEST_P(BothTest, FewerAcknowledgementsAcknowledgeTheSame) {
 // Four hosts of one leaf to four of another over as many spines: packets that each go their own way overtake one another. That
 // is no loss, and nothing is sent twice; what is lost is sent again, and arrives.
 TEST_P(BothTest, PacketsThatOvertakeAreNotLost) {
-  for (const double loss : {0.0, 0.001}) {
+  for (const double loss : {0.0, 0.005}) {  // of 2,000 packets each flow loses about ten: none at all, one in 20,000
     const PacketShape shape = testing::leaf_spine_shape(2, 4, 4, 100_Gbps, 100_Gbps, 500_ns);
     PacketRun run{shape.hosts, shape.switches, shape.cables, reliable(GetParam()), "spray"};
     if (loss > 0) run.fabric().add_drop_rule({.probability = loss});
