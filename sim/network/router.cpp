@@ -28,12 +28,6 @@ void Footprint::couple(const Footprint& other) {
   fill_packet = std::max(fill_packet, other.fill_packet);
 }
 
-// Which NICs a pair of endpoints uses. Both invalid: the route stays inside the host.
-struct Router::Plan {
-  DeviceId nic_a;
-  DeviceId nic_b;
-};
-
 Router::Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed,
                std::shared_ptr<const HostRoutes> hosts)
     : topology_{&topology},
@@ -44,19 +38,21 @@ Router::~Router() = default;
 
 const Topology& Router::topology() const { return *topology_; }
 
-DeviceId Router::nic_of(DeviceId gpu) const {
-  if (topology_->kind(gpu) == DeviceKind::kHost || topology_->kind(gpu) == DeviceKind::kNic) return gpu;
-  const auto host = static_cast<std::size_t>(topology_->host_of(gpu));
+std::vector<DeviceId> Router::nics_of(DeviceId gpu) const {
+  if (topology_->kind(gpu) == DeviceKind::kHost || topology_->kind(gpu) == DeviceKind::kNic) return {gpu};
   if (topology_->kind(gpu) != DeviceKind::kGpu) return {};
-  const auto nic = hosts_->nic_of(topology_->host(host).host_template, topology_->local(gpu));
-  return nic ? topology_->device_of(host, *nic) : DeviceId{};
+  const auto host = static_cast<std::size_t>(topology_->host_of(gpu));
+  std::vector<DeviceId> nics;
+  for (const std::uint32_t nic : hosts_->nics_of(topology_->host(host).host_template, topology_->local(gpu)))
+    nics.push_back(topology_->device_of(host, nic));
+  return nics;
 }
 
 DeviceId Router::leaf_of(DeviceId gpu) const {
   if (topology_->kind(gpu) != DeviceKind::kGpu) return {};
-  const DeviceId nic = nic_of(gpu);
-  if (!nic.valid() || topology_->uplinks(nic).empty()) return {};
-  return topology_->link(topology_->uplinks(nic).front()).to;
+  const std::vector<DeviceId> nics = nics_of(gpu);
+  if (nics.empty() || topology_->uplinks(nics.front()).empty()) return {};
+  return topology_->link(topology_->uplinks(nics.front()).front()).to;
 }
 
 std::optional<DeviceId> Router::host_memory(DeviceId device) const {
@@ -75,54 +71,112 @@ std::optional<DeviceId> Router::host_memory(DeviceId device) const {
   return nearest;
 }
 
-std::optional<Router::Plan> Router::find_plan(DeviceId source, DeviceId destination, std::string* why) const {
-  if (topology_->host_of(source) == topology_->host_of(destination)) return Plan{};
-  Plan plan{nic_of(source), nic_of(destination)};
+// What its cables carry, or its links inside the host if those carry less.
+double Router::nic_capacity(DeviceId nic) const {
+  double out = 0;
+  double in = 0;
+  for (const LinkId link : topology_->out_links(nic)) {
+    const bool leaves = topology_->host_of(topology_->link(link).to) != topology_->host_of(nic);
+    (leaves ? out : in) += topology_->spec(link).capacity();
+  }
+  return in > 0 ? std::min(out, in) : out;
+}
+
+// Each NIC carries its part of what its side's carry together; the i-th of one side is paired with the i-th of the other, as
+// far as the fabric joins them, and what is left over then with the others.
+std::vector<NicWay> Router::spread(const std::vector<DeviceId>& leaving, const std::vector<DeviceId>& entering) const {
+  if (leaving.size() == 1 && entering.size() == 1) {
+    if (!fabric_->joined(leaving[0], entering[0])) return {};
+    return {{{leaving[0], entering[0]}, 1.0}};
+  }
+  const auto shares = [&](const std::vector<DeviceId>& nics) {
+    std::vector<double> each;
+    double total = 0;
+    for (const DeviceId nic : nics) total += each.emplace_back(nic_capacity(nic));
+    for (double& share : each) share = total > 0 ? share / total : 1.0 / static_cast<double>(nics.size());
+    return each;
+  };
+  constexpr double kNothing = 1e-9;  // rounding
+  std::vector<double> to_leave = shares(leaving);
+  std::vector<double> to_enter = shares(entering);
+  std::vector<NicWay> ways;
+  double total = 0;
+  for (std::size_t turn = 0; turn < entering.size(); ++turn) {
+    for (std::size_t i = 0; i < leaving.size(); ++i) {
+      const std::size_t j = (i + turn) % entering.size();
+      const double share = std::min(to_leave[i], to_enter[j]);
+      if (share < kNothing || !fabric_->joined(leaving[i], entering[j])) continue;
+      ways.push_back({{leaving[i], entering[j]}, share});
+      to_leave[i] -= share;
+      to_enter[j] -= share;
+      total += share;
+    }
+  }
+  for (NicWay& way : ways) way.share /= total;
+  return ways;
+}
+
+std::vector<NicWay> Router::find_ways(DeviceId source, DeviceId destination, FlowKey key, std::string* why) const {
   const auto unreachable = [&](std::string_view reason) {
     if (why != nullptr) {
       *why = fmt::format("no route from '{}' to '{}': {}", topology_->name(source), topology_->name(destination), reason);
     }
-    return std::nullopt;
+    return std::vector<NicWay>{};
   };
-  if (!plan.nic_a.valid()) return unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(source)));
-  if (!plan.nic_b.valid())
-    return unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(destination)));
-  if (fabric_->joined(plan.nic_a, plan.nic_b)) return plan;
-  // Rails that no spine joins: leave by the NIC on the destination's rail; failing that, enter by another of its NICs.
-  const auto nics_of = [&](DeviceId endpoint) {
+  const auto [leaving, entering] = key.nics;
+  const bool named = leaving.valid() && entering.valid();
+  if (named && fabric_->joined(leaving, entering)) return {{key.nics, 1.0}};
+  const std::vector<DeviceId> own = nics_of(source);
+  const std::vector<DeviceId> theirs = nics_of(destination);
+  for (const DeviceId end : {source, destination}) {
+    if (!(end == source ? own : theirs).empty()) continue;
+    return unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(end)));
+  }
+  if (std::vector<NicWay> ways = spread(own, theirs); !ways.empty()) return ways;
+  // Rails that no spine joins: leave by the NICs on the destination's rails; failing that, enter by another of its NICs.
+  const auto nics_of_host = [&](DeviceId endpoint) {
     const auto host = static_cast<std::size_t>(topology_->host_of(endpoint));
-    const std::uint32_t host_template = topology_->host(host).host_template;
     std::vector<DeviceId> nics;
-    for (const std::uint32_t nic : topology_->host_template(host_template).of_kind(DeviceKind::kNic)) {
-      const std::uint32_t local = topology_->local(endpoint);
-      const bool sends = endpoint == source;
-      if (hosts_->find(host_template, sends ? local : nic, sends ? nic : local) != nullptr)
-        nics.push_back(topology_->device_of(host, nic));
+    for (const std::uint32_t local : topology_->template_of_host(host).of_kind(DeviceKind::kNic)) {
+      const DeviceId nic = topology_->device_of(host, local);
+      if ((endpoint == source ? inside(endpoint, nic) : inside(nic, endpoint)) != nullptr) nics.push_back(nic);
     }
     return nics;
   };
-  const std::vector<DeviceId> leaving = nics_of(source);
-  for (const DeviceId candidate : leaving) {
-    if (fabric_->joined(candidate, plan.nic_b)) return Plan{candidate, plan.nic_b};
+  const std::vector<DeviceId> ways_out = nics_of_host(source);
+  const auto first_to = [&](DeviceId nic) {
+    return std::ranges::find_if(ways_out, [&](DeviceId out) { return fabric_->joined(out, nic); });
+  };
+  std::vector<DeviceId> reached;
+  std::vector<DeviceId> by;
+  for (const DeviceId nic : theirs) {
+    const auto out = first_to(nic);
+    if (out == ways_out.end()) continue;
+    reached.push_back(nic);
+    by.push_back(*out);
   }
-  for (const DeviceId entering : nics_of(destination)) {
-    for (const DeviceId candidate : leaving) {
-      if (fabric_->joined(candidate, entering)) return Plan{candidate, entering};
-    }
+  if (!reached.empty()) return spread(by, reached);
+  for (const DeviceId nic : nics_of_host(destination)) {
+    const auto out = first_to(nic);
+    if (out != ways_out.end()) return {{{*out, nic}, 1.0}};
   }
   return unreachable("the fabric does not join their hosts");
 }
 
-Router::Plan Router::plan(DeviceId source, DeviceId destination) const {
+std::vector<NicWay> Router::nic_ways(DeviceId source, DeviceId destination, FlowKey key) const {
+  if (topology_->host_of(source) == topology_->host_of(destination)) return {};
   std::string why;
-  const std::optional<Plan> found = find_plan(source, destination, &why);
-  if (!found) throw ConfigError(why);
-  return *found;
+  std::vector<NicWay> ways = find_ways(source, destination, key, &why);
+  if (ways.empty()) throw ConfigError(why);
+  return ways;
+}
+
+const RouteFragment* Router::inside(DeviceId from, DeviceId to) const {
+  const auto host = static_cast<std::size_t>(topology_->host_of(from));
+  return hosts_->find(topology_->host(host).host_template, topology_->local(from), topology_->local(to));
 }
 
 std::span<const LinkId> Router::links_towards(DeviceId at, DeviceId nic) const { return fabric_->links_towards(at, nic); }
-
-DeviceId Router::entry_nic(DeviceId source, DeviceId destination) const { return plan(source, destination).nic_b; }
 
 const RoutingPolicy& Router::policy() const { return fabric_->policy(); }
 
@@ -134,9 +188,7 @@ std::uint32_t RoutingPolicy::pick(const RoutingChoice& /*choice*/) const { retur
 
 PathClass Router::path_class(DeviceId source, DeviceId destination) const {
   if (topology_->host_of(source) != topology_->host_of(destination)) return PathClass::kNet;
-  const auto host = static_cast<std::size_t>(topology_->host_of(source));
-  const RouteFragment* fragment =
-      hosts_->find(topology_->host(host).host_template, topology_->local(source), topology_->local(destination));
+  const RouteFragment* fragment = inside(source, destination);
   return fragment == nullptr ? PathClass::kDis : fragment->path_class;
 }
 
@@ -175,71 +227,105 @@ std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, Flo
     if (read && back > 0) footprint.usages.push_back({ResourceId{topology_->link(link).twin.value()}, usage * back});
   };
   PathCost cost;
-  const auto add_inside = [&](DeviceId from, DeviceId to) {
+  PathCost longest;
+  const auto end_way = [&] {
+    if (cost.is_longer_than(longest)) longest = cost;
+    cost = PathCost{};
+  };
+  const auto add_inside = [&](DeviceId from, DeviceId to, double share) {
     if (from == to) return true;
-    const auto host = static_cast<std::size_t>(topology_->host_of(from));
-    const RouteFragment* fragment =
-        hosts_->find(topology_->host(host).host_template, topology_->local(from), topology_->local(to));
+    const RouteFragment* fragment = inside(from, to);
     if (fragment == nullptr) {
       if (why != nullptr) {
         *why = fmt::format("no route from '{}' to '{}' inside their host", topology_->name(from), topology_->name(to));
       }
       return false;
     }
-    for (const auto& [link, usage] : fragment->links) add(topology_->link_of(host, link), usage);
+    const auto host = static_cast<std::size_t>(topology_->host_of(from));
+    for (const auto& [link, usage] : fragment->links) add(topology_->link_of(host, link), usage * share);
     cost.join(topology_->forwarding(from), fragment->cost);
     return true;
   };
 
-  const std::optional<Plan> plan = find_plan(source, destination, why);
-  if (!plan) return std::nullopt;
-  if (!plan->nic_a.valid()) {
-    if (!add_inside(source, destination)) return std::nullopt;
+  if (topology_->host_of(source) == topology_->host_of(destination)) {
+    if (!add_inside(source, destination, 1.0)) return std::nullopt;
+    end_way();
   } else {
-    if (!add_inside(source, plan->nic_a)) return std::nullopt;
-    const RouteFragment fragment = fabric_->route(plan->nic_a, plan->nic_b, {source, destination, key});
-    for (const auto& [link, usage] : fragment.links) add(LinkId{link}, usage);
-    cost.join(topology_->forwarding(plan->nic_a), fragment.cost);
-    if (!add_inside(plan->nic_b, destination)) return std::nullopt;
+    const std::vector<NicWay> ways = find_ways(source, destination, key, why);
+    if (ways.empty()) return std::nullopt;
+    for (const auto& [nics, share] : ways) {
+      if (!add_inside(source, nics.leaving, share)) return std::nullopt;
+      const RouteFragment fragment = fabric_->route(nics.leaving, nics.entering, {source, destination, key});
+      for (const auto& [link, usage] : fragment.links) add(LinkId{link}, usage * share);
+      cost.join(topology_->forwarding(nics.leaving), fragment.cost);
+      if (!add_inside(nics.entering, destination, share)) return std::nullopt;
+      end_way();
+    }
   }
-  footprint.latency = cost.latency();
-  footprint.fill = cost.fill();
-  footprint.fill_packet = cost.packet();
+  footprint.latency = longest.latency();
+  footprint.fill = longest.fill();
+  footprint.fill_packet = longest.packet();
   footprint.couple({});  // sorts, and adds up what a path uses twice
   return footprint;
 }
 
+// Links of the way that leave `at`, weighted by what they carry of the whole.
+void Router::hops_inside(DeviceId at, const RouteFragment& way, std::vector<NextHop>& out) const {
+  const auto host = static_cast<std::size_t>(topology_->host_of(at));
+  double total = 0;
+  const std::size_t first = out.size();
+  for (const auto& [link, usage] : way.links) {
+    const LinkId global = topology_->link_of(host, link);
+    if (topology_->link(global).from != at) continue;
+    out.push_back({global, usage});
+    total += usage;
+  }
+  for (std::size_t i = first; i < out.size(); ++i) out[i].weight /= total;
+}
+
+void Router::hops_of_way(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, const NicPair& nics,
+                         std::vector<NextHop>& out) const {
+  if (topology_->host_of(at) >= 0 && at != nics.leaving) {
+    // The source's own fragment, not a new one from here: a relay over NVLink (PXN) is part of the way from the source only.
+    const RouteFragment* way = topology_->host_of(at) == topology_->host_of(source) ? inside(source, nics.leaving) : nullptr;
+    if (way != nullptr) hops_inside(at, *way, out);
+    return;
+  }
+  fabric_->next_hops(at, nics.entering, {source, destination, key}, out);
+}
+
 void Router::next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, std::vector<NextHop>& out) const {
   if (at == destination) return;
-  // Links of the fragment that leave `at`, weighted by what they carry of the whole.
-  const auto out_of = [&](const RouteFragment& fragment, std::size_t host) {
-    double total = 0;
-    const std::size_t first = out.size();
-    for (const auto& [link, usage] : fragment.links) {
-      const LinkId global = topology_->link_of(host, link);
-      if (topology_->link(global).from != at) continue;
-      out.push_back({global, usage});
-      total += usage;
-    }
-    for (std::size_t i = first; i < out.size(); ++i) out[i].weight /= total;
-  };
   if (topology_->host_of(at) >= 0 && topology_->host_of(at) == topology_->host_of(destination)) {
-    const auto host = static_cast<std::size_t>(topology_->host_of(at));
-    const RouteFragment* fragment =
-        hosts_->find(topology_->host(host).host_template, topology_->local(at), topology_->local(destination));
-    if (fragment != nullptr) out_of(*fragment, host);
+    if (const RouteFragment* way = inside(at, destination)) hops_inside(at, *way, out);
     return;
   }
-  const Plan plan = this->plan(source, destination);
-  if (topology_->host_of(at) >= 0 && at != plan.nic_a) {
-    // The source's own fragment, not a new one from here: a relay over NVLink (PXN) is part of the way from the source only.
-    const auto host = static_cast<std::size_t>(topology_->host_of(at));
-    const RouteFragment* fragment =
-        hosts_->find(topology_->host(host).host_template, topology_->local(source), topology_->local(plan.nic_a));
-    if (fragment != nullptr && topology_->host_of(at) == topology_->host_of(source)) out_of(*fragment, host);
+  const std::vector<NicWay> ways = nic_ways(source, destination, key);
+  if (ways.size() == 1) {
+    hops_of_way(at, source, destination, key, ways.front().nics, out);
     return;
   }
-  fabric_->next_hops(at, plan.nic_b, {source, destination, key}, out);
+  // All ways that lead past here: a NIC is on its own only.
+  const bool at_nic = std::ranges::any_of(ways, [&](const NicWay& way) { return way.nics.leaving == at; });
+  const auto first = static_cast<std::ptrdiff_t>(out.size());
+  std::vector<NextHop> hops;
+  double total = 0;
+  for (const NicWay& way : ways) {
+    if (at_nic && way.nics.leaving != at) continue;
+    hops.clear();
+    hops_of_way(at, source, destination, key, way.nics, hops);
+    for (const NextHop& hop : hops) {
+      const double weight = hop.weight * way.share;
+      total += weight;
+      const auto known = std::find_if(out.begin() + first, out.end(), [&](const NextHop& o) { return o.link == hop.link; });
+      if (known == out.end()) {
+        out.push_back({hop.link, weight});
+      } else {
+        known->weight += weight;
+      }
+    }
+  }
+  for (auto hop = out.begin() + first; hop != out.end(); ++hop) hop->weight /= total;
 }
 
 }  // namespace weft::net

@@ -4,8 +4,9 @@
 // Inside a host a route is the best path class of NCCL (NVLink before PCIe before the sockets' link, nccl-model §1.3), spread
 // over equal paths in proportion to their capacity, as the hardware interleaves addresses. Between hosts it leaves by the NIC
 // nearest to the source GPU, follows equal-cost minimal paths over the fabric, and enters by the NIC nearest to the
-// destination. Where the fabric does not join those two NICs (rail-only), it first goes over NVLink to the GPU on the
-// destination's rail (PXN).
+// destination. A GPU with several NICs spreads every flow over them in proportion to what each carries, as libraries do that
+// drive several rails; a flow may name its NICs instead (FlowKey), as NCCL's connections do. Where the fabric does not join two
+// NICs (rail-only), the flow first goes over NVLink to the GPU on the destination's rail (PXN).
 //
 // Size: one table per node template, which routers of one topology may share, and for the fabric one interned set of links per
 // (switch, leaf), made when first asked: O(switches x leaves), never paths by pairs of endpoints.
@@ -29,6 +30,13 @@ namespace weft::net {
 
 class HostRoutes;
 class FabricRoutes;
+struct RouteFragment;
+
+// One of the ways of a flow between hosts: from NIC to NIC.
+struct NicWay {
+  NicPair nics;
+  double share = 1.0;  // of the flow's bytes; those of all its ways sum to 1
+};
 
 struct NextHop {
   LinkId link;
@@ -38,8 +46,9 @@ struct NextHop {
 // What a routing policy may look at when it picks among equal-cost links at a switch.
 struct RoutingChoice {
   DeviceId at;
-  int tier = 0;              // 0: a leaf, which hosts hang on
-  std::uint32_t source = 0;  // device numbers, stable
+  int tier = 0;  // 0: a leaf, which hosts hang on
+  // Numbers of the ends (FabricRoutes::number_of).
+  std::uint32_t source = 0;
   std::uint32_t destination = 0;
   std::uint64_t entropy = 0;
   std::uint32_t destination_position =
@@ -83,10 +92,10 @@ class Router {
   [[nodiscard]] std::optional<Footprint> find_route(DeviceId source, DeviceId destination, FlowKey key,
                                                     bool read = false) const;
 
-  // For packets, which choose among a switch's links themselves. The links of a fabric switch towards a NIC (the router keeps
-  // them), and the NIC by which what `source` sends enters the destination's host.
+  // How a flow between hosts is spread over NICs. Empty inside a host; ConfigError where the destination cannot be reached.
+  [[nodiscard]] std::vector<NicWay> nic_ways(DeviceId source, DeviceId destination, FlowKey key) const;
+  // The links of a fabric switch towards a NIC, which the router keeps: for packets, which choose among them themselves.
   [[nodiscard]] std::span<const LinkId> links_towards(DeviceId at, DeviceId nic) const;
-  [[nodiscard]] DeviceId entry_nic(DeviceId source, DeviceId destination) const;
   [[nodiscard]] const RoutingPolicy& policy() const;
   // Takes a link of the fabric out of all routes from now on, or back in. Links inside hosts have no other way round.
   void set_link_state(LinkId link, bool up);
@@ -103,18 +112,22 @@ class Router {
   [[nodiscard]] PathClass path_class(DeviceId source, DeviceId destination) const;
   [[nodiscard]] const Topology& topology() const;
   [[nodiscard]] const std::shared_ptr<const HostRoutes>& host_routes() const { return hosts_; }
-  // The NIC a GPU uses; invalid id where its host has none.
-  [[nodiscard]] DeviceId nic_of(DeviceId gpu) const;
-  // The first fabric switch behind that NIC; invalid id where there is none, and of what is not a GPU.
+  // The NICs a GPU uses, in order; none where it has no way to one. What is no GPU stands for itself, if flows end there.
+  [[nodiscard]] std::vector<DeviceId> nics_of(DeviceId gpu) const;
+  // The first fabric switch behind the first of them; invalid id where there is none, and of what is not a GPU.
   [[nodiscard]] DeviceId leaf_of(DeviceId gpu) const;
   // The CPU of the device's host that it reaches best: where its host memory is. Nothing: the host has none.
   [[nodiscard]] std::optional<DeviceId> host_memory(DeviceId device) const;
 
  private:
-  struct Plan;  // which NICs a pair of endpoints uses
-  // Where there is none, `why` says so.
-  [[nodiscard]] std::optional<Plan> find_plan(DeviceId source, DeviceId destination, std::string* why) const;
-  [[nodiscard]] Plan plan(DeviceId source, DeviceId destination) const;
+  // Where there is no way, `why` says so. Both between hosts only.
+  [[nodiscard]] std::vector<NicWay> find_ways(DeviceId source, DeviceId destination, FlowKey key, std::string* why) const;
+  [[nodiscard]] std::vector<NicWay> spread(const std::vector<DeviceId>& leaving, const std::vector<DeviceId>& entering) const;
+  [[nodiscard]] double nic_capacity(DeviceId nic) const;
+  [[nodiscard]] const RouteFragment* inside(DeviceId from, DeviceId to) const;
+  void hops_inside(DeviceId at, const RouteFragment& way, std::vector<NextHop>& out) const;
+  void hops_of_way(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, const NicPair& nics,
+                   std::vector<NextHop>& out) const;
   [[nodiscard]] std::optional<Footprint> find(DeviceId source, DeviceId destination, FlowKey key, bool read,
                                               std::string* why) const;
 

@@ -15,9 +15,17 @@
 
 namespace weft::net {
 
-// What tells one flow from another where a hash decides, beside source and destination: a queue pair, a channel.
+// The NICs by which a flow between hosts leaves and enters. Both invalid: all that the GPUs use, each its share (router.h).
+struct NicPair {
+  DeviceId leaving;
+  DeviceId entering;
+  bool operator==(const NicPair&) const = default;
+};
+
+// What tells one flow from another beside source and destination: what a hash decides by (a queue pair, a channel), and NICs.
 struct FlowKey {
   std::uint64_t entropy = 0;
+  NicPair nics = {};
 };
 
 // The ends of one of a footprint's paths: what packets need to know, which find their way link by link.

@@ -28,37 +28,49 @@ std::uint32_t GroupTransfers::group_of(FootprintId footprint, const Footprint& p
     const DeviceId member = path.source == root ? path.destination : path.source;
     WEFT_CHECK(path.source == root || path.destination == root);
     group.has_root = group.has_root || member == root;
-    if (member != root && std::ranges::find(group.members, member) == group.members.end()) group.members.push_back(member);
+    if (member == root || std::ranges::find(group.members, member, &Member::device) != group.members.end()) continue;
+    FlowKey key{0, path.key.nics};
+    if (path.source != root) std::swap(key.nics.leaving, key.nics.entering);
+    group.members.push_back({member, key});
   }
+  const Member& first = group.members.front();
+  const std::size_t ways = std::max<std::size_t>(router_.nic_ways(root, first.device, first.key).size(), 1);
   std::vector<NextHop> hops;
-  router_.next_hops(root, root, group.members.front(), {}, hops);
-  WEFT_CHECK(!hops.empty());
-  const std::size_t spread = router_.policy().spreads() ? equal_links(group, hops.front().link) : 1;
-  const std::size_t of_link = (std::max(spread, hops.size()) + hops.size() - 1) / hops.size();
-  const std::uint64_t entropy = router_.policy().spreads() ? 0 : paths.paths.front().key.entropy;
-  for (std::size_t variant = 0; variant < std::min(of_link * hops.size(), kMostTrees); ++variant)
-    grow(group, variant, entropy, hops[variant % hops.size()].link);
-  for (const NextHop& hop : hops) group.rate += router_.topology().spec(hop.link).capacity();
-  for (Tree& tree : group.trees) tree.rate /= static_cast<double>(of_link);
+  const bool spreads = router_.policy().spreads();
+  const std::uint64_t entropy = spreads ? 0 : paths.paths.front().key.entropy;
+  for (std::size_t way = 0; way < ways; ++way) {
+    hops.clear();
+    router_.next_hops(root, root, first.device, key_of_way(group, first, way), hops);
+    WEFT_CHECK(!hops.empty());
+    const std::size_t spread = spreads ? equal_links(group, way, hops.front().link) : 1;
+    const std::size_t of_link = (std::max(spread, hops.size()) + hops.size() - 1) / hops.size();
+    const std::size_t first_tree = group.trees.size();
+    for (std::size_t variant = 0; variant < std::min(of_link * hops.size(), kMostTrees); ++variant)
+      grow(group, variant, entropy, way, hops[variant % hops.size()].link);
+    for (const NextHop& hop : hops) group.rate += router_.topology().spec(hop.link).capacity();
+    for (std::size_t tree = first_tree; tree < group.trees.size(); ++tree)
+      group.trees[tree].rate /= static_cast<double>(of_link);
+  }
   groups_.push_back(std::move(group));
   known = static_cast<std::uint32_t>(groups_.size() - 1);
   return known;
 }
 
 // The most equal links of any switch of the fabric on the way to a member.
-std::size_t GroupTransfers::equal_links(const Group& group, LinkId first) const {
+std::size_t GroupTransfers::equal_links(const Group& group, std::size_t way, LinkId first) const {
   const Topology& topology = router_.topology();
   std::size_t most = 1;
   std::vector<NextHop> hops;
-  for (const DeviceId member : group.members) {
-    for (DeviceId at = topology.link(first).to; at != member;) {
+  for (const Member& member : group.members) {
+    const FlowKey key = key_of_way(group, member, way);
+    for (DeviceId at = topology.link(first).to; at != member.device;) {
       if (topology.host_of(at) < 0) {
-        const auto links = router_.links_towards(at, router_.entry_nic(group.root, member));
+        const auto links = router_.links_towards(at, key.nics.entering);
         most = std::max(most, links.size());
         at = topology.link(links.front()).to;
       } else {
         hops.clear();
-        router_.next_hops(at, group.root, member, {}, hops);
+        router_.next_hops(at, group.root, member.device, key, hops);
         WEFT_CHECK(!hops.empty());
         at = topology.link(hops.front().link).to;
       }
@@ -67,9 +79,15 @@ std::size_t GroupTransfers::equal_links(const Group& group, LinkId first) const 
   return most;
 }
 
+// Members may have fewer ways, or more.
+FlowKey GroupTransfers::key_of_way(const Group& group, const Member& member, std::size_t way) const {
+  const std::vector<NicWay> ways = router_.nic_ways(group.root, member.device, member.key);
+  return ways.empty() ? member.key : FlowKey{0, ways[way % ways.size()].nics};
+}
+
 // From the root to every member. Switches of the fabric take the same one of their links for all members beyond it, so that the
 // ways make a tree.
-void GroupTransfers::grow(Group& group, std::size_t variant, std::uint64_t entropy, LinkId first) {
+void GroupTransfers::grow(Group& group, std::size_t variant, std::uint64_t entropy, std::size_t way, LinkId first) {
   const Topology& topology = router_.topology();
   Tree tree;
   tree.rate = topology.spec(first).capacity();
@@ -81,18 +99,20 @@ void GroupTransfers::grow(Group& group, std::size_t variant, std::uint64_t entro
   };
   node(group.root, {});
   std::vector<NextHop> hops;
-  for (const DeviceId member : group.members) {
+  for (const Member& end : group.members) {
+    const DeviceId member = end.device;
+    const FlowKey key = key_of_way(group, end, way);
     DeviceId at = group.root;
     while (at != member) {
       LinkId next;
       if (at == group.root) {
         next = first;
       } else if (topology.host_of(at) < 0) {
-        const auto links = router_.links_towards(at, router_.entry_nic(group.root, member));
+        const auto links = router_.links_towards(at, key.nics.entering);
         next = links[(variant + entropy) % links.size()];
       } else {
         hops.clear();
-        router_.next_hops(at, group.root, member, {}, hops);
+        router_.next_hops(at, group.root, member, key, hops);
         WEFT_CHECK(!hops.empty());
         next = hops.front().link;
       }

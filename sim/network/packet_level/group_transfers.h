@@ -1,11 +1,11 @@
 // Reductions and multicasts in switches, packet by packet: what NVLS, SHARP and multicast do (network-models §1.3, §4).
 //
 // A group has a root and members, joined by trees of links: one tree for each of the root's own links, so that packets are
-// striped over the planes of an NVSwitch domain, and as many as a switch of the fabric has equal links where routing spreads
-// over them. In a reduction every member sends its packet k up the tree, a switch passes one on when all of its branches have
-// brought theirs, and the root gets one. In a multicast the root sends packet k and switches copy it. Where a transfer is both
-// (an all-reduce step of NVLS), the root sends on what it receives at once. A root that is a member too, by a path to itself,
-// has a branch of its own at the switch beside it.
+// striped over the planes of an NVSwitch domain, and for each of the ways between the NICs of hosts; and as many as a switch of
+// the fabric has equal links where routing spreads over them. In a reduction every member sends its packet k up the tree, a
+// switch passes one on when all of its branches have brought theirs, and the root gets one. In a multicast the root sends
+// packet k and switches copy it. Where a transfer is both (an all-reduce step of NVLS), the root sends on what it receives at
+// once. A root that is a member too, by a path to itself, has a branch of its own at the switch beside it.
 //
 // Model: members and root put packets in their queues at the pace of the transfer's rate cap, or of the root's links, and wait
 // for no window; a switch gives the credits of what it adds up or copies back at once, and adds up in no time.
@@ -66,10 +66,14 @@ class GroupTransfers final : private EventTarget {
     double rate = 0;                                      // its part of the root's link, bytes per picosecond
     double share = 0;                                     // of packets so far, weighted
   };
+  struct Member {
+    DeviceId device;
+    FlowKey key;  // of what comes from the root
+  };
   struct Group {
     DeviceId root;
-    bool has_root = false;          // as a member
-    std::vector<DeviceId> members;  // others
+    bool has_root = false;        // as a member
+    std::vector<Member> members;  // others
     std::vector<Tree> trees;
     double rate = 0;
   };
@@ -95,8 +99,9 @@ class GroupTransfers final : private EventTarget {
 
   void on_event(std::uint64_t payload) override;
   std::uint32_t group_of(FootprintId footprint, const Footprint& paths, DeviceId root);
-  void grow(Group& group, std::size_t variant, std::uint64_t entropy, LinkId first);
-  [[nodiscard]] std::size_t equal_links(const Group& group, LinkId first) const;
+  [[nodiscard]] FlowKey key_of_way(const Group& group, const Member& member, std::size_t way) const;
+  void grow(Group& group, std::size_t variant, std::uint64_t entropy, std::size_t way, LinkId first);
+  [[nodiscard]] std::size_t equal_links(const Group& group, std::size_t way, LinkId first) const;
   std::uint32_t pick_tree(Group& group);
   void inject(std::uint32_t message);
   PacketId make(std::uint32_t message, PacketKind kind, std::int64_t sequence, LinkId link);

@@ -1,5 +1,7 @@
 #include "sim/network/packet_level/packet_routes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/core/error.h"
@@ -13,7 +15,6 @@ PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::
       loads_{loads},
       per_packet_{router.policy().per_packet()},
       switches_{topology_.fabric_switches().size()},
-      random_(topology_.device_count()),
       first_switch_{topology_.fabric_switches().empty() ? 0xFFFF'FFFFU : topology_.fabric_switches().front().value()} {}
 
 RouteId PacketRoutes::add(const PathEnds& ends) {
@@ -31,6 +32,10 @@ RouteId PacketRoutes::add(const PathEnds& ends) {
 bool PacketRoutes::explore(Route& route) {
   route.first = static_cast<std::uint32_t>(steps_.size());
   route.fixed = true;
+  // Where its NICs are not joined now and others are, the first of these.
+  FlowKey key = route.ends.key;
+  const std::vector<NicWay> ways = router_.nic_ways(route.ends.source, route.ends.destination, key);
+  if (!ways.empty()) key.nics = ways.front().nics;
   std::vector<DeviceId> wave{route.ends.source};
   std::vector<DeviceId> seen = wave;
   std::vector<NextHop> hops;
@@ -45,7 +50,7 @@ bool PacketRoutes::explore(Route& route) {
     if (per_packet_ != PerPacket::kNo && topology_.host_of(at) < 0) {
       route.fixed = false;
       if (!route.fabric_exit.valid()) {
-        route.fabric_exit = router_.entry_nic(route.ends.source, route.ends.destination);
+        route.fabric_exit = key.nics.entering;
         const std::span<const LinkId> up = topology_.uplinks(route.fabric_exit);
         if (up.size() == 1) {
           route.leaf = topology_.link(up[0]).to;
@@ -57,7 +62,7 @@ bool PacketRoutes::explore(Route& route) {
       continue;
     }
     hops.clear();
-    router_.next_hops(at, route.ends.source, route.ends.destination, route.ends.key, hops);
+    router_.next_hops(at, route.ends.source, route.ends.destination, key, hops);
     if (hops.empty()) return false;
     if (hops.size() > 1) route.fixed = false;
     for (const NextHop& hop : hops) {
@@ -109,7 +114,7 @@ LinkId PacketRoutes::next_step(const Route& route, DeviceId device, unsigned hop
     if (step.from == device) candidates_.push_back(step.link);
   }
   if (candidates_.empty()) return {};
-  return candidates_.size() == 1 ? candidates_[0] : choose(device, candidates_);
+  return candidates_.size() == 1 ? candidates_[0] : choose(route, candidates_);
 }
 
 LinkId PacketRoutes::next_back(RouteId id, DeviceId device, unsigned hop) const {
@@ -119,9 +124,9 @@ LinkId PacketRoutes::next_back(RouteId id, DeviceId device, unsigned hop) const 
   return link.to == device ? link.twin : LinkId{};
 }
 
-LinkId PacketRoutes::choose(DeviceId device, std::span<const LinkId> links) {
+LinkId PacketRoutes::choose(const Route& route, std::span<const LinkId> links) {
   WEFT_CHECK(!links.empty());
-  if (per_packet_ == PerPacket::kRandom) return links[static_cast<std::size_t>(random(device).below(links.size()))];
+  if (per_packet_ == PerPacket::kRandom) return links[static_cast<std::size_t>(random(route).below(links.size()))];
   // The least loaded; among equals a random one, lest all switches favour the same.
   const std::vector<std::int64_t>& loads = *loads_;
   LinkId best = links[0];
@@ -131,7 +136,7 @@ LinkId PacketRoutes::choose(DeviceId device, std::span<const LinkId> links) {
     if (more > 0) continue;
     if (more < 0) ties = 0;
     ++ties;
-    if (ties == 1 || random(device).below(ties) == 0) best = links[i];
+    if (ties == 1 || random(route).below(ties) == 0) best = links[i];
   }
   return best;
 }
@@ -163,9 +168,11 @@ void PacketRoutes::forget() {
   }
 }
 
-RandomStream& PacketRoutes::random(DeviceId device) {
-  std::optional<RandomStream>& stream = random_[device.index()];
-  if (!stream) stream.emplace(seed_, topology_.name(device) + "/paths");
+RandomStream& PacketRoutes::random(const Route& route) {
+  const auto index = static_cast<std::size_t>(&route - routes_.data());
+  if (random_.size() <= index) random_.resize(routes_.size());
+  std::optional<RandomStream>& stream = random_[index];
+  if (!stream) stream.emplace(seed_, fmt::format("route{}/paths", index));
   return *stream;
 }
 

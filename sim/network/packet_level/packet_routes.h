@@ -21,6 +21,7 @@ class PacketRoutes {
   // packets choose at random; by any other policy those of a host with several equal ways look there.
   PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>* loads);
 
+  // Of a flow that goes from one NIC to one other, or stays inside a host.
   RouteId add(const PathEnds& ends);
   // Links that leave the source.
   [[nodiscard]] std::vector<LinkId> first_links(RouteId route) const;
@@ -35,7 +36,7 @@ class PacketRoutes {
     if (set == 0) set = find_set(device, route);
     const std::span<const LinkId> links = sets_[set];
     if (links.size() == 1) return links[0];
-    return links.empty() ? LinkId{} : choose(device, links);
+    return links.empty() ? LinkId{} : choose(route, links);
   }
   // Of the way back over the same links; only for a route that is fixed.
   [[nodiscard]] LinkId next_back(RouteId route, DeviceId device, unsigned hop) const;
@@ -80,8 +81,8 @@ class PacketRoutes {
     return route.exit * switches_ + device.value() - first_switch_;
   }
   std::uint32_t find_set(DeviceId from, const Route& route);
-  [[nodiscard]] LinkId choose(DeviceId device, std::span<const LinkId> links);
-  RandomStream& random(DeviceId device);
+  [[nodiscard]] LinkId choose(const Route& route, std::span<const LinkId> links);
+  RandomStream& random(const Route& route);
 
   const Router& router_;
   const Topology& topology_;
@@ -96,9 +97,10 @@ class PacketRoutes {
   std::vector<std::span<const LinkId>> sets_{{}};  // 0: none
   std::map<const LinkId*, std::uint32_t> set_of_;  // by the router's own memory of it, which it shares among switches
   std::size_t switches_;
-  std::vector<std::uint32_t> exit_of_;               // by device
-  std::vector<std::optional<RandomStream>> random_;  // by device
-  std::uint32_t first_switch_;                       // devices from there on are the switches of the fabric
+  std::vector<std::uint32_t> exit_of_;  // by device
+  // By route, in the order they were added: names and numbers of devices change nothing.
+  std::vector<std::optional<RandomStream>> random_;
+  std::uint32_t first_switch_;  // devices from there on are the switches of the fabric
   std::vector<LinkId> candidates_;
 };
 

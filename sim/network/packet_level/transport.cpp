@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 #include "sim/network/routing/path_cost.h"
 
 namespace weft::net {
@@ -20,6 +22,7 @@ Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router&
                      std::uint64_t seed)
     : simulator_{simulator},
       network_{network},
+      router_{router},
       topology_{router.topology()},
       settings_{settings},
       component_{simulator.add_component("transport")},
@@ -35,27 +38,32 @@ void Transport::schedule(Time at, EventKind kind, std::uint32_t index) {
 
 FootprintId Transport::add_footprint(Footprint footprint) {
   footprints_.push_back(std::move(footprint));
-  pair_of_.push_back(kNone);
+  pairs_of_.emplace_back();
   return FootprintId::from_index(footprints_.size() - 1);
 }
 
 void Transport::set_transport(FootprintId flow, const FlowTransport& transport) {
-  WEFT_CHECK(pair_of_[flow.index()] == kNone);
+  WEFT_CHECK(pairs_of_[flow.index()].count == 0);
   overrides_.insert_or_assign(flow, transport);
 }
 
 std::uint32_t Transport::queue_pair(FootprintId flow) {
-  if (pair_of_[flow.index()] == kNone) {
+  Pairs& made = pairs_of_[flow.index()];
+  if (made.count == 0) {
     const Footprint& footprint = footprints_[flow.index()];
     if (footprint.paths.size() != 1) throw InternalError("packets cannot be sent over a coupled footprint");
-    const std::uint64_t entropy = footprint.paths[0].key.entropy;
-    const std::uint32_t count = pairs_per_footprint(flow);
-    const std::uint32_t first = make_queue_pair(flow, entropy);
+    const auto& [source, destination, key] = footprint.paths[0];
+    std::vector<NicWay> ways = router_.nic_ways(source, destination, key);
+    if (ways.empty()) ways.emplace_back();  // inside a host
+    made.first = static_cast<std::uint32_t>(pairs_.size());
     // Their own entropy, so that a hash may send each another way.
-    for (std::uint32_t i = 1; i < count; ++i) make_queue_pair(flow, entropy + (std::uint64_t{i} << 48));
-    pair_of_[flow.index()] = first;
+    for (const NicWay& way : ways) {
+      for (std::uint32_t i = 0; i < pairs_per_way(flow); ++i)
+        make_queue_pair(flow, way, key.entropy + (std::uint64_t{i} << 48));
+    }
+    made.count = static_cast<std::uint32_t>(pairs_.size()) - made.first;
   }
-  return pair_of_[flow.index()];
+  return made.first;
 }
 
 const TransportSettings& Transport::settings_of(FootprintId footprint) const {
@@ -63,7 +71,7 @@ const TransportSettings& Transport::settings_of(FootprintId footprint) const {
   return found == overrides_.end() || found->second.settings == nullptr ? settings_.transport : *found->second.settings;
 }
 
-std::uint32_t Transport::pairs_per_footprint(FootprintId footprint) const {
+std::uint32_t Transport::pairs_per_way(FootprintId footprint) const {
   const PathEnds& ends = footprints_[footprint.index()].paths[0];
   if (topology_.host_of(ends.source) == topology_.host_of(ends.destination)) return 1;
   const int count = overrides_.empty() ? settings_.transport.queue_pairs : settings_of(footprint).queue_pairs;
@@ -84,12 +92,15 @@ void Transport::routes_changed() {
   for (const Resend& each : std::exchange(cut_off_, {})) resend_later(each);
 }
 
-std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) {
+std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std::uint64_t entropy) {
   const Footprint& footprint = footprints_[id.index()];
   auto made = std::make_unique<QueuePair>();
   QueuePair& pair = *made;
   pair.footprint = id;
-  pair.route = routes_.add({footprint.paths[0].source, footprint.paths[0].destination, {entropy}});
+  pair.route = routes_.add({footprint.paths[0].source, footprint.paths[0].destination, {entropy, way.nics}});
+  constexpr double kWeights = 1 << 20;  // of all queue pairs together
+  pair.share = way.share;
+  pair.weight = std::max<std::int64_t>(std::llround(way.share * kWeights), 1);
   const auto found = overrides_.find(id);
   const FlowTransport* own = found == overrides_.end() ? nullptr : &found->second;
   pair.how = &settings_of(id);
@@ -124,7 +135,7 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, std::uint64_t entropy) 
   }
   if (own != nullptr) {
     if (own->window) pair.window = own->window->count();
-    if (own->rate) pair.rate = own->rate->bytes_per_ps();
+    if (own->rate) pair.rate = own->rate->bytes_per_ps() * way.share;
     if (own->override_congestion) congestion = own->congestion;
     pair.open_loop = own->open_loop;
   }
@@ -225,7 +236,7 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
     groups_.post(index, transfer.footprint, footprints_[transfer.footprint.index()], transfer);
     return TransferId{index};
   }
-  const std::uint32_t pairs = pairs_per_footprint(transfer.footprint);
+  const std::uint32_t pairs = pairs_of_[transfer.footprint.index()].count;
   if (pairs == 1) {
     post_message(flow, index, transfer);
     return TransferId{index};
@@ -233,15 +244,17 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
   // In parts of whole packets, one for each queue pair that gets any.
   const std::int64_t payload = pairs_[flow]->payload;
   const std::int64_t packets = std::max<std::int64_t>((message.bytes + payload - 1) / payload, 1);
-  const std::int64_t share = (packets + pairs - 1) / pairs * payload;
+  std::int64_t weights = 0;
+  for (std::uint32_t i = 0; i < pairs; ++i) weights += pairs_[flow + i]->weight;
   std::int64_t left = message.bytes;
   std::vector<std::uint32_t> parts;
   do {
+    const std::int64_t weight = pairs_[flow + static_cast<std::uint32_t>(parts.size())]->weight;
     const std::uint32_t part = take_message();
     messages_[part].in_use = true;
     messages_[part].parent = index;
     messages_[part].resend = transfer.resend;
-    messages_[part].bytes = std::min(share, left);
+    messages_[part].bytes = std::min(ceil_div(packets * weight, weights) * payload, left);
     left -= messages_[part].bytes;
     parts.push_back(part);
   } while (left > 0);
@@ -256,7 +269,7 @@ void Transport::post_message(std::uint32_t flow, std::uint32_t index, const Tran
   message.first = pair.end;
   message.count = std::max<std::int64_t>((message.bytes + pair.payload - 1) / pair.payload, 1);
   message.extra_latency = transfer.extra_latency;
-  message.rate_cap = transfer.rate_cap.bytes_per_ps();
+  message.rate_cap = transfer.rate_cap.bytes_per_ps() * pair.share;
   message.priority = std::min<std::uint8_t>(transfer.priority, kPriorities - 1);
   message.flow = flow;
   message.ready = simulator_.now() + pair.how->post_latency;
@@ -382,11 +395,11 @@ YetToCome Transport::yet_to_come() const {
 void Transport::inject_cnp(FootprintId flow, Time at) { schedule(at, EventKind::kCnp, queue_pair(flow)); }
 
 FlowCounters Transport::counters(FootprintId flow) const {
-  const std::uint32_t index = pair_of_[flow.index()];
-  if (index == kNone) return {};
+  const auto [index, count] = pairs_of_[flow.index()];
+  if (count == 0) return {};
   const QueuePair& pair = *pairs_[index];
   FlowCounters counters = pair.counters;
-  for (std::uint32_t i = 1; i < pairs_per_footprint(flow); ++i) {
+  for (std::uint32_t i = 1; i < count; ++i) {
     const FlowCounters& more = pairs_[index + i]->counters;
     counters.packets_sent += more.packets_sent;
     counters.retransmitted += more.retransmitted;
@@ -405,7 +418,7 @@ FlowCounters Transport::counters(FootprintId flow) const {
 }
 
 double Transport::state(FootprintId flow, std::string_view name) const {
-  const std::uint32_t index = pair_of_[flow.index()];
+  const std::uint32_t index = pairs_of_[flow.index()].first;
   if (index == kNone || pairs_[index]->congestion == nullptr) return std::numeric_limits<double>::quiet_NaN();
   pairs_[index]->congestion->advance(simulator_.now());
   return pairs_[index]->congestion->state(name);

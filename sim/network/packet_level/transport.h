@@ -1,5 +1,6 @@
 // The endpoints of packet fidelity: queue pairs turn messages into packets, paced and windowed by their congestion control, and
 // recover what is lost (network-models §3.6). A queue pair belongs to a footprint; its messages share one sequence of packets.
+// A footprint over several NICs has queue pairs on each, and its messages are cut into their shares.
 //
 // A NIC serves its queue pairs round robin, those that may send now: neither paced, nor at their window, nor paused.
 //
@@ -133,6 +134,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     LinkId reference;                        // the link whose bytes windows and rates count
     std::vector<LinkId> first_links;
     std::vector<bool> listed;  // in the ring of first link i
+    double share = 1.0;        // of the footprint's bytes, that its NICs carry: a limit of rate is cut by it
+    std::int64_t weight = 1;   // of the parts of a message
     std::int32_t payload = 0;
     std::int32_t full_size = 0;
     Duration back_propagation;
@@ -190,10 +193,11 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void group_sent(std::uint32_t id) override { tell_sent(id); }
   void group_delivered(std::uint32_t id) override { tell_delivered(id); }
   void schedule(Time at, EventKind kind, std::uint32_t index);
-  std::uint32_t make_queue_pair(FootprintId footprint, std::uint64_t entropy);
+  std::uint32_t make_queue_pair(FootprintId footprint, const NicWay& way, std::uint64_t entropy);
   void post_message(std::uint32_t flow, std::uint32_t message, const Transfer& transfer);
   [[nodiscard]] const TransportSettings& settings_of(FootprintId footprint) const;
-  [[nodiscard]] std::uint32_t pairs_per_footprint(FootprintId footprint) const;
+  // Of one of its ways between NICs.
+  [[nodiscard]] std::uint32_t pairs_per_way(FootprintId footprint) const;
   void choose_links(QueuePair& pair);
   // The way back, after the routes have been looked up.
   void choose_back(Ends& ends);
@@ -242,13 +246,18 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
 
   Simulator& simulator_;
   PacketNetwork& network_;
+  const Router& router_;
   const Topology& topology_;
   const PacketSettings& settings_;
   ComponentId component_;
   PacketRoutes routes_;
   GroupTransfers groups_;
   std::vector<Footprint> footprints_;
-  std::vector<std::uint32_t> pair_of_;  // by footprint
+  struct Pairs {
+    std::uint32_t first = kNone;
+    std::uint32_t count = 0;
+  };
+  std::vector<Pairs> pairs_of_;  // by footprint
   std::map<FootprintId, FlowTransport> overrides_;
   std::vector<std::unique_ptr<QueuePair>> pairs_;
   std::vector<Ends> ends_;  // by queue pair; apart, because every hop of every packet asks

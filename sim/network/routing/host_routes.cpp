@@ -1,7 +1,6 @@
 #include "sim/network/routing/host_routes.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -195,8 +194,8 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   return fragment;
 }
 
-std::optional<std::uint32_t> HostRoutes::nic_of(std::uint32_t host_template, std::uint32_t gpu) const {
-  return with_nics(host_template).nic[gpu];
+std::span<const std::uint32_t> HostRoutes::nics_of(std::uint32_t host_template, std::uint32_t gpu) const {
+  return with_nics(host_template).nics[gpu];
 }
 
 HostRoutes::Table& HostRoutes::with_nics(std::uint32_t host_template) const {
@@ -223,15 +222,17 @@ void HostRoutes::find_alike(std::uint32_t host_template, Table& table) const {
   using Ways = std::tuple<std::vector<std::pair<std::uint32_t, double>>, std::vector<std::int64_t>, std::vector<PathClass>>;
   std::vector<std::pair<Ways, std::uint32_t>> met;
   for (const std::uint32_t g : t.of_kind(DeviceKind::kGpu)) {
-    if (!table.nic[g].has_value()) continue;
+    if (table.nics[g].empty()) continue;
     Ways ways;
     auto& [links, latencies, classes] = ways;
-    for (const RouteFragment* way : {find(host_template, g, *table.nic[g]), find(host_template, *table.nic[g], g)}) {
-      if (way == nullptr) continue;
-      const auto first = static_cast<std::ptrdiff_t>(links.size());
-      for (const auto& [link, usage] : way->links) links.emplace_back(t.links[link].spec, usage);
-      std::sort(links.begin() + first, links.end());
-      latencies.insert(latencies.end(), {way->cost.latency().ps(), way->cost.fill().ps(), way->cost.packet().count()});
+    for (const std::uint32_t own : table.nics[g]) {
+      for (const RouteFragment* way : {find(host_template, g, own), find(host_template, own, g)}) {
+        if (way == nullptr) continue;
+        const auto first = static_cast<std::ptrdiff_t>(links.size());
+        for (const auto& [link, usage] : way->links) links.emplace_back(t.links[link].spec, usage);
+        std::sort(links.begin() + first, links.end());
+        latencies.insert(latencies.end(), {way->cost.latency().ps(), way->cost.fill().ps(), way->cost.packet().count()});
+      }
     }
     for (const std::uint32_t nic : nics) classes.push_back(direct(t, table, g, nic).path_class);
     std::ranges::sort(classes);
@@ -244,35 +245,32 @@ void HostRoutes::find_alike(std::uint32_t host_template, Table& table) const {
   }
 }
 
+// By the way over PCIe: the one back takes it even where the one out is shorter over a peer's NVLink (PXN).
 void HostRoutes::find_nics(std::uint32_t host_template, Table& table) const {
   const HostTemplate& t = topology_->host_template(host_template);
-  table.nic.assign(t.devices.size(), std::nullopt);
-  std::vector<std::vector<std::uint32_t>> groups;  // candidate sets met so far, to deal ties out
-  std::vector<std::uint32_t> dealt;
-  for (const std::uint32_t g : t.of_kind(DeviceKind::kGpu)) {
-    PathClass best = PathClass::kDis;
-    std::size_t best_hops = std::numeric_limits<std::size_t>::max();
-    std::vector<std::uint32_t> nics;
+  const std::vector<std::uint32_t> gpus = t.of_kind(DeviceKind::kGpu);
+  std::vector<std::vector<std::uint32_t>> nearest(t.devices.size());
+  for (const std::uint32_t g : gpus) {
+    std::pair<PathClass, std::size_t> best{PathClass::kDis, 0};
     for (const std::uint32_t nic : t.of_kind(DeviceKind::kNic)) {
-      // A relay would not help it, and among many GPUs the search for one is long.
-      const PathClass path_class = direct(t, table, g, nic).path_class;
-      if (path_class == PathClass::kDis || path_class > best) continue;
-      const RouteFragment* fragment = find(host_template, g, nic);
-      if (fragment == nullptr || fragment->path_class == PathClass::kPxn) continue;
-      if (fragment->path_class < best || (fragment->path_class == best && fragment->links.size() < best_hops)) {
-        best = fragment->path_class;
-        best_hops = fragment->links.size();
-        nics.clear();
-      }
-      if (fragment->path_class == best && fragment->links.size() == best_hops) nics.push_back(nic);
+      const Paths found = direct(t, table, g, nic);
+      if (found.paths.empty()) continue;
+      const std::pair distance{found.path_class, found.paths.front().size()};
+      if (distance > best) continue;
+      if (distance < best) nearest[g].clear();
+      best = distance;
+      nearest[g].push_back(nic);
     }
-    if (nics.empty()) continue;
-    const auto group = static_cast<std::size_t>(std::ranges::find(groups, nics) - groups.begin());
-    if (group == groups.size()) {
-      groups.push_back(nics);
-      dealt.push_back(0);
-    }
-    table.nic[g] = nics[dealt[group]++ % nics.size()];
+  }
+  table.nics.assign(t.devices.size(), {});
+  for (const std::uint32_t g : gpus) {
+    const std::vector<std::uint32_t>& shared = nearest[g];
+    if (shared.empty()) continue;
+    const auto is_same = [&](std::uint32_t other) { return nearest[other] == shared; };
+    const auto sharing = static_cast<std::size_t>(std::ranges::count_if(gpus, is_same));
+    const auto before = static_cast<std::size_t>(std::count_if(gpus.begin(), std::ranges::find(gpus, g), is_same));
+    const std::size_t each = (shared.size() + sharing - 1) / sharing;
+    for (std::size_t i = 0; i < each; ++i) table.nics[g].push_back(shared[(before * each + i) % shared.size()]);
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -31,9 +31,10 @@ class HostRoutes {
   // From one device of a host of `host_template` to another of the same host; nullptr: not connected inside the host. The
   // answer stays where it is.
   [[nodiscard]] const RouteFragment* find(std::uint32_t host_template, std::uint32_t from, std::uint32_t to) const;
-  // Local index of the NIC a GPU uses: best path class, ties dealt out over the GPUs that share them.
-  [[nodiscard]] std::optional<std::uint32_t> nic_of(std::uint32_t host_template, std::uint32_t gpu) const;
-  // The first GPU whose ways to and from its NIC take what this one's take, and that is as far from the other NICs: to other
+  // Local indices of the NICs a GPU uses, none where PCIe joins it to none: those nearest to it over PCIe, by class and hops.
+  // GPUs to which the same are nearest share them out: each has as many, rounded up, and starts where the one before it ends.
+  [[nodiscard]] std::span<const std::uint32_t> nics_of(std::uint32_t host_template, std::uint32_t gpu) const;
+  // The first GPU whose ways to and from its NICs take what this one's take, and that is as far from the other NICs: to other
   // hosts the two are the same.
   [[nodiscard]] std::uint32_t alike(std::uint32_t host_template, std::uint32_t gpu) const;
 
@@ -51,8 +52,8 @@ class HostRoutes {
   struct Table {
     std::vector<std::vector<std::uint32_t>> out;  // device -> local links
     std::unordered_map<std::uint64_t, RouteFragment> fragments;
-    std::vector<std::optional<std::uint32_t>> nic;  // by device
-    std::vector<std::uint32_t> alike;               // by device; empty: nobody asked yet
+    std::vector<std::vector<std::uint32_t>> nics;  // by device
+    std::vector<std::uint32_t> alike;              // by device; empty: nobody asked yet
     bool nics_known = false;
   };
   mutable std::mutex mutex_;       // of fragments

@@ -111,10 +111,10 @@ class SwitchPlaces {
     const DeviceId first = leaf_of(ends.ranks.front());
     return std::ranges::any_of(ends.ranks, [&](Rank rank) { return leaf_of(rank) != first; });
   }
-  // The switch behind a rank's NIC; of a bare host, behind it.
+  // The switch behind a rank's first NIC; of a bare host, behind it.
   [[nodiscard]] DeviceId leaf_of(Rank rank) const {
-    const DeviceId nic = router_.nic_of(device_of(rank));
-    return nic.valid() ? leaf_behind(nic) : DeviceId{};
+    const std::vector<DeviceId> nics = router_.nics_of(device_of(rank));
+    return nics.empty() ? DeviceId{} : leaf_behind(nics.front());
   }
   [[nodiscard]] DeviceId leaf_behind(DeviceId nic) const {
     const auto links = topology_.uplinks(nic);

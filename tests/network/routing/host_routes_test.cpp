@@ -41,9 +41,9 @@ TEST_P(ShippedHostTest, AGpuUsesANicThatItReachesBest) {
       const PathClass path_class = router.path_class(gpu, nic);
       if (path_class != PathClass::kPxn) best = std::min(best, path_class);
     }
-    const DeviceId used = router.nic_of(gpu);
-    ASSERT_TRUE(used.valid()) << cluster.topology.name(gpu);
-    EXPECT_EQ(router.path_class(gpu, used), best) << cluster.topology.name(gpu);
+    const std::vector<DeviceId> used = router.nics_of(gpu);
+    ASSERT_FALSE(used.empty()) << cluster.topology.name(gpu);
+    for (const DeviceId nic : used) EXPECT_EQ(router.path_class(gpu, nic), best) << cluster.topology.name(gpu);
   }
 }
 
@@ -57,17 +57,19 @@ TEST_P(ShippedHostTest, GpusThatAreAlikeHaveAlikeWaysOut) {
     const std::uint32_t first = routes.alike(number, gpu);
     EXPECT_LE(first, gpu);
     EXPECT_EQ(routes.alike(number, first), first);
-    const auto nic = routes.nic_of(number, gpu);
-    const auto nic_of_first = routes.nic_of(number, first);
-    ASSERT_EQ(nic.has_value(), nic_of_first.has_value());
-    if (!nic) continue;
-    const RouteFragment* out = routes.find(number, gpu, *nic);
-    const RouteFragment* out_of_first = routes.find(number, first, *nic_of_first);
+    const auto nics = routes.nics_of(number, gpu);
+    const auto nics_of_first = routes.nics_of(number, first);
+    ASSERT_EQ(nics.size(), nics_of_first.size());
+    if (nics.empty()) continue;
+    const std::uint32_t nic = nics.front();
+    const std::uint32_t nic_of_first = nics_of_first.front();
+    const RouteFragment* out = routes.find(number, gpu, nic);
+    const RouteFragment* out_of_first = routes.find(number, first, nic_of_first);
     EXPECT_EQ(out->path_class, out_of_first->path_class);
     EXPECT_EQ(out->cost.latency(), out_of_first->cost.latency());
     EXPECT_EQ(out->links.size(), out_of_first->links.size());
-    const RouteFragment* in = routes.find(number, *nic, gpu);
-    const RouteFragment* in_of_first = routes.find(number, *nic_of_first, first);
+    const RouteFragment* in = routes.find(number, nic, gpu);
+    const RouteFragment* in_of_first = routes.find(number, nic_of_first, first);
     EXPECT_EQ(in->cost.latency(), in_of_first->cost.latency());
     EXPECT_EQ(in->links.size(), in_of_first->links.size());
   }
@@ -82,7 +84,7 @@ TEST(HostRoutesTest, EveryGpuOfARackHasANicOfItsOwn) {
   const Cluster cluster = test::shipped("gb200_nvl72");
   const Router router{cluster.topology, make_routing_policy("ecmp"), 1};
   std::vector<DeviceId> used;
-  for (const DeviceId gpu : all_of(cluster.topology, DeviceKind::kGpu)) used.push_back(router.nic_of(gpu));
+  for (const DeviceId gpu : all_of(cluster.topology, DeviceKind::kGpu)) used.push_back(router.nics_of(gpu).front());
   std::ranges::sort(used);
   EXPECT_EQ(used.size(), 72U);
   EXPECT_EQ(std::ranges::adjacent_find(used), used.end());
@@ -121,7 +123,7 @@ TEST(HostRoutesTest, RoutersThatShareThemOnTwoThreadsAnswerAsOneByItself) {
     const Router router{cluster.topology, make_routing_policy("ecmp"), 1, hosts};
     std::vector<Footprint> found;
     for (const DeviceId from : gpus) {
-      found.push_back(router.route(from, router.nic_of(from), {}));
+      found.push_back(router.route(from, router.nics_of(from).front(), {}));
       for (std::size_t i = 0; i < gpus.size(); i += 7) found.push_back(router.route(from, gpus[i], {}));
     }
     return found;
