@@ -56,6 +56,13 @@ void Communicator::set_trees(std::vector<Tree> trees) {
   trees_ = std::move(trees);
 }
 
+// The channel is the flow's entropy: one queue pair per connection, so ECMP may take another path for another channel.
+net::FlowKey Communicator::flow_key(Nets nets, Rank from, Rank to, int channel) const {
+  net::FlowKey key{static_cast<std::uint64_t>(channel)};
+  if (nics_ != nullptr && node_of(from) != node_of(to)) key.nics = nics_->between(nets, from, to, channel);
+  return key;
+}
+
 int Communicator::position(int channel, Rank rank) const {
   return positions_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(rank)];
 }

@@ -1,11 +1,14 @@
-// A communicator: which device holds each rank, and the rings its channels use.
+// A communicator: which device holds each rank, the rings its channels use, and the NICs.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "sim/collectives/connection_nics.h"
 #include "sim/core/ids.h"
 #include "sim/network/topology.h"
 
@@ -39,6 +42,9 @@ class Communicator {
   void set_trees(std::vector<Tree> trees);
   [[nodiscard]] bool has_trees() const { return !trees_.empty(); }
   [[nodiscard]] const Tree& tree(int channel) const { return trees_[static_cast<std::size_t>(channel)]; }
+  // Null: the network's choice, for all.
+  void set_nics(std::shared_ptr<const ConnectionNics> nics) { nics_ = std::move(nics); }
+  [[nodiscard]] net::FlowKey flow_key(Nets nets, Rank from, Rank to, int channel) const;
   // NCCL's node (0 .. nodes() - 1) of a rank, and the ranks of a node in rank order.
   [[nodiscard]] int node_of(Rank rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] std::span<const Rank> node_ranks(int node) const { return node_ranks_[static_cast<std::size_t>(node)]; }
@@ -52,6 +58,7 @@ class Communicator {
   std::vector<RingOrder> rings_;
   std::vector<std::vector<std::int32_t>> positions_;
   std::vector<Tree> trees_;
+  std::shared_ptr<const ConnectionNics> nics_;
   std::vector<int> node_of_;
   std::vector<std::vector<Rank>> node_ranks_;
 };

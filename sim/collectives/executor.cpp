@@ -71,6 +71,7 @@ void Executor::start(const Schedule& schedule, const StepCosts& costs, Grain gra
   WEFT_CHECK(schedule.ranks() == communicator_.ranks() && schedule.channels() <= communicator_.channels());
   WEFT_CHECK((grain == Grain::kChunk || grain == Grain::kFluid) && launches.iterations >= 1);
   schedule_ = &schedule;
+  nets_ = schedule.nets();
   listener_ = &listener;
   costs_ = costs;
   usual_ = usual_step(schedule, costs);

@@ -242,7 +242,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   std::uint32_t connection(Rank from, Rank to, int channel, int index);
   FootprintId path(Rank from, Rank to, int channel);
   [[nodiscard]] net::Footprint route(Rank from, Rank to, int channel) const;
-  [[nodiscard]] std::optional<net::Footprint> find_way(Rank from, Rank to, int channel) const;
+  [[nodiscard]] std::optional<net::Footprint> find_way(Rank from, Rank to, int channel, Nets nets) const;
   // Halves of a way through host memory.
   [[nodiscard]] net::Footprint write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const;
   [[nodiscard]] net::Footprint read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const;
@@ -296,11 +296,12 @@ class Executor final : private net::TransferListener, private EventTarget {
   Time began_;
   std::int32_t calls_ = 1;  // of each rank
   std::vector<Connection> connections_;
-  IdMap connection_ids_;
-  IdMap paths_;                            // footprints
-  std::vector<Lane> lanes_;                // by rank, channel, lane
-  std::vector<std::uint32_t> first_lane_;  // by rank and channel
-  std::vector<Member> members_;            // by rank
+  Nets nets_ = Nets::kAny;                   // of the schedule
+  std::array<IdMap, kNets> connection_ids_;  // by whose NICs they take
+  std::array<IdMap, kNets> paths_;           // footprints
+  std::vector<Lane> lanes_;                  // by rank, channel, lane
+  std::vector<std::uint32_t> first_lane_;    // by rank and channel
+  std::vector<Member> members_;              // by rank
   std::vector<std::uint32_t> ready_;
   std::vector<Time> finished_;
   std::vector<Time> call_ends_;

@@ -105,10 +105,10 @@ net::Footprint Executor::read_route(DeviceId memory, DeviceId reader, const net:
 }
 
 // All of the way, written and read at once where it leads through host memory: for flows without steps.
-std::optional<net::Footprint> Executor::find_way(Rank from, Rank to, int channel) const {
+std::optional<net::Footprint> Executor::find_way(Rank from, Rank to, int channel, Nets nets) const {
   const DeviceId source = communicator_.device(from);
   const DeviceId destination = communicator_.device(to);
-  const net::FlowKey key{static_cast<std::uint64_t>(channel)};
+  const net::FlowKey key = communicator_.flow_key(nets, from, to, channel);
   const std::optional<DeviceId> memory = memory_between(from, to);
   if (!memory) return router_.find_route(source, destination, key);
   net::Footprint both = write_route(source, *memory, key);
@@ -120,7 +120,7 @@ std::optional<net::Footprint> Executor::find_way(Rank from, Rank to, int channel
 }
 
 net::Footprint Executor::route(Rank from, Rank to, int channel) const {
-  if (std::optional<net::Footprint> way = find_way(from, to, channel)) return *std::move(way);
+  if (std::optional<net::Footprint> way = find_way(from, to, channel, nets_)) return *std::move(way);
   if (const std::optional<std::string> cut = what_is_cut(from, to, channel)) throw ConfigError(*cut);
   return router_.route(communicator_.device(from), communicator_.device(to), {});  // says why there is none
 }
@@ -132,7 +132,7 @@ bool Executor::crosses(const Schedule& schedule, const std::vector<bool>& links)
   std::set<std::pair<Rank, Rank>> known;  // of a channel
   const auto leads_over = [&](Rank from, Rank to, int channel) {
     if (from == to || !known.emplace(from, to).second) return false;
-    const std::optional<net::Footprint> way = find_way(from, to, channel);
+    const std::optional<net::Footprint> way = find_way(from, to, channel, schedule.nets());
     return way && std::ranges::any_of(way->usages, is_one);
   };
   for (int channel = 0; channel < schedule.channels(); ++channel) {
@@ -191,7 +191,7 @@ std::string Executor::what_is_cut(std::uint64_t tag) const {
 
 std::optional<std::string> Executor::what_is_cut(Rank from, Rank to, int channel) const {
   if (from == to) return std::nullopt;
-  const std::optional<std::string> cut = router_.what_cuts(find_way(from, to, channel));
+  const std::optional<std::string> cut = router_.what_cuts(find_way(from, to, channel, nets_));
   if (!cut) return std::nullopt;
   const net::Topology& topology = router_.topology();
   return fmt::format("no path is left from rank {} ({}) to rank {} ({}): {}", from, topology.name(communicator_.device(from)),
@@ -199,19 +199,20 @@ std::optional<std::string> Executor::what_is_cut(Rank from, Rank to, int channel
 }
 
 FootprintId Executor::path(Rank from, Rank to, int channel) {
-  // The channel is the flow's entropy: one queue pair per connection, so ECMP may take another path for another channel.
+  IdMap& paths = paths_[static_cast<std::size_t>(nets_)];
   const std::uint64_t key =
       (static_cast<std::uint64_t>(from) << 40) | (static_cast<std::uint64_t>(to) << 16) | static_cast<std::uint64_t>(channel);
-  if (const std::uint32_t* known = paths_.find(key)) return FootprintId{*known};
+  if (const std::uint32_t* known = paths.find(key)) return FootprintId{*known};
   const FootprintId made = fabric_.add_footprint(route(from, to, channel));
-  paths_.find_or_add(key, made.value());
+  paths.find_or_add(key, made.value());
   return made;
 }
 
 std::uint32_t Executor::connection(Rank from, Rank to, int channel, int index) {
   const std::uint64_t key = (static_cast<std::uint64_t>(from) << 42) | (static_cast<std::uint64_t>(to) << 18) |
                             (static_cast<std::uint64_t>(channel) << 2) | static_cast<std::uint64_t>(index);
-  const auto [id, is_new] = connection_ids_.find_or_add(key, static_cast<std::uint32_t>(connections_.size()));
+  IdMap& ids = connection_ids_[static_cast<std::size_t>(nets_)];
+  const auto [id, is_new] = ids.find_or_add(key, static_cast<std::uint32_t>(connections_.size()));
   if (is_new) {
     static_assert(sizeof(Lane) <= kLaneBytes && sizeof(Connection) + 24 <= kConnectionBytes);
     Connection& made = connections_.emplace_back();

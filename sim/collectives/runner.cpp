@@ -32,9 +32,9 @@ IdealNetwork ideal_network(const Machine& machine, const Communicator& communica
   for (int channel = 0; channel < channels; ++channel) {
     const RingOrder& ring = communicator.ring(channel);
     for (std::size_t i = 0; i < ring.size(); ++i) {
-      const net::Footprint path =
-          machine.router.route(communicator.device(ring[i]), communicator.device(ring[(i + 1) % ring.size()]),
-                               {static_cast<std::uint64_t>(channel)});
+      const Rank next = ring[(i + 1) % ring.size()];
+      const net::Footprint path = machine.router.route(communicator.device(ring[i]), communicator.device(next),
+                                                       communicator.flow_key(Nets::kRing, ring[i], next, channel));
       for (const Usage& usage : path.usages) demand[usage.resource.index()] += usage.usage;
       latency = std::max(latency, path.latency + costs.message_overhead(Transport::kNvlink, 0.0));
     }
@@ -201,6 +201,7 @@ CollectiveRunner::Opened& CollectiveRunner::open(const nccl::View* view, int cha
   Opened opened{view, static_cast<int>(rings.size()), nullptr, nullptr};
   opened.communicator = std::make_unique<Communicator>(machine_.topology, devices_, std::move(rings));
   if (!trees.empty()) opened.communicator->set_trees(std::move(trees));
+  if (view != nullptr) opened.communicator->set_nics(view->nics());
   const bool through_host = view != nullptr && view->settings().integer("P2P_DISABLE") == 1;
   opened.executor = std::make_unique<Executor>(machine_.simulator, machine_.fabric, machine_.router, *opened.communicator,
                                                ExecutorOptions{.through_host_memory = through_host});

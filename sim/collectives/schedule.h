@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sim/collectives/call.h"
+#include "sim/collectives/connection_nics.h"
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
 
@@ -146,6 +147,9 @@ class Schedule {
   [[nodiscard]] virtual std::int64_t step_count(Rank rank, int channel, int lane) const = 0;
   // 0 <= index < step_count. O(1), allocates nothing.
   [[nodiscard]] virtual Step step(Rank rank, int channel, int lane, std::int64_t index) const = 0;
+
+  // Whose NICs its messages take between hosts.
+  [[nodiscard]] virtual Nets nets() const { return Nets::kAny; }
 
   // The share of the channel's warps that the lane has.
   [[nodiscard]] virtual double warp_share(Rank, int /*channel*/, int /*lane*/) const { return 1.0; }

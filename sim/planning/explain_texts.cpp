@@ -41,11 +41,12 @@ const std::vector<ModelText>& network_texts() {
       {.names = {"router", "routes"},
        .title = "which links lead towards a destination",
        .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread over "
-                  "equal shortest paths in proportion to their narrowest link. Between hosts: out by the NIC nearest to the "
-                  "source GPU, over equal-cost shortest paths by the routing policy, in by the NIC nearest to the "
-                  "destination. Where the fabric does not join those two NICs, over NVLink to the GPU on the destination's "
-                  "rail first (PXN).",
-       .leaves_out = {"one NIC per GPU: traffic of one GPU is not striped over several",
+                  "equal shortest paths in proportion to their narrowest link. Between hosts: out by the NICs nearest to the "
+                  "source GPU over PCIe, over equal-cost shortest paths by the routing policy, in by those nearest to the "
+                  "destination. A flow is spread over several NICs in proportion to what each carries; connections of NCCL "
+                  "name theirs. Where the fabric does not join the two sides' NICs, over NVLink to the GPU on the "
+                  "destination's rail first (PXN).",
+       .leaves_out = {"a flow by a library that drives one NIC only: it too has all of its GPU's",
                       "shortest paths only: no detours around load (Valiant, UGAL) in dragonfly and torus"},
        .sources = {"nccl-model §1.3 (path classes)", "network-models §5.1 (policies)"},
        .files = {"network/router.h"}},
@@ -245,11 +246,13 @@ const std::vector<ModelText>& collective_texts() {
        .files = {"collectives/nccl/tuning.h", "collectives/nccl/planner.h"}},
       {.names = {"nccl_p2p_plan"},
        .title = "how NCCL runs sends and receives: order of peers, channels, parts, protocol",
-       .assumes = "Every rank runs the same rounds, group by group; a transfer takes as many channels as its size is worth.",
-       .leaves_out = {"NCCL's send and receive: buffers are not registered, connections do not relay (PXN)",
+       .assumes = "Every rank runs the same rounds, group by group; a transfer takes as many channels as its size is worth. "
+                  "Each channel takes the next of the receiver's NICs, and of the sender's node the NICs of the GPU with the "
+                  "receiver's number, over NVLink where that is another (PXN, NCCL_P2P_PXN_LEVEL).",
+       .leaves_out = {"NCCL's send and receive: buffers are not registered, and a relay (PXN) joins no messages",
                       "NCCL's send and receive: the order of peers is that of 2.30 for every release"},
        .sources = {"nccl-model §3.6"},
-       .files = {"collectives/nccl/p2p_plan.h"}},
+       .files = {"collectives/nccl/p2p_plan.h", "collectives/nccl/peer_nets.h"}},
       {.names = {"nccl_search"},
        .title = "NCCL's channel search: which GPU orders and NICs its rings and trees use (weft explain channels)",
        .assumes = "NCCL's own search on its view of a node, step for step and by release: speeds from fast to slow, "

@@ -62,6 +62,7 @@ class P2pSchedule final : public Schedule {
   [[nodiscard]] int ranks() const override { return n_; }
   [[nodiscard]] int channels() const override { return channels_; }
   [[nodiscard]] int lanes(Rank, int) const override { return 2 * std::min(kSlots, n_); }
+  [[nodiscard]] Nets nets() const override { return Nets::kSends; }
 
   // A channel shares its warps out evenly over the transfers of a batch, and each between what it sends and what it receives.
   [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {

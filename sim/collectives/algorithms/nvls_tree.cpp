@@ -37,6 +37,7 @@ class NvlsTreeSchedule final : public Schedule {
   [[nodiscard]] int ranks() const override { return n_; }
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
+  [[nodiscard]] Nets nets() const override { return Nets::kNvls; }
 
   // Of 20 warps, 5 reduce and 4 broadcast; the root of a tree does not broadcast apart, and 7 reduce there with up to six heads
   // (nccl-model §3.4).

@@ -148,6 +148,8 @@ class PatSchedule final : public Schedule {
   [[nodiscard]] int ranks() const override { return n_; }
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return 1; }
+  // NCCL connects it along the tree's graph.
+  [[nodiscard]] Nets nets() const override { return Nets::kTree; }
 
   [[nodiscard]] std::int64_t step_count(Rank, int channel, int) const override {
     const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];

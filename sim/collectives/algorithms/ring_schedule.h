@@ -24,6 +24,7 @@ class RingSchedule final : public Schedule {
   [[nodiscard]] int ranks() const override { return n_; }
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return 1; }
+  [[nodiscard]] Nets nets() const override { return Nets::kRing; }
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override;
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override;
   [[nodiscard]] std::int64_t loops(int channel) const override { return parts_[static_cast<std::size_t>(channel)].loops; }

@@ -39,6 +39,7 @@ class TreeSchedule final : public Schedule {
   [[nodiscard]] int ranks() const override { return communicator_.ranks(); }
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank rank, int channel) const override { return links(rank, channel).up < 0 ? 1 : 2; }
+  [[nodiscard]] Nets nets() const override { return Nets::kTree; }
 
   [[nodiscard]] std::int64_t step_count(Rank, int channel, int) const override { return chunks(part(channel)); }
   [[nodiscard]] std::int64_t loops(int channel) const override { return chunks(part(channel)); }

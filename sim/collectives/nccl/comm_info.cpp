@@ -9,6 +9,7 @@
 
 #include "sim/collectives/nccl/channel_counts.h"
 #include "sim/collectives/nccl/graph_xml.h"
+#include "sim/collectives/nccl/peer_nets.h"
 #include "sim/collectives/nccl/search.h"
 #include "sim/core/error.h"
 #include "sim/network/import/nccl_xml_writer.h"
@@ -135,6 +136,9 @@ class Assembly {
       per_peer = std::min(per_peer, channels_per_peer(kind.system, settings_, info_.ranks, info_.p2p_channels));
     }
     set_channels_per_peer(info_, settings_, per_peer);
+    if (info_.nodes > 1) {
+      for (const NodeKind& kind : kinds_) info_.peer_nets.push_back(peer_nets(kind.system, settings_));
+    }
     set_p2p_chunk(info_, settings_, std::ranges::all_of(kinds_, [](const NodeKind& kind) { return all_nvlink(kind.system); }));
     if (kinds_.size() > 1) {
       for (NodeKind& kind : kinds_) info_.node_graphs.push_back(std::move(kind.graphs));

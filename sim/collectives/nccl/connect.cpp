@@ -9,6 +9,19 @@
 namespace weft::coll::nccl {
 namespace {
 
+int searched_channels(const CommInfo& info) {
+  const int searched = std::min(info.ring.channel_count(), info.tree.channel_count());
+  WEFT_CHECK(searched > 0);
+  return searched;
+}
+
+// The compute channel that this one repeats.
+int repeated_channel(const CommInfo& info, int channel) {
+  const int own = channel % std::max(info.channels, 1);
+  if (info.channel_sources.empty()) return own % (2 * searched_channels(info));
+  return info.channel_sources[static_cast<std::size_t>(own)];
+}
+
 class Connector {
  public:
   Connector(const CommInfo& info, std::span<const std::vector<Rank>> nodes) : info_{info}, nodes_{nodes} {
@@ -17,14 +30,11 @@ class Connector {
   }
 
   Connections connect() {
-    const int searched = std::min(info_.ring.channel_count(), info_.tree.channel_count());
-    WEFT_CHECK(searched > 0);
     Connections result;
     for (int c = 0; c < info_.channels; ++c) {
-      // Channel c of the search becomes c and c + searched: the same ring, each under its own tree.
-      const int from = source(c);
-      result.rings.push_back(ring(from % searched));
-      result.trees.push_back(tree(from % searched, from / searched));
+      const auto [channel, which] = searched_channel(info_, c);
+      result.rings.push_back(ring(channel));
+      result.trees.push_back(tree(channel, which));
     }
     if (info_.collnet && info_.collnet_chain) connect_collnet(result);
     if (info_.nvls_graph && !info_.nvls_graph->channels.empty()) connect_nvls(result);
@@ -33,11 +43,6 @@ class Connector {
 
  private:
   enum class Family : std::uint8_t { kRing, kTree, kCollNetChain, kCollNetDirect, kNvls };
-
-  [[nodiscard]] int source(int channel) const {
-    if (!info_.channel_sources.empty()) return info_.channel_sources[static_cast<std::size_t>(channel)];
-    return channel % (2 * std::min(info_.ring.channel_count(), info_.tree.channel_count()));
-  }
 
   [[nodiscard]] const Graph& graph(Family family, std::size_t node) const {
     const bool differ = !info_.kind_of_node.empty();
@@ -67,11 +72,9 @@ class Connector {
   }
 
   [[nodiscard]] RingOrder ring(int channel) const {
-    const int searched = std::min(info_.ring.channel_count(), info_.tree.channel_count());
     RingOrder whole;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      // Odd nodes swap the rings of a crossing pair, so that what leaves by one NIC enters by the same.
-      const bool swapped = graph(Family::kRing, n).cross_nic == 2 && searched % 2 == 0 && n % 2 == 1;
+      const bool swapped = swaps_rings(info_, graph(Family::kRing, n), n);
       const std::vector<Rank> part = order(Family::kRing, n, swapped ? channel ^ 1 : channel);
       whole.insert(whole.end(), part.begin(), part.end());
     }
@@ -133,7 +136,8 @@ class Connector {
     const int searched = info_.collnet_chain->channel_count();
     for (int c = 0; c < info_.channels; ++c) {
       Tree chains(static_cast<std::size_t>(info_.ranks));
-      for (std::size_t n = 0; n < nodes_.size(); ++n) add_chain(chains, order(Family::kCollNetChain, n, source(c) % searched));
+      for (std::size_t n = 0; n < nodes_.size(); ++n)
+        add_chain(chains, order(Family::kCollNetChain, n, repeated_channel(info_, c) % searched));
       result.collnet_chains.push_back(std::move(chains));
     }
     if (!info_.collnet_direct) return;
@@ -185,6 +189,17 @@ class Connector {
 };
 
 }  // namespace
+
+SearchedChannel searched_channel(const CommInfo& info, int channel) {
+  // Channel c of the search becomes c and c + searched: the same ring, each under its own tree.
+  const int searched = searched_channels(info);
+  const int from = repeated_channel(info, channel);
+  return {.channel = from % searched, .tree = from / searched};
+}
+
+bool swaps_rings(const CommInfo& info, const Graph& of_node, std::size_t node) {
+  return of_node.cross_nic == 2 && searched_channels(info) % 2 == 0 && node % 2 == 1;
+}
 
 Connections connect(const CommInfo& info, std::span<const std::vector<Rank>> nodes) { return Connector{info, nodes}.connect(); }
 

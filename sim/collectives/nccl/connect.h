@@ -31,6 +31,16 @@ struct Connections {
   std::vector<std::vector<Rank>> collnet_heads;
 };
 
+// The channel of the search whose ring and tree a compute channel has, and which tree of the double tree it is under. Channels
+// beyond the communicator's own repeat these.
+struct SearchedChannel {
+  int channel = 0;
+  int tree = 0;
+};
+[[nodiscard]] SearchedChannel searched_channel(const CommInfo& info, int channel);
+// Odd nodes swap the rings of a crossing pair, so that what leaves by one NIC enters by the same.
+[[nodiscard]] bool swaps_rings(const CommInfo& info, const Graph& of_node, std::size_t node);
+
 // `nodes[n][i]` is the rank of GPU i of node n, as the graphs number them; all ranks 0 .. info.ranks - 1.
 [[nodiscard]] Connections connect(const CommInfo& info, std::span<const std::vector<Rank>> nodes);
 

@@ -63,6 +63,17 @@ struct NodeGraphs {
   std::optional<Graph> nvls;
 };
 
+// The NICs of one GPU's sends and receives (peer_nets.h). Each list by channel; empty: it reaches none.
+struct PeerNets {
+  int dev = -1;            // its NVML index
+  std::vector<NetId> own;  // by which it receives
+  struct Towards {
+    int dev = -1;
+    std::vector<NetId> by_channel;
+  };
+  std::vector<Towards> towards;  // by which it sends to a GPU of this NVML index; to others by its own
+};
+
 // What NCCL knows of a communicator when it tunes and plans. Defaults are a communicator of one rank.
 struct CommInfo {
   NcclVersion version = NcclVersion::k2_28;
@@ -86,6 +97,7 @@ struct CommInfo {
   // Where nodes differ: the graphs of each kind of node, and every node's kind. Empty: all are as above.
   std::vector<NodeGraphs> node_graphs;
   std::vector<int> kind_of_node;
+  std::vector<std::vector<PeerNets>> peer_nets;  // by kind of node, or of all; empty on one node
 
   int channels = 1;                  // compute channels for collectives
   std::vector<int> channel_sources;  // by compute channel: the one that it repeats, below 2 x the search's; itself where none

@@ -6,7 +6,7 @@
 //
 // In each round the ranks' sends are a permutation: whom a rank sends to receives from it in the same round.
 //
-// Model: buffers that are not registered, connections without PXN, and the order of NCCL 2.30 for every release.
+// Model: buffers that are not registered, parts and buffers as without PXN, and the order of NCCL 2.30 for every release.
 #pragma once
 
 #include <cstdint>

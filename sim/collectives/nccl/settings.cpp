@@ -27,7 +27,7 @@ struct Variable {
 };
 
 // What acts in this version, with the values that NCCL takes (nccl-model §1.3, §2.4, §3.6, §4.1, §4.5, §5.6).
-constexpr std::array<Variable, 37> kModelled = {{
+constexpr std::array<Variable, 38> kModelled = {{
     {"ALGO", Kind::kAlgorithms, 0, 0, 1, ""},
     {"ALLOC_P2P_NET_LL_BUFFERS", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"BUFFSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
@@ -61,6 +61,7 @@ constexpr std::array<Variable, 37> kModelled = {{
     {"P2P_NVL_CHUNKSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
     {"P2P_PCI_CHUNKSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
     {"P2P_SCHEDULE_GROUP_SIZE", Kind::kInteger, 1, 2147483647, 1, "a number of ranks"},
+    {"P2P_PXN_LEVEL", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
     {"PAT_ENABLE", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
     {"PROTO", Kind::kProtocols, 0, 0, 1, ""},
     {"PXN_DISABLE", Kind::kInteger, 0, 1, 1, "0 or 1"},
@@ -69,7 +70,7 @@ constexpr std::array<Variable, 37> kModelled = {{
 }};
 
 // What NCCL knows beside these and this version only notes (nccl-model, throughout). The second group changes no timing.
-constexpr std::array<std::string_view, 44> kKnown = {"ALLGATHERV_ENABLE",
+constexpr std::array<std::string_view, 43> kKnown = {"ALLGATHERV_ENABLE",
                                                      "CGA_CLUSTER_SIZE",
                                                      "CTA_POLICY",
                                                      "CUMEM_ENABLE",
@@ -102,7 +103,6 @@ constexpr std::array<std::string_view, 44> kKnown = {"ALLGATHERV_ENABLE",
                                                      "NET_SHARED_BUFFERS",
                                                      "NSOCKS_PERTHREAD",
                                                      "P2P_PER_CHANNEL_NET_BW",
-                                                     "P2P_PXN_LEVEL",
                                                      "P2P_READ_ENABLE",
                                                      "P2P_USE_CUDA_MEMCPY",
                                                      "PROXY_APPEND_BATCH_SIZE",

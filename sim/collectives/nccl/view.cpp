@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/collectives/nccl/channel_nics.h"
 #include "sim/collectives/nccl/comm_info.h"
 
 namespace weft::coll::nccl {
@@ -20,6 +21,7 @@ View::View(const net::Topology& topology, std::vector<DeviceId> devices, const S
     : settings_{settings},
       info_{comm_info(topology, devices, settings, version_for(topology, devices, settings.version()))},
       connections_{connect(info_, node_ranks(topology, devices))},
+      nics_{std::make_shared<const ChannelNics>(topology, devices, info_)},
       model_{info_, settings_} {}
 
 int View::most_channels() const { return std::max({info_.channels, info_.nvls_channels, info_.p2p_channels, 1}); }

@@ -2,10 +2,12 @@
 // model believes.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "sim/collectives/communicator.h"
+#include "sim/collectives/connection_nics.h"
 #include "sim/collectives/nccl/connect.h"
 #include "sim/collectives/nccl/graph.h"
 #include "sim/collectives/nccl/settings.h"
@@ -29,11 +31,13 @@ class View {
   [[nodiscard]] int most_channels() const;
   [[nodiscard]] std::vector<RingOrder> rings() const;
   [[nodiscard]] std::vector<Tree> trees() const;
+  [[nodiscard]] const std::shared_ptr<const ConnectionNics>& nics() const { return nics_; }
 
  private:
   Settings settings_;
   CommInfo info_;
   Connections connections_;
+  std::shared_ptr<const ConnectionNics> nics_;
   TuningModel model_;
 };
 

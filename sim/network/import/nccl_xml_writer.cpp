@@ -68,6 +68,21 @@ class Writer {
 
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
+  std::vector<NcclNet> nets() {
+    find_parents();
+    find_systems();
+    invent_bus_ids();
+    std::vector<NcclNet> found;
+    const auto collect = [&](const auto& self, const XmlElement& at, std::uint32_t nic) -> void {
+      const std::string* dev = at.name == "net" ? at.find("dev") : nullptr;
+      if (const auto number = dev == nullptr ? std::nullopt : parse_attribute_integer(*dev))
+        found.push_back({nic, static_cast<int>(system_[nic]), *number});
+      for (const XmlElement& child : at.children) self(self, child, nic);
+    };
+    for (const std::uint32_t nic : tmpl_.of_kind(DeviceKind::kNic)) collect(collect, device(nic), nic);
+    return found;
+  }
+
  private:
   static XmlElement element(std::string name, Labels attributes) {
     return {.name = std::move(name), .attributes = std::move(attributes), .children = {}, .offset = kNoPosition};
@@ -476,6 +491,8 @@ XmlElement nccl_xml_tree(const Topology& topology, std::size_t host, std::vector
   if (notes != nullptr) *notes = writer.notes();
   return tree;
 }
+
+std::vector<NcclNet> nccl_nets(const Topology& topology, std::size_t host) { return Writer{topology, host}.nets(); }
 
 std::string export_nccl_xml(const Topology& topology, std::size_t host, std::vector<std::string>* notes) {
   return to_text(nccl_xml_tree(topology, host, notes));

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ namespace weft::net {
 // value for. `notes`: sentences on rates that the file does not say as the topology does.
 [[nodiscard]] XmlElement nccl_xml_tree(const Topology& topology, std::size_t host = 0,
                                        std::vector<std::string>* notes = nullptr);
+// A `net` of that file, and the device of the host's template that is its NIC.
+struct NcclNet {
+  std::uint32_t nic = 0;
+  int system = 0;  // its OS host, counted as the file's CPUs come
+  std::int64_t dev = 0;
+};
+[[nodiscard]] std::vector<NcclNet> nccl_nets(const Topology& topology, std::size_t host);
 [[nodiscard]] std::string export_nccl_xml(const Topology& topology, std::size_t host = 0,
                                           std::vector<std::string>* notes = nullptr);
 

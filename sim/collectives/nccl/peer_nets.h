@@ -1,0 +1,18 @@
+// Which NIC a GPU's sends and receives take on each channel (nccl-model §1.3, §3.6).
+//
+// What arrives comes in by the GPU's own NIC for the channel. What is sent leaves by the NIC that the GPU with the receiver's
+// NVML index would take here, if the GPU next to that NIC can be reached over NVLink (PXN): so it stays on the receiver's rail.
+#pragma once
+
+#include <vector>
+
+#include "sim/collectives/nccl/graph.h"
+#include "sim/collectives/nccl/settings.h"
+#include "sim/collectives/nccl/system.h"
+
+namespace weft::coll::nccl {
+
+// By rank within the node.
+[[nodiscard]] std::vector<PeerNets> peer_nets(const System& system, const Settings& settings);
+
+}  // namespace weft::coll::nccl
