@@ -155,17 +155,39 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   // A NIC that is far over PCIe but near to an NVLink peer is reached through that peer (PXN, nccl-model §1.3).
   if (t.devices[from].kind == DeviceKind::kGpu && t.devices[to].kind == DeviceKind::kNic &&
       fragment.path_class > PathClass::kPxn) {
-    for (const std::uint32_t relay : t.of_kind(DeviceKind::kGpu)) {
-      if (relay == from) continue;
-      std::vector<LocalPath> last = shortest_paths(t, table.out, relay, to, other_link, bridges);
-      if (last.empty() || classify(t, *topology_, last[0]) > PathClass::kP2c) continue;
+    // GPUs and NICs beside each other are dealt out: each NIC has a relay of its own as far as there are enough.
+    const auto near = [&](std::uint32_t gpu, std::uint32_t nic) {
+      const Paths way = gpu == from ? Paths{} : direct(t, table, gpu, nic);
+      return way.paths.empty() || way.path_class > PathClass::kP2c ? std::pair{PathClass::kDis, std::size_t{0}}
+                                                                   : std::pair{way.path_class, way.paths.front().size()};
+    };
+    std::pair best{PathClass::kDis, std::size_t{0}};
+    std::vector<std::uint32_t> relays;
+    for (const std::uint32_t gpu : t.of_kind(DeviceKind::kGpu)) {
+      const auto distance = near(gpu, to);
+      if (distance.first == PathClass::kDis || distance > best) continue;
+      if (distance < best) relays.clear();
+      best = distance;
+      if (!shortest_paths(t, table.out, from, gpu, gpu_link, [](DeviceKind kind) {
+             return kind == DeviceKind::kNvSwitch;
+           }).empty())
+        relays.push_back(gpu);
+    }
+    if (!relays.empty()) {
+      std::size_t count = 0;
+      std::size_t place = 0;
+      for (const std::uint32_t nic : t.of_kind(DeviceKind::kNic)) {
+        if (near(relays.front(), nic) != best) continue;
+        if (nic == to) place = count;
+        ++count;
+      }
+      const std::uint32_t relay = relays[place * relays.size() / count];
+      const std::vector<LocalPath> last = shortest_paths(t, table.out, relay, to, other_link, bridges);
       std::vector<LocalPath> first =
           shortest_paths(t, table.out, from, relay, gpu_link, [](DeviceKind kind) { return kind == DeviceKind::kNvSwitch; });
-      if (first.empty()) continue;
       for (LocalPath& path : first) path.insert(path.end(), last[0].begin(), last[0].end());
       paths = std::move(first);
       fragment.path_class = PathClass::kPxn;
-      break;
     }
   }
 
