@@ -27,6 +27,13 @@ RouteId PacketRoutes::add(const PathEnds& ends) {
   return static_cast<RouteId>(routes_.size() - 1);
 }
 
+PathEnds PacketRoutes::back(RouteId id, std::uint64_t entropy) const {
+  const PathEnds& there = routes_[id].ends;
+  PathEnds ends{there.destination, there.source, {entropy, {there.key.nics.entering, there.key.nics.leaving}}};
+  if (ends.key.nics.leaving.valid() && !router_.find_route(ends.source, ends.destination, ends.key)) ends.key.nics = {};
+  return ends;
+}
+
 // Walks all ways from the source at once, device by device. Where packets choose for themselves, the fabric's switches are left
 // out: their links are looked up by the NIC they lead to. False: there is no way.
 bool PacketRoutes::explore(Route& route) {

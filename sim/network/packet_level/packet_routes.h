@@ -23,6 +23,9 @@ class PacketRoutes {
 
   // Of a flow that goes from one NIC to one other, or stays inside a host.
   RouteId add(const PathEnds& ends);
+  // The ends of what answers the route's packets: it takes the same NICs the other way, where a way leads on from there. From a
+  // NIC that its packets reached by a peer GPU (PXN) none does; the answer then takes NICs of the ends' own.
+  [[nodiscard]] PathEnds back(RouteId route, std::uint64_t entropy) const;
   // Links that leave the source.
   [[nodiscard]] std::vector<LinkId> first_links(RouteId route) const;
   // At `device`, after `hop` links.

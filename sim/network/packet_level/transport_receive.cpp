@@ -135,7 +135,7 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
   packet.tail = simulator_.now();
   Ends& ends = ends_[packet.flow];
   if (!ends.fixed && ends.back == kNone) {
-    ends.back = ends.route[0] = routes_.add({ends.to[1], ends.to[0], footprints_[pair.footprint.index()].paths[0].key});
+    ends.back = ends.route[0] = routes_.add(routes_.back(pair.route, footprints_[pair.footprint.index()].paths[0].key.entropy));
   }
   const LinkId out = route(packet, ends.to[1]);
   if (out.valid()) {
