@@ -160,7 +160,8 @@ class FakeWeft(runner.Weft):
         scenario = self.load(rest[0])
         cluster = scenario["cluster"]
         for word in rest:
-            cluster = word[8:] if word.startswith("cluster=") else cluster
+            if word.startswith("cluster="):
+                scenario, cluster = scenario | {"overrides": {}}, word[8:]
         return json.dumps(self.result(scenario, cluster, options))
 
     def result(self, scenario, cluster, options):
@@ -208,9 +209,7 @@ class FakeWeft(runner.Weft):
             for better in (1, 1.1):
                 made = self.load(file)
                 made["fabric"]["link"]["rate"] = rewrite.scaled(made["fabric"]["link"]["rate"], better)
-                said = scenario.get("overrides", {})
-                if "fabric.link.rate" in said:
-                    said = said | {"fabric.link.rate": rewrite.scaled(said["fabric.link.rate"], better)}
+                said = {}
                 words = {"words": [re.sub(r"(?<=rate=)(\d+)", lambda rate: str(int(rate[1]) * better), word) for word in rest]}
                 if self.fault == "named_cluster":
                     words, said = {}, {"nodes": made["nodes"] + 1}
@@ -222,4 +221,5 @@ class FakeWeft(runner.Weft):
     def sweep(self, rest, options):
         sweep = self.load(rest[0])
         scenario = self.load(sweep["scenario"])
+        scenario |= {"overrides": {}}
         return json.dumps({"points": [self.result(scenario, sweep["grid"]["cluster"][0], options)]})

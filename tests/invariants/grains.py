@@ -5,11 +5,11 @@ from comparison import Comparison, Property, apart, choice_of, said, size
 from domain import LARGEST
 
 GRAIN, STEP, FIDELITY = 0.03, 0.03, 0.05
-# In training and serving a call of this size is flows if it is of more messages than these (workloads/replay/group_runs.cpp).
 # Algorithms in which no two messages come to one rank over the network at a time.
 QUIET = {"ring", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "nccl_p2p", "plain_ring", "pat"}
-FIRST = 64 << 10
-STEP_BYTES, STEP_MESSAGES = 16 << 20, 20_000
+FIRST, LAST = 64 << 10, 16 << 20
+AUTO_MESSAGES = 200_000  # `auto` may leave messages of larger calls out (sim/collectives/runner.cpp)
+MOST = 4                 # times what a domain says: all messages of such a call are run
 
 
 def factors(domain):
@@ -33,50 +33,26 @@ def step_of(points):
     return max(0.0, here / max(before, after) - 1, min(before, after) / here - 1)
 
 
-def walk(weft, domain, row, options):
-    """Points of growing size as `auto` simulates them, until one is flows, and one more of these; or until they take too long."""
-    points = []
-    small = weft.series(row["collective"], *options, "-b", size(FIRST), "-e", size(STEP_BYTES))
-    for exponent in range(FIRST.bit_length() - 1, LARGEST.bit_length()):
-        count = size(1 << exponent)
-        point = small.pop(0) if small else weft.series(row["collective"], *options, "-b", count, "-e", count)[0]
-        points.append(point | {"asked": count})
-        both_fluid = len(points) > 1 and points[-2]["grain"] == point["grain"] == "fluid"
-        if both_fluid or point["messages"] > domain.most_messages:
-            break
-    return points
-
-
 def check_grain(weft, domain, row):
-    """Where `auto` goes from chunks to flows both are run on both sides; and where a group of a step would."""
+    """Where `auto` no longer runs every message of a call, it and all of them are run, and the growth of the time is looked at."""
     options = domain.arguments(row)
-    points = walk(weft, domain, row, options)
-    both = {}
-    first = next((i for i, point in enumerate(points) if point["grain"] == "fluid"), None)
-    if first is not None:
-        both |= {point["asked"]: point for point in points[max(0, first - 1):first + 1]}
-        step = step_of(points[max(0, first - 2):first + 2])
-        if step is not None:
-            sizes = [*options, "-b", points[first - 2]["asked"], "-e", points[first + 1]["asked"]]
-            yield Comparison(step, STEP, f"a step at {points[first]['bytes']} B, where flows take the place of chunks "
-                             f"({said(points[first])})", [["collective", row["collective"], *sizes]],
-                             domain.facts(row) | {"bytes": points[first]["bytes"], "what": "step"})
-    in_step = next((point for point in points if point["grain"] == "chunk" and point["bytes"] >= STEP_BYTES
-                    and point["messages"] > STEP_MESSAGES), None)
-    if in_step is not None:
-        both[in_step["asked"]] = in_step
-    for count, point in both.items():
-        asked = [*options, "-b", count, "-e", count]
-        try:
-            times = {grain: weft.series(row["collective"], *asked, "--grain", grain)[0]["time_us"]
-                     for grain in ("chunk", "fluid")}
-        except errors.Refused as refusal:
-            if "no fluid grain" in str(refusal):
-                return
-            raise
-        yield Comparison(apart(*times.values()), GRAIN, f"{point['bytes']} B take {times['chunk']} us in chunks, "
-                         f"{times['fluid']} us as flows ({said(point)})",
-                         [["collective", row["collective"], *asked, "--grain", grain] for grain in times],
+    small = weft.series(row["collective"], *options, "-b", size(FIRST), "-e", size(LAST))
+    messages = small[-1]["messages"] / max(1, small[-1]["bytes"])
+    first = next((1 << e for e in range(LAST.bit_length(), LARGEST.bit_length()) if messages * (1 << e) > AUTO_MESSAGES), None)
+    if first is None or messages * 2 * first > MOST * domain.most_messages:
+        return
+    around = [*options, "-b", size(first // 4), "-e", size(2 * first)]
+    points = weft.series(row["collective"], *around)
+    step = step_of(points)
+    if step is not None:
+        yield Comparison(step, STEP, f"a step at {points[2]['bytes']} B, where not every message is run ({said(points[2])})",
+                         [["collective", row["collective"], *around]],
+                         domain.facts(row) | {"bytes": points[2]["bytes"], "algorithm": points[2]["algorithm"], "what": "step"})
+    for point, count in zip(points[2:], (size(first), size(2 * first))):
+        command = ["collective", row["collective"], *options, "-b", count, "-e", count]
+        chunk = weft.series(*command[1:], "--grain", "chunk")[0]["time_us"]
+        yield Comparison(apart(chunk, point["time_us"]), GRAIN, f"{point['bytes']} B take {chunk} us in chunks, "
+                         f"{point['time_us']} us by itself ({said(point)})", [[*command, "--grain", "chunk"], command],
                          domain.facts(row) | {"bytes": point["bytes"], "algorithm": point["algorithm"], "what": "grain"})
 
 

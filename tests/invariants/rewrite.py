@@ -62,6 +62,11 @@ def on_one_switch(configuration, nodes, rate):
     return result
 
 
+def count(configuration, kind):
+    """Devices of a kind in a node."""
+    return sum(len(expanded(device["name"])) for device in configuration["node"]["devices"] if device["kind"] == kind)
+
+
 def gigabits(rate):
     return f"{rate * 8 / 1e9:.9g} Gb/s"
 

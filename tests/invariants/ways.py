@@ -22,8 +22,8 @@ def named_factors(domain):
 
 
 def nodes_of(domain, row):
-    """As the cluster's own file has it, where the scenario says nothing."""
-    return row["nodes"] if row["with"] in ("overrides", "--set") else domain.clusters[row["cluster"]].hosts
+    """As the cluster's own file has it, where nothing is said over it. A scenario's overrides go with the cluster they are of."""
+    return row["nodes"] if row["with"] == "--set" else domain.clusters[row["cluster"]].hosts
 
 
 def named_allowed(domain, row):
@@ -58,9 +58,10 @@ def check_named(weft, domain, row):
         sets = ["--set", f"cluster.nodes={row['nodes']}", "--set", f"cluster.fabric.link.rate={NETWORK}"]
     rate = None
     if row["way"] == "sensitivity":
-        stated = NETWORK if row["with"] in ("overrides", "--set") else rewrite.gigabits(domain.network_rate(row["cluster"]))
+        stated = NETWORK if row["with"] == "--set" else rewrite.gigabits(domain.network_rate(row["cluster"]))
         rate, sets = rewrite.scaled(stated, BETTER), sets[:2]
-    direct = ["run", named_scenario(weft, domain, row, row["cluster"], rate), *sets]
+    written = row | {"with": "nothing"} if row["with"] == "overrides" else row
+    direct = ["run", named_scenario(weft, domain, written, row["cluster"], rate), *sets]
     other = named_scenario(weft, domain, row, row["written_for"], None)
     if row["with"] == "--set" and row["way"] == "sensitivity":
         sets += ["--set", f"cluster.fabric.link.rate={NETWORK}"]
