@@ -106,9 +106,11 @@ const std::vector<ModelText>& replay_texts() {
        .leaves_out =
            {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
             "all-to-alls with uneven splits are even ones of the same sum; roots of broadcasts are rank 0 of the group",
+            "files are taken for those of one job where what a group's ranks call together is of one size, all-to-alls aside",
             "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
        .sources = {"workload-models §5.2"},
-       .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/stream_waits.h"}},
+       .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/same_job.h",
+                 "workloads/trace/kineto/stream_waits.h"}},
       {.names = {"trace.execution_trace", "execution_trace"},
        .title = "what PyTorch's execution traces add to its profiles",
        .assumes =

@@ -78,7 +78,7 @@ def nvl72_or_hgx(workloads, clusters):
     step = {scenario: times(runs) for (scenario, _, _), runs in workloads.items()}
     wide, narrow = step["expert 24"], step["expert 8"]
     assert wide[0] < narrow[0] and narrow[1] < wide[1]  # each cluster has its own best plan
-    assert 1.4 < narrow[1] / wide[0] < 1.75 and 2.5 < wide[1] / wide[0] < 3.7
+    assert 1.25 < narrow[1] / wide[0] < 1.5 and 2.3 < wide[1] / wide[0] < 3.0
     runs = next(runs for (scenario, _, _), runs in workloads.items() if scenario == "expert 24")
     assert runs[1]["exposed_ns"]["network"] > 0.5 * wide[1] * 1e3
     assert runs[0]["exposed_ns"]["network"] < 0.01 * wide[0] * 1e3
