@@ -16,7 +16,7 @@ constexpr std::size_t kNets = 5;
 class ConnectionNics {
  public:
   virtual ~ConnectionNics() = default;
-  // Of the connection by which `from` sends to `to`, on another host. Invalid: the network's choice (router.h).
+  // The NICs of the connection by which `from` sends to `to`, on another host. Invalid: the network's choice (router.h).
   [[nodiscard]] virtual net::NicPair between(Nets nets, Rank from, Rank to, int channel) const = 0;
 };
 

@@ -88,7 +88,7 @@ struct Step {
   // Which connection of a pair of ranks on the channel, where a schedule needs several (NCCL's connIndex): 0 to 3.
   std::uint8_t receive_connection = 0;
   std::uint8_t send_connection = 0;
-  // Of a scatter or a gather: before the chunk of this peer lies one more, the rank's own, which is no peer's; -1: before none.
+  // In a scatter or a gather, before the chunk of this peer lies one more, the rank's own, which is no peer's; -1: before none.
   int own_before = -1;
   // A scatter or a gather, NCCL's primitives of these names: each peer's chunk has `peer_bytes` of `bytes`, the last ones what
   // is left of them, and lies `peer_offset` behind the one before. A scatter reads at `source` and sends, a gather receives and

@@ -73,7 +73,7 @@ class HybridFabric final : public Fabric, private RateListener {
   // Of both kinds; busy: the longer time of the two.
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
-  // Of calls that are flows throughout.
+  // Only calls that are flows throughout are counted so.
   void mark_counters() override { flows_.mark_counters(); }
   void repeat_counted(std::int64_t times) override { flows_.repeat_counted(times); }
   void check_conservation() const override;

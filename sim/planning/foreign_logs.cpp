@@ -52,7 +52,7 @@ std::string foreign_gpu(const NcclTestsLog& log, std::string_view model) {
 
 bool is_gpu_model(std::string_view makers_name, std::string_view model) {
   const std::vector<std::string> found = name_parts(makers_name);
-  // What identifies the model ends with its first number: "rtx", "4090" of rtx_4090; "a100" of a100_sxm_40gb.
+  // The part that identifies the model ends with its first number: "rtx", "4090" of rtx_4090; "a100" of a100_sxm_40gb.
   for (const std::string& part : name_parts(model)) {
     if (std::ranges::find(found, part) == found.end()) return false;
     if (has_digit(part)) return true;

@@ -53,7 +53,7 @@ class FlowLines {
 
   // The first line announced a number of flows, and they are there.
   [[nodiscard]] bool complete() const { return taken_ > 0 && taken_ == stated_; }
-  // What the lines hold is known: the first one says it.
+  // The first line has said what the lines hold.
   [[nodiscard]] bool has_form() const { return has_form_; }
 
   // After the last line.

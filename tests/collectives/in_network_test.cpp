@@ -76,7 +76,7 @@ class InNetwork final : private ExecutorListener {
     return done_.since_start();
   }
 
-  // What all links from devices whose names begin so to others carried, each, if as much; else -1. In bytes.
+  // Bytes that each link between devices of these names carried, if all carried as much; else -1.
   [[nodiscard]] double carried(const std::string& from, const std::string& to) const {
     double each = -1;
     for (std::size_t i = 0; i < topology_.link_count(); ++i) {

@@ -132,7 +132,7 @@ TEST_F(ScenarioLayersTest, ASweepOfClustersRunsWhatScenariosWrittenForThemWould)
   expect_second(second_of("list: [{cluster: first.yaml}, {cluster: second.yaml}]\n"));
   expect_second(second_of("set: {cluster: second.yaml}\ngrid: {simulation.seed: [1]}\n"));
   expect_second(second_of("grid: {cluster: [{extends: first.yaml}, {extends: second.yaml}]}\n"));
-  // What the sweep says itself is about each cluster.
+  // The sweep says this over each cluster.
   EXPECT_EQ(second_of("set: {overrides.nodes: 2}\ngrid: {cluster: [first.yaml, second.yaml]}\n").cluster.topology.host_count(),
             2U);
   EXPECT_EQ(second_of("grid: {cluster.nodes: [1, 2], cluster: [second.yaml]}\n").cluster.topology.host_count(), 2U);

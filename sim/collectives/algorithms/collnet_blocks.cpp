@@ -161,7 +161,8 @@ class CollNetAllGather final : public BlocksSchedule {
 
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Of 20 warps; NCCL gives NVLS 6 to send, 6 to copy and 8 to gather, CollNetDirect 4, 8 and 8 (src/device/all_gather.h).
+  // A block has 20 warps: NCCL gives NVLS 6 to send, 6 to copy and 8 to gather, CollNetDirect 4, 8 and 8
+  // (src/device/all_gather.h).
   [[nodiscard]] double warp_share(Rank, int, int lane) const override {
     if (lane == kGather) return nvls_ ? kCopyShare : 8.0 / 20.0;
     return (nvls_ ? 6.0 : lane == kIn ? 4.0 : 8.0) / 20.0;
@@ -255,7 +256,7 @@ class CollNetReduceScatter final : public BlocksSchedule {
 
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Of 20 warps; NCCL gives NVLS 8 to scatter, 6 to add up and 6 to receive, CollNetDirect 8, 8 and 4
+  // A block has 20 warps: NCCL gives NVLS 8 to scatter, 6 to add up and 6 to receive, CollNetDirect 8, 8 and 4
   // (src/device/reduce_scatter.h).
   [[nodiscard]] double warp_share(Rank, int, int lane) const override {
     if (lane == kScatter) return nvls_ ? kCopyShare : 8.0 / 20.0;

@@ -29,7 +29,7 @@ class CollNetDirectSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Of a block's 640 threads, which NCCL splits so (src/device/all_reduce.h): scatter has 128, gather 96, down 128 and up the
+  // NCCL splits a block's 640 threads so (src/device/all_reduce.h): scatter has 128, gather 96, down 128 and up the
   // rest; where the rank is no head, scatter 320 and gather the 192 of its copy groups; where it is alone on its node, down 224
   // and up the rest.
   [[nodiscard]] double warp_share(Rank rank, int, int lane) const override {

@@ -27,7 +27,7 @@ class NvlsNetworkSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Of 20 warps, 3 reduce and 2 broadcast where the network's switches take part (NCCL, src/device/all_reduce.h).
+  // A block has 20 warps: 3 reduce and 2 broadcast where the network's switches take part (NCCL, src/device/all_reduce.h).
   [[nodiscard]] double warp_share(Rank, int, int lane) const override {
     if (lane == kScatter || lane == kGather) return kCopyShare;
     return (lane == kReduce ? 3.0 : 2.0) / 20.0;

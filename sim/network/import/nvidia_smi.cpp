@@ -94,7 +94,7 @@ class TopologyMaker {
     return count;
   }
 
-  // What one GPU has at most: of the kind that was named, else of any.
+  // One GPU has at most so many: of the kind that was named, else of any.
   [[nodiscard]] int most_nvlinks() const {
     int most = 0;
     int generation = 0;

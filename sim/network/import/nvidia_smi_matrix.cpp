@@ -101,7 +101,7 @@ class MatrixReader {
     return std::nullopt;
   }
 
-  // Of a device, or with a class where those of a device are; anything else ends the matrix.
+  // The line is a device's, or has a class where those of a device are; anything else ends the matrix.
   [[nodiscard]] bool is_row(const std::vector<Token>& tokens) const {
     if (tokens.empty()) return false;
     const std::string_view name = tokens.front().text;

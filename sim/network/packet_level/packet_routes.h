@@ -21,7 +21,7 @@ class PacketRoutes {
   // packets choose at random; by any other policy those of a host with several equal ways look there.
   PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>* loads);
 
-  // Of a flow that goes from one NIC to one other, or stays inside a host.
+  // The route of a flow that goes from one NIC to one other, or stays inside a host.
   RouteId add(const PathEnds& ends);
   // The ends of what answers the route's packets: it takes the same NICs the other way, where a way leads on from there. From a
   // NIC that its packets reached by a peer GPU (PXN) none does; the answer then takes NICs of the ends' own.

@@ -196,7 +196,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   std::uint32_t make_queue_pair(FootprintId footprint, const NicWay& way, std::uint64_t entropy);
   void post_message(std::uint32_t flow, std::uint32_t message, const Transfer& transfer);
   [[nodiscard]] const TransportSettings& settings_of(FootprintId footprint) const;
-  // Of one of its ways between NICs.
+  // How many queue pairs each way between NICs has.
   [[nodiscard]] std::uint32_t pairs_per_way(FootprintId footprint) const;
   void choose_links(QueuePair& pair);
   // The way back, after the routes have been looked up.

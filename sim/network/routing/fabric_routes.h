@@ -67,7 +67,7 @@ class FabricRoutes {
               std::vector<NextHop>& out) const;
   [[nodiscard]] RouteFragment walk(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;
   void number_devices();
-  // What a hash knows a device by. It stays as it is under other names, where a node template lists its devices in another
+  // A hash knows a device by this. It stays as it is under other names, where a node template lists its devices in another
   // order, and where hosts and switches are added behind the others: of a host's device it is the host and the place among its
   // kind there, of a switch the tier and the place in that.
   [[nodiscard]] std::uint32_t number_of(DeviceId device) const;

@@ -27,7 +27,7 @@ void PathCost::join(const Forwarding& between, const PathCost& next) {
     packets_ -= last_;
   }
   packets_ += next.packets_;
-  // Of equal ones the later: that of a link that is no faster than the one before it always counts.
+  // The later of equal ones counts: that of a link that is no faster than the one before it always counts.
   if (next.slowest_rate_ <= slowest_rate_) {
     slowest_ = next.slowest_;
     slowest_rate_ = next.slowest_rate_;

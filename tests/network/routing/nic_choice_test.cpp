@@ -32,7 +32,7 @@ class NicChoice {
     for (const DeviceId nic : router.nics_of(device(gpu))) names.push_back(cluster.topology.name(nic));
     return names;
   }
-  // What share of the flow's bytes each cable between hosts and fabric carries: "n0.nic1" out, and in.
+  // The share of the flow's bytes each cable between hosts and fabric carries: "n0.nic1" out, and in.
   [[nodiscard]] std::map<std::string, double> shares(const std::string& from, const std::string& to, FlowKey key = {}) const {
     std::map<std::string, double> found;
     for (const Usage& usage : router.route(device(from), device(to), key).usages) {
