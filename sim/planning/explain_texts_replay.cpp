@@ -99,7 +99,9 @@ const std::vector<ModelText>& replay_texts() {
       {.names = {"trace.kineto", "kineto"},
        .title = "what is concluded from a PyTorch profile",
        .assumes =
-           "The host's time between launches is its own, whatever the device does, but for calls that wait for it; room in "
+           "A step begins with its annotation, or when the GPU has done with what was launched before; until then the host is "
+           "ahead of it, which is no part of the step, of the trace or of the prediction. The host's time between launches is "
+           "its own, whatever the device does, but for calls that wait for it; room in "
            "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded them. "
            "Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, unless "
            "in some instance of the same pattern the recorded times contradict it.",

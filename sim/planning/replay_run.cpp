@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
@@ -163,13 +164,31 @@ void scale(work::Program& program, const std::array<double, work::kCategories>& 
   }
 }
 
-// The host delay a reader puts first: how much later than others a rank began.
-void drop_start_skew(work::Program& program) {
-  for (work::RankProgram& each : program.programs) {
-    if (each.operations.empty()) continue;
-    work::Operation& first = each.operations.front();
-    if (first.kind == work::OpKind::kHostDelay && each.names[first.name] == "start") first.duration = {};
+// The operation of that kind and name among the first two; null: none.
+work::Operation* find_first(work::RankProgram& program, work::OpKind kind, std::string_view name) {
+  for (work::Operation& op : std::span{program.operations}.first(std::min<std::size_t>(2, program.operations.size()))) {
+    if (op.kind == kind && program.names[op.name] == name) return &op;
   }
+  return nullptr;
+}
+
+// From when a replayed iteration starts to the begin of the step in it, as the trace counts one: all ranks' hosts have begun,
+// and their GPUs are free. Where the skew is not kept, ranks begin together, whatever the lead of each one's host.
+Duration align_begins(work::Program& program, bool keep_skew) {
+  const auto lead_of = [](work::RankProgram& each) {
+    const work::Operation* lead = find_first(each, work::OpKind::kMarker, work::kHostLead);
+    return lead == nullptr ? Duration{} : lead->duration;
+  };
+  Duration longest;
+  for (work::RankProgram& each : program.programs) longest = std::max(longest, lead_of(each));
+  Duration begin;
+  for (work::RankProgram& each : program.programs) {
+    work::Operation* start = find_first(each, work::OpKind::kHostDelay, work::kStartDelay);
+    if (start == nullptr) continue;
+    if (!keep_skew) start->duration = longest - lead_of(each);
+    begin = std::max(begin, start->duration + lead_of(each));
+  }
+  return begin;
 }
 
 // By program and operation: what a kernel's duration holds beyond the recorded kernel, the gap before it.
@@ -255,7 +274,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.traced_step = trace.recorded_step;
   const auto gaps = gaps_of(trace);
   std::vector<Duration> links_idle = links_idle_after(trace);
-  if (!options.keep_start_skew) drop_start_skew(trace.program);
+  const Duration begin = align_begins(trace.program, options.keep_start_skew);
   result.contention_removed = work::remove_contention(trace, cluster.profile.get(work::contention_costs));
   if (!options.gpu.empty() || options.scale_compute != 1) {
     std::array<double, work::kCategories> factors;
@@ -295,6 +314,13 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.ranks = trace.program.ranks.size();
   result.simulated = result.run.replay.ranks.size();
   if (result.run.replay.iterations.empty()) return result;
+  Time began;  // the last iteration's step
+  for (Duration& iteration : result.run.replay.iterations) {
+    if (&iteration != &result.run.replay.iterations.back()) began += iteration;
+    iteration -= std::min(iteration, begin);
+    result.run.makespan -= std::min(result.run.makespan, begin);
+  }
+  began += begin;
   result.iteration = result.run.replay.iterations.back();
   take_gaps_off(trace.program, gaps, calls.ran());
   compare(result.traced, work::summarize(trace.program, calls.ran()), result);
@@ -308,7 +334,8 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   }
   for (const work::CriticalStep& step : result.run.replay.critical) {
     const work::RankProgram& of = trace.program.program_of(step.rank);
-    result.critical[static_cast<std::size_t>(of.operations[step.op].category)] += step.end - step.start;
+    if (step.end <= began) continue;
+    result.critical[static_cast<std::size_t>(of.operations[step.op].category)] += step.end - std::max(step.start, began);
   }
   return result;
 }

@@ -30,7 +30,7 @@ enum class OpKind : std::uint8_t {
   kHostSync,    // the host goes on when what this waits for has ended
   kCopy,        // `bytes` between the GPU and its host's memory; `slot`: which way (kInwards)
   kStorage,     // `bytes` between the host and storage; `slot`: which way, and which storage
-  kMarker,      // takes no time; a point to wait for
+  kMarker,      // a point to wait for, `duration` after its turn; nothing is busy meanwhile
 };
 
 // What an operation is counted as. Communication is told apart by the axis of parallelism it serves.

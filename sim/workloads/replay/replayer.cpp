@@ -133,6 +133,11 @@ void Replayer::on_event(std::uint64_t payload) {
     case EventKind::kHostEnd:
       end_host_operation(index);
       break;
+    case EventKind::kMarkerEnd:
+      cause_ = {index, generation};
+      finish(index, generation);
+      try_streams(index);
+      break;
   }
   settle();
 }
@@ -248,7 +253,12 @@ void Replayer::start_operation(std::uint32_t state, OpIndex index) {
       }
       break;
     case OpKind::kMarker:
-      finish(state, index);
+      if (op.duration > Duration{}) {
+        WEFT_CHECK(index <= kGenerations);
+        schedule_event(machine_.simulator.now() + op.duration, EventKind::kMarkerEnd, state, index);
+      } else {
+        finish(state, index);
+      }
       break;
     case OpKind::kHostDelay:
     case OpKind::kHostSync:

@@ -81,7 +81,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   [[nodiscard]] Duration skipped_time() const { return skip_.times * skip_.period; }
 
  private:
-  enum class EventKind : std::uint8_t { kBegin, kKernelEnd, kWake, kPost, kHostEnd };
+  enum class EventKind : std::uint8_t { kBegin, kKernelEnd, kWake, kPost, kHostEnd, kMarkerEnd };
 
   void on_event(std::uint64_t payload) override;
   void on_source_free(TransferId, std::uint64_t) override {}

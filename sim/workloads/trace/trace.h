@@ -22,6 +22,12 @@ struct RecordedTime {
   bool operator==(const RecordedTime&) const = default;
 };
 
+// Names of two operations that readers of profiles put first. The host's delay says how much later than the first rank's host
+// this rank's began; the marker, how long the host was ahead of a GPU that was busy with the step before. Neither is part of
+// the recorded step, which begins when the last rank's host has begun it and its GPU is free for it.
+inline constexpr std::string_view kStartDelay = "start";
+inline constexpr std::string_view kHostLead = "lead";
+
 struct Trace {
   std::string_view format = {};  // the reader's name
   Program program = {};          // `devices` are empty: the caller places the ranks

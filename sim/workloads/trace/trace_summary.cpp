@@ -163,7 +163,7 @@ class Summarizer {
         moving.push_back({end - busy, end});
       } else if (is_communication(op.category)) {
         moving.push_back({time.start, end});
-      } else if (op.kind == OpKind::kKernel) {
+      } else if (op.kind == OpKind::kKernel && is_compute(op.category)) {
         compute.push_back({time.start, end});
       }
       own.busy[static_cast<std::size_t>(op.category)] += busy;

@@ -103,8 +103,9 @@ TEST(KinetoTest, KernelsKeepTheirTimesAndCollectivesTheirBytes) {
   const RankProgram& program = trace.program.program_of(0);
   const Operation& kernel = first_of(program, OpKind::kKernel);
   EXPECT_EQ(kernel.category, Category::kGemm);
-  // Launched at 0, begun at 10: the gap is part of the operation.
-  EXPECT_EQ(kernel.duration, 55'500_ns);
+  // Launched at 0, begun at 10: the step begins with the first kernel, and its launch was ahead of that.
+  EXPECT_EQ(kernel.duration, 45'500_ns);
+  EXPECT_EQ(first_of(program, OpKind::kMarker).duration, 10_us);
   const Operation& call = first_of(program, OpKind::kCollective);
   EXPECT_EQ(call.collective, coll::Collective::kAllReduce);
   EXPECT_EQ(call.bytes, 2_MiB);
@@ -169,10 +170,102 @@ TEST(KinetoTest, AWaitThatSomeInstanceContradictsIsNone) {
                                       .write(stem)},
                       {});
   };
-  const auto waits = [](const Trace& trace) { return trace.program.program_of(0).waits.size(); };
-  EXPECT_EQ(waits(trace_of(160, "Consistent")), 2U);
+  // The first kernels of both streams wait for the step's begin too.
+  const auto waits = [](const Trace& trace) {
+    const RankProgram& program = trace.program.program_of(0);
+    return std::ranges::count_if(program.waits, [&](OpIndex wait) { return program.operations[wait].kind != OpKind::kMarker; });
+  };
+  EXPECT_EQ(waits(trace_of(160, "Consistent")), 2);
   // The first one began just when the other ended, and late: its own times tell of that one wait.
-  EXPECT_EQ(waits(trace_of(120, "Contradicted")), 1U);
+  EXPECT_EQ(waits(trace_of(120, "Contradicted")), 1);
+}
+
+// A step of 10 ms whose two kernels of 5 ms fill the GPU; the host launches them `lead` ahead. Times in microseconds.
+RankFile& gpu_bound_steps(RankFile& file, int steps, double lead, const std::string& category = "user_annotation") {
+  for (int step = 0; step < steps; ++step) {
+    const double begin = 1'000 + 10'000.0 * step;
+    file.raw(fmt::format(R"({{"ph":"X","cat":"{}","name":"ProfilerStep#{}","pid":1,"tid":1,"ts":{},"dur":10000}})", category,
+                         step + 1, begin));
+    for (int k = 0; k < 2; ++k) {
+      file.launch(begin + 100 * k, 2 * step + k).kernel(begin + lead + 5'000 * k, 5'000, 7, 2 * step + k);
+    }
+  }
+  return file;
+}
+
+Duration marked_lead(const Trace& trace, Rank rank = 0) {
+  const std::vector<Operation>& operations = trace.program.program_of(rank).operations;
+  const auto at = std::ranges::find(operations, OpKind::kMarker, &Operation::kind);
+  return at == operations.end() ? Duration{} : at->duration;
+}
+
+TEST(KinetoTest, TheLeadOfAHostOverItsGpuIsNoPartOfTheStep) {
+  for (const double lead : {10.0, 8'000.0, 25'000.0}) {
+    RankFile file{0, 1};
+    const Trace trace = read_trace(std::vector{gpu_bound_steps(file, 4, lead).write("HostAhead")}, {});
+    EXPECT_EQ(trace.recorded_step, 10_ms) << lead;
+    // The step before ends on the GPU `lead` after the host has begun this one.
+    EXPECT_EQ(marked_lead(trace), Duration::from_ns(static_cast<std::int64_t>(lead * 1e3))) << lead;
+    EXPECT_EQ(all_findings(trace), "the trace holds 4 iterations; ProfilerStep#3 is replayed\n") << lead;
+  }
+}
+
+TEST(KinetoTest, AFirstKernelThatBeginsLateBeginsTheStep) {
+  for (const bool annotated : {false, true}) {
+    RankFile file{0, 1};
+    if (annotated)
+      file.raw(R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":1000,"dur":100})");
+    file.launch(1'000, 1).kernel(9'000, 5'000, 7, 1).kernel(14'000, 5'000, 7, 1);
+    const Trace trace = read_trace(std::vector{file.write("LateFirst")}, {});
+    EXPECT_EQ(trace.recorded_step, 10_ms);
+    EXPECT_EQ(marked_lead(trace), 8_ms);
+    EXPECT_EQ(all_findings(trace), "");
+  }
+}
+
+TEST(KinetoTest, TheHostsTimeBeforeItsFirstLaunchBelongsToAnAnnotatedStep) {
+  RankFile file{0, 1};
+  file.raw(R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":1000,"dur":10000})")
+      .launch(7'000, 1)
+      .kernel(7'010, 3'000, 7, 1);
+  const Trace trace = read_trace(std::vector{file.write("StepHead")}, {});
+  EXPECT_EQ(trace.recorded_step, 10_ms);  // to the annotation's end: the GPU ended 990 us before
+  EXPECT_EQ(marked_lead(trace), Duration{});
+  Duration host;
+  for (const Operation& op : trace.program.program_of(0).operations) {
+    if (op.kind == OpKind::kHostDelay) host += op.duration;
+  }
+  EXPECT_EQ(host, 10_ms);
+}
+
+TEST(KinetoTest, OldTracesAnnotateStepsAsOperators) {
+  RankFile file{0, 1};
+  const Trace trace = read_trace(std::vector{gpu_bound_steps(file, 4, 10, "Operator").write("OldSteps")}, {});
+  EXPECT_EQ(trace.recorded_iterations, 4);
+  EXPECT_EQ(trace.recorded_step, 10_ms);
+}
+
+TEST(KinetoTest, AStepWithoutWorkIsNotChosen) {
+  RankFile file{0, 1};
+  for (const int step : {7, 8, 9}) {
+    file.raw(fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{}","pid":1,"tid":1,"ts":{},"dur":1000}})",
+                         step, 1'000 * step));
+  }
+  file.launch(7'100, 1).kernel(7'110, 500, 7, 1);
+  const Trace trace = read_trace(std::vector{file.write("EmptySteps")}, {});
+  EXPECT_EQ(trace.recorded_step, 1_ms);
+  EXPECT_EQ(all_findings(trace),
+            "the trace holds 3 iterations, 2 of them without work on every rank; ProfilerStep#7 is replayed\n");
+}
+
+// Rank 1 begins 3 ms after rank 0, whose all-reduce waits for it.
+TEST(KinetoTest, TheStepOfSeveralRanksBeginsWithTheLastOnes) {
+  const std::vector files{RankFile{0}.launch(0, 1).all_reduce(10, 3'100, 1, 1024).write("Skew"),
+                          RankFile{1}.launch(3'000, 1).all_reduce(3'010, 100, 1, 1024).write("Skew")};
+  const Trace trace = read_trace(files, {});
+  EXPECT_EQ(trace.recorded_step, 100_us);
+  EXPECT_EQ(all_findings(trace),
+            "the ranks began up to 3.00 ms after each other: the step is counted from the last one's begin\n");
 }
 
 TEST(KinetoTest, ACollectiveThatOneRankLacksIsNamedAndKeepsItsTime) {
@@ -236,6 +329,62 @@ TEST(KinetoTest, SizesAndGridsThatNoneHasAreCountedAndTakenAsNothing) {
   EXPECT_NE(findings.find("2 sizes of copies that none has, such as -7: taken as 0"), std::string::npos) << findings;
   EXPECT_NE(findings.find("1 grids of kernels that none has, such as [2147483648, 1, 1]: taken as 0"), std::string::npos)
       << findings;
+}
+
+TEST(KinetoTest, CopiesAreNoCompute) {
+  for (const std::string name : {"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pinned -> Device)",
+                                 "Memcpy DtoD (Device -> Device)", "CopyHostToDevice"}) {
+    RankFile file{0, 1};
+    file.launch(0, 1)
+        .kernel(10, 1'000, 7, 1)
+        .launch(20, 2)
+        .raw(fmt::format(
+            R"({{"ph":"X","cat":"gpu_memcpy","name":"{}","pid":0,"tid":7,"ts":1020,"dur":5000,"args":{{"stream":7,"correlation":2,"bytes":20000000}}}})",
+            name));
+    const TraceSummary summary = summarize(read_trace(std::vector{file.write("Copies")}, {}));
+    EXPECT_EQ(summary.ranks.at(0).compute, 1_ms) << name;
+    EXPECT_EQ(summary.ranks.at(0).busy[static_cast<std::size_t>(Category::kIo)], 5_ms) << name;
+  }
+}
+
+TEST(KinetoTest, TensileKernelsAreGemms) {
+  const Trace trace = read_trace(
+      std::vector{RankFile{0, 1}.launch(0, 1).kernel(10, 500, 7, 1, "Cijk_Ailk_Bjlk_HHS_BH_MT128x128x32").write("Tensile")},
+      {});
+  EXPECT_EQ(first_of(trace.program.program_of(0), OpKind::kKernel).category, Category::kGemm);
+}
+
+// The host goes on when the device has done: its wait is none of its own work, whoever's library the call is from.
+TEST(KinetoTest, HipCallsMeanWhatCudaCallsMean) {
+  const auto operations = [](const std::string& library) {
+    RankFile file{0, 1};
+    file
+        .raw(fmt::format(
+            R"({{"ph":"X","cat":"cuda_runtime","name":"{}LaunchKernel","pid":1,"tid":1,"ts":0,"dur":2,"args":{{"correlation":1}}}})",
+            library))
+        .kernel(10, 5'000, 7, 1)
+        .raw(fmt::format(
+            R"({{"ph":"X","cat":"cuda_runtime","name":"{}DeviceSynchronize","pid":1,"tid":1,"ts":20,"dur":4995,"args":{{"correlation":2}}}})",
+            library))
+        .launch(5'100, 3)
+        .kernel(5'110, 5'000, 7, 3);
+    const Trace trace = read_trace(std::vector{file.write("Calls")}, {});
+    std::vector<OpKind> kinds;
+    for (const Operation& op : trace.program.program_of(0).operations) kinds.push_back(op.kind);
+    return kinds;
+  };
+  EXPECT_EQ(std::ranges::count(operations("hip"), OpKind::kHostSync), 1);
+  EXPECT_EQ(operations("hip"), operations("cuda"));
+}
+
+TEST(KinetoTest, NegativeDurationsOfWhatIsNotReadAreCounted) {
+  RankFile file{0, 1};
+  file.raw(R"({"ph":"X","cat":"python_function","name":"f","pid":1,"tid":1,"ts":0,"dur":-1})")
+      .raw(R"({"ph":"X","name":"f","ts":0,"dur":-1,"cat":"python_function"})")
+      .launch(0, 1)
+      .kernel(10, 500, 7, 1);
+  EXPECT_EQ(all_findings(read_trace(std::vector{file.write("Negative")}, {})),
+            "2 events have a negative duration and are of kinds that are not read: left out\n");
 }
 
 TEST(KinetoTest, BadFilesAreLocatedErrors) {

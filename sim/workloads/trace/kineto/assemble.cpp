@@ -22,6 +22,7 @@ namespace {
 constexpr std::int64_t kLargestShiftNs = std::int64_t{1} << 60;
 constexpr std::int64_t kLongestSpanNs = kLongestTask.ps() / 1'000;
 constexpr std::int64_t kAll = std::int64_t{1} << 62;
+constexpr double kToldSkewMs = 0.5;
 constexpr std::size_t kMostTracedStreams = 120;  // with those beside them, Operation::stream holds them
 
 class Assembler {
@@ -72,6 +73,10 @@ class Assembler {
       if (events.overhead_ns > 0) overhead_ns_ = std::max(overhead_ns_, events.overhead_ns);
     }
     check_world();
+    std::size_t negative = 0;
+    for (const RankTrace& rank : ranks_) negative += rank.events.negative_durations;
+    if (negative > 0)
+      note(fmt::format("{} events have a negative duration and are of kinds that are not read: left out", negative));
     if (overhead_ns_ > 0) {
       note(fmt::format(
           "profiling held up the host for up to {:.2f} ms of a rank (the trace's own annotations); it is in the host's times",
@@ -103,19 +108,31 @@ class Assembler {
                                .note = {}}});
   }
 
-  // The ProfilerStep# that all ranks have and that is in the middle of them.
+  // The ProfilerStep# that has work on all ranks and is in the middle of those that do.
   void choose_step() {
     std::map<std::int64_t, std::size_t> seen;
+    std::set<std::int64_t> marked;
     for (const RankTrace& rank : ranks_) {
-      for (const Annotation& step : rank.events.steps) ++seen[step.number];
+      for (const Annotation& step : rank.events.steps) marked.insert(step.number);
+      for (const std::int64_t number : steps_with_work(rank.events)) ++seen[number];
     }
+    if (marked.empty()) return;
     std::erase_if(seen, [&](const auto& step) { return step.second < ranks_.size(); });
-    if (seen.empty()) return;
+    if (seen.empty()) {
+      note(fmt::format(
+          "none of the {} steps marked in the trace has work of a GPU on every rank: all of it is taken for one step",
+          marked.size()));
+      return;
+    }
     auto at = seen.begin();
     std::advance(at, seen.size() / 2);
     step_ = at->first;
     trace_.recorded_iterations = static_cast<int>(seen.size());
-    if (seen.size() > 1) note(fmt::format("the trace holds {} iterations; ProfilerStep#{} is replayed", seen.size(), *step_));
+    const std::size_t empty = marked.size() - seen.size();
+    if (marked.size() > 1) {
+      note(fmt::format("the trace holds {} iterations{}; ProfilerStep#{} is replayed", marked.size(),
+                       empty == 0 ? "" : fmt::format(", {} of them without work on every rank", empty), *step_));
+    }
   }
 
   [[nodiscard]] const Annotation* step_of(const RankTrace& rank, std::int64_t number) const {
@@ -130,7 +147,7 @@ class Assembler {
     std::size_t uneven = 0;
     for (RankTrace& rank : ranks_) {
       const Annotation* step = step_ ? step_of(rank, *step_) : nullptr;
-      rank.items = items_of(rank.events, step != nullptr ? step->start : -kAll, step != nullptr ? step->end() : kAll);
+      rank.items = items_of(rank.events, step);
       if (rank.items.items.empty()) {
         throw ConfigError(
             std::vector{Diagnostic{.where = {.file = rank.events.file.string()},
@@ -244,13 +261,16 @@ class Assembler {
       wait.start += by;
       wait.end += by;
     }
+    rank.items.host_begin += by;
+    rank.items.gpu_free += by;
+    rank.items.end += by;
     for (Annotation& step : rank.events.steps) step.start += by;
     for (Annotation& full : rank.events.queue_full) full.start += by;
   }
 
   void emit_all(const Matching& matching) {
     origin_ = kAll;
-    for (const RankTrace& rank : ranks_) origin_ = std::min(origin_, rank.items.items.front().launch);
+    for (const RankTrace& rank : ranks_) origin_ = std::min(origin_, rank.items.host_begin);
     check_span();
     for (const TraceGroup& group : matching.groups) {
       world_ = std::max(world_, 1 + *std::ranges::max_element(group.ranks));
@@ -276,24 +296,21 @@ class Assembler {
     for (const std::string& finding : fill_missing_ranks(trace_.program, traced, static_cast<Rank>(world_))) note(finding);
   }
 
-  // From when the last rank began to the last end: a profiler starts ranks one after another, and those that began before it
-  // wait for it.
+  // A rank's step begins when its host begins it and its GPU has done with what was launched before, whichever is later. The
+  // step of all begins with the last rank's, as a profiler starts ranks one after another, and ends with the last end.
   void measure() {
+    std::int64_t first_begin = kAll;
     std::int64_t last_begin = -kAll;
     std::int64_t end = -kAll;
-    std::int64_t before = -kAll;
-    bool all_have_one_before = true;
     for (const RankTrace& rank : ranks_) {
-      last_begin = std::max(last_begin, rank.items.items.front().start);
-      for (const Item& item : rank.items.items) end = std::max(end, item.end());
-      const Annotation* step = step_ ? step_of(rank, *step_ - 1) : nullptr;
-      all_have_one_before = all_have_one_before && step != nullptr;
-      if (step != nullptr) before = std::max(before, step->end());
-      if (step_) end = std::max(end, step_of(rank, *step_)->end());
+      const std::int64_t begin = std::max(rank.items.host_begin, rank.items.gpu_free);
+      first_begin = std::min(first_begin, begin);
+      last_begin = std::max(last_begin, begin);
+      end = std::max(end, rank.items.end);
     }
-    trace_.recorded_step = Duration::from_ns(end - (all_have_one_before && step_ ? before : last_begin));
-    const double skew = static_cast<double>(last_begin - origin_) / 1e6;
-    if (!step_ && skew > 0.5) {
+    trace_.recorded_step = Duration::from_ns(std::max<std::int64_t>(0, end - last_begin));
+    const double skew = static_cast<double>(last_begin - first_begin) / 1e6;
+    if (skew > kToldSkewMs) {
       note(
           fmt::format("the ranks began up to {:.2f} ms after each other: the step is counted from the last one's begin", skew));
     }

@@ -22,9 +22,10 @@ class Emitter {
   EmittedRank run(std::int64_t host_end) {
     const std::vector<Item>& items = rank_.items.items;
     const std::vector<HostWait>& waits = rank_.items.host_waits;
-    host_ = items.empty() ? origin_ : items.front().launch;
+    host_ = rank_.items.host_begin;
     // How much later than the first rank's this rank's host began.
-    add_host(OpKind::kHostDelay, origin_, std::max<std::int64_t>(0, host_ - origin_), "start", {});
+    add_host(OpKind::kHostDelay, origin_, std::max<std::int64_t>(0, host_ - origin_), kStartDelay, {});
+    add_lead();
     std::size_t wait = 0;
     for (std::uint32_t i = 0; i < items.size(); ++i) {
       while (wait < waits.size() && waits[wait].start < items[i].launch) add_host_wait(waits[wait++]);
@@ -59,6 +60,19 @@ class Emitter {
     add(op, name, start, duration, waits);
   }
 
+  // The GPU is busy with what was launched before the step while the host is ahead of it.
+  void add_lead() {
+    const std::int64_t lead = rank_.items.gpu_free - rank_.items.host_begin;
+    if (lead <= 0) return;
+    Operation op;
+    op.kind = OpKind::kMarker;
+    op.category = Category::kHost;
+    op.stream = builder_.stream("before the step");
+    op.launched = false;
+    op.duration = Duration::from_ns(lead);
+    lead_ = add(op, kHostLead, rank_.items.host_begin, lead, {});
+  }
+
   // The launch queue is not simulated: what the host waited for room in it is no work of its own.
   [[nodiscard]] std::int64_t held_up(std::int64_t from, std::int64_t to) const {
     std::int64_t sum = 0;
@@ -91,6 +105,7 @@ class Emitter {
   [[nodiscard]] std::vector<OpIndex> waits_of(const Item& item) const {
     std::vector<OpIndex> waits;
     for (const std::uint32_t wait : item.waits) append(waits, wait);
+    if (lead_ != kNoOp && last_[item.stream] == kNone && item.start >= rank_.items.gpu_free) waits.push_back(lead_);
     // What a grouped kernel before it on its stream has put on streams beside.
     if (last_[item.stream] != kNone && operations_[last_[item.stream]].size() > 1) append(waits, last_[item.stream]);
     return waits;
@@ -157,6 +172,7 @@ class Emitter {
   RankProgramBuilder builder_;
   EmittedRank result_;
   std::uint8_t host_stream_ = 0;
+  OpIndex lead_ = kNoOp;
   std::int64_t host_ = 0;
 };
 

@@ -274,8 +274,7 @@ class Reader {
         event_.has_start = true;
       } else if (key == "dur") {
         event_.duration = time("dur");
-        if (event_.duration < 0) json_.fail("dur is negative");
-        if (event_.duration > kLongestTask.ps() / 1'000) json_.fail("dur is more than 28 hours");
+        if (is_read()) check_duration();
         event_.has_duration = true;
       } else if (key == "pid") {
         event_.process = integer();
@@ -287,6 +286,18 @@ class Reader {
         json_.skip();
       }
     }
+    if (is_read()) check_duration();  // its category may have come after its duration
+    if (event_.duration < 0) ++result_.negative_durations;
+  }
+
+  // Whether something is taken from the event; the category may not be known yet.
+  [[nodiscard]] bool is_read() const {
+    return event_.category != EventCategory::kUnknown && event_.category != EventCategory::kOther;
+  }
+
+  void check_duration() {
+    if (event_.duration < 0) json_.fail("dur is negative");
+    if (event_.duration > kLongestTask.ps() / 1'000) json_.fail("dur is more than 28 hours");
   }
 
   void read_arguments() {
@@ -397,6 +408,7 @@ class Reader {
               {event_.start, event_.thread, event_.external, static_cast<std::uint32_t>(result_.comms.size())});
           result_.comms.push_back(event_.comm);
         }
+        keep_annotation();  // older traces annotate steps so
         if (operators_) keep_operator();
         break;
       case EventCategory::kAnnotation:
@@ -495,11 +507,16 @@ std::int64_t blocks_of(std::span<const std::int64_t> sides, OddValues& odd) {
 }
 
 HostCall::Kind call_kind(std::string_view name) {
-  if (name.starts_with("cudaStreamWaitEvent") || name.starts_with("cuStreamWaitEvent")) return HostCall::Kind::kStreamWait;
-  if (name.starts_with("cudaEventRecord") || name.starts_with("cuEventRecord")) return HostCall::Kind::kEventRecord;
-  if (name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize")) return HostCall::Kind::kDeviceSync;
-  if (name.starts_with("cudaStreamSynchronize") || name.starts_with("cuStreamSynchronize")) return HostCall::Kind::kStreamSync;
-  if (name.starts_with("cudaEventSynchronize") || name.starts_with("cuEventSynchronize")) return HostCall::Kind::kEventSync;
+  for (const std::string_view library : {"cuda", "cu", "hip"}) {
+    if (!name.starts_with(library)) continue;
+    name.remove_prefix(library.size());
+    break;
+  }
+  if (name.starts_with("StreamWaitEvent")) return HostCall::Kind::kStreamWait;
+  if (name.starts_with("EventRecord")) return HostCall::Kind::kEventRecord;
+  if (name.starts_with("DeviceSynchronize") || name.starts_with("CtxSynchronize")) return HostCall::Kind::kDeviceSync;
+  if (name.starts_with("StreamSynchronize")) return HostCall::Kind::kStreamSync;
+  if (name.starts_with("EventSynchronize")) return HostCall::Kind::kEventSync;
   return HostCall::Kind::kOther;
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 // A launch that was lost is taken to have been this long before the kernel began.
 constexpr std::int64_t kLostLaunchNs = 5'000;
+constexpr std::int64_t kAlways = std::int64_t{1} << 62;
 // Smaller copies are bound by latency, and pageable ones by the host's memory: they keep their recorded time.
 constexpr std::int64_t kSimulatedCopyBytes = std::int64_t{1} << 20;
 
@@ -107,7 +108,8 @@ Category comm_category(const CommPart& part, const CommCall& call) {
 
 class Builder {
  public:
-  Builder(const RankEvents& events, std::int64_t from, std::int64_t to) : events_{events}, from_{from}, to_{to} {}
+  Builder(const RankEvents& events, const Annotation* step)
+      : events_{events}, from_{step != nullptr ? step->start : -kAlways}, to_{step != nullptr ? step->end() : kAlways} {}
 
   RankItems build() {
     index_calls();
@@ -145,6 +147,10 @@ class Builder {
       }
       if (item.launch < from_ || item.launch >= to_) {
         ++result_.cuts;
+        if (item.launch < from_) {
+          result_.gpu_free = result_.has_work_before ? std::max(result_.gpu_free, item.end()) : item.end();
+          result_.has_work_before = true;
+        }
         continue;
       }
       if (item.thread < 0) ++result_.lost_launches;
@@ -159,11 +165,11 @@ class Builder {
       item.category = is_nccl_kernel(name) ? Category::kCommOther : kernel_category(name);
       return;
     }
-    const bool inwards = name.find("HtoD") != std::string::npos;
-    const bool crosses = inwards || name.find("DtoH") != std::string::npos;
-    if (activity.kind == DeviceActivity::Kind::kMemset || !crosses) return;
+    if (activity.kind == DeviceActivity::Kind::kMemset) return;
     item.category = Category::kIo;
-    if (activity.bytes >= kSimulatedCopyBytes && name.find("Pageable") == std::string::npos) {
+    const bool inwards = contains_any(name, {"HtoD", "HostToDevice"});
+    const bool crosses = inwards || contains_any(name, {"DtoH", "DeviceToHost"});
+    if (crosses && activity.bytes >= kSimulatedCopyBytes && name.find("Pageable") == std::string::npos) {
       item.kind = OpKind::kCopy;
       item.inwards = inwards;
     }
@@ -306,10 +312,45 @@ Category kernel_category(std::string_view name) {
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   if (contains_any(lower, {"flash", "fmha"})) return Category::kAttention;
   if (contains_any(lower, {"adam"})) return Category::kOptimizer;
-  if (contains_any(lower, {"gemm", "nvjet", "cutlass", "xmma"})) return Category::kGemm;
+  if (contains_any(lower, {"gemm", "nvjet", "cutlass", "xmma"}) || lower.starts_with("cijk_")) return Category::kGemm;
   return Category::kOtherCompute;
 }
 
-RankItems items_of(const RankEvents& events, std::int64_t from, std::int64_t to) { return Builder{events, from, to}.build(); }
+std::vector<std::int64_t> steps_with_work(const RankEvents& events) {
+  std::unordered_map<std::int64_t, std::int64_t> called;  // by correlation
+  for (const HostCall& call : events.calls) {
+    if (call.correlation >= 0) called.try_emplace(call.correlation, call.start);
+  }
+  std::vector<std::int64_t> launches;
+  launches.reserve(events.activities.size());
+  for (const DeviceActivity& activity : events.activities) {
+    const auto call = called.find(activity.correlation);
+    launches.push_back(call == called.end() ? activity.start - kLostLaunchNs : std::min(call->second, activity.start));
+  }
+  std::ranges::sort(launches);
+  std::vector<std::int64_t> numbers;
+  for (const Annotation& step : events.steps) {
+    const auto next = std::ranges::lower_bound(launches, step.start);
+    if (next != launches.end() && *next < step.end()) numbers.push_back(step.number);
+  }
+  return numbers;
+}
+
+RankItems items_of(const RankEvents& events, const Annotation* step) {
+  RankItems result = Builder{events, step}.build();
+  if (result.items.empty()) return result;
+  const Item& first = result.items.front();
+  result.host_begin = result.end = first.launch;
+  if (step != nullptr) {
+    result.host_begin = step->start;
+    result.end = step->end();
+  }
+  for (const Item& item : result.items) result.end = std::max(result.end, item.end());
+  if (result.has_work_before) return result;
+  // What kept the GPU busy before may have been left out of the file. Without an annotation the first start on the GPU counts.
+  const bool counts_from_gpu = first.thread >= 0 && (step == nullptr || first.start - first.launch > kLateNs);
+  result.gpu_free = counts_from_gpu ? first.start : result.host_begin;
+  return result;
+}
 
 }  // namespace weft::work::kineto

@@ -12,6 +12,9 @@
 
 namespace weft::work::kineto {
 
+// A start so much later than launch, stream and waits explain calls for a reason.
+inline constexpr std::int64_t kLateNs = 20'000;
+
 // A collective or an end of a message inside a kernel; a grouped kernel has several.
 struct CommPart {
   OpKind kind = OpKind::kCollective;
@@ -53,6 +56,11 @@ struct RankItems {
   std::vector<Item> items;
   std::vector<std::int64_t> streams;  // that with most compute first
   std::vector<HostWait> host_waits;   // by start
+  std::int64_t host_begin = 0;        // of the step: its annotation's, else its first launch
+  // When the GPU has done with what was launched before the step. While the host is ahead of it the step has not begun.
+  std::int64_t gpu_free = 0;
+  bool has_work_before = false;  // in the file
+  std::int64_t end = 0;          // of the step: the last end on the GPU, or its annotation's where that is later
   // For findings.
   std::size_t lost_launches = 0;
   std::size_t unnamed_collectives = 0;  // kernels of NCCL of which nothing is known
@@ -64,7 +72,10 @@ struct RankItems {
 [[nodiscard]] Category kernel_category(std::string_view name);
 [[nodiscard]] bool is_nccl_kernel(std::string_view name);
 
-// Those launched in [from, to) of the file's clock.
-[[nodiscard]] RankItems items_of(const RankEvents& events, std::int64_t from, std::int64_t to);
+// Numbers of the steps in which something was launched.
+[[nodiscard]] std::vector<std::int64_t> steps_with_work(const RankEvents& events);
+
+// Those launched while the step's annotation lasts, or all where there is none (null).
+[[nodiscard]] RankItems items_of(const RankEvents& events, const Annotation* step);
 
 }  // namespace weft::work::kineto

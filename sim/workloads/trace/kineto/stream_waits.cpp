@@ -10,7 +10,6 @@ namespace weft::work::kineto {
 namespace {
 
 constexpr std::int64_t kClockGrainNs = 1'000;  // device timestamps of two streams agree to this
-constexpr std::int64_t kLateNs = 20'000;       // a start later than this calls for a reason
 constexpr std::int64_t kSoonNs = 15'000;       // after the end it waited for
 constexpr std::size_t kSignature = 12;
 // Of a pattern's instances, those that may contradict it: timestamps are not perfect.
@@ -32,7 +31,8 @@ struct Evidence {
 
 class Finder {
  public:
-  Finder(const RankEvents& events, RankItems& rank) : events_{events}, items_{rank.items}, streams_{rank.streams} {}
+  Finder(const RankEvents& events, RankItems& rank)
+      : events_{events}, items_{rank.items}, streams_{rank.streams}, gpu_free_{rank.gpu_free} {}
 
   StreamWaitCounts run() {
     if (!use_sync_events()) infer();
@@ -159,6 +159,7 @@ class Finder {
       std::int64_t ready = item.launch;
       if (last[item.stream] != kNone) ready = std::max(ready, items_[last[item.stream]].end());
       for (const std::uint32_t wait : item.waits) ready = std::max(ready, items_[wait].end());
+      if (item.start >= gpu_free_) ready = std::max(ready, gpu_free_);
       if (item.start - ready > kLateNs && item.parts.empty()) ready = std::max(ready, late_reason(i, last, ready));
       item.gap = std::max<std::int64_t>(0, item.start - ready);
       if (item.gap > kLateNs && item.parts.empty()) {
@@ -196,6 +197,7 @@ class Finder {
   const RankEvents& events_;
   std::vector<Item>& items_;
   const std::vector<std::int64_t>& streams_;
+  std::int64_t gpu_free_;
   StreamWaitCounts counts_;
 };
 

@@ -163,7 +163,8 @@ class RankWriter {
     node.bytes(2, own_.names[op.name]);
     node.varint(3, static_cast<std::uint64_t>(type));
     node.packed(5, before);
-    node.varint(7, static_cast<std::uint64_t>((op.duration.ps() + 999'999) / 1'000'000));
+    const Duration told = op.kind == OpKind::kMarker ? Duration{} : op.duration;
+    node.varint(7, static_cast<std::uint64_t>((told.ps() + 999'999) / 1'000'000));
     add_number(node, kAttribute, "is_cpu_op", kBool, is_host || op.kind == OpKind::kMarker ? 1 : 0);
     if (!is_host) add_number(node, kAttribute, "stream", kInt64, op.stream);
     if (type == NodeType::kCollective) add_number(node, kAttribute, "comm_type", kInt64, *comm_type(op.collective));

@@ -147,8 +147,10 @@ class RankLowering {
         end_[index] = append_calc({}, op.stream, name, index);
         break;
       case OpKind::kKernel:
-      case OpKind::kMarker:
         end_[index] = append_calc(op.duration, op.stream, name, index);
+        break;
+      case OpKind::kMarker:  // what it stands for, the lead of a host, is no part of a step
+        end_[index] = append_calc({}, op.stream, name, index);
         break;
     }
     wait_for_causes(end_[index], op);
