@@ -106,13 +106,33 @@ Category comm_category(const CommPart& part, const CommCall& call) {
   return Category::kCommOther;
 }
 
+using CallsByCorrelation = std::unordered_map<std::int64_t, const HostCall*>;
+
+CallsByCorrelation calls_of(const RankEvents& events) {
+  CallsByCorrelation calls;
+  calls.reserve(events.calls.size());
+  for (const HostCall& call : events.calls) {
+    if (call.correlation >= 0) calls.try_emplace(call.correlation, &call);
+  }
+  return calls;
+}
+
+// The call that launched it; null: it was lost.
+const HostCall* call_of(const DeviceActivity& activity, const CallsByCorrelation& calls) {
+  const auto found = calls.find(activity.correlation);
+  return found == calls.end() ? nullptr : found->second;
+}
+
+std::int64_t launch_of(const DeviceActivity& activity, const HostCall* call) {
+  return call == nullptr ? activity.start - kLostLaunchNs : std::min(call->start, activity.start);
+}
+
 class Builder {
  public:
   Builder(const RankEvents& events, const Annotation* step)
       : events_{events}, from_{step != nullptr ? step->start : -kAlways}, to_{step != nullptr ? step->end() : kAlways} {}
 
   RankItems build() {
-    index_calls();
     add_items();
     order();
     number_streams();
@@ -123,28 +143,18 @@ class Builder {
   }
 
  private:
-  void index_calls() {
-    call_of_.reserve(events_.calls.size());
-    for (std::size_t i = 0; i < events_.calls.size(); ++i) {
-      if (events_.calls[i].correlation >= 0) call_of_.try_emplace(events_.calls[i].correlation, i);
-    }
-  }
-
   void add_items() {
+    const CallsByCorrelation calls = calls_of(events_);
     for (std::size_t i = 0; i < events_.activities.size(); ++i) {
       const DeviceActivity& activity = events_.activities[i];
       Item item;
       item.start = activity.start;
       item.duration = activity.duration;
       item.activity = static_cast<std::uint32_t>(i);
-      const auto call = call_of_.find(activity.correlation);
-      if (call != call_of_.end()) {
-        item.launch = std::min(events_.calls[call->second].start, activity.start);
-        item.call_end = events_.calls[call->second].end();
-        item.thread = events_.calls[call->second].thread;
-      } else {
-        item.launch = item.call_end = activity.start - kLostLaunchNs;
-      }
+      const HostCall* call = call_of(activity, calls);
+      item.launch = launch_of(activity, call);
+      item.call_end = call == nullptr ? item.launch : call->end();
+      if (call != nullptr) item.thread = call->thread;
       if (item.launch < from_ || item.launch >= to_) {
         ++result_.cuts;
         if (item.launch < from_) {
@@ -297,7 +307,6 @@ class Builder {
   std::int64_t from_;
   std::int64_t to_;
   RankItems result_;
-  std::unordered_map<std::int64_t, std::size_t> call_of_;
 };
 
 }  // namespace
@@ -317,16 +326,10 @@ Category kernel_category(std::string_view name) {
 }
 
 std::vector<std::int64_t> steps_with_work(const RankEvents& events) {
-  std::unordered_map<std::int64_t, std::int64_t> called;  // by correlation
-  for (const HostCall& call : events.calls) {
-    if (call.correlation >= 0) called.try_emplace(call.correlation, call.start);
-  }
+  const CallsByCorrelation calls = calls_of(events);
   std::vector<std::int64_t> launches;
   launches.reserve(events.activities.size());
-  for (const DeviceActivity& activity : events.activities) {
-    const auto call = called.find(activity.correlation);
-    launches.push_back(call == called.end() ? activity.start - kLostLaunchNs : std::min(call->second, activity.start));
-  }
+  for (const DeviceActivity& activity : events.activities) launches.push_back(launch_of(activity, call_of(activity, calls)));
   std::ranges::sort(launches);
   std::vector<std::int64_t> numbers;
   for (const Annotation& step : events.steps) {
