@@ -29,7 +29,7 @@ enum class Collective : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Collective collective);
 [[nodiscard]] std::optional<Collective> collective_from(std::string_view name);
 
-// What the elements of a call are. kUsual, where only their size is known: floating-point numbers, but integers of one byte.
+// The kind of a call's elements. kUsual, where only their size is known: floating-point numbers, but integers of one byte.
 enum class Numbers : std::uint8_t { kUsual, kFloat, kInteger };
 // nccl-tests' names: sum, prod, min, max, avg, mulsum (each rank's data times a number of its own).
 enum class Reduction : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage, kScaledSum };

@@ -1,4 +1,4 @@
-// What lanes send, and what becomes of it: by the block's own stores or by a proxy. By a switch: executor_switch.cpp.
+// Lanes send, and what they send is carried: by the block's own stores or by a proxy. By a switch: executor_switch.cpp.
 #include <algorithm>
 #include <cmath>
 #include <utility>

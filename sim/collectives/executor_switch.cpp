@@ -1,4 +1,4 @@
-// What switches do for the executor's lanes: over which ways they add up and copy, and what a proxy has the network's do.
+// Switches work for the executor's lanes: over which ways they add up and copy, and what a proxy has the network's do.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,7 @@ void add_way(net::Footprint& joined, const net::Footprint& one) {
   joined.fill_packet = std::max(joined.fill_packet, one.fill_packet);
 }
 
-// What several ways use of a resource counts once.
+// A resource that several ways use counts once.
 std::vector<Usage> used_once(std::vector<Usage> usages) {
   std::ranges::sort(usages, {}, &Usage::resource);
   std::vector<Usage> once;

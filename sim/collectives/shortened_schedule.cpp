@@ -76,7 +76,7 @@ std::int64_t filling_loops(const Schedule& schedule) {
   return 1 + flow.fill_bytes.count() / std::max<std::int64_t>(flow.step_bytes.count(), 1);
 }
 
-// Of one loop, the steps of the lane that has most.
+// The steps of one loop, in the lane that has most.
 std::int64_t longest_lane(const Schedule& schedule, std::int64_t loops) {
   std::int64_t most = 1;
   for (int channel = 0; channel < schedule.channels(); ++channel) {

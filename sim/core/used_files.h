@@ -49,7 +49,7 @@ void end_output(const std::string& path);
 [[nodiscard]] bool is_standard_output(const std::string& path);
 // The open file that a path such as /dev/fd/3 names.
 [[nodiscard]] std::optional<int> descriptor_named(const std::string& path);
-// What a path names once symbolic links at its end are followed, whether it exists or not.
+// The file that a path names once symbolic links at its end are followed, whether it exists or not.
 [[nodiscard]] std::filesystem::path behind_links(std::filesystem::path path);
 // Exists, and is neither a regular file nor a folder: written as it stands, not replaced.
 [[nodiscard]] bool is_special_file(const std::filesystem::path& path);

@@ -71,7 +71,7 @@ std::optional<DeviceId> Router::host_memory(DeviceId device) const {
   return nearest;
 }
 
-// What its cables carry, or its links inside the host if those carry less.
+// The rate of its cables, or of its links inside the host if those carry less.
 double Router::nic_capacity(DeviceId nic) const {
   double out = 0;
   double in = 0;

@@ -113,7 +113,7 @@ std::optional<net::Cluster> read_cluster(const ConfigNode& node, const Overrides
   return net::read_cluster(node, load_options(overrides), diagnostics);
 }
 
-// What is known of a scenario in which something is wrong.
+// The known parts of a scenario in which something is wrong.
 struct KnownParts {
   const ConfigNode& root;
   const net::Cluster* cluster;                // null: it could not be read
@@ -123,7 +123,7 @@ struct KnownParts {
   bool knows_simulation;
 };
 
-// What stands in for the parts that are not known.
+// Stand-ins for the parts that are not known.
 struct Assumed {
   StandIn devices;
   std::size_t flows;

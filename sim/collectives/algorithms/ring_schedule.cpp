@@ -55,7 +55,7 @@ std::int64_t RingSchedule::steps_per_loop() const {
   }
 }
 
-// Of a whole round, the step that the one at `index` is where hops are left out.
+// Where hops are left out, the step at `index` is this one of a whole round.
 std::int64_t RingSchedule::step_of_round(std::int64_t index) const {
   const std::int64_t left_out = n_ - 2 - hops_;
   if (n_ == 1 || index <= hops_) return index;

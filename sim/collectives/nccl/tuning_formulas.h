@@ -30,7 +30,7 @@ namespace weft::coll::nccl {
 // does.
 [[nodiscard]] std::string why_not_for_data(const CommInfo& comm, const TuningTables& tables, Collective kind, Algo algo,
                                            const CollectiveCall& call);
-// What NCCL multiplies its estimate by because results would be less exact.
+// NCCL multiplies its estimate by this because results would be less exact.
 [[nodiscard]] float inexact_factor(const CommInfo& comm, Collective kind, Algo algo, const CollectiveCall& call);
 
 }  // namespace weft::coll::nccl

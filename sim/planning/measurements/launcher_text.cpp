@@ -63,7 +63,7 @@ bool tells_itself(std::string_view prefix) {
   return std::ranges::any_of(prefix, [](char c) { return !is_digit(c) && !is_blank(c) && c != '.' && c != '-' && c != '+'; });
 }
 
-// What mpirun, srun and log collectors are known to write, where no line has shown it yet.
+// The text that mpirun, srun and log collectors are known to write, where no line has shown it yet.
 std::size_t known_prefix(std::string_view line) {
   std::size_t at = 0;
   if (line.starts_with('[')) {

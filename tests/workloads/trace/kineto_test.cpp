@@ -307,7 +307,7 @@ TEST(KinetoTest, CopiesOfAJobShareTheGroupOfAllRanks) {
   EXPECT_THROW(replicate(trace.program, 2, {"nothing"}), ConfigError);
 }
 
-// Of each kind the first is named.
+// The first of each kind is named.
 TEST(KinetoTest, SizesAndGridsThatNoneHasAreCountedAndTakenAsNothing) {
   const auto copy = [](int correlation, const std::string& bytes) {
     return fmt::format(R"({{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","pid":0,"tid":7,"ts":{},"dur":1,)"

@@ -19,7 +19,7 @@ struct TraceGroup {
   bool operator==(const TraceGroup&) const = default;
 };
 
-// Of two ranks: calls of one group, or messages between them, that both have at the same place.
+// Calls of one group, or messages between them, that two ranks have at the same place.
 struct CallsInCommon {
   std::size_t a = 0;  // positions
   std::size_t b = 0;

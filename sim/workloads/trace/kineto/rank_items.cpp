@@ -350,7 +350,8 @@ RankItems items_of(const RankEvents& events, const Annotation* step) {
   }
   for (const Item& item : result.items) result.end = std::max(result.end, item.end());
   if (result.has_work_before) return result;
-  // What kept the GPU busy before may have been left out of the file. Without an annotation the first start on the GPU counts.
+  // The work that kept the GPU busy before may have been left out of the file. Without an annotation the first start on the GPU
+  // counts.
   const bool counts_from_gpu = first.thread >= 0 && (step == nullptr || first.start - first.launch > kLateNs);
   result.gpu_free = counts_from_gpu ? first.start : result.host_begin;
   return result;
