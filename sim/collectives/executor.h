@@ -275,6 +275,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   // Of each flow of a chain, until its first message is at the far end.
   std::vector<double> first_message_times(const std::vector<FluidFlow>& flows);
   Duration latency_of(const FluidFlow& flow, const std::vector<double>& demand, double first_message);
+  Duration last_copies(const FluidFlow& flow, const std::vector<double>& demand);
 
   Simulator& simulator_;
   net::Fabric& fabric_;

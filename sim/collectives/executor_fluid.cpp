@@ -6,6 +6,7 @@
 #include "sim/collectives/executor.h"
 #include "sim/collectives/step_work.h"
 #include "sim/core/error.h"
+#include "sim/core/portable_math.h"
 
 namespace weft::coll {
 namespace {
@@ -21,33 +22,62 @@ bool is_ring(const FluidFlow& flow) {
          follows(flow.edges.back(), flow.edges.front());
 }
 
-// What the lane that sends over the edge does with each message. Where lanes share a block's warps out, each has steps of one
-// kind.
-double effort_on(const FluidEdge& edge, const FluidFlow& flow, const Schedule& schedule, const StepCosts& costs, double usual) {
-  if (edge.share >= 1.0 || edge.work > Bytes{}) return usual;
+// The lane whose messages the edge carries. Where lanes share a block's warps out, each has steps of one kind.
+int lane_of(const FluidEdge& edge, const FluidFlow& flow, const Schedule& schedule) {
   for (int lane = 0; lane < schedule.lanes(edge.from, flow.channel); ++lane) {
     if (schedule.step_count(edge.from, flow.channel, lane) == 0) continue;
     const Step step = schedule.step(edge.from, flow.channel, lane, 0);
-    if (std::ranges::find(step.send_to, edge.to) != step.send_to.end()) return costs.effort(work_of(step));
+    if (std::ranges::find(step.send_to, edge.to) != step.send_to.end()) return lane;
   }
-  return usual;
+  return -1;
 }
 
-// For one message.
-Duration work_on(const FluidEdge& edge, const FluidFlow& flow, const StepCosts& costs, double effort) {
-  return costs.work(edge.work > Bytes{} ? edge.work : flow.step_bytes, edge.share, effort);
+bool shares_warps(const FluidEdge& edge) { return edge.share < 1.0 && edge.work == Bytes{}; }
+
+double effort_on(const FluidEdge& edge, const FluidFlow& flow, const Schedule& schedule, const StepCosts& costs, double usual) {
+  const int lane = shares_warps(edge) ? lane_of(edge, flow, schedule) : -1;
+  return lane < 0 ? usual : costs.effort(work_of(schedule.step(edge.from, flow.channel, lane, 0)));
+}
+
+// Picoseconds that each message of many takes the lane. All lanes of the block have one at a time; those with less to do
+// leave the rest of the time to fewer threads, which are faster.
+double work_on(const FluidEdge& edge, const FluidFlow& flow, const Schedule& schedule, const StepCosts& costs, double effort) {
+  const Bytes data = edge.work > Bytes{} ? edge.work : flow.step_bytes;
+  const auto beside_all = static_cast<double>(costs.work(data, edge.share, effort).ps());
+  if (!shares_warps(edge) || costs.thread_exponent == 0.0) return beside_all;
+  const int own = lane_of(edge, flow, schedule);
+  double sharing = edge.share;
+  std::vector<std::pair<double, double>> others;  // their time beside all, and their share
+  for (int lane = 0; lane < schedule.lanes(edge.from, flow.channel); ++lane) {
+    if (lane == own || schedule.step_count(edge.from, flow.channel, lane) == 0) continue;
+    const double share = schedule.warp_share(edge.from, flow.channel, lane);
+    const double of_lane = costs.effort(work_of(schedule.step(edge.from, flow.channel, lane, 0)));
+    others.emplace_back(static_cast<double>(costs.work(flow.step_bytes, share, of_lane).ps()), share);
+    sharing += share;
+  }
+  std::ranges::sort(others);
+  others.emplace_back(beside_all, 0.0);
+  double time = 0;
+  double done = 0;  // of `beside_all`
+  for (const auto& [other, share] : others) {
+    const double until = std::min(other, beside_all);
+    time += (until - done) * portable_pow(std::min(sharing, 1.0), costs.thread_exponent);
+    done = until;
+    sharing -= share;
+  }
+  return time;
 }
 
 Duration most_work(const FluidFlow& flow, const Schedule& schedule, const StepCosts& costs, double usual) {
-  Duration most;
+  double most = 0;
   const FluidEdge* known = nullptr;  // edges are mostly alike
   for (const FluidEdge& edge : flow.edges) {
     const bool alike = known != nullptr && edge.work == known->work && edge.share == known->share;
-    if (alike && (edge.share >= 1.0 || edge.work > Bytes{})) continue;
+    if (alike && !shares_warps(edge)) continue;
     known = &edge;
-    most = std::max(most, work_on(edge, flow, costs, effort_on(edge, flow, schedule, costs, usual)));
+    most = std::max(most, work_on(edge, flow, schedule, costs, effort_on(edge, flow, schedule, costs, usual)));
   }
-  return most;
+  return Duration::from_ps(static_cast<std::int64_t>(most));
 }
 
 // Edges that the first message of a chain or tree passes one after another (schedule.h).
@@ -68,7 +98,10 @@ void Executor::add_demand(const FluidFlow& flow, std::size_t hop, std::vector<do
 Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
   const FluidEdge& edge = flow.edges[hop];
   const double effort = effort_on(edge, flow, *schedule_, costs_, usual_.effort);
-  const auto busy = static_cast<double>(work_on(edge, flow, costs_, effort).ps());
+  const double busy = work_on(edge, flow, *schedule_, costs_, effort);
+  // The first message finds the block's other lanes waiting.
+  const Bytes data = edge.work > Bytes{} ? edge.work : flow.step_bytes;
+  const auto alone = static_cast<double>(costs_.work(data, edge.share, effort, edge.share).ps());
   const auto before = static_cast<double>((costs_.before_slices(usual_.copies) + edge.peers * costs_.peer_slice).ps());
   const int full = costs_.slice_bytes(flow.step_bytes, 1) > Bytes{} ? costs_.slices : 1;  // slices with data
   const double slices = before + full * edge.share * static_cast<double>(costs_.after_slice.ps());
@@ -86,14 +119,14 @@ Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, c
   const auto overhead = static_cast<double>((path_of_edge.latency_of(wire) + costs_.message_overhead(by, usual_.copies)).ps());
   if (costs_.rendezvous) return {drain, drain + overhead, drain + overhead, drain + overhead};
   const double first = overhead - (costs_.slices - 1) * static_cast<double>(costs_.slice.ps());
-  EdgeTime time{drain, drain + overhead, drain + slices, drain / full + first};
+  EdgeTime time{drain, std::max(drain - busy + alone, carried) + overhead, drain + slices, drain / full + first};
   if (by == Transport::kNet) {  // a proxy sends a slice when it is whole
-    time = {drain, busy / full + carried + overhead, std::max(carried, busy + slices), (busy + carried) / full + first};
+    time = {drain, alone / full + carried + overhead, std::max(carried, busy + slices), (busy + carried) / full + first};
   }
   if (costs_.cut_through) {  // the next edge starts with the first pass, or as soon as the proxy does
     const Bytes pass{static_cast<std::int64_t>(static_cast<double>(costs_.pass.count()) * edge.share)};
     const Bytes passed = by == Transport::kNet ? flow.step_bytes : std::min(flow.step_bytes, pass);
-    time.step = static_cast<double>(costs_.work(passed, edge.share, effort).ps()) + overhead;
+    time.step = static_cast<double>(costs_.work(passed, edge.share, effort, edge.share).ps()) + overhead;
   }
   // No more slices are on their way, or with their receiver, than there are slots.
   const double held = time.slice + busy / full + static_cast<double>((costs_.slice + costs_.load_wait).ps());
@@ -137,7 +170,7 @@ Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& 
     slowest.pace = std::max(slowest.pace, time.pace);
     round += time.slice;
   }
-  const bool ring = is_ring(flow);
+  const bool ring = !is_chain(flow) && is_ring(flow);
   const double pace = ring ? std::max(slowest.pace, round / static_cast<double>(flow.edges.size())) : slowest.pace;
   const std::int64_t filling = is_chain(flow) ? static_cast<std::int64_t>(path_length(flow)) - 1 : 0;
   double latency = static_cast<double>(flow.serial_steps - filling) * (pace - slowest.drain);
@@ -145,6 +178,27 @@ Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& 
   if (!ring) latency += (is_chain(flow) ? first_message : alone) - pace;
   // The first message may find links emptier than the pace of all of them has it.
   return Duration::from_ps(static_cast<std::int64_t>(std::max(latency, 0.0)));
+}
+
+// The last rank of the longest path ends the channel, and copies what it receives at the end of each loop.
+Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>& demand) {
+  const std::size_t last_edge = (is_chain(flow) ? path_length(flow) : flow.edges.size()) - 1;
+  const FluidEdge& edge = flow.edges[last_edge];
+  for (int lane = 0; lane < schedule_->lanes(edge.to, flow.channel); ++lane) {
+    const std::int64_t steps = schedule_->step_count(edge.to, flow.channel, lane);
+    if (steps == 0) continue;
+    const Step last = schedule_->step(edge.to, flow.channel, lane, steps - 1);
+    if (std::ranges::find(last.receive_from, edge.from) == last.receive_from.end() || !last.send_to.empty()) continue;
+    const double share = is_chain(flow) ? schedule_->warp_share(edge.to, flow.channel, lane) : 1.0;
+    const double effort = effort_of(last, transport(edge.from, edge.to));
+    Duration copy = costs_.work(flow.step_bytes, share, effort, share);
+    // What lies in host memory is read over links, not copied.
+    if (memory_between(edge.from, edge.to))
+      copy = std::max(copy, Duration::from_ps(static_cast<std::int64_t>(edge_time(flow, last_edge, demand).drain)));
+    const Duration wait = last.copies() ? costs_.copy_wait : Duration{};
+    return (flow.copies - 1) * copy + costs_.work(last.bytes, share, effort, share) + wait;
+  }
+  return {};
 }
 
 void Executor::start_fluid() {
@@ -174,24 +228,8 @@ void Executor::start_fluid() {
       coupled.paths.insert(coupled.paths.end(), path_of_edge.paths.begin(), path_of_edge.paths.end());
     }
     coupled.couple({});
-    // The last rank of the last edge ends the channel, and copies what it receives at the end of each loop.
-    const Rank last_rank = flow.edges.back().to;
-    const std::int64_t last_index = schedule_->step_count(last_rank, flow.channel, 0) - 1;
-    Duration extra = latency_of(flow, demand, first) + costs_.start + costs_.start_of(flow.channel);
-    if (last_index >= 0) {
-      const Step last = schedule_->step(last_rank, flow.channel, 0, last_index);
-      if (!last.receive_from.empty() && last.send_to.empty()) {
-        const double effort = effort_of(last, transport(*last.receive_from.begin(), last_rank));
-        Duration copy = costs_.work(flow.step_bytes, 1.0, effort);
-        // What lies in host memory is read over links, not copied.
-        if (memory_between(flow.edges.back().from, last_rank)) {
-          const EdgeTime read = edge_time(flow, flow.edges.size() - 1, demand);
-          copy = std::max(copy, Duration::from_ps(static_cast<std::int64_t>(read.drain)));
-        }
-        extra = extra + (flow.copies - 1) * copy + costs_.work(last.bytes, 1.0, effort);
-        if (last.copies()) extra = extra + costs_.copy_wait;
-      }
-    }
+    const Duration extra =
+        latency_of(flow, demand, first) + costs_.start + costs_.start_of(flow.channel) + last_copies(flow, demand);
     net::Transfer transfer{.footprint = fabric_.add_footprint(std::move(coupled)),
                            .bytes = costs_.on_wire(flow.bytes),
                            .kind = net::TransferKind::kCoupled,

@@ -178,6 +178,23 @@ TEST(ExecutorTest, ASendOfManyChunksPaysForOneHopInBothGrains) {
   }
 }
 
+// A chain of three ranks, threads that are as fast however few work: alone, a lane moves 1 MB at 50 GB/s in 20 us. The first
+// chunk takes two lanes up, the root's, one down, and the last rank's copy. Behind it the middle rank moves each chunk twice;
+// in chunks a lane keeps the pace that it began a slice at.
+TEST(ExecutorTest, LanesOfATreeShareWarpsOnlyWhileBothAreBusyInBothGrains) {
+  const StepCosts costs{.rate = 50_GBps, .thread_exponent = 1.0, .slots = 8, .rendezvous = false};
+  const Choice choice{.algorithm = "tree", .protocol = "Simple", .chunk = 1_MB};
+  for (const Grain grain : {Grain::kChunk, Grain::kFluid}) {
+    const auto time_of = [&](std::int64_t chunks) {
+      OneCall chain{hosts_of_gpus(1, 3, 1'000_GBps, 50_GBps, 0_ns)};
+      return chain.run({.kind = Collective::kAllReduce, .bytes = chunks * 1_MB}, choice, grain, costs).us();
+    };
+    EXPECT_NEAR(time_of(1), 5 * 20.0, 0.1) << to_string(grain);
+    const double tolerance = grain == Grain::kFluid ? 0.1 : 0.15 * 4'100;
+    EXPECT_NEAR(time_of(101), 5 * 20.0 + 100 * 2 * 20.0, tolerance) << to_string(grain);
+  }
+}
+
 TEST(ExecutorTest, AChannelMovesNoFasterThanItsThreadBlock) {
   OneCall call{testing::star(4, 450_GBps, 0_ns)};
   const StepCosts costs{.rate = 30_GBps};
