@@ -5,6 +5,7 @@
 
 #include "sim/collectives/executor.h"
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
 namespace {
@@ -86,6 +87,9 @@ std::int64_t longest_lane(const Schedule& schedule, std::int64_t loops) {
   return most;
 }
 
+// As many times `most_steps` may be taken where pipelines are long to fill: trees of very many ranks.
+constexpr std::int64_t kMoreSteps = 5;
+
 // Two runs of both have fewer than five times `apart` of the parts.
 constexpr std::int64_t kRuns = 5;
 
@@ -115,7 +119,7 @@ std::vector<Sample> samples_of(const std::shared_ptr<const Schedule>& schedule, 
   const auto most = static_cast<std::int64_t>(most_steps);
   const auto steps_of = [&](std::int64_t hops) {  // of one loop
     const std::shared_ptr<const Schedule> shape = schedule->hops() > 0 ? schedule->with_hops(hops) : schedule;
-    return static_cast<std::int64_t>(Executor::count_messages(*without_loops(shape, loops - 1), most_steps));
+    return static_cast<std::int64_t>(Executor::count_messages(*without_loops(shape, loops - 1), kMoreSteps * most_steps));
   };
   const auto in_loops = [&](const std::shared_ptr<const Schedule>& shape, std::int64_t apart, std::int64_t weight,
                             std::vector<Sample>& samples) {
@@ -129,13 +133,15 @@ std::vector<Sample> samples_of(const std::shared_ptr<const Schedule>& schedule, 
   };
 
   std::vector<Sample> samples;
-  const std::int64_t apart = most / (kRuns * std::max(steps_of(schedule->hops()), std::int64_t{1}));
-  const bool settles = apart >= filling_loops(*schedule) && apart * longest_lane(*schedule, loops) >= kFewestSteps;
-  if (loops > 2 * apart && settles) {
+  const std::int64_t of_loop = kRuns * std::max(steps_of(schedule->hops()), std::int64_t{1});
+  const std::int64_t settled = std::max(filling_loops(*schedule), ceil_div(kFewestSteps, longest_lane(*schedule, loops)));
+  const std::int64_t apart = std::max(most / of_loop, settled);
+  const std::int64_t affordable = schedule->hops() > 0 ? most : kMoreSteps * most;
+  if (loops > 2 * apart && apart <= affordable / of_loop) {
     in_loops(schedule, apart, 1, samples);
     return samples;
   }
-  if (apart > 0 || schedule->hops() == 0) return {};
+  if (most >= of_loop || schedule->hops() == 0) return {};
   const std::int64_t runs = std::min<std::int64_t>(loops, 3);  // one loop and two, or all there are
   const std::int64_t ends = steps_of(0);
   if (ends >= most) return {};

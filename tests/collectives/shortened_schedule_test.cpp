@@ -164,7 +164,8 @@ TEST(ShortenedScheduleTest, TooFewLoopsForThePipelineAreNoSample) {
   const auto tree = plan(group.communicator(), Collective::kAllReduce, 300_MiB,
                          {.algorithm = "tree", .protocol = "Simple", .chunk = 256_KiB});
   const std::int64_t of_loop = steps(*tree) / 1200;
-  EXPECT_TRUE(samples_of(tree, static_cast<std::uint64_t>(5 * 5 * of_loop)).empty());
+  // Five times the budget may go into what a pipeline needs.
+  EXPECT_TRUE(samples_of(tree, static_cast<std::uint64_t>(5 * of_loop)).empty());
   EXPECT_FALSE(samples_of(tree, static_cast<std::uint64_t>(5 * 100 * of_loop)).empty());
 }
 
