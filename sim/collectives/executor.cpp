@@ -288,6 +288,7 @@ void Executor::begin_slice(std::uint32_t index) {
   if (!costs_.cut_through && uses_host_memory(lane))
     before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));
   if (data > Bytes{} && uses_port(lane)) lane.stores_from = simulator_.now() + before;
+  lane.works_until = simulator_.now() + before + costs_.work(data, lane.share, lane.effort);
   if (before > Duration{}) {
     schedule_event(before, EventKind::kSliceWork, index);
   } else {
@@ -306,16 +307,48 @@ double Executor::busy_share(std::uint32_t index) const {
   return std::min(share, 1.0);
 }
 
-void Executor::work(std::uint32_t index) {
+// How long the lane's warps take for `data`: faster from when other lanes of the block end the last of their slices.
+// Model: lanes that have more to do after the slice in hand are as busy until then, and those that begin later cost nothing.
+Duration Executor::busy_with(std::uint32_t index, Bytes data) {
   const Lane& lane = lanes_[index];
+  const Time now = simulator_.now();
+  double share = lane.share;
+  others_.clear();
+  for (std::uint32_t i = index - static_cast<std::uint32_t>(lane.lane);
+       i < lanes_.size() && lanes_[i].rank == lane.rank && lanes_[i].channel == lane.channel; ++i) {
+    const Lane& other = lanes_[i];
+    if (i == index || other.state != LaneState::kBusy) continue;
+    share += other.share;
+    const bool is_last = other.next + 1 == other.count && other.slice + 1 >= costs_.slices;
+    if (is_last && other.works_until > now) others_.emplace_back(other.works_until, other.share);
+  }
+  std::ranges::sort(others_);
+  double left = 1.0;  // of the slice
+  Time from = now;
+  for (const auto& [until, freed] : others_) {
+    const Duration rest = costs_.work(data, lane.share, lane.effort, std::min(share, 1.0));
+    const double done = (until - from).seconds() / rest.seconds();
+    if (done >= left) break;
+    left -= done;
+    from = until;
+    share -= freed;
+  }
+  const Duration rest = costs_.work(data, lane.share, lane.effort, std::min(share, 1.0));
+  if (left == 1.0) return rest;
+  return from - now + Duration::from_ps(std::llround(left * static_cast<double>(rest.ps())));
+}
+
+void Executor::work(std::uint32_t index) {
+  Lane& lane = lanes_[index];
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
   // To a switch of its node: it is there for the head as soon as its flag is.
   const bool contributes = lane.step.contributes() && !lane.step.receive_in_switch && !contributes_to_network(lane);
   const bool sends = (lane.step.receive_in_switch || !lane.step.contributes()) && sends_itself(lane);
   const bool reads_host = reads_host_memory(lane);
-  Duration busy = is_networks(lane) ? Duration{} : costs_.work(data, lane.share, lane.effort, busy_share(index));
+  Duration busy = is_networks(lane) ? Duration{} : busy_with(index, data);
   if (costs_.cut_through && reads_host) busy = busy + costs_.host_wait(data, lane.share, true);
   if (sends) busy = busy + wait_at_port(lane, data, busy);
+  lane.works_until = simulator_.now() + busy;
   if (sends || reads_host) {
     post_slice(index, data, busy);
     return;

@@ -157,6 +157,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     std::int64_t count = 0;
     Time waits_from;      // for its next slice
     Time began;           // its slice
+    Time works_until;     // on it, as far as is known when it begins
     double share = 1.0;   // of the thread block's warps
     double weight = 1.0;  // of its transfers
     double effort = 1.0;  // of its step (StepCosts)
@@ -201,6 +202,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] std::uint32_t lane_index(Rank rank, int channel, int lane) const;
   void begin_slice(std::uint32_t index);
   [[nodiscard]] double busy_share(std::uint32_t index) const;
+  [[nodiscard]] Duration busy_with(std::uint32_t index, Bytes data);
   void work(std::uint32_t index);
   void end_slice(std::uint32_t index);
   [[nodiscard]] Duration gap_after(const Lane& lane) const;
@@ -304,6 +306,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   std::vector<std::uint32_t> first_lane_;    // by rank and channel
   std::vector<Member> members_;              // by rank
   std::vector<std::uint32_t> ready_;
+  std::vector<std::pair<Time, double>> others_;  // lanes of a block at work: until when, share of its warps
   std::vector<Time> finished_;
   std::vector<Time> call_ends_;
   std::vector<std::int32_t> ranks_left_;                 // by call

@@ -6,6 +6,6 @@
 namespace weft::coll {
 
 inline constexpr std::size_t kConnectionBytes = 48 + 24;  // and its place in the map of connections
-inline constexpr std::size_t kLaneBytes = 368;
+inline constexpr std::size_t kLaneBytes = 376;
 
 }  // namespace weft::coll

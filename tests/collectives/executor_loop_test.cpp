@@ -206,6 +206,46 @@ TEST(ExecutorLoopTest, AStepThatOnlyReceivesTakesItsThreadBlocksTime) {
   EXPECT_EQ(one.run(stream(1), costs), 1_us + 2_us);
 }
 
+// Two lanes of a block, half its warps each, copy 1000 and `bytes` bytes after 1 us. With an exponent of 1 the warps of one
+// lane alone move as much as the whole block.
+Duration two_lanes(Bytes bytes) {
+  class Halves final : public Schedule {
+   public:
+    explicit Halves(TableSchedule table) : table_{std::move(table)} {}
+    [[nodiscard]] int ranks() const override { return table_.ranks(); }
+    [[nodiscard]] int channels() const override { return 1; }
+    [[nodiscard]] int lanes(Rank rank, int channel) const override { return table_.lanes(rank, channel); }
+    [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
+      return table_.step_count(rank, channel, lane);
+    }
+    [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t i) const override {
+      return table_.step(rank, channel, lane, i);
+    }
+    [[nodiscard]] double warp_share(Rank, int, int) const override { return 0.5; }
+
+   private:
+    TableSchedule table_;
+  };
+  TableSchedule table{2, 1};
+  for (const Bytes each : {Bytes{1000}, bytes}) {
+    Step step;
+    step.bytes = each;
+    step.use_source = step.store = true;
+    table.lane(0, 0, each == Bytes{1000} ? 0 : 1).push_back(step);
+  }
+  Switch one{2};
+  const StepCosts costs{
+      .slice = 1_us, .rate = Bandwidth::from_bytes_per_second(1'000'000'000), .thread_exponent = 1.0, .rendezvous = false};
+  return one.run(Halves{table}, costs);
+}
+
+// Half a block each moves 500 bytes a microsecond; when the shorter one has ended, the rest goes at 1000.
+TEST(ExecutorLoopTest, ALaneIsFasterFromWhenTheOtherLanesOfItsBlockHaveEnded) {
+  EXPECT_EQ(two_lanes(Bytes{900}), 1_us + 1'800_ns + 100_ns);
+  EXPECT_EQ(two_lanes(Bytes{3000}), 1_us + 2_us + 2_us);
+  EXPECT_EQ(two_lanes(Bytes{5000}), 1_us + 2_us + 4_us);
+}
+
 TEST(ExecutorLoopTest, ThreadBlocksStartOneAfterAnother) {
   Switch one{2};
   StepCosts costs = kPlain;
