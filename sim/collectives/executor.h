@@ -87,6 +87,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] Time finished(Rank rank) const { return finished_[static_cast<std::size_t>(rank)]; }
   // When the last rank ended call i; fewer than planned where the loop settled.
   [[nodiscard]] const std::vector<Time>& call_ends() const { return call_ends_; }
+  // From one call's end to the next one's; 0: the loop was of one call.
+  [[nodiscard]] Duration pace() const;
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   // Which ranks have not ended and what each waits for; for a run that stops with work left.
   [[nodiscard]] std::string blocked() const;

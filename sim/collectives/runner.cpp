@@ -271,7 +271,7 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
   result.ended = ends.back();
   const auto calls = static_cast<std::int64_t>(ends.size());
   Duration loop = ends.back() - begin;
-  // The rest of the loop goes on at the last pace. A single simulated call stands for all.
+  // The rest of the loop goes on at its pace. A single simulated call stands for all.
   const std::int64_t wanted = plan.launch > Duration{} || plan.graph_launch > Duration{} ? options.iterations : calls;
   if (calls == 1) {
     // Channels that are coupled transfers begin when the call does, and have waited for no launch.
@@ -279,7 +279,7 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
     result.time = std::max(result.device, result.launch);
     return;
   }
-  loop = loop + (wanted - calls) * (ends[ends.size() - 1] - ends[ends.size() - 2]);
+  loop = loop + (wanted - calls) * executor.pace();
   result.time = Duration::from_ps(loop.ps() / wanted);
 }
 
