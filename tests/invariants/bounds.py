@@ -6,7 +6,7 @@ import collections
 
 import steps
 from comparison import Comparison, Property, said, size
-from domain import IN_SWITCH, LARGEST
+from domain import IN_SWITCH, LARGEST, RUNS
 
 EXACT = 0.002  # bytes are whole elements and parts of 16 bytes
 
@@ -128,7 +128,7 @@ def check_links(weft, domain, row):
     content = {"cluster": configuration, "workload": {"collectives": [call]}, "measure": {"from": "0 us"}}
     file = weft.file(f"{row['collective']}_{row['cluster']}", content)
     settings = ["--nccl", f"PROTO={protocol}"] if protocol else []
-    if algorithm == "nccl_p2p":
+    if algorithm in RUNS:
         settings += ["--nccl", "PXN_DISABLE=1"]  # with PXN a GPU passes on what is for another's rail, so that its bytes go twice
     result = weft.run("run", file, *settings)
     _, links = weft.links(cluster.file, "--set", f"nodes={configuration['nodes']}")

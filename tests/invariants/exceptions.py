@@ -19,4 +19,12 @@ class Exception_:
         return name == self.property and comparison.difference <= self.bound and all(same(*item) for item in self.facts.items())
 
 
-EXCEPTIONS = []
+EXCEPTIONS = [
+    Exception_("two channels to an NVLink", "chosen",
+               {"cluster": "dgx1_p100", "collective": ("reduce_scatter", "all_gather")}, 0.08,
+               "chunks of one slice keep the two channels of a link in phase, so that each message takes twice as long; a second "
+               "slice goes out while the other channel still sends its first, and puts them out of phase"),
+    Exception_("several GPUs on one PCIe link", "fidelity", {"cluster": "pcie8_hpc", "collective": "sendrecv"}, 0.09,
+               "messages of several GPUs meet on the link to a socket's only NIC: packets serve them in turn, so that the first are "
+               "there sooner; of shares all end last"),
+]

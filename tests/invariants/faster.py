@@ -55,7 +55,7 @@ def with_inner(domain, row, result, lever, factor):
     specs = domain.inner_links(row["cluster"])
     for link in result["node"].get("links", []):
         efficiency, latency = specs.get(link["type"], (None, None))
-        if efficiency is None:
+        if efficiency is None or link["type"] == "local":
             continue
         if lever == "inner rate" and factor < 1:
             link["efficiency"] = efficiency * factor
@@ -145,6 +145,6 @@ def check_step(weft, domain, row):
 FASTER = [
     Property("faster", "a better link, NIC or host makes no collective slower", collective_factors, check_collective, sample=30,
              allowed=collective_allowed),
-    Property("faster_steps", "nor a better one or a better GPU a training step or serving", step_factors, check_step, sample=30,
+    Property("faster_steps", "nor a better one or a better GPU a training step or serving", step_factors, check_step, sample=22,
              allowed=step_allowed),
 ]

@@ -14,6 +14,15 @@ ROWS = {
     "fidelity": [
         {"cluster": "dgx_h100", "nodes": 4, "collective": "all_reduce", "choice": "collnet_direct/Simple", "channels": 0,
          "exponent": 24},
+        {"cluster": "fat_tree_k16", "nodes": 8, "collective": "all_gather", "choice": "plain_ring/", "channels": 16,
+         "exponent": 20},
+    ],
+    "faster": [
+        {"cluster": "h100x2", "nodes": 1, "collective": "alltoall", "choice": "nccl_p2p/", "channels": 16,
+         "lever": "inner latency"},
+    ],
+    "links": [
+        {"cluster": "dgx_h100_superpod", "nodes": 4, "collective": "sendrecv", "choice": "nccl_p2p/", "exponent": 23},
     ],
     "faster_steps": [{"cluster": "dgx_h100", "nodes": 8, "plan": "experts_of_all", "lever": "host"}],
     "two_nics": [

@@ -15,7 +15,7 @@ def held_factors(domain):
 
 def check_held(weft, domain, row):
     """Algorithm and protocol are asked for; neighbours for which NCCL changes channels, chunk or warps are not compared."""
-    options = [*domain.arguments(row), "-b", str(row["from"]), "-e", "1G"]
+    options = [*domain.arguments(row), "-b", str(row["from"]), "-e", size(min(1 << 30, domain.most_bytes))]
     points = weft.series(row["collective"], *options)
     for less, more in zip(points, points[1:]):
         if choice_of(less) != choice_of(more) or less["bytes"] == more["bytes"]:
@@ -31,7 +31,7 @@ def chosen_factors(domain):
 
 def check_chosen(weft, domain, row):
     """Where NCCL's own choice changes: falls are its own, if a real log shows them."""
-    options = [*domain.arguments(row), "-b", "8", "-e", "8G"]
+    options = [*domain.arguments(row), "-b", "8", "-e", size(min(LARGEST, 4 * domain.most_bytes))]
     points = weft.series(row["collective"], *options)
     for less, more in zip(points, points[1:]):
         difference = slower(less["time_us"], more["time_us"])
