@@ -21,16 +21,30 @@ applied=
 restore() { [[ -z $applied ]] || git apply -R "$applied"; }
 trap restore EXIT
 
-weft() { find "$build" -type f -name weft -perm -u+x | head -1; }
+# Whether a property holds, and what is said where it does not.
+holds() {
+  local weft
+  weft=$(find "$build" -type f -name weft -perm -u+x | head -1)
+  python3 tests/invariants/invariants_test.py . "$weft" --only "$1" --work "$build/mutation_files"
+}
+make_weft() { cmake --build "$build" --target weft > "$build/mutation.log" || { tail -20 "$build/mutation.log" && exit 1; }; }
 
+make_weft
+for property in $(cd "$patches" && sed -sn '1s/:.*//p' "${names[@]/%/.patch}" | sort -u); do
+  if ! found=$(holds "$property"); then
+    echo "mutation_check: $property does not hold without a fault: it can show none" >&2
+    grep -A2 FAILED <<< "$found" >&2
+    exit 1
+  fi
+done
 missed=0
 for name in "${names[@]}"; do
   patch=$patches/$name.patch
   property=$(sed -n '1s/:.*//p' "$patch")
   git apply "$patch"
   applied=$patch
-  cmake --build "$build" --target weft > "$build/mutation.log" || { tail -20 "$build/mutation.log" && exit 1; }
-  if found=$(python3 tests/invariants/invariants_test.py . "$(weft)" --only "$property" --work "$build/mutation_files"); then
+  make_weft
+  if found=$(holds "$property"); then
     echo "MISSED  $name: $(sed -n 1p "$patch")"
     missed=1
   else
@@ -40,5 +54,5 @@ for name in "${names[@]}"; do
   git apply -R "$patch"
   applied=
 done
-cmake --build "$build" --target weft > "$build/mutation.log"
+make_weft
 exit $missed
