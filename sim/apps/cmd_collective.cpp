@@ -21,6 +21,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/planning/collective_sweep.h"
+#include "sim/planning/explain.h"
 #include "sim/planning/memory_plan.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/timeline.h"
@@ -32,6 +33,8 @@ struct CollectiveOptions {
   CommonOptions common;
   std::string kind;
   std::string cluster;
+  std::string topology;
+  plan::TopologyHints hints;
   std::string min_bytes = "8";
   std::string max_bytes = "4G";
   std::string step_bytes;
@@ -104,14 +107,22 @@ void take_protocol(const std::string& text, coll::RunOptions& options) {
 
 // A cluster with at least the nodes asked for: one whose file says fewer is loaded again with `nodes` set.
 net::Cluster load_with_nodes(const CollectiveOptions& options, plan::Overrides& overrides, Diagnostics& diagnostics) {
+  if (options.cluster.empty() == options.topology.empty())
+    throw ConfigError("expected either --cluster FILE or --topo-xml FILE");
   Diagnostics first;
-  net::Cluster cluster = plan::load_cluster(options.cluster, overrides, first);
+  const Profile profile =
+      overrides.profile ? plan::find_profile(overrides.profile->string()) : Profile::defaults(plan::all_param_groups());
+  const ConfigNode file = options.topology.empty() ? ConfigNode::load_file(options.cluster, "cluster")
+                                                   : plan::cluster_of_topology(options.topology, options.hints, profile, first);
+  const Diagnostics of_file = first;
+  net::Cluster cluster = plan::load_cluster(file, overrides, first);
   if (!options.nodes || static_cast<std::size_t>(std::max(*options.nodes, 0)) <= cluster.topology.host_count()) {
     diagnostics = std::move(first);
     return cluster;
   }
   overrides.sets.emplace_back("nodes", std::to_string(*options.nodes));
-  return plan::load_cluster(options.cluster, overrides, diagnostics);
+  diagnostics = of_file;
+  return plan::load_cluster(file, overrides, diagnostics);
 }
 
 std::string ranks_line(const plan::Participants& who) {
@@ -189,8 +200,8 @@ int run_collective(const CollectiveOptions& options) {
   const plan::MemoryPlan memory = memory_of(sweep);
   plan::check_memory(memory, memory_limit(options.memory));
   const Report report{outputs};
-  report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster), sweep.seed,
-                         sweep.options.grain, sweep.fidelity));
+  report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster + options.topology),
+                         sweep.seed, sweep.options.grain, sweep.fidelity));
   report.print(cluster_line(cluster));
   report.print(ranks_line(sweep.participants));
   if (options.common.verbose) report.print(predicted_line(memory));
@@ -254,7 +265,12 @@ void add_collective(CLI::App& app, int& exit_code) {
       ->add_option("KIND", options->kind,
                    "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv, gather, scatter")
       ->required();
-  command->add_option("--cluster,-c", options->cluster, "Cluster file")->required()->type_name("FILE");
+  command->add_option("--cluster,-c", options->cluster, "Cluster file")->type_name("FILE");
+  command
+      ->add_option("--topo-xml", options->topology,
+                   "In place of a cluster: one node of NCCL's topology file, or of the matrix of `nvidia-smi topo -m`")
+      ->type_name("FILE");
+  add_topology_hints(*command, options->hints);
   command->add_option("-b,--minbytes", options->min_bytes, "Smallest size: 8, 64K, 1M, 4G")
       ->type_name("SIZE")
       ->capture_default_str();

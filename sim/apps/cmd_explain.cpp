@@ -23,6 +23,7 @@ struct ExplainOptions {
   std::vector<std::string> words;
   std::string cluster;
   std::string topology_xml;
+  plan::TopologyHints hints;
   std::optional<int> nodes;
   std::optional<int> gpus;
   std::string graph_xml;
@@ -41,10 +42,12 @@ void explain_channels(const ExplainOptions& options) {
   claim_output("--xml", options.graph_xml);
   claim_output("--json", options.common.json);
   if (options.gpus && *options.gpus < 1) throw ConfigError(fmt::format("-g: expected 1 GPU or more, got {}", *options.gpus));
-  const plan::ChannelQuestion question{.nodes = options.nodes, .gpus = options.gpus, .overrides = to_overrides(options.common)};
+  const plan::ChannelQuestion question{
+      .nodes = options.nodes, .gpus = options.gpus, .hints = options.hints, .overrides = to_overrides(options.common)};
   Diagnostics diagnostics;
-  const plan::ChannelReport report = options.cluster.empty() ? plan::explain_channels_of_xml(options.topology_xml, question)
-                                                             : plan::explain_channels(options.cluster, question, diagnostics);
+  const plan::ChannelReport report = options.cluster.empty()
+                                         ? plan::explain_channels_of_xml(options.topology_xml, question, diagnostics)
+                                         : plan::explain_channels(options.cluster, question, diagnostics);
   print_warnings(diagnostics, options.common);
   if (!is_standard_output(options.graph_xml) && !is_standard_output(options.common.json))
     fmt::print("{}", plan::channels_text(report));
@@ -102,6 +105,7 @@ void add_explain(CLI::App& app, int& exit_code) {
   text("--profile", options->common.profile, "Show a parameter's value in this profile");
   text("--cluster", options->cluster, "With `channels`: print this cluster's rings and trees as NCCL_DEBUG=INFO would");
   text("--topo-xml", options->topology_xml, "With `channels`: the same of nodes like the one of this NCCL topology file");
+  add_topology_hints(*command, options->hints);
   command->add_option("--nodes", options->nodes, "With `channels`: so many nodes")->type_name("N");
   command->add_option("-g,--ngpus", options->gpus, "With `channels`: the first GPUs of every node only")->type_name("N");
   command->add_option("--nccl", options->common.nccl, "With `channels`: set an environment variable of NCCL, or version=2.30")

@@ -43,7 +43,8 @@ struct TopoOptions {
   std::string dot;
   std::string graphml;
   std::string nccl_xml;
-  std::string gpu;
+  plan::TopologyHints hints;
+  std::string yaml;
   bool nccl_view = false;
   bool bom = false;
   bool force = false;
@@ -54,7 +55,7 @@ struct TopoOptions {
   // Exports to standard output stand there alone.
   [[nodiscard]] bool table() const {
     return !is_standard_output(dot) && !is_standard_output(graphml) && !is_standard_output(nccl_xml) &&
-           !is_standard_output(common.json);
+           !is_standard_output(yaml) && !is_standard_output(common.json);
   }
 };
 
@@ -241,6 +242,7 @@ void claim_outputs(const TopoOptions& options) {
   claim_output("--graphml", options.graphml);
   claim_output("--nccl-xml", options.nccl_xml);
   claim_output("--json", options.common.json);
+  claim_output("-o", options.yaml);
 }
 
 struct Shown {
@@ -329,12 +331,16 @@ void run_import(const TopoOptions& options) {
   claim_outputs(options);
   const Profile profile =
       overrides.profile ? plan::find_profile(overrides.profile->string()) : Profile::defaults(plan::all_param_groups());
-  const plan::ImportedFile imported = plan::import_topology(options.file, options.gpu, profile);
+  const plan::ImportedFile imported = plan::import_topology(options.file, options.hints, profile);
   Diagnostics diagnostics;
   for (const Diagnostic& warning : imported.imported.warnings) diagnostics.warning(warning);
   print_warnings(diagnostics, options.common);
   const std::string head =
       fmt::format("# weft {} ({})  topo import  {}\n# {}\n", version(), commit(), options.file, imported.kind);
+  if (!options.yaml.empty()) {
+    const std::string text = plan::cluster_text(imported, options.file, options.hints, profile);
+    write_file(options.yaml, [&](std::ostream& out) { out << text; });
+  }
   show({imported.imported.topology, "ecmp", "null", {}, warning_texts(diagnostics), head}, options, overrides.seed.value_or(1));
 }
 
@@ -372,8 +378,9 @@ void add_topo(CLI::App& app, int& exit_code) {
   import->add_option("file", import_options->file, "The file; which of the two it is shows in its text")
       ->required()
       ->type_name("FILE");
-  import->add_option("--gpu", import_options->gpu, "Which GPU the matrix is of, which it does not say: h100, b200, ...")
-      ->type_name("NAME");
+  import->add_option("-o,--output", import_options->yaml, "Write a cluster of one such node; - is standard output")
+      ->type_name("FILE");
+  add_topology_hints(*import, import_options->hints);
   add_options(*import, *import_options);
 
   command->callback([options, import_options, import, &exit_code] {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/core/config/params.h"
+#include "sim/planning/import_topology.h"
 #include "sim/planning/scenario.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): of CLI11
@@ -37,6 +38,8 @@ struct CommonOptions {
   bool verbose = false;
 };
 void add_common_options(CLI::App& command, CommonOptions& options);
+// --gpu, --cpu, --nic-rate and --nvlinks: what a topology file leaves open.
+void add_topology_hints(CLI::App& command, plan::TopologyHints& hints);
 // --jobs: what of one simulation may run at the same time; all processors unless given.
 void add_jobs_option(CLI::App& command, int& threads);
 // ConfigError for what is not `key=value`, no known grain, and so on.

@@ -40,6 +40,21 @@ void check_choice(const std::string& text, const char* option, const std::vector
 
 }  // namespace
 
+void add_topology_hints(CLI::App& command, plan::TopologyHints& hints) {
+  const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
+    command.add_option(name, value, help)->type_name(form)->group("What a topology file leaves open");
+  };
+  text("--gpu", hints.gpu, "Which GPU a matrix is of, or a file of places without GPUs: h100, b200, ...", "NAME");
+  text("--cpu", hints.cpu, "Which CPUs a matrix or a file without their vendor has: sapphire_rapids, amd, ...", "NAME");
+  text("--nic-rate", hints.nic_rate, "The rate of NICs without a speed", "RATE");
+  command
+      .add_option("--nvlinks", hints.nvlinks,
+                  "How many NVLinks every GPU has into NVSwitches, of a file of places without GPUs")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N")
+      ->group("What a topology file leaves open");
+}
+
 void add_jobs_option(CLI::App& command, int& threads) {
   threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   command

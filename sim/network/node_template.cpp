@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "sim/core/config/quantity.h"
 #include "sim/network/link_type.h"
 #include "sim/network/wiring.h"
 
 namespace weft::net {
 namespace {
 
+constexpr std::int64_t kMostOfAKind = 1 << 20;  // as NCCL's topology files may count
 constexpr std::array kKinds{DeviceKind::kGpu, DeviceKind::kNvSwitch, DeviceKind::kPcieSwitch, DeviceKind::kCpu,
                             DeviceKind::kNic, DeviceKind::kHost,     DeviceKind::kStorage};
 
@@ -39,6 +43,55 @@ void set_forwarding(std::vector<ListedDevice>& devices, const std::vector<Listed
       set(a);
       set(b);
     }
+  }
+}
+
+// Which devices are of one OS host: those that anything but NVLink joins. NVML and network plugins count from 0 on each.
+std::vector<std::size_t> os_hosts(std::size_t devices, const std::vector<ListedLinks>& links) {
+  std::vector<std::size_t> parent(devices);
+  std::iota(parent.begin(), parent.end(), std::size_t{0});
+  const auto root = [&](std::size_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  for (const ListedLinks& entry : links) {
+    const LinkType* type = find_link_type(entry.spec.type);
+    if (type == nullptr || type->medium() == LinkMedium::kNvlink) continue;
+    for (const auto& [a, b] : entry.cables) parent[std::max(root(a), root(b))] = std::min(root(a), root(b));
+  }
+  for (std::size_t i = 0; i < devices; ++i) parent[i] = root(i);
+  return parent;
+}
+
+// What NCCL tells devices apart by: a GPU's rank in the node, the number of a GPU or NIC on its OS host, and bus ids.
+void check_identities(const std::vector<ListedDevice>& devices, const std::vector<ListedLinks>& links,
+                      Diagnostics& diagnostics) {
+  const std::vector<std::size_t> hosts = os_hosts(devices.size(), links);
+  std::map<std::tuple<std::string_view, DeviceKind, std::size_t, std::string>, std::string> taken;
+  std::int64_t gpus = 0;  // a GPU that states no rank has its number
+  const auto check = [&](std::size_t i, std::string_view key, DeviceKind of, std::size_t host) {
+    const TemplateDevice& device = devices[i].device;
+    const std::string* stated = find_label(device.labels, key);
+    if (stated == nullptr && key != "rank") return true;
+    const std::string value = stated == nullptr ? fmt::format("{}", gpus) : *stated;
+    const auto [first, is_new] = taken.try_emplace({key, of, host, value}, device.name);
+    const auto number = parse_integer(value);
+    const bool in_range = key == "bus_id" || (number && *number >= 0 && *number < kMostOfAKind);
+    if (is_new && in_range) return true;
+    const ConfigNode at = devices[i].node.find(key).value_or(devices[i].node);
+    report(diagnostics, at,
+           in_range ? fmt::format("'{}' and '{}' both have {} {}", first->second, device.name, key, value)
+                    : fmt::format("'{}': expected 0 to {}, got {}", device.name, kMostOfAKind - 1, value));
+    return false;
+  };
+  constexpr std::size_t kWholeNode = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const DeviceKind kind = devices[i].device.kind;
+    if (kind == DeviceKind::kGpu && !check(i, "rank", kind, kWholeNode)) return;
+    if ((kind == DeviceKind::kGpu || kind == DeviceKind::kNic) && !check(i, "dev", kind, hosts[i])) return;
+    gpus += kind == DeviceKind::kGpu ? 1 : 0;
+    // All NVSwitches of a board may have the one that NCCL cannot name.
+    if (kind != DeviceKind::kNvSwitch && !check(i, "bus_id", DeviceKind::kGpu, hosts[i])) return;
   }
 }
 
@@ -94,6 +147,7 @@ HostTemplate read_node_template(const ConfigNode& node, const std::string& name,
   check_ports(devices, 0, links, diagnostics);
   set_forwarding(devices, links, profile);
 
+  if (diagnostics.errors().size() == errors_before) check_identities(devices, links, diagnostics);
   for (ListedDevice& device : devices) made.devices.push_back(std::move(device.device));
   for (const ListedLinks& entry : links) {
     const std::uint32_t spec = builder.add_spec(entry.spec);

@@ -22,18 +22,34 @@ struct LabelRule {
 };
 
 constexpr std::array kLabels{
-    LabelRule{"sm", LabelType::kNumber},       LabelRule{"rank", LabelType::kNumber},
-    LabelRule{"dev", LabelType::kNumber},      LabelRule{"family", LabelType::kNumber},
-    LabelRule{"model", LabelType::kText},      LabelRule{"numa", LabelType::kNumber},
-    LabelRule{"rail", LabelType::kNumber},     LabelRule{"plane", LabelType::kNumber},
-    LabelRule{"port", LabelType::kNumber},     LabelRule{"maxconn", LabelType::kNumber},
-    LabelRule{"tray", LabelType::kNumber},     LabelRule{"group", LabelType::kNumber},
-    LabelRule{"arch", LabelType::kText},       LabelRule{"vendor", LabelType::kText},
-    LabelRule{"bus_id", LabelType::kText},     LabelRule{"guid", LabelType::kText},
-    LabelRule{"host_hash", LabelType::kText},  LabelRule{"affinity", LabelType::kText},
-    LabelRule{"module", LabelType::kText},     LabelRule{"net_name", LabelType::kText},
-    LabelRule{"gdr", LabelType::kBoolean},     LabelRule{"coll", LabelType::kBoolean},
-    LabelRule{"speed", LabelType::kBandwidth}, LabelRule{"memory", LabelType::kSize},
+    LabelRule{"sm", LabelType::kNumber},
+    LabelRule{"rank", LabelType::kNumber},
+    LabelRule{"dev", LabelType::kNumber},
+    LabelRule{"family", LabelType::kNumber},
+    LabelRule{"model", LabelType::kText},
+    LabelRule{"numa", LabelType::kNumber},
+    LabelRule{"rail", LabelType::kNumber},
+    LabelRule{"plane", LabelType::kNumber},
+    LabelRule{"port", LabelType::kNumber},
+    LabelRule{"maxconn", LabelType::kNumber},
+    LabelRule{"tray", LabelType::kNumber},
+    LabelRule{"group", LabelType::kNumber},
+    LabelRule{"arch", LabelType::kText},
+    LabelRule{"vendor", LabelType::kText},
+    LabelRule{"bus_id", LabelType::kText},
+    LabelRule{"guid", LabelType::kText},
+    LabelRule{"host_hash", LabelType::kText},
+    LabelRule{"affinity", LabelType::kText},
+    LabelRule{"module", LabelType::kText},
+    LabelRule{"net_name", LabelType::kText},
+    LabelRule{"gdr", LabelType::kBoolean},
+    LabelRule{"coll", LabelType::kBoolean},
+    LabelRule{"gcn", LabelType::kText},
+    LabelRule{"device", LabelType::kText},
+    LabelRule{"subsystem_vendor", LabelType::kText},
+    LabelRule{"subsystem_device", LabelType::kText},
+    LabelRule{"speed", LabelType::kBandwidth},
+    LabelRule{"memory", LabelType::kSize},
 };
 
 constexpr auto kLabelKeys = [] {
@@ -227,6 +243,7 @@ std::vector<ListedDevice> read_devices(ParamReader& params, std::span<const Devi
     const DeviceKind kind = kinds[static_cast<std::size_t>(std::ranges::find(kind_names, kind_name) - kind_names.begin())];
     ListedDevice listed;
     listed.device.kind = kind;
+    listed.node = entry.node();
     if (const auto ports = entry.optional<std::int64_t>("ports", between<std::int64_t>(1, 1'000'000))) {
       listed.ports = *ports;
       listed.device.labels.emplace_back("ports", std::to_string(*ports));

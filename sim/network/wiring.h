@@ -30,6 +30,7 @@ namespace weft::net {
 // CPU (as NCCL prints family and model) and a name for everything else.
 //   sm rank dev family model numa rail plane port maxconn tray  numbers
 //   arch vendor bus_id guid host_hash affinity module net_name   text
+//   gcn device subsystem_vendor subsystem_device                 text, as NCCL's topology file has it
 //   gdr coll                                                      true or false
 //   speed                                                         bandwidth of a NIC
 //   memory                                                        size of a GPU's or host's memory
@@ -38,6 +39,7 @@ namespace weft::net {
 struct ListedDevice {
   TemplateDevice device;
   std::int64_t ports = 0;       // 0: not counted
+  ConfigNode node;              // its entry
   bool states_latency = false;  // else device.forwarding.latency is the link type's
 };
 

@@ -12,7 +12,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/network/import/nccl_xml.h"
-#include "sim/network/import/source_text.h"
+#include "sim/network/import/nccl_xml_writer.h"
 #include "sim/planning/collective_sweep.h"
 #include "sim/planning/json_writer.h"
 
@@ -30,19 +30,28 @@ nccl::NodeGraphs graphs_of(const nccl::CommInfo& info) {
           .nvls = info.nvls_graph};
 }
 
-// GPUs of rank `count` and above lose it, which hides them from NCCL; ranks must begin at 0 without a gap.
-int keep_first_gpus(net::XmlElement& element, int count) {
-  int found = 0;
-  if (element.name == "gpu") {
-    const auto rank = std::ranges::find(element.attributes, "rank", &std::pair<std::string, std::string>::first);
-    if (rank == element.attributes.end()) return 0;
-    const auto value = net::parse_attribute_integer(rank->second);
-    if (value && *value >= 0 && *value < count) return 1;
-    element.attributes.erase(rank);
-    return 0;
+void collect_ranks(net::XmlElement& element, std::vector<std::pair<std::int64_t, net::XmlElement*>>& found) {
+  if (const std::string* rank = element.name == "gpu" ? element.find("rank") : nullptr)
+    found.emplace_back(net::parse_attribute_integer(*rank).value_or(0), &element);
+  for (net::XmlElement& child : element.children) collect_ranks(child, found);
+}
+
+// A file of one node of a job has the job's ranks: here they count from 0 in that order. The `most` first GPUs keep theirs,
+// which hides the others from NCCL. Returns how many there are.
+int number_gpus(net::XmlElement& root, std::optional<int> most) {
+  std::vector<std::pair<std::int64_t, net::XmlElement*>> gpus;
+  collect_ranks(root, gpus);
+  std::ranges::sort(gpus, {}, &std::pair<std::int64_t, net::XmlElement*>::first);
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    net::Labels& attributes = gpus[i].second->attributes;
+    const auto rank = std::ranges::find(attributes, "rank", &std::pair<std::string, std::string>::first);
+    if (most && std::cmp_greater_equal(i, *most)) {
+      attributes.erase(rank);
+    } else {
+      rank->second = fmt::format("{}", i);
+    }
   }
-  for (net::XmlElement& child : element.children) found += keep_first_gpus(child, count);
-  return found;
+  return static_cast<int>(gpus.size());
 }
 
 std::vector<std::vector<Rank>> equal_nodes(int nodes, int per_node) {
@@ -143,7 +152,7 @@ ChannelReport explain_channels(const std::filesystem::path& file, const ChannelQ
           .profiles = {profile_statement(cluster)}};
 }
 
-ChannelReport explain_channels_of_xml(const std::string& file, const ChannelQuestion& question) {
+ChannelReport explain_channels_of_xml(const std::string& file, const ChannelQuestion& question, Diagnostics& diagnostics) {
   Overrides overrides = question.overrides;
   nccl::Settings settings;
   for (const auto& [key, value] : overrides.nccl) settings.set(key, value);
@@ -151,21 +160,16 @@ ChannelReport explain_channels_of_xml(const std::string& file, const ChannelQues
   if (nodes < 1 || nodes > net::kMaxNodes) {
     throw ConfigError(fmt::format("--nodes: expected from 1 to {} nodes, got {}", net::kMaxNodes, nodes));
   }
-  net::XmlElement xml = net::parse_xml(net::SourceText{file, net::read_text_file(file)});
-  if (xml.name != "system") throw ConfigError(fmt::format("{}: expected NCCL's topology file, got <{}>", file, xml.name));
-  if (question.gpus) {
-    const int kept = keep_first_gpus(xml, *question.gpus);
-    if (kept != *question.gpus) {
-      throw ConfigError(fmt::format("-g: expected {} GPUs, but {} has {} with ranks below that", *question.gpus, file, kept));
-    }
-  }
+  const Profile profile = Profile::defaults(all_param_groups());
+  net::Imported imported = import_topology(file, question.hints, profile).imported;
+  for (Diagnostic& warning : imported.warnings) diagnostics.warning(std::move(warning));
+  net::XmlElement xml = net::nccl_xml_tree(imported.topology);
+  const int gpus = number_gpus(xml, question.gpus);
+  if (question.gpus && *question.gpus > gpus)
+    throw ConfigError(fmt::format("-g: expected {} GPUs, but {} has {}", *question.gpus, file, gpus));
   const nccl::SystemOptions options = nccl::system_options(settings, settings.version(), nodes > 1);
   nccl::System system{xml, options};
   const auto per_node = static_cast<int>(system.gpus().size());
-  for (const nccl::NodeIndex gpu : system.gpus()) {
-    if (system.node(gpu).rank >= 0 && system.node(gpu).rank < per_node) continue;
-    throw ConfigError(fmt::format("{}: GPU ranks must run from 0 to {}, got {}", file, per_node - 1, system.node(gpu).rank));
-  }
   nccl::CommInfo info = nccl::comm_info(xml, nodes, settings, settings.version());
   nccl::NodeGraphs graphs = graphs_of(info);
   nccl::Connections connections = nccl::connect(info, equal_nodes(nodes, per_node));

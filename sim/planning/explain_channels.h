@@ -14,6 +14,7 @@
 #include "sim/collectives/nccl/connect.h"
 #include "sim/collectives/nccl/graph.h"
 #include "sim/collectives/nccl/system.h"
+#include "sim/planning/import_topology.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/scenario.h"
 
@@ -22,6 +23,7 @@ namespace weft::plan {
 struct ChannelQuestion {
   std::optional<int> nodes = {};  // absent: the cluster's, or 1
   std::optional<int> gpus = {};   // the first of every node; absent: all
+  TopologyHints hints = {};       // what a topology file leaves open
   Overrides overrides = {};       // `nccl` may say `version=2.30`; absent: the newest modelled
 };
 
@@ -38,8 +40,10 @@ struct ChannelReport {
 // ConfigError with every error found; warnings of loading stay in `diagnostics`.
 [[nodiscard]] ChannelReport explain_channels(const std::filesystem::path& cluster, const ChannelQuestion& question,
                                              Diagnostics& diagnostics);
-// `nodes` times the machine of NCCL's topology file, whose GPUs have the ranks that stand there.
-[[nodiscard]] ChannelReport explain_channels_of_xml(const std::string& file, const ChannelQuestion& question);
+// `nodes` times the machine of NCCL's topology file, read as `topo import` reads it; its GPUs count in the order of their
+// ranks.
+[[nodiscard]] ChannelReport explain_channels_of_xml(const std::string& file, const ChannelQuestion& question,
+                                                    Diagnostics& diagnostics);
 
 // NCCL's lines, then the same graphs by rank, one line a channel:
 //

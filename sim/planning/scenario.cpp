@@ -180,9 +180,13 @@ const ParamGroups& all_param_groups() {
 }
 
 net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
+  return load_cluster(ConfigNode::load_file(file, "cluster"), overrides, diagnostics);
+}
+
+net::Cluster load_cluster(const ConfigNode& file, const Overrides& overrides, Diagnostics& diagnostics) {
   std::vector<std::string> paths;
   for (const auto& [path, value] : overrides.sets) paths.push_back(path);
-  const ConfigNode node = net::with_template_for(ConfigNode::load_file(file, "cluster"), paths);
+  const ConfigNode node = net::with_template_for(file, paths);
   std::optional<net::Cluster> cluster = read_cluster(with_sets(node, overrides), overrides, diagnostics);
   diagnostics.throw_if_any();
   return std::move(*cluster);

@@ -71,10 +71,11 @@ struct Scenario {
   coll::PacketPart packet_part = {};  // of hybrid fidelity
 };
 
-// Both throw ConfigError with every error found; warnings stay in `diagnostics`.
+// All throw ConfigError with every error found; warnings stay in `diagnostics`.
 [[nodiscard]] Scenario load_scenario(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics);
 [[nodiscard]] net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& overrides,
                                         Diagnostics& diagnostics);
+[[nodiscard]] net::Cluster load_cluster(const ConfigNode& file, const Overrides& overrides, Diagnostics& diagnostics);
 
 // The cluster's own `nccl:` map, then the command line's.
 [[nodiscard]] coll::nccl::Settings nccl_settings(const net::Cluster& cluster, const Overrides& overrides);

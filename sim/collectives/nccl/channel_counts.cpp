@@ -52,7 +52,7 @@ int channels_over_nvlink(const System& system, NodeIndex gpu, const Path& path) 
   const bool nvlink =
       path.type == PathClass::kNvl || (path.type == PathClass::kNvb && system.options().version >= NcclVersion::k2_30);
   if (!nvlink) return 2;
-  const float per_link = System::nvlink_bandwidth(system.node(gpu).sm, system.options().version);
+  const float per_link = system.gpu_link_bandwidth(gpu);
   return 2 * std::max(1, static_cast<int>(path.bandwidth / per_link));
 }
 

@@ -145,6 +145,11 @@ class SystemBuilder {
       node.dev = static_cast<int>(number_of(*gpu, "dev", 0));
       node.sm = static_cast<int>(number_of(*gpu, "sm", 0));
       node.gdr = number_of(*gpu, "gdr", 0) != 0;
+      if (gpu->find("gcn") != nullptr) {
+        // Model: AMD's GPUs are searched as of compute capability 9.0; RCCL's own speeds and tables of machines are left out.
+        node.sm = 90;
+        node.xgmi_bandwidth = static_cast<float>(net::xgmi_link(text_of(*gpu, "gcn")).planned_gigabytes_per_second);
+      }
       connect_both(self, parent, LinkType::kPci, bandwidth);
     } else if (const XmlElement* nic = pci.child("nic")) {
       // Ports are functions of one device; NCCL merged them into one NIC.
@@ -208,9 +213,9 @@ class SystemBuilder {
     if (element.name == "gpu") {
       const auto gpu = find(NodeType::kGpu, system, bus);
       if (!gpu) return;
-      const float per_link = System::nvlink_bandwidth(s_.nodes_[*gpu].sm, s_.options_.version);
+      const float per_link = s_.gpu_link_bandwidth(*gpu);
       for (const XmlElement& nvlink : element.children) {
-        if (nvlink.name != "nvlink") continue;
+        if (nvlink.name != "nvlink" && nvlink.name != "xgmi") continue;
         const float bandwidth = static_cast<float>(number_of(nvlink, "count", 0)) * per_link;
         switch (net::pci_role(text_of(nvlink, "tclass"))) {
           case PciRole::kGpu:
@@ -353,6 +358,11 @@ float System::nvlink_bandwidth(int sm, NcclVersion version) {
   if (sm == 86) return 12.0F;
   if (sm >= 70 || sm < 60) return 20.0F;
   return 18.0F;
+}
+
+float System::gpu_link_bandwidth(NodeIndex gpu) const {
+  const Node& node = nodes_[gpu];
+  return node.xgmi_bandwidth > 0 ? node.xgmi_bandwidth : nvlink_bandwidth(node.sm, options_.version);
 }
 
 System System::of_host(const net::Topology& topology, std::size_t host, const SystemOptions& options) {

@@ -60,7 +60,8 @@ struct Node {
   int rank = -1;
   int dev = -1;  // NVML index, or the network plugin's device of a NET
   int sm = 0;
-  bool gdr = false;  // also of a NET
+  bool gdr = false;          // also of a NET
+  float xgmi_bandwidth = 0;  // of one link of AMD's GPU; 0: NVLinks
   // NET
   float bandwidth = 0;
   float latency_us = 0;
@@ -134,6 +135,8 @@ class System {
 
   // GB/s of one NVLink of a GPU of this compute capability.
   [[nodiscard]] static float nvlink_bandwidth(int sm, NcclVersion version);
+  // GB/s of one link to other GPUs.
+  [[nodiscard]] float gpu_link_bandwidth(NodeIndex gpu) const;
 
   // The text of NCCL's INFO lines, without their prefix.
   [[nodiscard]] std::string describe() const;

@@ -86,6 +86,16 @@ void append_element(std::string& out, const XmlElement& element, std::size_t ind
   out += fmt::format("</{}>\n", element.name);
 }
 
+// AMD's data sheets give both directions of a link together: MI50 and MI100 92 GB/s, MI200 100, MI300 128, MI350 153.6. RCCL
+// plans with 24, 36, 48 and 48 GB/s (its src/graph/topo.h).
+struct XgmiGeneration {
+  std::string_view gcn;  // begins so
+  std::int64_t megabytes_per_second;
+  double planned;
+};
+constexpr XgmiGeneration kXgmi[] = {
+    {"gfx90a", 50'000, 36}, {"gfx94", 64'000, 48}, {"gfx95", 76'800, 48}, {"gfx908", 46'000, 24}};
+
 }  // namespace
 
 const std::string* XmlElement::find(std::string_view attribute) const {
@@ -127,8 +137,10 @@ std::string to_text(const XmlElement& root) {
 
 PciRole pci_role(std::string_view pci_class) {
   constexpr std::pair<std::string_view, PciRole> kRoles[] = {
-      {"0x060400", PciRole::kSwitch},    {"0x080100", PciRole::kSwitch}, {"0x068000", PciRole::kNvSwitch},
-      {"0x068001", PciRole::kCpuBridge}, {"0x03", PciRole::kGpu},        {"0x02", PciRole::kNic}};
+      {"0x060400", PciRole::kSwitch},   {"0x080100", PciRole::kSwitch},
+      {"0x068000", PciRole::kNvSwitch}, {"0x068001", PciRole::kCpuBridge},
+      {"0x03", PciRole::kGpu},          {"0x120000", PciRole::kGpu},
+      {"0x02", PciRole::kNic}};
   for (const auto& [prefix, role] : kRoles) {
     if (pci_class.starts_with(prefix)) return role;
   }
@@ -202,6 +214,26 @@ CpuClass cpu_class(const XmlElement& cpu) {
     if (number("familyid") == 7 && number("modelid") == 0x5B) result.model = CpuModel::kYongfeng;
   }
   return result;
+}
+
+XgmiLink xgmi_link(std::string_view gcn) {
+  constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {{"910", "gfx90a"}, {"940", "gfx942"}};
+  for (const auto& [old, name] : kOldNames) {
+    if (gcn == old) gcn = name;
+  }
+  const XgmiGeneration* found = std::ranges::find_if(kXgmi, [&](const XgmiGeneration& g) { return gcn.starts_with(g.gcn); });
+  if (found == std::end(kXgmi)) found = std::prev(std::end(kXgmi));  // RCCL takes all others alike
+  return {Bandwidth::from_bytes_per_second(found->megabytes_per_second * 1'000'000), found->planned};
+}
+
+std::string_view gcn_of_xgmi_rate(Bandwidth rate) {
+  const auto matches = [&](const XgmiGeneration& g) {
+    return Bandwidth::from_bytes_per_second(g.megabytes_per_second * 1'000'000) == rate;
+  };
+  const XgmiGeneration* found = std::ranges::find_if(kXgmi, matches);
+  if (found == std::end(kXgmi)) return "gfx942";
+  constexpr std::string_view kFullNames[] = {"gfx90a", "gfx942", "gfx950", "gfx908"};
+  return kFullNames[found - std::begin(kXgmi)];
 }
 
 double inter_socket_gigabytes_per_second(const CpuClass& cpu) {

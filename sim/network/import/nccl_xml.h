@@ -1,4 +1,5 @@
-// NCCL's topology file as a tree of elements, and the few tables of its vocabulary (nccl-model §1.1, §1.2).
+// NCCL's topology file as a tree of elements, and the few tables of its vocabulary (nccl-model §1.1, §1.2). RCCL's files for
+// AMD's GPUs are the same with version 2, a `gcn` at each GPU and `xgmi` links.
 //
 // Text to tree is safe on files from anywhere: no DOCTYPE or entity declaration, limits on size, elements and depth, and a
 // located error for whatever is not well-formed. What the elements mean is the business of nccl_xml_reader.h and of NCCL's
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/units.h"
 #include "sim/network/import/source_text.h"
 #include "sim/network/topology.h"
 
@@ -62,6 +64,15 @@ struct CpuClass {
 [[nodiscard]] CpuClass cpu_class(const XmlElement& cpu);
 // GB/s per direction between two sockets (nccl-model §1.2, since NCCL 2.24).
 [[nodiscard]] double inter_socket_gigabytes_per_second(const CpuClass& cpu);
+
+// One xGMI link between AMD's GPUs, by the `gcn` of an RCCL file ("gfx942", or "910" as older files have it).
+struct XgmiLink {
+  Bandwidth rate;                       // per direction
+  double planned_gigabytes_per_second;  // RCCL's estimate
+};
+[[nodiscard]] XgmiLink xgmi_link(std::string_view gcn);
+// The `gcn` that RCCL would write for GPUs with links of this rate.
+[[nodiscard]] std::string_view gcn_of_xgmi_rate(Bandwidth rate);
 
 // The NVSwitch that NCCL sees but cannot name, as NCCL itself writes it.
 constexpr std::string_view kInvisibleNvSwitch = "fffffff:ff:ff.0";

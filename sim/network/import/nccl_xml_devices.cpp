@@ -22,9 +22,10 @@ class DevicePlacer {
       checks_.throw_if_failed();
     }
     const std::string* version = system.find("version");
-    if (version == nullptr || *version != "1") {
+    if (version == nullptr || (*version != "1" && *version != "2")) {
       checks_.fail(system,
-                   fmt::format("system.version: expected 1, got {}", version == nullptr ? "none" : "'" + *version + "'"),
+                   fmt::format("system.version: expected 1 (NCCL) or 2 (RCCL), got {}",
+                               version == nullptr ? "none" : "'" + *version + "'"),
                    "version");
     }
     refuse_reserved(system);
@@ -36,7 +37,7 @@ class DevicePlacer {
       if (child.name == "cpu") {
         add_cpu(child, path);
       } else {
-        keep_raw(child, path, fmt::format("element '{}' is unknown here", child.name));
+        keep_raw(child, path, fmt::format("element '{}' is outside every cpu", child.name));
       }
     }
     const bool any_gpu = std::ranges::any_of(made_.placed, [](const PlacedElement& p) { return p.gpu != nullptr; });
@@ -176,7 +177,7 @@ class DevicePlacer {
         checks_.required_number(child, "bw", 1, kMostC2cMegabytesPerSecond);
         checks_.required_number(child, "count", 1, kMostNvlinks);
       }
-      if (child.name == "nvlink" || child.name == "c2c") continue;  // resolved when all bus ids are known
+      if (is_gpu_link(child) || child.name == "c2c") continue;  // resolved when all bus ids are known
       path.push_back(i);
       keep_raw(child, path, fmt::format("gpu: element '{}' is unknown here", child.name));
       path.pop_back();
@@ -232,13 +233,27 @@ class DevicePlacer {
   std::set<std::int64_t> ranks_;
 };
 
+const XmlElement* gpu_with_rank(const XmlElement& element) {
+  if (element.name == "gpu" && element.find("rank") != nullptr) return &element;
+  for (const XmlElement& child : element.children) {
+    if (const XmlElement* found = gpu_with_rank(child)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void XmlDevices::keep_raw(const XmlElement& element, const std::vector<std::size_t>& path, const std::string& why,
                           XmlChecks& checks) {
+  if (const XmlElement* gpu = gpu_with_rank(element)) {
+    return checks.fail(*gpu, fmt::format("gpu.rank: rank {} stands where NCCL finds no GPU: {}", text_of(*gpu, "rank"), why),
+                       "rank");
+  }
   if (!why.empty()) checks.warn(element, why + "; kept for export, not part of the topology");
   raw.emplace_back(path, to_text(element));
 }
+
+bool is_gpu_link(const XmlElement& element) { return element.name == "nvlink" || element.name == "xgmi"; }
 
 void append_labels(Labels& labels, const XmlElement& element, std::optional<std::size_t> position) {
   labels.emplace_back(kElementLabel, element.name);

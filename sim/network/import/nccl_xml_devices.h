@@ -38,6 +38,8 @@ struct XmlDevices {
   void keep_raw(const XmlElement& element, const std::vector<std::size_t>& path, const std::string& why, XmlChecks& checks);
 };
 
+// NVLinks, and xGMI links of RCCL's files.
+[[nodiscard]] bool is_gpu_link(const XmlElement& element);
 // The element and its attributes. `position`: its place among its siblings, where the order of links does not tell.
 void append_labels(Labels& labels, const XmlElement& element, std::optional<std::size_t> position = {});
 

@@ -23,7 +23,7 @@ class LinkMaker {
     for (std::uint32_t i = 0; i < devices_.placed.size(); ++i) {
       const XmlElement& links = devices_.placed[i].gpu != nullptr ? *devices_.placed[i].gpu : *devices_.placed[i].element;
       for (std::size_t k = 0; k < links.children.size(); ++k) {
-        if (links.children[k].name == "nvlink") add_nvlink(links.children[k], i, k);
+        if (is_gpu_link(links.children[k])) add_gpu_link(links.children[k], i, k);
         if (links.children[k].name == "pcilink" && devices_.host.devices[i].kind == DeviceKind::kPcieSwitch)
           add_pcilink(links.children[k], i, k);
       }
@@ -34,7 +34,7 @@ class LinkMaker {
         const auto back = std::ranges::find(peers_[target], i, &Peers::value_type::first);
         const std::int64_t count = back == peers_[target].end() ? 0 : back->second.count;
         if (count == there.count || (count != 0 && target < i)) continue;
-        const std::string_view element = devices_.placed[i].gpu != nullptr ? "nvlink" : "pcilink";
+        const std::string& element = there.labels.front().second;
         checks_.fail_at(
             there.offset,
             fmt::format("{}.count: {} from {} to {}, but {} back", element, there.count, bus_id(i), bus_id(target), count),
@@ -82,28 +82,31 @@ class LinkMaker {
     return text_of(*devices_.placed[device].element, "busid");
   }
 
-  void add_nvlink(const XmlElement& nvlink, std::uint32_t gpu, std::size_t position) {
-    const std::int64_t count = checks_.required_number(nvlink, "count", 1, kMostNvlinks);
-    const std::string* target_class = nvlink.find("tclass");
-    const std::string* target_bus = nvlink.find("target");
-    if (target_class == nullptr) return checks_.fail(nvlink, "nvlink.tclass: missing");
-    if (target_bus == nullptr) return checks_.fail(nvlink, "nvlink.target: missing");
+  void add_gpu_link(const XmlElement& gpu_link, std::uint32_t gpu, std::size_t position) {
+    const std::int64_t count = checks_.required_number(gpu_link, "count", 1, kMostNvlinks);
+    const std::string* target_class = gpu_link.find("tclass");
+    const std::string* target_bus = gpu_link.find("target");
+    if (target_class == nullptr) return checks_.fail(gpu_link, fmt::format("{}.tclass: missing", gpu_link.name));
+    if (target_bus == nullptr) return checks_.fail(gpu_link, fmt::format("{}.target: missing", gpu_link.name));
     std::uint32_t target = kNoDevice;
     switch (pci_role(*target_class)) {
       case PciRole::kGpu: {
         const auto number_of_target = bus_id_number(*target_bus);
         if (!number_of_target)
-          return checks_.fail(nvlink, fmt::format("nvlink.target: expected a bus id, got '{}'", *target_bus), "target");
+          return checks_.fail(gpu_link, fmt::format("{}.target: expected a bus id, got '{}'", gpu_link.name, *target_bus),
+                              "target");
         const auto found = devices_.by_bus.find({devices_.placed[gpu].system, *number_of_target});
-        if (found == devices_.by_bus.end() || devices_.placed[found->second].gpu == nullptr) {
+        const bool known = found != devices_.by_bus.end() && devices_.placed[found->second].gpu != nullptr;
+        if (!known || found->second == gpu) {
           std::vector<std::size_t> path = devices_.placed[gpu].path;
           path.push_back(static_cast<std::size_t>(devices_.placed[gpu].gpu - devices_.placed[gpu].element->children.data()));
           path.push_back(position);
           return devices_.keep_raw(
-              nvlink, path, fmt::format("nvlink.target: no GPU with a rank at {}, so NCCL ignores the link", *target_bus),
+              gpu_link, path,
+              known ? fmt::format("{}.target: a link of the GPU at {} to itself reaches no other", gpu_link.name, *target_bus)
+                    : fmt::format("{}.target: no GPU with a rank at {}, so NCCL ignores the link", gpu_link.name, *target_bus),
               checks_);
         }
-        if (found->second == gpu) return checks_.fail(nvlink, "nvlink.target: a GPU's NVLink to itself", "target");
         target = found->second;
         break;
       }
@@ -115,8 +118,8 @@ class LinkMaker {
     }
     Peer& found = peer(peers_[gpu], target);
     found.count += count;
-    found.offset = nvlink.offset;
-    append_labels(found.labels, nvlink, position);
+    found.offset = gpu_link.offset;
+    append_labels(found.labels, gpu_link, position);
   }
 
   void add_pcilink(const XmlElement& link, std::uint32_t from, std::size_t position) {
@@ -166,7 +169,7 @@ class LinkMaker {
     if (placed.parent == kNoDevice) {
       for (std::uint32_t other = device + 1; other < devices_.placed.size(); ++other) {
         if (devices_.placed[other].parent == kNoDevice && devices_.placed[other].system == placed.system)
-          add_pair(device, other, socket_link(device));
+          add_pair(device, other, socket_link_of(cpu_class(*devices_.placed[device].element), profile_));
       }
       return;
     }
@@ -176,7 +179,7 @@ class LinkMaker {
     if (devices_.host.devices[device].kind == DeviceKind::kPcieSwitch) forward_over(device, up);
 
     for (auto& [target, there] : peers_[device]) {
-      const LinkSpec spec = peer_link(device, target, there.count);
+      const LinkSpec spec = peer_link(device, target, there);
       if (target >= devices_.placed.size() || devices_.host.devices[target].kind != devices_.host.devices[device].kind) {
         add_pair(device, target, spec, std::move(there.labels));
         if (devices_.host.devices[target].kind != DeviceKind::kGpu) forward_over(target, spec);
@@ -195,14 +198,19 @@ class LinkMaker {
     }
   }
 
-  [[nodiscard]] LinkSpec peer_link(std::uint32_t from, std::uint32_t to, std::int64_t count) {
+  [[nodiscard]] LinkSpec peer_link(std::uint32_t from, std::uint32_t to, const Peer& there) {
     if (devices_.placed[from].gpu == nullptr) return make_link_spec("local", 1, profile_);
+    const auto gcn = text_of(*devices_.placed[from].gpu, "gcn");
+    if (there.labels.front().second == "xgmi") {
+      const LinkParams params{.width = there.count, .rate = xgmi_link(gcn).rate * there.count};
+      return make_link_spec("infinity_fabric", params, profile_);
+    }
     const auto sm = [&](std::uint32_t gpu) {
       return parse_attribute_integer(text_of(*devices_.placed[gpu].gpu, "sm")).value_or(0);
     };
     std::int64_t least = sm(from);
     if (to < devices_.placed.size() && devices_.placed[to].gpu != nullptr) least = std::min(least, sm(to));
-    return nvlinks_of(least, count, profile_);
+    return nvlinks_of(least, there.count, profile_);
   }
 
   void add_c2c(const XmlElement& c2c, std::uint32_t gpu, std::size_t position) {
@@ -245,21 +253,6 @@ class LinkMaker {
     return make_link_spec(type, params, profile_);
   }
 
-  // By what NCCL plans with between these CPUs (nccl-model §1.2). The types carry that value as raw rate times efficiency
-  // (network-models §1.5); where none of them has it, the link states it itself.
-  [[nodiscard]] LinkSpec socket_link(std::uint32_t cpu) const {
-    const CpuClass c = cpu_class(*devices_.placed[cpu].element);
-    if (c.vendor == CpuVendor::kAmd) return make_link_spec("xgmi", 1, profile_);
-    if (c.vendor == CpuVendor::kIntel && c.model == CpuModel::kBroadwell) return make_link_spec("qpi", 1, profile_);
-    if (c.vendor == CpuVendor::kIntel && c.model == CpuModel::kSkylake) return make_link_spec("upi", 1, profile_);
-    if (c.vendor == CpuVendor::kIntel && c.model == CpuModel::kSapphireRapids) return make_link_spec("upi2", 1, profile_);
-    const bool unknown = c.arch == CpuArch::kUnknown || (c.arch == CpuArch::kX86 && c.vendor == CpuVendor::kUnknown);
-    if (unknown) return make_link_spec("local", 1, profile_);
-    const auto planned = static_cast<std::int64_t>(inter_socket_gigabytes_per_second(c));
-    const LinkParams params{.rate = Bandwidth::from_bytes_per_second(planned * 1'000'000'000), .efficiency = 1.0};
-    return make_link_spec(c.vendor == CpuVendor::kIntel ? "upi2" : "socket", params, profile_);
-  }
-
   XmlDevices& devices_;
   TopologyBuilder& builder_;
   const Profile& profile_;
@@ -276,6 +269,18 @@ LinkSpec nvlinks_of(std::int64_t sm, std::int64_t count, const Profile& profile)
   // NVLink 3 of GA10x has 4 lanes a link at 28.125 Gb/s (network-models §1.1).
   if (sm == 86) params.rate = Bandwidth::from_bits_per_second(count * 112'500'000'000);
   return make_link_spec(fmt::format("nvlink{}", generation), params, profile);
+}
+
+LinkSpec socket_link_of(const CpuClass& c, const Profile& profile) {
+  if (c.vendor == CpuVendor::kAmd) return make_link_spec("xgmi", 1, profile);
+  if (c.vendor == CpuVendor::kIntel && c.model == CpuModel::kBroadwell) return make_link_spec("qpi", 1, profile);
+  if (c.vendor == CpuVendor::kIntel && c.model == CpuModel::kSkylake) return make_link_spec("upi", 1, profile);
+  if (c.vendor == CpuVendor::kIntel && c.model == CpuModel::kSapphireRapids) return make_link_spec("upi2", 1, profile);
+  const bool unknown = c.arch == CpuArch::kUnknown || (c.arch == CpuArch::kX86 && c.vendor == CpuVendor::kUnknown);
+  if (unknown) return make_link_spec("local", 1, profile);
+  const auto planned = static_cast<std::int64_t>(inter_socket_gigabytes_per_second(c));
+  const LinkParams params{.rate = Bandwidth::from_bytes_per_second(planned * 1'000'000'000), .efficiency = 1.0};
+  return make_link_spec(c.vendor == CpuVendor::kIntel ? "upi2" : "socket", params, profile);
 }
 
 void add_links(XmlDevices& devices, TopologyBuilder& builder, const Profile& profile, XmlChecks& checks) {

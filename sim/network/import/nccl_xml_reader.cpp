@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/network/import/nccl_xml_checks.h"
+#include "sim/network/import/nccl_xml_completion.h"
 #include "sim/network/import/nccl_xml_devices.h"
 #include "sim/network/import/nccl_xml_links.h"
 
@@ -35,10 +36,11 @@ std::vector<XmlElement> elements_of(const Labels& labels) {
   return elements;
 }
 
-Imported import_nccl_xml(std::string_view text, const std::string& file, const Profile& profile) {
+Imported import_nccl_xml(std::string_view text, const std::string& file, const Profile& profile, const ImportHints& hints) {
   const SourceText source{file, text};
-  const XmlElement system = parse_xml(source);
+  XmlElement system = parse_xml(source);
   XmlChecks checks{source};
+  complete_topology(system, hints, checks);
   XmlDevices devices = place_devices(system, stem(file), checks);
   TopologyBuilder builder;
   add_links(devices, builder, profile, checks);
@@ -49,8 +51,8 @@ Imported import_nccl_xml(std::string_view text, const std::string& file, const P
   return {std::move(builder).freeze(), checks.take_warnings()};
 }
 
-Imported import_nccl_xml_file(const std::string& path, const Profile& profile) {
-  return import_nccl_xml(read_text_file(path), path, profile);
+Imported import_nccl_xml_file(const std::string& path, const Profile& profile, const ImportHints& hints) {
+  return import_nccl_xml(read_text_file(path), path, profile, hints);
 }
 
 }  // namespace weft::net

@@ -1,4 +1,5 @@
-// Reads NCCL's topology file (NCCL_TOPO_DUMP_FILE; nccl-model §1.1) as a topology of one host.
+// Reads NCCL's topology file (NCCL_TOPO_DUMP_FILE; nccl-model §1.1), or RCCL's, as a topology of one host. A file with places
+// of GPUs only (NCCL_TOPO_FILE of a cloud) is completed by what the user says (nccl_xml_completion.h).
 //
 //   const Imported h200 = import_nccl_xml_file("topo_4gpu.xml", profile);
 //   h200.topology.find("gpu0");                         // a GPU of NVML index 0
@@ -21,6 +22,7 @@
 #include <string_view>
 
 #include "sim/core/profile.h"
+#include "sim/network/import/hints.h"
 #include "sim/network/import/imported.h"
 #include "sim/network/import/nccl_xml.h"
 
@@ -28,8 +30,9 @@ namespace weft::net {
 
 // Throws ConfigError with every error of the file. `file` names it in messages; rates and latencies are those of the link types
 // under `profile`.
-[[nodiscard]] Imported import_nccl_xml(std::string_view text, const std::string& file, const Profile& profile);
-[[nodiscard]] Imported import_nccl_xml_file(const std::string& path, const Profile& profile);
+[[nodiscard]] Imported import_nccl_xml(std::string_view text, const std::string& file, const Profile& profile,
+                                       const ImportHints& hints = {});
+[[nodiscard]] Imported import_nccl_xml_file(const std::string& path, const Profile& profile, const ImportHints& hints = {});
 
 // The key that separates the elements in a device's or link's labels, and that of a link's element's place among its siblings.
 constexpr std::string_view kElementLabel = "element";

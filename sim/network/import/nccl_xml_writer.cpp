@@ -54,7 +54,7 @@ class Writer {
     find_parents();
     find_systems();
     invent_bus_ids();
-    XmlElement system = element("system", {{"version", "1"}});
+    XmlElement system = element("system", {{"version", has_xgmi() ? "2" : "1"}});
     if (came_from_file(tmpl_.labels)) system.attributes = elements_of_host().attributes;
     for (std::uint32_t i = 0; i < tmpl_.devices.size(); ++i) {
       if (tmpl_.devices[i].kind == DeviceKind::kCpu) system.children.push_back(cpu(i));
@@ -334,6 +334,7 @@ class Writer {
                                     {"sm", sm != nullptr ? *sm : fmt::format("{}", compute_capability(self))},
                                     {"rank", label_or(self, "rank", number)},
                                     {"gdr", label_or(self, "gdr", "1")}}));
+      if (const std::string gcn = gcn_of(self); !gcn.empty()) own.back().attributes.emplace_back("gcn", gcn);
     } else if (is_nic) {
       const std::size_t number = number_of(self, DeviceKind::kNic);
       own.push_back(element("nic", {}));
@@ -392,6 +393,17 @@ class Writer {
     return kByPcie[pcie_generation(self)];
   }
 
+  // Of a GPU of AMD: as its template says, else by the rate of its links.
+  [[nodiscard]] std::string gcn_of(std::uint32_t self) const {
+    if (const std::string* gcn = find_label(labels(self), "gcn")) return *gcn;
+    for (const std::uint32_t link : out_[self]) {
+      const LinkSpec& s = spec(tmpl_.links[link]);
+      if (is_xgmi(tmpl_.links[link]))
+        return std::string{gcn_of_xgmi_rate(Bandwidth::from_bits_per_second(s.rate.bits_per_second() / s.width))};
+    }
+    return {};
+  }
+
   // Mb/s of the NIC's cables, empty without any.
   [[nodiscard]] std::string speed_out(std::uint32_t self) const {
     Bandwidth total;
@@ -420,18 +432,24 @@ class Writer {
                                  to_string(link.rate), tmpl_.devices[self].name, taken.type, to_string(taken.rate)));
   }
 
+  [[nodiscard]] bool is_xgmi(const TemplateLink& link) const { return spec(link).type == "infinity_fabric"; }
+  [[nodiscard]] bool has_xgmi() const {
+    return std::ranges::any_of(tmpl_.links, [&](const TemplateLink& link) { return is_xgmi(link); });
+  }
+
   void add_gpu_links(XmlElement& gpu, std::uint32_t self) {
     for (XmlElement& link : link_elements(self)) gpu.children.push_back(std::move(link));
     if (came_from_file(labels(self))) return;
     // Made up: one element per peer, all NVSwitches together as the first.
     int to_switches = 0;
     std::map<std::uint32_t, int> to_gpus;
+    std::map<std::uint32_t, int> over_xgmi;
     for (const std::uint32_t link : out_[self]) {
       const TemplateLink& l = tmpl_.links[link];
       const bool to_gpu = kind(l.to) == DeviceKind::kGpu && medium_of(spec(l)) != LinkMedium::kPcie;
       if (kind(l.to) == DeviceKind::kNvSwitch) to_switches += spec(l).width;
-      if (to_gpu) to_gpus[l.to] += spec(l).width;
-      if (to_gpu || kind(l.to) == DeviceKind::kNvSwitch) note_rate(gpu, self, spec(l));
+      if (to_gpu) (is_xgmi(l) ? over_xgmi : to_gpus)[l.to] += spec(l).width;
+      if ((to_gpu && !is_xgmi(l)) || kind(l.to) == DeviceKind::kNvSwitch) note_rate(gpu, self, spec(l));
     }
     if (to_switches > 0) {
       gpu.children.push_back(element(
@@ -441,6 +459,10 @@ class Writer {
     for (const auto& [peer, count] : to_gpus) {
       gpu.children.push_back(
           element("nvlink", {{"target", bus_id_[peer]}, {"count", fmt::format("{}", count)}, {"tclass", "0x030200"}}));
+    }
+    for (const auto& [peer, count] : over_xgmi) {
+      gpu.children.push_back(
+          element("xgmi", {{"target", bus_id_[peer]}, {"count", fmt::format("{}", count)}, {"tclass", "0x030200"}}));
     }
     for (const std::uint32_t link : out_[self]) {
       const TemplateLink& l = tmpl_.links[link];

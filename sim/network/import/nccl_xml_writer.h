@@ -11,7 +11,7 @@
 //   speed        of a NIC: that of its links out of the host; absent without one
 //
 // Model: links that are no part of NCCL's tree (a second PCIe path, an NVSwitch to an NVSwitch) are left out, and links between
-// GPUs of any other kind than PCIe are written as NVLinks.
+// GPUs of any other kind than PCIe are written as NVLinks; Infinity Fabric as the `xgmi` of RCCL's files (version 2).
 #pragma once
 
 #include <cstddef>

@@ -52,8 +52,8 @@ constexpr int kFewestOfABoard = 12;
 
 class TopologyMaker {
  public:
-  TopologyMaker(const SourceText& source, const Matrix& matrix, const Profile& profile, const NvidiaSmiOptions& options)
-      : source_{source}, m_{matrix}, profile_{profile}, sm_{options.sm.value_or(0)}, n_{matrix.rows.size()} {}
+  TopologyMaker(const SourceText& source, const Matrix& matrix, const Profile& profile, const ImportHints& options)
+      : source_{source}, m_{matrix}, profile_{profile}, hints_{options}, sm_{options.sm.value_or(0)}, n_{matrix.rows.size()} {}
 
   Imported make(const std::string& name) {
     host_.name = name;
@@ -221,6 +221,7 @@ class TopologyMaker {
     }
     const auto legend = m_.nic_names.find(row.name.text);
     labels = {{"net_name", legend == m_.nic_names.end() ? std::string{row.name.text} : legend->second}};
+    if (hints_.nic_rate) labels.emplace_back("speed", fmt::format("{} Mb/s", hints_.nic_rate->bits_per_second() / 1'000'000));
     add(DeviceKind::kNic, fmt::format("nic{}", nics_++), std::move(labels));
   }
 
@@ -279,6 +280,8 @@ class TopologyMaker {
       if (new_cpu) {
         Labels labels;
         if (m_.rows[i].numa) labels.emplace_back("numa", fmt::format("{}", *m_.rows[i].numa));
+        for (const auto& [key, value] : hints_.cpu)
+          labels.emplace_back(key == "familyid" ? "family" : key == "modelid" ? "model" : key, value);
         cpu->second = add(DeviceKind::kCpu, fmt::format("cpu{}", cpus.size() - 1), std::move(labels));
       }
       std::uint32_t above = cpu->second;
@@ -301,17 +304,21 @@ class TopologyMaker {
       }
       add_pair(static_cast<std::uint32_t>(i), above, link);
     }
-    if (nics_ > 0) warn("the speed of NICs is not in the matrix");
+    if (nics_ > 0 && !hints_.nic_rate) warn("the speed of NICs is not in the matrix (--nic-rate)");
     join_cpus(cpus);
     check_tree(pix, pxb, node);
   }
 
   void join_cpus(const std::map<std::size_t, std::uint32_t>& cpus) {
     if (cpus.size() < 2) return;
-    const char* type = sm_ >= 90 ? "upi2" : "upi";
-    warn(fmt::format("the kind of CPU is not in the matrix: the link between sockets is taken as {}", type));
+    LinkSpec link = make_link_spec(sm_ >= 90 ? "upi2" : "upi", 1, profile_);
+    if (hints_.cpu.empty()) {
+      warn(fmt::format("the kind of CPU is not in the matrix (--cpu): the link between sockets is taken as {}", link.type));
+    } else {
+      link = socket_link_of(cpu_class({.name = "cpu", .attributes = hints_.cpu, .children = {}}), profile_);
+    }
     for (auto a = cpus.begin(); a != cpus.end(); ++a) {
-      for (auto b = std::next(a); b != cpus.end(); ++b) add_pair(a->second, b->second, make_link_spec(type, 1, profile_));
+      for (auto b = std::next(a); b != cpus.end(); ++b) add_pair(a->second, b->second, link);
     }
   }
 
@@ -341,6 +348,7 @@ class TopologyMaker {
   const SourceText& source_;
   const Matrix& m_;
   const Profile& profile_;
+  const ImportHints& hints_;
   int sm_;
   std::size_t n_;
   Groups nvlink_groups_{n_};
@@ -353,21 +361,7 @@ class TopologyMaker {
 
 }  // namespace
 
-std::optional<int> compute_capability_of(std::string_view gpu) {
-  std::string name;
-  for (const char c : gpu) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  constexpr std::pair<std::string_view, int> kGpus[] = {
-      {"gb300", 103}, {"gb200", 100}, {"b300", 103}, {"b200", 100}, {"b100", 100}, {"gh200", 90},
-      {"h200", 90},   {"h100", 90},   {"h800", 90},  {"h20", 90},   {"a100", 80},  {"a800", 80},
-      {"a40", 86},    {"a10", 86},    {"l40", 89},   {"l4", 89},    {"v100", 70},  {"p100", 60}};
-  for (const auto& [known, sm] : kGpus) {
-    if (name.starts_with(known)) return sm;
-  }
-  return std::nullopt;
-}
-
-Imported import_nvidia_smi(std::string_view text, const std::string& file, const Profile& profile,
-                           const NvidiaSmiOptions& options) {
+Imported import_nvidia_smi(std::string_view text, const std::string& file, const Profile& profile, const ImportHints& options) {
   const SourceText source{file, text};
   const Matrix matrix = smi::read_matrix(source);
   const std::size_t slash = file.find_last_of('/');

@@ -11,25 +11,18 @@
 // NVLink.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "sim/core/profile.h"
+#include "sim/network/import/hints.h"
 #include "sim/network/import/imported.h"
 
 namespace weft::net {
 
-struct NvidiaSmiOptions {
-  std::optional<int> sm;  // compute capability of the GPUs x 10; absent: guessed from the number of NVLinks
-};
-
-// Compute capability of a GPU by name ("h200", "H100 SXM", "v100"); nothing if unknown.
-[[nodiscard]] std::optional<int> compute_capability_of(std::string_view gpu);
-
 // Throws ConfigError with every error found. Lines before the header are let pass, and so is what follows the matrix,
 // from a line that begins with no device on.
 [[nodiscard]] Imported import_nvidia_smi(std::string_view text, const std::string& file, const Profile& profile,
-                                         const NvidiaSmiOptions& options = {});
+                                         const ImportHints& hints = {});
 
 }  // namespace weft::net

@@ -18,7 +18,7 @@ using test::default_profile;
 using test::links_between;
 using ::testing::HasSubstr;
 
-Imported import_matrix(const std::string& name, const NvidiaSmiOptions& options = {}) {
+Imported import_matrix(const std::string& name, const ImportHints& options = {}) {
   return import_nvidia_smi(data_text(name), name, default_profile(), options);
 }
 
@@ -35,7 +35,7 @@ Imported uniform(int gpus, const std::string& cell) {
 
 // `cell(i, j)` between every two of some GPUs.
 template <typename Cell>
-Imported matrix_of(int gpus, const Cell& cell, const NvidiaSmiOptions& options = {}) {
+Imported matrix_of(int gpus, const Cell& cell, const ImportHints& options = {}) {
   std::string text;
   for (int i = 0; i < gpus; ++i) text += "\tGPU" + std::to_string(i);
   text += "\tCPU Affinity\tNUMA Affinity";
@@ -132,7 +132,7 @@ TEST(NvidiaSmiTest, PairsAmongOtherGpusHaveBridges) {
 // Two GPUs are all that is seen of a board of NVSwitches, or have a bridge; the kind of GPU, where it is named, says more.
 TEST(NvidiaSmiTest, TwoGpusAloneAreOfABoardWhereTheyShareAllTheirLinks) {
   const auto switches = [](const std::string& cell, const char* gpu) {
-    const NvidiaSmiOptions options{.sm = gpu == nullptr ? std::nullopt : compute_capability_of(gpu)};
+    const ImportHints options{.sm = gpu == nullptr ? std::nullopt : compute_capability_of(gpu)};
     return count_of(matrix_of(
                         2, [&](int, int) { return cell; }, options)
                         .topology,

@@ -1,0 +1,33 @@
+// What a user says of a machine that its topology file or matrix leaves open.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/core/units.h"
+#include "sim/network/topology.h"
+
+namespace weft::net {
+
+struct ImportHints {
+  std::optional<int> sm = {};              // compute capability x 10 of its GPUs; absent: guessed, or as the file says
+  std::string gcn = {};                    // of AMD's GPUs, in place of `sm`
+  std::int64_t nvlinks = 0;                // of every GPU, into one NVSwitch, where a file says nothing of its GPUs
+  std::optional<Bandwidth> nic_rate = {};  // of NICs without a speed
+  Labels cpu = {};                         // of CPUs without a vendor: arch, vendor, familyid and modelid, as NCCL names them
+
+  [[nodiscard]] bool names_gpu() const { return sm || !gcn.empty(); }
+};
+
+// Compute capability of a GPU by name ("h200", "H100 SXM", "v100"); nothing if unknown.
+[[nodiscard]] std::optional<int> compute_capability_of(std::string_view gpu);
+// The `gcn` of a GPU of AMD by name ("mi300x"), empty if unknown.
+[[nodiscard]] std::string gcn_of(std::string_view gpu);
+
+// A kind of CPU that NCCL tells from others by name ("sapphire_rapids", "amd"), empty if unknown. `cpu_names()` lists them.
+[[nodiscard]] Labels cpu_named(std::string_view name);
+[[nodiscard]] std::string cpu_names();
+
+}  // namespace weft::net
