@@ -163,6 +163,16 @@ ChannelReport explain_channels_of_xml(const std::string& file, const ChannelQues
   const Profile profile = Profile::defaults(all_param_groups());
   net::Imported imported = import_topology(file, question.hints, profile).imported;
   for (Diagnostic& warning : imported.warnings) diagnostics.warning(std::move(warning));
+  const auto& devices = imported.topology.host_template(0).devices;
+  if (std::ranges::any_of(devices, [](const net::TemplateDevice& d) { return net::find_label(d.labels, "gcn") != nullptr; })) {
+    diagnostics.warning(
+        {.where = {},
+         .message = fmt::format("{}: AMD's GPUs: NCCL's search stands for RCCL's, with RCCL's bandwidth of a link; "
+                                "RCCL's own tables of known machines are left out",
+                                file),
+         .source_line = {},
+         .note = {}});
+  }
   net::XmlElement xml = net::nccl_xml_tree(imported.topology);
   const int gpus = number_gpus(xml, question.gpus);
   if (question.gpus && *question.gpus > gpus)

@@ -291,6 +291,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   for (std::string& note : work::replicate(trace.program, options.replicas, options.across))
     result.notes.push_back(std::move(note));
   place(cluster, trace.program, options.map);
+  if (options.simulation.fold && trace.recorded.empty()) work::fold_alike(trace.program);
   const net::Router router{cluster.topology, net::make_routing_policy(cluster.routing), options.simulation.seed};
   const std::string difference = work::difference_of_places(trace.program, router);
   if (!difference.empty()) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -156,12 +157,18 @@ std::string cluster_text(const Topology& topology, const Profile& profile, const
   text += fmt::format("name: {}\nnodes: 1\nnode:\n  kind: node\n  name: {}\n  devices:\n", yaml_scalar(options.name),
                       yaml_scalar(options.name));
   std::vector<Labels> nics;
+  std::set<std::pair<std::string, std::string>> numbers;  // of NICs, by OS host; one that is given twice is not said
+  std::string os_host;
   const std::vector<std::string> ranks = ranks_from_zero(host);
   for (std::size_t i = 0; i < host.devices.size(); ++i) {
     const TemplateDevice& device = host.devices[i];
     Labels labels = template_labels(device);
     for (auto& [key, value] : labels) {
       if (key == "rank") value = ranks[i];
+    }
+    if (device.kind == DeviceKind::kCpu) os_host = label_of(labels, "host_hash");
+    if (device.kind == DeviceKind::kNic) {
+      std::erase_if(labels, [&](const auto& l) { return l.first == "dev" && !numbers.emplace(os_host, l.second).second; });
     }
     text += device_line(device, labels, options.gpu_model);
     if (device.kind == DeviceKind::kNic) nics.push_back(std::move(labels));

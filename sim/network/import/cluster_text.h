@@ -1,4 +1,6 @@
 // A cluster's YAML from an imported topology: one node of its kind, as a user would write it, to be used at once and edited.
+//
+// Model: in which order a GPU lists its links is not kept, so of rings that are equally fast NCCL may find others.
 #pragma once
 
 #include <string>

@@ -194,12 +194,20 @@ class DevicePlacer {
         continue;
       }
       append_labels(made_.host.devices[self].labels, net);
-      checks_.number(net, "dev", 0, 1 << 20);
-      if (checks_.number(net, "speed", -1, 100'000'000).value_or(0) <= 0) {
+      const auto dev = checks_.number(net, "dev", 0, 1 << 20);
+      if (dev && net.name == "net" && number_of_net_is_taken(self, *dev))
+        checks_.warn(net, fmt::format("net.dev: {} is given twice", *dev), "dev");
+      if (checks_.number(net, "speed", -1, 1 << 30).value_or(0) <= 0) {
         checks_.warn(net, fmt::format("{}.speed: unknown, taken as 10000 (Mb/s) as NCCL does", net.name), "speed");
       }
       for (const char* attribute : {"port", "maxconn", "coll", "gdr"}) checks_.number(net, attribute, -1, 1 << 30);
     }
+  }
+
+  // Network plugins count ports on each OS host; ports of one NIC may be one device.
+  bool number_of_net_is_taken(std::uint32_t nic, std::int64_t dev) {
+    const auto [first, is_new] = nets_.try_emplace({made_.placed[nic].system, dev}, nic);
+    return !is_new && first->second != nic;
   }
 
   void name_devices() {
@@ -231,6 +239,7 @@ class DevicePlacer {
   std::map<std::string, std::size_t> systems_;  // host_hash -> OS host
   std::set<std::pair<std::int64_t, std::int64_t>> devs_;
   std::set<std::int64_t> ranks_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> nets_;  // OS host and number -> NIC
 };
 
 const XmlElement* gpu_with_rank(const XmlElement& element) {

@@ -45,6 +45,7 @@ class MatrixReader {
 
   Matrix read() {
     const std::string_view text = source_.text();
+    refuse_other_tools(text);
     bool in_matrix = false;
     for (std::size_t start = 0; start < text.size();) {
       const std::size_t end = std::min(text.find('\n', start), text.size());
@@ -68,6 +69,29 @@ class MatrixReader {
   }
 
  private:
+  // What other tools print of their GPUs, by words of theirs.
+  void refuse_other_tools(std::string_view text) const {
+    struct Tool {
+      std::string_view words, name;
+    };
+    constexpr Tool kTools[] = {{"between two GPUs", "rocm-smi --showtopo"},
+                               {"LINK TYPE TABLE", "amd-smi topology"},
+                               {"ACCESS TABLE", "amd-smi topology"},
+                               {"NPU0", "npu-smi info -t topo"},
+                               {"GPU 0/0", "xpu-smi topology -m"},
+                               {"MLU0", "cnmon topo"},
+                               {"MetaXLink", "mx-smi topo -m"},
+                               {"MTLink", "mthreads-gmi topo -m"}};
+    for (const Tool& tool : kTools) {
+      const std::size_t at = text.find(tool.words);
+      if (at == std::string_view::npos) continue;
+      throw ConfigError(
+          {source_.at(at, fmt::format("the tables of `{}` are not read, only the matrix of `nvidia-smi topo -m`", tool.name),
+                      static_cast<int>(tool.words.size()),
+                      "the topology file of NCCL or RCCL is read: NCCL_TOPO_DUMP_FILE=topo.xml writes it in any job")});
+    }
+  }
+
   void fail(const Token& at, std::string message, std::string note = {}) {
     errors_.push_back(
         source_.at(at.offset, std::move(message), static_cast<int>(std::max<std::size_t>(at.text.size(), 1)), std::move(note)));
@@ -90,7 +114,9 @@ class MatrixReader {
 
   static std::optional<std::pair<Cell, int>> parse(std::string_view text) {
     constexpr std::pair<std::string_view, Cell> kCells[] = {{"X", Cell::kSelf},  {"PIX", Cell::kPix},   {"PXB", Cell::kPxb},
-                                                            {"PHB", Cell::kPhb}, {"NODE", Cell::kNode}, {"SYS", Cell::kSys}};
+                                                            {"PHB", Cell::kPhb}, {"NODE", Cell::kNode}, {"SYS", Cell::kSys},
+                                                            {"SOC", Cell::kSys}};  // the name of SYS before driver 384
+
     for (const auto& [name, cell] : kCells) {
       if (text == name) return std::pair{cell, 0};
     }

@@ -102,6 +102,19 @@ std::string difference_of_places(const Program& program, const net::Router& rout
   return difference_of_switches(program, router);
 }
 
+void fold_alike(Program& program) {
+  if (program.ranks.size() < 2 || program.programs.empty()) return;
+  const ProgramRank& first = program.ranks.front();
+  const auto size = [&](std::uint32_t group) { return program.groups[group].ranks.size(); };
+  const auto is_like_first = [&](const ProgramRank& rank) {
+    return rank.program == first.program && rank.peers.empty() && std::ranges::equal(rank.groups, first.groups, {}, size, size);
+  };
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    if (program.ranks[r].leader != static_cast<Rank>(r) || !is_like_first(program.ranks[r])) return;
+  }
+  for (ProgramRank& rank : program.ranks) rank.leader = 0;
+}
+
 void unfold(Program& program) {
   for (std::size_t r = 0; r < program.ranks.size(); ++r) program.ranks[r].leader = static_cast<Rank>(r);
 }

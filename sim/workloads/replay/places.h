@@ -15,6 +15,10 @@ namespace weft::work {
 // the links of hosts that are run is counted all the same, and where switches may hold it up, all of it.
 [[nodiscard]] std::string difference_of_places(const Program& program, const net::Router& router);
 
+// Where all ranks run the same program of computation and collectives, and none is folded yet, the first leads all. Whether
+// they stand alike is difference_of_places's to say.
+void fold_alike(Program& program);
+
 // Every rank its own leader.
 void unfold(Program& program);
 

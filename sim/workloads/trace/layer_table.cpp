@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -61,6 +62,7 @@ class RowReader {
     static const std::map<std::string, Collective, std::less<>> kNames = {{"ALLREDUCE", Collective::kAllReduce},
                                                                           {"ALLGATHER", Collective::kAllGather},
                                                                           {"REDUCESCATTER", Collective::kReduceScatter},
+                                                                          {"BROADCAST", Collective::kBroadcast},
                                                                           {"ALLTOALL", Collective::kAllToAll}};
     if (word.text == "NONE") return true;
     std::string_view name = word.text;
@@ -194,6 +196,50 @@ std::vector<Layer> read_layers(LineReader& lines, std::int64_t count, std::uint6
     lines.error_at_end(fmt::format("{} rows are announced, but the file ends after {}", count, layers.size()));
   }
   return layers;
+}
+
+HeaderNumbers header_numbers(const std::vector<Word>& words) {
+  HeaderNumbers numbers;
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    std::string_view key = words[i].text;
+    if (key.ends_with(':')) key.remove_suffix(1);
+    if (parse_integer(key)) continue;
+    if (const auto value = parse_integer(words[i + 1].text)) numbers[std::string{key}] = *value;
+  }
+  return numbers;
+}
+
+std::vector<Diagnostic> left_out(const Diagnostic& at, const HeaderNumbers& header, const std::vector<Layer>& layers,
+                                 const LayerPlan& plan) {
+  std::vector<Diagnostic> findings;
+  const auto find = [&](std::string message) {
+    findings.push_back(at);
+    findings.back().message = std::move(message);
+  };
+  const auto value = [&](std::string_view key) {
+    const auto found = header.find(key);
+    return found == header.end() ? std::int64_t{0} : found->second;
+  };
+  if (value("pp") > 1) {
+    find(
+        fmt::format("pp {}: the table has one stage's rows; messages between stages and the "
+                    "pipeline's bubble are left out",
+                    value("pp")));
+  }
+  if (value("checkpoints") > 0) find("checkpoints: recomputation is left out");
+  std::array<std::size_t, kLayerGroups> alone{};
+  for (const Layer& layer : layers) {
+    for (const LayerPass* pass : {&layer.forward, &layer.input_gradient, &layer.weight_gradient}) {
+      if (pass->communicates && extent_of(pass->group, plan).count < 2) ++alone[static_cast<std::size_t>(pass->group)];
+    }
+  }
+  constexpr std::array<std::string_view, kLayerGroups> kOf = {"", "tensor", "data", "expert", "expert's data"};
+  for (std::size_t g = 1; g < kLayerGroups; ++g) {
+    if (alone[g] == 0) continue;
+    find(fmt::format("{} call{} of {}-parallel groups of one rank move{} nothing and {} left out", alone[g],
+                     alone[g] == 1 ? "" : "s", kOf[g], alone[g] == 1 ? "s" : "", alone[g] == 1 ? "is" : "are"));
+  }
+  return findings;
 }
 
 Program layer_program(const std::vector<Layer>& layers, const LayerPlan& plan) {

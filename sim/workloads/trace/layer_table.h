@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,5 +48,14 @@ struct LayerPlan {
 // Forward through the rows, each waiting for its communication; backward through them in reverse, the next input gradient
 // waiting for that of this one; weight gradients' communication beside the rest; updates behind that.
 [[nodiscard]] Program layer_program(const std::vector<Layer>& layers, const LayerPlan& plan);
+
+// The numbers that stand behind keys on a table's first line: "pp: 4".
+using HeaderNumbers = std::map<std::string, std::int64_t, std::less<>>;
+[[nodiscard]] HeaderNumbers header_numbers(const std::vector<Word>& words);
+
+// What the program leaves out of the table and its header, which stands `at`: stages, recomputation, calls of groups of one
+// rank.
+[[nodiscard]] std::vector<Diagnostic> left_out(const Diagnostic& at, const HeaderNumbers& header,
+                                               const std::vector<Layer>& layers, const LayerPlan& plan);
 
 }  // namespace weft::work

@@ -34,10 +34,12 @@ TaskProgram make_program(std::vector<RankTasks> ranks, std::vector<Group> groups
   const TaskMeetings meetings = meet(ranks, groups, made.findings);
   const TaskOrder order = find_order(ranks, meetings, rules.eager);
   if (order.eager_sends > 0) {
-    made.findings.push_back(problem_at(
-        ranks, order.first_eager,
-        fmt::format("{} sends of at most {} B go on before they are received, since ranks would else wait for each other",
-                    order.eager_sends, rules.eager.count())));
+    made.findings.push_back(
+        problem_at(ranks, order.first_eager,
+                   fmt::format("{} send{}{} {} on before {} received, since ranks would else wait for each other",
+                               order.eager_sends, order.eager_sends == 1 ? "" : "s",
+                               rules.eager == kAllEager ? std::string{} : fmt::format(" of at most {} B", rules.eager.count()),
+                               order.eager_sends == 1 ? "goes" : "go", order.eager_sends == 1 ? "it is" : "they are")));
   }
   make_streams(ranks, meetings, order, made);
   made.program.groups = std::move(groups);

@@ -82,6 +82,7 @@ struct TaskRules {
   // LogGOPSim's S (workload-models §5.6).
   Bytes eager = Bytes{65'535};
 };
+inline constexpr Bytes kAllEager{std::numeric_limits<std::int64_t>::max()};
 
 // ConfigError, naming lines or nodes: messages and collectives without a counterpart or of unequal sizes, circles of waiting.
 [[nodiscard]] TaskProgram make_program(std::vector<RankTasks> ranks, std::vector<Group> groups, const TaskRules& rules = {});

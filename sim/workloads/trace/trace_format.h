@@ -38,7 +38,7 @@ struct TraceFormat {
 [[nodiscard]] std::span<const TraceFormat* const> trace_formats();
 // ConfigError, with the nearest name, in place of null.
 [[nodiscard]] const TraceFormat& trace_format(std::string_view name);
-// Folders stand for the files in them, by name. ConfigError where files of two formats are mixed or none fits.
+// Folders stand for the traces in them, by name. ConfigError where files of two formats are mixed or none fits.
 [[nodiscard]] Trace read_trace(std::span<const std::filesystem::path> files_and_folders, const TraceReadOptions& options);
 
 // The formats, by the name of their objects.

@@ -41,6 +41,7 @@ class AstraReader {
     lines_.throw_if_any();
     Trace trace;
     trace.program = layer_program(layers, plan);
+    trace.findings = left_out(place_, header_, layers, plan);
     return trace;
   }
 
@@ -60,6 +61,8 @@ class AstraReader {
 
   LayerPlan header() {
     const std::vector<Word> words = words_of(lines_.line());
+    header_ = header_numbers(words);
+    place_ = lines_.at({}, {});
     const Word policy = words.empty() ? Word{} : words[0];
     if (std::ranges::find(kPolicies, policy.text) == kPolicies.end()) {
       lines_.error(policy, fmt::format("the policy '{}' is not read", policy.text.substr(0, 40)),
@@ -86,6 +89,8 @@ class AstraReader {
 
   LineReader lines_;
   const TraceReadOptions& options_;
+  HeaderNumbers header_;
+  Diagnostic place_;  // the first line
 };
 
 bool recognises_astra_text(const std::filesystem::path&, std::string_view head) {

@@ -3,6 +3,8 @@
 //
 // Model: nodes run when all their data and control dependencies have ended; computation of one stream (attribute "stream", else
 // the GPU as a whole; CPU operations by their thread) runs one at a time. Memory nodes are copies between GPU and host.
+// Model: a send of any size lets its rank go on where ranks would else wait for each other in a circle, as in ASTRA-sim, where
+// no send waits for its receive.
 // Model: a node without duration that gives FLOPs and bytes takes the roofline of an H100 SXM.
 #include <fmt/format.h>
 
@@ -302,12 +304,17 @@ class ChakraReader {
         read_peer(node, task, wrong);
         break;
       case NodeType::kCollective:
+        if (on_cpu && !has.integer("comm_type")) {  // the operator that launches it, in files of older converters
+          task.op.category = Category::kHost;
+          task.lane = rank.tasks.lane(fmt::format("cpu {}", has.text("tid")));
+          break;
+        }
         read_collective(rank, node, task, wrong);
         task.op.bytes = bytes("comm_size");
         if (task.op.bytes == Bytes{}) task.op.bytes = Bytes{4};
         break;
     }
-    if ((node.type == NodeType::kCollective || task.op.kind == OpKind::kSend || task.op.kind == OpKind::kReceive) &&
+    if ((task.op.kind == OpKind::kCollective || task.op.kind == OpKind::kSend || task.op.kind == OpKind::kReceive) &&
         !stream.empty()) {
       task.lane = rank.tasks.lane(fmt::format("stream {}", stream));
     }
@@ -332,7 +339,10 @@ class ChakraReader {
     task.op.category = Category::kCommOther;
     task.op.duration = {};
     const auto type = node.attributes.integer("comm_type");
-    if (!type) wrong("a collective without the attribute 'comm_type'");
+    if (!type)
+      wrong(
+          "a collective without the attribute 'comm_type': before schema 1.0.2-chakra.0.0.4 files say neither its kind nor its "
+          "size; convert the trace again");
     const auto collective = collective_of(*type);
     if (!collective)
       wrong(fmt::format("there is no comm_type {}; types go from 0 (all-reduce) to {} (barrier)", *type, kBarrier));
@@ -348,6 +358,12 @@ class ChakraReader {
       for (std::size_t t = 0; t < rank.tasks.tasks.size(); ++t) {
         Task& task = rank.tasks.tasks[t];
         if (task.op.kind != OpKind::kCollective) continue;
+        if (!rank.is_exact && members_of(rank.group_of[t], count) == 1) {
+          task.op.kind = OpKind::kMarker;
+          task.lane = rank.tasks.lane("metadata");
+          ++alone_;
+          continue;
+        }
         task.peer = group(rank, &task, rank.group_of[t], count);
         if (rank.from_pytorch && task.op.collective == coll::Collective::kAllGather) {
           const auto members = static_cast<std::int64_t>(program_groups_[static_cast<std::size_t>(task.peer)].ranks.size());
@@ -359,6 +375,12 @@ class ChakraReader {
         }
       }
     }
+  }
+
+  [[nodiscard]] std::size_t members_of(const std::string& name, Rank count) const {
+    const auto given = groups_.find(name);
+    const bool all = given == groups_.end() ? name.empty() || name == "0" : given->second.empty();
+    return all ? static_cast<std::size_t>(count) : given == groups_.end() ? 0 : given->second.size();
   }
 
   // Those of Weft's own files keep their order and their names.
@@ -433,7 +455,7 @@ class ChakraReader {
     std::vector<RankTasks> tasks;
     for (RankFile& rank : ranks_) tasks.push_back(std::move(rank.tasks));
     const std::string file = tasks.front().file;
-    TaskProgram made = make_program(std::move(tasks), std::move(program_groups_));
+    TaskProgram made = make_program(std::move(tasks), std::move(program_groups_), {.eager = kAllEager});
     trace.program = std::move(made.program);
     trace.findings = std::move(made.findings);
     const auto find = [&](std::string message) {
@@ -448,6 +470,7 @@ class ChakraReader {
           "{} nodes give FLOPs and bytes but no time: they take the roofline of an H100 SXM (989 TFLOP/s, 3.35 TB/s)",
           reckoned_));
     }
+    if (alone_ > 0) find(fmt::format("{} calls of collectives in groups of one rank move nothing and are left out", alone_));
     if (scaled_gathers_ > 0) {
       find(fmt::format("{} all-gathers come from PyTorch, whose size is one rank's part: the whole is simulated",
                        scaled_gathers_));
@@ -529,6 +552,7 @@ class ChakraReader {
   std::uint64_t operations_ = 0;
   std::size_t reckoned_ = 0;
   std::size_t scaled_gathers_ = 0;
+  std::size_t alone_ = 0;
 };
 
 bool recognises_chakra(const std::filesystem::path& file, std::string_view head) {

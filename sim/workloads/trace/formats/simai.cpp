@@ -1,8 +1,6 @@
 // SimAI's training workloads, as AICB writes them (workload-models §5.4): one table of layers for all ranks.
 #include <fmt/format.h>
 
-#include <map>
-
 #include "sim/core/config/quantity.h"
 #include "sim/workloads/trace/layer_table.h"
 
@@ -19,7 +17,7 @@ class SimaiReader {
   Trace read() {
     if (!lines_.next()) lines_.error_at_end("expected a line with the policy and the sizes of groups, found nothing");
     lines_.throw_if_any();
-    header();
+    read_header();
     if (!lines_.next()) lines_.error_at_end("expected the number of rows, found the end of the file");
     lines_.throw_if_any();
     const auto words = words_of(lines_.line());
@@ -30,29 +28,23 @@ class SimaiReader {
     lines_.throw_if_any();
     Trace trace;
     trace.program = layer_program(layers, plan_);
-    trace.findings = std::move(findings_);
+    trace.findings = left_out(place_, header_, layers, plan_);
     return trace;
   }
 
  private:
-  void header() {
+  void read_header() {
     const std::vector<Word> words = words_of(lines_.line());
-    std::map<std::string, std::int64_t, std::less<>> keys;
-    for (std::size_t i = 1; i + 1 < words.size(); ++i) {
-      std::string_view key = words[i].text;
-      if (key.ends_with(':')) key.remove_suffix(1);
-      if (parse_integer(key)) continue;
-      const auto value = parse_integer(words[i + 1].text);
-      if (value) keys[std::string{key}] = *value;
-    }
+    header_ = header_numbers(words);
+    place_ = lines_.at({}, {});
     const auto size = [&](std::string_view key, std::int64_t usual) {
-      const auto found = keys.find(key);
-      const std::int64_t value = found == keys.end() ? usual : found->second;
+      const auto found = header_.find(key);
+      const std::int64_t value = found == header_.end() ? usual : found->second;
       if (value >= 1 && value <= static_cast<std::int64_t>(options_.max_ranks)) return value;
       lines_.error({}, fmt::format("{}: expected 1 to {}, found {}", key, options_.max_ranks, value));
       return std::int64_t{1};
     };
-    if (!keys.contains("all_gpus")) lines_.error({}, "all_gpus is missing: the number of ranks");
+    if (!header_.contains("all_gpus")) lines_.error({}, "all_gpus is missing: the number of ranks");
     plan_.ranks = size("all_gpus", 1);
     plan_.tensor = size("model_parallel_NPU_group", 1);
     plan_.expert = size("ep", 1);
@@ -64,20 +56,13 @@ class SimaiReader {
                                    plan_.tensor, plan_.pipeline, plan_.expert));
     }
     lines_.throw_if_any();
-    if (plan_.pipeline > 1) {
-      findings_.push_back(lines_.at({}, fmt::format("pp {}: the table has one stage's rows; messages between stages and the "
-                                                    "pipeline's bubble are left out",
-                                                    plan_.pipeline)));
-    }
-    if (keys.contains("checkpoints") && keys["checkpoints"] > 0) {
-      findings_.push_back(lines_.at({}, "checkpoints: recomputation is left out"));
-    }
   }
 
   LineReader lines_;
   const TraceReadOptions& options_;
   LayerPlan plan_;
-  std::vector<Diagnostic> findings_;
+  HeaderNumbers header_;
+  Diagnostic place_;  // the first line
 };
 
 bool recognises_simai(const std::filesystem::path&, std::string_view head) {
