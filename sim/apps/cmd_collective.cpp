@@ -109,6 +109,8 @@ void take_protocol(const std::string& text, coll::RunOptions& options) {
 net::Cluster load_with_nodes(const CollectiveOptions& options, plan::Overrides& overrides, Diagnostics& diagnostics) {
   if (options.cluster.empty() == options.topology.empty())
     throw ConfigError("expected either --cluster FILE or --topo-xml FILE");
+  if (options.topology.empty() && options.hints.any())
+    throw ConfigError("--gpu, --cpu, --nic-rate and --nvlinks go with --topo-xml; a cluster says these itself");
   Diagnostics first;
   const Profile profile =
       overrides.profile ? plan::find_profile(overrides.profile->string()) : Profile::defaults(plan::all_param_groups());

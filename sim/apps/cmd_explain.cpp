@@ -31,7 +31,7 @@ struct ExplainOptions {
 
   [[nodiscard]] bool about_channels() const {
     return !cluster.empty() || !topology_xml.empty() || nodes || gpus || !graph_xml.empty() || !common.nccl.empty() ||
-           !common.json.empty();
+           !common.json.empty() || hints.any();
   }
 };
 
@@ -39,6 +39,8 @@ void explain_channels(const ExplainOptions& options) {
   if (options.cluster.empty() == options.topology_xml.empty()) {
     throw ConfigError("explain channels: expected either --cluster FILE or --topo-xml FILE");
   }
+  if (options.topology_xml.empty() && options.hints.any())
+    throw ConfigError("--gpu, --cpu, --nic-rate and --nvlinks go with --topo-xml; a cluster says these itself");
   claim_output("--xml", options.graph_xml);
   claim_output("--json", options.common.json);
   if (options.gpus && *options.gpus < 1) throw ConfigError(fmt::format("-g: expected 1 GPU or more, got {}", *options.gpus));

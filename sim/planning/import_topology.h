@@ -18,6 +18,8 @@ struct TopologyHints {
   std::string cpu;       // "sapphire_rapids"
   std::string nic_rate;  // "400 Gb/s"
   std::int64_t nvlinks = 0;
+
+  [[nodiscard]] bool any() const { return !gpu.empty() || !cpu.empty() || !nic_rate.empty() || nvlinks > 0; }
 };
 // ConfigError for a name or a rate that is none.
 [[nodiscard]] net::ImportHints import_hints(const TopologyHints& hints);

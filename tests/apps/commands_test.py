@@ -489,6 +489,41 @@ class ExplainChannels(Commands):
         channels = self.weft("explain", "channels", "--topo-xml", "bridges.xml", "--nccl", "version=2.28").stdout
         self.assertIn("Pattern 4, crossNic 0, nChannels 1, bw 10.000000/10.000000, type SYS/", channels)
 
+    def test_a_cluster_made_of_a_topology_file_has_its_channels(self):
+        self.weft("topo", "node4.yaml", "--set", "nodes=2", "--nccl-xml", "topo.xml")
+        from_xml = self.weft("explain", "channels", "--topo-xml", "topo.xml").stdout
+        self.weft("topo", "import", "topo.xml", "-o", "made.yaml")
+        self.assertIn("ok", self.weft("check", "made.yaml").stdout)
+        from_made = self.weft("explain", "channels", "--cluster", "made.yaml").stdout
+        self.assertIn("Pattern 4, ", from_xml)
+        self.assertEqual(from_xml.splitlines()[1:], from_made.splitlines()[1:])
+        # A collective on the file itself is one on that cluster, of as many nodes as are asked for.
+        for nodes in ([], ["--nodes", "2"]):
+            point = ["collective", "all_reduce", "-b", "1M", "-e", "1M", *nodes]
+            digests = [re.search(r"# digest (\w+)", self.weft(*point, *on).stdout).group(1)
+                       for on in (["-c", "made.yaml"], ["--topo-xml", "topo.xml"])]
+            self.assertEqual(digests[0], digests[1])
+
+    def test_a_file_of_places_takes_its_gpus_from_the_user(self):
+        function = '<pci busid="000{}:00:00.0" class="0x{}" link_speed="32.0 GT/s PCIe" link_width="16"/>'
+        places = "".join(function.format(i, kind) for i, kind in enumerate(["030200", "030200", "020700", "020700"], 1))
+        (self.folder / "places.xml").write_text(
+            f'<system version="1"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="25" modelid="1">{places}</cpu></system>',
+            encoding="utf-8")
+        for command in (["topo", "import", "places.xml"], ["explain", "channels", "--topo-xml", "places.xml"],
+                        ["collective", "all_reduce", "--topo-xml", "places.xml"]):
+            self.assertIn("system: no GPU with a rank, but 2 functions of class 0x03", self.weft(*command, expect=2).stderr)
+        hints = ["--gpu", "h100", "--nvlinks", "18", "--nic-rate", "400 Gb/s"]
+        self.weft("topo", "import", "places.xml", *hints, "-o", "made.yaml")
+        made = (self.folder / "made.yaml").read_text(encoding="utf-8")
+        self.assertIn("{between: [gpu1, nvswitch0], type: nvlink4, width: 18}", made)
+        self.assertIn("link: {type: infiniband, rate: 400000 Mb/s}", made)
+        self.weft("collective", "all_reduce", "--topo-xml", "places.xml", *hints, "--nodes", "2", "-b", "1M", "-e", "1M")
+        for hint, expected in [(["--gpu", "x1"], "--gpu: unknown GPU 'x1'"), (["--cpu", "z80"], "--cpu: expected one of broadwell, "),
+                               (["--nic-rate", "fast"], "--nic-rate: expected a bandwidth such as '400 Gb/s', got 'fast'")]:
+            self.assertIn(expected, self.weft("topo", "import", "places.xml", *hint, expect=2).stderr)
+        self.assertIn("go with --topo-xml", self.weft(*POINT, "--gpu", "h100", expect=2).stderr)
+
     def test_refuses_what_makes_no_sense(self):
         for arguments, expected in [
                 (["channels", "--nodes", "2"], "error: explain channels: expected either --cluster FILE or --topo-xml FILE\n"),

@@ -89,6 +89,24 @@ INSTANTIATE_TEST_SUITE_P(Machines, NcclSystemGoldenTest,
                            return name;
                          });
 
+// RCCL plans with 48 GB/s of each xGMI link of gfx942 and 36 of gfx90a.
+TEST(NcclSystemTest, XgmiLinksHaveRcclsBandwidth) {
+  for (const auto& [gcn, per_link] : {std::pair{"gfx942", 48.0F}, std::pair{"gfx90a", 36.0F}, std::pair{"906", 24.0F}}) {
+    std::string text = R"(<system version="2"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="1">)";
+    for (const char* self : {"0", "1"}) {
+      const std::string peer = self[0] == '0' ? "1" : "0";
+      text += std::string{R"(<pci busid="0000:1)"} + self +
+              R"(:00.0" class="0x038000" link_speed="16 GT/s" link_width="16"><gpu dev=")" + self + R"(" sm="94" gcn=")" + gcn +
+              R"(" rank=")" + self + R"(" gdr="1"><xgmi target="0000:1)" + peer +
+              R"(:00.0" count="2" tclass="0x038000"/></gpu></pci>)";
+    }
+    const System system{net::parse_xml(net::SourceText{"t.xml", text + "</cpu></system>"}), {}};
+    const Path& path = system.path(system.gpus()[0], system.gpus()[1]);
+    EXPECT_EQ(path.type, PathClass::kNvl);
+    EXPECT_EQ(path.bandwidth, 2 * per_link) << gcn;
+  }
+}
+
 TEST(NcclSystemTest, GpusWithoutALinkMeetThroughAThirdOverNvlink) {
   // DGX-1: 0-5 are not adjacent; both relays (1 and 4) have a single link on one side (network-models §1.6).
   const System dgx1 = system_of("topologies/dgx1v.xml");

@@ -154,6 +154,81 @@ TEST(NcclXmlReaderTest, ExplainsEveryBrokenFile) {
   test::expect_every_broken_file_explained(".xml", 10, [](const auto&... arguments) { return import_nccl_xml(arguments...); });
 }
 
+// RCCL's files: two GPUs of AMD with two links between them.
+std::string two_amd_gpus(const std::string& gcn) {
+  const auto gpu = [&](int number, int peer) {
+    return "<pci busid=\"0000:1" + std::to_string(number) +
+           ":00.0\" class=\"0x120000\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"" + std::to_string(number) +
+           "\" sm=\"94\" gcn=\"" + gcn + "\" rank=\"" + std::to_string(number) + "\" gdr=\"1\"><xgmi target=\"0000:1" +
+           std::to_string(peer) + ":00.0\" count=\"2\" tclass=\"0x120000\"/></gpu></pci>";
+  };
+  return R"(<system version="2"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="1">)" + gpu(0, 1) +
+         gpu(1, 0) + "</cpu></system>";
+}
+
+TEST(NcclXmlReaderTest, XgmiLinksOfRcclsVersion2AreInfinityFabric) {
+  // AMD's data sheets: 64 GB/s per link and direction of an MI300X, 50 of an MI250X, which older files call 910.
+  for (const auto& [gcn, rate] : {std::pair{"gfx942", 128_GBps}, std::pair{"940", 128_GBps}, std::pair{"910", 100_GBps}}) {
+    const Imported t = import_text(two_amd_gpus(gcn));
+    EXPECT_TRUE(t.warnings.empty());
+    const std::vector<LinkSpec> links = links_between(t.topology, "gpu0", "gpu1");
+    ASSERT_EQ(links.size(), 1U);
+    EXPECT_EQ(links[0].type, "infinity_fabric");
+    EXPECT_EQ(links[0].width, 2);
+    EXPECT_EQ(links[0].rate, rate) << gcn;
+  }
+}
+
+TEST(NcclXmlReaderTest, ALinkOfAGpuToItselfIsLeftOut) {
+  const Imported t = import_text(two_gpus(R"(<nvlink target="0000:10:00.0" count="12" tclass="0x030200"/>)", ""));
+  ASSERT_EQ(t.warnings.size(), 1U);
+  EXPECT_THAT(t.warnings[0].message, HasSubstr("nvlink.target: a link of the GPU at 0000:10:00.0 to itself reaches no other"));
+  EXPECT_EQ(count_of(t.topology, DeviceKind::kGpu), 2U);
+}
+
+std::string refusal_of(const std::string& text, const ImportHints& hints = {}) {
+  try {
+    static_cast<void>(import_nccl_xml(text, "t.xml", default_profile(), hints));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(NcclXmlReaderTest, AGpuOutsideEveryCpuIsRefused) {
+  std::string text = two_gpus("", "");
+  const std::string outside = R"(<pci busid="0000:12:00.0" class="0x030200"><gpu dev="2" sm="90" rank="2"/></pci></system>)";
+  text.replace(text.find("</system>"), 9, outside);
+  EXPECT_THAT(refusal_of(text),
+              HasSubstr("gpu.rank: rank 2 stands where NCCL finds no GPU: element 'pci' is outside every cpu"));
+}
+
+// A cloud's file: the places of two GPUs and a NIC. The second GPU has the lower bus id.
+constexpr const char* kPlaces = R"(<system version="1"><cpu numaid="0">
+<pci busid="0002:00:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/>
+<pci busid="0001:00:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/>
+<pci busid="0101:00:00.0" class="0x020700" link_speed="16 GT/s" link_width="16"/></cpu></system>)";
+
+TEST(NcclXmlReaderTest, PlacesOfGpusAreCompletedWhereTheUserNamesTheGpu) {
+  EXPECT_THAT(refusal_of(kPlaces), HasSubstr("system: no GPU with a rank, but 2 functions of class 0x03"));
+  EXPECT_THAT(refusal_of(kPlaces), HasSubstr("--gpu h100"));
+  const ImportHints hints{.sm = 90, .nvlinks = 18, .nic_rate = 400_Gbps, .cpu = cpu_named("sapphire_rapids")};
+  const Imported t = import_nccl_xml(kPlaces, "t.xml", default_profile(), hints);
+  EXPECT_EQ(count_of(t.topology, DeviceKind::kGpu), 2U);
+  EXPECT_EQ(find_label(t.topology.labels(t.topology.find("gpu0").value()), "busid")->substr(0, 4), "0001");
+  EXPECT_EQ(links_between(t.topology, "gpu1", "nvswitch0").at(0).rate, 450_GBps);  // 18 x 25 GB/s
+  EXPECT_EQ(links_between(t.topology, "gpu1", "cpu0").at(0).type, "pcie4");
+  EXPECT_EQ(*find_label(t.topology.labels(t.topology.find("nic0").value()), "speed"), "400000");
+  EXPECT_EQ(*find_label(t.topology.labels(t.topology.find("cpu0").value()), "modelid"), "143");
+  ASSERT_EQ(t.warnings.size(), 1U);
+  EXPECT_EQ(t.warnings[0].message, "system: completed as NCCL does: 2 GPUs and 1 NICs in the order of their bus ids");
+}
+
+TEST(NcclXmlReaderTest, PlacesWithoutAClassNeedADump) {
+  EXPECT_THAT(refusal_of(R"(<system version="1"><cpu numaid="0"><pci busid="0000:00:16.0"/></cpu></system>)", {.sm = 86}),
+              HasSubstr("a dump of that machine is needed (NCCL_TOPO_DUMP_FILE)"));
+}
+
 // NCCL compares as many characters as its own words have.
 TEST(NcclXmlReaderTest, ASpeedOfPcieMayGoOnAfterTheWordsThatNcclKnows) {
   EXPECT_EQ(pcie_lane_rate("32 GT/s PCIe/s"), 240);

@@ -235,5 +235,41 @@ TEST(NvidiaSmiTest, ExplainsEveryBrokenMatrix) {
   test::expect_every_broken_file_explained(".txt", 9, [](const auto&... arguments) { return import_nvidia_smi(arguments...); });
 }
 
+TEST(NvidiaSmiTest, TablesOfOtherToolsAreRefusedByName) {
+  for (const auto& [text, tool] :
+       {std::pair{"======= Weight between two GPUs =======\n       GPU0  GPU1\nGPU0   0     15\nGPU1   15    0\n",
+                  "rocm-smi --showtopo"},
+        std::pair{"ACCESS TABLE:\n        0000:0c:00.0\n0000:0c:00.0  ENABLED\n", "amd-smi topology"},
+        std::pair{"        NPU0   NPU1\nNPU0    X      HCCS\n", "npu-smi info -t topo"}}) {
+    try {
+      static_cast<void>(import_nvidia_smi(text, "t.txt", test::default_profile()));
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string{error.what()}.find(std::string{"the tables of `"} + tool + "` are not read"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+// Drivers before 384 wrote SOC where later ones write SYS.
+TEST(NvidiaSmiTest, SocOfOldDriversIsSys) {
+  const Imported old =
+      import_nvidia_smi("     GPU0 GPU1 CPU Affinity\nGPU0 X SOC 0-7\nGPU1 SOC X 8-15\n", "t.txt", test::default_profile());
+  EXPECT_EQ(test::count_of(old.topology, DeviceKind::kCpu), 2U);
+}
+
+TEST(NvidiaSmiTest, TakesTheSpeedOfNicsAndTheKindOfCpuFromTheUser) {
+  using namespace literals;
+  const char* const kMatrix = "     GPU0 GPU1 mlx5_0\nGPU0 X SYS PIX\nGPU1 SYS X SYS\nmlx5_0 PIX SYS X\n";
+  const ImportHints hints{.sm = 80, .nic_rate = 200_Gbps, .cpu = cpu_named("broadwell")};
+  const Imported t = import_nvidia_smi(kMatrix, "t.txt", test::default_profile(), hints);
+  EXPECT_EQ(*find_label(t.topology.labels(t.topology.find("nic0").value()), "speed"), "200000 Mb/s");
+  EXPECT_EQ(test::links_between(t.topology, "cpu0", "cpu1").at(0).type, "qpi");
+  for (const Diagnostic& warning : t.warnings) {
+    EXPECT_EQ(warning.message.find("the speed of NICs"), std::string::npos);
+    EXPECT_EQ(warning.message.find("the kind of CPU"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace weft::net

@@ -92,5 +92,32 @@ TEST(PlacesTest, UnfoldedRanksLeadThemselves) {
   for (Rank r = 0; r < 4; ++r) EXPECT_EQ(program.ranks[static_cast<std::size_t>(r)].leader, r);
 }
 
+TEST(PlacesTest, RanksThatRunOneProgramWithoutMessagesAreFolded) {
+  const net::Topology topology = weft::testing::star(4, 100_Gbps, 0_us);
+  Program program = four_ranks(topology, {0, 1, 2, 3});
+  const auto leaders = [&] {
+    std::vector<Rank> found;
+    for (const ProgramRank& rank : program.ranks) found.push_back(rank.leader);
+    return found;
+  };
+  const std::vector<Rank> alone = {0, 1, 2, 3};
+  unfold(program);
+  fold_alike(program);
+  EXPECT_EQ(leaders(), (std::vector<Rank>{0, 0, 0, 0}));
+  unfold(program);
+  program.ranks[2].peers = {3};
+  fold_alike(program);
+  EXPECT_EQ(leaders(), alone) << "a message is to somebody";
+  program.ranks[2].peers.clear();
+  program.programs.emplace_back();
+  program.ranks[3].program = 1;
+  fold_alike(program);
+  EXPECT_EQ(leaders(), alone) << "another program";
+  program.ranks[3].program = 0;
+  program.groups[1].ranks = {2};
+  fold_alike(program);
+  EXPECT_EQ(leaders(), alone) << "a smaller group";
+}
+
 }  // namespace
 }  // namespace weft::work::test

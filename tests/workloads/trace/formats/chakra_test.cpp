@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "tests/workloads/trace/trace_support.h"
@@ -88,6 +90,78 @@ TEST(ChakraTest, MessagesAndGroupsMeet) {
   EXPECT_EQ(run.of(0, 0).end, run.of(1, 0).end);
   EXPECT_EQ(run.of(1, 1).start, run.of(1, 0).end);
   EXPECT_EQ(first_error(trace_builtin::chakra, {files[0], files[1]}), "t.0.json: node 9 ('ag'): process group '7' is not said");
+}
+
+// Every rank sends before it receives: as in ASTRA-sim, where no send waits for its receive, whatever its size.
+TEST(ChakraTest, SendsOfARingDoNotWaitForReceives) {
+  constexpr int kRanks = 4;
+  std::vector<std::filesystem::path> files;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const std::string next = std::to_string((rank + 1) % kRanks);
+    const std::string before = std::to_string((rank + kRanks - 1) % kRanks);
+    files.push_back(write_trace("ring." + std::to_string(rank) + ".json",
+                                graph(R"({"Id": 0, "Name": "send", "NodeType": 5, "comm_size": 131072, "comm_dst": )" + next +
+                                      R"(}, {"Id": 1, "Name": "recv", "NodeType": 6, "comm_size": 131072, "comm_src": )" +
+                                      before + R"(, "data_deps": [0]})")));
+  }
+  const Trace trace = read_chakra(files);
+  const TraceRun run{trace.program};
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_GT(run.of(rank, 1).end, Time{}) << rank;
+  ASSERT_EQ(trace.findings.size(), 1U);
+  EXPECT_EQ(trace.findings[0].message,
+            "rank 0, node 0 ('send'): 1 send goes on before it is received, since ranks would else wait for each other");
+}
+
+TEST(ChakraTest, CallsOfGroupsOfOneRankAreCounted) {
+  const std::string alone = R"({"Id": 0, "Name": "ar", "NodeType": 7, "comm_type": 0, "comm_size": 4096, "pg_name": "5"},
+      {"Id": 1, "Name": "after", "NodeType": 4, "runtime": 3, "data_deps": [0]})";
+  const Trace trace = read_chakra({write_trace("t.0.json", graph(alone)), write_trace("groups.json", R"({"5": [0]})")});
+  EXPECT_EQ(TraceRun{trace.program}.end(), Time{} + 3_us) << "the call moves nothing";
+  ASSERT_EQ(trace.findings.size(), 1U);
+  EXPECT_EQ(trace.findings[0].message, "1 calls of collectives in groups of one rank move nothing and are left out");
+}
+
+// Older converters mark the operator that launches a collective as one, without its kind; it is work of the CPU.
+TEST(ChakraTest, AnOperatorThatLaunchesACollectiveIsWorkOfTheCpu) {
+  const Trace trace = read_chakra({write_trace(
+      "t.0.json", graph(R"j({"Id": 0, "Name": "c10d::broadcast_(0)", "NodeType": 7, "runtime": 85, "is_cpu_op": true})j"))});
+  EXPECT_EQ(trace.program.program_of(0).operations.at(0).category, Category::kHost);
+  EXPECT_EQ(trace.program.program_of(0).operations.at(0).duration, 85_us);
+  EXPECT_EQ(first_error(trace_builtin::chakra,
+                        {write_trace("t.0.json", graph(R"({"Id": 0, "Name": "nccl", "NodeType": 7, "runtime": 85})"))}),
+            "t.0.json: node 0 ('nccl'): a collective without the attribute 'comm_type': before schema 1.0.2-chakra.0.0.4 files "
+            "say neither its kind nor its size; convert the trace again");
+}
+
+TEST(ChakraTest, OtherFilesInAFolderArePassedOver) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "weft_chakra_folder";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string node = graph(R"({"Id": 0, "Name": "a", "NodeType": 4, "runtime": 3})");
+  for (const auto& [name, text] : {std::pair{"t.0.json", node.c_str()}, std::pair{"algorithm.xml", "<algo/>"}}) {
+    std::ofstream{folder / name} << text;
+  }
+  const Trace trace = read_trace(std::vector{folder}, {});
+  EXPECT_EQ(trace.program.ranks.size(), 1U);
+  ASSERT_EQ(trace.findings.size(), 1U);
+  EXPECT_EQ(trace.findings[0].message, "files that are no traces are passed over: 'algorithm.xml'");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ChakraTest, OldExecutionTracesAndOtherToolsFilesAreNamed) {
+  const auto refusal = [](const std::string& name, const std::string& text) {
+    try {
+      static_cast<void>(read_trace(std::vector{write_trace(name, text)}, {}));
+    } catch (const ConfigError& error) {
+      return error.diagnostics().front().message;
+    }
+    return std::string{"accepted"};
+  };
+  EXPECT_EQ(refusal("et.json", R"({"schema": "1.0.1", "pid": 1, "nodes": [{"name": "aten::mm", "id": 2}]})"),
+            "PyTorch's execution trace of schema 1.0.1, which is not read");
+  EXPECT_EQ(refusal("w.csv", "comm_type,comm_group,msg_size\nCommType.all_reduce,CommGroup.dp_group,4096\n"),
+            "a workload of AICB for its own runner, which is no trace");
+  EXPECT_EQ(refusal("x.txt", "hello\n"), "not a trace or workload file of any known format");
 }
 
 TEST(ChakraTest, NamesCircles) {

@@ -57,6 +57,42 @@ TEST(LayerTableTest, AstrasDataParallelGradientsMoveBesideTheBackwardPass) {
   EXPECT_EQ(run.of(0, 8).start, run.of(0, 7).end);
 }
 
+// Like formats say alike what they leave out.
+TEST(LayerTableTest, BothFormatsSayThatCheckpointsAreLeftOut) {
+  const std::string rows = "1\na -1 1000 NONE 0 2000 NONE 0 2000 NONE 0 1\n";
+  const std::string policy = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ";
+  const auto findings = [&](const TraceFormat& format, const std::string& header) {
+    return format.read(std::vector{write_trace("w.txt", policy + header + "\n" + rows)}, {}).findings;
+  };
+  for (const auto& [format, ranks] :
+       {std::pair{&trace_builtin::astra_text, "ranks: 4"}, std::pair{&trace_builtin::simai, "ep: 1 all_gpus: 4"}}) {
+    const auto said = findings(*format, std::string{"pp: 1 checkpoints: 1 0 "} + ranks);
+    ASSERT_EQ(said.size(), 1U) << format->name;
+    EXPECT_EQ(said[0].message, "checkpoints: recomputation is left out");
+    EXPECT_EQ(said[0].where.line, 1);
+    EXPECT_TRUE(findings(*format, std::string{"pp: 1 checkpoints: 0 "} + ranks).empty()) << format->name;
+  }
+}
+
+TEST(LayerTableTest, CallsOfGroupsOfOneRankAreCounted) {
+  const Trace trace = trace_builtin::astra_text.read(
+      std::vector{write_trace("w.txt",
+                              "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ranks: 4\n2\n"
+                              "a -1 1000 ALLGATHER 1000000 2000 ALLREDUCE 1000 2000 NONE 0 1\n"
+                              "b -1 1000 NONE 0 2000 NONE 0 2000 ALLREDUCE 1000 1\n")},
+      {});
+  ASSERT_EQ(trace.findings.size(), 1U) << "the data-parallel group has four";
+  EXPECT_EQ(trace.findings[0].message, "2 calls of tensor-parallel groups of one rank move nothing and are left out");
+}
+
+TEST(LayerTableTest, ReadsBroadcasts) {
+  const Trace trace = trace_builtin::astra_text.read(
+      std::vector{write_trace("w.txt", "MODEL ranks: 2\n1\nnorm -1 0 BROADCAST 16384 1 NONE 0 1 NONE 0 100\n")}, {});
+  const Operation& first = trace.program.program_of(0).operations.at(0);
+  EXPECT_EQ(first.collective, coll::Collective::kBroadcast);
+  EXPECT_EQ(first.bytes, 16_KiB);
+}
+
 TEST(LayerTableTest, AreRecognised) {
   EXPECT_TRUE(trace_builtin::simai.recognises("w.txt", kSimai));
   EXPECT_FALSE(trace_builtin::astra_text.recognises("w.txt", kSimai));
