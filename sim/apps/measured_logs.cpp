@@ -12,11 +12,18 @@ void add_measured_logs(CLI::App& command, MeasuredLogs& logs) {
                   "What weft measure, nccl-tests, nvbandwidth or perftest wrote, or a measurements.yaml that lists such files")
       ->required()
       ->type_name("FILE");
+  const auto number = [&](const char* name, std::optional<int>& value, const char* help) {
+    command.add_option(name, value, help)->check(CLI::Range(1, 1024))->type_name("N");
+  };
+  number("-t,--nthreads", logs.threads, "Threads of a process, in place of what the logs of nccl-tests say");
+  number("-g,--ngpus", logs.gpus, "GPUs of a thread, in place of what the logs of nccl-tests say");
   command.add_option("--cluster,-c", logs.cluster, "Cluster file")->required()->type_name("FILE");
 }
 
 plan::MeasurementSet read_logs(const MeasuredLogs& logs, const CommonOptions& common) {
-  return plan::read_measurements(logs.files, plan::parse_nccl_settings(common.nccl));
+  plan::MeasurementSet set = plan::read_measurements(logs.files, plan::parse_nccl_settings(common.nccl));
+  plan::set_layout(set, logs.threads, logs.gpus);
+  return set;
 }
 
 net::Cluster load_cluster(const MeasuredLogs& logs, const plan::MeasurementSet& set, const CommonOptions& common,

@@ -1,6 +1,7 @@
 // What `weft validate` and `weft calibrate` are given alike: measured logs, and a cluster to predict them on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace weft::apps {
 struct MeasuredLogs {
   std::vector<std::string> files;
   std::string cluster;
+  std::optional<int> threads;  // of a process; absent: as each log says
+  std::optional<int> gpus;     // of a thread
 };
 void add_measured_logs(CLI::App& command, MeasuredLogs& logs);
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,32 @@ class MeasurementSetTest : public ::testing::Test {
 
   weft::test::TempFolder folder_{"measurement_set[1]_"};
 };
+
+// Processes follow from the list of devices; the user's threads and GPUs replace those of the header.
+TEST_F(MeasurementSetTest, TheLayoutThatTheUserSaysReplacesTheLogs) {
+  std::string body = kBody;
+  for (const char* rank : {"1", "2", "3"}) {
+    const std::string row = std::string{"#  Rank  "} + rank + " Group  0 Pid 1 on a device  " + rank + " [0x0" + rank + "] X\n";
+    body.insert(body.find("# size"), row);
+  }
+  const std::string file = write("log.txt", kNamed + body);
+  const auto layout = [&](std::optional<int> threads, std::optional<int> gpus) {
+    MeasurementSet set = read_measurements({file});
+    set_layout(set, threads, gpus);
+    const NcclTestsLog& log = set.measurements.at(0).log;
+    return std::vector{log.processes, log.threads, log.gpus_per_thread};
+  };
+  EXPECT_THAT(layout({}, {}), ElementsAre(4, 1, 1));
+  EXPECT_THAT(layout({}, 4), ElementsAre(1, 1, 4));
+  EXPECT_THAT(layout(2, 2), ElementsAre(1, 2, 2));
+  EXPECT_THAT(layout(2, {}), ElementsAre(2, 2, 1));
+  try {
+    layout(3, {});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("4 ranks are no multiple of 3 threads (-t) x 1 GPUs of a thread (-g)"));
+  }
+}
 
 TEST_F(MeasurementSetTest, ReadsLogsInTheOrderGiven) {
   const std::string b = write("b.txt", kNamed + kBody);

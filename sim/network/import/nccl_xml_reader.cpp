@@ -41,6 +41,7 @@ Imported import_nccl_xml(std::string_view text, const std::string& file, const P
   XmlElement system = parse_xml(source);
   XmlChecks checks{source};
   complete_topology(system, hints, checks);
+  checks.throw_if_failed();
   XmlDevices devices = place_devices(system, stem(file), checks);
   TopologyBuilder builder;
   add_links(devices, builder, profile, checks);

@@ -230,6 +230,22 @@ MeasurementSet read_measurements(const std::vector<std::string>& paths, const Nc
   return SetReader{}.read(paths, overrides);
 }
 
+void set_layout(MeasurementSet& set, std::optional<int> threads, std::optional<int> gpus_per_thread) {
+  if (!threads && !gpus_per_thread) return;
+  for (Measurement& measurement : set.measurements) {
+    NcclTestsLog& log = measurement.log;
+    log.threads = threads.value_or(log.threads);
+    log.gpus_per_thread = gpus_per_thread.value_or(log.gpus_per_thread);
+    const int all = log.ranks * log.groups;
+    const int per_process = log.threads * log.gpus_per_thread;
+    if (all % per_process != 0) {
+      throw ConfigError(fmt::format("{}: {} ranks are no multiple of {} threads (-t) x {} GPUs of a thread (-g)", log.file, all,
+                                    log.threads, log.gpus_per_thread));
+    }
+    log.processes = all / per_process;
+  }
+}
+
 NcclSettings parse_nccl_settings(const std::vector<std::string>& assignments, std::string_view origin) {
   NcclSettings settings;
   for (const std::string& assignment : assignments) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,10 @@ struct MeasurementSet {
 
 // Throws one ConfigError with the errors of all files.
 MeasurementSet read_measurements(const std::vector<std::string>& paths, const NcclSettings& overrides = {});
+
+// How the ranks of logs of nccl-tests were spread, in place of what the logs say: threads of a process, GPUs of a thread.
+// ConfigError where the ranks of a log are no multiple of both.
+void set_layout(MeasurementSet& set, std::optional<int> threads, std::optional<int> gpus_per_thread);
 
 // "ALGO=Ring" and "NCCL_ALGO=Ring" alike. `origin` is what errors begin with.
 NcclSettings parse_nccl_settings(const std::vector<std::string>& assignments, std::string_view origin = "--nccl");
