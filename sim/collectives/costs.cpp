@@ -419,7 +419,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
     costs.after_slice += 2 * (ll128.small_block_gap - of_block(ll128.small_block_gap, kLl128Warps));
   } else {
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
-    costs.far_wait = Duration::from_ps(static_cast<std::int64_t>(far));
+    costs.far_wait = Duration::whole_ps(far);
     constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
     constexpr int kBlockWarps = 16;

@@ -381,7 +381,7 @@ Duration Executor::gap_after(const Lane& lane) const {
     const Step next = schedule_->step(lane.rank, lane.channel, lane.lane, lane.next + 1);
     if (next.reads_source()) gap = gap + costs_.operand_wait;
   }
-  return Duration::from_ps(static_cast<std::int64_t>(lane.share * static_cast<double>(gap.ps())));
+  return Duration::whole_ps(lane.share * static_cast<double>(gap.ps()));
 }
 
 void Executor::end_slice(std::uint32_t index) {

@@ -77,7 +77,7 @@ Duration most_work(const FluidFlow& flow, const Schedule& schedule, const StepCo
     known = &edge;
     most = std::max(most, work_on(edge, flow, schedule, costs, effort_on(edge, flow, schedule, costs, usual)));
   }
-  return Duration::from_ps(static_cast<std::int64_t>(most));
+  return Duration::whole_ps(most);
 }
 
 // Edges that the first message of a chain or tree passes one after another (schedule.h).
@@ -177,7 +177,7 @@ Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& 
   const double alone = slowest.step + (costs_.cut_through ? slowest.drain : 0.0);
   if (!ring) latency += (is_chain(flow) ? first_message : alone) - pace;
   // The first message may find links emptier than the pace of all of them has it.
-  return Duration::from_ps(static_cast<std::int64_t>(std::max(latency, 0.0)));
+  return Duration::whole_ps(std::max(latency, 0.0));
 }
 
 // The last rank of the longest path ends the channel, and copies what it receives at the end of each loop.
@@ -193,8 +193,7 @@ Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>&
     const double effort = effort_of(last, transport(edge.from, edge.to));
     Duration copy = costs_.work(flow.step_bytes, share, effort, share);
     // What lies in host memory is read over links, not copied.
-    if (memory_between(edge.from, edge.to))
-      copy = std::max(copy, Duration::from_ps(static_cast<std::int64_t>(edge_time(flow, last_edge, demand).drain)));
+    if (memory_between(edge.from, edge.to)) copy = std::max(copy, Duration::whole_ps(edge_time(flow, last_edge, demand).drain));
     const Duration wait = last.copies() ? costs_.copy_wait : Duration{};
     return (flow.copies - 1) * copy + costs_.work(last.bytes, share, effort, share) + wait;
   }

@@ -59,7 +59,7 @@ Duration Executor::wait_at_port(const Lane& lane, Bytes data, Duration busy) con
   const Duration of_block = port_queue_.wait(data, blocks, inward);
   const Duration whole = costs_.work(data, 1.0, lane.effort);
   if (busy <= whole || whole == Duration{}) return of_block;
-  return Duration::from_ps(std::llround(static_cast<double>(of_block.ps()) * (busy.seconds() / whole.seconds())));
+  return Duration::nearest_ps(static_cast<double>(of_block.ps()) * (busy.seconds() / whole.seconds()));
 }
 
 void Executor::post_slice(std::uint32_t index, Bytes data, Duration busy) {

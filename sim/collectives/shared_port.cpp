@@ -72,7 +72,7 @@ Duration PortQueue::wait(Bytes data, double others, double inward) const {
   const double there = std::max(others, 0.0) + std::max(0.0, inward - 1.0) * (std::max(others, 0.0) + 1.0);
   const auto found = std::min(static_cast<std::size_t>(std::lround(there)), one_.size() - 1);
   const double of_byte = std::lerp(one_[found], both_[found], inward > 1.0 ? 1.0 / inward : inward);
-  return Duration::from_ps(std::llround(static_cast<double>(data.count()) * of_byte));
+  return Duration::nearest_ps(static_cast<double>(data.count()) * of_byte);
 }
 
 double PortQueue::busy(double blocks) const {

@@ -8,9 +8,7 @@
 namespace weft::coll {
 namespace {
 
-Duration scaled(Duration time, double by) {
-  return Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(time.ps()) * by));
-}
+Duration scaled(Duration time, double by) { return Duration::whole_ps(static_cast<double>(time.ps()) * by); }
 
 }  // namespace
 
@@ -62,7 +60,7 @@ Duration StepCosts::work(Bytes data, double share, double effort, double busy_sh
     amount = (passes <= 1 ? passes * first_pass : whole - 1 + first_pass + last) * of_lane;
   }
   if (busy_share < 1.0) amount *= portable_pow(busy_share, thread_exponent);
-  return Duration::from_ps(static_cast<std::int64_t>(std::ceil(amount / rate_of_lane)));
+  return Duration::whole_ps(std::ceil(amount / rate_of_lane));
 }
 
 double StepCosts::blocks_worth(double share) const {
@@ -96,9 +94,7 @@ Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
 
 // Model: what is waited for outside the GPUs (host memory, PCIe, the network's proxies) takes as long at any clock.
 void StepCosts::slow_down(double latency, double slower_rate) {
-  const auto stretch = [&](Duration& time) {
-    time = Duration::from_ps(std::llround(static_cast<double>(time.ps()) * latency));
-  };
+  const auto stretch = [&](Duration& time) { time = Duration::nearest_ps(static_cast<double>(time.ps()) * latency); };
   for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &peer_slice,
                          &empty_slice, &after_slice, &operand_wait, &load_wait, &far_wait, &copy_wait})
     stretch(*time);

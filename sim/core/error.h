@@ -4,6 +4,7 @@
 // built; once events run, only InternalError is left to throw.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,7 +28,8 @@ struct Diagnostic {
   std::string note;         // empty: none
 };
 
-// The text of one diagnostic, ending in a newline. `severity` is "error" or "warning".
+// The text of one diagnostic, ending in a newline; control characters are shown as escapes (printable.h). `severity` is "error"
+// or "warning".
 std::string format(const Diagnostic& diagnostic, std::string_view severity = "error");
 
 class ConfigError : public std::runtime_error {
@@ -41,6 +43,20 @@ class ConfigError : public std::runtime_error {
  private:
   std::vector<Diagnostic> diagnostics_;
 };
+
+// A time past the end of the clock (units.h) would be simulated, which a value that the user gave asks for. It is located at
+// the longest time that this program has read (note_time_given), and says so.
+class ClockError : public ConfigError {
+ public:
+  ClockError();
+  // `message` says what would take so long.
+  explicit ClockError(const std::string& message);
+};
+
+// A time that stands in a file or an option, as an error there would tell it. The longest is kept, and of equal ones the first.
+// `ps`: picoseconds. Any thread.
+[[nodiscard]] bool is_longest_time(std::int64_t ps);
+void note_time_given(std::int64_t ps, Diagnostic where);
 
 class InternalError : public std::logic_error {
  public:

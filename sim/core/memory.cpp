@@ -1,12 +1,21 @@
 #include "sim/core/memory.h"
 
+#include <fmt/format.h>
+#include <signal.h>  // NOLINT: pthread_sigmask is POSIX
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <fstream>
 #include <limits>
 #include <mutex>
 #include <string>
+#include <system_error>
+
+#include "sim/core/output_file.h"
 
 namespace weft {
 namespace {
@@ -95,6 +104,113 @@ std::optional<std::uint64_t> available_memory(const fs::path& root) {
     }
   }
   return least;
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kLook{5};
+// Of what is left, one part stays for others: a machine that has given all it has ends programs without a word.
+constexpr std::uint64_t kPartsForOthers = 16;
+
+struct Watched {
+  std::atomic<std::uint64_t> machine = 0;  // bytes; 0: no limit is known
+  std::atomic<std::uint64_t> allowed = 0;  // by the user; 0: nothing is said
+  std::atomic<const char*> phase = nullptr;
+  std::atomic<std::uint64_t> held_before = 0;  // the phase
+  std::atomic<std::uint64_t> done = 0;
+  std::atomic<std::uint64_t> total = 0;
+};
+
+Watched& watched() {
+  static Watched one;
+  return one;
+}
+
+std::string needs_text(std::uint64_t held) {
+  const Watched& now = watched();
+  const char* const phase = now.phase;
+  if (phase == nullptr) return fmt::format("more than {} would be needed", memory_size_text(static_cast<double>(held)));
+  const auto done = static_cast<double>(now.done);
+  const auto total = static_cast<double>(now.total);
+  if (done <= 0 || total <= done) {
+    return fmt::format("more than {} would be needed: it was {}", memory_size_text(static_cast<double>(held)), phase);
+  }
+  const auto before = static_cast<double>(now.held_before);
+  const double all = before + std::max(0.0, static_cast<double>(held) - before) * total / done;
+  return fmt::format("about {} would be needed: it was {}, and {:.0f} % was done", memory_size_text(all), phase,
+                     100 * done / total);
+}
+
+[[noreturn]] void end_for_memory(std::uint64_t held, std::uint64_t allowed) {
+  remove_unfinished();
+  const std::string text = fmt::format(
+      "error: out of memory: this command holds {}, and {}\nnote: {}; --memory SIZE, where a command has it, says otherwise\n",
+      memory_size_text(static_cast<double>(held)),
+      allowed > 0 ? fmt::format("--memory allows {}", memory_size_text(static_cast<double>(allowed)))
+                  : std::string{"the machine has no more to give"},
+      needs_text(held));
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  _exit(2);
+}
+
+void look() {
+  const std::uint64_t allowed = watched().allowed;
+  const std::uint64_t most = allowed > 0 ? allowed : watched().machine.load();
+  if (most == 0) return;
+  if (const std::uint64_t held = resident_memory(); held > most) end_for_memory(held, allowed);
+}
+
+}  // namespace
+
+MemoryWatch::MemoryWatch() {
+  if (const std::optional<std::uint64_t> left = available_memory()) {
+    watched().machine = resident_memory() + *left - *left / kPartsForOthers;
+  }
+  // Signals go to the thread that works.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  try {
+    thread_ = std::jthread{[](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any ended;
+      std::unique_lock lock{mutex};
+      while (!ended.wait_for(lock, stop, kLook, [&] { return stop.stop_requested(); })) look();
+    }};
+  } catch (const std::system_error&) {
+    // No thread is to be had: memory is not watched, as without a limit.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+MemoryWatch::~MemoryWatch() = default;
+
+void limit_memory(std::uint64_t bytes) { watched().allowed = bytes; }
+
+MemoryPhase::MemoryPhase(const char* what) {
+  const char* none = nullptr;
+  told_ = watched().phase.compare_exchange_strong(none, what);
+  if (!told_) return;
+  watched().held_before = resident_memory();
+  tell(0, 0);
+}
+
+MemoryPhase::~MemoryPhase() {
+  if (told_) watched().phase = nullptr;
+}
+
+void MemoryPhase::tell(std::uint64_t done, std::uint64_t total) const {
+  if (!told_) return;
+  watched().done = done;
+  watched().total = total;
+}
+
+std::string memory_size_text(double bytes) {
+  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 
 }  // namespace weft

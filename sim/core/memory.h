@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <thread>
 
 namespace weft {
 
@@ -35,5 +37,38 @@ void note_memory(MemoryKind kind, HeldMemory held);
 // groups (versions 1 and 2) that this process is in, whichever is less. Nothing: neither is known. `root`: where /proc and /sys
 // are, for tests.
 [[nodiscard]] std::optional<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
+
+// Ends this program, with exit status 2 and the reason, where it comes to hold more memory than it may: what limit_memory()
+// allows, else what the machine had left when this was made, less a share for others. Files that are not finished are removed.
+// It looks every few milliseconds from a thread of its own, whatever the others do. One at a time; main makes it.
+class MemoryWatch {
+ public:
+  MemoryWatch();
+  ~MemoryWatch();
+  MemoryWatch(const MemoryWatch&) = delete;
+  MemoryWatch& operator=(const MemoryWatch&) = delete;
+
+ private:
+  std::jthread thread_;
+};
+// From now on: bytes, as the user allows them.
+void limit_memory(std::uint64_t bytes);
+
+// What is being done, for that reason, with how much of it is done: so much more would be needed. Of several at a time the
+// first is told. `what`: a literal, "reading the trace".
+class MemoryPhase {
+ public:
+  explicit MemoryPhase(const char* what);
+  ~MemoryPhase();
+  MemoryPhase(const MemoryPhase&) = delete;
+  MemoryPhase& operator=(const MemoryPhase&) = delete;
+  void tell(std::uint64_t done, std::uint64_t total) const;
+
+ private:
+  bool told_;  // by the watch
+};
+
+// "1.2 GiB".
+[[nodiscard]] std::string memory_size_text(double bytes);
 
 }  // namespace weft

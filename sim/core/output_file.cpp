@@ -6,8 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,47 +17,11 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/unfinished.h"
 #include "sim/core/used_files.h"
 
 namespace weft {
 namespace detail {
-
-// Unfinished files, for the handler of a signal, which may neither allocate nor lock.
-class Unfinished {
- public:
-  // Where `path` was put; null: it is too long or there are too many, and a signal leaves it behind.
-  static Unfinished* add(const std::string& path) {
-    if (path.size() >= kLongest) return nullptr;
-    for (Unfinished& place : places()) {
-      if (place.taken_.test_and_set()) continue;
-      std::memcpy(place.path_.data(), path.c_str(), path.size() + 1);
-      place.filled_ = true;
-      return &place;
-    }
-    return nullptr;
-  }
-  static void remove_all() {
-    for (Unfinished& place : places()) {
-      if (place.filled_) unlink(place.path_.data());
-    }
-  }
-  void forget() {
-    filled_ = false;
-    taken_.clear();
-  }
-
- private:
-  static constexpr std::size_t kLongest = 4096;
-  static constexpr std::size_t kPlaces = 16;
-  static std::array<Unfinished, kPlaces>& places() {
-    static std::array<Unfinished, kPlaces> all;
-    return all;
-  }
-
-  std::atomic_flag taken_;
-  std::atomic<bool> filled_ = false;
-  std::array<char, kLongest> path_{};
-};
 
 class DescriptorBuffer final : public std::streambuf {
  public:
@@ -251,8 +213,10 @@ void clean_up_on_signals() {
   ::signal(SIGXFSZ, SIG_IGN);
 }
 
+void remove_unfinished() { detail::Unfinished::remove_all(); }
+
 extern "C" void end_by_signal(int signal) {
-  detail::Unfinished::remove_all();
+  remove_unfinished();
   ::signal(signal, SIG_DFL);
   raise(signal);  // ends the program once this handler returns
 }

@@ -42,6 +42,9 @@ void remove_output(const std::string& path);
 // ConfigError: it is there and no folder, or cannot be made.
 void make_output_folder(std::string_view option, const std::string& folder);
 
+// Takes unfinished files away, for who ends the program by other ways than an exception. Async-signal-safe.
+void remove_unfinished();
+
 // A signal that ends the program takes the unfinished files along. A file over the size limit of the shell is an error of
 // writing. Once, by main.
 void clean_up_on_signals();

@@ -33,6 +33,7 @@ std::vector<Event> Simulator::pending_events() const {
 
 void Simulator::run_until(Time end) {
   WEFT_CHECK(end >= now_);
+  if (end > kEnd) throw ClockError();
   run_events(end);
   if (!stopped() && end_ == end) now_ = end;
 }
@@ -56,6 +57,12 @@ void Simulator::run_events(Time end) {
     event.target->on_event(event.payload);
   }
   running_ = false;
+  if (end_ == kEnd && !stopped() && !queue_.empty()) throw ClockError();
+}
+
+void Simulator::refuse(Time at) const {
+  WEFT_CHECK(at >= now_);
+  throw ClockError();
 }
 
 // Everything that need not happen at every event.

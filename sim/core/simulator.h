@@ -53,17 +53,23 @@ class Simulator {
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
+  // The clock ends here: before Time::max(), which stands for "never", by what schedule_regular() may add unasked.
+  static constexpr Time kEnd = Time::max() - Duration::from_ps(std::int64_t{1} << kSequenceBits);
+
   [[nodiscard]] Time now() const { return now_; }
 
   // Names a source of events. Ids count up from 0 in the order of calls, which must not depend on chance.
   ComponentId add_component(std::string name);
   [[nodiscard]] const std::string& component_name(ComponentId id) const;
 
-  // Calls target.on_event(payload) at `at`, which must not lie in the past. At the current instant any phase may be named, an
-  // earlier one than that of the running event too: the new event then takes its place among those still pending.
-  // Cost: O(1) amortised, no allocation once as many events, and as many of one instant, have been pending before.
+  // Calls target.on_event(payload) at `at`, which must not lie in the past; ClockError where the clock ends before. At the
+  // current instant any phase may be named, an earlier one than that of the running event too: the new event then takes its
+  // place among those still pending. Cost: O(1) amortised, no allocation once as many events, and as many of one instant, have
+  // been pending before.
   void schedule(Time at, Phase phase, ComponentId source, EventTarget& target, std::uint64_t payload) {
-    WEFT_CHECK(at >= now_);
+    // One comparison for what is past and what lies behind the end of the clock.
+    if (picoseconds(at) - picoseconds(now_) > picoseconds(kEnd) - picoseconds(now_)) [[unlikely]]
+      refuse(at);
     const Event event{at, next_order(phase, source), &target, payload};
     queue_.push(event);
     if (recorder_ != nullptr) record_push(event);
@@ -73,7 +79,7 @@ class Simulator {
   // is the same.
   [[gnu::always_inline]] void schedule_regular(Time at, Phase phase, ComponentId source, EventTarget& target,
                                                std::uint64_t payload) {
-    const auto delay = static_cast<std::uint64_t>(at.ps() - now_.ps());  // of a time in the past: more than a lane takes
+    const std::uint64_t delay = picoseconds(at) - picoseconds(now_);  // of a time in the past: more than a lane takes
     if (!uses_lanes_ || delay >> kSequenceBits != 0) return schedule_irregular(at, phase, source, target, payload);
     queue_.push_regular({at, next_plain_order(phase, source), &target, payload}, delay);
   }
@@ -83,9 +89,10 @@ class Simulator {
   // Without lanes the run is the same, and slower: for tests of that. To be called before anything is scheduled.
   void set_lanes(bool on);
 
-  // Runs until no event is pending or stop was requested. now() is then the time of the last event.
-  void run() { run_events(Time::max()); }
-  // Runs all events up to and including `end`; now() is then `end`, unless stop was requested.
+  // Runs until no event is pending or stop was requested. now() is then the time of the last event. ClockError: events lie behind
+  // the end of the clock.
+  void run() { run_events(kEnd); }
+  // Runs all events up to and including `end`; now() is then `end`, unless stop was requested. ClockError: the clock ends before.
   void run_until(Time end);
   // Ends the present run once the running event is over; what is pending stays so, and now() is the time of that event. Another
   // run goes on from there.
@@ -113,6 +120,8 @@ class Simulator {
   void record_to(const std::string& path);
 
  private:
+  static std::uint64_t picoseconds(Time time) { return static_cast<std::uint64_t>(time.ps()); }
+  [[noreturn]] void refuse(Time at) const;
   std::uint64_t next_plain_order(Phase phase, ComponentId source) {
     WEFT_CHECK(source.index() < next_sequence_.size());
     const std::uint64_t sequence = next_sequence_[source.index()]++;

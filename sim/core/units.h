@@ -6,8 +6,12 @@
 //
 // All are 64-bit signed integers, trivially copyable and passed by value. Picoseconds cover 106 days; Duration::max() means
 // "never". A double never holds simulated time: `seconds()` and its like are for reports and real-valued control laws only.
+//
+// Sums and products that leave 64 bits stay at the end of the range and do not come round: a time past the end of the clock is
+// "never", and the simulator refuses to schedule it (simulator.h).
 #pragma once
 
+#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -17,12 +21,47 @@ namespace weft {
 __extension__ using Int128 = __int128;
 __extension__ using Uint128 = unsigned __int128;
 
+namespace detail {
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+constexpr std::int64_t bounded_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) [[unlikely]]
+    return b < 0 ? kLeast : kMost;
+  return sum;
+}
+constexpr std::int64_t bounded_difference(std::int64_t a, std::int64_t b) {
+  std::int64_t difference = 0;
+  if (__builtin_sub_overflow(a, b, &difference)) [[unlikely]]
+    return b > 0 ? kLeast : kMost;
+  return difference;
+}
+constexpr std::int64_t bounded_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) [[unlikely]]
+    return (a < 0) != (b < 0) ? kLeast : kMost;
+  return product;
+}
+constexpr std::int64_t bounded(Int128 number) {
+  return static_cast<std::int64_t>(number > kMost ? kMost : number < kLeast ? kLeast : number);
+}
+// Doubles beside the ends: 2^63 is the least that is too large.
+constexpr bool fits(double number) { return number < 0x1p63 && number >= -0x1p63; }
+constexpr std::int64_t end_beyond(double number) { return number > 0 ? kMost : number < 0 ? kLeast : 0; }
+}  // namespace detail
+
 class Duration {
  public:
   constexpr Duration() = default;
   static constexpr Duration from_ps(std::int64_t ps) { return Duration{ps}; }
-  static constexpr Duration from_ns(std::int64_t ns) { return Duration{ns * 1'000}; }
-  static constexpr Duration from_us(std::int64_t us) { return Duration{us * 1'000'000}; }
+  static constexpr Duration from_ns(std::int64_t ns) { return Duration{detail::bounded_product(ns, 1'000)}; }
+  static constexpr Duration from_us(std::int64_t us) { return Duration{detail::bounded_product(us, 1'000'000)}; }
+  // What real-valued laws give: the nearest picosecond, or the whole ones.
+  static Duration nearest_ps(double ps) { return Duration{detail::fits(ps) ? std::llround(ps) : detail::end_beyond(ps)}; }
+  static constexpr Duration whole_ps(double ps) {
+    return Duration{detail::fits(ps) ? static_cast<std::int64_t>(ps) : detail::end_beyond(ps)};
+  }
   static constexpr Duration max() { return Duration{std::numeric_limits<std::int64_t>::max()}; }
 
   [[nodiscard]] constexpr std::int64_t ps() const { return ps_; }
@@ -32,16 +71,16 @@ class Duration {
 
   constexpr auto operator<=>(const Duration&) const = default;
   constexpr Duration& operator+=(Duration d) {
-    ps_ += d.ps_;
+    ps_ = detail::bounded_sum(ps_, d.ps_);
     return *this;
   }
   constexpr Duration& operator-=(Duration d) {
-    ps_ -= d.ps_;
+    ps_ = detail::bounded_difference(ps_, d.ps_);
     return *this;
   }
-  friend constexpr Duration operator+(Duration a, Duration b) { return Duration{a.ps_ + b.ps_}; }
-  friend constexpr Duration operator-(Duration a, Duration b) { return Duration{a.ps_ - b.ps_}; }
-  friend constexpr Duration operator*(std::int64_t n, Duration d) { return Duration{n * d.ps_}; }
+  friend constexpr Duration operator+(Duration a, Duration b) { return Duration{detail::bounded_sum(a.ps_, b.ps_)}; }
+  friend constexpr Duration operator-(Duration a, Duration b) { return Duration{detail::bounded_difference(a.ps_, b.ps_)}; }
+  friend constexpr Duration operator*(std::int64_t n, Duration d) { return Duration{detail::bounded_product(n, d.ps_)}; }
   friend constexpr Duration operator*(Duration d, std::int64_t n) { return n * d; }
   friend constexpr std::int64_t operator/(Duration a, Duration b) { return a.ps_ / b.ps_; }
 
@@ -61,13 +100,13 @@ class Time {
 
   constexpr auto operator<=>(const Time&) const = default;
   constexpr Time& operator+=(Duration d) {
-    ps_ += d.ps();
+    ps_ = detail::bounded_sum(ps_, d.ps());
     return *this;
   }
-  friend constexpr Time operator+(Time t, Duration d) { return Time{t.ps_ + d.ps()}; }
+  friend constexpr Time operator+(Time t, Duration d) { return Time{detail::bounded_sum(t.ps_, d.ps())}; }
   friend constexpr Time operator+(Duration d, Time t) { return t + d; }
-  friend constexpr Time operator-(Time t, Duration d) { return Time{t.ps_ - d.ps()}; }
-  friend constexpr Duration operator-(Time a, Time b) { return Duration::from_ps(a.ps_ - b.ps_); }
+  friend constexpr Time operator-(Time t, Duration d) { return Time{detail::bounded_difference(t.ps_, d.ps())}; }
+  friend constexpr Duration operator-(Time a, Time b) { return Duration::from_ps(detail::bounded_difference(a.ps_, b.ps_)); }
 
  private:
   explicit constexpr Time(std::int64_t ps) : ps_{ps} {}
@@ -84,16 +123,16 @@ class Bytes {
 
   constexpr auto operator<=>(const Bytes&) const = default;
   constexpr Bytes& operator+=(Bytes b) {
-    count_ += b.count_;
+    count_ = detail::bounded_sum(count_, b.count_);
     return *this;
   }
   constexpr Bytes& operator-=(Bytes b) {
     count_ -= b.count_;
     return *this;
   }
-  friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{a.count_ + b.count_}; }
+  friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{detail::bounded_sum(a.count_, b.count_)}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{a.count_ - b.count_}; }
-  friend constexpr Bytes operator*(std::int64_t n, Bytes b) { return Bytes{n * b.count_}; }
+  friend constexpr Bytes operator*(std::int64_t n, Bytes b) { return Bytes{detail::bounded_product(n, b.count_)}; }
   friend constexpr Bytes operator*(Bytes b, std::int64_t n) { return n * b; }
   friend constexpr Bytes operator/(Bytes b, std::int64_t n) { return Bytes{b.count_ / n}; }
   friend constexpr std::int64_t operator/(Bytes a, Bytes b) { return a.count_ / b.count_; }
@@ -107,7 +146,9 @@ class Bandwidth {
  public:
   constexpr Bandwidth() = default;
   static constexpr Bandwidth from_bits_per_second(std::int64_t bps) { return Bandwidth{bps}; }
-  static constexpr Bandwidth from_bytes_per_second(std::int64_t bytes_per_second) { return Bandwidth{8 * bytes_per_second}; }
+  static constexpr Bandwidth from_bytes_per_second(std::int64_t bytes_per_second) {
+    return Bandwidth{detail::bounded_product(8, bytes_per_second)};
+  }
 
   [[nodiscard]] constexpr std::int64_t bits_per_second() const { return bps_; }
   [[nodiscard]] constexpr double gbps() const { return static_cast<double>(bps_) / 1e9; }
@@ -116,8 +157,8 @@ class Bandwidth {
   [[nodiscard]] constexpr double bytes_per_ps() const { return static_cast<double>(bps_) / 8e12; }
 
   constexpr auto operator<=>(const Bandwidth&) const = default;
-  friend constexpr Bandwidth operator+(Bandwidth a, Bandwidth b) { return Bandwidth{a.bps_ + b.bps_}; }
-  friend constexpr Bandwidth operator*(std::int64_t n, Bandwidth b) { return Bandwidth{n * b.bps_}; }
+  friend constexpr Bandwidth operator+(Bandwidth a, Bandwidth b) { return Bandwidth{detail::bounded_sum(a.bps_, b.bps_)}; }
+  friend constexpr Bandwidth operator*(std::int64_t n, Bandwidth b) { return Bandwidth{detail::bounded_product(n, b.bps_)}; }
   friend constexpr Bandwidth operator*(Bandwidth b, std::int64_t n) { return n * b; }
   friend constexpr Bandwidth operator/(Bandwidth b, std::int64_t n) { return Bandwidth{b.bps_ / n}; }
 
@@ -131,7 +172,7 @@ class Bandwidth {
 constexpr Duration transmission_time(Bytes size, Bandwidth rate) {
   const Int128 bit_picoseconds = static_cast<Int128>(size.count()) * 8 * 1'000'000'000'000;
   const Int128 rate_bps = rate.bits_per_second();
-  return Duration::from_ps(static_cast<std::int64_t>((bit_picoseconds + rate_bps - 1) / rate_bps));
+  return Duration::from_ps(detail::bounded((bit_picoseconds + rate_bps - 1) / rate_bps));
 }
 
 namespace literals {

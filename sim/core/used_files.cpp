@@ -138,7 +138,21 @@ void note_input(const fs::path& file) {
 std::ifstream open_input(const fs::path& file) {
   note_input(file);
   errno = 0;
-  return std::ifstream{file, std::ios::binary};
+  std::ifstream in{file, std::ios::binary};
+  const int problem = errno;
+  // Byte by byte and back, so that a pipe loses nothing.
+  std::size_t same = 0;
+  while (in && same < kByteOrderMark.size() && in.peek() == static_cast<unsigned char>(kByteOrderMark[same])) {
+    in.get();
+    ++same;
+  }
+  if (in.eof()) in.clear(in.rdstate() & ~std::ios::eofbit);  // of the peek; whoever reads on meets the end again
+  while (same > 0 && same < kByteOrderMark.size()) {
+    in.unget();
+    --same;
+  }
+  errno = problem;
+  return in;
 }
 
 void claim_output(std::string_view option, const std::string& path) {

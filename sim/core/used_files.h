@@ -28,8 +28,10 @@ class FileScope {
 
 // The file is read by something other than open_input(): call this before. ConfigError if an output has claimed it.
 void note_input(const std::filesystem::path& file);
-// Binary. As std::ifstream where the file cannot be opened: the stream is then false.
+// Binary. As std::ifstream where the file cannot be opened: the stream is then false. A byte order mark of UTF-8 is passed
+// over.
 [[nodiscard]] std::ifstream open_input(const std::filesystem::path& file);
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // The command will write `path`, named by `option`; "" and what std::ofstream would call no file (a pipe, /dev/null) claim
 // nothing. ConfigError: it cannot be written, this command reads it, or another output has claimed it.

@@ -18,7 +18,7 @@ Time after(Time now, double ps) {
   const double whole = std::max(0.0, std::ceil(ps - 1e-3));
   constexpr double kRange = 9e18;  // beyond it: never
   if (whole >= kRange - static_cast<double>(now.ps())) return Time::max();
-  return now + Duration::from_ps(static_cast<std::int64_t>(whole));
+  return now + Duration::whole_ps(whole);
 }
 
 }  // namespace

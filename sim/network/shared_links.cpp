@@ -14,7 +14,7 @@ constexpr std::size_t kKeptSteps = 64;  // at least, for stages that are not cou
 
 constexpr double kLeast = 1e-3;  // of a link's rate, for packets that come when flows have all of it
 
-Duration ps(double picoseconds) { return Duration::from_ps(static_cast<std::int64_t>(std::ceil(picoseconds))); }
+Duration ps(double picoseconds) { return Duration::whole_ps(std::ceil(picoseconds)); }
 
 struct Place {
   Duration delay;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/core/digest.h"
+#include "sim/workloads/cut_reason.h"
 
 namespace weft::work {
 namespace {
@@ -108,8 +109,7 @@ void FlowRun::post_next(Source& source) {
   }
   source.closed = source.counts.posted >= options.messages;
   if (source.closed) return;
-  const Duration gap =
-      options.is_poisson() ? Duration::from_ps(std::llround(source.random->exponential(source.gap_ps))) : options.every;
+  const Duration gap = options.is_poisson() ? Duration::nearest_ps(source.random->exponential(source.gap_ps)) : options.every;
   next += gap;
   source.closed = next >= options.stop;
   if (!source.closed) machine_.simulator.schedule(next, Phase::kAction, component_, *this, flow);
@@ -208,6 +208,14 @@ void FlowRun::on_delivered(TransferId, std::uint64_t flow) {
 
 void FlowRun::on_aborted(TransferId, std::uint64_t tag) {
   const std::uint64_t flow = tag & ~kRequest;
+  if (!results_[flow].aborted && first_cuts_.size() < kToldCuts) {
+    const FlowItem& item = workload_.flows[flow];
+    const bool back = tag == flow && workload_.options_of(item).read;
+    first_cuts_.push_back({.flow = flow,
+                           .at = machine_.simulator.now(),
+                           .why = cut_between(machine_, back ? item.to : item.from, back ? item.from : item.to, flow)
+                                      .value_or(std::string{kLostForGood})});
+  }
   results_[flow].aborted = true;
   Source* source = source_of(flow);
   if (source == nullptr) return;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/collectives/runner.h"
@@ -26,6 +27,13 @@ struct FlowResult {
   FootprintId footprint = {};
   TransferId transfer = {};  // the last that was posted
   bool aborted = false;
+};
+
+// A flow that was aborted.
+struct FlowCut {
+  std::size_t flow = 0;
+  Time at;
+  std::string why;
 };
 
 // Of flows of several messages.
@@ -54,6 +62,8 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   [[nodiscard]] const std::vector<FlowResult>& results() const { return results_; }
   [[nodiscard]] const MessageCounts* messages(std::size_t flow) const;  // null: it is one message
   [[nodiscard]] std::size_t unfinished() const;
+  [[nodiscard]] const std::vector<FlowCut>& first_cuts() const { return first_cuts_; }  // at most kToldCuts
+  static constexpr std::size_t kToldCuts = 8;
   // Brings `bytes` of the flows that are not finished up to date. After the run.
   void settle();
   [[nodiscard]] std::uint64_t digest() const;
@@ -98,6 +108,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   std::uint64_t seed_;
   ComponentId component_;
   std::vector<FlowResult> results_;
+  std::vector<FlowCut> first_cuts_;
   std::vector<Source> sources_;  // by FlowItem::options - 1
 };
 

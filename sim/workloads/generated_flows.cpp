@@ -202,11 +202,15 @@ void read_background(ParamReader& workload, const WorkloadContext& context, Work
 
   double bytes_per_ps = 0;
   for (const DeviceId source : sources) bytes_per_ps += access_rate(context.topology, source).bytes_per_ps();
+  if (bytes_per_ps <= 0 || destinations.empty()) {
+    section.error_here("the senders have no link to a network", "traffic between hosts needs a fabric: cluster: {fabric: ...}");
+    return;
+  }
   const double gap_ps = sizes->mean() / (load * bytes_per_ps);
   if (!has_room(section, static_cast<double>((span.until - span.from).ps()) / gap_ps, out)) return;
   RandomStream random{seed, "workload/background"};
   for (Time at = span.from;;) {
-    at += Duration::from_ps(std::max<std::int64_t>(1, std::llround(random.exponential(gap_ps))));
+    at += std::max(Duration::from_ps(1), Duration::nearest_ps(random.exponential(gap_ps)));
     if (at >= span.until) break;
     FlowItem flow;
     flow.from = sources[static_cast<std::size_t>(random.below(sources.size()))];

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/core/digest.h"
+#include "sim/workloads/cut_reason.h"
 
 namespace weft::work {
 
@@ -82,13 +83,9 @@ void JobRun::on_aborted(TransferId, std::uint64_t job) {
 
 std::string JobRun::what_is_cut(const JobItem& job, std::uint64_t key) const {
   for (const JobTransfer& transfer : job.transfers) {
-    const std::optional<std::string> cut =
-        machine_.router.what_cuts(machine_.router.find_route(transfer.from, transfer.to, {key++}));
-    if (!cut) continue;
-    return fmt::format("no path is left from {} to {}: {}", machine_.topology.name(transfer.from),
-                       machine_.topology.name(transfer.to), *cut);
+    if (std::optional<std::string> cut = cut_between(machine_, transfer.from, transfer.to, key++)) return *std::move(cut);
   }
-  return "packets were lost, and nobody sends them again";
+  return std::string{kLostForGood};
 }
 
 std::size_t JobRun::unfinished() const {

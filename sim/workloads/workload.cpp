@@ -115,6 +115,23 @@ bool FlowOptions::is_endless() const {
   return unlimited || messages == std::numeric_limits<std::int64_t>::max();
 }
 
+double message_backlog(const FlowItem& flow, const FlowOptions& options, const net::Topology& topology,
+                       std::optional<Time> until) {
+  if (options.messages == 1 || options.unlimited) return 0;
+  double link_bytes_per_ps = 0;
+  for (const LinkId link : topology.out_links(flow.from)) link_bytes_per_ps += topology.spec(link).rate.bytes_per_ps();
+  const double size = std::max(1.0, static_cast<double>(flow.bytes.count()));
+  double gap_ps = static_cast<double>(options.every.ps());
+  if (options.is_poisson()) {
+    gap_ps = size / (options.load > 0 ? options.load * link_bytes_per_ps : options.rate.bytes_per_ps());
+  }
+  double posted = static_cast<double>(options.messages);
+  const Time end = std::min(options.stop, until.value_or(Time::max()));
+  const auto span_ps = static_cast<double>((end - flow.start).ps());
+  if (gap_ps > 0) posted = std::min(posted, std::max(0.0, span_ps / gap_ps));
+  return std::max(0.0, posted - posted * gap_ps * link_bytes_per_ps / size);
+}
+
 bool Workload::has_endless_flow() const {
   return std::ranges::any_of(flows, [&](const FlowItem& flow) { return options_of(flow).is_endless(); });
 }

@@ -120,6 +120,12 @@ struct WorkloadContext {
 // The endpoints that "all", a number, or a list of names or indices stands for; empty after an error.
 [[nodiscard]] std::vector<DeviceId> read_ranks(const ConfigNode& node, const net::Topology& topology, Diagnostics& diagnostics);
 
+// Messages of a flow that are posted faster than its sender's links take them, when the last one is posted. `until`: the end of
+// the run.
+[[nodiscard]] double message_backlog(const FlowItem& flow, const FlowOptions& options, const net::Topology& topology,
+                                     std::optional<Time> until);
+
+// Of flows, and of messages that wait in one.
 inline constexpr std::int64_t kMaxFlows = 50'000'000;
 
 }  // namespace weft::work

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -233,6 +234,38 @@ TEST(SimulatorAllocationTest, SteadyStateAllocatesNothing) {
   simulator.run_until(Time{} + 20_ms);
   EXPECT_EQ(allocations.so_far(), 0);
   EXPECT_GT(simulator.events(), 500'000U);
+}
+
+TEST_F(SimulatorTest, TheEndOfTheClockIsAnErrorOfTheUserAndThePastIsOurs) {
+  const Time last = Simulator::kEnd;
+  simulator_.schedule(last, Phase::kAction, first_, recorder_, 0);
+  EXPECT_THROW(simulator_.schedule(Time::max(), Phase::kAction, first_, recorder_, 1), ClockError);
+  EXPECT_THROW(simulator_.schedule(last + 1_ps, Phase::kAction, first_, recorder_, 1), ClockError);
+  EXPECT_THROW(simulator_.schedule_regular(last + 1_ps, Phase::kAction, first_, recorder_, 1), ClockError);
+  EXPECT_THROW(simulator_.schedule(Time{} - 1_ps, Phase::kAction, first_, recorder_, 1), InternalError);
+  simulator_.run();
+  EXPECT_EQ(recorder_.times, std::vector<Time>{last});
+  // Beside the end, a delay that suits a lane ends there all the same.
+  simulator_.schedule_regular(last + 1_ps, Phase::kAction, first_, recorder_, 1);
+  EXPECT_THROW(simulator_.run(), ClockError);
+  EXPECT_EQ(recorder_.times, std::vector<Time>{last});
+}
+
+TEST_F(SimulatorTest, TheEndOfTheClockIsToldAtTheLongestTimeGiven) {
+  // Longer than any that other tests of this program read.
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() - 1;
+  const auto note = [](std::int64_t ps, int line, const std::string& message) {
+    Diagnostic where;
+    where.where = {.file = "a.yaml", .line = line, .column = 9};
+    where.message = message;
+    note_time_given(ps, where);
+  };
+  note(kLongest, 3, "x.latency: 106 d");
+  note(kLongest - 1, 4, "x.every: 105 d");
+  EXPECT_TRUE(is_longest_time(kLongest + 1));
+  EXPECT_FALSE(is_longest_time(kLongest));
+  EXPECT_TRUE(std::string{ClockError{}.what()}.starts_with(
+      "a.yaml:3:9: error: x.latency: 106 d: simulated time would pass 106 days"));
 }
 
 TEST(SimulatorRecordTest, WritesPushesAndPops) {

@@ -26,9 +26,17 @@ bool is_plain(std::string_view text) {
 std::string quote(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result = "\"";
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+    // U+0080 to U+009F, which terminals obey: what stands here is UTF-8.
+    const bool is_c1 = byte == 0xC2U && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0U;
+    if (is_c1) {
+      const auto code = static_cast<unsigned char>(text[++i]);
+      result += "\\u00";
+      result += kDigits[code >> 4U];
+      result += kDigits[code & 15U];
+    } else if (c == '"' || c == '\\') {
       result += '\\';
       result += c;
     } else if (c == '\n') {

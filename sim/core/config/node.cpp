@@ -6,6 +6,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/config/tree.h"
+#include "sim/core/printable.h"
 
 namespace weft {
 namespace detail {
@@ -160,7 +161,7 @@ std::string found_text(const ConfigNode& node) {
     text = text.substr(0, end) + "...";
   }
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return "'" + text + "'";
+  return "'" + printable(text) + "'";
 }
 
 }  // namespace weft

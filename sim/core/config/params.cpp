@@ -45,6 +45,16 @@ std::string zero_hint(std::string_view text) {
   return leading_zero ? "a leading zero is refused: some programs read 010 as 8" : "";
 }
 
+// A number and a unit, of which `parse` reads one: where it does not read the text, the number is out of its range.
+template <class Parse>
+bool is_number_with(std::string_view text, const Parse& parse) {
+  const std::size_t unit = text.find_first_not_of("+-.0123456789eE ");
+  if (unit == std::string_view::npos) return false;
+  std::string_view number = text.substr(0, unit);
+  while (number.ends_with(' ')) number.remove_suffix(1);
+  return parse_number(number) && parse("1 " + std::string{text.substr(unit)});
+}
+
 template <>
 struct Reading<std::int64_t> {
   static constexpr std::string_view kName = "integer";
@@ -81,7 +91,9 @@ struct Reading<Duration> {
   static constexpr std::string_view kExpected = "a duration such as '500 ns'";
   static std::optional<Duration> parse(std::string_view text) { return parse_duration(text); }
   static std::string text(Duration value) { return to_string(value); }
-  static std::string hint(std::string_view text) { return zero_hint(text); }
+  static std::string hint(std::string_view text) {
+    return is_number_with(text, parse_duration) ? "simulated time ends after 106 days, 2^63 ps" : zero_hint(text);
+  }
 };
 
 template <>
@@ -91,6 +103,7 @@ struct Reading<Bytes> {
   static std::optional<Bytes> parse(std::string_view text) { return parse_bytes(text); }
   static std::string text(Bytes value) { return to_string(value); }
   static std::string hint(std::string_view text) {
+    if (is_number_with(text, parse_bytes)) return "sizes are whole bytes, at most 4 EiB, 2^62 of them";
     if (!text.ends_with('b')) return zero_hint(text);
     return "b is bits, B is bytes; sizes are in bytes";
   }
@@ -229,6 +242,9 @@ std::optional<T> ParamReader::read(const ConfigNode& node, const Range<T>& range
   std::optional<T> value = Reading<T>::parse(node.scalar());
   if (!value) return refuse(expected, Reading<T>::hint(node.scalar()));
   if (const std::string problem = range_problem(*value, range); !problem.empty()) return refuse(problem, {});
+  if constexpr (std::is_same_v<T, Duration>) {
+    if (is_longest_time(value->ps())) note_time_given(value->ps(), node.diagnostic(prefixed(node.path(), node.scalar())));
+  }
   return value;
 }
 

@@ -11,6 +11,8 @@ namespace weft {
 namespace {
 
 constexpr Int128 kMax = std::numeric_limits<std::int64_t>::max();
+// The largest size that is read: twice it is still a number.
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 constexpr Int128 kMin = std::numeric_limits<std::int64_t>::min();
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -148,6 +150,10 @@ std::optional<double> to_double(const std::string& text) {
   return value;
 }
 
+std::optional<Bytes> size_of(std::optional<std::int64_t> count) {
+  return count && *count <= kMaxBytes && *count >= -kMaxBytes ? std::optional{Bytes{*count}} : std::nullopt;
+}
+
 // value / scale as a decimal fraction, exact: scale is a power of ten.
 std::string fraction_text(Int128 value, std::int64_t scale) {
   std::string text = value < 0 ? "-" : "";
@@ -183,7 +189,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
 
 std::optional<Bytes> parse_bytes(std::string_view text) {
   const auto count = parse_with_unit(text, kByteUnits, Fractions::kRefused);
-  return count ? std::optional{Bytes{*count}} : std::nullopt;
+  return size_of(count);
 }
 
 std::optional<Bandwidth> parse_bandwidth(std::string_view text) {
@@ -233,7 +239,12 @@ std::optional<Bytes> parse_nccl_size(std::string_view text) {
   }
   const auto decimal = to_decimal(text.substr(0, length));
   const auto count = decimal ? scaled(*decimal, scale, Fractions::kRefused) : std::nullopt;
-  return count ? std::optional{Bytes{*count}} : std::nullopt;
+  return size_of(count);
+}
+
+std::optional<Bytes> parse_size(std::string_view text) {
+  const auto size = parse_nccl_size(text);
+  return size ? size : parse_bytes(text);
 }
 
 std::string to_string(Duration duration) {

@@ -7,8 +7,9 @@
 //   refused to_string(1'500_ns)          == "1.5 us"       to_string(Bytes{65'536})   == "64 KiB"
 //
 // Decimal text goes to integers through 128-bit arithmetic, never through a double: 0.1 us is exactly 100'000 ps. What falls
-// between two picoseconds or two bits per second goes to the nearest (ties away from zero); a fraction of a byte is refused.
-// Nothing here looks at the locale. A space between number and unit is optional; everything else is spelled exactly.
+// between two picoseconds or two bits per second goes to the nearest (ties away from zero); a fraction of a byte is refused,
+// and so are more than 2^62 bytes. Nothing here looks at the locale. A space between number and unit is optional; everything
+// else is spelled exactly.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,8 @@ struct Ratio {
 
 // A size as nccl-tests' -b and -e take it: "8", "128M", "4G", "1.5K"; K, M, G, T in either case are powers of 1024.
 [[nodiscard]] std::optional<Bytes> parse_nccl_size(std::string_view text);
+// A size in an option of the command line, the same in all of them: as nccl-tests take it, or with its unit, "1 GB".
+[[nodiscard]] std::optional<Bytes> parse_size(std::string_view text);
 
 // The shortest human form that parses back to the same value.
 [[nodiscard]] std::string to_string(Duration duration);

@@ -366,7 +366,7 @@ Time FlowFabric::finish_at(const Flow& flow) const {
   const double left = flow.remaining / flow.rate;
   constexpr double kRange = 9e18;
   if (left >= kRange - static_cast<double>(simulator_.now().ps())) {
-    throw ConfigError(
+    throw ClockError(
         fmt::format("a transfer of {} bytes at {:.3g} GB/s would end after more than 106 days, the range of simulated time",
                     flow.bytes, flow.rate * 1e3));
   }

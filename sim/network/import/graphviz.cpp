@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/config/quantity.h"
+#include "sim/core/printable.h"
 
 namespace weft::net {
 namespace {
@@ -32,7 +33,7 @@ std::string_view style_of(DeviceKind kind) {
 // A quoted identifier: only quotes and backslashes need care.
 std::string quoted_id(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     if (c == '"' || c == '\\') out += '\\';
     out += c;
   }

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/core/printable.h"
+
 namespace weft::net {
 
 // Appends `value` with the characters that XML reserves, and its line breaks and tabs, written as entities.
@@ -32,7 +34,8 @@ inline void append_escaped(std::string& out, std::string_view value) {
         out += "&#13;";
         break;
       default:
-        out += c;
+        // XML 1.0 has no other control characters, not even as entities.
+        out += static_cast<unsigned char>(c) < 0x20 ? printable({&c, 1}) : std::string{c};
     }
   }
 }

@@ -6,7 +6,9 @@
 
 namespace weft::net {
 
-PacketMemory packet_memory() { return {PacketNetwork::kPortBytes, PacketNetwork::kPacketBytes, Transport::kQueuePairBytes}; }
+PacketMemory packet_memory() {
+  return {PacketNetwork::kPortBytes, PacketNetwork::kPacketBytes, Transport::kQueuePairBytes, Transport::kMessageBytes};
+}
 
 void PacketNetwork::note_memory() const {
   const auto size_of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };

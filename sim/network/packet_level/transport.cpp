@@ -275,7 +275,7 @@ void Transport::post_message(std::uint32_t flow, std::uint32_t index, const Tran
   message.ready = simulator_.now() + pair.how->post_latency;
   if (pair.how->message_rate) {
     message.ready = std::max(message.ready, pair.ready_after);
-    pair.ready_after = message.ready + Duration::from_ps(static_cast<std::int64_t>(1e12 / *pair.how->message_rate));
+    pair.ready_after = message.ready + Duration::whole_ps(1e12 / *pair.how->message_rate);
   }
   pair.end += message.count;
   if (pair.newest == kNone) {

@@ -273,6 +273,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
  public:
   // With a message of it.
   static constexpr std::size_t kQueuePairBytes = sizeof(QueuePair) + sizeof(Ends) + sizeof(Message) + sizeof(std::uint32_t);
+  static constexpr std::size_t kMessageBytes = sizeof(Message) + sizeof(std::uint32_t);
 };
 
 }  // namespace weft::net

@@ -135,7 +135,7 @@ Time Transport::next_send(const QueuePair& pair) {
     if (allowed > 0) rate = rate > 0 ? std::min(rate, allowed) : allowed;
   }
   if (rate <= 0 || pair.paced_size == 0) return {};
-  return pair.paced_from + Duration::from_ps(std::llround(static_cast<double>(pair.paced_size) / rate));
+  return pair.paced_from + Duration::nearest_ps(static_cast<double>(pair.paced_size) / rate);
 }
 
 // A source that is late by less than a packet's time keeps its beat, so that its mean rate is what was asked for.

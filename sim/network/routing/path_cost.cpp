@@ -7,7 +7,7 @@ namespace weft::net {
 
 PathCost::PathCost(const LinkSpec& link)
     : latency_{link.latency},
-      packets_{Duration::from_ps(std::llround(static_cast<double>(link.packet.count()) / link.capacity()))},
+      packets_{Duration::nearest_ps(static_cast<double>(link.packet.count()) / link.capacity())},
       slowest_{packets_},
       last_{packets_},
       first_rate_{link.rate},

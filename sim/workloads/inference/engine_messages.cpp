@@ -45,8 +45,8 @@ double EngineMessages::nvlink_rate(int stage) {
 
 Duration EngineMessages::by_reading(double rate, double bytes) const {
   const auto peers = static_cast<double>(plan_.tensor - 1);
-  const Duration one = engine_.one_shot + Duration::from_ps(std::llround(peers * bytes / rate));
-  const Duration two = engine_.two_shot + Duration::from_ps(std::llround(2 * peers / plan_.tensor * bytes / rate));
+  const Duration one = engine_.one_shot + Duration::nearest_ps(peers * bytes / rate);
+  const Duration two = engine_.two_shot + Duration::nearest_ps(2 * peers / plan_.tensor * bytes / rate);
   return std::min(one, two);
 }
 
@@ -78,7 +78,7 @@ Duration EngineMessages::between_classes(int what, int stage, double bytes, int 
   if (bytes == lower) return from;
   const Duration to = at_class(what, stage, below + 1);
   const double share = (bytes - lower) / lower;
-  return from + Duration::from_ps(std::llround(share * static_cast<double>((to - from).ps())));
+  return from + Duration::nearest_ps(share * static_cast<double>((to - from).ps()));
 }
 
 Duration EngineMessages::over_tensor(int stage, coll::Collective kind, double bytes) {

@@ -109,7 +109,7 @@ std::vector<Request> make_requests(const RequestSpec& spec, std::uint64_t seed) 
     if (spec.arrivals == Arrivals::kFixed) at_seconds = static_cast<double>(i) / spec.rate;
     const std::int64_t prompt = draw(spec.prompt, prompts);
     const std::int64_t output = draw(spec.output, outputs);
-    requests.push_back({Time::from_ps(std::llround(at_seconds * 1e12)), prompt, output});
+    requests.push_back({Time{} + Duration::nearest_ps(at_seconds * 1e12), prompt, output});
   }
   return requests;
 }

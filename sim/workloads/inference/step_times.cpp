@@ -196,7 +196,7 @@ StepTime StepTimes::of(const StepMix& mix) {
     Duration computing;
     for (const Duration stage : step.stages) computing += stage;
     const double share = drafts * setup_.speculation.draft_cost;
-    step.before += Duration::from_ps(std::llround(share * static_cast<double>(computing.ps())));
+    step.before += Duration::nearest_ps(share * static_cast<double>(computing.ps()));
   }
   step.parts[static_cast<std::size_t>(StepPart::kOverhead)] += step.before;
   return step;

@@ -75,8 +75,7 @@ inline constexpr int kContentionCtas = 24;
 
 // How long before its end a GEMM of `alone` drains.
 [[nodiscard]] inline Duration gemm_drain(const ContentionCosts& costs, Duration alone) {
-  return std::min(costs.gemm_drain,
-                  Duration::from_ps(static_cast<std::int64_t>(static_cast<double>(alone.ps()) * costs.gemm_drain_share)));
+  return std::min(costs.gemm_drain, Duration::whole_ps(static_cast<double>(alone.ps()) * costs.gemm_drain_share));
 }
 
 // When a collective starts that is ready at `ready` while a kernel runs that fills the GPU and ends at `drained`.

@@ -213,7 +213,7 @@ Duration KernelTimes::alone(const Kernel& kernel, int sms) const {
     const double picoseconds = kernel.mostly_zero ? costs.mostly_zero_ps : costs.adam_ps;
     return costs.fixed.seconds() + bounded_seconds(bytes, costs.efficiency, kernel.elements, picoseconds, used);
   };
-  return Duration::from_ps(std::llround(seconds() * 1e12));
+  return Duration::nearest_ps(seconds() * 1e12);
 }
 
 }  // namespace weft::work

@@ -100,7 +100,7 @@ const LinkTurns::Call& Replayer::first_step_of(std::uint32_t state, Meeting& mee
   }
   if (leaving.usages.empty()) return call;
   call.bytes = std::max(Bytes{1}, Bytes{static_cast<std::int64_t>(static_cast<double>(op.bytes.count()) * cost.step)});
-  call.alone = Duration::from_ps(static_cast<std::int64_t>(longest_ps));
+  call.alone = Duration::whole_ps(longest_ps);
   call.step = 1;
   call.loads = machine_.fabric.add_footprint(std::move(leaving));
   return call;

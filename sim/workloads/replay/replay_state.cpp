@@ -199,7 +199,7 @@ void RankState::start_kernel(OpIndex index, Time now, const ReplayOptions& optio
   }
   // Of GEMMs that split statically all blocks end together.
   if (op.fills_gpu && op.category == Category::kGemm && !op.weight_gradient) {
-    const Duration alone = Duration::from_ps(static_cast<std::int64_t>(kernel.alone_ps));
+    const Duration alone = Duration::whole_ps(kernel.alone_ps);
     kernel.drain_ps = static_cast<double>(gemm_drain(options.contention, alone).ps());
   }
   kernel.speed = speed(op, kernel, options.contention);

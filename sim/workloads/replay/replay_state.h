@@ -103,9 +103,7 @@ struct RunningKernel {
   [[nodiscard]] Time drains() const { return after(std::max(0.0, remaining_ps - drain_ps)); }
 
  private:
-  [[nodiscard]] Time after(double work_ps) const {
-    return since + Duration::from_ps(static_cast<std::int64_t>(work_ps / speed + 0.999999));
-  }
+  [[nodiscard]] Time after(double work_ps) const { return since + Duration::whole_ps(work_ps / speed + 0.999999); }
 };
 
 // A collective that a rank waits in for others: it sends its first step meanwhile (first_steps.cpp).

@@ -142,7 +142,7 @@ void Replayer::begin_next_call(Meeting& meeting) {
   }
   moving.bytes = std::max(op.bytes, Bytes{1});
   moving.clock = costs_.stretch_at(cost, slowest_clock(moving.members));
-  moving.alone = Duration::from_ps(std::llround(static_cast<double>(cost.alone.ps()) * moving.clock));
+  moving.alone = Duration::nearest_ps(static_cast<double>(cost.alone.ps()) * moving.clock);
   moving.ctas = cost.ctas;
   moving.step = cost.step;
   moving.memory_share = memory_share(cost);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/memory.h"
 #include "sim/core/used_files.h"
 
 namespace weft::work {
@@ -56,6 +57,9 @@ struct InputStream::State {
   bool done = false;
   z_stream inflater{};
   std::uint64_t offset = 0;
+  MemoryPhase reading{"reading a trace"};
+  std::uint64_t file_bytes = 0;  // 0: not known
+  std::uint64_t file_read = 0;
 };
 
 void InputStream::State::open() {
@@ -64,7 +68,11 @@ void InputStream::State::open() {
   note_input(file);
   handle.reset(std::fopen(file.c_str(), "rb"));
   if (handle == nullptr) fail_reading(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (std::filesystem::is_regular_file(file, ignored)) file_bytes = std::filesystem::file_size(file, ignored);
   refill();
+  if (std::string_view{reinterpret_cast<const char*>(packed.data()), packed_size}.starts_with(kByteOrderMark)) {
+    packed_at = kByteOrderMark.size();
+  }
   is_gzip = packed_size >= 2 && packed[0] == 0x1f && packed[1] == 0x8b;
   if (is_gzip && inflateInit2(&inflater, MAX_WBITS + kGzipOnly) != Z_OK) {
     is_gzip = false;
@@ -75,6 +83,8 @@ void InputStream::State::open() {
 void InputStream::State::refill() {
   packed_at = 0;
   packed_size = std::fread(packed.data(), 1, packed.size(), handle.get());
+  file_read += packed_size;
+  reading.tell(file_read, file_bytes);
   if (packed_size == packed.size()) return;
   if (std::ferror(handle.get()) != 0) fail_reading(file, fmt::format("cannot be read: {}", std::strerror(errno)));
   at_end = true;

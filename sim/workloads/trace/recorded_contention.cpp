@@ -77,7 +77,7 @@ Duration alone(const Operation& op, const RecordedTime& kernel, const std::vecto
   }
   const auto whole = static_cast<double>(time.duration.ps());
   slowed_ps = std::min(slowed_ps, whole);
-  return Duration::from_ps(static_cast<std::int64_t>(whole - slowed_ps + std::min(done_ps, slowed_ps)));
+  return Duration::whole_ps(whole - slowed_ps + std::min(done_ps, slowed_ps));
 }
 
 }  // namespace

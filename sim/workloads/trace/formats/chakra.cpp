@@ -264,7 +264,7 @@ class ChakraReader {
     const std::string stream = has.text("stream");
     const double ps = node.duration_us * 1e6;
     if (ps > static_cast<double>(kLongestTask.ps())) wrong("a duration of more than 28 hours");
-    task.op.duration = Duration::from_ps(std::llround(ps));
+    task.op.duration = Duration::nearest_ps(ps);
     const auto bytes = [&](std::string_view name) {
       const std::int64_t size = has.integer(name).value_or(0);
       if (size < 0 || size > kLargestTask.count()) wrong(fmt::format("attribute '{}': {} is no size in bytes", name, size));
@@ -329,7 +329,7 @@ class ChakraReader {
     const double ps = std::max(flops / kFlopsPerSecond, bytes / kBytesPerSecond) * 1e12;
     if (ps <= 0) return;
     if (ps > static_cast<double>(kLongestTask.ps())) wrong("more FLOPs or bytes than 28 hours take");
-    task.op.duration = Duration::from_ps(std::llround(ps));
+    task.op.duration = Duration::nearest_ps(ps);
     ++reckoned_;
   }
 

@@ -203,7 +203,7 @@ class CsvReader {
                             kLongestTask.ps() / (in_ns ? 1'000 : 1'000'000), in_ns ? "ns" : "us", word.text));
       return false;
     }
-    task.op.duration = Duration::from_ps(std::llround(ps));
+    task.op.duration = Duration::nearest_ps(ps);
     return true;
   }
 

@@ -212,17 +212,19 @@ ProgramOrigin origin_of(const Trace& trace) {
 
 void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name,
                   const ProgramOrigin& origin) {
-  make_output_folder({}, folder.string());
-  std::vector<std::string> files;
-  for (std::size_t r = 0; r < program.ranks.size(); ++r) files.push_back((folder / fmt::format("{}.{}.et", name, r)).string());
-  const std::string groups = (folder / "comm_groups.json").string();
-  // All of them before the first is written: a folder is not left half of one step and half of another.
-  for (const std::string& file : files) claim_output({}, file);
-  claim_output({}, groups);
-  for (std::size_t r = 0; r < files.size(); ++r)
-    write_file(files[r], [&](std::ostream& out) { RankWriter{program, static_cast<Rank>(r), origin}.write(out); });
-  if (program.groups.empty()) return remove_output(groups);  // what another step left there
-  write_file(groups, [&](std::ostream& out) {
+  OutputFolder files{folder.string()};
+  write_chakra(program, files, name, origin);
+  files.commit();
+}
+
+void write_chakra(const Program& program, OutputFolder& folder, const std::string& name, const ProgramOrigin& origin) {
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) {
+    folder.write(fmt::format("{}.{}.et", name, r), [&](std::ostream& out) {
+      RankWriter{program, static_cast<Rank>(r), origin}.write(out);
+    });
+  }
+  if (program.groups.empty()) return folder.drop("comm_groups.json");  // what another step left there
+  folder.write("comm_groups.json", [&](std::ostream& out) {
     out << "{";
     for (std::size_t g = 0; g < program.groups.size(); ++g) {
       out << fmt::format("{}\"{}\": [{}]", g > 0 ? ",\n " : "", g, fmt::join(program.groups[g].ranks, ", "));

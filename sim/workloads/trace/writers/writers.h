@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/output_folder.h"
 #include "sim/core/error.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/trace/trace.h"
@@ -26,9 +27,11 @@ struct ProgramOrigin {
 [[nodiscard]] ProgramOrigin origin_of(const Trace& trace);  // which outlives it
 
 // One file per rank, FOLDER/NAME.RANK.et, and FOLDER/comm_groups.json. Folded ranks are written out, each by itself.
-// ConfigError: the folder cannot be made or written.
+// All of them or none (core/output_folder.h). ConfigError: the folder cannot be made or written.
 void write_chakra(const Program& program, const std::filesystem::path& folder, const std::string& name,
                   const ProgramOrigin& origin = {});
+// The same for a folder that others commit.
+void write_chakra(const Program& program, OutputFolder& folder, const std::string& name, const ProgramOrigin& origin = {});
 
 struct LoweredProgram {
   Program program = {};
