@@ -22,6 +22,7 @@
 #include "sim/apps/table.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/planning/calibrate.h"
 #include "sim/planning/calibrate_kernels.h"
 #include "sim/planning/explain.h"
@@ -63,8 +64,7 @@ std::vector<std::string> split_list(const std::string& text) {
 }
 
 Bytes size_of(const char* option, const std::string& text) {
-  if (const auto size = parse_nccl_size(text)) return *size;
-  if (const auto size = parse_bytes(text)) return *size;
+  if (const auto size = parse_size(text)) return *size;
   throw ConfigError(fmt::format("{}: expected a size such as 64M or 4G, got '{}'", option, text));
 }
 
@@ -256,7 +256,8 @@ int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const K
   }
   write_file(options.output, write_profile);
   if (!options.common.quiet) {
-    for (const std::string& warning : result.warnings) std::fputs(fmt::format("warning: {}\n", warning).c_str(), stderr);
+    for (const std::string& warning : result.warnings)
+      std::fputs(fmt::format("warning: {}\n", printable_lines(warning)).c_str(), stderr);
   }
   return kOk;
 }
@@ -319,13 +320,14 @@ int run_calibrate(const CalibrateOptions& options) {
     report.print(head_line("calibrate", options.logs.cluster, fit.predict.seed, fit.predict.grain));
     report.print(fmt::format("# starts from profile {}\n",
                              starts_from_defaults ? "defaults: the cluster's is to be written" : cluster.profile.name()));
-    for (const std::string& note : result->notes) report.print(fmt::format("# note: {}\n", note));
+    for (const std::string& note : result->notes) report.print(fmt::format("# note: {}\n", printable(note)));
     print_result(report, *result);
     write_file(options.output, write_profile);
     report.print(fmt::format("# wrote {}: {}\n", options.output, result->profile.stated_error()));
   }
   if (!options.common.quiet) {
-    for (const std::string& warning : result->warnings) std::fputs(fmt::format("warning: {}\n", warning).c_str(), stderr);
+    for (const std::string& warning : result->warnings)
+      std::fputs(fmt::format("warning: {}\n", printable_lines(warning)).c_str(), stderr);
   }
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "sim/apps/command.h"
+#include "sim/apps/output.h"
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/planning/check_file.h"
 
 namespace weft::apps {
@@ -30,7 +32,7 @@ int run(const CheckOptions& options) {
       for (const Diagnostic& warning : checked.warnings) {
         if (!options.quiet) std::fputs(format(warning, "warning").c_str(), stderr);
       }
-      if (!options.quiet) fmt::print("ok  {}: {}: {}\n", file.string(), checked.kind, checked.summary);
+      if (!options.quiet) say("ok  {}: {}: {}\n", printable(file.string()), checked.kind, printable(checked.summary));
     } catch (const ConfigError& error) {
       ++bad;
       errors += error.diagnostics().size();

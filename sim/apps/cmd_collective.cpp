@@ -20,6 +20,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/planning/collective_sweep.h"
 #include "sim/planning/explain.h"
 #include "sim/planning/memory_plan.h"
@@ -78,7 +79,7 @@ std::optional<std::string_view> find_ignoring_case(const auto& names, std::strin
 }
 
 Bytes size_option(const char* option, const std::string& text) {
-  if (const auto size = parse_nccl_size(text)) return *size;
+  if (const auto size = parse_size(text)) return *size;
   throw ConfigError(fmt::format("{}: expected a size such as 8, 64K or 4G, got '{}'", option, text));
 }
 
@@ -216,7 +217,7 @@ int run_collective(const CollectiveOptions& options) {
   const auto tell = [&](const std::vector<std::string>& notes) {
     for (const std::string& note : notes) {
       if (std::ranges::find(told, note) != told.end()) continue;
-      report.print(fmt::format("# note: {}\n", note));
+      report.print(fmt::format("# note: {}\n", printable(note)));
       told.push_back(note);
     }
   };
@@ -227,7 +228,8 @@ int run_collective(const CollectiveOptions& options) {
   });
   tell(result.notes);
   if (result.interrupted) {
-    report.print(fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
+    report.print(
+        fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
   }
   report.print(fmt::format("# Avg bus bandwidth    : {:.6g}\n", result.mean_bus_bandwidth_gbps()));
   report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),
@@ -252,7 +254,7 @@ int run_collective(const CollectiveOptions& options) {
   }
   if (!outputs.timeline.empty()) {
     write_file(outputs.timeline, [&](std::ostream& out) { plan::write_collective_timeline(out, result.points, {}, &steps); });
-    if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", note));
+    if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", printable(note)));
   }
   return result.interrupted ? kInterrupted : kOk;
 }

@@ -13,6 +13,7 @@
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/planning/compare.h"
 #include "sim/planning/result_json.h"
 
@@ -178,7 +179,7 @@ int run_compare(const CompareOptions& options) {
                              cluster.nodes, cluster.nodes == 1 ? "" : "s", cluster.endpoints, cluster.endpoints == 1 ? "" : "s",
                              cluster.profile.name, cluster.profile.stated_error));
   }
-  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   if (result.interrupted) report.print("# interrupted: what has no number was not run\n");
   report.print("#\n" + comparison_table(result, options.scenarios.size() > 1));
   if (const std::string figures = figures_table(result); !figures.empty()) report.print("#\n" + figures);

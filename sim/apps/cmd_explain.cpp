@@ -52,7 +52,7 @@ void explain_channels(const ExplainOptions& options) {
                                          : plan::explain_channels(options.cluster, question, diagnostics);
   print_warnings(diagnostics, options.common);
   if (!is_standard_output(options.graph_xml) && !is_standard_output(options.common.json))
-    fmt::print("{}", plan::channels_text(report));
+    say("{}", plan::channels_text(report));
   if (!options.graph_xml.empty()) {
     write_file(options.graph_xml, [&](std::ostream& out) { out << plan::channels_graph_xml(report); });
   }
@@ -85,7 +85,7 @@ void run_explain(const ExplainOptions& options) {
   if (channels && options.about_channels()) {
     explain_channels(options);
   } else {
-    fmt::print("{}", text_for(options));
+    say("{}", text_for(options));
   }
 }
 

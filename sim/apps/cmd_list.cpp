@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/apps/command.h"
+#include "sim/apps/output.h"
 #include "sim/planning/catalog.h"
 
 namespace weft::apps {
@@ -16,31 +17,31 @@ void print_kind(std::string_view kind) {
   const std::vector<plan::CatalogEntry> entries = plan::catalog(kind);
   std::size_t width = 0;
   for (const plan::CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
-  for (const plan::CatalogEntry& entry : entries) fmt::print("{:<{}}  {}\n", entry.name, width, entry.summary);
+  for (const plan::CatalogEntry& entry : entries) say("{:<{}}  {}\n", entry.name, width, entry.summary);
 }
 
 // Each kind with its names; those of parameters by number, as there are many.
 void print_all() {
   for (const plan::CatalogKind& kind : plan::catalog_kinds()) {
     const std::vector<plan::CatalogEntry> entries = plan::catalog(kind.name);
-    fmt::print("{}: {}\n ", kind.name, kind.what);
+    say("{}: {}\n ", kind.name, kind.what);
     if (kind.name == "parameters") {
-      fmt::print(" {} parameters\n", entries.size());
+      say(" {} parameters\n", entries.size());
       continue;
     }
     constexpr std::size_t kWidth = 100;
     std::size_t column = 1;
     for (const plan::CatalogEntry& entry : entries) {
       if (column > 1 && column + 1 + entry.name.size() > kWidth) {
-        fmt::print("\n ");
+        say("\n ");
         column = 1;
       }
-      fmt::print(" {}", entry.name);
+      say(" {}", entry.name);
       column += 1 + entry.name.size();
     }
-    fmt::print("\n");
+    say("\n");
   }
-  fmt::print("\nweft list KIND says what each is; weft explain NAME what it assumes and leaves out.\n");
+  say("\nweft list KIND says what each is; weft explain NAME what it assumes and leaves out.\n");
 }
 
 }  // namespace

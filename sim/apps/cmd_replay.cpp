@@ -19,6 +19,7 @@
 #include "sim/apps/trace_options.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/planning/replay_json.h"
 #include "sim/planning/replay_run.h"
 #include "sim/planning/replay_timeline.h"
@@ -162,7 +163,7 @@ int run_replay(const ReplayOptions& options) {
     });
   }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   report.print(fmt::format("# {} trace, {} ranks, {} simulated{}\n", trace.format, result.ranks, result.simulated,
                            trace.recorded_gpu.empty() ? "" : ", recorded on " + trace.recorded_gpu));
   print_result(report, result, options);

@@ -19,6 +19,8 @@
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
+#include "sim/core/output_folder.h"
+#include "sim/core/printable.h"
 #include "sim/planning/collective_sweep.h"
 #include "sim/planning/cost/cost_json.h"
 #include "sim/planning/flow_summary.h"
@@ -208,23 +210,29 @@ struct RunOptions {
   int threads = 1;
 };
 
-// Writes the program of a training step before it runs, and hands everything on.
+// Writes the program of a training step before it runs, and hands everything on. The files come once the run was not refused.
 class ProgramExport final : public work::ReplayObserver {
  public:
   ProgramExport(const RunOptions& files, std::string name, work::ReplayObserver* next)
       : files_{files}, name_{std::move(name)}, next_{next} {}
 
   void on_program(const work::Program& program) override {
-    if (!files_.chakra.empty()) work::write_chakra(program, files_.chakra, name_, {.full_clock = true});
+    if (!files_.chakra.empty()) {
+      work::write_chakra(program, chakra_.emplace(files_.chakra), name_, {.full_clock = true});
+    }
     if (!files_.goal.empty()) {
       const work::LoweredProgram lowered = work::lower_to_messages(program);
-      write_file(files_.goal, [&](std::ostream& out) { work::write_goal(lowered.program, out); });
+      work::write_goal(lowered.program, goal_.emplace(files_.goal).stream());
       findings_ = lowered.findings;
     }
     if (next_ != nullptr) next_->on_program(program);
   }
   void on_operation(const Span& span) override {
     if (next_ != nullptr) next_->on_operation(span);
+  }
+  void commit() {
+    if (goal_) goal_->commit();
+    if (chakra_) chakra_->commit();
   }
   [[nodiscard]] const std::vector<Diagnostic>& findings() const { return findings_; }
 
@@ -233,6 +241,8 @@ class ProgramExport final : public work::ReplayObserver {
   std::string name_;
   work::ReplayObserver* next_;
   std::vector<Diagnostic> findings_;
+  std::optional<OutputFile> goal_;
+  std::optional<OutputFolder> chakra_;
 };
 
 int run_run(const std::string& file, const RunOptions& files, const CostOptions& cost, const CommonOptions& options) {
@@ -280,6 +290,7 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   const auto run = [&](work::ReplayObserver* next) {
     ProgramExport exported{files, stem, next};
     result = plan::run_scenario(scenario, &progress, writes_program ? &exported : next, wanted_steps);
+    exported.commit();
     for (const Diagnostic& finding : exported.findings()) result.notes.push_back(finding.message);
   };
   if (is_training && !outputs.timeline.empty()) {
@@ -291,7 +302,7 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   } else {
     run(nullptr);
   }
-  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", note));
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   if (result.interrupted) report.print("# interrupted: what follows is what was finished\n");
   report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
                            plan::us_text(result.makespan)));
@@ -343,11 +354,9 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
         plan::write_flow_timeline(out, scenario.cluster.topology, scenario.workload.flows, result.flows);
       }
     });
-    if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", note));
+    if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", printable(note)));
   }
-  const bool is_cut_short =
-      std::ranges::any_of(result.jobs, [](const work::JobResult& job) { return job.aborted.has_value(); });
-  return result.interrupted ? kInterrupted : is_cut_short ? kCheckFailed : kOk;
+  return result.interrupted ? kInterrupted : result.cut_short ? kCheckFailed : kOk;
 }
 
 }  // namespace

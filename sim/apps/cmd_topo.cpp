@@ -17,6 +17,7 @@
 #include "sim/collectives/nccl/system.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/core/version.h"
 #include "sim/network/builtin.h"
 #include "sim/network/import/graphml.h"
@@ -68,21 +69,21 @@ std::string width_text(const net::LinkSpec& spec) {
 void print_summary(const plan::TopologySummary& summary) {
   std::string line;
   const auto add = [&line](const std::string& item) { line += (line.empty() ? "" : ", ") + item; };
-  for (const auto& [name, count] : summary.hosts) add(fmt::format("{} x {}", count, name));
-  fmt::print("hosts      {}\n", line);
+  for (const auto& [name, count] : summary.hosts) add(fmt::format("{} x {}", count, printable(name)));
+  say("hosts      {}\n", line);
   line.clear();
   for (const auto& [kind, count] : summary.devices) add(fmt::format("{} {}", count, net::to_string(kind)));
-  fmt::print("devices    {}\n", line);
+  say("devices    {}\n", line);
   line.clear();
   for (const plan::SwitchCount& count : summary.switches) {
     add(fmt::format("{} {} ({}{} ports used)", count.switches, count.name,
                     count.tier.empty() ? "" : fmt::format("tier {}, ", count.tier), count.ports));
   }
-  if (!line.empty()) fmt::print("switches   {}\n", line);
+  if (!line.empty()) say("switches   {}\n", line);
   if (summary.host_ports > 0) {
-    fmt::print("uplinks    {} per host, together {} per direction\n", summary.host_ports, to_string(summary.host_bandwidth));
+    say("uplinks    {} per host, together {} per direction\n", summary.host_ports, to_string(summary.host_bandwidth));
   }
-  fmt::print("total      {} devices, {} cables, {} endpoints\n\n", summary.all_devices, summary.all_cables, summary.endpoints);
+  say("total      {} devices, {} cables, {} endpoints\n\n", summary.all_devices, summary.all_cables, summary.endpoints);
 
   Table table;
   table.add_column("link", Table::Align::kLeft);
@@ -94,7 +95,7 @@ void print_summary(const plan::TopologySummary& summary) {
                    fmt::format("{:.2f}", gigabytes_per_second(cable.spec.capacity())),
                    fmt::format("{:g}", cable.spec.latency.ns())});
   }
-  fmt::print("{}", table.text());
+  say("{}", table.text());
 }
 
 std::string_view class_meaning(std::string_view cell) {
@@ -118,9 +119,10 @@ std::string_view class_meaning(std::string_view cell) {
 void print_matrix(const net::Router& router) {
   const net::Topology& topology = router.topology();
   if (topology.host_count() == 0) return;
-  const plan::PathMatrix matrix = plan::path_matrix(router, 0);
+  plan::PathMatrix matrix = plan::path_matrix(router, 0);
+  for (std::string& name : matrix.names) name = printable(name);
   if (matrix.names.size() < 2) return;
-  fmt::print("\n# paths inside a host ({})\n", topology.template_of_host(0).name);
+  say("\n# paths inside a host ({})\n", printable(topology.template_of_host(0).name));
   std::map<std::string, std::size_t> classes;  // of pairs
   for (std::size_t row = 0; row < matrix.names.size(); ++row) {
     for (std::size_t column = row + 1; column < matrix.names.size(); ++column) ++classes[matrix.cells[row][column]];
@@ -128,19 +130,19 @@ void print_matrix(const net::Router& router) {
   if (matrix.names.size() <= kMaxMatrix) {
     std::size_t width = 4;
     for (const std::string& name : matrix.names) width = std::max(width, name.size());
-    fmt::print("{:<{}}", "", width);
-    for (const std::string& name : matrix.names) fmt::print("  {:>{}}", name, width);
-    fmt::print("\n");
+    say("{:<{}}", "", width);
+    for (const std::string& name : matrix.names) say("  {:>{}}", name, width);
+    say("\n");
     for (std::size_t row = 0; row < matrix.names.size(); ++row) {
-      fmt::print("{:<{}}", matrix.names[row], width);
-      for (const std::string& cell : matrix.cells[row]) fmt::print("  {:>{}}", cell, width);
-      fmt::print("\n");
+      say("{:<{}}", matrix.names[row], width);
+      for (const std::string& cell : matrix.cells[row]) say("  {:>{}}", cell, width);
+      say("\n");
     }
   } else {
-    fmt::print("# {} devices: too many for a matrix\n", matrix.names.size());
+    say("# {} devices: too many for a matrix\n", matrix.names.size());
   }
   for (const auto& [cell, pairs] : classes) {
-    if (cell != "X") fmt::print("# {:<5} {} ({} pair{})\n", cell, class_meaning(cell), pairs, pairs == 1 ? "" : "s");
+    if (cell != "X") say("# {:<5} {} ({} pair{})\n", cell, class_meaning(cell), pairs, pairs == 1 ? "" : "s");
   }
 }
 
@@ -173,7 +175,7 @@ std::vector<RouteLine> route_lines(const net::Topology& topology, const std::vec
 }
 
 void print_route(const net::Topology& topology, const plan::RouteView& view, const std::string& head) {
-  fmt::print("\n{}\n", head);
+  say("\n{}\n", printable(head));
   Table table;
   table.add_column("hop");
   for (const char* title : {"from", "to", "link"}) table.add_column(title, Table::Align::kLeft);
@@ -192,24 +194,23 @@ void print_route(const net::Topology& topology, const plan::RouteView& view, con
       table.add_row({number, "...", "...", fmt::format("{} more: see --json", lines.size() - kMaxHopLines), "", "", "", ""});
     }
   }
-  fmt::print("{}", table.text());
-  fmt::print(
-      "# each cable: weight = share among the next hops of its device, usage = bytes per byte moved; -: of equal cost, not "
+  say("{}", table.text());
+  say("# each cable: weight = share among the next hops of its device, usage = bytes per byte moved; -: of equal cost, not "
       "taken\n");
   const Duration latency = view.footprint.latency_of(view.footprint.fill_packet);
-  fmt::print("latency {} ns", latency.ns());
-  if (view.footprint.fill > Duration{}) fmt::print(" ({} ns of it store-and-forward)", view.footprint.fill.ns());
+  say("latency {} ns", latency.ns());
+  if (view.footprint.fill > Duration{}) say(" ({} ns of it store-and-forward)", view.footprint.fill.ns());
   if (view.bottleneck.valid()) {
-    fmt::print(", {:.2f} GB/s for one flow, limited by {}", gigabytes_per_second(view.bytes_per_ps),
-               topology.name(view.bottleneck));
+    say(", {:.2f} GB/s for one flow, limited by {}", gigabytes_per_second(view.bytes_per_ps),
+        printable(topology.name(view.bottleneck)));
   }
-  fmt::print("\n");
+  say("\n");
 }
 
 void print_bill(const plan::CostedCluster& bill, const plan::CostBooks& books) {
-  fmt::print("\n# bill of materials\n{}", bill_text(bill.bill, plan::install(bill.bill, books.floor_plan())));
-  if (bill.cost) fmt::print("\n# capital\n{}", capital_text(*bill.cost));
-  if (bill.power) fmt::print("\n# power\n{}", power_text(*bill.power));
+  say("\n# bill of materials\n{}", bill_text(bill.bill, plan::install(bill.bill, books.floor_plan())));
+  if (bill.cost) say("\n# capital\n{}", capital_text(*bill.cost));
+  if (bill.power) say("\n# power\n{}", power_text(*bill.power));
 }
 
 void export_all(const net::Topology& topology, const TopoOptions& options) {
@@ -275,9 +276,9 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
     nccl_view = coll::nccl::System::of_host(topology, 0, view).describe();
   }
   if (options.table()) {
-    fmt::print("{}", shown.head);
+    say("{}", shown.head);
     if (options.nccl_view) {
-      fmt::print("{}", nccl_view);
+      say("{}", nccl_view);
     } else if (bill) {
       print_bill(*bill, books);
     } else if (route) {

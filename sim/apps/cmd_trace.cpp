@@ -164,7 +164,7 @@ int run_convert(const ConvertOptions& options) {
   for (const Diagnostic& finding : written.findings) findings.warning(finding);
   print_warnings(findings, options.common);
   if (!is_standard_output(out)) {
-    fmt::print("# {}: {} ranks, {} operations, as {}\n", out, trace.program.ranks.size(), written.operations, writer.written);
+    say("# {}: {} ranks, {} operations, as {}\n", out, trace.program.ranks.size(), written.operations, writer.written);
   }
   return kOk;
 }

@@ -21,6 +21,8 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/core/output_folder.h"
+#include "sim/core/printable.h"
 #include "sim/planning/calibrate_kernels.h"
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/predict.h"
@@ -62,15 +64,19 @@ std::string in_report(const std::string& folder, std::size_t file) {
 // Before anything is simulated, so that a folder that cannot be is told at once.
 void claim_report(const std::string& folder) {
   if (folder.empty()) return;
-  make_output_folder("--report", folder);
+  claim_output_folder("--report", folder);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) return;
   for (std::size_t i = 0; i < kReportFiles.size(); ++i) claim_output("--report", in_report(folder, i));
 }
 
 void write_report(const std::string& folder, const plan::ValidationOutput& output) {
-  write_file(in_report(folder, 0), [&](std::ostream& out) { plan::write_points_csv(out, output.report); });
-  write_file(in_report(folder, 1), [&](std::ostream& out) { plan::write_validation_result(out, output); });
-  write_file(in_report(folder, 2), [&](std::ostream& out) { plan::write_validation_markdown(out, output); });
-  write_file(in_report(folder, 3), [&](std::ostream& out) { plan::write_validation_page(out, output); });
+  OutputFolder files{folder};
+  files.write(kReportFiles[0], [&](std::ostream& out) { plan::write_points_csv(out, output.report); });
+  files.write(kReportFiles[1], [&](std::ostream& out) { plan::write_validation_result(out, output); });
+  files.write(kReportFiles[2], [&](std::ostream& out) { plan::write_validation_markdown(out, output); });
+  files.write(kReportFiles[3], [&](std::ostream& out) { plan::write_validation_page(out, output); });
+  files.commit();
 }
 
 std::string profile_lines(const net::Cluster& cluster) {
@@ -210,7 +216,7 @@ int run_validate(const ValidateOptions& options) {
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   progress.wipe();
 
-  for (const std::string& note : totals.notes) table.print(fmt::format("# note: {}\n", note));
+  for (const std::string& note : totals.notes) table.print(fmt::format("# note: {}\n", printable(note)));
   table.print(fmt::format("#\n{}#\n{}", plan::points_table(report), plan::summary_table(report)));
   if (totals.interrupted) table.print("# interrupted: the logs were not predicted to their end\n");
   const std::vector<std::string> missed = report.missed(limits);
@@ -218,7 +224,7 @@ int run_validate(const ValidateOptions& options) {
   if (has_limits) table.print(missed.empty() ? "# within the limits\n" : "# over the limits\n");
   table.print(fmt::format("# digest {}  {}\n", plan::digest_text(totals.digest.value()),
                           cost_text(totals.events, totals.transfers, wall)));
-  for (const std::string& text : missed) std::fputs(fmt::format("failed: {}\n", text).c_str(), stderr);
+  for (const std::string& text : missed) std::fputs(fmt::format("failed: {}\n", printable_lines(text)).c_str(), stderr);
 
   std::vector<std::string> warnings = warning_texts(diagnostics);
   warnings.insert(warnings.end(), totals.notes.begin(), totals.notes.end());

@@ -17,7 +17,7 @@ namespace weft::apps {
 
 // Exit statuses (sysexits-like where there is no own meaning).
 inline constexpr int kOk = 0;
-inline constexpr int kCheckFailed = 1;  // results miss a tolerance, or a job was cut off
+inline constexpr int kCheckFailed = 1;  // results miss a tolerance, or a job or a flow was cut off or never arrives
 inline constexpr int kBadInput = 2;
 inline constexpr int kOurBug = 70;
 inline constexpr int kInterrupted = 130;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -16,7 +17,9 @@
 #include "sim/apps/output.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/core/memory.h"
 #include "sim/core/output_file.h"
+#include "sim/core/printable.h"
 #include "sim/core/used_files.h"
 #include "sim/core/version.h"
 
@@ -28,8 +31,8 @@ constexpr AddCommand kCommands[] = {add_run,     add_collective, add_replay,   a
                                     add_check,   add_calibrate,  add_measure,  add_report};
 
 void print_error(const std::string& message, const std::string& note = {}) {
-  std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
-  if (!note.empty()) std::fputs(fmt::format("note: {}\n", note).c_str(), stderr);
+  std::fputs(fmt::format("error: {}\n", printable_lines(message)).c_str(), stderr);
+  if (!note.empty()) std::fputs(fmt::format("note: {}\n", printable_lines(note)).c_str(), stderr);
 }
 
 // The command that was being read, or the program itself.
@@ -83,10 +86,17 @@ int our_bug(const char* what) {
   std::fputs(
       fmt::format("internal error: {}\nthis is a bug of weft, please report it with this message and the command:\n  {}\n"
                   "version {} ({})\n",
-                  what, command_line(), version(), commit())
+                  printable_lines(what), printable(command_line()), version(), commit())
           .c_str(),
       stderr);
   return kOurBug;
+}
+
+int out_of_memory() {
+  print_error(fmt::format("out of memory: this command holds {} and was refused more",
+                          memory_size_text(static_cast<double>(resident_memory()))),
+              "this machine, or a limit such as `ulimit -v`, gives no more; a smaller input or fewer ranks need less");
+  return kBadInput;
 }
 
 // Output that reached nobody: a reader that left is no error, a full disk is.
@@ -104,6 +114,7 @@ int run(int argc, const char* const* argv) {
   signal(SIGPIPE, SIG_DFL);
   clean_up_on_signals();
   const FileScope files;
+  const MemoryWatch memory;
 
   CLI::App app{"Weft simulates GPU clusters and collectives.", "weft"};
   int exit_code = kOk;
@@ -126,8 +137,9 @@ int run(int argc, const char* const* argv) {
     std::fputs(error.what(), stderr);
     return kBadInput;
   } catch (const std::bad_alloc&) {
-    std::fputs("error: out of memory: this run needs more than this machine gives\n", stderr);
-    return kOurBug;
+    return out_of_memory();
+  } catch (const std::length_error&) {
+    return out_of_memory();  // more items than any memory could address
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::broken_pipe) return exit_code;
     print_error(error.what());

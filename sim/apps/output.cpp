@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "sim/apps/table.h"
+#include "sim/core/printable.h"
 #include "sim/core/version.h"
 
 namespace weft::apps {
@@ -61,7 +62,11 @@ Outputs outputs_of(const CommonOptions& options, std::string_view stem) {
 Report::Report(const Outputs& outputs) : on_{outputs.table()} {}
 
 void Report::print(std::string_view text) const {
-  if (!on_) return;
+  if (on_) print_text(text);
+}
+
+void print_text(std::string_view lines) {
+  const std::string text = printable_lines(lines);
   errno = 0;
   const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if ((!whole || std::fflush(stdout) != 0) && first_error == 0) first_error = errno == 0 ? EIO : errno;
@@ -71,8 +76,8 @@ int output_error() { return first_error; }
 
 std::string head_line(std::string_view command, std::string_view subject, std::uint64_t seed, coll::Grain grain,
                       std::string_view fidelity) {
-  return fmt::format("# weft {} ({})  {}  {}  seed {}  fidelity {}  grain {}\n", version(), commit(), command, subject, seed,
-                     fidelity, coll::to_string(grain));
+  return fmt::format("# weft {} ({})  {}  {}  seed {}  fidelity {}  grain {}\n", version(), commit(), command,
+                     printable(subject), seed, fidelity, coll::to_string(grain));
 }
 
 std::string cluster_line(const net::Cluster& cluster) {
@@ -80,7 +85,8 @@ std::string cluster_line(const net::Cluster& cluster) {
   const std::size_t endpoints = topology.endpoints().size();
   const bool has_gpus = endpoints > 0 && topology.kind(topology.endpoints().front()) == net::DeviceKind::kGpu;
   const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
-  std::string text = fmt::format("# cluster {}: {} node{}", cluster.name, topology.host_count(), plural(topology.host_count()));
+  std::string text =
+      fmt::format("# cluster {}: {} node{}", printable(cluster.name), topology.host_count(), plural(topology.host_count()));
   if (has_gpus) text += fmt::format(", {} GPU{}", endpoints, plural(endpoints));
   const plan::ProfileStatement profile = plan::profile_statement(cluster);
   return text + fmt::format("  profile {}: {}\n", profile.name, profile.stated_error);

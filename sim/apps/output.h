@@ -6,8 +6,11 @@
 //   if (!outputs.json.empty()) write_file(outputs.json, [&](std::ostream& out) { write_collective_result(out, ...); });
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/apps/command.h"
@@ -41,6 +44,13 @@ class Report {
  private:
   bool on_;
 };
+
+// Standard output is written here alone: control characters come out as escapes (core/printable.h), newlines and tabs stay.
+void print_text(std::string_view lines);
+template <class... Args>
+void say(fmt::format_string<Args...> text, Args&&... args) {
+  print_text(fmt::format(text, std::forward<Args>(args)...));
+}
 
 // errno of the first print that failed; 0: none did.
 [[nodiscard]] int output_error();

@@ -27,18 +27,30 @@ std::string held_text() {
   return text.empty() ? "none counted" : text;
 }
 
+// A size with its unit: nobody means so many bytes.
+std::optional<Bytes> memory_size(const std::string& text) {
+  return text.find_first_not_of("0123456789.") == std::string::npos ? std::nullopt : parse_size(text);
+}
+
 }  // namespace
 
 void add_memory_option(CLI::App& command, std::string& memory) {
   command
       .add_option("--memory", memory,
-                  "Refuse a run that is predicted to hold more; else one that takes more than the machine has left")
+                  "Refuse a run that is predicted to hold more, and end one that comes to hold more; else what the machine has "
+                  "left is the limit")
+      ->each([](const std::string& text) {
+        // From the first: reading and preparing may take more than the run.
+        if (const auto size = memory_size(text); size && *size > Bytes{}) {
+          limit_memory(static_cast<std::uint64_t>(size->count()));
+        }
+      })
       ->type_name("SIZE");
 }
 
 std::optional<std::uint64_t> memory_limit(const std::string& memory) {
   if (memory.empty()) return std::nullopt;
-  const std::optional<Bytes> bytes = parse_bytes(memory);
+  const std::optional<Bytes> bytes = memory_size(memory);
   if (!bytes || *bytes <= Bytes{}) throw ConfigError(fmt::format("--memory: expected a size such as 8 GiB, got '{}'", memory));
   return static_cast<std::uint64_t>(bytes->count());
 }

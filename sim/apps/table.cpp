@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/planning/collective_sweep.h"
 
 namespace weft::apps {
@@ -83,10 +84,11 @@ std::string mixed_row(const coll::CollectiveResult& point, std::string_view type
   return fmt::format("{}  {:>6}  {:>7}  {}\n", row_text(point, type), point.ranks, calls, coll::to_string(point.call.kind));
 }
 
-void Table::add_column(std::string title, Align align) { columns_.push_back({std::move(title), align}); }
+void Table::add_column(std::string title, Align align) { columns_.push_back({printable(title), align}); }
 
 void Table::add_row(std::vector<std::string> cells) {
   WEFT_CHECK(cells.size() == columns_.size());
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 

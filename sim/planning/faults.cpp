@@ -66,6 +66,9 @@ struct FaultReader {
     }
     fault.at = time(item, "at");
     fault.duration = length(item, fault.link);
+    if (fault.duration != Duration::max() && fault.at + fault.duration == Time::max()) {
+      item.error("for", "the pause would end after more than 106 days, where the clock ends", "'forever' is a duration too");
+    }
     faults.pauses.push_back(fault);
   }
 
@@ -101,6 +104,11 @@ struct FaultReader {
       item.error("every", "the cable never comes back to fail again", "state 'until', the end of the first outage");
     } else if (every && *every <= down.until - down.at) {
       item.error("every", "the next outage begins before this one has ended");
+    }
+    if (every && down.until != Time::max() && down.until + (count - 1) * *every == Time::max()) {
+      item.error("every", fmt::format("outage {} of {} would end after more than 106 days, where the clock ends",
+                                      2 + (Time::max() - down.until) / *every, count));
+      return;
     }
     for (std::int64_t i = 0; i < count; ++i) {
       faults.downs.push_back(down);

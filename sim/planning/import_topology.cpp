@@ -65,9 +65,7 @@ net::ImportHints import_hints(const TopologyHints& hints) {
 ImportedFile import_topology(const std::string& file, const TopologyHints& hints, const Profile& profile) {
   const net::ImportHints options = import_hints(hints);
   const std::string text = net::read_text_file(file);
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  const std::size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-  const std::size_t first = text.find_first_not_of(" \t\r\n", begin);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
     throw ConfigError(
         fmt::format("{}: the file is empty; expected NCCL's topology XML or the matrix of `nvidia-smi topo -m`", file));

@@ -121,8 +121,10 @@ void JsonWriter::quote(std::string_view text) {
       text_ += c;
     } else if (c == '\n') {
       text_ += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       text_ += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else if (c == '\xC2' && static_cast<unsigned char>(text[i + 1]) < 0xA0) {  // C1 controls, U+0080 to U+009F
+      text_ += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(text[i + 1])));
     } else {
       text_ += text.substr(i, length);
     }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "sim/collectives/executor_memory.h"
@@ -25,13 +24,6 @@ constexpr std::size_t kSampledPairs = 64;
 // Arrays that grow double: of what is added one by one, they hold half as many again on average.
 constexpr double kGrowth = 1.5;
 
-std::string size_text_of(double bytes) {
-  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
-}
-
 class MemoryPlanner {
  public:
   MemoryPlanner(const net::Cluster& cluster, const SimulationOptions& simulation)
@@ -39,6 +31,7 @@ class MemoryPlanner {
         topology_{cluster.topology},
         is_packet_{simulation.has_packets()},
         grain_{simulation.grain},
+        until_{simulation.until},
         router_{topology_, net::make_routing_policy(cluster.routing), simulation.seed} {
     plan_.resident = static_cast<double>(resident_memory());
   }
@@ -101,10 +94,16 @@ class MemoryPlanner {
       const Bytes most = how.window ? std::min(bytes, *how.window) : bytes;
       packets += static_cast<double>(most.count()) / payload + 1;
     };
-    for (const work::FlowItem& flow : workload.flows) add_pair(flow.from, flow.to, flow.bytes);
+    double backlog = 0;
+    for (const work::FlowItem& flow : workload.flows) {
+      add_pair(flow.from, flow.to, flow.bytes);
+      backlog += work::message_backlog(flow, workload.options_of(flow), topology_, until_);
+    }
     for (const work::JobItem& job : workload.jobs) {
       for (const work::JobTransfer& transfer : job.transfers) add_pair(transfer.from, transfer.to, transfer.bytes);
     }
+    const std::size_t message = sizeof(Time) + (is_packet_ ? net::packet_memory().message : 0);
+    add("messages in queues", backlog, kGrowth * static_cast<double>(message));
     add("transfers", static_cast<double>(pairs.size()), kGrowth * (transfer_bytes() + sampled_path(pairs)));
     if (is_packet_) {
       add("packets", std::min(packets, packets_in_network(payload)), static_cast<double>(net::packet_memory().packet));
@@ -159,6 +158,7 @@ class MemoryPlanner {
   const net::Topology& topology_;
   bool is_packet_;  // or a part is, which part is not known: as if all were
   coll::Grain grain_;
+  std::optional<Time> until_;
   net::Router router_;
   MemoryPlan plan_;
 };
@@ -182,9 +182,9 @@ MemoryPlan plan_memory(const net::Cluster& cluster, const SimulationOptions& sim
 }
 
 std::string memory_text(const MemoryPlan& plan) {
-  std::string text = fmt::format("{}: {} now", size_text_of(plan.total()), size_text_of(plan.resident));
+  std::string text = fmt::format("{}: {} now", memory_size_text(plan.total()), memory_size_text(plan.resident));
   for (const MemoryPart& part : plan.parts) {
-    text += fmt::format(", {:.0f} {} of {}", part.count, part.what, size_text_of(part.each));
+    text += fmt::format(", {:.0f} {} of {}", part.count, part.what, memory_size_text(part.each));
   }
   return text;
 }
@@ -192,11 +192,11 @@ std::string memory_text(const MemoryPlan& plan) {
 void check_memory(const MemoryPlan& plan, std::optional<std::uint64_t> limit) {
   const std::optional<std::uint64_t> left = limit ? std::nullopt : available_memory();
   if (limit ? plan.total() <= static_cast<double>(*limit) : !left || plan.added() <= static_cast<double>(*left)) return;
-  const std::string than = limit ? fmt::format("--memory allows {}", size_text_of(static_cast<double>(*limit)))
-                                 : fmt::format("{} are left on this machine", size_text_of(static_cast<double>(*left)));
+  const std::string than = limit ? fmt::format("--memory allows {}", memory_size_text(static_cast<double>(*limit)))
+                                 : fmt::format("{} are left on this machine", memory_size_text(static_cast<double>(*left)));
   throw ConfigError(std::vector<Diagnostic>{
       {.where = {},
-       .message = fmt::format("the run would take about {} of memory, and {}", size_text_of(plan.total()), than),
+       .message = fmt::format("the run would take about {} of memory, and {}", memory_size_text(plan.total()), than),
        .source_line = {},
        .length = 1,
        .note = fmt::format("{}; --memory SIZE says otherwise", memory_text(plan))}});

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sim/core/config/quantity.h"
+#include "sim/planning/csv_field.h"
 #include "sim/planning/flow_summary.h"
 
 namespace weft::plan {
@@ -137,7 +138,7 @@ void write_network(JsonWriter& json, const net::Topology& topology, const Networ
 
 void write_series_csv(std::ostream& out, const NetworkReport& report) {
   out << "time_ns";
-  for (const Series& series : report.series) out << ',' << series.quantity << ' ' << series.of;
+  for (const Series& series : report.series) out << ',' << csv_field(fmt::format("{} {}", series.quantity, series.of));
   out << '\n';
   for (std::size_t i = 0; i < report.sample_times.size(); ++i) {
     out << ns_text(report.sample_times[i] - Time{});

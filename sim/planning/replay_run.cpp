@@ -159,7 +159,7 @@ void scale(work::Program& program, const std::array<double, work::kCategories>& 
     for (work::Operation& op : each.operations) {
       if (op.kind != work::OpKind::kKernel || !work::is_compute(op.category)) continue;
       const double factor = factors[static_cast<std::size_t>(op.category)] * all;
-      op.duration = Duration::from_ps(std::llround(static_cast<double>(op.duration.ps()) * factor));
+      op.duration = Duration::nearest_ps(static_cast<double>(op.duration.ps()) * factor);
     }
   }
 }

@@ -11,6 +11,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/core/memory.h"
 #include "sim/planning/flow_summary.h"
 #include "sim/planning/json_writer.h"
 #include "sim/planning/packet_part.h"
@@ -167,7 +168,7 @@ class ScenarioRun {
   void advance_clock(std::int64_t calls, Duration each) {
     const Int128 sum = static_cast<Int128>(clock_.ps()) + static_cast<Int128>(calls) * each.ps();
     if (sum > Duration::max().ps()) {
-      throw ConfigError("the collectives together would take more than 106 days, the range of simulated time");
+      throw ClockError("the collectives together would take more than 106 days, the range of simulated time");
     }
     clock_ = Duration::from_ps(static_cast<std::int64_t>(sum));
   }
@@ -198,12 +199,14 @@ class ScenarioRun {
     for (const work::FlowResult& flow : result_.flows) {
       if (flow.end != Time::max()) last_end = std::max(last_end, flow.end);
     }
+    tell_aborted_flows();
     for (std::size_t j = 0; j < result_.jobs.size(); ++j) {
       const work::JobResult& job = result_.jobs[j];
       for (const work::JobIteration& iteration : job.iterations) {
         if (iteration.end != Time::max()) last_end = std::max(last_end, iteration.end);
       }
       if (!job.aborted) continue;
+      result_.cut_short = true;
       last_end = std::max(last_end, job.aborted->at);
       notes_.insert(fmt::format("{} was aborted in iteration {} of {} at {} us: {}", scenario_.workload.jobs[j].name,
                                 job.iterations.size(), scenario_.workload.jobs[j].iterations, us_text(job.aborted->at - Time{}),
@@ -212,6 +215,22 @@ class ScenarioRun {
     if (until && flows_.unfinished() + jobs_.unfinished() > 0) last_end = machine_.simulator.now();
     result_.makespan = last_end - Time{};
     span_ = result_.makespan;
+  }
+
+  // The first ones with their reasons.
+  void tell_aborted_flows() {
+    const auto aborted = static_cast<std::size_t>(std::ranges::count_if(result_.flows, &work::FlowResult::aborted));
+    if (aborted == 0) return;
+    result_.cut_short = true;
+    for (const work::FlowCut& cut : flows_.first_cuts()) {
+      const work::FlowItem& flow = scenario_.workload.flows[cut.flow];
+      notes_.insert(fmt::format("flow {} from {} to {} was aborted at {} us: {}", cut.flow,
+                                scenario_.cluster.topology.name(flow.from), scenario_.cluster.topology.name(flow.to),
+                                us_text(cut.at - Time{}), cut.why));
+    }
+    if (const std::size_t told = flows_.first_cuts().size(); aborted > told) {
+      notes_.insert(fmt::format("{} more flows were aborted", aborted - told));
+    }
   }
 
   // Nothing happens any more: all is delivered, or the scenario itself has seen to it that something never is.
@@ -224,6 +243,7 @@ class ScenarioRun {
     if (left > 0 && (scenario_.faults.may_block() || has_losses() || machine_.packets->deadlock())) {
       notes_.insert(fmt::format("{} of {} flows and jobs did not end", left,
                                 scenario_.workload.flows.size() + scenario_.workload.jobs.size()));
+      result_.cut_short = true;
       return;
     }
     machine_.fabric.check_conservation();
@@ -346,6 +366,7 @@ RunResult result_of(const Scenario& scenario, RunObserver* observer, work::Repla
 
 RunResult run_scenario(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations,
                        coll::StepObserver* steps) {
+  const MemoryPhase running{"running the scenario"};
   const auto wall_begin = std::chrono::steady_clock::now();
   RunResult result = result_of(scenario, observer, operations, steps);
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();

@@ -55,6 +55,7 @@ struct RunResult {
   std::uint64_t peak_live = 0;
   double wall_seconds = 0;  // of the simulation
   bool interrupted = false;
+  bool cut_short = false;  // a flow or a job was aborted or can never end; notes say which and why
   std::vector<std::string> notes;
 };
 

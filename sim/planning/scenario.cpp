@@ -56,8 +56,20 @@ SimulationOptions read_simulation(ParamReader& reader, const Overrides& override
 }
 
 // Flows that never end need a run that does; a loop of collectives is timed as a whole.
-void check_end(const ConfigNode& root, const work::Workload& workload, const SimulationOptions& simulation,
-               Diagnostics& diagnostics) {
+void check_end(const ConfigNode& root, const work::Workload& workload, const net::Topology& topology,
+               const SimulationOptions& simulation, Diagnostics& diagnostics) {
+  for (std::size_t i = 0; i < workload.flows.size(); ++i) {
+    const double backlog =
+        work::message_backlog(workload.flows[i], workload.options_of(workload.flows[i]), topology, simulation.until);
+    if (backlog <= static_cast<double>(work::kMaxFlows)) continue;
+    const std::optional<ConfigNode> node = root.find("workload");
+    diagnostics.error(
+        (node ? *node : root)
+            .key_diagnostic(fmt::format("workload: flow {} posts {:.0f} messages more than its links can take, over "
+                                        "the limit of {} that wait",
+                                        i, backlog, work::kMaxFlows),
+                            "post fewer, or end the run earlier, simulation: {until: 1 ms}"));
+  }
   if (!simulation.until && workload.has_endless_flow()) {
     const std::optional<ConfigNode> node = root.find("workload");
     diagnostics.error((node ? *node : root)
@@ -273,7 +285,7 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   Faults faults = read_faults(reader, cluster.topology, workload.flows.size(), simulation.fidelity);
   coll::PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);
   if (simulation.is_hybrid()) check_priorities(root, workload, diagnostics);
-  check_end(root, workload, simulation, diagnostics);
+  check_end(root, workload, cluster.topology, simulation, diagnostics);
   check_program(root, workload, simulation, diagnostics);
   diagnostics.throw_if_any();
   coll::nccl::Settings nccl = nccl_settings(cluster, overrides);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/memory.h"
 #include "sim/network/builtin.h"
 #include "sim/network/router.h"
 #include "sim/planning/cluster_gpu.h"
@@ -11,6 +12,7 @@
 namespace weft::plan {
 
 work::Program step_program(const Scenario& scenario, const work::TrainingSetup& setup, std::vector<std::string>& notes) {
+  const MemoryPhase making{"making the program of the training step"};
   const net::Cluster& cluster = scenario.cluster;
   const work::KernelTimes times{cluster_gpu(cluster.topology, "a training step"), cluster.profile};
   const bool fold = scenario.simulation.fold && scenario.workload.jitter.is_none();

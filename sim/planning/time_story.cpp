@@ -31,7 +31,7 @@ Duration alone(const coll::Machine& machine, const net::Footprint& path, Bytes b
   double rate = cap > Bandwidth{} ? cap.bytes_per_ps() : std::numeric_limits<double>::infinity();
   for (const Usage& usage : path.usages) rate = std::min(rate, machine.fabric.capacity(usage.resource) / usage.usage);
   if (!std::isfinite(rate) || rate <= 0) return {};
-  return Duration::from_ps(std::llround(static_cast<double>(bytes.count()) / rate));
+  return Duration::nearest_ps(static_cast<double>(bytes.count()) / rate);
 }
 
 }  // namespace

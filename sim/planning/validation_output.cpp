@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/core/config/quantity.h"
+#include "sim/planning/csv_field.h"
 #include "sim/planning/json_writer.h"
 
 namespace weft::plan {
@@ -44,13 +45,6 @@ void write_calibrations(JsonWriter& json, const Profile& profile) {
     json.end_array().end_object();
   }
   json.end_array();
-}
-
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string{text};
-  std::string cell = "\"";
-  for (const char c : text) cell += c == '"' ? std::string{"\"\""} : std::string{c};
-  return cell + '"';
 }
 
 }  // namespace
@@ -118,7 +112,7 @@ void write_points_csv(std::ostream& out, const ValidationReport& report) {
          "training,excluded\n";
   for (const ValidationPoint& point : report.points) {
     const auto error = relative_error(point);
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(point.file), point.kind, point.collective,
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(point.file), point.kind, point.collective,
                        point.ranks, point.nodes, point.bytes.count(), point.in_place, point.algorithm, point.protocol,
                        point.channels, point.measured_us, point.predicted_us ? number_text(*point.predicted_us) : "",
                        error ? number_text(*error) : "", point.training, to_string(exclusion_of(point)));

@@ -45,7 +45,7 @@ bool change_node_links(const net::Cluster& cluster, ConfigNode& file, LinkMedium
       changed |= efficiency > spec->efficiency;
       file = file.with_override(fmt::format("node.links[{}].efficiency", i), number_text(efficiency), "what if");
     } else {
-      const Duration latency = Duration::from_ps(std::llround(static_cast<double>(spec->latency.ps()) * (1 - better)));
+      const Duration latency = Duration::nearest_ps(static_cast<double>(spec->latency.ps()) * (1 - better));
       changed |= latency < spec->latency;
       file = file.with_override(fmt::format("node.links[{}].latency", i), to_string(latency), "what if");
     }

@@ -1,6 +1,9 @@
 #include "sim/planning/report/document.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "sim/core/printable.h"
 
 namespace weft::plan {
 namespace {
@@ -11,20 +14,6 @@ struct Overloaded : Fs... {
 };
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
-
-// What would end a cell or begin markup.
-std::string markdown_escaped(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '\n') {
-      escaped += ' ';
-      continue;
-    }
-    if (c == '|' || c == '<' || c == '*' || c == '`' || c == '\\') escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
 
 std::string markdown_row(const std::vector<std::string>& cells) {
   std::string row = "|";
@@ -49,7 +38,27 @@ std::string markdown_table(const HtmlTable& table) {
   return text;
 }
 
+// A fence that the text does not end.
+std::string fenced(const std::string& text) {
+  std::string fence = "```";
+  while (text.find(fence) != std::string::npos) fence += '`';
+  return fence + "text\n" + printable_lines(text) + "\n" + fence + "\n\n";
+}
+
 }  // namespace
+
+std::string markdown_escaped(std::string_view text) {
+  std::string line{text};
+  std::ranges::replace(line, '\n', ' ');
+  line = printable(line);
+  std::string escaped;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool begins_address = line.compare(i, 3, "://") == 0;
+    if (begins_address || std::string_view{"|<*`\\[]&"}.find(line[i]) != std::string_view::npos) escaped += '\\';
+    escaped += line[i];
+  }
+  return escaped;
+}
 
 std::string to_html(const Document& document) {
   HtmlPage page{document.title, document.subtitle};
@@ -77,7 +86,7 @@ std::string to_markdown(const Document& document) {
                             for (const std::string& item : b.items) text += "- " + markdown_escaped(item) + "\n";
                             text += "\n";
                           },
-                          [&](const CodeBlock& b) { text += "```text\n" + b.text + "\n```\n\n"; },
+                          [&](const CodeBlock& b) { text += fenced(b.text); },
                           [&](const TileBlock& b) {
                             for (const HtmlTile& tile : b.tiles) {
                               text += "- " + markdown_escaped(tile.label) + ": **" + markdown_escaped(tile.value) + "**";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -53,6 +54,9 @@ struct Document {
     return *this;
   }
 };
+
+// Text as Markdown shows it and does not obey it: no markup, no links, one line.
+[[nodiscard]] std::string markdown_escaped(std::string_view text);
 
 [[nodiscard]] std::string to_html(const Document& document);
 [[nodiscard]] std::string to_markdown(const Document& document);

@@ -361,7 +361,12 @@ Document result_report(const std::vector<std::filesystem::path>& results, const 
     if (json.is_discarded() || !json.is_object() || !json.contains("command") || !json.contains("digest")) {
       throw ConfigError(fmt::format("'{}' is no result of weft: run a command with --json {}", file.string(), file.string()));
     }
-    report.add(file.filename().string(), json);
+    // A value of another kind than this program writes: whatever it is, the file was not written by it.
+    try {
+      report.add(file.filename().string(), json);
+    } catch (const OrderedJson::exception& error) {
+      throw ConfigError(fmt::format("'{}' is no result of weft: {}", file.string(), error.what()));
+    }
   }
   report.add_assumptions();
   return document;

@@ -11,7 +11,9 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/printable.h"
 #include "sim/planning/cluster_gpu.h"
+#include "sim/planning/report/document.h"
 #include "sim/planning/report/html_page.h"
 #include "sim/planning/report/validation_charts.h"
 
@@ -406,15 +408,9 @@ void PageWriter::all_points() {
 }
 
 // Markdown.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? std::string{"\\|"} : std::string{c};
-  return escaped;
-}
-
 void write_rows(std::ostream& out, const std::string& name, const std::string& size, const ErrorSummary& summary) {
   const auto number = [&](double value) { return summary.points == 0 ? std::string{"-"} : percent(value); };
-  out << fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(name), size, summary.points, number(summary.median),
+  out << fmt::format("| {} | {} | {} | {} | {} | {} |\n", markdown_escaped(name), size, summary.points, number(summary.median),
                      number(summary.p95), number(summary.max));
 }
 
@@ -429,8 +425,8 @@ void write_validation_markdown(std::ostream& out, const ValidationOutput& output
   out << fmt::format(
       "# Measured and predicted: {}\n\nAbsolute value of predicted over measured, less 1, over points that the "
       "profile was not fitted to.\n\n",
-      output.cluster.name);
-  for (const std::string& text : output.missed) out << fmt::format("**Over the limits:** {}\n\n", text);
+      markdown_escaped(output.cluster.name));
+  for (const std::string& text : output.missed) out << fmt::format("**Over the limits:** {}\n\n", markdown_escaped(text));
   out << "| what" << kMarkdownHead;
   write_rows(out, "all", "all", report.summary());
   for (const auto& [size, summary] : report.summary_by_size()) write_rows(out, "all", std::string{to_string(size)}, summary);
@@ -449,12 +445,12 @@ void write_validation_markdown(std::ostream& out, const ValidationOutput& output
   }
   out << "\n## Profile\n\n";
   for (const ProfileStatement& profile : output.header.profiles)
-    out << fmt::format("{}: {}\n\n", profile.name, profile.stated_error);
-  for (const std::string& line : calibration_lines(output.cluster.profile)) out << "- " << line << '\n';
-  out << fmt::format("\n## How to make this again\n\n```sh\n{}\n```\n\nDigest {}.\n", output.header.command_line,
+    out << fmt::format("{}: {}\n\n", markdown_escaped(profile.name), markdown_escaped(profile.stated_error));
+  for (const std::string& line : calibration_lines(output.cluster.profile)) out << "- " << markdown_escaped(line) << '\n';
+  out << fmt::format("\n## How to make this again\n\n```sh\n{}\n```\n\nDigest {}.\n", printable(output.header.command_line),
                      digest_text(output.header.digest));
   if (!output.header.warnings.empty()) out << "\n## Notes\n\n";
-  for (const std::string& warning : output.header.warnings) out << "- " << warning << '\n';
+  for (const std::string& warning : output.header.warnings) out << "- " << markdown_escaped(warning) << '\n';
 }
 
 }  // namespace weft::plan

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/file_lock.h"
 #include "sim/core/used_files.h"
 #include "sim/core/version.h"
 #include "sim/planning/result_json.h"
@@ -18,7 +19,7 @@ namespace weft::plan {
 namespace {
 
 // Counts changes of the tables.
-constexpr std::string_view kSchema = "1";
+constexpr std::string_view kSchema = "2";
 constexpr int kBusyMilliseconds = 10'000;
 
 std::string quoted_name(std::string_view name) {
@@ -36,13 +37,24 @@ std::string_view sql_type(ColumnType type) {
 // The handle of the library and its prepared statements, closed by themselves.
 struct SweepDatabase::Connection {
   sqlite3* handle = nullptr;
+  std::optional<FileLock> lock;
   std::string file;
 
+  // The lock goes after it: closing any descriptor of a file drops the locks that SQLite has on it (fcntl(2)).
   ~Connection() { sqlite3_close(handle); }
 
   [[noreturn]] void fail(std::string_view doing) const {
+    const int problem = handle == nullptr ? SQLITE_NOMEM : sqlite3_errcode(handle);
+    if (problem == SQLITE_CORRUPT || problem == SQLITE_NOTADB) damaged(sqlite3_errmsg(handle));
     throw ConfigError(fmt::format("cannot {} the results in '{}': {}", doing, file,
                                   handle == nullptr ? "out of memory" : sqlite3_errmsg(handle)));
+  }
+  [[noreturn]] void damaged(std::string_view how) const {
+    throw ConfigError({Diagnostic{.where = {},
+                                  .message = fmt::format("'{}' is damaged or no database of a sweep: {}", file, how),
+                                  .source_line = {},
+                                  .length = 1,
+                                  .note = "begin another with --db FILE, or take this one from a copy"}});
   }
   void run(const std::string& sql, std::string_view doing) const {
     if (sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail(doing);
@@ -61,7 +73,13 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
 
   [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] bool next() { return sqlite3_step(statement_) == SQLITE_ROW; }
+  [[nodiscard]] bool next() {
+    status_ = sqlite3_step(statement_);
+    return status_ == SQLITE_ROW;
+  }
+  // After the last row: that it was the last, and not one that cannot be read.
+  [[nodiscard]] bool ended() const { return status_ == SQLITE_DONE; }
+  [[nodiscard]] int columns() const { return sqlite3_column_count(statement_); }
   [[nodiscard]] bool done() {  // of what gives no rows
     const bool is_done = sqlite3_step(statement_) == SQLITE_DONE;
     sqlite3_reset(statement_);
@@ -105,6 +123,7 @@ class Statement {
  private:
   sqlite3_stmt* statement_ = nullptr;
   bool ok_ = false;
+  int status_ = SQLITE_OK;
   int place_ = 1;
 };
 
@@ -123,7 +142,8 @@ std::vector<std::pair<std::string, std::string>> meta_of(const Sweep& sweep, con
           {"sweep", sweep.name()},
           {"sweep_digest", digest_text(plan.digest)},
           {"sweep_text", sweep.node().to_json()},
-          {"points", std::to_string(plan.points.size())}};
+          {"points", std::to_string(plan.points.size())},
+          {"configuration", plan.configuration}};
 }
 
 std::string unit_of(std::string_view name) {
@@ -149,20 +169,62 @@ SweepDatabase::SweepDatabase(const std::filesystem::path& file, const Sweep& swe
   if (!exists && how == Open::kExisting)
     throw ConfigError(fmt::format("there are no results in '{}' to go on from", file.string()));
   connection_->file = file.string();
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  begin_output(file.string());
-  if (sqlite3_open_v2(file.c_str(), &connection_->handle, flags, nullptr) != SQLITE_OK) connection_->fail("write");
-  sqlite3_busy_timeout(connection_->handle, kBusyMilliseconds);
-  // A commit hands its rows to the operating system, which outlives this program; only a machine that stops may lose the last
-  // ones, never the file.
-  connection_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;", "write");
+  begin_output(file.string());  // read or written, it is no input of this sweep
+  if (how == Open::kRead) {
+    open_to_read();
+  } else {
+    open_to_write();
+  }
   Statement tables{connection_->handle, "SELECT count(*) FROM sqlite_master"};
   if (!tables.ok() || !tables.next()) connection_->fail("read");
-  if (tables.whole(0) == 0) {
+  if (tables.whole(0) == 0 && how != Open::kRead) {
     create(sweep);
   } else {
     check(sweep);
   }
+}
+
+void SweepDatabase::open_to_write() {
+  // Another process would compute the same points and be told so at its first rows. The lock goes with its holder, however that
+  // ends.
+  connection_->lock.emplace(file_.string());
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  if (sqlite3_open_v2(file_.c_str(), &connection_->handle, kFlags, nullptr) != SQLITE_OK) connection_->fail("write");
+  sqlite3_busy_timeout(connection_->handle, kBusyMilliseconds);
+  // A commit hands its rows to the operating system, which outlives this program; only a machine that stops may lose the last
+  // ones, never the file.
+  connection_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;", "write");
+}
+
+void SweepDatabase::open_to_read() {
+  const auto is_readable = [&](const std::string& name, int flags) {
+    sqlite3_close(std::exchange(connection_->handle, nullptr));
+    if (sqlite3_open_v2(name.c_str(), &connection_->handle, SQLITE_OPEN_READONLY | flags, nullptr) != SQLITE_OK) return false;
+    sqlite3_busy_timeout(connection_->handle, kBusyMilliseconds);
+    Statement tables{connection_->handle, "SELECT count(*) FROM sqlite_master"};
+    return tables.ok() && tables.next();
+  };
+  if (is_readable(file_.string(), 0)) return;
+  const int problem = connection_->handle == nullptr ? SQLITE_NOMEM : sqlite3_errcode(connection_->handle);
+  if (problem != SQLITE_CANTOPEN && problem != SQLITE_READONLY) connection_->fail("read");
+  // A write-ahead log needs a file beside it even to be read. Where none can be made and no log is there, nobody writes either.
+  std::error_code ignored;
+  if (std::filesystem::file_size(file_.string() + "-wal", ignored) > 0 && !ignored) {
+    throw ConfigError(
+        {Diagnostic{.where = {},
+                    .message = fmt::format("cannot read the results in '{}': rows wait in '{}-wal', and the folder "
+                                           "cannot be written",
+                                           file_.string(), file_.string()),
+                    .source_line = {},
+                    .length = 1,
+                    .note = "copy both files to another folder"}});
+  }
+  std::string name = "file:";
+  for (const char c : std::filesystem::absolute(file_).string()) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.';
+    name += is_plain ? std::string{c} : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+  if (!is_readable(name + "?immutable=1", SQLITE_OPEN_URI)) connection_->fail("read");
 }
 
 SweepDatabase::~SweepDatabase() = default;
@@ -198,9 +260,13 @@ void SweepDatabase::create(const Sweep& sweep) {
 
 void SweepDatabase::check(const Sweep& sweep) {
   Statement meta{connection_->handle, "SELECT key, value FROM meta"};
-  if (!meta.ok()) throw ConfigError(fmt::format("'{}' holds no results of a sweep", file_.string()));
+  if (!meta.ok()) {
+    if (sqlite3_errcode(connection_->handle) != SQLITE_ERROR) connection_->fail("read");
+    throw ConfigError(fmt::format("'{}' holds no results of a sweep", file_.string()));
+  }
   std::map<std::string, std::string> found;
   while (meta.next()) found[meta.text(0)] = meta.text(1);
+  if (!meta.ended()) connection_->fail("read");
   const auto refuse = [&](const std::string& what, std::string note) {
     throw ConfigError({Diagnostic{.where = {},
                                   .message = fmt::format("'{}' {}", file_.string(), what),
@@ -219,13 +285,26 @@ void SweepDatabase::check(const Sweep& sweep) {
                        sweep.name(), plan_.points.size()),
            "the sweep, its scenario, a file these name or an option has changed; begin another with --db FILE");
   }
+  Statement whole{connection_->handle, "PRAGMA quick_check(1)"};
+  if (!whole.ok() || !whole.next()) connection_->fail("read");
+  if (const std::string said = whole.text(0); said != "ok") connection_->damaged(said);
+  Statement points{connection_->handle, "SELECT * FROM points LIMIT 0"};
+  constexpr std::size_t kOthers = 5;  // id, status, digest, error, configuration
+  if (!points.ok() || static_cast<std::size_t>(points.columns()) != plan_.axes.size() + plan_.metrics.size() + kOthers) {
+    connection_->damaged("its table of points is missing or has other columns");
+  }
 }
 
 std::vector<bool> SweepDatabase::finished() const {
   std::vector<bool> rows(plan_.points.size());
   Statement ids{connection_->handle, "SELECT id FROM points"};
   if (!ids.ok()) connection_->fail("read");
-  while (ids.next()) rows.at(static_cast<std::size_t>(ids.whole(0))) = true;
+  while (ids.next()) {
+    const auto id = static_cast<std::uint64_t>(ids.whole(0));
+    if (id >= rows.size()) connection_->damaged(fmt::format("it has a row of point {}, of {}", ids.whole(0), rows.size()));
+    rows[id] = true;
+  }
+  if (!ids.ended()) connection_->fail("read");
   return rows;
 }
 
@@ -267,6 +346,7 @@ void SweepDatabase::read(const std::function<void(const PointRow&)>& on_row) con
     row.configuration = rows.text(column);
     on_row(row);
   }
+  if (!rows.ended()) connection_->fail("read");
 }
 
 }  // namespace weft::plan

@@ -1,7 +1,9 @@
 // The results of a sweep in an SQLite file, one row a point, written in transactions: whatever kills the program, rows that
 // were committed are there and no row is there twice or by half.
 //
-//   meta(key, value)      schema, version and commit of weft, digest and name of the sweep, its text, how many points it has
+//   meta(key, value)      schema, version and commit of weft, digest and name of the sweep, its text, how many points it has,
+//   and
+//                         the resolved configuration of the first one
 //   columns(name, type, key_path, unit)   what the columns of `points` hold: axes (with a key path), then metrics
 //   points(id, status, <axes>, <metrics>, digest, error, configuration)
 //
@@ -24,10 +26,11 @@ namespace weft::plan {
 
 class SweepDatabase {
  public:
-  // Whether the file may exist, and must.
-  enum class Open { kNew, kExisting, kEither };
+  // Whether the file may exist, and must; kRead: it must, and nothing is written, so that a read-only file will do.
+  enum class Open { kNew, kExisting, kEither, kRead };
 
-  // ConfigError where the file cannot be written, is no database of ours, or holds another sweep or another version's results.
+  // ConfigError where the file cannot be written, another process writes it, it is damaged, no database of ours, or holds
+  // another sweep or another version's results.
   SweepDatabase(const std::filesystem::path& file, const Sweep& sweep, const SweepPlan& plan, Open how);
   ~SweepDatabase();
   SweepDatabase(const SweepDatabase&) = delete;
@@ -43,6 +46,8 @@ class SweepDatabase {
  private:
   struct Connection;
 
+  void open_to_write();
+  void open_to_read();
   void create(const Sweep& sweep);
   void check(const Sweep& sweep);
 

@@ -4,16 +4,10 @@
 #include <string>
 
 #include "sim/core/config/quantity.h"
+#include "sim/planning/csv_field.h"
 
 namespace weft::plan {
 namespace {
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
-  return quoted + '"';
-}
 
 std::string csv_cell(const Cell& cell) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return std::to_string(*whole);

@@ -74,7 +74,7 @@ std::optional<std::string> yaml_text(const SweepValue& value) {
     return is_whole ? std::to_string(static_cast<std::int64_t>(value.number)) : number_text(value.number);
   }
   if (value.bytes == 1 && value.time == 0 && is_whole) return to_string(Bytes{static_cast<std::int64_t>(value.number)});
-  if (value.bytes == 0 && value.time == 1) return to_string(Duration::from_ps(std::llround(value.number)));
+  if (value.bytes == 0 && value.time == 1) return to_string(Duration::nearest_ps(value.number));
   if (value.bytes == 1 && value.time == -1 && value.number < 1e6) {
     return to_string(Bandwidth::from_bits_per_second(std::llround(value.number * 8e12)));
   }

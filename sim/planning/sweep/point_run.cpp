@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -197,6 +198,24 @@ std::vector<SweepColumn> metric_columns(const Sweep& sweep, const std::optional<
   return columns;
 }
 
+std::string settings_of(const Sweep& sweep, const Values& values) {
+  std::ostringstream text;
+  JsonWriter json{text, 0};
+  json.begin_object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i]) continue;
+    json.key(sweep.axes()[i].path);
+    if (values[i]->node) {
+      json.raw(values[i]->node->to_json());
+    } else {
+      json.value(values[i]->yaml);
+    }
+  }
+  json.end_object();
+  json.finish();
+  return text.str();
+}
+
 // The messages, a line each; where they stand means little to whoever reads a table of points.
 std::string text_of(const ConfigError& error) {
   std::string text;
@@ -217,7 +236,10 @@ SweepPlan check_sweep(const Sweep& sweep) {
   for (const std::vector<SweepColumn>* columns : {&plan.axes, &plan.metrics}) {
     for (const SweepColumn& column : *columns) digest.add(column.name).add(static_cast<int>(column.type));
   }
-  if (scenario) digest.add(run_configuration(*scenario));
+  if (scenario) {
+    plan.configuration = run_configuration(*scenario);
+    digest.add(plan.configuration);
+  }
   plan.digest = digest.value();
   return plan;
 }
@@ -226,13 +248,12 @@ std::optional<PointRow> run_point(const Sweep& sweep, const SweepPlan& plan, std
   PointRow row{.id = id, .axes = {}, .configuration = {}, .digest = {}, .metrics = {}, .error = {}};
   const Values values = sweep.values(plan.points[id]);
   for (std::size_t i = 0; i < values.size(); ++i) row.axes.push_back(axis_cell(plan.axes[i], values[i]));
+  row.configuration = settings_of(sweep, values);
   row.metrics.resize(plan.metrics.size());
   try {
     const ConfigNode node = sweep.scenario_of(values);
-    row.configuration = fmt::format("{{\"scenario\": {}}}", node.to_json());
     Diagnostics diagnostics;
     const Scenario scenario = load(node, sweep, diagnostics);
-    row.configuration = run_configuration(scenario);
     StopWatch watch{stop};
     const RunResult result = run_scenario(scenario, &watch);
     if (result.interrupted) return std::nullopt;

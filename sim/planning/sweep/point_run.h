@@ -29,6 +29,7 @@ struct SweepPlan {
   std::vector<SweepColumn> axes;
   std::vector<SweepColumn> metrics;
   std::uint64_t digest = 0;
+  std::string configuration;  // of the first point that can be loaded, resolved, JSON; empty: none can
 };
 
 // ConfigError, before anything runs: an unknown key path, an unknown metric, constraints that exclude every point.
@@ -37,7 +38,7 @@ struct SweepPlan {
 struct PointRow {
   std::uint64_t id = 0;
   std::vector<Cell> axes;
-  std::string configuration;  // resolved, JSON; the scenario's alone where the cluster could not be read
+  std::string configuration;  // what this point sets, JSON: values by key path; SweepPlan has the rest
   std::string digest;         // empty: refused
   std::vector<Cell> metrics;
   std::string error;  // empty: it ran

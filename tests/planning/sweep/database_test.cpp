@@ -113,8 +113,66 @@ TEST_F(SweepDatabaseTest, RowsOfAnInterruptedTransactionAreNotThere) {
   database.add({first});
   // A row that is there already ends the transaction, and the one before it in the same transaction is not kept.
   EXPECT_THROW(database.add({second, first}), ConfigError);
-  const SweepDatabase again{path("twice.sqlite"), loaded.sweep, loaded.plan, How::kExisting};
+  const SweepDatabase again{path("twice.sqlite"), loaded.sweep, loaded.plan, How::kRead};
   EXPECT_EQ(std::ranges::count(again.finished(), true), 1);
+}
+
+TEST_F(SweepDatabaseTest, ASecondWriterIsRefusedAndAReaderIsNot) {
+  const Loaded loaded = load(kForty);
+  const auto open = [&](How how) {
+    return message_of([&] { const SweepDatabase opened{path("one.sqlite"), loaded.sweep, loaded.plan, how}; });
+  };
+  {
+    const SweepDatabase writer{path("one.sqlite"), loaded.sweep, loaded.plan, How::kNew};
+    EXPECT_THAT(open(How::kEither), HasSubstr("another process writes"));
+    EXPECT_THAT(open(How::kRead), HasSubstr("nothing was thrown"));
+  }
+  EXPECT_THAT(open(How::kEither), HasSubstr("nothing was thrown"));
+}
+
+TEST_F(SweepDatabaseTest, ReadingWritesNothing) {
+  const Loaded loaded = load(kForty);
+  const std::string whole = run(loaded, 1);
+  const auto bytes = [&] {
+    std::ostringstream text;
+    text << std::ifstream{path("run1.sqlite"), std::ios::binary}.rdbuf();
+    return text.str();
+  };
+  const std::string before = bytes();
+  {
+    const SweepDatabase reader{path("run1.sqlite"), loaded.sweep, loaded.plan, How::kRead};
+    EXPECT_EQ(csv(loaded, reader), whole);
+  }
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(SweepDatabaseTest, ADamagedDatabaseIsCalledSo) {
+  const Loaded loaded = load(kForty);
+  static_cast<void>(run(loaded, 1));
+  std::string bytes;
+  {
+    std::ostringstream text;
+    text << std::ifstream{path("run1.sqlite"), std::ios::binary}.rdbuf();
+    bytes = text.str();
+  }
+  // Behind the first page of 4096 bytes, which holds the tables' names, everything becomes one byte.
+  ASSERT_GT(bytes.size(), 8192U);
+  std::fill(bytes.begin() + 4096, bytes.end(), '\xA5');
+  static_cast<void>(write(bytes, "damaged.sqlite"));
+  EXPECT_THAT(message_of([&] {
+                const SweepDatabase opened{path("damaged.sqlite"), loaded.sweep, loaded.plan, How::kRead};
+                static_cast<void>(csv(loaded, opened));
+              }),
+              HasSubstr("is damaged"));
+}
+
+TEST_F(SweepDatabaseTest, ARowHoldsWhatItsPointSetsAndNotTheWholeConfiguration) {
+  const Loaded loaded = load(kForty);
+  const std::atomic<bool> stop = false;
+  const std::string configuration = run_point(loaded.sweep, loaded.plan, 1, stop)->configuration;
+  EXPECT_LT(configuration.size(), 200U);
+  for (const SweepColumn& axis : loaded.plan.axes) EXPECT_THAT(configuration, HasSubstr("\"" + axis.path + "\": "));
+  EXPECT_THAT(loaded.plan.configuration, HasSubstr("\"scenario\""));
 }
 
 TEST_F(SweepDatabaseTest, RefusesAnotherSweepAndAnotherFile) {
