@@ -17,7 +17,8 @@ std::string join(const std::vector<Diagnostic>& diagnostics) {
   return text;
 }
 
-// A message of several lines, whose others stand apart: no text in it, say a name of two lines, passes for a message of its own.
+// A message of several lines, whose others stand apart: no text in it, say a name of two lines, passes for a message of its
+// own.
 std::string indented(const std::string& message) {
   std::string text;
   for (std::size_t i = 0; i < message.size(); ++i) {

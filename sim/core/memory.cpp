@@ -109,6 +109,8 @@ std::optional<std::uint64_t> available_memory(const fs::path& root) {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{5};
+// The program with its libraries and a small input holds less. Limits below that are for predictions, which say what is needed.
+constexpr std::uint64_t kOwn = std::uint64_t{32} << 20;
 // Of what is left, one part stays for others: a machine that has given all it has ends programs without a word.
 constexpr std::uint64_t kPartsForOthers = 16;
 
@@ -157,7 +159,7 @@ void look() {
   const std::uint64_t allowed = watched().allowed;
   const std::uint64_t most = allowed > 0 ? allowed : watched().machine.load();
   if (most == 0) return;
-  if (const std::uint64_t held = resident_memory(); held > most) end_for_memory(held, allowed);
+  if (const std::uint64_t held = resident_memory(); held > std::max(most, kOwn)) end_for_memory(held, allowed);
 }
 
 }  // namespace

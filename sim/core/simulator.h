@@ -89,10 +89,11 @@ class Simulator {
   // Without lanes the run is the same, and slower: for tests of that. To be called before anything is scheduled.
   void set_lanes(bool on);
 
-  // Runs until no event is pending or stop was requested. now() is then the time of the last event. ClockError: events lie behind
-  // the end of the clock.
+  // Runs until no event is pending or stop was requested. now() is then the time of the last event. ClockError: events lie
+  // behind the end of the clock.
   void run() { run_events(kEnd); }
-  // Runs all events up to and including `end`; now() is then `end`, unless stop was requested. ClockError: the clock ends before.
+  // Runs all events up to and including `end`; now() is then `end`, unless stop was requested. ClockError: the clock ends
+  // before.
   void run_until(Time end);
   // Ends the present run once the running event is over; what is pending stays so, and now() is the time of that event. Another
   // run goes on from there.

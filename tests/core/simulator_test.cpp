@@ -264,8 +264,8 @@ TEST_F(SimulatorTest, TheEndOfTheClockIsToldAtTheLongestTimeGiven) {
   note(kLongest - 1, 4, "x.every: 105 d");
   EXPECT_TRUE(is_longest_time(kLongest + 1));
   EXPECT_FALSE(is_longest_time(kLongest));
-  EXPECT_TRUE(std::string{ClockError{}.what()}.starts_with(
-      "a.yaml:3:9: error: x.latency: 106 d: simulated time would pass 106 days"));
+  EXPECT_TRUE(
+      std::string{ClockError{}.what()}.starts_with("a.yaml:3:9: error: x.latency: 106 d: simulated time would pass 106 days"));
 }
 
 TEST(SimulatorRecordTest, WritesPushesAndPops) {

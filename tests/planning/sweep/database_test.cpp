@@ -279,7 +279,7 @@ TEST_F(SweepDatabaseTest, AProcessThatCannotReadTheSweepTellsProcess0) {
   SweepDatabase database{path("mistaken.sqlite"), loaded.sweep, loaded.plan, How::kNew};
   const SweepRunOptions options{.file = path("sweep.yaml"), .threads = 1};
   EXPECT_THAT(message_of([&] { run_sweep_points(options, loaded.plan, database, &messenger); }),
-              ContainsRegex("process [12] cannot run points of this sweep:\nsweep.yaml:1:1: error: no such file"));
+              ContainsRegex("process [12] cannot run points of this sweep:\n  sweep.yaml:1:1: error: no such file"));
   EXPECT_EQ(left, 0);
   dismiss_others(messenger, std::atomic<bool>{false});
   for (std::thread& other : others) other.join();

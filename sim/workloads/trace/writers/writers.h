@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/output_folder.h"
 #include "sim/core/error.h"
+#include "sim/core/output_folder.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/trace/trace.h"
 
