@@ -30,10 +30,17 @@ trace_speed() { python3 tests/bench/trace_speed.py "$weft" --wanted 100; }
 # Every reader of traces under libFuzzer and sanitizers, ten minutes each.
 fuzz() { tools/fuzz_readers.sh 600; }
 
+# The program itself on mutated inputs of every command, for an hour, other ones each time.
+mutate() {
+  local seed=${SEED:-$RANDOM}
+  echo "seed $seed"
+  python3 tests/fuzz/mutate_inputs.py . "$weft" --seconds 3600 --seed "$seed"
+}
+
 # What must hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
 invariants() { python3 tests/invariants/invariants_test.py . "$weft" --all --work build/invariants; }
 
-sections=(sweep_kills sweep_kills_mpi sweep_threads trace_speed fuzz invariants)
+sections=(sweep_kills sweep_kills_mpi sweep_threads trace_speed fuzz mutate invariants)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do
