@@ -104,7 +104,8 @@ const std::vector<ModelText>& replay_texts() {
            "its own, whatever the device does, but for calls that wait for it; room in "
            "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded them. "
            "Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, unless "
-           "in some instance of the same pattern the recorded times contradict it.",
+           "in some instance of the same pattern the recorded times contradict it. A CUDA graph's kernels on streams beside "
+           "wait for what came before its launch on the stream of its first kernel, and what comes there next waits for them.",
        .leaves_out =
            {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
             "all-to-alls with uneven splits are even ones of the same sum; roots of broadcasts are rank 0 of the group",
@@ -129,7 +130,8 @@ const std::vector<ModelText>& replay_texts() {
        .title = "what is concluded from Nsight Systems' events",
        .assumes = "Read on as a PyTorch profile is. A process on a GPU is a rank. The members of a communicator are the "
                   "ranks whose ranges name it, in their order; ranges that name none are calls of all ranks.",
-       .leaves_out = {"collectives whose size NVTX does not say keep their recorded time"},
+       .leaves_out = {"collectives whose size NVTX does not say keep their recorded time",
+                      "CUDA graphs that are recorded as a whole keep their time as compute"},
        .sources = {"workload-models §5.7"},
        .files = {"workloads/trace/formats/nsys.cpp"}},
       {.names = {"storage", "checkpoint", "data_loading"},

@@ -347,6 +347,35 @@ TEST(KinetoTest, CopiesAreNoCompute) {
   }
 }
 
+// One launch at 5 us puts two kernels on stream 7 and one on stream 8, behind a kernel of stream 7 that ends at 110 us.
+TEST(KinetoTest, AGraphsStreamsWaitForWhatItsLaunchComesAfter) {
+  RankFile file{0, 1};
+  file.launch(0, 1)
+      .raw(
+          R"({"ph":"X","cat":"cuda_runtime","name":"cudaGraphLaunch","pid":1,"tid":1,"ts":5,"dur":4,"args":{"correlation":2}})")
+      .launch(20, 3)
+      .kernel(10, 100, 7, 1, "before")
+      .kernel(110, 60, 7, 2, "first")
+      .kernel(112, 50, 8, 2, "beside")
+      .kernel(172, 30, 7, 2, "second")
+      .kernel(202, 10, 7, 3, "after");
+  const Trace trace = read_trace(std::vector{file.write("Graph")}, {});
+  const RankProgram& program = trace.program.program_of(0);
+  const auto named = [&](std::string_view name) {
+    return std::ranges::find_if(program.operations, [&](const Operation& op) { return program.names[op.name] == name; });
+  };
+  const auto waits = [&](std::string_view name) {
+    std::vector<std::string> on;
+    for (const OpIndex each : program.waits_of(*named(name))) on.push_back(program.names[program.operations[each].name]);
+    return on;
+  };
+  EXPECT_EQ(waits("beside"), (std::vector<std::string>{"before", std::string{kHostLead}}));
+  EXPECT_EQ(named("beside")->duration, 52_us);  // and 2 us after what it waits for
+  EXPECT_EQ(waits("first"), std::vector<std::string>{});
+  EXPECT_EQ(waits("after"), std::vector<std::string>{"beside"});
+  EXPECT_EQ(trace.recorded_step, 202_us);
+}
+
 TEST(KinetoTest, TensileKernelsAreGemms) {
   const Trace trace = read_trace(
       std::vector{RankFile{0, 1}.launch(0, 1).kernel(10, 500, 7, 1, "Cijk_Ailk_Bjlk_HHS_BH_MT128x128x32").write("Tensile")},

@@ -31,6 +31,7 @@ using nsys::Rows;
 constexpr std::int64_t kLatest = std::int64_t{1} << 60;     // nanoseconds; some 36 years
 constexpr std::int64_t kThreadBits = 24;                    // of globalTid: the rest is the process
 constexpr std::array<std::int64_t, 2> kRangeTypes{59, 60};  // pushed and popped; begun and ended
+constexpr std::string_view kKernels = "CUPTI_ACTIVITY_KIND_KERNEL";
 constexpr std::string_view kSqlite = "SQLite format 3";
 
 bool recognises_nsys(const std::filesystem::path&, std::string_view head) { return head.starts_with(kSqlite); }
@@ -56,7 +57,8 @@ class FileReader {
 
   std::vector<RankOfFile> read() {
     read_strings();
-    read_kernels();
+    const bool has_graphs = read_graphs();
+    if (!has_graphs || database_.has_table(kKernels)) read_kernels();
     read_copies("CUPTI_ACTIVITY_KIND_MEMCPY", DeviceActivity::Kind::kMemcpy);
     read_copies("CUPTI_ACTIVITY_KIND_MEMSET", DeviceActivity::Kind::kMemset);
     read_calls();
@@ -110,7 +112,7 @@ class FileReader {
 
   void read_kernels() {
     Rows rows{database_,
-              "CUPTI_ACTIVITY_KIND_KERNEL",
+              kKernels,
               {"start", "end", "deviceId", "streamId", "correlationId", "demangledName"},
               {"globalPid", "gridX", "gridY", "gridZ"}};
     while (rows.next()) {
@@ -127,6 +129,26 @@ class FileReader {
                                        .blocks = static_cast<std::int32_t>(blocks),
                                        .kind = DeviceActivity::Kind::kKernel});
     }
+  }
+
+  // A launch of a CUDA graph is one row here, or its kernels are rows of their own (nsys profile --cuda-graph-trace).
+  bool read_graphs() {
+    constexpr std::string_view kTable = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
+    if (!database_.has_table(kTable)) return false;
+    Rows rows{
+        database_, kTable, {"start", "end", "deviceId", "streamId", "correlationId"}, {"globalPid", "graphExecId", "graphId"}};
+    while (rows.next()) {
+      count(rows);
+      RankOfFile& own = rank(process_of(rows.integer(5, 0)), rows.integer(2));
+      const std::int64_t start = time(rows, 0);
+      own.events.activities.push_back({.start = start,
+                                       .duration = duration(rows, start, time(rows, 1)),
+                                       .stream = rows.integer(3),
+                                       .correlation = rows.integer(4),
+                                       .name = name_in(own, fmt::format("CUDA graph {}", rows.integer(6, rows.integer(7, 0)))),
+                                       .kind = DeviceActivity::Kind::kGraph});
+    }
+    return true;
   }
 
   // copyKind: CUPTI's 1 host to device, 2 device to host; memory kinds: 0 pageable (CUpti_ActivityMemcpyKind).

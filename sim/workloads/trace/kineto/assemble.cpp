@@ -145,6 +145,7 @@ class Assembler {
     std::size_t lost = 0;
     std::size_t unnamed = 0;
     std::size_t uneven = 0;
+    std::size_t graphs = 0;
     for (RankTrace& rank : ranks_) {
       const Annotation* step = step_ ? step_of(rank, *step_) : nullptr;
       rank.items = items_of(rank.events, step);
@@ -173,6 +174,7 @@ class Assembler {
       lost += rank.items.lost_launches;
       unnamed += rank.items.unnamed_collectives;
       uneven += rank.items.uneven_splits;
+      graphs += rank.items.whole_graphs;
       note_odd(rank.events.odd_bytes, "sizes of copies that none has", rank.events);
       note_odd(rank.events.odd_grids, "grids of kernels that none has", rank.events);
     }
@@ -200,6 +202,12 @@ class Assembler {
       note(fmt::format(
           "{} kernels of NCCL carry no metadata of their collective: they keep their recorded time and are not simulated",
           unnamed));
+    }
+    if (graphs > 0) {
+      note(fmt::format(
+          "{} launches of CUDA graphs are recorded as a whole, what they compute and communicate not told apart: they "
+          "keep their time as compute (nsys profile --cuda-graph-trace=node records the kernels)",
+          graphs));
     }
     if (uneven > 0) note(fmt::format("{} all-to-alls have uneven splits: simulated as even ones of the same sum", uneven));
   }

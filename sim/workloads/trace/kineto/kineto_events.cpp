@@ -517,6 +517,7 @@ HostCall::Kind call_kind(std::string_view name) {
   if (name.starts_with("DeviceSynchronize") || name.starts_with("CtxSynchronize")) return HostCall::Kind::kDeviceSync;
   if (name.starts_with("StreamSynchronize")) return HostCall::Kind::kStreamSync;
   if (name.starts_with("EventSynchronize")) return HostCall::Kind::kEventSync;
+  if (name.starts_with("GraphLaunch")) return HostCall::Kind::kGraphLaunch;
   return HostCall::Kind::kOther;
 }
 

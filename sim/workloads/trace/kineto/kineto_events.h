@@ -37,7 +37,7 @@ struct CommCall {
 };
 
 struct DeviceActivity {
-  enum class Kind : std::uint8_t { kKernel, kMemcpy, kMemset };
+  enum class Kind : std::uint8_t { kKernel, kMemcpy, kMemset, kGraph };  // kGraph: a launch of a CUDA graph as a whole
   std::int64_t start = 0;
   std::int64_t duration = 0;
   std::int64_t bytes = 0;
@@ -51,7 +51,7 @@ struct DeviceActivity {
 };
 
 struct HostCall {
-  enum class Kind : std::uint8_t { kOther, kStreamWait, kEventRecord, kDeviceSync, kStreamSync, kEventSync };
+  enum class Kind : std::uint8_t { kOther, kStreamWait, kEventRecord, kDeviceSync, kStreamSync, kEventSync, kGraphLaunch };
   std::int64_t start = 0;
   std::int64_t duration = 0;
   std::int64_t correlation = -1;

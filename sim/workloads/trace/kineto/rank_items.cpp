@@ -155,6 +155,7 @@ class Builder {
       item.launch = launch_of(activity, call);
       item.call_end = call == nullptr ? item.launch : call->end();
       if (call != nullptr) item.thread = call->thread;
+      item.of_graph = call != nullptr && call->kind == HostCall::Kind::kGraphLaunch;
       if (item.launch < from_ || item.launch >= to_) {
         ++result_.cuts;
         if (item.launch < from_) {
@@ -164,6 +165,7 @@ class Builder {
         continue;
       }
       if (item.thread < 0) ++result_.lost_launches;
+      if (activity.kind == DeviceActivity::Kind::kGraph) ++result_.whole_graphs;
       classify(activity, item);
       result_.items.push_back(std::move(item));
     }
@@ -175,7 +177,7 @@ class Builder {
       item.category = is_nccl_kernel(name) ? Category::kCommOther : kernel_category(name);
       return;
     }
-    if (activity.kind == DeviceActivity::Kind::kMemset) return;
+    if (activity.kind == DeviceActivity::Kind::kMemset || activity.kind == DeviceActivity::Kind::kGraph) return;
     item.category = Category::kIo;
     const bool inwards = contains_any(name, {"HtoD", "HostToDevice"});
     const bool crosses = inwards || contains_any(name, {"DtoH", "DeviceToHost"});

@@ -38,6 +38,7 @@ struct Item {
   Category category = Category::kOtherCompute;
   OpKind kind = OpKind::kKernel;          // or kCopy
   bool inwards = false;                   // of copies
+  bool of_graph = false;                  // one of the kernels that a graph's launch put on its streams
   bool static_split = false;              // a GEMM with no counter of tiles set before it (contention.h)
   std::vector<std::uint32_t> waits = {};  // items of other streams
   std::vector<CommPart> parts = {};       // of communication kernels
@@ -65,6 +66,7 @@ struct RankItems {
   std::size_t lost_launches = 0;
   std::size_t unnamed_collectives = 0;  // kernels of NCCL of which nothing is known
   std::size_t uneven_splits = 0;
+  std::size_t whole_graphs = 0;  // launches of CUDA graphs of which the kernels are not told apart
   std::size_t cuts = 0;  // launches outside the chosen iteration
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -37,6 +38,7 @@ class Finder {
   StreamWaitCounts run() {
     if (!use_sync_events()) infer();
     use_data_waits();
+    wait_around_graphs();
     find_gaps();
     return counts_;
   }
@@ -120,7 +122,10 @@ class Finder {
       }
       const auto launched = launched_by.find(call.correlation);
       if (launched == launched_by.end()) continue;
-      for (const std::uint32_t item : launched->second) signature[item] = before;
+      std::set<std::uint32_t> begun;  // of a graph's kernels the first on each stream
+      for (const std::uint32_t item : launched->second) {
+        if (begun.insert(items_[item].stream).second) signature[item] = before;
+      }
       before.clear();
     }
     weigh(signature);
@@ -152,6 +157,39 @@ class Finder {
     }
   }
 
+  // A launch of a graph is ordered on the stream of its first kernel: what it puts on other streams waits for what was on that
+  // one before, and what comes there next waits for all of it.
+  void wait_around_graphs() {
+    struct Graph {
+      std::int64_t correlation = -1;
+      std::uint32_t before = kNone;
+      std::map<std::uint32_t, std::uint32_t> last = {};  // by stream
+    };
+    std::map<std::uint32_t, Graph> newest;                       // by the stream it is ordered on
+    std::unordered_map<std::int64_t, std::uint32_t> ordered_on;  // by correlation
+    std::vector<std::uint32_t> last(streams_.size(), kNone);
+    for (std::uint32_t i = 0; i < items_.size(); ++i) {
+      const std::uint32_t stream = items_[i].stream;
+      const std::int64_t correlation = events_.activities[items_[i].activity].correlation;
+      const bool begins = items_[i].of_graph && ordered_on.try_emplace(correlation, stream).second;
+      const auto ended = newest.find(stream);
+      if (ended != newest.end() && (begins || !items_[i].of_graph)) {
+        for (const auto& [other, end] : ended->second.last) {
+          if (other != stream && follows(items_[i], items_[end])) add_wait(i, end);
+        }
+        newest.erase(ended);
+      }
+      if (begins) newest[stream] = {.correlation = correlation, .before = last[stream]};
+      last[stream] = i;
+      if (!items_[i].of_graph) continue;
+      const auto graph = newest.find(ordered_on.at(correlation));
+      if (graph == newest.end() || graph->second.correlation != correlation) continue;
+      const std::uint32_t before = graph->second.before;
+      const bool is_first = graph->second.last.insert_or_assign(stream, i).second;
+      if (is_first && stream != graph->first && before != kNone && follows(items_[i], items_[before])) add_wait(i, before);
+    }
+  }
+
   void find_gaps() {
     std::vector<std::uint32_t> last(streams_.size(), kNone);
     for (std::uint32_t i = 0; i < items_.size(); ++i) {
@@ -160,7 +198,9 @@ class Finder {
       if (last[item.stream] != kNone) ready = std::max(ready, items_[last[item.stream]].end());
       for (const std::uint32_t wait : item.waits) ready = std::max(ready, items_[wait].end());
       if (item.start >= gpu_free_) ready = std::max(ready, gpu_free_);
-      if (item.start - ready > kLateNs && item.parts.empty()) ready = std::max(ready, late_reason(i, last, ready));
+      // The host launches a graph's kernels at once: any pause among them is a wait.
+      const std::int64_t late = item.of_graph && last[item.stream] != kNone ? kClockGrainNs : kLateNs;
+      if (item.start - ready > late && item.parts.empty()) ready = std::max(ready, late_reason(i, last, ready));
       item.gap = std::max<std::int64_t>(0, item.start - ready);
       if (item.gap > kLateNs && item.parts.empty()) {
         ++counts_.unexplained;

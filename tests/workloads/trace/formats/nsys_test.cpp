@@ -53,6 +53,32 @@ TEST(NsysTest, ACollectiveOfUnknownSizeKeepsItsRecordedTime) {
                                    [](const Operation& op) { return op.kind == OpKind::kCollective; }));
 }
 
+constexpr const char* kGraphs =
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INT, end INT, deviceId INT, graphId INT, streamId INT, correlationId "
+    "INT,"
+    " graphExecId INT);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(7000,8000,16777226,6,3);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES(96000,146000,0,1,20,6,3);";
+
+// A kernel of 83 us, 1 us later a graph of 50 us; the step: 12 to 146 us.
+TEST(NsysTest, ALaunchOfACudaGraphIsReadAndSaidToBeOne) {
+  const Trace trace = read_trace(std::vector{write_database("a.sqlite", std::string{kTables} + kKernel + kGraphs)}, {});
+  EXPECT_EQ(trace.recorded_step, Duration::from_ns(134'000));
+  const RankProgram& program = trace.program.program_of(0);
+  const auto graph =
+      std::ranges::find_if(program.operations, [&](const Operation& op) { return program.names[op.name] == "CUDA graph 3"; });
+  ASSERT_NE(graph, program.operations.end());
+  EXPECT_EQ(graph->category, Category::kOtherCompute);
+  EXPECT_TRUE(std::ranges::any_of(trace.findings, [](const Diagnostic& finding) {
+    return finding.message.starts_with("1 launches of CUDA graphs are recorded as a whole");
+  }));
+}
+
+TEST(NsysTest, AFileOfGraphsAloneIsRead) {
+  std::string sql = std::string{kTables} + kGraphs + "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;";
+  EXPECT_EQ(read_trace(std::vector{write_database("a.sqlite", sql)}, {}).recorded_step, Duration::from_ns(50'000));
+}
+
 TEST(NsysTest, WhatIsWrongIsNamedByTableAndRow) {
   const auto error = [](const std::string& sql) { return first_error(trace_builtin::nsys, {write_database("a.sqlite", sql)}); };
   EXPECT_EQ(error("CREATE TABLE x(y)"), "a.sqlite: no table StringIds");
