@@ -87,7 +87,7 @@ void print_calls(const Report& report, const plan::ReplayRunResult& result) {
     table.add_column(title);
   for (const plan::ReplayCalls& call : result.calls) {
     const bool both = call.traced > Duration{} && call.predicted > Duration{};
-    table.add_row({call.kind, std::to_string(call.ranks), std::to_string(call.bytes), std::to_string(call.count),
+    table.add_row({call.kind, std::to_string(call.ranks), size_text(call.bytes), std::to_string(call.count),
                    call.traced > Duration{} ? fmt::format("{:.1f}", call.traced.us()) : "-",
                    fmt::format("{:.1f}", call.predicted.us()),
                    both ? signed_percent(call.predicted.seconds() / call.traced.seconds() - 1) : "-"});

@@ -39,7 +39,7 @@ void print_calls(const Report& report, const work::TraceSummary& summary) {
     for (const char* title : {"shortest (us)", "median (us)", "longest (us)"}) table.add_column(title);
   }
   for (const work::RecordedCalls& call : summary.calls) {
-    std::vector<std::string> row{call.kind, std::to_string(call.ranks), std::to_string(call.bytes), std::to_string(call.count)};
+    std::vector<std::string> row{call.kind, std::to_string(call.ranks), size_text(call.bytes), std::to_string(call.count)};
     if (summary.has_times) {
       for (const Duration time : {call.shortest, call.median, call.longest}) row.push_back(fmt::format("{:.1f}", time.us()));
     }

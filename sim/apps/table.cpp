@@ -72,6 +72,8 @@ std::string short_bytes(double bytes) {
 }
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+std::string size_text(std::int64_t bytes) { return bytes > 0 ? std::to_string(bytes) : "-"; }
+
 std::string milliseconds(Duration duration) { return fmt::format("{:.3f}", duration.us() / 1e3); }
 
 std::string sweep_columns() { return fmt::format("{}\n{}\n{}\n", kHalves, kNames, kUnits); }

@@ -22,6 +22,7 @@ namespace weft::apps {
 
 [[nodiscard]] std::string percent(double share);            // "12.34 %"
 [[nodiscard]] std::string milliseconds(Duration duration);  // "12.345"
+[[nodiscard]] std::string size_text(std::int64_t bytes);    // of a call; "-" where nobody knows it
 
 inline constexpr std::size_t kRanksShown = 16;  // rows of a table of ranks
 

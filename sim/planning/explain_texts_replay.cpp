@@ -108,7 +108,8 @@ const std::vector<ModelText>& replay_texts() {
            "wait for what came before its launch on the stream of its first kernel, and what comes there next waits for them.",
        .leaves_out =
            {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
-            "all-to-alls with uneven splits are even ones of the same sum; roots of broadcasts are rank 0 of the group",
+            "in an uneven all-to-all every rank sends and receives as much as the busiest; roots of broadcasts are rank 0 of "
+            "the group",
             "files are taken for those of one job where what a group's ranks call together is of one size, all-to-alls aside",
             "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
        .sources = {"workload-models §5.2"},
@@ -130,7 +131,7 @@ const std::vector<ModelText>& replay_texts() {
        .title = "what is concluded from Nsight Systems' events",
        .assumes = "Read on as a PyTorch profile is. A process on a GPU is a rank. The members of a communicator are the "
                   "ranks whose ranges name it, in their order; ranges that name none are calls of all ranks.",
-       .leaves_out = {"collectives whose size NVTX does not say keep their recorded time",
+       .leaves_out = {"collectives whose size NVTX does not say take their recorded time on any network",
                       "CUDA graphs that are recorded as a whole keep their time as compute"},
        .sources = {"workload-models §5.7"},
        .files = {"workloads/trace/formats/nsys.cpp"}},

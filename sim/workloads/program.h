@@ -23,7 +23,7 @@ namespace weft::work {
 
 enum class OpKind : std::uint8_t {
   kKernel,      // `duration` alone on the GPU
-  kCollective,  // `collective` of `bytes` (nccl-tests' size) on the group in `slot`
+  kCollective,  // `collective` of `bytes` (nccl-tests' size) on the group in `slot`; of no known size: see takes_its_time()
   kSend,        // `bytes` to the peer in `slot`
   kReceive,     // `bytes` from the peer in `slot`
   kHostDelay,   // the host does nothing else for `duration`
@@ -90,6 +90,11 @@ struct Operation {
   std::int16_t microbatch = -1;  // for reports; -1: none
   std::int16_t layer = -1;
 };
+
+// A call whose size nobody knows: once all members are there it takes its `duration`, and loads no link.
+[[nodiscard]] constexpr bool takes_its_time(const Operation& op) {
+  return op.kind == OpKind::kCollective && op.duration > Duration{};
+}
 
 // Bytes that become or cease to be resident when an operation starts or ends: activations, gathered parameters.
 struct MemoryChange {

@@ -8,6 +8,7 @@ namespace weft::work {
 std::vector<SlotCall> calls_of(const RankProgram& program) {
   std::set<SlotCall> calls;
   for (const Operation& op : program.operations) {
+    if (takes_its_time(op)) continue;
     if (op.kind == OpKind::kCollective) {
       calls.insert({op.kind, op.slot, op.collective, op.bytes.count(), op.element_size});
     } else if (op.kind == OpKind::kSend) {

@@ -218,7 +218,17 @@ class NsightSystems(Case):
     def test_a_collective_without_a_size_keeps_its_time_and_is_told(self):
         path = self.database("ncclAllReduce")
         done = self.weft("replay", path, "--cluster", self.node)
-        self.assertIn("2 kernels of NCCL carry no metadata of their collective: they keep their recorded time", done.stderr)
+        self.assertIn("2 kernels of communication carry no metadata of their calls: matched between ranks by order and end", done.stderr)
+        # On any network.
+        for cluster in ((), ("--set", "node.type=h200x4_half_nvlink")):
+            self.assertEqual(self.predicted(self.replay(*cluster, traces=[path]), "nccl"), 140_000)
+
+    def test_calls_of_unknown_size_come_back_from_chakra_the_same(self):
+        path = self.database("ncclAllReduce")
+        self.weft("trace", "convert", path, "--to", "chakra", "et")
+        self.assertEqual(self.replay("--as-recorded", traces=["et"])["digest"], self.replay("--as-recorded", traces=[path])["digest"])
+        done = self.weft("trace", "convert", path, "--to", "goal", "step.goal")
+        self.assertIn("2 calls of unknown size are computation in GOAL", done.stderr)
 
     def test_a_broken_database_is_named(self):
         path = self.folder / "cut.sqlite"

@@ -224,7 +224,7 @@ struct alignas(64) RankState {
 
 // What a call of a meeting costs, and loads.
 struct KnownCost {
-  using Key = std::tuple<coll::Collective, Bytes, std::uint8_t, bool>;
+  using Key = std::tuple<coll::Collective, Bytes, std::uint8_t, bool, Duration>;
   Key key;
   const GroupCost* cost = nullptr;
   FootprintId loads = {};  // once one of them has been on the wire
@@ -256,6 +256,7 @@ struct Moving {
   double step = 0;
   double memory_share = 0;  // contention.h
   bool on_nvlinks = false;
+  bool takes_its_time = false;  // whatever is beside it
   bool first_step = false;  // of one member alone, while it waits for the others
   // Once it is posted.
   TransferId transfer = {};

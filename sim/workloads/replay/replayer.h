@@ -184,6 +184,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   LinkTurns turns_;
   std::map<FootprintId, bool> on_nvlinks_;
   std::map<std::pair<std::uint32_t, const GroupCost*>, LinkTurns::Call> first_steps_;  // by state
+  std::map<Duration, GroupCost> own_times_;  // of calls that take their time whatever the network
   FootprintId no_links_;
   StorageDevices storage_;
   std::map<std::tuple<std::uint32_t, OpKind, std::uint16_t>, FootprintId> copy_loads_;  // by state, kind and slot

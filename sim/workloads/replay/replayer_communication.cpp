@@ -140,7 +140,8 @@ void Replayer::begin_next_call(Meeting& meeting) {
     known.loads = loads_of(meeting, op, cost);
     known.on_nvlinks = is_on_nvlinks(known.loads);
   }
-  moving.bytes = std::max(op.bytes, Bytes{1});
+  moving.takes_its_time = takes_its_time(op);
+  moving.bytes = std::max(moving.takes_its_time ? Bytes{op.duration.ps() / 1'000} : op.bytes, Bytes{1});
   moving.clock = costs_.stretch_at(cost, slowest_clock(moving.members));
   moving.alone = Duration::nearest_ps(static_cast<double>(cost.alone.ps()) * moving.clock);
   moving.ctas = cost.ctas;
@@ -186,19 +187,27 @@ void Replayer::check_agreement(const Meeting& meeting, const std::vector<Member>
   const Operation& first = states_[members.front().state].program->operations[members.front().op];
   for (const Member& member : members) {
     const Operation& op = states_[member.state].program->operations[member.op];
-    if (op.bytes == first.bytes && op.collective == first.collective && op.element_size == first.element_size) continue;
+    if (op.bytes == first.bytes && op.duration == first.duration && op.collective == first.collective &&
+        op.element_size == first.element_size)
+      continue;
     throw ConfigError(
         fmt::format("members of '{}' do not call the same: {}; {}", meeting.name, text(members.front()), text(member)));
   }
 }
 
 const GroupCost& Replayer::cost_between(const std::vector<DeviceId>& devices, const Operation& op) {
+  if (takes_its_time(op)) {
+    GroupCost& cost = own_times_[op.duration];
+    cost.alone = op.duration;
+    cost.ctas = kContentionCtas;  // as recorded_contention.h has it where blocks are not said
+    return cost;
+  }
   if (is_message(op.kind)) return costs_.message(devices[0], devices[1], op.bytes, op.one_way);
   return costs_.collective(devices, {.kind = op.collective, .bytes = op.bytes, .element_size = op.element_size});
 }
 
 KnownCost& Replayer::known_cost(Meeting& meeting, const Operation& op) {
-  const KnownCost::Key key{op.collective, op.bytes, op.element_size, op.one_way};
+  const KnownCost::Key key{op.collective, op.bytes, op.element_size, op.one_way, takes_its_time(op) ? op.duration : Duration{}};
   const auto known = std::ranges::find(meeting.costs, key, &KnownCost::key);
   if (known != meeting.costs.end()) return *known;
   return meeting.costs.emplace_back(KnownCost{.key = key, .cost = &cost_between(meeting.devices, op)});
@@ -256,7 +265,8 @@ Bandwidth Replayer::pace(const Moving& moving) {
   // Model: what a collective takes longer beside compute holds what the clock costs it, as it was measured so.
   const double slowed =
       collective_slowdown(options_.contention, moving.beside_compute, moving.memory_full > 0, moving.memory_share);
-  const double stretch = std::max(slowed / moving.clock, 1.0) * (1 + turns_.delay(moving.call(), others));
+  const double stretch =
+      moving.takes_its_time ? 1.0 : std::max(slowed / moving.clock, 1.0) * (1 + turns_.delay(moving.call(), others));
   const double taken_ps = std::max(1.0, static_cast<double>(moving.alone.ps()) * stretch);
   return Bandwidth::from_bits_per_second(
       std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(moving.bytes.count()) * 8e12 / taken_ps)));

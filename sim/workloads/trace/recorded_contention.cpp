@@ -98,7 +98,7 @@ Duration remove_contention(Trace& trace, const ContentionCosts& costs) {
       if (!message && op.kind != OpKind::kCollective) continue;
       const Duration end = recorded[i].start + recorded[i].duration;
       residents.push_back({message ? end - messages.of(r, i) : recorded[i].start, end,
-                           recorded[i].blocks > 0 ? recorded[i].blocks : kContentionCtas});
+                           recorded[i].blocks > 0 && !takes_its_time(op) ? recorded[i].blocks : kContentionCtas});
     }
     std::ranges::sort(residents, {}, &Resident::begin);
     for (std::size_t i = 0; i < program.operations.size(); ++i) {

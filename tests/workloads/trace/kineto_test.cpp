@@ -13,67 +13,14 @@
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
 #include "tests/support/temp_folder.h"
+#include "tests/workloads/trace/rank_file.h"
 
 namespace weft::work {
 namespace {
 
 using namespace literals;
-
-// One rank of a made-up trace; times in microseconds.
-class RankFile {
- public:
-  explicit RankFile(int rank, int world = 2) : rank_{rank}, world_{world} {}
-
-  RankFile& launch(double at, int correlation) {
-    add(fmt::format(
-        R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":4,"args":{{"correlation":{}}}}})",
-        at, correlation));
-    return *this;
-  }
-  RankFile& wait(double at) {
-    add(fmt::format(
-        R"({{"ph":"X","cat":"cuda_runtime","name":"cudaStreamWaitEvent","pid":1,"tid":1,"ts":{},"dur":1,"args":{{}}}})", at));
-    return *this;
-  }
-  RankFile& kernel(double at, double duration, int stream, int correlation, const std::string& name = "gemm",
-                   const std::string& more = "") {
-    add(fmt::format(
-        R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":{},"ts":{},"dur":{},"args":{{"stream":{},"correlation":{}{}}}}})",
-        name, stream, at, duration, stream, correlation, more));
-    return *this;
-  }
-  RankFile& all_reduce(double at, double duration, int correlation, std::int64_t elements) {
-    return kernel(
-        at, duration, 20, correlation, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
-        fmt::format(
-            R"(,"Collective name":"allreduce","dtype":"BFloat16","In msg nelems":{},"Out msg nelems":{},"Group size":{},)"
-            R"("Process Group Name":"0","Process Group Ranks":"[0, 1]","grid":[24,1,1])",
-            elements, elements, world_));
-  }
-  RankFile& raw(const std::string& event) {
-    add(event);
-    return *this;
-  }
-  [[nodiscard]] std::filesystem::path write(const std::string& stem) const {
-    static const weft::test::TempFolder folder;
-    return folder.write(
-        fmt::format("{}.rank{}.json", stem, rank_),
-        fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{},"world_size":"{}"}},"traceEvents":[{}]}})", rank_,
-                    world_, events_));
-  }
-
- private:
-  void add(const std::string& event) { events_ += (events_.empty() ? "" : ",\n") + event; }
-  int rank_;
-  int world_;
-  std::string events_;
-};
-
-std::string all_findings(const Trace& trace) {
-  std::string text;
-  for (const Diagnostic& finding : trace.findings) text += finding.message + "\n";
-  return text;
-}
+using test::all_findings;
+using test::RankFile;
 
 std::string refusal(const std::vector<std::filesystem::path>& files) {
   try {
@@ -413,7 +360,20 @@ TEST(KinetoTest, NegativeDurationsOfWhatIsNotReadAreCounted) {
       .launch(0, 1)
       .kernel(10, 500, 7, 1);
   EXPECT_EQ(all_findings(read_trace(std::vector{file.write("Negative")}, {})),
-            "2 events have a negative duration and are of kinds that are not read: left out\n");
+            "left out: 2 events of kinds that are not read and of negative duration\n");
+}
+
+TEST(KinetoTest, WorkOutsideOfMarkedStepsIsCounted) {
+  RankFile file{0, 1};
+  for (const int step : {1, 2}) {
+    file.raw(fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{}","pid":1,"tid":1,"ts":{},"dur":100}})",
+                         step, 100 * step));
+  }
+  file.launch(50, 1).launch(110, 2).launch(210, 3).launch(300, 4);  // the first before, the last as the second step ends
+  for (const int number : {1, 2, 3, 4}) file.kernel(100 * number + 20, 10, 7, number);
+  EXPECT_NE(all_findings(read_trace(std::vector{file.write("Outside")}, {}))
+                .find("left out: 2 device activities launched in none of the marked iterations"),
+            std::string::npos);
 }
 
 TEST(KinetoTest, BadFilesAreLocatedErrors) {

@@ -250,6 +250,8 @@ class NodeReader {
       call_.out_elements = number(name, value, kMostElements);
     } else if (name == "in_split_size") {
       call_.in_split = value;
+    } else if (name == "out_split_size") {
+      call_.out_split = value;
     } else if (name == "global_rank_start") {
       call_.rank_start = number(name, value, kAny);
     } else if (name == "global_rank_stride") {
@@ -290,6 +292,7 @@ class NodeReader {
     if (call_.group.empty()) call_.group = inputs_.text(kGroup, 0);
     if (call_.group_description.empty()) call_.group_description = inputs_.text(kGroup, 1);
     if (call_.in_split.empty()) call_.in_split = inputs_.list(kInSplit);
+    if (call_.out_split.empty()) call_.out_split = inputs_.list(kOutSplit);
     fill(call_.rank_start, kStart);
     fill(call_.rank_stride, kStride);
     fill(call_.group_size, kSize);

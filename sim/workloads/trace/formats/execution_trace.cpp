@@ -101,6 +101,7 @@ class ExecutionMerge {
     text(call.group, from.group);
     text(call.group_description, from.group_description);
     text(call.in_split, from.in_split);
+    text(call.out_split, from.out_split);
     text(call.dtype, from.dtype);
     number(call.in_elements, from.in_elements);
     number(call.out_elements, from.out_elements);

@@ -35,6 +35,7 @@ class Assembler {
     number_ranks();
     refuse(other_job_by_files(ranks_));
     choose_step();
+    note_left_out();
     find_items();
     const Matching matching = match(ranks_);
     start_from_one_base();
@@ -73,15 +74,28 @@ class Assembler {
       if (events.overhead_ns > 0) overhead_ns_ = std::max(overhead_ns_, events.overhead_ns);
     }
     check_world();
-    std::size_t negative = 0;
-    for (const RankTrace& rank : ranks_) negative += rank.events.negative_durations;
-    if (negative > 0)
-      note(fmt::format("{} events have a negative duration and are of kinds that are not read: left out", negative));
     if (overhead_ns_ > 0) {
       note(fmt::format(
           "profiling held up the host for up to {:.2f} ms of a rank (the trace's own annotations); it is in the host's times",
           static_cast<double>(overhead_ns_) / 1e6));
     }
+  }
+
+  // One count of all that was left out.
+  void note_left_out() {
+    std::size_t negative = 0;
+    std::size_t outside = 0;
+    for (const RankTrace& rank : ranks_) {
+      negative += rank.events.negative_durations;
+      if (step_) outside += outside_steps(rank.events);
+    }
+    std::string what;
+    if (negative > 0) what = fmt::format("{} events of kinds that are not read and of negative duration", negative);
+    if (outside > 0) {
+      what +=
+          fmt::format("{}{} device activities launched in none of the marked iterations", what.empty() ? "" : ", ", outside);
+    }
+    if (!what.empty()) note("left out: " + what);
   }
 
   // Unless it was asked for.
@@ -143,8 +157,6 @@ class Assembler {
   void find_items() {
     StreamWaitCounts sum;
     std::size_t lost = 0;
-    std::size_t unnamed = 0;
-    std::size_t uneven = 0;
     std::size_t graphs = 0;
     for (RankTrace& rank : ranks_) {
       const Annotation* step = step_ ? step_of(rank, *step_) : nullptr;
@@ -172,8 +184,6 @@ class Assembler {
       sum.unexplained += counts.unexplained;
       sum.unexplained_ns = std::max(sum.unexplained_ns, counts.unexplained_ns);
       lost += rank.items.lost_launches;
-      unnamed += rank.items.unnamed_collectives;
-      uneven += rank.items.uneven_splits;
       graphs += rank.items.whole_graphs;
       note_odd(rank.events.odd_bytes, "sizes of copies that none has", rank.events);
       note_odd(rank.events.odd_grids, "grids of kernels that none has", rank.events);
@@ -198,18 +208,12 @@ class Assembler {
     }
     if (lost > 0)
       note(fmt::format("{} device activities have no launch in the trace: taken as launched 5 us before they began", lost));
-    if (unnamed > 0) {
-      note(fmt::format(
-          "{} kernels of NCCL carry no metadata of their collective: they keep their recorded time and are not simulated",
-          unnamed));
-    }
     if (graphs > 0) {
       note(fmt::format(
           "{} launches of CUDA graphs are recorded as a whole, what they compute and communicate not told apart: they "
           "keep their time as compute (nsys profile --cuda-graph-trace=node records the kernels)",
           graphs));
     }
-    if (uneven > 0) note(fmt::format("{} all-to-alls have uneven splits: simulated as even ones of the same sum", uneven));
   }
 
   // Files give times from bases of their own: here all count from that of the first.

@@ -137,12 +137,17 @@ class Emitter {
 
   void add_part(std::uint32_t index, const CommPart& part, std::size_t number, const std::vector<OpIndex>& before) {
     const Item& item = rank_.items.items[index];
-    const CommCall& call = rank_.events.comms[part.comm];
+    const DeviceActivity& activity = rank_.events.activities[item.activity];
+    const std::string& name = part.comm == kNone ? rank_.events.names[activity.name] : rank_.events.comms[part.comm].name;
     Operation op;
     op.kind = part.kind;
     op.category = item.category;
     op.collective = part.collective;
-    op.bytes = Bytes{part.bytes};
+    if (part.fixed_ns >= 0) {
+      op.duration = Duration::from_ns(std::max<std::int64_t>(1, part.fixed_ns));
+    } else {
+      op.bytes = Bytes{part.bytes};
+    }
     op.element_size = part.element_size;
     op.one_way = std::ranges::all_of(item.parts, [&](const CommPart& other) { return other.kind == part.kind; });
     op.launched = false;
@@ -154,8 +159,7 @@ class Emitter {
       op.stream = builder_.stream(fmt::format("stream {} beside {}", rank_.items.streams[item.stream], number));
       if (last_[item.stream] != kNone) append(waits, last_[item.stream]);
     }
-    operations_[index].push_back(
-        add(op, call.name, item.start, item.duration, waits, rank_.events.activities[item.activity].blocks));
+    operations_[index].push_back(add(op, name, item.start, item.duration, waits, activity.blocks));
   }
 
   template <typename Value>

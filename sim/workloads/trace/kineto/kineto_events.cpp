@@ -1,11 +1,9 @@
 #include "sim/workloads/trace/kineto/kineto_events.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "sim/core/error.h"
 #include "sim/workloads/trace/json_pull.h"
@@ -14,6 +12,7 @@
 namespace weft::work::kineto {
 namespace {
 
+constexpr std::string_view kNcclFunction = "nccl:";
 constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;  // since 1970: in 2043
 
 std::string lower(std::string_view text) {
@@ -72,6 +71,7 @@ struct Event {
   std::int64_t blocks = 0;
   std::int64_t on_stream = -1;
   std::int64_t record_correlation = -1;
+  std::int64_t first_input = -1;  // elements of it
   CommCall comm = {};
 
   void clear() {
@@ -82,7 +82,8 @@ struct Event {
     start = duration = bytes = blocks = 0;
     has_start = has_duration = false;
     process = thread = correlation = external = record_function = stream = device = on_stream = record_correlation = -1;
-    if (comm.is_named() || !comm.group.empty()) comm = none;
+    first_input = -1;
+    if (comm.is_named() || !comm.group.empty() || !comm.dtype.empty()) comm = none;
   }
 };
 
@@ -118,6 +119,10 @@ class Reader {
     }
     json_.check_end();
     if (!has_events) json_.fail("no traceEvents: not a Kineto trace");
+    const bool described =
+        !result_.host_comms.empty() ||
+        std::ranges::any_of(result_.activities, [](const DeviceActivity& each) { return each.comm != kNone; });
+    if (!described) result_.host_comms = std::move(nccl_functions_);
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       if (devices_[i].first == device_) result_.gpu = devices_[i].second;
     }
@@ -248,8 +253,9 @@ class Reader {
       case EventCategory::kSync:
         return event_.phase == 0 || event_.phase == 'X';
       case EventCategory::kOperator:
-        return operators_ || event_.name.empty() || event_.name == "record_param_comms";
+        return operators_ || event_.name.empty() || event_.name == "record_param_comms" || is_nccl_function();
       case EventCategory::kAnnotation:
+        return is_nccl_function();
       case EventCategory::kOverhead:
       case EventCategory::kOther:
         return false;
@@ -335,8 +341,14 @@ class Reader {
       text(comm.ranks);
     } else if (key == "In split size") {
       text(comm.in_split);
+    } else if (key == "Out split size") {
+      text(comm.out_split);
     } else if (key == "dtype") {
       text(comm.dtype);
+    } else if (key == "Input Dims" && is_nccl_function()) {
+      event_.first_input = first_input();
+    } else if (key == "Input type" && is_nccl_function()) {
+      first_text(comm.dtype);
     } else if (key == "In msg nelems") {
       comm.in_elements = elements("In msg nelems");
     } else if (key == "Out msg nelems") {
@@ -362,6 +374,61 @@ class Reader {
     const std::int64_t count = integer();
     if (count > kMostElements) json_.fail(fmt::format("'{}': {} is no number of elements", what, count));
     return count;
+  }
+
+  // PyTorch's own record of a call of NCCL, "nccl:all_reduce". Before version 2.2 nothing else says its size, where shapes
+  // were recorded; of its group nothing says anything.
+  [[nodiscard]] bool is_nccl_function() const { return event_.name.starts_with(kNcclFunction); }
+
+  // Of lists of sizes, one for each input: [[1024, 8], []], or [[[1024], [512]]] of several tensors.
+  std::int64_t first_input() {
+    if (json_.kind() != JsonPull::Kind::kArray) {
+      json_.skip();
+      return -1;
+    }
+    std::int64_t first = -1;
+    json_.begin_array();
+    for (bool is_first = true; json_.next_element(); is_first = false) {
+      if (is_first && json_.kind() == JsonPull::Kind::kArray) {
+        first = tensor_elements(1);
+      } else {
+        json_.skip();
+      }
+    }
+    return first;
+  }
+
+  std::int64_t tensor_elements(int depth) {
+    constexpr int kDeepest = 3;
+    std::int64_t sum = 0;
+    std::int64_t product = -1;
+    json_.begin_array();
+    while (json_.next_element()) {
+      if (json_.kind() == JsonPull::Kind::kArray && depth < kDeepest) {
+        sum = std::min(kMostElements, sum + std::max<std::int64_t>(0, tensor_elements(depth + 1)));
+        continue;
+      }
+      const std::int64_t side = integer(0);
+      if (side < 0 || side > kMostElements / std::max<std::int64_t>(1, product))
+        json_.fail("'Input Dims' are none of a tensor");
+      product = std::max<std::int64_t>(1, product) * side;
+    }
+    return product >= 0 ? product : sum;
+  }
+
+  void first_text(std::string& into) {
+    if (json_.kind() != JsonPull::Kind::kArray) {
+      json_.skip();
+      return;
+    }
+    json_.begin_array();
+    for (bool is_first = true; json_.next_element(); is_first = false) {
+      if (is_first) {
+        text(into);
+      } else {
+        json_.skip();
+      }
+    }
   }
 
   std::int64_t grid() {
@@ -408,10 +475,12 @@ class Reader {
               {event_.start, event_.thread, event_.external, static_cast<std::uint32_t>(result_.comms.size())});
           result_.comms.push_back(event_.comm);
         }
+        keep_nccl_function();
         keep_annotation();  // older traces annotate steps so
         if (operators_) keep_operator();
         break;
       case EventCategory::kAnnotation:
+        keep_nccl_function();
         keep_annotation();
         break;
       case EventCategory::kOverhead:
@@ -425,6 +494,14 @@ class Reader {
       case EventCategory::kOther:
         break;
     }
+  }
+
+  void keep_nccl_function() {
+    if (event_.first_input < 0 || !is_nccl_function()) return;
+    event_.comm.name = event_.name.substr(kNcclFunction.size());
+    event_.comm.in_elements = event_.first_input;
+    nccl_functions_.push_back({event_.start, event_.thread, event_.external, static_cast<std::uint32_t>(result_.comms.size())});
+    result_.comms.push_back(event_.comm);
   }
 
   void keep_operator() {
@@ -480,64 +557,11 @@ class Reader {
   Event event_;
   std::vector<std::pair<std::int64_t, std::string>> devices_;
   std::int64_t device_ = -1;
+  std::vector<HostComm> nccl_functions_;
   std::unordered_map<std::string, std::uint32_t> name_index_;
 };
 
 }  // namespace
-
-std::int64_t bytes_of(std::int64_t stated, OddValues& odd) {
-  if (stated >= 0 && stated <= kLargestTask.count()) return stated;
-  odd.add(std::to_string(stated));
-  return 0;
-}
-
-std::int64_t blocks_of(std::span<const std::int64_t> sides, OddValues& odd) {
-  constexpr std::int64_t kLongestSide = (std::int64_t{1} << 31) - 1;  // compute capability 3.0 and later
-  constexpr std::int64_t kMost = std::int64_t{1} << 30;
-  std::int64_t product = 1;
-  for (const std::int64_t side : sides) {
-    if (side >= 0 && side <= kLongestSide) {
-      product = std::min(product * side, kMost);
-      continue;
-    }
-    odd.add(fmt::format("[{}]", fmt::join(sides, ", ")));
-    return 0;
-  }
-  return product;
-}
-
-HostCall::Kind call_kind(std::string_view name) {
-  for (const std::string_view library : {"cuda", "cu", "hip"}) {
-    if (!name.starts_with(library)) continue;
-    name.remove_prefix(library.size());
-    break;
-  }
-  if (name.starts_with("StreamWaitEvent")) return HostCall::Kind::kStreamWait;
-  if (name.starts_with("EventRecord")) return HostCall::Kind::kEventRecord;
-  if (name.starts_with("DeviceSynchronize") || name.starts_with("CtxSynchronize")) return HostCall::Kind::kDeviceSync;
-  if (name.starts_with("StreamSynchronize")) return HostCall::Kind::kStreamSync;
-  if (name.starts_with("EventSynchronize")) return HostCall::Kind::kEventSync;
-  if (name.starts_with("GraphLaunch")) return HostCall::Kind::kGraphLaunch;
-  return HostCall::Kind::kOther;
-}
-
-std::vector<std::int64_t> parse_rank_list(std::string_view text) {
-  std::vector<std::int64_t> ranks;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    if (*at == '[' || *at == ']' || *at == ',' || *at == ' ') {
-      ++at;
-      continue;
-    }
-    std::int64_t rank = 0;
-    const auto [next, error] = std::from_chars(at, end, rank);
-    if (error != std::errc{} || rank < 0) return {};
-    ranks.push_back(rank);
-    at = next;
-  }
-  return ranks;
-}
 
 RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options, Operators operators) {
   RankEvents events = Reader{file, options, operators}.read();

@@ -21,8 +21,9 @@ struct CommCall {
   std::string name = {};  // "allreduce", "_allgather_base", "send", ...
   std::string group = {};
   std::string group_description = {};
-  std::string ranks = {};  // as written; may be cut: "[0, 1, ..., 31]"
-  std::string in_split = {};
+  std::string ranks = {};     // as written; may be cut: "[0, 1, ..., 31]"
+  std::string in_split = {};  // "[100, 300, 50, 150]"; may be cut too
+  std::string out_split = {};
   std::string dtype = {};
   std::int64_t in_elements = -1;
   std::int64_t out_elements = -1;

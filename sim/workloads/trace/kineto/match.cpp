@@ -9,6 +9,9 @@
 #include <set>
 #include <tuple>
 
+#include "sim/workloads/trace/kineto/comm_parts.h"
+#include "sim/workloads/trace/kineto/undescribed_calls.h"
+
 namespace weft::work::kineto {
 namespace {
 
@@ -61,8 +64,18 @@ class Matcher {
 
   Matching run() {
     find_groups();
+    find_undescribed();
     match_collectives();
     match_messages();
+    if (uneven_ > 0) {
+      result_.findings.push_back(fmt::format(
+          "{} all-to-alls are uneven: every rank is taken to send and receive as much as the busiest of them does", uneven_));
+    }
+    if (other_sizes_ > 0) {
+      result_.findings.push_back(fmt::format(
+          "{} calls are of another size on each rank: they take what the rank that waited least took, whatever the network",
+          other_sizes_));
+    }
     summarize(unknown_groups_, "calls of groups whose ranks the trace does not list keep their recorded time");
     summarize(unmatched_, "calls without a counterpart keep their recorded time");
     return std::move(result_);
@@ -80,8 +93,19 @@ class Matcher {
     result_.findings.push_back(std::move(text));
   }
 
+  // The name that a rank has for a group, and the ranks that it says are in it.
+  struct GroupName {
+    std::size_t rank = 0;  // position
+    std::string name = {};
+    TraceGroup group = {};
+  };
+
+  // Groups are told apart by their ranks. Several of the same ranks go by their names; those whose names are not the same on
+  // all ranks, by the order in which each rank first calls them.
   void find_groups() {
-    std::map<std::pair<std::size_t, std::string>, std::uint32_t> known;  // by rank's position and name
+    std::map<std::pair<std::size_t, std::string>, std::size_t> known;  // by rank's position and name: into `names`
+    std::vector<GroupName> names;
+    std::vector<std::pair<PartRef, std::size_t>> calls;
     for_each_part(ranks_, [&](const PartRef& at, const Item&, CommPart& its) {
       const RankEvents& events = ranks_[at.rank].events;
       const CommCall& say = call(at);
@@ -91,16 +115,59 @@ class Matcher {
         unmatched_.push_back(fmt::format("rank {}: {} with no known peer", events.rank, say.name));
         return;
       }
-      const auto [found, is_new] = known.try_emplace({at.rank, say.group + "/" + say.ranks}, kNone);
-      if (is_new) found->second = group_of(events, say);
-      its.group = found->second;
-      if (its.group != kNone) return;
-      its.matched = false;
-      unknown_groups_.push_back(fmt::format("rank {}, group '{}', {}", events.rank, say.group, say.name));
+      const auto [found, is_new] = known.try_emplace({at.rank, say.group + "/" + say.ranks}, names.size());
+      if (is_new) names.push_back({at.rank, say.group, group_of(events, say)});
+      calls.emplace_back(at, found->second);
     });
+    const std::vector<std::size_t> first = same_groups(names);
+    std::map<std::size_t, std::uint32_t> index;
+    for (const auto& [at, name] : calls) {
+      CommPart& its = part(at);
+      if (names[name].group.ranks.empty()) {
+        its.matched = false;
+        continue;
+      }
+      const auto [found, is_new] = index.try_emplace(first[name], static_cast<std::uint32_t>(result_.groups.size()));
+      if (is_new) result_.groups.push_back(names[first[name]].group);
+      its.group = found->second;
+    }
   }
 
-  std::uint32_t group_of(const RankEvents& events, const CommCall& say) {
+  // By name: the first that is of the same group.
+  [[nodiscard]] static std::vector<std::size_t> same_groups(const std::vector<GroupName>& names) {
+    std::vector<std::size_t> first(names.size());
+    std::map<std::vector<std::int64_t>, std::vector<std::size_t>> by_ranks;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      first[i] = i;
+      std::vector<std::int64_t> ranks = names[i].group.ranks;
+      std::ranges::sort(ranks);
+      if (!ranks.empty()) by_ranks[std::move(ranks)].push_back(i);
+    }
+    for (const auto& [ranks, alike] : by_ranks) {
+      std::set<std::size_t> callers;
+      std::map<std::string, std::vector<std::size_t>> by_name;
+      for (const std::size_t i : alike) {
+        callers.insert(names[i].rank);
+        by_name[names[i].name].push_back(i);
+      }
+      std::map<std::size_t, std::size_t> others;  // by rank: how many names that not all have
+      std::vector<std::size_t> nth;
+      for (const std::size_t i : alike) {
+        const std::vector<std::size_t>& named = by_name[names[i].name];
+        if (named.size() >= callers.size()) {
+          first[i] = named.front();
+          continue;
+        }
+        const std::size_t number = others[names[i].rank]++;
+        if (number == nth.size()) nth.push_back(i);
+        first[i] = nth[number];
+      }
+    }
+    return first;
+  }
+
+  // Without ranks where it is not known.
+  [[nodiscard]] static TraceGroup group_of(const RankEvents& events, const CommCall& say) {
     TraceGroup group{say.group_description.empty() || say.group_description == "undefined"
                          ? say.group
                          : fmt::format("{}: {}", say.group, say.group_description),
@@ -109,18 +176,39 @@ class Matcher {
     std::ranges::sort(sorted);
     if (!std::ranges::binary_search(sorted, events.rank) || sorted.front() < 0 ||
         std::ranges::adjacent_find(sorted) != sorted.end() || sorted.back() >= kMostRanks) {
-      return kNone;
+      group.ranks.clear();
     }
-    auto at = std::ranges::find(result_.groups, group);
-    if (at == result_.groups.end()) at = result_.groups.insert(at, std::move(group));
-    return static_cast<std::uint32_t>(at - result_.groups.begin());
+    return group;
+  }
+
+  void find_undescribed() {
+    std::int64_t world = 0;
+    for (const RankTrace& rank : ranks_) world = std::max({world, rank.events.world, rank.events.rank + 1});
+    const UndescribedCalls found = match_undescribed(ranks_, world, result_);
+    if (found.matched > 0) {
+      result_.findings.push_back(fmt::format(
+          "{} kernels of communication carry no metadata of their calls: matched between ranks by order and end, each "
+          "call takes what the rank that waited least took, whatever the network",
+          found.matched));
+    }
+    if (found.alone > 0) {
+      result_.findings.push_back(fmt::format(
+          "{} kernels of communication carry no metadata of their calls{}: they keep their recorded time, waiting for "
+          "other ranks in it, and are not simulated",
+          found.alone, ranks_.size() == 1 ? ", and are of one rank alone" : ", nor match what other ranks call"));
+    }
+    for_each_part(ranks_, [&](const PartRef& at, const Item&, const CommPart& its) {
+      if (its.kind != OpKind::kCollective || its.group != kNone) return;
+      unknown_groups_.push_back(
+          fmt::format("rank {}, group '{}', {}", ranks_[at.rank].events.rank, call(at).group, call(at).name));
+    });
   }
 
   // By group: each member's calls in order, by sequence number where all have one.
   void match_collectives() {
     std::map<std::uint32_t, std::map<std::size_t, std::vector<PartRef>>> calls;
     for_each_part(ranks_, [&](const PartRef& at, const Item&, const CommPart& its) {
-      if (its.kind == OpKind::kCollective && its.matched) calls[its.group][at.rank].push_back(at);
+      if (its.kind == OpKind::kCollective && its.matched && its.fixed_ns < 0) calls[its.group][at.rank].push_back(at);
     });
     for (auto& [group, by_rank] : calls) {
       // A member that calls nothing has missed all calls.
@@ -186,16 +274,63 @@ class Matcher {
     for (const auto& [sequence, members] : meetings) {
       const CommPart first = part(members.front());
       const bool complete = members.size() == by_rank.size();
+      const bool same_kind =
+          std::ranges::all_of(members, [&](const PartRef& at) { return part(at).collective == first.collective; });
+      if (same_kind) even_out(group, members);
       const bool agree = std::ranges::all_of(members, [&](const PartRef& at) {
-        return part(at).collective == first.collective && part(at).bytes == first.bytes &&
-               part(at).element_size == first.element_size;
+        return part(at).bytes == part(members.front()).bytes && part(at).element_size == first.element_size;
       });
-      if (complete && agree) continue;
+      if (complete && same_kind && agree) continue;
+      if (complete && same_kind && stand_alone(members)) {
+        std::vector<std::pair<const Item*, CommPart*>> calls;
+        for (const PartRef& at : members) calls.emplace_back(&ranks_[at.rank].items.items[at.item], &part(at));
+        fix_time(calls);
+        ++other_sizes_;
+        continue;
+      }
       std::string who;
       for (const PartRef& at : members) who += fmt::format("{}{}", who.empty() ? "" : ", ", ranks_[at.rank].events.rank);
       unmatched_.push_back(fmt::format("{} number {} of group '{}' {} rank {}", coll::to_string(first.collective), sequence,
                                        result_.groups[group].name, complete ? "differs between" : "is only on", who));
       for (const PartRef& at : members) part(at).matched = false;
+    }
+  }
+
+  [[nodiscard]] bool stand_alone(const std::vector<PartRef>& members) const {
+    return std::ranges::all_of(members,
+                               [&](const PartRef& at) { return ranks_[at.rank].items.items[at.item].parts.size() == 1; });
+  }
+
+  // Members of one call say other sizes: of a gather all ranks but the root may know their own part only, and of an all-to-all
+  // each has its own.
+  // Model: every rank sends and receives as much as the busiest does, as that one's link is what the call waits for.
+  void even_out(std::uint32_t group, const std::vector<PartRef>& members) {
+    const std::vector<std::int64_t>& ranks = result_.groups[group].ranks;
+    const CommPart first = part(members.front());
+    std::int64_t most = 0;
+    std::int64_t busiest = 0;
+    bool uneven = false;
+    for (const PartRef& at : members) {
+      const CommPart& own = part(at);
+      most = std::max(most, own.bytes);
+      uneven = uneven || own.bytes != first.bytes;
+      if (own.collective != coll::Collective::kAllToAll || ranks.size() < 2) continue;
+      const auto self = static_cast<std::size_t>(std::ranges::find(ranks, ranks_[at.rank].events.rank) - ranks.begin());
+      const AllToAllTraffic traffic = traffic_of(call(at), own, self, ranks.size());
+      // Several in one kernel have their sizes added up, and are taken to be dealt alike.
+      const std::int64_t told = std::max({call(at).in_elements, call(at).out_elements, std::int64_t{1}}) * own.element_size;
+      const double several = static_cast<double>(own.bytes) / static_cast<double>(told);
+      const auto moved = static_cast<double>(std::max(traffic.sent, traffic.received));
+      busiest = std::max(busiest, static_cast<std::int64_t>(moved * several + 0.5));
+      uneven = uneven || is_uneven(call(at)) || call(at).in_elements != call(at).out_elements;
+    }
+    if (!uneven) return;
+    const bool all_to_all = first.collective == coll::Collective::kAllToAll && ranks.size() > 1;
+    if (!all_to_all && first.collective != coll::Collective::kGather && first.collective != coll::Collective::kScatter) return;
+    if (all_to_all) ++uneven_;
+    for (const PartRef& at : members) {
+      part(at).bytes = all_to_all ? even_bytes(busiest, first.element_size, ranks.size()) : most;
+      part(at).element_size = first.element_size;
     }
   }
 
@@ -237,6 +372,8 @@ class Matcher {
   std::vector<RankTrace>& ranks_;
   std::map<std::int64_t, std::size_t> position_;
   Matching result_;
+  std::size_t uneven_ = 0;
+  std::size_t other_sizes_ = 0;
   std::vector<std::string> unknown_groups_;
   std::vector<std::string> unmatched_;
 };

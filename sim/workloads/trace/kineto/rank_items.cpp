@@ -6,7 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/workloads/trace/json_pull.h"
+#include "sim/workloads/trace/kineto/comm_parts.h"
+#include "sim/workloads/trace/kineto/kernel_names.h"
 #include "sim/workloads/trace/line_reader.h"
 
 namespace weft::work::kineto {
@@ -18,92 +19,8 @@ constexpr std::int64_t kAlways = std::int64_t{1} << 62;
 // Smaller copies are bound by latency, and pageable ones by the host's memory: they keep their recorded time.
 constexpr std::int64_t kSimulatedCopyBytes = std::int64_t{1} << 20;
 
-std::string plain(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '_' || c == '-' || c == ' ') continue;
-    result += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  }
-  return result;
-}
-
-bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
-}
-
-int element_bytes(std::string_view dtype) {
-  const std::string name = plain(dtype);
-  if (name.starts_with("float8") || name == "byte" || name == "char" || name == "bool") return 1;
-  if (name == "half" || name == "bfloat16" || name == "short" || name == "uint16") return 2;
-  if (name == "long" || name == "double" || name == "uint64" || name == "complexfloat") return 8;
-  if (name == "complexdouble") return 16;
-  return 4;
-}
-
-// The largest over the mean; 1 where there are no splits or they are cut short ("...").
-double split_imbalance(std::string_view text) {
-  const std::vector<std::int64_t> parts = parse_rank_list(text);
-  if (parts.size() < 2) return 1;
-  double sum = 0;
-  std::int64_t most = 0;
-  for (const std::int64_t part : parts) {
-    sum += static_cast<double>(part);
-    most = std::max(most, part);
-  }
-  return sum > 0 ? static_cast<double>(most) * static_cast<double>(parts.size()) / sum : 1;
-}
-
-// Names as workload-models §5.2 lists them, by substring; false: no communication ("wait", "init", "barrier" of no bytes).
-bool part_of(const CommCall& call, CommPart& part) {
-  const std::string name = plain(call.name);
-  const int element = element_bytes(call.dtype);
-  const std::int64_t in = std::max<std::int64_t>(0, call.in_elements) * element;
-  const std::int64_t out = std::max<std::int64_t>(0, call.out_elements) * element;
-  part.element_size = static_cast<std::uint8_t>(element);
-  part.bytes = std::max(in, out);
-  using coll::Collective;
-  if (name.starts_with("send")) {
-    part.kind = OpKind::kSend;
-    part.peer = call.destination;
-    part.bytes = in > 0 ? in : out;
-  } else if (name.starts_with("recv")) {
-    part.kind = OpKind::kReceive;
-    part.peer = call.source;
-    part.bytes = out > 0 ? out : in;
-  } else if (name.find("allreduce") != std::string::npos || name.find("barrier") != std::string::npos) {
-    part.collective = Collective::kAllReduce;
-    part.bytes = std::max<std::int64_t>(part.bytes, element);
-  } else if (name.find("allgather") != std::string::npos) {
-    part.collective = Collective::kAllGather;
-  } else if (name.find("reducescatter") != std::string::npos) {
-    part.collective = Collective::kReduceScatter;
-  } else if (name.find("alltoall") != std::string::npos) {
-    part.collective = Collective::kAllToAll;
-  } else if (name.find("broadcast") != std::string::npos) {
-    part.collective = Collective::kBroadcast;
-  } else if (name.find("reduce") != std::string::npos) {
-    part.collective = Collective::kReduce;
-  } else if (name.find("gather") != std::string::npos) {
-    part.collective = Collective::kGather;
-  } else if (name.find("scatter") != std::string::npos) {
-    part.collective = Collective::kScatter;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-Category comm_category(const CommPart& part, const CommCall& call) {
-  if (part.kind != OpKind::kCollective) return Category::kCommPipeline;
-  if (part.collective == coll::Collective::kAllToAll) return Category::kCommExpert;
-  // As frameworks describe their groups: "TENSOR_MODEL_PARALLEL_GROUP", "mesh_dp", ...
-  const std::string about = plain(call.group_description);
-  if (contains_any(about, {"tensor", "meshtp"}) || about == "tp") return Category::kCommTensor;
-  if (contains_any(about, {"data", "meshdp", "fsdp"}) || about == "dp") return Category::kCommData;
-  if (contains_any(about, {"expert"}) || about == "ep") return Category::kCommExpert;
-  if (contains_any(about, {"context"}) || about == "cp") return Category::kCommContext;
-  if (contains_any(about, {"pipeline"}) || about == "pp") return Category::kCommPipeline;
-  return Category::kCommOther;
+bool has_either(std::string_view text, std::string_view one, std::string_view other) {
+  return text.find(one) != std::string_view::npos || text.find(other) != std::string_view::npos;
 }
 
 using CallsByCorrelation = std::unordered_map<std::int64_t, const HostCall*>;
@@ -157,7 +74,6 @@ class Builder {
       if (call != nullptr) item.thread = call->thread;
       item.of_graph = call != nullptr && call->kind == HostCall::Kind::kGraphLaunch;
       if (item.launch < from_ || item.launch >= to_) {
-        ++result_.cuts;
         if (item.launch < from_) {
           result_.gpu_free = result_.has_work_before ? std::max(result_.gpu_free, item.end()) : item.end();
           result_.has_work_before = true;
@@ -174,13 +90,16 @@ class Builder {
   void classify(const DeviceActivity& activity, Item& item) const {
     const std::string& name = events_.names[activity.name];
     if (activity.kind == DeviceActivity::Kind::kKernel) {
-      item.category = is_nccl_kernel(name) ? Category::kCommOther : kernel_category(name);
+      const bool moves = is_communication_kernel(name);
+      item.category = !moves                                                      ? kernel_category(name)
+                      : collective_of_kernel(name) == coll::Collective::kAllToAll ? Category::kCommExpert
+                                                                                  : Category::kCommOther;
       return;
     }
     if (activity.kind == DeviceActivity::Kind::kMemset || activity.kind == DeviceActivity::Kind::kGraph) return;
     item.category = Category::kIo;
-    const bool inwards = contains_any(name, {"HtoD", "HostToDevice"});
-    const bool crosses = inwards || contains_any(name, {"DtoH", "DeviceToHost"});
+    const bool inwards = has_either(name, "HtoD", "HostToDevice");
+    const bool crosses = inwards || has_either(name, "DtoH", "DeviceToHost");
     if (crosses && activity.bytes >= kSimulatedCopyBytes && name.find("Pageable") == std::string::npos) {
       item.kind = OpKind::kCopy;
       item.inwards = inwards;
@@ -231,12 +150,13 @@ class Builder {
     for (auto& [thread, comms] : by_thread) std::ranges::stable_sort(comms, {}, &HostComm::start);
     std::map<std::int64_t, std::size_t> used;
     for (Item& item : result_.items) {
-      if (item.category != Category::kCommOther) continue;
+      if (!is_communication(item.category)) continue;
       const DeviceActivity& activity = events_.activities[item.activity];
+      const bool is_nccl = is_nccl_kernel(events_.names[activity.name]);
       std::vector<const HostComm*>& pending = by_thread[item.thread];
       std::size_t& next = used[item.thread];
       const std::size_t first = next;
-      while (next < pending.size() && pending[next]->start <= item.launch) ++next;
+      while (is_nccl && next < pending.size() && pending[next]->start <= item.launch) ++next;
       const auto external = by_external.find(activity.external);
       if (activity.external >= 0 && external != by_external.end()) {
         add_part(item, external->second, activity.comm);
@@ -261,7 +181,6 @@ class Builder {
     }
     part.comm = comm;
     const CommCall& call = events_.comms[comm];
-    if (part.collective == coll::Collective::kAllToAll && split_imbalance(call.in_split) > 1.05) ++result_.uneven_splits;
     // Collectives of one kind and group in one kernel move their bytes together.
     for (CommPart& known : item.parts) {
       if (part.kind == OpKind::kCollective && known.kind == part.kind && known.collective == part.collective &&
@@ -313,32 +232,41 @@ class Builder {
 
 }  // namespace
 
-bool is_nccl_kernel(std::string_view name) {
-  return name.starts_with("nccl") || name.find("ncclDevKernel") != std::string_view::npos ||
-         name.find("ncclKernel") != std::string_view::npos;
-}
+namespace {
 
-Category kernel_category(std::string_view name) {
-  std::string lower{name};
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (contains_any(lower, {"flash", "fmha"})) return Category::kAttention;
-  if (contains_any(lower, {"adam"})) return Category::kOptimizer;
-  if (contains_any(lower, {"gemm", "nvjet", "cutlass", "xmma"}) || lower.starts_with("cijk_")) return Category::kGemm;
-  return Category::kOtherCompute;
-}
-
-std::vector<std::int64_t> steps_with_work(const RankEvents& events) {
+std::vector<std::int64_t> sorted_launches(const RankEvents& events) {
   const CallsByCorrelation calls = calls_of(events);
   std::vector<std::int64_t> launches;
   launches.reserve(events.activities.size());
   for (const DeviceActivity& activity : events.activities) launches.push_back(launch_of(activity, call_of(activity, calls)));
   std::ranges::sort(launches);
+  return launches;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> steps_with_work(const RankEvents& events) {
+  const std::vector<std::int64_t> launches = sorted_launches(events);
   std::vector<std::int64_t> numbers;
   for (const Annotation& step : events.steps) {
     const auto next = std::ranges::lower_bound(launches, step.start);
     if (next != launches.end() && *next < step.end()) numbers.push_back(step.number);
   }
   return numbers;
+}
+
+std::size_t outside_steps(const RankEvents& events) {
+  if (events.steps.empty()) return 0;
+  std::vector<Annotation> steps = events.steps;
+  std::ranges::sort(steps, {}, &Annotation::start);
+  std::size_t outside = 0;
+  std::size_t next = 0;
+  std::int64_t until = steps.front().start;
+  for (const std::int64_t launch : sorted_launches(events)) {
+    for (; next < steps.size() && steps[next].start <= launch; ++next) until = std::max(until, steps[next].end());
+    if (next == 0 || launch >= until) ++outside;
+  }
+  return outside;
 }
 
 RankItems items_of(const RankEvents& events, const Annotation* step) {

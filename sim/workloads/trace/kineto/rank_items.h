@@ -21,10 +21,12 @@ struct CommPart {
   coll::Collective collective = coll::Collective::kAllReduce;
   std::int64_t bytes = 0;  // nccl-tests' size
   std::uint8_t element_size = 1;
-  std::uint32_t comm = kNone;   // into RankEvents::comms
+  std::uint32_t comm = kNone;   // into RankEvents::comms; none where its size is not known
   std::uint32_t group = kNone;  // collectives: into the trace's groups, set by match.h
   std::int64_t peer = -1;       // messages: global rank
   bool matched = true;          // else it keeps its recorded time
+  // The call's size is not known: once all are there it takes so long, whatever the network. -1: it is simulated.
+  std::int64_t fixed_ns = -1;
 };
 
 struct Item {
@@ -64,18 +66,15 @@ struct RankItems {
   std::int64_t end = 0;          // of the step: the last end on the GPU, or its annotation's where that is later
   // For findings.
   std::size_t lost_launches = 0;
-  std::size_t unnamed_collectives = 0;  // kernels of NCCL of which nothing is known
-  std::size_t uneven_splits = 0;
-  std::size_t whole_graphs = 0;  // launches of CUDA graphs of which the kernels are not told apart
-  std::size_t cuts = 0;  // launches outside the chosen iteration
+  std::size_t unnamed_collectives = 0;  // kernels of communication of which nothing is known
+  std::size_t whole_graphs = 0;         // launches of CUDA graphs of which the kernels are not told apart
 };
-
-// Category of a kernel by its name (as training profiles are usually split): attention, optimizer, gemm, else other.
-[[nodiscard]] Category kernel_category(std::string_view name);
-[[nodiscard]] bool is_nccl_kernel(std::string_view name);
 
 // Numbers of the steps in which something was launched.
 [[nodiscard]] std::vector<std::int64_t> steps_with_work(const RankEvents& events);
+
+// Device activities that were launched in none of the marked steps; 0 where no step is marked.
+[[nodiscard]] std::size_t outside_steps(const RankEvents& events);
 
 // Those launched while the step's annotation lasts, or all where there is none (null).
 [[nodiscard]] RankItems items_of(const RankEvents& events, const Annotation* step);

@@ -85,6 +85,7 @@ class RankLowering {
     return std::move(tasks_);
   }
   [[nodiscard]] std::size_t dropped() const { return dropped_; }
+  [[nodiscard]] std::size_t unsized() const { return unsized_; }
 
  private:
   // Behind what stands before it on its lane.
@@ -126,6 +127,11 @@ class RankLowering {
         host_ = end_[index];
         return;
       case OpKind::kCollective:
+        if (takes_its_time(op)) {
+          ++unsized_;
+          end_[index] = append_calc(op.duration, op.stream, name, index);
+          break;
+        }
         collective(index);
         return;
       case OpKind::kSend:
@@ -235,6 +241,7 @@ class RankLowering {
   std::vector<std::uint32_t> last_;  // by lane
   std::uint32_t host_ = kNoTask;
   std::size_t dropped_ = 0;
+  std::size_t unsized_ = 0;
 };
 
 }  // namespace
@@ -243,14 +250,21 @@ LoweredProgram lower_to_messages(const Program& program) {
   Schedules schedules;
   std::vector<RankTasks> ranks;
   std::size_t dropped = 0;
+  std::size_t unsized = 0;
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     RankLowering lowering{program, static_cast<Rank>(r), schedules};
     ranks.push_back(lowering.run());
     dropped += lowering.dropped();
+    unsized += lowering.unsized();
   }
   TaskProgram made = make_program(std::move(ranks), {});
   LoweredProgram lowered{.program = std::move(made.program), .findings = std::move(made.findings)};
   lowered.program.devices = program.devices;
+  if (unsized > 0) {
+    Diagnostic finding;
+    finding.message = fmt::format("{} calls of unknown size are computation in GOAL, and wait for no other rank", unsized);
+    lowered.findings.push_back(std::move(finding));
+  }
   if (dropped > 0) {
     Diagnostic finding;
     finding.message = fmt::format("{} copies and accesses to storage take no time in GOAL", dropped);
