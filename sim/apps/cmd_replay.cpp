@@ -46,12 +46,16 @@ void check(const ReplayOptions& options) {
   if (options.cluster.empty()) throw ConfigError("replay needs --cluster: the cluster to replay on");
   if (options.run.scale_compute <= 0 || !std::isfinite(options.run.scale_compute))
     throw ConfigError("--scale-compute: expected a factor above 0");
+  if (options.run.scale_host < 0 || !std::isfinite(options.run.scale_host))
+    throw ConfigError("--scale-host: expected a factor of 0 or more");
   if (options.repeat < 1) throw ConfigError("--repeat: expected 1 or more iterations");
   if (options.run.replicas < 1) throw ConfigError("--replicas: expected 1 or more copies");
-  const bool changed = !options.run.gpu.empty() || options.run.scale_compute != 1 || options.run.replicas > 1;
+  const bool changed =
+      !options.run.gpu.empty() || options.run.scale_compute != 1 || options.run.scale_host != 1 || options.run.replicas > 1;
   if (options.as_recorded && changed) {
     throw ConfigError(
-        "--as-recorded replays the ranks and kernels as they were: not together with --gpu, --scale-compute or --replicas");
+        "--as-recorded replays the ranks and kernels as they were: not together with --gpu, --scale-compute, --scale-host or "
+        "--replicas");
   }
   if (!options.max_error.empty() && !options.as_recorded) throw ConfigError("--max-error: only with --as-recorded");
 }
@@ -113,6 +117,14 @@ void print_result(const Report& report, const plan::ReplayRunResult& result, con
   print_figures(report, result, options.as_recorded);
   print_calls(report, result);
   report.print(fmt::format("#\n# critical path: {}\n", critical_path_text(result.critical, 3)));
+  if (result.traced_step && result.host_held) report.print(host_line(*result.host_held, *result.traced_step));
+  if (result.host_bound) {
+    report.print(
+        "# host-bound: the largest part of the critical path is the host's, which a profiler slows; --scale-host says by how "
+        "much it would "
+        "be "
+        "faster\n");
+  }
   report.print("#\n# hottest links\n");
   Table table;
   table.add_column("link", Table::Align::kLeft);
@@ -211,6 +223,8 @@ void add_replay(CLI::App& app, int& exit_code) {
       ->type_name("N")
       ->delimiter(',');
   command->add_option("--scale-compute", options->run.scale_compute, "Compute kernels take F times as long")->type_name("F");
+  command->add_option("--scale-host", options->run.scale_host, "The host takes F times as long between launches, as unprofiled")
+      ->type_name("F");
   command->add_option("--gpu", options->run.gpu, "Compute kernels as on this GPU, by class (weft explain kernels)")
       ->type_name("NAME");
   command->add_option("--repeat", options->repeat, "Replay so many iterations, one after another")->type_name("N");

@@ -93,6 +93,7 @@ int run_info(const InfoOptions& options) {
                                      : fmt::format("{} iterations, of which one follows", trace.recorded_iterations),
       trace.recorded_gpu.empty() ? "" : ", on " + trace.recorded_gpu));
   if (trace.recorded_step) report.print(fmt::format("# step {} ms\n", milliseconds(*trace.recorded_step)));
+  if (trace.recorded_step && trace.host_held) report.print(host_line(*trace.host_held, *trace.recorded_step));
   if (!summary.has_times) report.print("# no times are recorded in this format\n");
   print_calls(report, summary);
   print_ranks(report, summary);

@@ -72,6 +72,11 @@ std::string short_bytes(double bytes) {
 }
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+std::string host_line(Duration held, Duration step) {
+  return fmt::format("# the host held up the GPU for {} of {} ms of the traced step ({:.1f} %)\n", milliseconds(held),
+                     milliseconds(step), 100 * held.seconds() / std::max(1e-12, step.seconds()));
+}
+
 std::string size_text(std::int64_t bytes) { return bytes > 0 ? std::to_string(bytes) : "-"; }
 
 std::string milliseconds(Duration duration) { return fmt::format("{:.3f}", duration.us() / 1e3); }

@@ -22,7 +22,9 @@ namespace weft::apps {
 
 [[nodiscard]] std::string percent(double share);            // "12.34 %"
 [[nodiscard]] std::string milliseconds(Duration duration);  // "12.345"
-[[nodiscard]] std::string size_text(std::int64_t bytes);    // of a call; "-" where nobody knows it
+// "# the host held up the GPU for 1.200 of 10.000 ms of the traced step (12.0 %)"
+[[nodiscard]] std::string host_line(Duration held, Duration step);
+[[nodiscard]] std::string size_text(std::int64_t bytes);  // of a call; "-" where nobody knows it
 
 inline constexpr std::size_t kRanksShown = 16;  // rows of a table of ranks
 

@@ -101,7 +101,8 @@ const std::vector<ModelText>& replay_texts() {
        .assumes =
            "A step begins with its annotation, or when the GPU has done with what was launched before; until then the host is "
            "ahead of it, which is no part of the step, of the trace or of the prediction. The host's time between launches is "
-           "its own, whatever the device does, but for calls that wait for it; room in "
+           "its own, whatever the device does, but for calls that wait for it (--scale-host makes it shorter or longer); room "
+           "in "
            "the launch queue costs nothing. Streams wait for each other as sync events say where the profiler recorded them. "
            "Elsewhere a launch after cudaStreamWaitEvent may wait for the last kernel launched on each other stream, unless "
            "in some instance of the same pattern the recorded times contradict it. A CUDA graph's kernels on streams beside "

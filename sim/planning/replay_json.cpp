@@ -26,6 +26,7 @@ void write_trace(JsonWriter& json, const work::Trace& trace, const work::TraceSu
   } else {
     json.null_field("traced_step_ns");
   }
+  if (trace.host_held) json.key("traced_host_held_ns").raw(ns_text(*trace.host_held));
 }
 
 }  // namespace
@@ -75,6 +76,7 @@ void write_replay_result(std::ostream& out, const ResultHeader& header, const wo
   }
   json.end_array();
   write_categories(json, "critical_path_ns", result.critical);
+  json.field("host_bound", result.host_bound);
   json.end_object();
   json.finish();
 }

@@ -164,6 +164,16 @@ void scale(work::Program& program, const std::array<double, work::kCategories>& 
   }
 }
 
+// Not what a rank's host began later than others'.
+void scale_hosts(work::Program& program, double factor) {
+  for (work::RankProgram& each : program.programs) {
+    for (work::Operation& op : each.operations) {
+      if (op.kind != work::OpKind::kHostDelay || each.names[op.name] == work::kStartDelay) continue;
+      op.duration = Duration::from_ps(std::llround(static_cast<double>(op.duration.ps()) * factor));
+    }
+  }
+}
+
 // The operation of that kind and name among the first two; null: none.
 work::Operation* find_first(work::RankProgram& program, work::OpKind kind, std::string_view name) {
   for (work::Operation& op : std::span{program.operations}.first(std::min<std::size_t>(2, program.operations.size()))) {
@@ -272,6 +282,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   ReplayRunResult result;
   result.traced = work::summarize(trace);
   result.traced_step = trace.recorded_step;
+  result.host_held = trace.host_held;
   const auto gaps = gaps_of(trace);
   std::vector<Duration> links_idle = links_idle_after(trace);
   const Duration begin = align_begins(trace.program, options.keep_start_skew);
@@ -288,6 +299,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
           factors[static_cast<std::size_t>(Category::kAttention)], factors[static_cast<std::size_t>(Category::kOtherCompute)]));
     }
   }
+  if (options.scale_host != 1) scale_hosts(trace.program, options.scale_host);
   for (std::string& note : work::replicate(trace.program, options.replicas, options.across))
     result.notes.push_back(std::move(note));
   place(cluster, trace.program, options.map);
@@ -338,6 +350,8 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
     if (step.end <= began) continue;
     result.critical[static_cast<std::size_t>(of.operations[step.op].category)] += step.end - std::max(step.start, began);
   }
+  result.host_bound =
+      std::ranges::max_element(result.critical) - result.critical.begin() == static_cast<std::ptrdiff_t>(Category::kHost);
   return result;
 }
 

@@ -24,7 +24,8 @@ struct ReplayRunOptions {
   coll::nccl::Settings nccl = {};
   std::vector<int> map = {};  // GPU of each rank, in the cluster's order; empty: rank r on GPU r
   double scale_compute = 1;
-  std::string gpu = {};  // kernels as on this one; empty: as recorded
+  double scale_host = 1;  // of the host's own time between launches
+  std::string gpu = {};   // kernels as on this one; empty: as recorded
   int replicas = 1;
   std::vector<std::string> across = {};      // groups that reach over replicas
   bool keep_start_skew = false;              // ranks begin as late after each other as recorded
@@ -54,10 +55,12 @@ struct ReplayRunResult {
   MemoryPlan memory;
   work::TraceSummary traced;
   std::optional<Duration> traced_step;
-  Duration iteration;  // the last one
+  std::optional<Duration> host_held;  // of the traced step: work::Trace
+  Duration iteration;                 // the last one
   std::vector<ReplayFigure> figures;
   std::vector<ReplayCalls> calls;
   std::array<Duration, work::kCategories> critical{};  // time on the critical path of the last iteration
+  bool host_bound = false;                             // the host has the largest part of it
   Duration contention_removed;                         // from recorded kernels, of all ranks
   std::size_t ranks = 0;
   std::size_t simulated = 0;

@@ -68,6 +68,30 @@ class Replay(Case):
         done = self.weft("replay", *self.traces, "--cluster", self.node, "--as-recorded", "--max-error", "0.0001%", expect=1)
         self.assertRegex(done.stderr, r"the step is off by [+-][0-9.]+ %, more than 0.0001%")
 
+    def test_the_hosts_share_of_a_step_is_told_and_scaled(self):
+        # Annotated for 10 ms: a launch after 6 ms, 10 us later a kernel of 3 ms, and 0.99 ms more of the host.
+        path = self.folder / "host.json"
+        path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [
+            {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 1000, "dur": 10000},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 7000, "dur": 2, "args": {"correlation": 1}},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 7010, "dur": 3000, "args": {"stream": 7, "correlation": 1}}]}))
+        told = "# the host held up the GPU for 7.000 of 10.000 ms of the traced step (70.0 %)\n"
+        self.assertIn(told, self.weft("trace", "info", path).stdout)
+        text = self.weft("replay", path, "--cluster", self.node).stdout
+        self.assertIn(told, text)
+        self.assertIn("# host-bound: ", text)
+        half = self.replay("--scale-host", "0.5", traces=[path])  # launched after 3 ms; the host is done after 5 ms
+        self.assertEqual(half["iteration_time_ns"], 3_000_000 + 10_000 + 3_000_000)
+        self.assertFalse(half["host_bound"])  # 3 ms the host, 3.01 ms the kernel and what is before it
+        self.assertTrue(self.replay(traces=[path])["host_bound"])
+        self.assertEqual(half["traced_host_held_ns"], 7_000_000)
+        free = self.replay("--scale-host", "0", traces=[path])
+        self.assertEqual(free["iteration_time_ns"], 3_010_000)
+        self.assertFalse(free["host_bound"])
+        self.assertNotIn("host-bound", self.weft("replay", *self.traces, "--cluster", self.node).stdout)
+        self.assertIn("--scale-host: expected a factor of 0 or more", self.refused("--scale-host", "-1"))
+        self.assertIn("not together with", self.refused("--scale-host", "0.5", "--as-recorded"))
+
     def test_link_rates_change_the_collective_and_nothing_else(self):
         whole = self.replay()
         half = self.replay("--set", "node.type=h200x4_half_nvlink")

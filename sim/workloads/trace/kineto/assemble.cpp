@@ -321,6 +321,10 @@ class Assembler {
       end = std::max(end, rank.items.end);
     }
     trace_.recorded_step = Duration::from_ns(std::max<std::int64_t>(0, end - last_begin));
+    std::vector<std::int64_t> held;
+    for (const RankTrace& rank : ranks_) held.push_back(held_by_host(rank.items));
+    std::ranges::sort(held);
+    trace_.host_held = Duration::from_ns((held[(held.size() - 1) / 2] + held[held.size() / 2]) / 2);
     const double skew = static_cast<double>(last_begin - first_begin) / 1e6;
     if (skew > kToldSkewMs) {
       note(

@@ -245,6 +245,20 @@ std::vector<std::int64_t> sorted_launches(const RankEvents& events) {
 
 }  // namespace
 
+std::int64_t held_by_host(const RankItems& rank) {
+  std::vector<const Item*> by_start;
+  by_start.reserve(rank.items.size());
+  for (const Item& item : rank.items) by_start.push_back(&item);
+  std::ranges::stable_sort(by_start, {}, &Item::start);
+  std::int64_t busy_until = std::max(rank.host_begin, rank.gpu_free);
+  std::int64_t held = 0;
+  for (const Item* item : by_start) {
+    if (item->start > busy_until && item->launch > busy_until) held += item->start - busy_until;
+    busy_until = std::max(busy_until, item->end());
+  }
+  return held + std::max<std::int64_t>(0, rank.end - busy_until);
+}
+
 std::vector<std::int64_t> steps_with_work(const RankEvents& events) {
   const std::vector<std::int64_t> launches = sorted_launches(events);
   std::vector<std::int64_t> numbers;

@@ -70,6 +70,9 @@ struct RankItems {
   std::size_t whole_graphs = 0;         // launches of CUDA graphs of which the kernels are not told apart
 };
 
+// For how long of the step the GPU did nothing as the host had not launched anything more, or was not done with the step.
+[[nodiscard]] std::int64_t held_by_host(const RankItems& rank);
+
 // Numbers of the steps in which something was launched.
 [[nodiscard]] std::vector<std::int64_t> steps_with_work(const RankEvents& events);
 
