@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the gpu.* values of configs/profiles/h200_sxm.yaml: fits them to the kernels in tests/data/h200x4/kernels, which
-# tools/extract_kernels.py took from the traces of three steps and from micro-benchmarks. Takes a second.
+# weft trace kernels took from the traces of three steps and from micro-benchmarks. Takes a second.
 #   tools/calibrate_kernels.sh [PROGRAM] [--date YYYY-MM-DD]
 set -euo pipefail
 cd "$(dirname "$0")/.."

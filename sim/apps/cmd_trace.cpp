@@ -1,10 +1,12 @@
-// weft trace info: what a trace says by itself. weft trace convert: a trace, or a generated step, for other simulators.
+// weft trace info: what a trace says by itself. weft trace convert: a trace, or a generated step, for other simulators. weft
+// trace kernels: durations of its kernels, for weft calibrate.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,8 @@
 #include "sim/core/error.h"
 #include "sim/planning/replay_json.h"
 #include "sim/planning/step_program.h"
+#include "sim/planning/traced_kernels.h"
+#include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
 #include "sim/workloads/trace/writers/trace_writer.h"
@@ -201,6 +205,38 @@ void add_convert(CLI::App& command, int& exit_code) {
   convert->callback([options, &exit_code] { exit_code = run_convert(*options); });
 }
 
+struct KernelOptions {
+  std::vector<std::string> files;
+  std::string gpu;
+  std::string out = "-";
+  work::TraceReadOptions reading;
+};
+
+int run_kernels(const KernelOptions& options) {
+  claim_output("-o", options.out);
+  const work::GpuSpec& gpu = work::gpu_spec(options.gpu);
+  const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
+  std::ostringstream text;
+  const plan::TracedKernels told = plan::write_traced_kernels(text, files, std::string{gpu.name}, options.reading);
+  write_file(options.out, [&](std::ostream& out) { out << text.str(); });
+  if (!is_standard_output(options.out)) {
+    fmt::print("# {}: {} rows of {} kernels; {} kernels of no known shape and {} launched by no operator are left out\n",
+               options.out, told.rows, told.kernels, told.left_out, told.launched_by_none);
+  }
+  return kOk;
+}
+
+void add_kernels(CLI::App& command, int& exit_code) {
+  CLI::App* kernels = command.add_subcommand("kernels", "Durations of kernels with their shapes, for weft calibrate");
+  const auto options = std::make_shared<KernelOptions>();
+  kernels->add_option("FILES", options->files, "PyTorch profiles with shapes, of all ranks of one step")
+      ->required()
+      ->type_name("FILE");
+  kernels->add_option("--gpu", options->gpu, "The GPU that they ran on (weft explain kernels)")->required()->type_name("NAME");
+  kernels->add_option("-o,--output", options->out, "Where to; - is standard output")->type_name("FILE");
+  kernels->callback([options, &exit_code] { exit_code = run_kernels(*options); });
+}
+
 }  // namespace
 
 void add_trace(CLI::App& app, int& exit_code) {
@@ -214,6 +250,7 @@ void add_trace(CLI::App& app, int& exit_code) {
   info->add_flag("--quiet", options->common.quiet, "No warnings");
   info->callback([options, &exit_code] { exit_code = run_info(*options); });
   add_convert(*command, exit_code);
+  add_kernels(*command, exit_code);
 }
 
 }  // namespace weft::apps

@@ -36,6 +36,11 @@ LOG = """# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809
 # Avg bus bandwidth    : 1
 """
 FILES = {
+    "shapes.json": '{"schemaVersion": 1, "deviceProperties": [], "traceEvents": ['
+                   '{"ph": "X", "cat": "cpu_op", "name": "aten::silu", "pid": 1, "tid": 1, "ts": 1, "dur": 9,'
+                   ' "args": {"External id": 1, "Input Dims": [[1024, 8]]}},'
+                   '{"ph": "X", "cat": "kernel", "name": "silu_kernel", "pid": 0, "tid": 7, "ts": 20, "dur": 10,'
+                   ' "args": {"External id": 1, "stream": 7, "correlation": 1, "grid": [8, 1, 1]}}]}',
     "profile.yaml": "kind: profile\nname: start\nextends: base_profile.yaml\n",
     "base_profile.yaml": "kind: profile\nname: base\nparameters: {}\n",
     "other_profile.yaml": "kind: profile\nname: other\nparameters: {}\n",
@@ -86,6 +91,7 @@ CASES = [
     ("trace info", ["traces"], ["traces/small.rank0.json", "traces/small.rank1.json"], ["--json"]),
     ("trace convert", ["traces"], ["traces/small.rank0.json", "traces/small.rank1.json"], ["--to goal"]),
     ("trace convert", ["step.yaml"], ["step.yaml", "model.yaml", *HARDWARE], ["--to goal"]),
+    ("trace kernels", ["shapes.json"], ["shapes.json"], ["-o"]),
     ("sweep", ["sweep.yaml", "--export", "csv"], ["sweep.yaml", "run.yaml", "base.yaml", "flows.txt", *HARDWARE], ["--to", "--db"]),
     ("plan", ["--model", "model.yaml", "--cluster", "cluster.yaml", *COST], ["model.yaml", *HARDWARE, *BOOKS], ["--json", "--write"]),
     ("compare", ["run.yaml", "--clusters", "cluster.yaml", "other.yaml", *COST], ["run.yaml", "other.yaml", *HARDWARE, *BOOKS], ["--json"]),
@@ -102,7 +108,8 @@ CASES = [
     ("measure", ["--perftest", "perftest.txt"], ["perftest.txt"], ["--output"]),
 ]
 # What an option that is not being tried must still be given.
-NEEDED = {"calibrate": ["-o", "spare.yaml"], "trace convert": ["--to", "goal", "spare.goal"]}
+NEEDED = {"calibrate": ["-o", "spare.yaml"], "trace convert": ["--to", "goal", "spare.goal"],
+          "trace kernels": ["--gpu", "h200_sxm"]}
 
 # Outputs that are folders: an input lies in the folder, under a name that the command writes there.
 FOLDERS = [

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "sim/core/error.h"
 #include "sim/planning/measurements/formats.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft::plan {
 namespace {
@@ -216,6 +219,22 @@ TEST(PointLogTest, ReadsMicrobenchmarksByPyTorch) {
   EXPECT_EQ(count("copy"), 20 + 20 + 7);
   const auto add = std::ranges::find_if(log.points, [](const MeasuredPoint& p) { return p.what == "add"; });
   EXPECT_EQ(add->bytes, Bytes{3 * 256 * 1024});  // 0.25 MiB twice read and once written
+}
+
+// Runs that were cut short, or of which only some benchmarks were taken.
+TEST(PointLogTest, MicrobenchmarksOfPytorchAreKnownWhicheverOfTheirBlocksComesFirst) {
+  std::ifstream file{kData + "h200x4/micro.json"};
+  nlohmann::ordered_json rest = nlohmann::ordered_json::parse(file);
+  for (const char* told : {"gpu", "n", "torch", "nccl"}) rest.erase(told);
+  const test::TempFolder folder;
+  for (const char* first : {"launch", "memory", "attention", "host", "p2p"}) {
+    rest.erase(first);
+    const std::string path = folder.write("rest.json", rest.dump()).string();
+    ASSERT_EQ(format_of(path), &torch_micro_format) << "without " << first;
+    const PointLog log = read(path);
+    EXPECT_EQ(std::ranges::count(log.points, "launch", &MeasuredPoint::kind), 0);
+    EXPECT_EQ(std::ranges::count(log.points, "gemm", &MeasuredPoint::kind), 47);
+  }
 }
 
 TEST(PointLogTest, ReadsWhatRanTogetherFromItsWords) {

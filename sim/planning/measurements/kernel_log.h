@@ -1,4 +1,4 @@
-// Durations of a GPU's kernels, a JSON object a line, as tools/extract_kernels.py writes them from traces:
+// Durations of a GPU's kernels, a JSON object a line, as weft trace kernels writes them from traces:
 //
 //   {"weft_kernels": 1, "gpu": "h200_sxm", "machine": "NVIDIA H200"}
 //   {"kind": "gemm", "m": 2048, "n": 4096, "k": 4096, "us": 84.6, "count": 32, "beside_us": 167.4, "beside_ctas": 24}

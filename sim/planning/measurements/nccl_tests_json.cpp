@@ -15,6 +15,7 @@
 #include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
 #include "sim/planning/measurements/nccl_tests_parser.h"
+#include "sim/planning/measurements/point_log.h"
 #include "sim/planning/measurements/text_lines.h"
 #include "sim/planning/measurements/words.h"
 
@@ -223,7 +224,11 @@ NcclTestsLog read_nccl_tests_json(std::istream& input, const std::string& file) 
     throw ConfigError({at_line(file, 1, "not well-formed JSON: a number is out of range")});
   }
   if (!root.is_object() || (!root.contains("results") && !root.contains("config"))) {
-    throw ConfigError({at_line(file, 1, "JSON, but not of nccl-tests: neither 'config' nor 'results' is there")});
+    Diagnostic diagnostic = at_line(file, 1, "JSON, but not of nccl-tests: neither 'config' nor 'results' is there");
+    diagnostic.note = "read are nccl-tests' logs and JSON";
+    for (const MeasurementFormat* format : measurement_formats())
+      diagnostic.note += fmt::format("; {} ({})", format->name, format->summary);
+    throw ConfigError({std::move(diagnostic)});
   }
 
   NcclTestsLog log;

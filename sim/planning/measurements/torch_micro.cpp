@@ -2,6 +2,8 @@
 // Times are [median, shortest, longest] in microseconds; copy patterns state the bandwidth of all copies together.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <istream>
 #include <utility>
@@ -22,7 +24,14 @@ constexpr std::int64_t kBf16 = 2;
 constexpr std::int64_t kPatternBytes = 256 * detail::kMiB;  // of each copy of a pattern
 
 bool recognises_torch_micro(std::string_view head) {
-  return head.starts_with('{') && head.find("\"cpu_us_per_torch_op\"") != head.npos;
+  // Whichever of its blocks comes first.
+  constexpr std::array<std::string_view, 7> kBlocks{
+      "\"cpu_us_per_torch_op\"",     "\"memory\"",   "\"attention\"", "\"h2d\"", "\"p2p\"",
+      "\"p2p_patterns_GBps_total\"", "\"gemm_bf16\""};
+  const bool has_times = head.find("\"us\"") != head.npos || head.find("_us\"") != head.npos ||
+                         head.find("_us_") != head.npos || head.find("GBps") != head.npos;
+  return head.starts_with('{') && has_times && head.find("\"results\"") == head.npos && head.find("\"config\"") == head.npos &&
+         std::ranges::any_of(kBlocks, [&](std::string_view block) { return head.find(block) != head.npos; });
 }
 
 void take_times(const JsonRecord& record, const char* key, MeasuredPoint& point) {
@@ -60,6 +69,7 @@ class MicroReader {
 };
 
 void MicroReader::launch() {
+  if (!root_.has("launch")) return;
   const JsonRecord launch = root_.object("launch");
   host_us_ = launch.number("cpu_us_per_torch_op", 0);
   add("launch", "framework").median_us = launch.required_time("cpu_us_per_torch_op");

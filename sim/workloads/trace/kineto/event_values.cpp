@@ -10,6 +10,17 @@
 
 namespace weft::work::kineto {
 
+std::int64_t OperatorInput::elements() const {
+  const std::int64_t most = kLargestTask.count() / 16;  // the largest elements are of 16 B
+  std::int64_t sum = 0;
+  for (const std::vector<std::int64_t>& tensor : tensors) {
+    std::int64_t product = 1;
+    for (const std::int64_t side : tensor) product = side <= 0 ? 0 : std::min(product, most / side) * side;
+    sum = std::min(most, sum + product);
+  }
+  return sum;
+}
+
 std::int64_t bytes_of(std::int64_t stated, OddValues& odd) {
   if (stated >= 0 && stated <= kLargestTask.count()) return stated;
   odd.add(std::to_string(stated));

@@ -71,7 +71,7 @@ struct Event {
   std::int64_t blocks = 0;
   std::int64_t on_stream = -1;
   std::int64_t record_correlation = -1;
-  std::int64_t first_input = -1;  // elements of it
+  std::vector<OperatorInput> inputs = {};
   CommCall comm = {};
 
   void clear() {
@@ -82,7 +82,7 @@ struct Event {
     start = duration = bytes = blocks = 0;
     has_start = has_duration = false;
     process = thread = correlation = external = record_function = stream = device = on_stream = record_correlation = -1;
-    first_input = -1;
+    inputs.clear();
     if (comm.is_named() || !comm.group.empty() || !comm.dtype.empty()) comm = none;
   }
 };
@@ -94,7 +94,8 @@ class Reader {
         json_{stream_},
         most_{options.max_operations},
         most_ranks_{options.max_ranks},
-        operators_{operators == Operators::kRead} {
+        operators_{operators != Operators::kLeftOut},
+        shapes_{operators == Operators::kReadWithShapes} {
     result_.file = file;
   }
 
@@ -345,8 +346,8 @@ class Reader {
       text(comm.out_split);
     } else if (key == "dtype") {
       text(comm.dtype);
-    } else if (key == "Input Dims" && is_nccl_function()) {
-      event_.first_input = first_input();
+    } else if (key == "Input Dims" && (shapes_ || is_nccl_function())) {
+      event_.inputs = shapes();
     } else if (key == "Input type" && is_nccl_function()) {
       first_text(comm.dtype);
     } else if (key == "In msg nelems") {
@@ -380,40 +381,35 @@ class Reader {
   // were recorded; of its group nothing says anything.
   [[nodiscard]] bool is_nccl_function() const { return event_.name.starts_with(kNcclFunction); }
 
-  // Of lists of sizes, one for each input: [[1024, 8], []], or [[[1024], [512]]] of several tensors.
-  std::int64_t first_input() {
+  // Lists of sides, one for each input: [[1024, 8], []]; of a list of tensors one for each of them: [[[1024], [512]]].
+  std::vector<OperatorInput> shapes() {
+    std::vector<OperatorInput> inputs;
     if (json_.kind() != JsonPull::Kind::kArray) {
       json_.skip();
-      return -1;
+      return inputs;
     }
-    std::int64_t first = -1;
-    json_.begin_array();
-    for (bool is_first = true; json_.next_element(); is_first = false) {
-      if (is_first && json_.kind() == JsonPull::Kind::kArray) {
-        first = tensor_elements(1);
-      } else {
-        json_.skip();
-      }
-    }
-    return first;
-  }
-
-  std::int64_t tensor_elements(int depth) {
-    constexpr int kDeepest = 3;
-    std::int64_t sum = 0;
-    std::int64_t product = -1;
     json_.begin_array();
     while (json_.next_element()) {
-      if (json_.kind() == JsonPull::Kind::kArray && depth < kDeepest) {
-        sum = std::min(kMostElements, sum + std::max<std::int64_t>(0, tensor_elements(depth + 1)));
+      OperatorInput& input = inputs.emplace_back();
+      if (json_.kind() != JsonPull::Kind::kArray) {
+        json_.skip();
         continue;
       }
-      const std::int64_t side = integer(0);
-      if (side < 0 || side > kMostElements / std::max<std::int64_t>(1, product))
-        json_.fail("'Input Dims' are none of a tensor");
-      product = std::max<std::int64_t>(1, product) * side;
+      std::vector<std::int64_t> sides;
+      json_.begin_array();
+      while (json_.next_element()) {
+        if (json_.kind() != JsonPull::Kind::kArray) {
+          sides.push_back(integer(0));
+          continue;
+        }
+        input.is_list = true;
+        std::vector<std::int64_t>& tensor = input.tensors.emplace_back();
+        json_.begin_array();
+        while (json_.next_element()) tensor.push_back(integer(0));
+      }
+      if (!sides.empty()) input.tensors.push_back(std::move(sides));
     }
-    return product >= 0 ? product : sum;
+    return inputs;
   }
 
   void first_text(std::string& into) {
@@ -497,9 +493,9 @@ class Reader {
   }
 
   void keep_nccl_function() {
-    if (event_.first_input < 0 || !is_nccl_function()) return;
+    if (event_.inputs.empty() || event_.inputs.front().tensors.empty() || !is_nccl_function()) return;
     event_.comm.name = event_.name.substr(kNcclFunction.size());
-    event_.comm.in_elements = event_.first_input;
+    event_.comm.in_elements = event_.inputs.front().elements();
     nccl_functions_.push_back({event_.start, event_.thread, event_.external, static_cast<std::uint32_t>(result_.comms.size())});
     result_.comms.push_back(event_.comm);
   }
@@ -511,7 +507,8 @@ class Reader {
                                  .thread = event_.thread,
                                  .external = event_.external,
                                  .record_function = event_.record_function,
-                                 .name = name_of(event_.name)});
+                                 .name = name_of(event_.name),
+                                 .inputs = std::move(event_.inputs)});
   }
 
   void keep_activity(DeviceActivity::Kind kind) {
@@ -553,6 +550,7 @@ class Reader {
   std::uint64_t most_;
   std::int64_t most_ranks_;
   bool operators_;
+  bool shapes_;
   RankEvents result_;
   Event event_;
   std::vector<std::pair<std::int64_t, std::string>> devices_;

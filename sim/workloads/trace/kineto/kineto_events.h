@@ -69,6 +69,13 @@ struct HostComm {
   std::uint32_t comm = kNone;
 };
 
+// A tensor's sides, or those of several in a list; none of what is no tensor.
+struct OperatorInput {
+  std::vector<std::vector<std::int64_t>> tensors = {};
+  bool is_list = false;
+  [[nodiscard]] std::int64_t elements() const;  // of all; at most what kLargestTask holds
+};
+
 // Any operator on the host: which function of PyTorch's recording it is. Read on request only.
 struct HostOperator {
   std::int64_t start = 0;
@@ -76,6 +83,7 @@ struct HostOperator {
   std::int64_t external = -1;         // names it to its kernels
   std::int64_t record_function = -1;  // names it to the execution trace; -1: not said
   std::uint32_t name = 0;             // into RankEvents::names
+  std::vector<OperatorInput> inputs = {};
 };
 
 // With sync events enabled in the profiler: which stream waits for which event.
@@ -138,7 +146,7 @@ struct RankEvents {
   OddValues odd_grids;
 };
 
-enum class Operators : std::uint8_t { kLeftOut, kRead };
+enum class Operators : std::uint8_t { kLeftOut, kRead, kReadWithShapes };
 // ConfigError, located: no Kineto trace, cut, a time that is none.
 [[nodiscard]] RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options,
                                      Operators operators = Operators::kLeftOut);
