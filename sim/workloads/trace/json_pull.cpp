@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -15,6 +16,17 @@ constexpr std::size_t kLongestToken = std::size_t{1} << 26;
 constexpr std::size_t kDeepest = 256;
 
 constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+// What a byte means, by bit.
+constexpr std::uint8_t kEndsLiteral = 1;
+constexpr std::uint8_t kStructure = 2;
+constexpr std::array<std::uint8_t, 256> kMeanings = [] {
+  std::array<std::uint8_t, 256> meanings{};
+  for (const char c : std::string_view{" \n\t\r,:\"}]"}) meanings[static_cast<unsigned char>(c)] |= kEndsLiteral;
+  for (const char c : std::string_view{"\"{}[]"}) meanings[static_cast<unsigned char>(c)] |= kStructure;
+  return meanings;
+}();
+constexpr bool is(char c, std::uint8_t meaning) { return (kMeanings[static_cast<unsigned char>(c)] & meaning) != 0; }
 
 void append_utf8(std::string& into, std::uint32_t code) {
   if (code < 0x80) {
@@ -134,15 +146,23 @@ std::string_view JsonPull::string() {
   std::size_t length = 0;
   bool escapes = false;
   while (true) {
-    if (at_ + length >= end_) {
+    // To the next quote; a backslash before it may be what it follows.
+    const char* const from = buffer_.data() + at_ + length;
+    const char* const to = buffer_.data() + end_;
+    const auto* const quote = static_cast<const char*>(std::memchr(from, '"', static_cast<std::size_t>(to - from)));
+    const char* const until = quote != nullptr ? quote : to;
+    const auto* const escape = static_cast<const char*>(std::memchr(from, '\\', static_cast<std::size_t>(until - from)));
+    if (escape == nullptr && quote != nullptr) {
+      length += static_cast<std::size_t>(quote - from);
+      break;
+    }
+    if (escape == nullptr) {
+      length += static_cast<std::size_t>(to - from);
       if (!more()) fail("the file ends inside a string");
       continue;
     }
-    const char c = buffer_[at_ + length];
-    if (c == '"') break;
-    ++length;
-    if (c != '\\') continue;
     escapes = true;
+    length += static_cast<std::size_t>(escape - from) + 1;
     while (at_ + length >= end_) {
       if (!more()) fail("the file ends inside a string");
     }
@@ -183,14 +203,14 @@ std::string_view JsonPull::scalar() {
   if (what != Kind::kLiteral)
     fail(fmt::format("expected a number or a string, found {}", what == Kind::kObject ? "an object" : "a list"));
   std::size_t length = 0;
-  const auto ends = [](char c) { return is_space(c) || c == ',' || c == '}' || c == ']' || c == '"' || c == ':'; };
   while (true) {
     if (at_ + length >= end_) {
       if (!more()) break;
       continue;
     }
-    if (ends(buffer_[at_ + length])) break;
-    ++length;
+    const char* const data = buffer_.data();
+    while (at_ + length < end_ && !is(data[at_ + length], kEndsLiteral)) ++length;
+    if (at_ + length < end_) break;
   }
   if (length == 0) fail("expected a value");
   const std::string_view text{buffer_.data() + at_, length};
@@ -206,28 +226,42 @@ void JsonPull::skip() {
   }
   // Brackets are counted, not matched by kind: what is skipped is nobody's.
   std::size_t depth = 0;
-  bool in_string = false;
   while (true) {
-    if (at_ >= end_ && !more()) fail("the file ends inside a value");
-    const char* data = buffer_.data();
-    while (at_ < end_) {
-      const char c = data[at_++];
-      if (in_string) {
-        if (c == '"') {
-          in_string = false;
-        } else if (c == '\\') {
-          if (at_ >= end_ && !more()) fail("the file ends inside a string");
-          data = buffer_.data();
-          ++at_;
-        }
-      } else if (c == '"') {
-        in_string = true;
-      } else if (c == '{' || c == '[') {
-        ++depth;
-      } else if ((c == '}' || c == ']') && --depth == 0) {
-        return;
-      }
+    const char* const data = buffer_.data();
+    while (at_ < end_ && !is(data[at_], kStructure)) ++at_;
+    if (at_ >= end_) {
+      if (!more()) fail("the file ends inside a value");
+      continue;
     }
+    const char c = data[at_];
+    if (c == '"') {
+      skip_string();
+      continue;
+    }
+    ++at_;
+    if (c == '{' || c == '[') {
+      ++depth;
+    } else if (--depth == 0) {
+      return;
+    }
+  }
+}
+
+// However long it is.
+void JsonPull::skip_string() {
+  ++at_;
+  while (true) {
+    const char* const from = buffer_.data() + at_;
+    const auto* const quote = static_cast<const char*>(std::memchr(from, '"', end_ - at_));
+    const std::size_t length = quote != nullptr ? static_cast<std::size_t>(quote - from) : end_ - at_;
+    const auto* const escape = static_cast<const char*>(std::memchr(from, '\\', length));
+    at_ += escape != nullptr ? static_cast<std::size_t>(escape - from) + 1 : length;
+    if (escape == nullptr && quote != nullptr) {
+      ++at_;
+      return;
+    }
+    if (at_ >= end_ && !more()) fail(escape != nullptr ? "the file ends inside a string" : "the file ends inside a value");
+    if (escape != nullptr) ++at_;
   }
 }
 

@@ -46,6 +46,7 @@ class JsonPull {
   void expect(char wanted);
   void push();
   std::string_view string();
+  void skip_string();
   void unescape(std::string_view raw, std::string& into) const;
 
   InputStream* stream_;

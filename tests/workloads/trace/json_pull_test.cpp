@@ -59,6 +59,30 @@ TEST_F(JsonPullTest, MembersAndElementsComeInOrderAndTheRestIsSkipped) {
   json.check_end();
 }
 
+// The file is read in pieces of 256 KiB: the first ends before, in and behind what is written with escapes.
+TEST_F(JsonPullTest, StringsWithEscapesMayLieAnywhere) {
+  constexpr std::size_t kPiece = std::size_t{1} << 18;
+  for (std::size_t before = 0; before < 48; ++before) {
+    const std::string pad(kPiece - before, 'x');
+    InputStream stream{write(R"({"a":")" + pad + R"(","b":[{"s":"q\\\"]}"},"\\"],"c":"q\\\"]}"})"), 2 * kPiece};
+    JsonPull json{stream};
+    json.begin_object();
+    ASSERT_TRUE(json.next_member());
+    EXPECT_EQ(json.scalar(), pad);
+    ASSERT_TRUE(json.next_member());
+    json.skip();
+    ASSERT_TRUE(json.next_member());
+    EXPECT_EQ(json.key(), "c");
+    EXPECT_EQ(json.scalar(), "q\\\"]}") << before;
+    EXPECT_FALSE(json.next_member());
+  }
+  InputStream cut{write(R"({"a":[{"s":"q\)"), 1000};
+  JsonPull json{cut};
+  json.begin_object();
+  ASSERT_TRUE(json.next_member());
+  EXPECT_NE(message([&] { json.skip(); }).find("the file ends inside a string"), std::string::npos);
+}
+
 TEST_F(JsonPullTest, MicrosecondsBecomeNanosecondsDigitByDigit) {
   std::int64_t ns = 0;
   // A double holds 53 bits: the last digits of this would be lost.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -47,7 +48,10 @@ std::int64_t launch_of(const DeviceActivity& activity, const HostCall* call) {
 class Builder {
  public:
   Builder(const RankEvents& events, const Annotation* step)
-      : events_{events}, from_{step != nullptr ? step->start : -kAlways}, to_{step != nullptr ? step->end() : kAlways} {}
+      : events_{events},
+        from_{step != nullptr ? step->start : -kAlways},
+        to_{step != nullptr ? step->end() : kAlways},
+        categories_(events.names.size()) {}
 
   RankItems build() {
     add_items();
@@ -87,13 +91,17 @@ class Builder {
     }
   }
 
-  void classify(const DeviceActivity& activity, Item& item) const {
+  static Category category_of(std::string_view name) {
+    if (!is_communication_kernel(name)) return kernel_category(name);
+    return collective_of_kernel(name) == coll::Collective::kAllToAll ? Category::kCommExpert : Category::kCommOther;
+  }
+
+  void classify(const DeviceActivity& activity, Item& item) {
     const std::string& name = events_.names[activity.name];
     if (activity.kind == DeviceActivity::Kind::kKernel) {
-      const bool moves = is_communication_kernel(name);
-      item.category = !moves                                                      ? kernel_category(name)
-                      : collective_of_kernel(name) == coll::Collective::kAllToAll ? Category::kCommExpert
-                                                                                  : Category::kCommOther;
+      std::optional<Category>& known = categories_[activity.name];
+      if (!known) known = category_of(name);
+      item.category = *known;
       return;
     }
     if (activity.kind == DeviceActivity::Kind::kMemset || activity.kind == DeviceActivity::Kind::kGraph) return;
@@ -227,6 +235,7 @@ class Builder {
   const RankEvents& events_;
   std::int64_t from_;
   std::int64_t to_;
+  std::vector<std::optional<Category>> categories_;  // of kernels, by name
   RankItems result_;
 };
 
