@@ -150,6 +150,45 @@ TEST(KinetoCallsTest, KernelsThatSayNothingAndEndApartAreNotOneCall) {
   EXPECT_NE(all_findings(trace).find("nor match what other ranks call: they keep their recorded time"), std::string::npos);
 }
 
+// Rank 1's profile began a call later, and ended a call later.
+TEST(KinetoCallsTest, ProfilesOfOtherLengthsShareTheCallsThatEndTogether) {
+  std::vector<std::filesystem::path> files;
+  for (int rank = 0; rank < 2; ++rank) {
+    RankFile file{rank};
+    for (int call = rank; call < 4 + rank; ++call)
+      add_call(file, 1'000 * (call + 1) - (rank == 0 ? 30 : 90), rank == 0 ? 30 : 90, call + 1, "", kOldKernel);
+    files.push_back(file.write("OtherLengths"));
+  }
+  const Trace trace = read_trace(files, {});
+  for (const Rank rank : {0, 1}) {
+    const std::vector<Operation> calls = calls_of(trace, rank);
+    ASSERT_EQ(calls.size(), 3U);
+    for (const Operation& call : calls) EXPECT_EQ(call.duration, 30_us);
+  }
+  EXPECT_NE(all_findings(trace).find("6 kernels of communication carry no metadata of their calls: matched"),
+            std::string::npos);
+  EXPECT_NE(all_findings(trace).find("2 kernels of communication carry no metadata of their calls, nor match"),
+            std::string::npos);
+}
+
+// Before PyTorch 2.2 an all-to-all says what this rank sends: 8,000 and 6,000 B, half of it to itself for all that is known.
+TEST(KinetoCallsTest, AllToAllsOfUnknownGroupsMayDifferBetweenRanks) {
+  std::vector<std::filesystem::path> files;
+  for (int rank = 0; rank < 2; ++rank) {
+    RankFile file{rank};
+    file.raw(fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"nccl:all_to_all","pid":1,"tid":1,"ts":80,"dur":9,)"
+                         R"("args":{{"Input Dims":[[{}]],"Input type":["float"]}}}})",
+                         rank == 0 ? 2'000 : 1'500));
+    add_call(file, 100, 50, 1, "", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)");
+    files.push_back(file.write("OldAllToAll"));
+  }
+  const Trace trace = read_trace(files, {});
+  for (const Rank rank : {0, 1}) {
+    ASSERT_EQ(calls_of(trace, rank).size(), 1U);
+    EXPECT_EQ(calls_of(trace, rank)[0].bytes, 8'000_B);
+  }
+}
+
 TEST(KinetoCallsTest, OfOneRankAloneItIsSaidThatItsWaitingIsKept) {
   RankFile file{0, 1};
   add_call(file, 2'020, 100, 1, "", kOldKernel);

@@ -322,7 +322,8 @@ class Matcher {
       const double several = static_cast<double>(own.bytes) / static_cast<double>(told);
       const auto moved = static_cast<double>(std::max(traffic.sent, traffic.received));
       busiest = std::max(busiest, static_cast<std::int64_t>(moved * several + 0.5));
-      uneven = uneven || is_uneven(call(at)) || call(at).in_elements != call(at).out_elements;
+      uneven = uneven || is_uneven(call(at)) ||
+               (call(at).in_elements >= 0 && call(at).out_elements >= 0 && call(at).in_elements != call(at).out_elements);
     }
     if (!uneven) return;
     const bool all_to_all = first.collective == coll::Collective::kAllToAll && ranks.size() > 1;

@@ -20,7 +20,8 @@ constexpr std::int64_t kEndTogetherNs = 100'000;
 // From so many calls on, that they all end as far apart is a difference of clocks.
 constexpr std::size_t kCallsThatTellClocks = 3;
 
-// The calls on a stream of a rank, in order.
+// The calls on a stream of a rank, in order; of a communicator's members those that its first one has, kNone where one lacks
+// it.
 struct StreamCalls {
   std::size_t rank = 0;  // position
   std::vector<std::uint32_t> items = {};
@@ -76,10 +77,11 @@ class UndescribedMatcher {
 
   // To the communicator that it is of; false: to a new one.
   bool add(StreamCalls calls, std::vector<Members>& communicators, bool any_clock) {
+    std::vector<std::uint32_t> same;
     const auto own =
-        std::ranges::find_if(communicators, [&](const Members& members) { return belongs(calls, members, any_clock); });
+        std::ranges::find_if(communicators, [&](const Members& members) { return belongs(calls, members, any_clock, same); });
     if (own != communicators.end()) {
-      own->push_back(std::move(calls));
+      own->push_back({.rank = calls.rank, .items = std::move(same)});
       return true;
     }
     communicators.push_back({std::move(calls)});
@@ -100,28 +102,61 @@ class UndescribedMatcher {
     }
   }
 
-  bool belongs(const StreamCalls& calls, const Members& members, bool any_clock) {
+  // The calls that those of the communicator's first member are; false: they are of another one.
+  bool belongs(const StreamCalls& calls, const Members& members, bool any_clock, std::vector<std::uint32_t>& same) {
     const StreamCalls& first = members.front();
-    if (calls.items.size() != first.items.size()) return false;
     if (std::ranges::any_of(members, [&](const StreamCalls& each) { return each.rank == calls.rank; })) return false;
-    std::vector<std::int64_t> apart;
-    for (std::size_t k = 0; k < calls.items.size(); ++k) {
-      if (name_of(calls, k) != name_of(first, k) || !say_the_same(item(calls, k), item(first, k))) return false;
-      apart.push_back(end(calls, k) - end(first, k));
+    if (calls.items.size() == first.items.size() && alike_in_order(calls, first) && end_together(calls, first, any_clock)) {
+      same = calls.items;
+      return true;
     }
+    return !any_clock && match_by_ends(calls, first, same);
+  }
+
+  bool alike_in_order(const StreamCalls& calls, const StreamCalls& first) {
+    for (std::size_t k = 0; k < calls.items.size(); ++k) {
+      if (!is_alike(calls, k, first, k)) return false;
+    }
+    return true;
+  }
+
+  bool end_together(const StreamCalls& calls, const StreamCalls& first, bool any_clock) {
+    std::vector<std::int64_t> apart;
+    for (std::size_t k = 0; k < calls.items.size(); ++k) apart.push_back(end(calls, k) - end(first, k));
+    if (any_clock && apart.size() < kCallsThatTellClocks) return false;
     std::vector<std::int64_t> sorted = apart;
     std::ranges::sort(sorted);
-    if (any_clock && sorted.size() < kCallsThatTellClocks) return false;
     const std::int64_t clocks = any_clock ? sorted[sorted.size() / 2] : 0;
     const auto together =
         std::ranges::count_if(apart, [&](std::int64_t each) { return std::abs(each - clocks) <= kEndTogetherNs; });
     return 2 * static_cast<std::size_t>(together) > apart.size();
   }
 
+  // Profiles that do not begin or end with the same call: those are the same that end together.
+  bool match_by_ends(const StreamCalls& calls, const StreamCalls& first, std::vector<std::uint32_t>& same) {
+    same.assign(first.items.size(), kNone);
+    std::size_t next = 0;
+    std::size_t found = 0;
+    for (std::size_t k = 0; k < first.items.size(); ++k) {
+      while (next < calls.items.size() && end(calls, next) < end(first, k) - kEndTogetherNs) ++next;
+      if (next == calls.items.size()) break;
+      if (end(calls, next) > end(first, k) + kEndTogetherNs || !is_alike(calls, next, first, k)) continue;
+      same[k] = calls.items[next++];
+      ++found;
+    }
+    return 2 * found > std::min(calls.items.size(), first.items.size());
+  }
+
+  bool is_alike(const StreamCalls& a, std::size_t i, const StreamCalls& b, std::size_t k) {
+    return name_of(a, i) == name_of(b, k) && say_the_same(item(a, i), item(b, k));
+  }
+
   static bool say_the_same(const Item& a, const Item& b) {
     if (a.parts.size() != b.parts.size()) return false;
-    return a.parts.empty() ||
-           (a.parts.front().collective == b.parts.front().collective && a.parts.front().bytes == b.parts.front().bytes);
+    if (a.parts.empty()) return true;
+    const CommPart& one = a.parts.front();
+    const CommPart& other = b.parts.front();
+    return one.collective == other.collective && (one.bytes == other.bytes || one.collective == coll::Collective::kAllToAll);
   }
 
   // Ranks without a trace do what traced ones do: a group is then known only where it has all of them.
@@ -138,8 +173,11 @@ class UndescribedMatcher {
       for (const StreamCalls& each : members) made.ranks.push_back(ranks_[each.rank].events.rank);
     }
     const auto size = static_cast<std::int64_t>(made.ranks.size());
+    std::size_t joined = 0;
     for (std::size_t k = 0; k < members.front().items.size(); ++k) {
       std::vector<std::pair<const Item*, CommPart*>> call;
+      if (std::ranges::any_of(members, [&](const StreamCalls& each) { return each.items[k] == kNone; })) continue;
+      ++joined;
       for (const StreamCalls& each : members) {
         Item& own = item(each, k);
         if (!own.parts.empty()) {
@@ -155,7 +193,7 @@ class UndescribedMatcher {
     for (const StreamCalls& each : members) {
       if (each.rank == members.front().rank) continue;
       CallsInCommon common{.a = members.front().rank, .b = each.rank, .what = made.name};
-      common.same = each.items.size();
+      common.same = joined;
       matching_.in_common.push_back(std::move(common));
     }
     matching_.groups.push_back(std::move(made));
