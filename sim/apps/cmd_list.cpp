@@ -9,6 +9,7 @@
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
 #include "sim/planning/catalog.h"
+#include "sim/workloads/model/huggingface_config.h"
 
 namespace weft::apps {
 namespace {
@@ -18,6 +19,9 @@ void print_kind(std::string_view kind) {
   std::size_t width = 0;
   for (const plan::CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
   for (const plan::CatalogEntry& entry : entries) say("{:<{}}  {}\n", entry.name, width, entry.summary);
+  if (kind != "models") return;
+  say("\nA file of one's own, or a config.json of Hugging Face of one of these architectures:\n");
+  for (const std::string& name : work::huggingface_architectures()) say("  {}\n", name);
 }
 
 // Each kind with its names; those of parameters by number, as there are many.

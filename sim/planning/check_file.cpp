@@ -25,6 +25,7 @@
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/model/parameters.h"
+#include "sim/workloads/model/quantization.h"
 
 namespace weft::plan {
 namespace {
@@ -194,9 +195,15 @@ std::string check_model(const std::filesystem::path& file, Diagnostics& diagnost
   diagnostics.throw_if_any();
   std::string text = parameters_text(work::total_parameters(model), "parameters");
   if (model.moe.experts > 0) text += ", " + parameters_text(work::active_parameters(model), "active");
-  return fmt::format("{}, {} of {} hidden, {} heads, KV cache {:.0f} B a token in bf16", text,
+  if (model.mtp_modules > 0) text += ", " + parameters_text(work::mtp_parameters(model), "more for prediction");
+  text = fmt::format("{}, {} of {} hidden, {} heads, KV cache {:.0f} B a token in bf16", text,
                      plural(static_cast<std::size_t>(model.layers), "layer"), model.hidden, model.heads,
                      work::kv_bytes_per_token(model, work::Precision::kBf16));
+  if (!model.stored.name.empty()) {
+    text += fmt::format(", {:.2f} GB as stored ({})", work::stored_bytes(model) / 1e9, model.stored.name);
+  }
+  const double states = work::state_bytes_per_sequence(model);
+  return states > 0 ? fmt::format("{}, states {:.0f} B a sequence in fp32", text, states) : text;
 }
 
 std::string check_prices(const ConfigNode& root, Diagnostics& diagnostics) {

@@ -31,23 +31,25 @@ int sender_of(std::int64_t heads, int ranks, std::int64_t head, int to) {
 
 std::vector<CachePiece> cache_pieces(const InferenceSetup& setup, const EnginePlan& from, const EnginePlan& to) {
   const TransformerModel& model = setup.model;
-  const std::int64_t heads = model.attention == AttentionKind::kLatent ? 1 : model.kv_heads;
-  const double head_bytes =
-      kv_bytes_per_token(model, setup.kv_cache.precision) / static_cast<double>(model.layers) / static_cast<double>(heads);
   std::vector<CachePiece> pieces;
   for (int stage_to = 0; stage_to < to.pipeline; ++stage_to) {
     const LayerRange wanted = stage_layers(model.layers, to.pipeline, stage_to);
     for (int rank_to = 0; rank_to < to.tensor; ++rank_to) {
       const int place_to = stage_to * to.stage_gpus() + rank_to;
-      const Held held = held_by(heads, to.tensor, rank_to);
       for (int stage = 0; stage < from.pipeline; ++stage) {
         const LayerRange layers = stage_layers(model.layers, from.pipeline, stage);
-        const std::int64_t shared = std::min(layers.last, wanted.last) - std::max(layers.first, wanted.first);
-        if (shared <= 0) continue;
+        const LayerRange shared{std::max(layers.first, wanted.first), std::min(layers.last, wanted.last)};
+        if (shared.first >= shared.last) continue;
         std::vector<double> bytes(static_cast<std::size_t>(from.tensor), 0.0);
-        for (std::int64_t head = held.first; head < held.last; ++head) {
-          bytes[static_cast<std::size_t>(sender_of(heads, from.tensor, head, rank_to))] +=
-              head_bytes * static_cast<double>(shared);
+        for (std::int64_t layer = shared.first; layer < shared.last; ++layer) {
+          const Mixer mixer = layer_shape(model, layer).mixer;
+          const std::int64_t heads = mixer.kind == AttentionKind::kGrouped ? mixer.kv_heads : 1;
+          const double head_bytes = bytes_per_element(setup.kv_cache.precision) * static_cast<double>(mixer.cache_elements()) /
+                                    static_cast<double>(std::max<std::int64_t>(heads, 1));
+          const Held held = held_by(heads, to.tensor, rank_to);
+          for (std::int64_t head = held.first; head < held.last; ++head) {
+            bytes[static_cast<std::size_t>(sender_of(heads, from.tensor, head, rank_to))] += head_bytes;
+          }
         }
         for (int rank = 0; rank < from.tensor; ++rank) {
           const double moved = bytes[static_cast<std::size_t>(rank)];

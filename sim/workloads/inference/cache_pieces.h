@@ -1,5 +1,7 @@
 // Which parts of a prompt's cache move between which GPUs, from an engine that prefills to one that decodes, however each of
 // them spreads heads over tensor parallelism and layers over stages.
+//
+// Model: states of recurrent layers, which do not grow with the prompt, are not sent.
 #pragma once
 
 #include <vector>

@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/whole_numbers.h"
+#include "sim/workloads/inference/layer_kernels.h"
 #include "sim/workloads/model/memory.h"
 
 namespace weft::work {
@@ -13,9 +14,22 @@ namespace {
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
 
+// Elements of the mixers of a stage's layers, of the stage that has most.
+template <class Elements>
+double most_of_stages(const InferenceSetup& setup, const EnginePlan& plan, Elements elements) {
+  std::int64_t most = 0;
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    const LayerRange range = stage_layers(setup.model.layers, plan.pipeline, stage);
+    std::int64_t sum = 0;
+    for (std::int64_t layer = range.first; layer < range.last; ++layer) sum += elements(layer_shape(setup.model, layer).mixer);
+    most = std::max(most, sum);
+  }
+  return static_cast<double>(most);
+}
+
 // What one GPU would have left for its cache.
 double room(const InferenceSetup& setup, const EnginePlan& plan, double usable) {
-  return usable - weight_bytes_on_gpu(setup, plan) - activation_reserve(setup, plan);
+  return usable - weight_bytes_on_gpu(setup, plan) - activation_reserve(setup, plan) - state_bytes_on_gpu(setup, plan);
 }
 
 bool holds(const InferenceSetup& setup, const EnginePlan& plan, double usable, std::int64_t tokens) {
@@ -51,15 +65,31 @@ std::string remedies(const InferenceSetup& setup, const EnginePlan& plan, double
   return text.empty() ? "a GPU with more memory, or a model with fewer parameters" : text;
 }
 
+// Elements per token of the widest tensor between two kernels of a layer on one GPU.
+std::int64_t widest_tensor(const TransformerModel& model, const LayerShape& shape, const EnginePlan& plan) {
+  const Mixer& m = shape.mixer;
+  const Recurrence& r = m.recurrence;
+  const std::int64_t heads =
+      m.heads * m.score_width() + 2 * std::max<std::int64_t>(1, m.kv_heads) * m.value_width() + m.gate_width;
+  std::int64_t widest = is_recurrent(m.kind) ? 2 * (r.keys() + r.values()) : m.kind == AttentionKind::kNone ? 0 : heads;
+  widest = std::max(widest, shape.feed.matrices() * shape.feed.ffn) / plan.tensor;
+  const MixtureOfExperts& moe = shape.feed.moe;
+  if (moe.experts == 0) return widest;
+  const std::int64_t inner = model.hidden + shape.feed.matrices() * moe.expert_ffn / plan.expert_tensor();
+  return std::max(widest, moe.experts_per_token * plan.attention_data * inner / plan.expert);
+}
+
 }  // namespace
 
 double kv_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan) {
-  const TransformerModel& model = setup.model;
-  const LayerRange first = stage_layers(model.layers, plan.pipeline, 0);
-  const double whole = kv_bytes_per_token(model, setup.kv_cache.precision) * static_cast<double>(first.last - first.first) /
-                       static_cast<double>(model.layers);
-  if (model.attention == AttentionKind::kLatent) return whole;
-  return whole * static_cast<double>(ceil_div(model.kv_heads, plan.tensor)) / static_cast<double>(model.kv_heads);
+  return most_of_stages(setup, plan, [&plan](const Mixer& mixer) { return local_cache_elements(mixer, plan.tensor); }) *
+         bytes_per_element(setup.kv_cache.precision);
+}
+
+double state_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan) {
+  const std::int64_t sequences = ceil_div(setup.scheduler.max_batch, plan.attention_data);
+  return 4.0 * static_cast<double>(sequences) *
+         most_of_stages(setup, plan, [&plan](const Mixer& mixer) { return ceil_div(mixer.state_elements(), plan.tensor); });
 }
 
 double weight_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan) {
@@ -79,12 +109,8 @@ double activation_reserve(const InferenceSetup& setup, const EnginePlan& plan) {
   const TransformerModel& model = setup.model;
   const std::int64_t tokens = ceil_div(setup.scheduler.token_budget, plan.attention_data);
   const std::int64_t batch = ceil_div(setup.scheduler.max_batch, plan.attention_data);
-  std::int64_t widest = (model.heads * model.score_dim() + 2 * std::max<std::int64_t>(1, model.kv_heads) * model.value_dim());
-  widest = std::max(widest, model.mlp_matrices() * model.ffn) / plan.tensor;
-  if (model.moe.experts > 0) {
-    const std::int64_t inner = model.hidden + model.mlp_matrices() * model.moe.expert_ffn / plan.expert_tensor();
-    widest = std::max(widest, model.moe.experts_per_token * plan.attention_data * inner / plan.expert);
-  }
+  std::int64_t widest = 0;
+  for (const LayerShape& shape : distinct_shapes(model)) widest = std::max(widest, widest_tensor(model, shape, plan));
   const auto elements = static_cast<double>(tokens * (2 * model.hidden + widest));
   return elements * bytes_per_element(setup.precision.activations) + 4.0 * static_cast<double>(batch * model.vocab);
 }
@@ -96,6 +122,7 @@ EngineMemory engine_memory(const InferenceSetup& setup, const EnginePlan& plan, 
   memory.usable = capacity * setup.kv_cache.utilization;
   memory.weights = weight_bytes_on_gpu(setup, plan);
   memory.activations = activation_reserve(setup, plan);
+  memory.states = state_bytes_on_gpu(setup, plan);
   memory.block_bytes = kv_bytes_on_gpu(setup, plan) * static_cast<double>(setup.kv_cache.block);
   if (!holds(setup, plan, memory.usable, tokens)) {
     throw ConfigError(

@@ -17,6 +17,7 @@ struct EngineMemory {
   double usable = 0;  // capacity x utilization
   double weights = 0;
   double activations = 0;
+  double states = 0;        // of recurrent layers, of a full batch
   double cache = 0;         // whole blocks
   double block_bytes = 0;   // of one GPU
   std::int64_t blocks = 0;  // of the engine: of all its attention groups
@@ -26,6 +27,8 @@ struct EngineMemory {
 // Of a cached token on one GPU, of the stage with most layers. MLA's latents are whole on every tensor-parallel GPU; so is a
 // head where there are fewer heads than GPUs.
 [[nodiscard]] double kv_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan);
+// States of recurrent layers of a full batch, in fp32, of the stage with most.
+[[nodiscard]] double state_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan);
 // The weights of the GPU that holds most.
 [[nodiscard]] double weight_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan);
 // Hidden states, and the widest tensor between two kernels, of `token_budget` tokens; and the logits of a full batch.

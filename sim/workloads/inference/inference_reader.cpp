@@ -32,11 +32,16 @@ void check_plan(ParamReader& reader, const TransformerModel& model, const Engine
   const auto at = [&](const char* key, const std::string& message, std::string note = {}) {
     reader.error(key, message, std::move(note));
   };
-  if (model.heads % plan.tensor != 0) {
-    at("tensor", fmt::format("{} heads do not divide over {} GPUs", model.heads, plan.tensor));
-  }
-  if (model.kv_heads > plan.tensor && model.kv_heads % plan.tensor != 0) {
-    at("tensor", fmt::format("{} key/value heads do not divide over {} GPUs", model.kv_heads, plan.tensor));
+  for (const LayerShape& shape : distinct_shapes(model)) {
+    const Mixer& mixer = shape.mixer;
+    if (mixer.kind == AttentionKind::kNone) continue;
+    const bool splits_heads = mixer.heads % plan.tensor == 0;
+    const bool splits_kv_heads = mixer.kv_heads <= plan.tensor || mixer.kv_heads % plan.tensor == 0;
+    if (!splits_heads) at("tensor", fmt::format("{} heads do not divide over {} GPUs", mixer.heads, plan.tensor));
+    if (!splits_kv_heads) {
+      at("tensor", fmt::format("{} key/value heads do not divide over {} GPUs", mixer.kv_heads, plan.tensor));
+    }
+    if (!splits_heads || !splits_kv_heads) break;  // one shape says it for those like it
   }
   if (plan.pipeline > model.layers) {
     at("pipeline", fmt::format("{} stages for {} layers", plan.pipeline, model.layers));
@@ -184,6 +189,10 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
   read_plans(inference, out);
   ParamReader precision = inference.map_or_empty("precision");
   out.precision.weights = read_stored_precision(precision, "weights", Precision::kBf16);
+  if (!out.model.stored.name.empty() && !precision.has("weights")) {
+    precision.warning_here(fmt::format("weights are taken as bf16, and the model's are stored as {}", out.model.stored.name),
+                           "precision: {weights: fp8} or {weights: fp4} says otherwise");
+  }
   out.precision.activations = read_stored_precision(precision, "activations", Precision::kBf16);
   out.precision.dispatch = read_stored_precision(precision, "dispatch", out.precision.activations);
   precision.finish();

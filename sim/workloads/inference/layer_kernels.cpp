@@ -11,37 +11,80 @@ namespace {
 
 class LayerBuilder {
  public:
-  LayerBuilder(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t layer, const GroupTokens& tokens)
+  LayerBuilder(const InferenceSetup& setup, const EnginePlan& plan, const LayerShape& shape, const GroupTokens& tokens)
       : setup_{setup},
         model_{setup.model},
         plan_{plan},
-        layer_{layer},
+        mixer_{shape.mixer},
+        feed_{shape.feed},
         tokens_{tokens},
         activation_{bytes_per_element(setup.precision.activations)} {}
 
   std::vector<Kernel> build() {
+    if (mixer_.kind != AttentionKind::kNone) mix();
+    if (feed_.is_none()) return std::move(out_);
     norm();
-    if (model_.attention == AttentionKind::kLatent) {
-      latent_projections();
-    } else {
-      const std::int64_t width = (local_heads() + 2 * local_kv_heads()) * model_.head_dim;
-      gemm(tokens_.total(), width, model_.hidden);
-      rotary((local_heads() + local_kv_heads()) * model_.head_dim);
-    }
-    cache_write();
-    gemm(tokens_.total(), model_.hidden, local_heads() * model_.value_dim());
-    norm();
-    if (model_.is_moe_layer(layer_)) {
-      experts();
-    } else {
-      mlp(ceil_div(model_.ffn, plan_.tensor));
-    }
+    if (feed_.ffn > 0) mlp(ceil_div(feed_.ffn, plan_.tensor));
+    if (feed_.moe.experts > 0) experts();
     return std::move(out_);
   }
 
  private:
-  [[nodiscard]] std::int64_t local_heads() const { return ceil_div(model_.heads, plan_.tensor); }
-  [[nodiscard]] std::int64_t local_kv_heads() const { return ceil_div(model_.kv_heads, plan_.tensor); }
+  [[nodiscard]] std::int64_t local_heads() const { return ceil_div(mixer_.heads, plan_.tensor); }
+  [[nodiscard]] std::int64_t local_kv_heads() const { return ceil_div(mixer_.kv_heads, plan_.tensor); }
+
+  void mix() {
+    norm();
+    if (is_recurrent(mixer_.kind)) {
+      recurrence();
+      return;
+    }
+    if (mixer_.kind == AttentionKind::kLatent) {
+      latent_projections();
+    } else {
+      grouped_projections();
+    }
+    key_index();
+    cache_write();
+    gate(ceil_div(mixer_.gate_width, plan_.tensor));
+    gemm(tokens_.total(), model_.hidden, local_heads() * mixer_.value_width());
+  }
+
+  void grouped_projections() {
+    const std::int64_t keys = mixer_.shares_cache ? 0 : local_kv_heads() * mixer_.head_dim;
+    const std::int64_t values = mixer_.shares_cache || mixer_.keys_are_values ? 0 : local_kv_heads() * mixer_.value_dim;
+    const std::int64_t queries = local_heads() * mixer_.head_dim;
+    gemm(tokens_.total(), queries + ceil_div(mixer_.gate_width, plan_.tensor) + keys + values, model_.hidden);
+    rotary(queries + keys);
+  }
+
+  // The gate and attention's output are read, their product is written.
+  void gate(std::int64_t width) { memory(static_cast<double>(tokens_.total() * width), 3 * activation_); }
+
+  // Every GPU chooses keys for itself: its queries, the key and the heads' weights (DSA).
+  void key_index() {
+    const KeyIndex& index = mixer_.index;
+    if (index.heads == 0 || index.is_borrowed) return;
+    const std::int64_t queries = index.heads * index.dim;
+    gemm(tokens_.total(), queries, index.reads_hidden ? model_.hidden : mixer_.latent.query_rank);
+    gemm(tokens_.total(), index.dim + index.heads, model_.hidden);
+    rotary(queries + index.dim);
+  }
+
+  // Projections with the gate's, a convolution over few tokens, the norm of the gated output. What meets the state is attention
+  // (attention_kernels).
+  void recurrence() {
+    const Recurrence& r = mixer_.recurrence;
+    const std::int64_t values = ceil_div(r.values(), plan_.tensor);
+    const std::int64_t scalars = mixer_.kind == AttentionKind::kGatedDelta ? 2 : mixer_.kind == AttentionKind::kMamba2 ? 1 : 0;
+    const std::int64_t columns = ceil_div(2 * r.keys() + 2 * r.values() + scalars * r.value_heads, plan_.tensor);
+    gemm(tokens_.total(), columns, model_.hidden);
+    if (r.conv_kernel > 0) {
+      memory(static_cast<double>(tokens_.total() * ceil_div(r.channels(), plan_.tensor)), 2 * activation_);
+    }
+    gate(values);
+    gemm(tokens_.total(), model_.hidden, values);
+  }
 
   // `rows` x `columns`, with weights of `inner` x `columns` each of `batch`.
   void gemm(std::int64_t rows, std::int64_t columns, std::int64_t inner, std::int64_t batch = 1, double weights = 0) {
@@ -65,21 +108,19 @@ class LayerBuilder {
   void rotary(std::int64_t width) { memory(static_cast<double>(tokens_.total() * width), 2 * activation_); }
 
   void cache_write() {
-    const bool is_latent = model_.attention == AttentionKind::kLatent;
-    const std::int64_t width =
-        is_latent ? model_.latent.kv_rank + model_.latent.rope_dim : 2 * local_kv_heads() * model_.head_dim;
+    const std::int64_t width = local_cache_elements(mixer_, plan_.tensor);
     memory(static_cast<double>(tokens_.total() * width), activation_ + bytes_per_element(setup_.kv_cache.precision));
   }
 
   // MLA: down to the latents on every GPU, queries up by head. Prompts expand keys and values of all they have cached; answers
   // take the expanding matrices into queries and outputs instead (DeepSeek-V2 §2.1).
   void latent_projections() {
-    const LatentAttention& latent = model_.latent;
+    const LatentAttention& latent = mixer_.latent;
     gemm(tokens_.total(), latent.query_rank + latent.kv_rank + latent.rope_dim, model_.hidden);
     const std::int64_t from = latent.query_rank > 0 ? latent.query_rank : model_.hidden;
     memory(static_cast<double>(tokens_.total() * (latent.query_rank + latent.kv_rank)), 2 * activation_,
            KernelKind::kNormForward);
-    gemm(tokens_.total(), local_heads() * model_.score_dim(), from);
+    gemm(tokens_.total(), local_heads() * mixer_.score_width(), from);
     rotary(local_heads() * latent.rope_dim + latent.rope_dim);
     gemm(tokens_.prefill_rows, local_heads() * (latent.nope_dim + latent.value_dim), latent.kv_rank);
     gemm(tokens_.decode, latent.kv_rank, latent.nope_dim, local_heads());
@@ -87,7 +128,7 @@ class LayerBuilder {
   }
 
   void mlp(std::int64_t inner) {
-    const std::int64_t first = (model_.mlp_matrices() - 1) * inner;
+    const std::int64_t first = (feed_.matrices() - 1) * inner;
     gemm(tokens_.total(), first, model_.hidden);
     memory(static_cast<double>(tokens_.total() * (first + inner)), activation_);
     gemm(tokens_.total(), model_.hidden, inner);
@@ -95,7 +136,9 @@ class LayerBuilder {
 
   // Grouped products over the experts here that any token visits.
   void experts() {
-    const MixtureOfExperts& moe = model_.moe;
+    const MixtureOfExperts& moe = feed_.moe;
+    // Some experts work at a narrower width than that of the hidden states.
+    const std::int64_t width = moe.latent > 0 ? moe.latent : model_.hidden;
     gemm(tokens_.total(), moe.experts, model_.hidden);
     memory(static_cast<double>(tokens_.total() * moe.experts), 4);  // softmax and top k
     const double visits = static_cast<double>(tokens_.stage * moe.experts_per_token) / plan_.expert * setup_.expert_imbalance;
@@ -107,37 +150,86 @@ class LayerBuilder {
     const std::int64_t groups = std::llround(touched);
     const std::int64_t each = ceil_div(rows, groups);
     const std::int64_t inner = ceil_div(moe.expert_ffn, plan_.expert_tensor());
-    const std::int64_t first = (model_.mlp_matrices() - 1) * inner;
-    memory(static_cast<double>(rows * model_.hidden), 2 * activation_);  // permute
-    gemm(each, first, model_.hidden, groups, touched);
+    const std::int64_t first = (feed_.matrices() - 1) * inner;
+    if (moe.latent > 0) gemm(tokens_.total(), moe.latent, model_.hidden);
+    memory(static_cast<double>(rows * width), 2 * activation_);  // permute
+    gemm(each, first, width, groups, touched);
     memory(static_cast<double>(rows * (first + inner)), activation_);
-    gemm(each, model_.hidden, inner, groups, touched);
-    memory(static_cast<double>(rows * model_.hidden), 2 * activation_);  // and back, weighted
+    gemm(each, width, inner, groups, touched);
+    memory(static_cast<double>(rows * width), 2 * activation_);  // and back, weighted
+    if (moe.latent > 0) gemm(tokens_.total(), model_.hidden, moe.latent);
     if (moe.shared_experts > 0) mlp(ceil_div(moe.shared_experts * moe.expert_ffn, plan_.tensor));
   }
 
   const InferenceSetup& setup_;
   const TransformerModel& model_;
   const EnginePlan& plan_;
-  std::int64_t layer_;
+  const Mixer& mixer_;
+  const FeedForward& feed_;
   const GroupTokens& tokens_;
   double activation_;
   std::vector<Kernel> out_;
 };
 
+// Keys before and at position p of chunks of `chunk`, summed over the first `positions`.
+double chunked_pairs(double positions, double chunk) {
+  const double whole = std::floor(positions / chunk);
+  const double rest = positions - whole * chunk;
+  return (whole * chunk * chunk + rest * rest) / 2;
+}
+
+// Keys that a query meets at most, by window or by index; 0: all.
+std::int64_t key_limit(const Mixer& mixer) {
+  if (mixer.index.heads == 0) return mixer.window;
+  return mixer.window > 0 ? std::min(mixer.window, mixer.index.top_k) : mixer.index.top_k;
+}
+
 // Pairs of queries and keys.
-double prefill_pairs(const StepMix& mix, std::int64_t window) {
+double prefill_pairs(const StepMix& mix, const Mixer& mixer, std::int64_t limit) {
   double pairs = 0;
   for (const PrefillChunk& chunk : mix.prefills) {
+    if (mixer.chunk > 0) {
+      const auto width = static_cast<double>(mixer.chunk);
+      pairs += chunked_pairs(static_cast<double>(chunk.context + chunk.tokens), width) -
+               chunked_pairs(static_cast<double>(chunk.context), width);
+      continue;
+    }
     const Kernel shape{.kind = KernelKind::kAttentionForward,
                        .m = chunk.tokens,
                        .n = chunk.context + chunk.tokens,
                        .k = 1,
                        .causal = true,
-                       .window = window};
+                       .window = limit};
     pairs += static_cast<double>(chunk.tokens) * shape.keys_per_query();
   }
   return pairs;
+}
+
+// What meets the state of a recurrent layer. Prompts in chunks, as products of the tokens with it; answers read and write it
+// once a step, in fp32.
+void add_state_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer, const StepMix& mix,
+                       std::vector<Kernel>& out) {
+  const Recurrence& r = mixer.recurrence;
+  const GroupTokens tokens = group_tokens(mix, plan);
+  const double activation = bytes_per_element(setup.precision.activations);
+  const std::int64_t heads = ceil_div(r.value_heads, plan.tensor);
+  const std::int64_t passes = mixer.kind == AttentionKind::kGatedDelta ? 3 : 2;
+  if (tokens.prefill > 0) {
+    Kernel kernel{.kind = KernelKind::kGemm,
+                  .precision = setup.precision.activations,
+                  .m = tokens.prefill,
+                  .n = r.value_dim,
+                  .k = passes * r.key_dim};
+    kernel.batch = heads;
+    const std::int64_t width = ceil_div(2 * r.keys() + 2 * r.values(), plan.tensor);
+    kernel.bytes = activation * static_cast<double>(tokens.prefill * width);
+    out.push_back(kernel);
+  }
+  if (mix.decodes > 0) {
+    const std::int64_t sequences = ceil_div(mix.decodes, plan.attention_data);
+    const auto elements = static_cast<double>(sequences * ceil_div(mixer.state_elements(), plan.tensor));
+    out.push_back({.kind = KernelKind::kElementwise, .elements = elements, .bytes = 2 * 4 * elements});
+  }
 }
 
 }  // namespace
@@ -160,44 +252,77 @@ GroupTokens group_tokens(const StepMix& mix, const EnginePlan& plan) {
   return tokens;
 }
 
-std::vector<Kernel> linear_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t layer,
-                                   const GroupTokens& tokens) {
-  return LayerBuilder{setup, plan, layer, tokens}.build();
+std::int64_t local_cache_elements(const Mixer& mixer, int tensor) {
+  if (mixer.kind != AttentionKind::kGrouped || mixer.shares_cache) return mixer.cache_elements();
+  const std::int64_t heads = ceil_div(mixer.kv_heads, tensor);
+  return mixer.cache_elements() - (mixer.kv_heads - heads) * (mixer.head_dim + mixer.value_dim);
 }
 
-std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t window,
+std::vector<Kernel> linear_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t layer,
+                                   const GroupTokens& tokens) {
+  const LayerShape shape = layer_shape(setup.model, layer);
+  return LayerBuilder{setup, plan, shape, tokens}.build();
+}
+
+std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer,
                                       const StepMix& mix) {
-  const TransformerModel& model = setup.model;
-  const bool is_latent = model.attention == AttentionKind::kLatent;
+  std::vector<Kernel> out;
+  if (mixer.kind == AttentionKind::kNone) return out;
+  if (is_recurrent(mixer.kind)) {
+    add_state_kernels(setup, plan, mixer, mix, out);
+    return out;
+  }
+  const bool is_latent = mixer.kind == AttentionKind::kLatent;
   const double cached = bytes_per_element(setup.kv_cache.precision);
   const double activation = bytes_per_element(setup.precision.activations);
-  const std::int64_t heads = ceil_div(model.heads, plan.tensor);
-  // Cached elements of a token here.
-  const std::int64_t width =
-      is_latent ? model.latent.kv_rank + model.latent.rope_dim : 2 * ceil_div(model.kv_heads, plan.tensor) * model.head_dim;
-  std::vector<Kernel> out;
+  const std::int64_t heads = ceil_div(mixer.heads, plan.tensor);
+  const std::int64_t score_width = mixer.score_width();
+  const std::int64_t value_width = mixer.value_width();
+  // Cached elements of a token here that attention itself reads.
+  const std::int64_t width = is_latent ? mixer.latent.kv_rank + mixer.latent.rope_dim
+                                       : ceil_div(mixer.kv_heads, plan.tensor) * (mixer.head_dim + mixer.value_dim);
+  const std::int64_t limit = key_limit(mixer);
+  const KeyIndex& index = mixer.index;
+  const bool chooses = index.heads > 0 && !index.is_borrowed;
   const GroupTokens tokens = group_tokens(mix, plan);
-  const auto limited = [&](std::int64_t keys) { return window > 0 ? std::min(window, keys) : keys; };
+  const auto limited = [&](std::int64_t keys) {
+    if (mixer.chunk > 0) keys = (std::max<std::int64_t>(keys, 1) - 1) % mixer.chunk + 1;
+    return limit > 0 ? std::min(limit, keys) : keys;
+  };
+  // The index's own attention, of one key for all its heads: scores alone, over all keys.
+  const auto choose = [&](std::int64_t queries, std::int64_t keys, std::int64_t sequences, double read) {
+    Kernel kernel{.kind = KernelKind::kGemm, .precision = setup.precision.activations, .m = queries, .n = keys, .k = index.dim};
+    kernel.batch = sequences * index.heads;
+    kernel.bytes = activation * static_cast<double>(queries * sequences * index.heads * index.dim) +
+                   cached * read * static_cast<double>(index.dim);
+    out.push_back(kernel);
+  };
   if (tokens.prefill > 0) {
-    const double keys = prefill_pairs(mix, window) / static_cast<double>(mix.prefill_tokens());
+    const double keys = prefill_pairs(mix, mixer, limit) / static_cast<double>(mix.prefill_tokens());
+    if (chooses) {
+      const double all = prefill_pairs(mix, {}, 0) / static_cast<double>(mix.prefill_tokens());
+      choose(tokens.prefill, std::max<std::int64_t>(1, std::llround(all)), 1, static_cast<double>(tokens.prefill_rows));
+    }
     Kernel kernel{.kind = KernelKind::kAttentionForward,
                   .precision = setup.precision.activations,
                   .m = tokens.prefill,
                   .n = std::max<std::int64_t>(1, std::llround(keys)),
-                  .k = model.score_dim(),
+                  .k = score_width,
                   .batch = heads,
                   .causal = false,
-                  .value_dim = model.value_dim()};
-    const auto queries = static_cast<double>(tokens.prefill * heads * (model.score_dim() + model.value_dim()));
+                  .value_dim = value_width};
+    const auto queries = static_cast<double>(tokens.prefill * heads * (score_width + value_width));
     kernel.bytes = activation * queries + cached * static_cast<double>(tokens.prefill_rows * width);
     out.push_back(kernel);
   }
   if (mix.decodes > 0) {
     const std::int64_t sequences = ceil_div(mix.decodes, plan.attention_data);
-    const std::int64_t context = limited(ceil_div(mix.decode_context, mix.decodes) + mix.tokens_per_decode);
+    const std::int64_t all = ceil_div(mix.decode_context, mix.decodes) + mix.tokens_per_decode;
+    const std::int64_t context = limited(all);
+    if (chooses) choose(mix.tokens_per_decode, all, sequences, static_cast<double>(sequences * all));
     // Absorbed MLA meets the latents themselves.
-    const std::int64_t score = is_latent ? width : model.score_dim();
-    const std::int64_t value = is_latent ? model.latent.kv_rank : model.value_dim();
+    const std::int64_t score = is_latent ? width : score_width;
+    const std::int64_t value = is_latent ? mixer.latent.kv_rank : value_width;
     Kernel kernel{.kind = KernelKind::kAttentionForward,
                   .precision = setup.precision.activations,
                   .m = mix.tokens_per_decode,

@@ -36,8 +36,12 @@ struct GroupTokens {
 //
 // Model: prompts of a step share a kernel whose longest block is of mean length. Windows cut the mean context of the decoding
 // sequences, not each one's.
-[[nodiscard]] std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t window,
+// A recurrent layer's state takes attention's place. Chunks cut the mean context, too.
+[[nodiscard]] std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer,
                                                     const StepMix& mix);
+
+// Of a cached token on one of `tensor` GPUs: heads are spread, one at least each; latents and keys of an index are whole.
+[[nodiscard]] std::int64_t local_cache_elements(const Mixer& mixer, int tensor);
 
 // Model: routing is uniform. Expected experts of `experts` that `tokens` meet when each picks `per_token`:
 // E (1 - (1 - k/E)^n), workload-models §6.

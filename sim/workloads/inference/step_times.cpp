@@ -65,13 +65,12 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
     std::vector<LayerKind>& kinds = stages_.emplace_back();
     const LayerRange range = stage_layers(model.layers, plan.pipeline, stage);
     for (std::int64_t layer = range.first; layer < range.last; ++layer) {
-      const auto alike = std::ranges::find_if(kinds, [&](const LayerKind& kind) {
-        return model.is_moe_layer(kind.layer) == model.is_moe_layer(layer) && model.window(kind.layer) == model.window(layer);
-      });
+      const LayerShape shape = layer_shape(model, layer);
+      const auto alike = std::ranges::find_if(kinds, [&](const LayerKind& kind) { return kind.shape == shape; });
       if (alike != kinds.end()) {
         ++alike->count;
       } else {
-        kinds.push_back({layer, 1});
+        kinds.push_back({layer, 1, shape});
       }
     }
   }
@@ -106,10 +105,11 @@ void StepTimes::add_kernels(Sum& sum, const std::vector<Kernel>& kernels, std::i
 // the tensor-parallel GPUs between a reduce-scatter and an all-gather, sent to their experts and back (DeepSeek-V3 §3.4).
 void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens) {
   const double bytes = static_cast<double>(tokens.total() * setup_.model.hidden) * activation_;
-  const bool sends_tokens = setup_.model.is_moe_layer(kind.layer) && plan_.attention_data > 1;
+  const bool sends_tokens = kind.shape.feed.moe.experts > 0 && plan_.attention_data > 1;
   if (!sends_tokens) {
     const Duration each = messages_.over_tensor(stage, coll::Collective::kAllReduce, bytes);
-    sum.add_message(StepPart::kTensor, each, 2 * kind.count);
+    const int ends = (kind.shape.mixer.kind != AttentionKind::kNone ? 1 : 0) + (kind.shape.feed.is_none() ? 0 : 1);
+    sum.add_message(StepPart::kTensor, each, ends * kind.count);
     return;
   }
   for (const coll::Collective half : {coll::Collective::kReduceScatter, coll::Collective::kAllGather}) {
@@ -127,7 +127,7 @@ void StepTimes::add_layer(Sum& sum, int stage, const LayerKind& kind, const Step
   sum.add(StepPart::kGemm, kind.count * cost.gemm);
   sum.add(StepPart::kMemory, kind.count * cost.memory);
   sum.launches += kind.count * cost.kernels;
-  add_kernels(sum, attention_kernels(setup_, plan_, setup_.model.window(kind.layer), mix), kind.count);
+  add_kernels(sum, attention_kernels(setup_, plan_, kind.shape.mixer, mix), kind.count);
   add_messages(sum, stage, kind, tokens);
 }
 

@@ -59,6 +59,7 @@ class StepTimes {
   struct LayerKind {
     std::int64_t layer = 0;
     std::int64_t count = 0;
+    LayerShape shape = {};
   };
   struct Cost {
     Duration gemm;

@@ -9,12 +9,44 @@ namespace weft::work {
 namespace {
 
 // Pairs of a query and a key it sees, over a whole sequence: s^2/2 where all earlier tokens are seen, and s w - w^2/2 where the
-// last w are. Kernels that compute all of a square do twice that.
-double scored_pairs(double sequence, std::int64_t window, FlopConvention convention) {
+// last w are, or the w that an index chooses; s c/2 in chunks of c. Kernels that compute all of a square do twice that.
+double scored_pairs(double sequence, const Mixer& mixer, FlopConvention convention) {
   if (convention == FlopConvention::kSixN) return 0;
-  const double width = window > 0 ? std::min(sequence, static_cast<double>(window)) : sequence;
-  const double causal = sequence * width - width * width / 2;
+  double width = sequence;
+  if (mixer.window > 0) width = std::min(width, static_cast<double>(mixer.window));
+  if (mixer.index.heads > 0) width = std::min(width, static_cast<double>(mixer.index.top_k));
+  double causal = sequence * width - width * width / 2;
+  if (mixer.chunk > 0) causal = std::min(causal, sequence * std::min(sequence, static_cast<double>(mixer.chunk)) / 2);
   return convention == FlopConvention::kCausalAttention ? causal : 2 * causal;
+}
+
+double attention_flops(const Mixer& mixer, double tokens, double sequence, FlopConvention convention) {
+  if (mixer.kind == AttentionKind::kNone || convention == FlopConvention::kSixN) return 0;
+  if (is_recurrent(mixer.kind)) return 2 * tokens * static_cast<double>(state_products(mixer));
+  double flops = 2 * tokens / sequence * scored_pairs(sequence, mixer, convention) *
+                 static_cast<double>(mixer.heads * (mixer.score_width() + mixer.value_width()));
+  if (mixer.index.heads > 0 && !mixer.index.is_borrowed) {
+    // The index scores all pairs.
+    const double pairs = convention == FlopConvention::kCausalAttention ? sequence / 2 : sequence;
+    flops += 2 * tokens * pairs * static_cast<double>(mixer.index.heads * mixer.index.dim);
+  }
+  return flops;
+}
+
+LayerFlops shape_forward_flops(const TransformerModel& model, const LayerShape& shape, double tokens, double sequence,
+                               FlopConvention convention) {
+  const LayerParameters p = shape_parameters(model, shape);
+  LayerFlops flops;
+  const MixtureOfExperts& moe = shape.feed.moe;
+  const std::int64_t router =
+      moe.experts > 0 ? (moe.experts + moe.empty_experts + (moe.shared_gate ? 1 : 0)) * model.hidden : 0;
+  flops.linear = 2 * tokens * static_cast<double>(p.qkv + p.latent + p.proj + p.mlp + router);
+  if (moe.experts > 0) {
+    const std::int64_t one = p.experts / moe.experts;
+    flops.experts = 2 * tokens * static_cast<double>(one * moe.experts_per_token);
+  }
+  flops.attention = attention_flops(shape.mixer, tokens, sequence, convention);
+  return flops;
 }
 
 double forward_of_layers(const TransformerModel& model, double tokens, double sequence, FlopConvention convention) {
@@ -53,20 +85,16 @@ std::string_view to_string(FlopConvention convention) {
   WEFT_CHECK(false);
 }
 
+std::int64_t state_products(const Mixer& mixer) {
+  const Recurrence& r = mixer.recurrence;
+  // A token is added to the state and the state is read; the delta rule first reads what it is to correct (Yang 2024).
+  const std::int64_t passes = mixer.kind == AttentionKind::kGatedDelta ? 3 : 2;
+  return passes * r.value_heads * r.key_dim * r.value_dim + r.conv_kernel * r.channels();
+}
+
 LayerFlops layer_forward_flops(const TransformerModel& model, std::int64_t layer, double tokens, double sequence,
                                FlopConvention convention) {
-  const LayerParameters p = layer_parameters(model, layer);
-  LayerFlops flops;
-  const bool is_moe = model.is_moe_layer(layer);
-  const std::int64_t router = is_moe ? model.moe.experts * model.hidden + (model.moe.shared_gate ? model.hidden : 0) : 0;
-  flops.linear = 2 * tokens * static_cast<double>(p.qkv + p.latent + p.proj + p.mlp + router);
-  if (is_moe) {
-    const std::int64_t one = p.experts / model.moe.experts;
-    flops.experts = 2 * tokens * static_cast<double>(one * model.moe.experts_per_token);
-  }
-  const double pairs = tokens / sequence * scored_pairs(sequence, model.window(layer), convention);
-  flops.attention = 2 * pairs * static_cast<double>(model.heads * (model.score_dim() + model.value_dim()));
-  return flops;
+  return shape_forward_flops(model, layer_shape(model, layer), tokens, sequence, convention);
 }
 
 double head_forward_flops(const TransformerModel& model, double tokens) {
@@ -74,8 +102,13 @@ double head_forward_flops(const TransformerModel& model, double tokens) {
 }
 
 double mtp_forward_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention) {
-  return layer_forward_flops(model, model.layers - 1, tokens, sequence, convention).total() +
-         2 * tokens * static_cast<double>(2 * model.hidden * model.hidden) + head_forward_flops(model, tokens);
+  double flops = 2 * tokens * static_cast<double>(2 * model.hidden * model.hidden) + head_forward_flops(model, tokens);
+  if (model.mtp_layers.empty())
+    return layer_forward_flops(model, model.layers - 1, tokens, sequence, convention).total() + flops;
+  for (const LayerShape& shape : model.mtp_layers) {
+    flops += shape_forward_flops(model, shape, tokens, sequence, convention).total();
+  }
+  return flops;
 }
 
 double model_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention) {

@@ -21,11 +21,13 @@ enum class FlopConvention : std::uint8_t {
 struct LayerFlops {
   double linear = 0;     // projections, MLP, shared experts, router
   double experts = 0;    // routed
-  double attention = 0;  // score and value products
+  double attention = 0;  // score and value products; of a recurrence those with its state
   [[nodiscard]] double total() const { return linear + experts + attention; }
 };
 [[nodiscard]] LayerFlops layer_forward_flops(const TransformerModel& model, std::int64_t layer, double tokens, double sequence,
                                              FlopConvention convention);
+// Products of a token with a recurrent mixer's state, and its convolution's.
+[[nodiscard]] std::int64_t state_products(const Mixer& mixer);
 [[nodiscard]] double head_forward_flops(const TransformerModel& model, double tokens);
 
 // One module of multi-token prediction with its pass through the head.

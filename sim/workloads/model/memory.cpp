@@ -13,31 +13,37 @@ namespace {
 std::int64_t local_kv_heads(const TransformerModel& model, int tensor) { return ceil_div(model.kv_heads, tensor); }
 
 // What tensor parallelism leaves of one layer on one rank: matrices sharded with the biases of their columns, the rest whole.
-StageParameters local_layer(const TransformerModel& m, std::int64_t layer, const ParallelPlan& plan) {
+StageParameters local_layer(const TransformerModel& model, const LayerShape& shape, const ParallelPlan& plan) {
   const int t = plan.tensor;
-  const LayerParameters p = layer_parameters(m, layer);
+  const Mixer& m = shape.mixer;
+  const LayerParameters p = shape_parameters(model, shape);
   StageParameters out;
   out.dense = p.latent + p.router + p.norms + ceil_div(p.proj, t) + ceil_div(p.mlp, t);
   std::int64_t column_biases = 0;
-  if (m.attention == AttentionKind::kLatent) {
+  if (m.kind != AttentionKind::kGrouped) {
     out.dense += ceil_div(p.qkv, t);
   } else {
-    const std::int64_t width = (m.heads + 2 * m.kv_heads) * m.head_dim;
-    const std::int64_t local_width = (ceil_div(m.heads, t) + 2 * local_kv_heads(m, t)) * m.head_dim;
-    out.dense += m.hidden * local_width;
-    if (m.linear_bias || m.qkv_bias) {
-      column_biases += width;
+    const auto width = [&m](std::int64_t heads, std::int64_t kv_heads) {
+      const std::int64_t keys = m.shares_cache ? 0 : kv_heads * m.head_dim;
+      const std::int64_t values = m.shares_cache || m.keys_are_values ? 0 : kv_heads * m.value_dim;
+      return heads * m.head_dim + keys + values;
+    };
+    const std::int64_t local_width = width(ceil_div(m.heads, t), ceil_div(m.kv_heads, t));
+    out.dense += model.hidden * (local_width + ceil_div(m.gate_width, t));
+    if (m.qkv_bias) {
+      column_biases += width(m.heads, m.kv_heads);
       out.dense += local_width;
     }
   }
-  if (m.linear_bias && !m.is_moe_layer(layer)) {
-    const std::int64_t inner = (m.gated_mlp ? 2 : 1) * m.ffn;
+  if (shape.feed.bias) {
+    const std::int64_t inner = (shape.feed.matrices() - 1) * shape.feed.ffn;
     column_biases += inner;
     out.dense += ceil_div(inner, t);
   }
   out.dense += p.biases - column_biases;
-  if (m.is_moe_layer(layer)) {
-    out.experts = ceil_div(m.moe.experts, plan.expert) * ceil_div(p.experts / m.moe.experts, plan.expert_tensor_size());
+  const MixtureOfExperts& moe = shape.feed.moe;
+  if (moe.experts > 0) {
+    out.experts = ceil_div(moe.experts, plan.expert) * ceil_div(p.experts / moe.experts, plan.expert_tensor_size());
   }
   return out;
 }
@@ -109,7 +115,7 @@ StageParameters stage_parameters(const TransformerModel& model, const ParallelPl
                                  bool has_embedding, bool has_head) {
   StageParameters out;
   for (std::int64_t layer = first; layer < last; ++layer) {
-    const StageParameters one = local_layer(model, layer, plan);
+    const StageParameters one = local_layer(model, layer_shape(model, layer), plan);
     out.dense += one.dense;
     out.experts += one.experts;
   }
@@ -118,7 +124,7 @@ StageParameters stage_parameters(const TransformerModel& model, const ParallelPl
   if (has_embedding) out.dense += table + model.learned_positions * model.hidden;
   // A tied head on another stage is a copy of the embedding.
   if (has_head && !(model.tied_embedding && has_embedding)) out.dense += table;
-  if (has_head) out.dense += final_norm_parameters(model);
+  if (has_head) out.dense += final_norm_parameters(model) + (model.head_bias ? ceil_div(model.vocab, plan.tensor) : 0);
   return out;
 }
 
@@ -189,9 +195,15 @@ double korthikanti_first_stage(const TransformerModel& model, const ParallelPlan
 }
 
 double kv_bytes_per_token(const TransformerModel& model, Precision precision) {
-  const std::int64_t per_layer = model.attention == AttentionKind::kLatent ? model.latent.kv_rank + model.latent.rope_dim
-                                                                           : 2 * model.kv_heads * model.head_dim;
-  return static_cast<double>(model.layers * per_layer) * bytes_per_element(precision);
+  std::int64_t elements = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) elements += layer_shape(model, layer).mixer.cache_elements();
+  return static_cast<double>(elements) * bytes_per_element(precision);
+}
+
+double state_bytes_per_sequence(const TransformerModel& model) {
+  std::int64_t elements = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) elements += layer_shape(model, layer).mixer.state_elements();
+  return 4 * static_cast<double>(elements);
 }
 
 }  // namespace weft::work

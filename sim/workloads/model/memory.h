@@ -39,6 +39,9 @@ struct StateBytes {
 [[nodiscard]] double korthikanti_first_stage(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch);
 
 // Key/value cache, bytes per token over all layers and one replica (MLA: not divided by tensor parallelism).
+// Layers with a window count as the others.
 [[nodiscard]] double kv_bytes_per_token(const TransformerModel& model, Precision precision);
+// States of recurrent layers, in fp32, bytes per sequence however long (transformers: mamba_ssm_cache_dtype).
+[[nodiscard]] double state_bytes_per_sequence(const TransformerModel& model);
 
 }  // namespace weft::work

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/workloads/model/layer_shape.h"
+
 namespace weft::work {
 
 enum class Precision : std::uint8_t { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, kFp4 };
@@ -17,36 +19,16 @@ enum class Precision : std::uint8_t { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, 
 // Bytes of one stored element: 4, 4, 2, 2, 1, 1 + 1/32 (a scale for 32 elements), 1/2 + 1/16 (for 16).
 [[nodiscard]] double bytes_per_element(Precision precision);
 
-enum class AttentionKind : std::uint8_t {
-  kGrouped,  // MHA where kv_heads == heads, GQA and MQA where fewer
-  kLatent,   // MLA (DeepSeek): low-rank queries, keys and values
-};
-
 enum class NormKind : std::uint8_t { kRmsNorm, kLayerNorm };
 
-struct LatentAttention {
-  std::int64_t query_rank = 0;  // r_q; 0: queries are not compressed
-  std::int64_t kv_rank = 0;     // r_kv
-  std::int64_t nope_dim = 0;    // d_nope: per head, without position
-  std::int64_t rope_dim = 0;    // d_rope
-  std::int64_t value_dim = 0;   // d_v
+// Weights as a file holds them. Matrices of layers have `bits` an element, scales included.
+struct StoredWeights {
+  std::string name = {};  // "fp8", "modelopt NVFP4"; empty: 16 bits
+  double bits = 0;        // 0: 16
+  bool attention = true;  // matrices of attention are stored so, too
+  bool shared = true;     // and MLPs beside routed experts
 
-  friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
-};
-
-// Mixture of experts; experts == 0: none.
-struct MixtureOfExperts {
-  std::int64_t experts = 0;            // E, routed
-  std::int64_t experts_per_token = 0;  // k
-  std::int64_t shared_experts = 0;     // E_shared
-  std::int64_t expert_ffn = 0;         // f_e
-  std::int64_t dense_layers = 0;       // the first layers that have a plain MLP instead
-  std::int64_t groups = 1;             // of experts, for node-limited routing
-  std::int64_t groups_per_token = 0;   // at most this many groups serve one token; 0: no limit
-  bool router_bias = false;
-  bool shared_gate = false;  // a scalar gate on the shared experts' output (Qwen2-MoE): h more in the router
-
-  friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
+  friend bool operator==(const StoredWeights&, const StoredWeights&) = default;
 };
 
 struct TransformerModel {
@@ -73,6 +55,15 @@ struct TransformerModel {
   std::vector<std::int64_t> windows = {0};
   std::int64_t mtp_modules = 0;  // multi-token prediction; counted by mtp_parameters and mtp_forward_flops only
   double dropout = 0;            // more than 0: masks are kept
+  bool head_bias = false;        // of the head, an element per word
+  // Layers that the fields above do not describe: the shapes that occur, and which of them each layer has. Empty: none, all
+  // layers are as above. Read them through layer_shape().
+  std::vector<LayerShape> shapes = {};
+  std::vector<std::uint16_t> shape_of_layer = {};
+  // Layers of one module of multi-token prediction; empty: one like the model's last.
+  std::vector<LayerShape> mtp_layers = {};
+  StoredWeights stored = {};
+  std::vector<std::string> untimed = {};  // parts of the model that take no time here, by name
 
   [[nodiscard]] bool is_moe_layer(std::int64_t layer) const { return moe.experts > 0 && layer >= moe.dense_layers; }
   [[nodiscard]] std::int64_t window(std::int64_t layer) const {
@@ -88,6 +79,15 @@ struct TransformerModel {
 
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
+
+// The shape of a layer, whichever of the fields of `model` say it.
+[[nodiscard]] LayerShape layer_shape(const TransformerModel& model, std::int64_t layer);
+// The shapes that occur, each once, in the order of their first layers.
+[[nodiscard]] std::vector<LayerShape> distinct_shapes(const TransformerModel& model);
+// As the fields of the whole model say it.
+[[nodiscard]] LayerShape plain_layer_shape(const TransformerModel& model, std::int64_t layer);
+// Names of what sets layers apart from those that training has operators for; empty: nothing does.
+[[nodiscard]] std::string irregularity(const TransformerModel& model);
 
 // LoRA: adapters of `rank` on some matrices; everything else is frozen.
 struct LoraAdapters {

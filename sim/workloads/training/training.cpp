@@ -68,6 +68,9 @@ std::string training_refusal(const TrainingSetup& setup) {
     return "the global batch of " + std::to_string(batch.global) + " sequences is not a whole number of microbatches of " +
            std::to_string(batch.micro) + " on each of " + std::to_string(plan.data) + " replicas";
   }
+  if (const std::string kind = irregularity(setup.model); !kind.empty()) {
+    return "training has no operators for " + kind + "; 'weft check' and serving read such a model";
+  }
   if (batch.sequence % plan.context != 0) return "the sequence does not divide by the context-parallel ranks";
   if (setup.model.heads % plan.tensor != 0) return "the heads do not divide by the tensor-parallel ranks";
   if (setup.model.moe.experts % plan.expert != 0) return "the experts do not divide by the expert-parallel ranks";

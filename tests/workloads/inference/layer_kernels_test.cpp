@@ -34,7 +34,7 @@ TEST(LayerKernelsTest, ProductsDoTheModelsFlopsOnEveryShareOfTheHeads) {
     const double here = gemm_flops(linear_kernels(setup, setup.plan, 0, group_tokens(mix, setup.plan)));
     const LayerFlops whole = layer_forward_flops(setup.model, 0, 2048, 2048, FlopConvention::kCausalAttention);
     EXPECT_DOUBLE_EQ(here * tensor, whole.linear);
-    const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, 0, mix);
+    const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
     ASSERT_EQ(attention.size(), 1U);
     EXPECT_NEAR(attention[0].flops() * tensor, whole.attention, 1e-3 * whole.attention);
   }
@@ -46,7 +46,7 @@ TEST(LayerKernelsTest, DecodingReadsEachWeightOnceAndTheCache) {
   const StepMix mix{.decodes = 1, .decode_context = 4095, .samples = 1};
   const double weights = 2.0 * static_cast<double>(layer_parameters(setup.model, 0).total());
   EXPECT_NEAR(gemm_bytes(linear_kernels(setup, setup.plan, 0, group_tokens(mix, setup.plan))), weights, 1e-3 * weights);
-  const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, 0, mix);
+  const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
   ASSERT_EQ(attention.size(), 1U);
   // 327,680 B per token over 80 layers: 4 KiB in a layer; queries and outputs of 64 heads of 128.
   EXPECT_DOUBLE_EQ(attention[0].bytes, 4096.0 * 4096 + 2 * 64 * 256);
@@ -58,7 +58,7 @@ TEST(LayerKernelsTest, AChunkMeetsWhatIsCachedBeforeIt) {
   InferenceSetup setup;
   setup.model = shipped_model("llama3_8b");
   const auto flops = [&](std::vector<PrefillChunk> chunks) {
-    return attention_kernels(setup, setup.plan, 0, {.prefills = std::move(chunks)})[0].flops();
+    return attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, {.prefills = std::move(chunks)})[0].flops();
   };
   EXPECT_NEAR(flops({{1024, 0}}) + flops({{1024, 1024}}), flops({{2048, 0}}), 1e-3 * flops({{2048, 0}}));
 }
@@ -83,10 +83,82 @@ TEST(LayerKernelsTest, LatentAttentionReadsItsLatentsForAllHeads) {
   setup.model = shipped_model("deepseek_v3");
   setup.plan.tensor = 4;
   const StepMix mix{.decodes = 2, .decode_context = 2 * 1023, .samples = 2};
-  const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, 0, mix);
+  const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
   ASSERT_EQ(attention.size(), 1U);
   const double queries = 2.0 * 2 * 32 * (576 + 512);
   EXPECT_DOUBLE_EQ(attention[0].bytes, queries + 2.0 * 1024 * 2 * 576) << "70,272 B per token over 61 layers, on each GPU";
+}
+
+// Two key heads and four value heads of 128: K = 256, V = 512.
+TransformerModel delta_model() {
+  return model_from(
+      R"({"architectures": ["Qwen3NextForCausalLM"], "full_attention_interval": 4, "head_dim": 64, "hidden_size": 256,
+          "intermediate_size": 512, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 2,
+          "linear_num_value_heads": 4, "linear_value_head_dim": 128, "num_attention_heads": 8, "num_hidden_layers": 4,
+          "num_key_value_heads": 2, "vocab_size": 1000})");
+}
+
+TEST(LayerKernelsTest, AStateIsReadAndWrittenOnceAStepHoweverLongTheContext) {
+  InferenceSetup setup;
+  setup.model = delta_model();
+  const Mixer mixer = layer_shape(setup.model, 0).mixer;
+  for (const std::int64_t context : {16, 16'000}) {
+    const StepMix mix{.decodes = 3, .decode_context = 3 * context, .samples = 3};
+    const std::vector<Kernel> kernels = attention_kernels(setup, setup.plan, mixer, mix);
+    ASSERT_EQ(kernels.size(), 1U);
+    // Read and written in fp32: 4 states of 128 x 128, and 3 inputs of 2 x 256 + 512 channels.
+    EXPECT_DOUBLE_EQ(kernels[0].bytes, 3.0 * 2 * 4 * (4 * 128 * 128 + 3 * 1024));
+  }
+}
+
+TEST(LayerKernelsTest, APromptsGatedDeltaProductsGrowWithItsTokensAlone) {
+  InferenceSetup setup;
+  setup.model = delta_model();
+  const Mixer mixer = layer_shape(setup.model, 0).mixer;
+  const std::vector<Kernel> kernels = attention_kernels(setup, setup.plan, mixer, {.prefills = {{1000, 5000}}});
+  ASSERT_EQ(kernels.size(), 1U);
+  // Reading what is to be corrected, adding, reading: three products of a token with each state.
+  EXPECT_DOUBLE_EQ(kernels[0].flops(), 2.0 * 3 * 1000 * 4 * 128 * 128);
+  const GroupTokens tokens{.prefill = 1000, .prefill_rows = 1000, .stage = 1000};
+  // In: 2 K + 2 V and two scalars a value head; out: V; the MLP of 512.
+  const double products = 2.0 * 1000 * 256 * (2 * 256 + 2 * 512 + 2 * 4 + 512 + 3 * 512);
+  EXPECT_DOUBLE_EQ(gemm_flops(linear_kernels(setup, setup.plan, 0, tokens)), products);
+}
+
+TEST(LayerKernelsTest, ChunksAndIndexesLimitTheKeysAQueryMeets) {
+  InferenceSetup setup;
+  setup.model = shipped_model("llama3_8b");
+  Mixer mixer = layer_shape(setup.model, 0).mixer;
+  const auto keys = [&](std::int64_t context) {
+    const StepMix mix{.decodes = 1, .decode_context = context, .samples = 1};
+    return attention_kernels(setup, setup.plan, mixer, mix).back().n;
+  };
+  mixer.chunk = 1024;
+  EXPECT_EQ(keys(1023), 1024);
+  EXPECT_EQ(keys(1024), 1);  // the first token of the next chunk
+  const Kernel prompt = attention_kernels(setup, setup.plan, mixer, {.prefills = {{2048, 0}}})[0];
+  EXPECT_EQ(prompt.n, 512);  // half a chunk on average
+  mixer.chunk = 0;
+  mixer.index = {.heads = 4, .dim = 128, .top_k = 2048, .reads_hidden = true};
+  EXPECT_EQ(keys(100), 101);
+  EXPECT_EQ(keys(100'000), 2048);
+  const StepMix mix{.decodes = 1, .decode_context = 99'999, .samples = 1};
+  const Kernel choice = attention_kernels(setup, setup.plan, mixer, mix)[0];
+  EXPECT_DOUBLE_EQ(choice.flops(), 2.0 * 4 * 128 * 100'000);  // the index itself meets all
+}
+
+TEST(LayerKernelsTest, ALayerWithoutAttentionFeedsForwardOnly) {
+  InferenceSetup setup;
+  setup.model = model_from(
+      R"({"architectures": ["NemotronHForCausalLM"], "hidden_size": 256, "hybrid_override_pattern": "M-*-", "head_dim": 64,
+          "intermediate_size": 512, "mamba_head_dim": 64, "mamba_num_heads": 8, "n_groups": 2, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "ssm_state_size": 16, "vocab_size": 1000})");
+  ASSERT_EQ(setup.model.layers, 4);
+  const GroupTokens tokens{.decode = 10, .stage = 10};
+  EXPECT_TRUE(attention_kernels(setup, setup.plan, layer_shape(setup.model, 1).mixer, {.decodes = 10}).empty());
+  EXPECT_DOUBLE_EQ(gemm_flops(linear_kernels(setup, setup.plan, 1, tokens)), 2.0 * 10 * 256 * 512 * 2);
+  // Queries, keys and values, and back.
+  EXPECT_DOUBLE_EQ(gemm_flops(linear_kernels(setup, setup.plan, 2, tokens)), 2.0 * 10 * 256 * 64 * (4 + 2 * 2 + 4));
 }
 
 }  // namespace

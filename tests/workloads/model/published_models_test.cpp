@@ -1,0 +1,128 @@
+// Counts of parameters and bytes of cache that are published, of every configuration in tests/data/models/published.json.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "sim/workloads/model/huggingface_config.h"
+#include "sim/workloads/model/parameters.h"
+#include "sim/workloads/model/quantization.h"
+#include "tests/support/temp_folder.h"
+#include "tests/workloads/model/model_support.h"
+
+namespace weft::work {
+namespace {
+
+using Json = nlohmann::json;
+
+// {"of": [...], "times": n} in place of a list, or within one, is the list so many times.
+Json written_out(const Json& value) {
+  const auto is_short = [](const Json& v) { return v.is_object() && v.size() == 2 && v.contains("of") && v.contains("times"); };
+  const auto repeated = [](const Json& v) {
+    Json list = Json::array();
+    const Json items = written_out(v["of"]);
+    for (int i = 0; i < v["times"].get<int>(); ++i) list.insert(list.end(), items.begin(), items.end());
+    return list;
+  };
+  if (is_short(value)) return repeated(value);
+  if (value.is_array()) {
+    Json list = Json::array();
+    for (const Json& item : value) {
+      if (is_short(item)) {
+        const Json items = repeated(item);
+        list.insert(list.end(), items.begin(), items.end());
+      } else {
+        list.push_back(written_out(item));
+      }
+    }
+    return list;
+  }
+  if (!value.is_object()) return value;
+  Json map = Json::object();
+  for (const auto& [key, item] : value.items()) map[key] = written_out(item);
+  return map;
+}
+
+Json published_models() {
+  std::ifstream file{std::filesystem::path{WEFT_TEST_DATA} / "models" / "published.json"};
+  return Json::parse(file)["models"];
+}
+
+TransformerModel model_of_entry(const Json& entry) {
+  const weft::test::TempFolder folder;
+  return model_of(folder.write("config.json", written_out(entry["config"]).dump(1)));
+}
+
+const Json& entry_named(const Json& entries, const std::string& name) {
+  for (const Json& entry : entries) {
+    if (entry["name"] == name) return entry;
+  }
+  throw std::out_of_range{name};
+}
+
+// What differs from what is published; empty: nothing.
+std::string difference(const Json& entry) {
+  try {
+    const TransformerModel model = model_of_entry(entry);
+    std::int64_t total = total_parameters(model) + entry.value("also", std::int64_t{0});
+    if (entry.value("mtp", false)) total += mtp_parameters(model);
+    const auto unit = entry.value("unit", std::int64_t{1});
+    const std::int64_t rounded = (total + unit / 2) / unit * unit;
+    if (rounded != entry["published"].get<std::int64_t>()) {
+      return fmt::format("{} parameters, published are {}", total, entry["published"].get<std::int64_t>());
+    }
+    const double bytes = kv_bytes_per_token(model, Precision::kBf16);
+    if (entry.contains("kv_per_token") && bytes != entry["kv_per_token"].get<double>()) {
+      return fmt::format("{} bytes of cache a token, should be {}", bytes, entry["kv_per_token"].get<double>());
+    }
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(PublishedModelsTest, NineOfTenHaveTheirPublishedParametersAndCache) {
+  const Json entries = published_models();
+  ASSERT_GE(entries.size(), 60U);
+  std::size_t met = 0;
+  for (const Json& entry : entries) {
+    const std::string differs = difference(entry);
+    if (differs.empty()) ++met;
+    EXPECT_EQ(differs.empty(), !entry.contains("fails")) << entry["name"] << ": " << differs;
+  }
+  EXPECT_GE(static_cast<double>(met), 0.9 * static_cast<double>(entries.size()));
+}
+
+// Qwen3.5-397B: 396,346,350,336 of text and 6,595,568,128 of prediction, counted in the headers of its files.
+TEST(PublishedModelsTest, AHybridsTextAndPredictionAreCountedApart) {
+  const Json entries = published_models();
+  const TransformerModel model = model_of_entry(entry_named(entries, "Qwen3.5-397B-A17B"));
+  EXPECT_EQ(total_parameters(model), 396'346'350'336);
+  EXPECT_EQ(mtp_parameters(model), 6'595'568'128);
+  // 45 layers carry 64 states of 128 x 128 and the last 3 inputs of 12,288 channels of the convolution.
+  EXPECT_EQ(state_bytes_per_sequence(model), 45.0 * 4 * (64 * 128 * 128 + 3 * 12'288));
+}
+
+// The sizes of the files: MiniMax-M2.7 230,134,260,592 bytes, DeepSeek-V3.2 689,483,049,129 with a prediction module and its
+// copies of embedding and head, which are 13.5 and 1.9 G parameters (8 and 16 bits).
+TEST(PublishedModelsTest, StoredWeightsAreAsLargeAsTheirFiles) {
+  const Json entries = published_models();
+  const double minimax = stored_bytes(model_of_entry(entry_named(entries, "MiniMax-M2.7")));
+  EXPECT_NEAR(minimax, 230.13e9, 0.002 * 230.13e9);
+  const TransformerModel model = model_of_entry(entry_named(entries, "DeepSeek-V3.2"));
+  const double deepseek = stored_bytes(model) + static_cast<double>(mtp_parameters(model)) + 2.0 * 2 * 129'280 * 7168;
+  EXPECT_NEAR(deepseek, 689.48e9, 0.002 * 689.48e9);
+}
+
+TEST(PublishedModelsTest, EveryFamilyIsListedOnceByEachName) {
+  const std::vector<std::string> names = huggingface_architectures();
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_GE(names.size(), 40U);
+}
+
+}  // namespace
+}  // namespace weft::work
