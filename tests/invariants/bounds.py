@@ -60,6 +60,24 @@ def check_bound(weft, domain, row):
         yield Comparison(max(0.0, seconds * 1e6 / point["time_us"] - 1), 1e-6,
                          f"{point['bytes']} B take {point['time_us']} us ({said(point)}), {words} take {seconds * 1e6:.6g}",
                          [["collective", row["collective"], *options]], domain.facts(row) | {"bytes": point["bytes"]})
+    if row["choice"].startswith("ring/") and point["nodes"] > 1 and row["collective"] in ROUND:
+        yield loop_bound(weft, domain, row, options, of_node)
+
+
+# Collectives whose rings carry the same over every link.
+ROUND = ("all_reduce", "all_gather", "reduce_scatter")
+LOOP = 0.01  # what is not run of a loop goes on at the mean of what is
+
+
+def loop_bound(weft, domain, row, options, of_node):
+    """Each ring comes into a node once, so that all of them bring what a rank passes on. Calls of a loop overlap, and links are
+    no faster for it."""
+    options = [*options, "-n", "20"]
+    point = weft.series(row["collective"], *options)[0]
+    seconds = moved(row["collective"], point["bytes"], point["ranks"]) / point["ranks"] / of_node
+    return Comparison(max(0.0, seconds * 1e6 / point["time_us"] - 1), LOOP, f"a call of 20 of {point['bytes']} B takes "
+                      f"{point['time_us']} us ({said(point)}), a node's links take {seconds * 1e6:.6g}",
+                      [["collective", row["collective"], *options]], domain.facts(row) | {"bytes": point["bytes"]})
 
 
 def peak_factors(domain):

@@ -25,6 +25,6 @@ EXCEPTIONS = [
                "chunks of one slice keep the two channels of a link in phase, so that each message takes twice as long; a second "
                "slice goes out while the other channel still sends its first, and puts them out of phase"),
     Exception_("a slow link between sockets", "fidelity", {"cluster": "pcie8_hpc", "collective": "sendrecv"}, 0.09,
-               "UPI is slower than PCIe: packets of a slice have left their GPU once the socket queues them, and the next slice is "
-               "made ready meanwhile; a flow keeps its sender until it is through"),
+               "UPI is slower than PCIe: packets of a slice have left their GPU once the socket queues them, and the next slice "
+               "is made ready meanwhile; a flow keeps its sender until it is through"),
 ]

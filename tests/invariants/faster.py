@@ -55,7 +55,7 @@ def with_inner(domain, row, result, lever, factor):
     specs = domain.inner_links(row["cluster"])
     for link in result["node"].get("links", []):
         efficiency, latency = specs.get(link["type"], (None, None))
-        if efficiency is None or link["type"] == "local":
+        if efficiency is None or (lever == "inner rate" and link["type"] in ("local", "socket")):  # these take none
             continue
         if lever == "inner rate" and factor < 1:
             link["efficiency"] = efficiency * factor

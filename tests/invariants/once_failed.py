@@ -21,6 +21,7 @@ ROWS = {
         {"cluster": "h100x2", "nodes": 1, "collective": "alltoall", "choice": "nccl_p2p/", "channels": 16,
          "lever": "inner latency"},
     ],
+    "bounds": [{"cluster": "h100x2", "nodes": 2, "collective": "all_gather", "choice": "ring/Simple", "exponent": 23}],
     "links": [
         {"cluster": "dgx_h100_superpod", "nodes": 4, "collective": "sendrecv", "choice": "nccl_p2p/", "exponent": 23},
     ],
