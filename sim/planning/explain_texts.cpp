@@ -178,16 +178,21 @@ const std::vector<ModelText>& network_texts() {
       {.names = {"import", "export", "nccl_xml"},
        .title = "NCCL's topology files and the matrix of nvidia-smi topo -m",
        .assumes =
-           "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file back. "
+           "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file back. A cloud's "
+           "file of places is completed by --gpu, --nvlinks and --nic-rate as NCCL completes it from the machine. The xGMI "
+           "links of RCCL's files have the rates of AMD's data sheets. "
            "What the matrix of nvidia-smi does not say is assumed, with a warning for each. NVLinks that a GPU could not "
            "hold one by one go through an NVSwitch; two GPUs among others have a bridge.",
        .leaves_out = {"import: a GPU without rank, an NVSwitch's own PCI function and NVLinks out of the file are kept, but "
                       "not simulated",
                       "export: links that are no part of NCCL's tree are left out; links between GPUs of any kind but PCIe "
-                      "become NVLinks",
+                      "become NVLinks, Infinity Fabric the xgmi of RCCL's files",
+                      "a cluster made of a file (-o, --topo-xml): the order in which a GPU lists its links is not kept, so "
+                      "of rings that are equally fast NCCL may find others",
                       "export: NCCL's file has one NVSwitch for all of a host; a host with several groups is refused"},
        .sources = {"nccl-model §1.1, §1.2"},
-       .files = {"network/import/nccl_xml_reader.h", "network/import/nccl_xml_writer.h", "network/import/nvidia_smi.h"}},
+       .files = {"network/import/nccl_xml_reader.h", "network/import/nccl_xml_writer.h", "network/import/nvidia_smi.h",
+                 "network/import/cluster_text.h"}},
       {.names = {"device", "gpu", "launch"},
        .title = "what a GPU and its host own besides links: SMs, HBM, copy engines, streams, launching thread",
        .assumes = "Communication kernels hold one SM per channel and HBM bandwidth as long as they run; compute kernels "
@@ -226,11 +231,14 @@ const std::vector<ModelText>& collective_texts() {
        .title = "NCCL's own view of a host: its graph, path classes and planned bandwidths (weft topo --nccl-view)",
        .assumes = "Made from the topology file that NCCL would read, with NCCL's own numbers. They are plans, not what the "
                   "network gives.",
-       .leaves_out = {"NCCL's view: since 2.30 GPUs hang from DEV nodes, one hop further away; here they stand for themselves",
-                      "NCCL's view: all ranks of a host reach each other by P2P or shared memory",
-                      "NCCL's view: several ranks or partitions of one GPU, NIC fusion, GIN and RMA devices are left out"},
+       .leaves_out =
+           {"NCCL's view: since 2.30 GPUs hang from DEV nodes, one hop further away; here they stand for themselves",
+            "NCCL's view: all ranks of a host reach each other by P2P or shared memory",
+            "NCCL's view: several ranks or partitions of one GPU, NIC fusion, GIN and RMA devices are left out",
+            "NCCL's view: AMD's GPUs are searched as of compute capability 9.0, with RCCL's bandwidth of an xGMI link; "
+            "RCCL's own speeds and tables of machines are left out"},
        .sources = {"nccl-model §1.2, §1.3"},
-       .files = {"collectives/nccl/system.h"}},
+       .files = {"collectives/nccl/system.h", "collectives/nccl/system.cpp"}},
       {.names = {"nccl_tuning", "selection"},
        .title = "what NCCL believes each algorithm and protocol would take, and so chooses",
        .assumes =

@@ -167,7 +167,9 @@ const std::vector<ModelText>& replay_texts() {
            "A node runs when all its data and control dependencies have ended; computation of one stream, or of the GPU "
            "where nodes name none, one at a time. Sizes are the logical ones, except all-gathers of PyTorch, whose size is "
            "one rank's part.",
-       .leaves_out = {"chakra: a node with FLOPs and bytes but no time takes the roofline of an H100 SXM",
+       .leaves_out = {"chakra: where ranks would wait for each other in a circle, sends of any size go on before they are "
+                      "received, as in ASTRA-sim",
+                      "chakra: a node with FLOPs and bytes but no time takes the roofline of an H100 SXM",
                       "chakra: involved_dim and comm_priority are not read; memory nodes are copies between GPU and host"},
        .sources = {"workload-models §5.1"},
        .files = {"workloads/trace/formats/chakra.cpp"}},
