@@ -111,11 +111,13 @@ const std::vector<ModelText>& replay_texts() {
            {"inferred waits may be more than the program had, where nothing in the recording contradicts them",
             "in an uneven all-to-all every rank sends and receives as much as the busiest; roots of broadcasts are rank 0 of "
             "the group",
+            "calls that the profile says nothing of are matched between ranks by order and end, and take what the rank that "
+            "waited least took, whatever the network",
             "files are taken for those of one job where what a group's ranks call together is of one size, all-to-alls aside",
             "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
        .sources = {"workload-models §5.2"},
-       .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/same_job.h",
-                 "workloads/trace/kineto/stream_waits.h"}},
+       .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/match.cpp", "workloads/trace/kineto/same_job.h",
+                 "workloads/trace/kineto/stream_waits.h", "workloads/trace/kineto/undescribed_calls.h"}},
       {.names = {"trace.execution_trace", "execution_trace"},
        .title = "what PyTorch's execution traces add to its profiles",
        .assumes =
