@@ -257,7 +257,7 @@ struct Moving {
   double memory_share = 0;  // contention.h
   bool on_nvlinks = false;
   bool takes_its_time = false;  // whatever is beside it
-  bool first_step = false;  // of one member alone, while it waits for the others
+  bool first_step = false;      // of one member alone, while it waits for the others
   // Once it is posted.
   TransferId transfer = {};
   Bandwidth pace = {};

@@ -13,8 +13,8 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/trace/kineto/assemble.h"
-#include "sim/workloads/trace/kineto/kineto_events.h"
 #include "sim/workloads/trace/kineto/kernel_names.h"
+#include "sim/workloads/trace/kineto/kineto_events.h"
 #include "sim/workloads/trace/line_reader.h"
 #include "sim/workloads/trace/nsys/database.h"
 #include "sim/workloads/trace/nsys/nccl_range.h"
