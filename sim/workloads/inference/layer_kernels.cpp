@@ -77,8 +77,10 @@ class LayerBuilder {
     const Recurrence& r = mixer_.recurrence;
     const std::int64_t values = ceil_div(r.values(), plan_.tensor);
     const std::int64_t scalars = mixer_.kind == AttentionKind::kGatedDelta ? 2 : mixer_.kind == AttentionKind::kMamba2 ? 1 : 0;
-    const std::int64_t columns = ceil_div(2 * r.keys() + 2 * r.values() + scalars * r.value_heads, plan_.tensor);
+    const std::int64_t columns = ceil_div(r.columns(scalars), plan_.tensor);
     gemm(tokens_.total(), columns, model_.hidden);
+    if (r.decay_rank > 0) gemm(tokens_.total(), ceil_div(r.keys(), plan_.tensor), r.decay_rank);
+    if (r.gate_rank > 0) gemm(tokens_.total(), values, r.gate_rank);
     if (r.conv_kernel > 0) {
       memory(static_cast<double>(tokens_.total() * ceil_div(r.channels(), plan_.tensor)), 2 * activation_);
     }
@@ -121,6 +123,7 @@ class LayerBuilder {
     memory(static_cast<double>(tokens_.total() * (latent.query_rank + latent.kv_rank)), 2 * activation_,
            KernelKind::kNormForward);
     gemm(tokens_.total(), local_heads() * mixer_.score_width(), from);
+    if (mixer_.gate_width > 0) gemm(tokens_.total(), ceil_div(mixer_.gate_width, plan_.tensor), model_.hidden);
     rotary(local_heads() * latent.rope_dim + latent.rope_dim);
     gemm(tokens_.prefill_rows, local_heads() * (latent.nope_dim + latent.value_dim), latent.kv_rank);
     gemm(tokens_.decode, latent.kv_rank, latent.nope_dim, local_heads());

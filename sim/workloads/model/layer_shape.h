@@ -13,7 +13,7 @@ enum class AttentionKind : std::uint8_t {
   kLatent,      // MLA (DeepSeek): low-rank queries, keys and values
   kLinear,      // lightning attention (MiniMax-01): a state per head, decayed
   kMamba2,      // Mamba-2: a state per head, a convolution before it
-  kGatedDelta,  // gated delta rule (Qwen3-Next): as kMamba2, and the state corrects itself
+  kGatedDelta,  // gated delta rule (Qwen3-Next, Kimi Linear): as kMamba2, and the state corrects itself
   kNone,        // the layer feeds forward only
 };
 [[nodiscard]] std::string_view to_string(AttentionKind kind);  // "grouped attention", "gated delta attention"
@@ -68,9 +68,18 @@ struct Recurrence {
   std::int64_t value_dim = 0;
   std::int64_t conv_kernel = 0;  // of the convolution over 2 K + V channels; 0: none
   bool conv_bias = false;
+  // Kimi's delta attention: a decay for each channel of the keys, through a rank; the gate through one, too. 0: a decay for
+  // each head, a gate of full rank.
+  std::int64_t decay_rank = 0;
+  std::int64_t gate_rank = 0;
 
   [[nodiscard]] std::int64_t keys() const { return key_heads * key_dim; }
   [[nodiscard]] std::int64_t values() const { return value_heads * value_dim; }
+  // Columns that the hidden states are projected to, of heads alone: `scalars` for each value head.
+  [[nodiscard]] std::int64_t columns(std::int64_t scalars) const {
+    const std::int64_t decays = decay_rank > 0 ? decay_rank - value_heads : 0;  // in place of one of the scalars
+    return 2 * keys() + values() + (gate_rank > 0 ? gate_rank : values()) + scalars * value_heads + decays;
+  }
   [[nodiscard]] std::int64_t channels() const { return 2 * keys() + values(); }
   friend bool operator==(const Recurrence&, const Recurrence&) = default;
 };

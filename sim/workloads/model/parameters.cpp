@@ -26,6 +26,7 @@ void add_latent_attention(const Mixer& m, std::int64_t hidden, LayerParameters& 
   const std::int64_t query_in = mla.query_rank > 0 ? mla.query_rank : hidden;
   out.latent = hidden * (mla.query_rank + mla.kv_rank + mla.rope_dim);
   out.qkv = query_in * m.heads * (mla.nope_dim + mla.rope_dim) + mla.kv_rank * m.heads * (mla.nope_dim + mla.value_dim);
+  out.qkv += hidden * m.gate_width;
   out.proj = m.heads * mla.value_dim * hidden;
 }
 
@@ -43,12 +44,12 @@ void add_grouped_attention(const Mixer& m, std::int64_t hidden, LayerParameters&
 void add_recurrence(const Mixer& m, std::int64_t hidden, LayerParameters& out) {
   const Recurrence& r = m.recurrence;
   const std::int64_t scalars = m.kind == AttentionKind::kGatedDelta ? 2 : m.kind == AttentionKind::kMamba2 ? 1 : 0;
-  out.qkv = hidden * (2 * r.keys() + 2 * r.values() + scalars * r.value_heads);
+  out.qkv = hidden * r.columns(scalars) + r.decay_rank * r.keys() + r.gate_rank * r.values();
   out.proj = r.values() * hidden;
   const std::int64_t conv = r.channels() * (r.conv_kernel + (r.conv_bias ? 1 : 0));
   // A, the step's bias and, of Mamba-2, D.
   const std::int64_t per_head = m.kind == AttentionKind::kMamba2 ? 3 : m.kind == AttentionKind::kGatedDelta ? 2 : 0;
-  out.biases += conv + per_head * r.value_heads;
+  out.biases += conv + per_head * r.value_heads + (r.decay_rank > 0 ? r.keys() - r.value_heads : 0);
   out.norms += m.kind == AttentionKind::kGatedDelta ? r.value_dim : r.values();
 }
 

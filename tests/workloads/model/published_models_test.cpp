@@ -118,6 +118,26 @@ TEST(PublishedModelsTest, StoredWeightsAreAsLargeAsTheirFiles) {
   EXPECT_NEAR(deepseek, 689.48e9, 0.002 * 689.48e9);
 }
 
+// Kimi-Linear-48B-A3B, part by part.
+TEST(PublishedModelsTest, KimisDeltaAttentionIsCountedByItsParts) {
+  const TransformerModel model = model_from(
+      R"({"architectures": ["KimiLinearForCausalLM"], "model_type": "kimi_linear", "first_k_dense_replace": 1, "hidden_size": 2304,
+          "intermediate_size": 9216, "kv_lora_rank": 512, "moe_intermediate_size": 1024, "num_attention_heads": 32,
+          "linear_attn_config": {"full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32,
+                                 "short_conv_kernel_size": 4},
+          "num_experts": 256, "num_experts_per_token": 8, "num_hidden_layers": 27, "num_key_value_heads": 32,
+          "num_shared_experts": 1, "q_lora_rank": null, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+          "tie_word_embeddings": false, "vocab_size": 163840})");
+  const std::int64_t h = 2304;
+  const std::int64_t v = 32 * 128;
+  // Q, K, V with convolutions; decay and gate through 128; decay's bias and A; a rate for each head; norm; output.
+  const std::int64_t delta = 3 * h * v + 3 * 4 * v + 2 * (h * 128 + 128 * v) + v + 32 + 32 * h + 128 + v * h;
+  const std::int64_t latent = h * 32 * 192 + h * 576 + 512 + 512 * 32 * 256 + 32 * 128 * h;
+  const std::int64_t experts = 257 * 3 * h * 1024 + 256 * h + 256;
+  EXPECT_EQ(total_parameters(model), 2 * 163'840 * h + h + 20 * delta + 7 * latent + 26 * experts + 3 * h * 9216 + 27 * 2 * h);
+  EXPECT_EQ(kv_bytes_per_token(model, Precision::kBf16), 7 * 576 * 2);
+}
+
 TEST(PublishedModelsTest, EveryFamilyIsListedOnceByEachName) {
   const std::vector<std::string> names = huggingface_architectures();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());

@@ -76,6 +76,40 @@ void read_minimax_text(FamilyConfig& config, ModelDraft& draft) {
   });
 }
 
+// Kimi Linear and Kimi K3: three layers of four with Kimi's delta attention, latent attention without positions in the others.
+void read_kimi_linear(FamilyConfig& config, ModelDraft& draft) {
+  TransformerModel& model = draft.model;
+  read_size(config, model);
+  Mixer full = read_latent(config, model);
+  if (config.flag("mla_use_output_gate", false)) full.gate_width = full.heads * full.latent.value_dim;
+  Recurrence r;
+  std::vector<std::int64_t> full_layers;
+  ParamReader settings = config.params().map("linear_attn_config");
+  r.key_heads = r.value_heads = settings.required<std::int64_t>("num_heads", between(std::int64_t{1}, kMaxHeads));
+  r.key_dim = r.value_dim = settings.required<std::int64_t>("head_dim", between(std::int64_t{1}, kMaxHeadDim));
+  r.conv_kernel = settings.optional<std::int64_t>("short_conv_kernel_size", 4, between(std::int64_t{1}, kMaxHeadDim));
+  r.decay_rank = r.key_dim;
+  r.gate_rank = settings.optional<bool>("use_full_rank_gate", false) ? 0 : r.value_dim;
+  full_layers = settings.required_list<std::int64_t>("full_attn_layers");  // counted from 1
+  for (const std::string& key : settings.node().keys()) {
+    if (!settings.declared().contains(key)) static_cast<void>(settings.optional_raw(key));
+  }
+  settings.finish();
+  fill(draft, full, {});
+  const Mixer delta = recurrent(AttentionKind::kGatedDelta, r);
+  draft.each([&](LayerShape& layer, std::int64_t i) {
+    if (std::ranges::find(full_layers, i + 1) == full_layers.end()) layer.mixer = delta;
+  });
+  MixtureOfExperts moe = read_experts(config, {"moe_intermediate_size"});
+  moe.router_bias = true;
+  moe.latent = config.optional("routed_expert_hidden_size", 0, kMaxHidden);
+  if (moe.latent > 0 && config.flag("latent_moe_use_norm", false)) moe.router_extra = moe.latent;
+  read_shared_experts(config, moe);
+  place_experts(config, draft, moe);
+  read_prediction(config, model);
+  if (config.has("attn_res_block_size")) draft.untimed("attention residuals, which are not counted");
+}
+
 // Mamba-2 under the spellings of Nemotron-H and of Granite.
 Recurrence read_mamba(FamilyConfig& config) {
   Recurrence r;
@@ -185,6 +219,7 @@ void read_granite_hybrid(FamilyConfig& config, ModelDraft& draft) {
 }
 
 constexpr std::array kHybridTable{
+    Family{"KimiLinearForCausalLM kimi_linear KimiK3ForConditionalGeneration kimi_k3", read_kimi_linear},
     Family{"GraniteMoeHybridForCausalLM granitemoehybrid", read_granite_hybrid},
     Family{"MiniMaxForCausalLM MiniMaxM1ForCausalLM MiniMaxText01ForCausalLM minimax minimax_m1 minimax_text_01",
            read_minimax_text},
