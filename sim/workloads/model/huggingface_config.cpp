@@ -126,6 +126,7 @@ void settle_feed(const std::vector<LayerShape>& layers, TransformerModel& model)
   const auto fed = std::ranges::find_if(layers, [](const LayerShape& layer) { return !layer.feed.is_none(); });
   if (dense != layers.end()) model.ffn = dense->feed.ffn;
   if (fed != layers.end()) model.gated_mlp = fed->feed.is_gated;
+  model.moe = {};
   if (experts == layers.end()) return;
   model.moe = experts->feed.moe;
   model.moe.dense_layers = experts - layers.begin();

@@ -83,6 +83,7 @@ Mixer read_grouped(FamilyConfig& config, TransformerModel& model, AttentionTrait
   mixer.head_dim = config.has(head_dim) ? config.required(head_dim, kMaxHeadDim)
                                         : default_head_dim(config.params(), model.hidden, model.heads, "num_attention_heads");
   mixer.value_dim = mixer.head_dim;
+  model.kv_heads = mixer.kv_heads;
   mixer.qkv_bias = config.flag("attention_bias", traits.bias);
   mixer.output_bias = config.flag("attention_out_bias", config.has("attention_bias") ? mixer.qkv_bias : traits.output_bias);
   if (traits.norm == QkNorm::kHead) mixer.norm_elements = 2 * mixer.head_dim;
@@ -93,6 +94,7 @@ Mixer read_grouped(FamilyConfig& config, TransformerModel& model, AttentionTrait
 Mixer read_latent(FamilyConfig& config, TransformerModel& model) {
   Mixer mixer;
   mixer.kind = AttentionKind::kLatent;
+  model.attention = mixer.kind;
   mixer.heads = model.heads;
   mixer.kv_heads = model.heads;
   mixer.latent.query_rank = config.optional("q_lora_rank", 0, kMaxHidden);
@@ -214,6 +216,7 @@ std::vector<bool> read_expert_layers(FamilyConfig& config, const TransformerMode
 }
 
 void place_experts(FamilyConfig& config, ModelDraft& draft, const MixtureOfExperts& moe) {
+  draft.model.moe = moe;  // checked even where it is not known which layers have it
   const std::vector<bool> has_experts = read_expert_layers(config, draft.model);
   const bool has_dense = std::ranges::find(has_experts, false) != has_experts.end();
   const std::int64_t ffn =
