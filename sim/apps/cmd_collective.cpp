@@ -228,8 +228,7 @@ int run_collective(const CollectiveOptions& options) {
   });
   tell(result.notes);
   if (result.interrupted) {
-    report.print(
-        fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
+    report.print(fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
   }
   report.print(fmt::format("# Avg bus bandwidth    : {:.6g}\n", result.mean_bus_bandwidth_gbps()));
   report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),

@@ -219,7 +219,10 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
   std::error_code ignored;
   // What there is can be exported at any time; without --resume nothing is run for it.
   const bool only_export = !options.format.empty() && !options.resume && fs::exists(file, ignored);
-  SweepDatabase database{file, prepared.sweep, prepared.plan, only_export ? How::kRead : options.resume ? How::kEither : How::kNew};
+  SweepDatabase database{file, prepared.sweep, prepared.plan,
+                         only_export      ? How::kRead
+                         : options.resume ? How::kEither
+                                          : How::kNew};
 
   Outputs outputs;
   if (is_standard_output(exported)) outputs.json = exported;  // standard output is the export's
@@ -255,8 +258,7 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
   }
   const bool is_whole = progress.done == points;
   if (!is_whole && !only_export) {
-    report.print(fmt::format("# interrupted: {} of {} points are kept; --resume goes on from there\n",
-                             progress.done, points));
+    report.print(fmt::format("# interrupted: {} of {} points are kept; --resume goes on from there\n", progress.done, points));
   }
   print_summary(report, prepared, database);
   if (!options.format.empty()) {

@@ -184,6 +184,7 @@ Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& 
 Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>& demand) {
   const std::size_t last_edge = (is_chain(flow) ? path_length(flow) : flow.edges.size()) - 1;
   const FluidEdge& edge = flow.edges[last_edge];
+  if (is_local(edge)) return {};  // this is that copy
   for (int lane = 0; lane < schedule_->lanes(edge.to, flow.channel); ++lane) {
     const std::int64_t steps = schedule_->step_count(edge.to, flow.channel, lane);
     if (steps == 0) continue;

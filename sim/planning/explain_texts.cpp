@@ -347,15 +347,18 @@ const std::vector<ModelText>& collective_texts() {
             "as far apart as the last of so many random starts would be. In Simple, too, blocks of 256 threads pause 1 us "
             "longer between steps than those of 512, which is left out: 16 KiB in rings is 9 to 15 % fast",
             "through host memory the host's cache is not modelled: large messages of four GPUs come out 20 to 30 % too fast",
+            "a lane is slowed by the block's other lanes that still work when its slice begins, until their last slice ends; "
+            "those "
+            "that begin later cost it nothing",
             "a contribution to a reduction in a switch costs its sender nothing: the head pulls all copies at once",
             "to another node a slice leaves when it is whole, behind the one before it, and the thread block does not wait: "
             "the "
             "proxy's thread and the NIC's queues cost a hop's constant and no more",
             "kernels of a communicator hold no SM against compute kernels here; streams and overlap belong to workloads"},
        .sources = {"nccl-model §3, §4, §7", "nccl-calibration-notes", "Reiser and Lavenberg, J. ACM 27(2), 1980"},
-       .files = {"collectives/executor.h", "collectives/executor_paths.cpp", "collectives/shared_port.cpp",
-                 "collectives/step_costs.h", "collectives/step_costs.cpp", "collectives/step_work.h", "collectives/costs.h",
-                 "collectives/launch_plan.h"}},
+       .files = {"collectives/executor.h", "collectives/executor.cpp", "collectives/executor_paths.cpp",
+                 "collectives/shared_port.cpp", "collectives/step_costs.h", "collectives/step_costs.cpp",
+                 "collectives/step_work.h", "collectives/costs.h", "collectives/launch_plan.h"}},
       {.names = {"fluid"},
        .title = "fluid grain: every channel is one coupled transfer along all its edges",
        .assumes =

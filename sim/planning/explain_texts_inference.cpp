@@ -21,15 +21,16 @@ const std::vector<ModelText>& inference_texts() {
             "inference: experts' tokens move by NCCL's all-to-all, not by kernels made for it such as DeepEP's",
             "inference: sizes of messages between powers of two take times on a straight line between theirs",
             "inference: a CUDA graph's kernels cost inference.engine.graph_kernel in place of fixed times, gaps and launches",
+            "inference: states of recurrent layers, which do not grow with the prompt, are not sent from prefill to decoding",
             "inference: no prefix is shared between requests; windows do not shrink the cache",
             "inference: an engine, once chosen for a request, keeps it; requests and tokens travel at once",
             "inference: the memory that context and NCCL's buffers take is in what kv_cache.utilization leaves"},
        .sources = {"workload-models §6, §4.3, §4.4", "DeepSeek-V3 §3.4 (attention groups, expert parallelism)",
                    "Kwon et al., 2023 (paged caches, preemption)", "Agrawal et al., 2024 (chunked prefill)",
                    "Zhong et al., 2024 (disaggregation)", "Leviathan et al., 2023 (speculative decoding)"},
-       .files = {"workloads/inference/batch_scheduler.h", "workloads/inference/engine_memory.h",
-                 "workloads/inference/engine_messages.h", "workloads/inference/layer_kernels.h",
-                 "workloads/inference/serving.h", "workloads/inference/step_times.h"}},
+       .files = {"workloads/inference/batch_scheduler.h", "workloads/inference/cache_pieces.h",
+                 "workloads/inference/engine_memory.h", "workloads/inference/engine_messages.h",
+                 "workloads/inference/layer_kernels.h", "workloads/inference/serving.h", "workloads/inference/step_times.h"}},
   };
   return texts;
 }

@@ -67,21 +67,11 @@ def fidelity_allowed(domain, row):
     return few and row["collective"] not in ("gather", "alltoall") and domain.allowed(row)
 
 
-def both(weft, domain, row, count):
-    """(flow, packet, commands): a call of `count` bytes at both fidelities."""
-    options = [*domain.arguments(row), "-b", size(count), "-e", size(count)]
-    commands = [["collective", row["collective"], *options, "--fidelity", fidelity] for fidelity in ("flow", "packet")]
-    return *(weft.run(*command)["points"][0] for command in commands), commands
-
-
 def check_fidelity(weft, domain, row):
-    """Channels that slow each other take turns in packets and shares in flows, and then meet others: where all of them take
-    longer than one with its part of the bytes does, that one is compared."""
-    flow, packet, commands = both(weft, domain, row, 1 << row["exponent"])
-    if apart(flow["time_us"], packet["time_us"]) > FIDELITY and flow["channels"] > 1:
-        alone = both(weft, domain, row | {"channels": 1}, (1 << row["exponent"]) // flow["channels"])
-        if flow["time_us"] > (1 + FIDELITY) * alone[0]["time_us"]:
-            flow, packet, commands = alone
+    count = size(1 << row["exponent"])
+    options = [*domain.arguments(row), "-b", count, "-e", count]
+    commands = [["collective", row["collective"], *options, "--fidelity", fidelity] for fidelity in ("flow", "packet")]
+    flow, packet = (weft.run(*command)["points"][0] for command in commands)
     yield Comparison(apart(flow["time_us"], packet["time_us"]), FIDELITY, f"{flow['bytes']} B take {flow['time_us']} us as "
                      f"flows, {packet['time_us']} us as packets ({said(flow)})", commands,
                      domain.facts(row) | {"bytes": flow["bytes"]})

@@ -15,6 +15,7 @@ import tempfile
 
 import errors
 import exceptions
+import open_faults
 import domain as domains
 import report
 import runner
@@ -57,7 +58,7 @@ def run_rows(rows, case_property, domain, pool, wanted, tally):
 def run(weft, chosen, seed, everything, times, jobs, out):
     """All properties chosen; the tally of what they found."""
     domain = domains.Domain(weft, *(ALL_LIMITS if everything else SAMPLE_LIMITS))
-    tally = report.Tally(weft, exceptions.EXCEPTIONS, out)
+    tally = report.Tally(weft, exceptions.EXCEPTIONS + open_faults.OPEN, out)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for each in chosen:
             rows = each.rows(domain, random.Random(f"{seed} {each.name}"))

@@ -108,7 +108,7 @@ TEST(GoalTest, SmallSendsThatBothGoFirstDoNotBlockEachOther) {
   ASSERT_EQ(trace.findings.size(), 1U);
   EXPECT_EQ(
       trace.findings[0].message,
-      "rank 0, 'send': 1 sends of at most 65535 B go on before they are received, since ranks would else wait for each other");
+      "rank 0, 'send': 1 send of at most 65535 B goes on before it is received, since ranks would else wait for each other");
   EXPECT_NO_THROW(TraceRun{trace.program});
   // One byte more is LogGOPSim's rendezvous, where the schedule never ends.
   EXPECT_EQ(
