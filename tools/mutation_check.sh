@@ -23,9 +23,7 @@ trap restore EXIT
 
 # Whether a property holds, and what is said where it does not.
 holds() {
-  local weft
-  weft=$(find "$build" -type f -name weft -perm -u+x | head -1)
-  python3 tests/invariants/invariants_test.py . "$weft" --only "$1" --work "$build/mutation_files"
+  python3 tests/invariants/invariants_test.py . "$build/bin/weft" --only "$1" --work "$build/mutation_files"
 }
 make_weft() { cmake --build "$build" --target weft > "$build/mutation.log" || { tail -20 "$build/mutation.log" && exit 1; }; }
 
