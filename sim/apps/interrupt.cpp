@@ -33,14 +33,12 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 extern "C" void on_interrupt(int signal) {
   if (heeded.exchange(true)) end_by_signal(signal);
   if (Simulator* simulator = running.load()) simulator->request_stop();
-  handle(end_by_signal);  // the next one, of either kind
 }
 
 std::atomic<bool> interrupted = false;
 
 extern "C" void set_interrupted(int signal) {
   if (interrupted.exchange(true)) end_by_signal(signal);
-  handle(end_by_signal);
 }
 
 }  // namespace
