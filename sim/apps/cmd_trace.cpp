@@ -220,8 +220,8 @@ int run_kernels(const KernelOptions& options) {
   const plan::TracedKernels told = plan::write_traced_kernels(text, files, std::string{gpu.name}, options.reading);
   write_file(options.out, [&](std::ostream& out) { out << text.str(); });
   if (!is_standard_output(options.out)) {
-    fmt::print("# {}: {} rows of {} kernels; {} kernels of no known shape and {} launched by no operator are left out\n",
-               options.out, told.rows, told.kernels, told.left_out, told.launched_by_none);
+    say("# {}: {} rows of {} kernels; {} kernels of no known shape and {} launched by no operator are left out\n", options.out,
+        told.rows, told.kernels, told.left_out, told.launched_by_none);
   }
   return kOk;
 }
