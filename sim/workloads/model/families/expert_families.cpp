@@ -49,11 +49,7 @@ void read_glm4_moe(FamilyConfig& config, ModelDraft& draft) {
   Mixer mixer = read_grouped(config, draft.model, {.norm = config.flag("use_qk_norm", false) ? QkNorm::kHead : QkNorm::kNone});
   mixer.output_bias = false;
   fill(draft, mixer, {});
-  MixtureOfExperts moe = read_experts(config, {"moe_intermediate_size"});
-  moe.router_bias = true;
-  read_shared_experts(config, moe);
-  read_groups(config, moe);
-  place_experts(config, draft, moe);
+  read_grouped_experts(config, draft, true);
   read_prediction(config, draft.model);
 }
 
@@ -116,11 +112,7 @@ void read_bailing(FamilyConfig& config, ModelDraft& draft) {
                               .bias = config.flag("use_qkv_bias", false),
                               .output_bias = config.flag("use_bias", false)});
   fill(draft, mixer, {});
-  MixtureOfExperts moe = read_experts(config, {"moe_intermediate_size"});
-  moe.router_bias = config.flag("moe_router_enable_expert_bias", false);
-  read_shared_experts(config, moe);
-  read_groups(config, moe);
-  place_experts(config, draft, moe);
+  read_grouped_experts(config, draft, config.flag("moe_router_enable_expert_bias", false));
   read_prediction(config, draft.model);
 }
 

@@ -162,7 +162,7 @@ void read_shared_experts(FamilyConfig& config, MixtureOfExperts& moe) {
   const std::string_view count = config.spelling({"n_shared_experts", "num_shared_experts", "moe_num_shared_experts"});
   const std::int64_t experts = config.optional(count, config.has(width) ? 1 : 0, kMaxSharedExperts, 0);
   std::int64_t all = experts * moe.expert_ffn;
-  // Of all shared experts together, or of the only one.
+  // The width of all shared experts together, or of the only one.
   if (config.has(width) && experts > 0) all = config.optional(width, 0, kMaxFfn, 0);
   if (moe.expert_ffn <= 0) return;
   if (all % moe.expert_ffn != 0) {
@@ -230,6 +230,14 @@ void place_experts(FamilyConfig& config, ModelDraft& draft, const MixtureOfExper
       layer.feed.moe = {};
     }
   });
+}
+
+void read_grouped_experts(FamilyConfig& config, ModelDraft& draft, bool has_router_bias) {
+  MixtureOfExperts moe = read_experts(config, {"moe_intermediate_size"});
+  moe.router_bias = has_router_bias;
+  read_shared_experts(config, moe);
+  read_groups(config, moe);
+  place_experts(config, draft, moe);
 }
 
 void read_prediction(FamilyConfig& config, TransformerModel& model) {

@@ -22,7 +22,7 @@ class FamilyConfig {
   [[nodiscard]] bool has(std::string_view key) const;
   std::int64_t required(std::string_view key, std::int64_t max, std::int64_t min = 1);
   std::int64_t optional(std::string_view key, std::int64_t otherwise, std::int64_t max, std::int64_t min = 1);
-  // Of keys that mean the same in different classes and versions: the one that is there, else the first.
+  // Picks, of keys that mean the same in different classes and versions, the one that is there, else the first.
   [[nodiscard]] std::string_view spelling(std::initializer_list<std::string_view> keys) const;
   std::int64_t required(std::initializer_list<std::string_view> keys, std::int64_t max, std::int64_t min = 1) {
     return required(spelling(keys), max, min);
@@ -102,6 +102,8 @@ void read_groups(FamilyConfig& config, MixtureOfExperts& moe);
 [[nodiscard]] std::vector<bool> read_expert_layers(FamilyConfig& config, const TransformerModel& model);
 // Gives layers their experts, the others an MLP of intermediate_size, which is asked for where such a layer is.
 void place_experts(FamilyConfig& config, ModelDraft& draft, const MixtureOfExperts& moe);
+// Reads and places experts of moe_intermediate_size with groups and shared ones, as DeepSeek has them.
+void read_grouped_experts(FamilyConfig& config, ModelDraft& draft, bool has_router_bias);
 void read_prediction(FamilyConfig& config, TransformerModel& model);
 
 }  // namespace weft::work

@@ -12,11 +12,7 @@ void read_deepseek(FamilyConfig& config, ModelDraft& draft, bool has_router_bias
   Mixer mixer = read_latent(config, draft.model);
   mixer.index = read_key_index(config);
   fill(draft, mixer, {});
-  MixtureOfExperts moe = read_experts(config, {"moe_intermediate_size"});
-  moe.router_bias = has_router_bias;
-  read_shared_experts(config, moe);
-  read_groups(config, moe);
-  place_experts(config, draft, moe);
+  read_grouped_experts(config, draft, has_router_bias);
 }
 
 void read_deepseek_v2(FamilyConfig& config, ModelDraft& draft) { read_deepseek(config, draft, false); }
