@@ -463,8 +463,8 @@ void Executor::call_ended(std::size_t call) {
   calls_ = std::min(calls_, started);
 }
 
-// Of all intervals: ranks that go ahead into the next call make the first ones longer, and the last ones, which no call
-// follows, as much shorter.
+// The mean of all intervals: ranks that go ahead into the next call make the first ones longer, and the last ones, which no
+// call follows, as much shorter.
 Duration Executor::pace() const {
   const auto intervals = static_cast<std::int64_t>(call_ends_.size()) - 1;
   return intervals < 1 ? Duration{} : Duration::from_ps((call_ends_.back() - call_ends_.front()).ps() / intervals);

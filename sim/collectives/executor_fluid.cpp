@@ -193,7 +193,7 @@ Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>&
     const double share = is_chain(flow) ? schedule_->warp_share(edge.to, flow.channel, lane) : 1.0;
     const double effort = effort_of(last, transport(edge.from, edge.to));
     Duration copy = costs_.work(flow.step_bytes, share, effort, share);
-    // What lies in host memory is read over links, not copied.
+    // Data in host memory is read over links, not copied.
     if (memory_between(edge.from, edge.to)) copy = std::max(copy, Duration::whole_ps(edge_time(flow, last_edge, demand).drain));
     const Duration wait = last.copies() ? costs_.copy_wait : Duration{};
     return (flow.copies - 1) * copy + costs_.work(last.bytes, share, effort, share) + wait;

@@ -393,7 +393,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
       simulate(opened, *schedule, costs, plan, options, result);
     }
   }
-  // What is computed and not simulated meets the clock's end here.
+  // A time that is computed and not simulated meets the clock's end here.
   if (result.time > Simulator::kEnd - Time{}) throw ClockError();
   return result;
 }

@@ -111,7 +111,7 @@ namespace {
 constexpr std::chrono::milliseconds kLook{5};
 // The program with its libraries and a small input holds less. Limits below that are for predictions, which say what is needed.
 constexpr std::uint64_t kOwn = std::uint64_t{32} << 20;
-// Of what is left, one part stays for others: a machine that has given all it has ends programs without a word.
+// One part of what is left stays for others: a machine that has given all it has ends programs without a word.
 constexpr std::uint64_t kPartsForOthers = 16;
 
 struct Watched {

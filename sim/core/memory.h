@@ -54,7 +54,7 @@ class MemoryWatch {
 // From now on: bytes, as the user allows them.
 void limit_memory(std::uint64_t bytes);
 
-// What is being done, for that reason, with how much of it is done: so much more would be needed. Of several at a time the
+// Says what is being done, for that reason, with how much of it is done: so much more would be needed. Of several at a time the
 // first is told. `what`: a literal, "reading the trace".
 class MemoryPhase {
  public:

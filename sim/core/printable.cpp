@@ -33,7 +33,7 @@ Character character_at(std::string_view text, std::size_t at) {
   return is_wrong ? Character{first, 1, false} : Character{code, length, true};
 }
 
-// What a terminal or an editor obeys: C0, DEL, C1, and of Unicode the separators of lines and the marks of direction.
+// A terminal or an editor obeys these: C0, DEL, C1, and of Unicode the separators of lines and the marks of direction.
 bool is_control(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200E && code <= 0x200F) ||
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);

@@ -57,7 +57,7 @@ class Duration {
   static constexpr Duration from_ps(std::int64_t ps) { return Duration{ps}; }
   static constexpr Duration from_ns(std::int64_t ns) { return Duration{detail::bounded_product(ns, 1'000)}; }
   static constexpr Duration from_us(std::int64_t us) { return Duration{detail::bounded_product(us, 1'000'000)}; }
-  // What real-valued laws give: the nearest picosecond, or the whole ones.
+  // Real-valued laws give these: the nearest picosecond, or the whole ones.
   static Duration nearest_ps(double ps) { return Duration{detail::fits(ps) ? std::llround(ps) : detail::end_beyond(ps)}; }
   static constexpr Duration whole_ps(double ps) {
     return Duration{detail::fits(ps) ? static_cast<std::int64_t>(ps) : detail::end_beyond(ps)};

@@ -63,7 +63,7 @@ std::vector<std::size_t> os_hosts(std::size_t devices, const std::vector<ListedL
   return parent;
 }
 
-// What NCCL tells devices apart by: a GPU's rank in the node, the number of a GPU or NIC on its OS host, and bus ids.
+// NCCL tells devices apart by these: a GPU's rank in the node, the number of a GPU or NIC on its OS host, and bus ids.
 void check_identities(const std::vector<ListedDevice>& devices, const std::vector<ListedLinks>& links,
                       Diagnostics& diagnostics) {
   const std::vector<std::size_t> hosts = os_hosts(devices.size(), links);

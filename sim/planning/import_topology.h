@@ -12,7 +12,7 @@
 
 namespace weft::plan {
 
-// What the command line says of a machine that its file leaves open; empty or 0: not said.
+// The command line says this of a machine that its file leaves open; empty or 0: not said.
 struct TopologyHints {
   std::string gpu;       // "h200"
   std::string cpu;       // "sapphire_rapids"

@@ -77,7 +77,7 @@ std::optional<TracedShape> elementwise_shape(std::string_view operation, const I
     return has(kernel, "_vectorized") ? contiguous(elements, 4) : strided("stack", elements, 4);
   }
   if (operation.starts_with("_foreach_")) {
-    // Of lists of tensors each is read, and the first written.
+    // Lists of tensors: each is read, and the first written.
     std::int64_t moved = 2;
     for (const work::kineto::OperatorInput& input : inputs) moved += input.is_list ? 2 : 0;
     const bool is_plain = operation.starts_with("_foreach_add") || operation.starts_with("_foreach_mul");

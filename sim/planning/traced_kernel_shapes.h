@@ -1,4 +1,4 @@
-// What a kernel of a PyTorch profile computes, from its name and the shapes of the operator that launched it.
+// Says what a kernel of a PyTorch profile computes, from its name and the shapes of the operator that launched it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TracedShape {
   std::string fields = {};  // `"kind": "gemm", "m": 2048, ...`
 };
 
-// Of tensors of bf16. None where no class of kernels is meant for it.
+// Tensors are of bf16. None where no class of kernels is meant for it.
 [[nodiscard]] std::optional<TracedShape> traced_shape(std::string_view operation,
                                                       const std::vector<work::kineto::OperatorInput>& inputs,
                                                       std::string_view kernel, std::int64_t blocks);

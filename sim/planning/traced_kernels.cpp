@@ -144,7 +144,7 @@ bool is_tensor_work(const Traced& kernel) {
 // By shape, SMs held beside it, and rank: durations.
 using Samples = std::map<std::string, std::map<int, std::map<std::size_t, std::vector<std::int64_t>>>>;
 
-// Of a GPU in the middle of its like: the 10th percentile of each rank's durations, and of those the median.
+// Time of a GPU in the middle of its like: the 10th percentile of each rank's durations, and of those the median.
 double full_clock_us(const std::map<std::size_t, std::vector<std::int64_t>>& by_rank) {
   std::vector<std::int64_t> tenths;
   for (auto [rank, values] : by_rank) {
@@ -160,7 +160,7 @@ std::vector<std::int64_t> all_of(const std::map<std::size_t, std::vector<std::in
   return all;
 }
 
-// Of GEMMs and attention in the last third of their time, over full clock under the same conditions; 0: too few to say.
+// Time of GEMMs and attention in the last third of theirs, over that at full clock in the same conditions; 0: too few to say.
 double slowdown_of(const RankKernels& rank, const Samples& seen) {
   std::vector<const Traced*> work;
   for (const Traced& kernel : rank.kernels) {
@@ -181,7 +181,7 @@ double slowdown_of(const RankKernels& rank, const Samples& seen) {
   return reference_us > 0 ? actual_us / reference_us : 0;
 }
 
-// Of the span of all kernels: GEMMs and attention, and those of them beside collectives.
+// Shares of the span of all kernels: GEMMs and attention, and those of them beside collectives.
 std::pair<double, double> shares_of(const RankKernels& rank) {
   std::int64_t compute = 0;
   std::int64_t overlap = 0;

@@ -125,7 +125,7 @@ struct WorkloadContext {
 [[nodiscard]] double message_backlog(const FlowItem& flow, const FlowOptions& options, const net::Topology& topology,
                                      std::optional<Time> until);
 
-// Of flows, and of messages that wait in one.
+// Numbers of flows, and of messages that wait in one.
 inline constexpr std::int64_t kMaxFlows = 50'000'000;
 
 }  // namespace weft::work

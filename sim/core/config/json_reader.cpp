@@ -153,7 +153,7 @@ class JsonParser {
     }
   }
 
-  // What stands between brackets, after the opening one.
+  // Reads what stands between brackets, after the opening one.
   template <class ReadItem>
   void items(char closing, ReadItem read_item) {
     ++at_;

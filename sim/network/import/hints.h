@@ -1,4 +1,4 @@
-// What a user says of a machine that its topology file or matrix leaves open.
+// A user says this of a machine that its topology file or matrix leaves open.
 #pragma once
 
 #include <cstdint>

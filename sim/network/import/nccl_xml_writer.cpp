@@ -393,7 +393,7 @@ class Writer {
     return kByPcie[pcie_generation(self)];
   }
 
-  // Of a GPU of AMD: as its template says, else by the rate of its links.
+  // A GPU of AMD is written as its template says, else by the rate of its links.
   [[nodiscard]] std::string gcn_of(std::uint32_t self) const {
     if (const std::string* gcn = find_label(labels(self), "gcn")) return *gcn;
     for (const std::uint32_t link : out_[self]) {

@@ -69,7 +69,7 @@ class MatrixReader {
   }
 
  private:
-  // What other tools print of their GPUs, by words of theirs.
+  // Other tools print their GPUs with words of theirs.
   void refuse_other_tools(std::string_view text) const {
     struct Tool {
       std::string_view words, name;

@@ -208,8 +208,8 @@ double prefill_pairs(const StepMix& mix, const Mixer& mixer, std::int64_t limit)
   return pairs;
 }
 
-// What meets the state of a recurrent layer. Prompts in chunks, as products of the tokens with it; answers read and write it
-// once a step, in fp32.
+// Kernels that meet the state of a recurrent layer. Prompts come in chunks, as products of the tokens with it; answers read and
+// write it once a step, in fp32.
 void add_state_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer, const StepMix& mix,
                        std::vector<Kernel>& out) {
   const Recurrence& r = mixer.recurrence;

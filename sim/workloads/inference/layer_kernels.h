@@ -40,7 +40,7 @@ struct GroupTokens {
 [[nodiscard]] std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer,
                                                     const StepMix& mix);
 
-// Of a cached token on one of `tensor` GPUs: heads are spread, one at least each; latents and keys of an index are whole.
+// Bytes of a cached token on one of `tensor` GPUs: heads are spread, one at least each; latents and keys of an index are whole.
 [[nodiscard]] std::int64_t local_cache_elements(const Mixer& mixer, int tensor);
 
 // Model: routing is uniform. Expected experts of `experts` that `tokens` meet when each picks `per_token`:

@@ -52,7 +52,7 @@ std::optional<ConfigNode> text_part(const ConfigNode& root) {
   return std::nullopt;
 }
 
-// What a map calls its architecture: `architectures` if there are any, else `model_type`.
+// Reads what a map calls its architecture: `architectures` if there are any, else `model_type`.
 std::optional<ConfigNode> stated_architecture(const ConfigNode& map) {
   std::optional<ConfigNode> written = map.find("architectures");
   if (written && written->is_list() && written->size() > 0) return (*written)[0];
@@ -60,7 +60,7 @@ std::optional<ConfigNode> stated_architecture(const ConfigNode& map) {
   return written && written->is_scalar() ? written : std::nullopt;
 }
 
-// Of the decoder's own map first, then of the whole. Throws.
+// Looks in the decoder's own map first, then of the whole. Throws.
 const Family& find_family(const ConfigNode& root, const std::optional<ConfigNode>& text) {
   for (const ConfigNode* map : {text ? &*text : nullptr, &root}) {
     if (map == nullptr) continue;
@@ -102,7 +102,7 @@ std::vector<std::int64_t> shortest_period(std::vector<std::int64_t> windows) {
   return windows;
 }
 
-// What attention is in the layers that have one with a cache; the first of all layers where none has.
+// Names what attention is in the layers that have one with a cache; the first of all layers where none has.
 void settle_attention(const std::vector<LayerShape>& layers, TransformerModel& model) {
   const auto attends = [](const LayerShape& layer) {
     return layer.mixer.kind == AttentionKind::kGrouped || layer.mixer.kind == AttentionKind::kLatent;

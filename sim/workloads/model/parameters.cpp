@@ -7,7 +7,8 @@ std::int64_t norm_size(const TransformerModel& model) {
   return model.norm == NormKind::kLayerNorm ? 2 * model.hidden : model.hidden;
 }
 
-// What chooses keys: queries of the latent ones or of h, one key for all heads with its LayerNorm, a weight for each head.
+// Parameters that choose keys: queries of latent ones or of h, one key for all heads with its LayerNorm, a weight for each
+// head.
 void add_key_index(const Mixer& mixer, std::int64_t hidden, LayerParameters& out) {
   const KeyIndex& index = mixer.index;
   if (index.heads == 0 || index.is_borrowed) return;

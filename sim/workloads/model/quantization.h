@@ -7,7 +7,7 @@
 
 namespace weft::work {
 
-// Of `root` or, if it has none, of `text`. A method that is not known is a warning, and counts as 16 bits.
+// Reads the entry of `root` or, if it has none, of `text`. A method that is not known is a warning, and counts as 16 bits.
 [[nodiscard]] StoredWeights read_stored_weights(const ConfigNode& root, const ConfigNode& text, Diagnostics& diagnostics);
 
 // Bytes of all weights as stored, scales included; embedding, head, norms, routers and biases in 16 bits.

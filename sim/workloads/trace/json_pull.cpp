@@ -17,7 +17,7 @@ constexpr std::size_t kDeepest = 256;
 
 constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-// What a byte means, by bit.
+// Each bit says what a byte means.
 constexpr std::uint8_t kEndsLiteral = 1;
 constexpr std::uint8_t kStructure = 2;
 constexpr std::array<std::uint8_t, 256> kMeanings = [] {

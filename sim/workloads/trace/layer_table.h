@@ -53,8 +53,8 @@ struct LayerPlan {
 using HeaderNumbers = std::map<std::string, std::int64_t, std::less<>>;
 [[nodiscard]] HeaderNumbers header_numbers(const std::vector<Word>& words);
 
-// What the program leaves out of the table and its header, which stands `at`: stages, recomputation, calls of groups of one
-// rank.
+// Tells what the program leaves out of the table and its header, which stands `at`: stages, recomputation, calls of groups of
+// one rank.
 [[nodiscard]] std::vector<Diagnostic> left_out(const Diagnostic& at, const HeaderNumbers& header,
                                                const std::vector<Layer>& layers, const LayerPlan& plan);
 

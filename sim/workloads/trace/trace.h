@@ -35,7 +35,7 @@ struct Trace {
   std::vector<std::vector<RecordedTime>> recorded = {};
   // From the first operation to the last one's end, or one iteration where the trace marks iterations.
   std::optional<Duration> recorded_step = {};
-  // Of it, for how long the GPU had nothing to do as the host had not launched anything more: the median over ranks.
+  // The part of it in which the GPU had nothing to do as the host had not launched anything more: the median over ranks.
   std::optional<Duration> host_held = {};
   int recorded_iterations = 1;    // held by the trace; the program is one of them
   std::string recorded_gpu = {};  // as the trace names it: "NVIDIA H200"; empty: not said

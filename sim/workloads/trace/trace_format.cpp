@@ -73,7 +73,7 @@ const TraceFormat* recognised(const std::filesystem::path& file) {
   return found == formats.end() ? nullptr : *found;
 }
 
-// What a user may mean by a folder: the traces among its regular files, but hidden ones, by name. Others are said.
+// A user may mean this by a folder: the traces among its regular files, but hidden ones, by name. Others are said.
 void add_folder(const std::filesystem::path& folder, std::vector<std::filesystem::path>& files,
                 std::vector<Diagnostic>& findings) {
   std::vector<std::filesystem::path> found;

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(HuggingFace, SameModelTest,
 TEST(HuggingFaceConfigTest, GptOssIsOursWithItsBiasesAndSinks) {
   const TransformerModel model = model_of(std::filesystem::path{WEFT_TEST_DATA} / "models" / "gpt_oss_120b.json");
   const TransformerModel ours = shipped_model("gpt_oss_120b");
-  // Of a layer: 5120 columns of Q, K, V, 2880 of the output, 64 sinks, 128 of the router, 2 x 2880 + 2880 of each expert.
+  // A layer has 5120 columns of Q, K, V, 2880 of the output, 64 sinks, 128 of the router, 2 x 2880 + 2880 of each expert.
   const std::int64_t biases = 5120 + 2880 + 64 + 128 + 128 * 3 * 2880;
   EXPECT_EQ(total_parameters(model), total_parameters(ours) + 36 * biases);
   EXPECT_EQ(irregularity(model), "");

@@ -64,7 +64,7 @@ const Json& entry_named(const Json& entries, const std::string& name) {
   throw std::out_of_range{name};
 }
 
-// What differs from what is published; empty: nothing.
+// Says what differs from what is published; empty: nothing.
 std::string difference(const Json& entry) {
   try {
     const TransformerModel model = model_of_entry(entry);

@@ -1,4 +1,5 @@
-// What calls of communication are made of: sizes that differ between ranks, groups, kernels that say nothing of their call.
+// Tests what calls of communication are made of: sizes that differ between ranks, groups, kernels that say nothing of their
+// call.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -63,7 +63,7 @@ bool part_of(const CommCall& call, CommPart& part) {
   const std::int64_t out = std::max<std::int64_t>(0, call.out_elements) * element;
   part.element_size = static_cast<std::uint8_t>(element);
   part.bytes = std::max(in, out);
-  // What one rank gives to all, or gets of all, where the total is not said.
+  // Bytes that one rank gives to all, or gets of all, where the total is not said.
   const auto of_all = [&](std::int64_t whole, std::int64_t one) {
     const std::int64_t ranks =
         std::clamp<std::int64_t>(call.group_size, 1, kLargestTask.count() / std::max<std::int64_t>(1, one));

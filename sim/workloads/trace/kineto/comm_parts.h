@@ -1,4 +1,4 @@
-// What a described call of communication is in Weft: kind, nccl-tests' size, peer; how it is counted.
+// A described call of communication as Weft has it: kind, nccl-tests' size, peer; how it is counted.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace weft::work::kineto {
 [[nodiscard]] bool part_of(const CommCall& call, CommPart& part);
 [[nodiscard]] Category comm_category(const CommPart& part, const CommCall& call);
 
-// What a rank of an all-to-all sends to others and receives from them. Without splits an even share is its own.
+// Bytes that a rank of an all-to-all sends to others and receives from them. Without splits an even share is its own.
 struct AllToAllTraffic {
   std::int64_t sent = 0;
   std::int64_t received = 0;

@@ -1,4 +1,4 @@
-// What a GPU's kernel does, by its name: as training and inference profiles are usually split. Names are demangled or not.
+// Says what a GPU's kernel does, by its name: as training and inference profiles are usually split. Names are demangled or not.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace weft::work::kineto {
 // PyTorch's symmetric memory, DeepEP, MORI, NVSHMEM, userbuffers.
 [[nodiscard]] bool is_communication_kernel(std::string_view name);
 
-// Of a communication kernel; kSendRecv where its name tells of messages, or nothing.
+// The kind of a communication kernel; kSendRecv where its name tells of messages, or nothing.
 [[nodiscard]] coll::Collective collective_of_kernel(std::string_view name);
 
 }  // namespace weft::work::kineto
