@@ -15,7 +15,7 @@ HEAT = "cividis"
 
 
 def figure(width=7.0, height=4.2, columns=1):
-    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
                          "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "legend.frameon": False, "svg.fonttype": "none",
                          "svg.hashsalt": "weft"})
     return plt.subplots(1, columns, figsize=(width, height), constrained_layout=True)

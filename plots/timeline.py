@@ -84,7 +84,7 @@ def main():
             drawn.add(kind)
     axes.set_yticks(range(len(rows)), [f"{processes[pid]} {threads[pid, tid]}" for pid, tid in rows], fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(left=0)
+    axes.set_xlim(left=0, right=max((span["ts"] + span["dur"] - begin) / per_unit for span in spans))
     axes.set_xlabel(f"{unit} from the start of the {key}")
     axes.grid(axis="y", visible=False)
     axes.legend(handles=[Patch(color=colour, label=label) for kind, (label, colour) in CATEGORIES.items() if kind in drawn],
