@@ -55,7 +55,7 @@ void say(fmt::format_string<Args...> text, Args&&... args) {
 // errno of the first print that failed; 0: none did.
 [[nodiscard]] int output_error();
 
-// "# weft 0.1.0 (1a2b3c4)  run  scenario.yaml  seed 1  fidelity flow  grain auto\n".
+// "# weft 0.2.0 (1a2b3c4)  run  scenario.yaml  seed 1  fidelity flow  grain auto\n".
 [[nodiscard]] std::string head_line(std::string_view command, std::string_view subject, std::uint64_t seed, coll::Grain grain,
                                     std::string_view fidelity = "flow");
 // "# cluster NAME: 4 nodes, 32 GPUs  profile NAME: not validated\n".

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// "0.1.0", as in CMakeLists.txt.
+// "0.2.0", as in CMakeLists.txt.
 std::string_view version();
 
 // The abbreviated commit, "1a2b3c4d5e"; with "-dirty" behind it where tracked files differed from it when this was built;

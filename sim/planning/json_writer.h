@@ -2,7 +2,7 @@
 //
 //   JsonWriter json{out};
 //   json.begin_object();
-//   json.field("version", "0.1.0");
+//   json.field("name", "h200x4");
 //   json.key("points").begin_array();
 //   for (const Point& p : points) json.begin_object().field("bytes", p.bytes).end_object();
 //   json.end_array().end_object();
