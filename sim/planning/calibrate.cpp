@@ -116,7 +116,7 @@ class Fitter {
   [[nodiscard]] Profile profile_at(const std::vector<double>& numbers) const;
   // Nothing where the user stopped it.
   std::optional<std::vector<ValidationPoint>> predict_training(const net::Cluster& cluster);
-  // What one standard deviation makes of the rows of each run and each communicator, in the order of predict_training.
+  // Returns how one standard deviation moves the rows of each run and each communicator, in the order of predict_training.
   [[nodiscard]] SharedErrors shared_errors() const;
   [[nodiscard]] std::vector<FittedParameter> parameters_of(const RobustFit& fit) const;
   [[nodiscard]] Calibration calibration_of(const CalibrationResult& result) const;
@@ -386,7 +386,7 @@ bool Fitter::add_held_out(const net::Cluster& fitted, CalibrationResult& result)
                            .median_error = std::round(errors.median * 1e6) / 1e6,
                            .max_error = std::round(errors.max * 1e6) / 1e6});
   }
-  // What was stated before was about other values.
+  // Earlier statements were about other values.
   result.profile = result.profile.with_validations(std::move(validations));
   return true;
 }

@@ -72,7 +72,7 @@ struct CalibrationResult {
   int evaluations = 0;
 };
 
-// What a profile states of a fit: every parameter that was determined and is not 0, a value of which no share is known.
+// Returns every determined parameter of a fit that is not 0, as the profile states it. A value of 0 has no share to state.
 [[nodiscard]] std::vector<Calibration::Uncertainty> uncertainty_of(const std::vector<FittedParameter>& parameters,
                                                                    const std::vector<std::vector<double>>& correlations);
 

@@ -52,7 +52,7 @@ std::string description_of(const Kernel& kernel) {
   return kernel.mostly_zero ? kind + " mostly_zero" : kind;
 }
 
-// What bf16 tensors of the kernel's shape hold, where its row does not say: the size that reports show.
+// Returns what bf16 tensors of the kernel's shape hold, where its row gives no size. Reports show this size.
 Bytes bytes_of(const Kernel& kernel) {
   if (kernel.bytes > 0) return Bytes{std::llround(kernel.bytes)};
   if (kernel.elements > 0) return Bytes{std::llround(2 * kernel.elements)};

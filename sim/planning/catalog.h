@@ -1,5 +1,5 @@
-// What can be chosen by name: the registries of all layers, the shipped configurations, and the parameters of profiles.
-// `weft list` prints it; what the entries assume is explain.h.
+// The catalog lists what users choose by name: registries of all layers, shipped configurations, parameters of profiles. `weft
+// list` prints it. explain.h says what the entries assume.
 #pragma once
 
 #include <span>

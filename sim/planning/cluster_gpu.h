@@ -9,8 +9,8 @@
 
 namespace weft::plan {
 
-// Of the first endpoint; all are alike. ConfigError where the template does not say, or nothing is known of it. `what` needs
-// it: "a training step".
+// Returns the first endpoint's GPU; all are alike. Throws ConfigError where the template does not say which GPU, or nothing is
+// known of it. `what` names who needs it: "a training step".
 [[nodiscard]] const work::GpuSpec& cluster_gpu(const net::Topology& topology, std::string_view what);
 // Bytes of its memory: the template's `memory`, or the data sheet's.
 [[nodiscard]] double gpu_memory(const net::Topology& topology, const work::GpuSpec& gpu);

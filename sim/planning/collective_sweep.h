@@ -28,7 +28,7 @@ struct DataType {
   coll::Numbers numbers = coll::Numbers::kFloat;
 };
 [[nodiscard]] DataType data_type(std::string_view name);  // ConfigError with the choices
-// What a table calls elements of this many bytes: the floating-point type of that size, where there is one.
+// Returns the name that a table gives to elements of this many bytes: the floating-point type of that size, if one exists.
 [[nodiscard]] std::string_view type_name_of(std::int64_t element_bytes);
 
 // nccl-tests' column: the reduction of what reduces, and of sendrecv, whose test passes one too; otherwise "none".

@@ -1,4 +1,4 @@
-// What a model assumes and leaves out, and where its numbers come from: the texts of `weft explain`.
+// The texts of `weft explain`: each model's assumptions, what it leaves out, and the sources of its numbers.
 //
 // The texts are data (explain_texts*.cpp) and say what the heads of the source files say under "Model:"; a test holds both to
 // it: every registered name has a text, and every file with a "Model:" comment is named by one.
@@ -28,7 +28,7 @@ struct ModelText {
 // parameters, at most about 110 columns wide. `profile` adds the value there. ConfigError with the nearest name.
 [[nodiscard]] std::string explain(const std::string& thing, const Profile* profile = nullptr);
 
-// What a profile sets, from which sources, and what error it showed where.
+// Lists the values that a profile sets, their sources, and the errors it showed and where.
 [[nodiscard]] std::string explain_profile(const Profile& profile);
 
 // The profile of that file, or the shipped one of that name; ConfigError with the nearest name.

@@ -1,4 +1,4 @@
-// What a scenario does to its network on purpose, the list `faults:`
+// Faults are what a scenario does to its network on purpose, the list `faults:`
 //
 //   - {drop: {flow: 0, link: "s0->h1", every: 256}}          # or probability: 1 %, packets: [5]; of: acks; from, until
 //   - {pause: {link: "s3->h1", priority: 3, at: 20 us, for: 100 quanta}}     # or a duration, or forever

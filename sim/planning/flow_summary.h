@@ -1,4 +1,4 @@
-// What a person wants of a list of flows: how many ended, how long they took, the slowest.
+// Summarizes a list of flows for a person: how many ended, how long they took, the slowest.
 //
 // A flow's completion time (FCT) runs from its start to the delivery of its last byte. Flows that did not end are counted and
 // left out of the rest.

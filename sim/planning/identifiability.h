@@ -1,4 +1,5 @@
-// What a fit knows of each unknown, and what the data cannot tell apart: from the residuals and their slopes at its end.
+// Says how well a fit knows each unknown, and which unknowns the data cannot tell apart. It takes the residuals and their
+// slopes at the fit's end.
 //
 //   A = J^T W J,   covariance of log x = s^2 A^-1,   s = 1.4826 median |r - median r|       (linear least squares around the
 //   end)

@@ -1,4 +1,4 @@
-// What inference's result is in JSON: the keys of design.md §4 and more.
+// Writes the result of inference as JSON.
 #pragma once
 
 #include "sim/planning/inference_run.h"

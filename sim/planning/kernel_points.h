@@ -14,7 +14,7 @@ namespace weft::plan {
 // ConfigError where the file's GPU is none that Weft knows.
 [[nodiscard]] KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::string& record_set);
 
-// What names the points of a record set in a profile's list of training data.
+// Returns the digest by which a profile's list of training data names the points of a record set.
 [[nodiscard]] std::string digest_of(const PointLog& log, const std::string& record_set);
 
 }  // namespace weft::plan

@@ -20,10 +20,10 @@ inline constexpr std::size_t kLinkClasses = 3;
 
 using ByLinkClass = std::array<Duration, kLinkClasses>;
 
-// What joins the GPUs of a node: NVLink (or Infinity Fabric) where the first one has such a link, else PCIe.
+// Returns the class that joins the GPUs of a node: NVLink (or Infinity Fabric) where the first one has such a link, else PCIe.
 [[nodiscard]] LinkClass node_class(const net::Topology& topology);
 
-// Of the mean over all ranks, in the last iteration of a training step of this plan on this cluster.
+// Averages over all ranks in the last iteration of a training step of this plan on this cluster.
 [[nodiscard]] ByLinkClass exposed_by_link(const work::TrainingSetup& setup, const net::Topology& topology,
                                           const TrainingResult& result);
 

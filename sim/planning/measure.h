@@ -1,4 +1,4 @@
-// What a scenario asks to be measured, and the instrument that does it while the run goes on.
+// The section `measure` of a scenario, and the instrument that measures while the run goes on.
 //
 //   measure: {from: 5 ms, to: 25 ms, series: [queue, rate], of: ["s0->h1", 3], every: 1 us}
 //
@@ -90,7 +90,7 @@ class RunMeter final : private EventTarget {
   [[nodiscard]] std::vector<Series> take_series();
 
  private:
-  // Of one link, as far as a difference of two tells.
+  // The counters of one link that a difference of two can tell.
   struct Port {
     double bytes = 0;
     Duration busy;

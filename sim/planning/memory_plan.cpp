@@ -61,7 +61,7 @@ class MemoryPlanner {
     if (count > 0) plan_.parts.push_back({std::move(what), count, each});
   }
 
-  // Of the machine that runs. Those beside it, for routes and costs, keep alike ports as one (bundles.h).
+  // Counts the machine that runs. The machines beside it, for routes and costs, keep alike ports as one (bundles.h).
   void add_ports() {
     const double each = static_cast<double>(is_packet_ ? net::packet_memory().port : net::FlowFabric::kPortBytes);
     add("ports", static_cast<double>(topology_.link_count()), each);

@@ -1,4 +1,4 @@
-// What memory a run will take, before it starts: counts of what it will hold, times the bytes of each.
+// Predicts the memory of a run before it starts: counts of what it will hold, times the bytes of each.
 //
 // Model: an upper bound where all of a list is alive at once (flows, messages of an all-to-all); inference, NCCL's search and
 // what the router keeps of a fabric beside ways between leaves are left out. Paths are as long as those of a sample of pairs.
@@ -29,10 +29,10 @@ struct MemoryPlan {
 };
 
 [[nodiscard]] MemoryPlan plan_memory(const Scenario& scenario);
-// Of a program that is replayed, whose ranks have their places.
+// Plans a program that is replayed, whose ranks have their places.
 [[nodiscard]] MemoryPlan plan_memory(const net::Cluster& cluster, const SimulationOptions& simulation,
                                      const work::Program& program);
-// Of one collective.
+// Plans one collective.
 [[nodiscard]] MemoryPlan plan_memory(const net::Cluster& cluster, const SimulationOptions& simulation,
                                      const work::CollectiveItem& item);
 

@@ -7,7 +7,7 @@
 namespace weft::plan {
 namespace {
 
-// What a path inside the host joins to `endpoint` without an NVSwitch; marks it as seen.
+// Returns the devices that a path inside the host joins to `endpoint` without an NVSwitch, and marks them as seen.
 std::vector<DeviceId> joined_to(const net::Topology& topology, DeviceId endpoint, std::vector<bool>& seen) {
   std::vector<DeviceId> reached{endpoint};
   seen[endpoint.index()] = true;

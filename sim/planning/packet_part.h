@@ -1,4 +1,4 @@
-// What of a hybrid run is packets, as a scenario says it:
+// The packet part of a hybrid run, as a scenario states it:
 //
 //   simulation:
 //     fidelity: hybrid
@@ -22,14 +22,15 @@ namespace weft::plan {
 // All links between hosts, at any time.
 [[nodiscard]] coll::PacketPart links_between_hosts(const net::Topology& topology);
 
-// Of the scenario `root`. A stated part is checked at any fidelity, and used at hybrid only, so that the same file runs at all.
+// Reads the part from the scenario `root`. It is checked at any fidelity and used at hybrid only, so that the same file runs at
+// all.
 [[nodiscard]] coll::PacketPart read_packet_part(const ConfigNode& root, const net::Topology& topology,
                                                 const work::Workload& workload, Diagnostics& diagnostics);
 
 // Hybrid fidelity cannot say what happens where flows go before packets: an error, at the workload.
 void check_priorities(const ConfigNode& root, const work::Workload& workload, Diagnostics& diagnostics);
 
-// What of a run was packets, in words.
+// Says in words which part of a run was packets.
 [[nodiscard]] std::string hybrid_note(const net::HybridTotals& totals);
 
 }  // namespace weft::plan

@@ -1,5 +1,5 @@
-// What a cluster or a workload states that only packets heed: flow fidelity owes a word about it, lest its shares be taken for
-// what pauses, marks or windows would make of them.
+// Names what a cluster or a workload states that only packets heed. Flow fidelity says so, lest its shares pass for what
+// pauses, marks or windows would give.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@ namespace weft::plan {
 
 // In the smallest unit: picoseconds, bytes, bits per second.
 [[nodiscard]] double number_of(const ParamValue& value);
-// Of the type of `like`, rounded to its unit.
+// Returns `number` in the type of `like`, rounded to its unit.
 [[nodiscard]] ParamValue value_of(const ParamValue& like, double number);
 
 // The value of a parameter that is nearest to `number` within its range.

@@ -170,7 +170,7 @@ std::optional<coll::CollectiveCall> call_of(const NcclTestsLog& log, const NcclT
   return call;
 }
 
-// What the calls of a log's loop walk through, input and output.
+// Returns the input and output that the calls of a log's loop walk through.
 Bytes walked(const NcclTestsLog& log) {
   if (log.same_buffers) return {};
   return log.max_bytes > Bytes{} ? 2 * log.max_bytes : coll::RunOptions::kMemory;
@@ -216,8 +216,7 @@ class LogRun {
       return &known_.emplace_back(Known{std::move(result), run_options_.iterations, run_options_.launch, run_options_.slowdown})
                   .result;
     } catch (const ConfigError& error) {
-      // What cannot run for one row (no route, no such algorithm) cannot run for the others, and the machine may stand
-      // mid-call.
+      // A failure of one row (no route, no such algorithm) is a failure of all, and the machine may stand mid-call.
       notes_.add(error.diagnostics().front().message);
       failed_ = true;
       return nullptr;

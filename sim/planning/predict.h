@@ -1,5 +1,5 @@
-// What the model says about every row of a measured log: the log's ranks on the cluster's devices, its collective, sizes,
-// types, roots, NCCL settings and launch mode, one simulated call per row.
+// Predicts every row of a measured log, by one simulated call per row. It takes the log's ranks on the cluster's devices, its
+// collective, sizes, types, roots, NCCL settings and launch mode.
 //
 //   const Predictions predictions = predict(cluster, measurement, {});
 //   ValidationReport report{predictions.points};

@@ -1,4 +1,4 @@
-// What the models say about measured points that are no collectives: kernels, launches, copies, overlap, NICs.
+// Predicts measured points that are no collectives: kernels, launches, copies, overlap, NICs.
 //
 //   for (const PointLog& log : set.points) append(predict_points(cluster, log, {}).points);
 //

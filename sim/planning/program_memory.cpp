@@ -16,7 +16,7 @@
 namespace weft::plan {
 namespace {
 
-// Of libstdc++: a node of a map and the allocator's own words, and a deque with its first block.
+// Sizes in libstdc++: a map's node with the allocator's own words, and a deque with its first block.
 constexpr double kNodeBytes = 32 + 16;
 constexpr double kDequeBytes = 64 + 512 + 2 * 16;
 constexpr std::size_t kSampledGroups = 4;
@@ -86,7 +86,8 @@ class ProgramMemory {
     add_part("ranks", ranks, bytes);
   }
 
-  // Of followers, too, that are on hosts that are run: they load links there. Where switches may hold others up, of all.
+  // Counts the calls of followers, too, whose hosts are run: they load links there. Counts all calls where switches may hold
+  // others up.
   void collect_calls() {
     const bool counts_all = !every_rank_ && work::switches_hold_up(program_, router_);
     std::vector<std::tuple<std::uint32_t, coll::Collective, std::int64_t, std::uint8_t>> of_groups;

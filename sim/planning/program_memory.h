@@ -1,5 +1,5 @@
-// What a replay of a program will hold (memory_plan.h): its ranks' operations, its groups and pairs that communicate, what
-// each of their calls loads, and the routes that these are made of.
+// Counts what a replay of a program will hold (memory_plan.h). It holds its ranks' operations, its groups and pairs that
+// communicate, the loads of their calls, and the routes under these.
 //
 // Model: loads are as long as those of a sample of groups and pairs, rings for all but exchanges; of each group and pair one
 // call is in flight.

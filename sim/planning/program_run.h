@@ -24,7 +24,7 @@ struct ProgramRunOptions {
   work::JitterModel jitter = {};
   work::Storage storage = {};
   coll::nccl::Settings nccl = {};
-  // Of this cluster, settings and seed, shared with other programs; null: its own.
+  // Runs that other programs with the same cluster, settings and seed share; null: its own.
   std::shared_ptr<work::GroupRuns> group_runs = {};
   // Runs at full clock first, and then at the clocks that the load of that run allows (clock.h).
   bool sustained_clocks = true;

@@ -1,4 +1,4 @@
-// What replays and summaries of traces are in JSON (design: `run`, `replay` keys, and more).
+// Writes replays and summaries of traces as JSON.
 #pragma once
 
 #include <iosfwd>

@@ -118,7 +118,8 @@ work::Kernel representative(Category category) {
   return kernel;
 }
 
-// What is known of how a GPU computes: the cluster's profile where it is the cluster's own, else the one shipped in its name.
+// Returns the profile that says how a GPU computes: the cluster's where the GPU is the cluster's own, else the one shipped in
+// its name.
 Profile profile_of(const work::GpuSpec& gpu, const net::Cluster& cluster) {
   if (cluster_gpu(cluster.topology, "--gpu").name == gpu.name) return cluster.profile;
   const auto shipped = net::find_config(std::filesystem::path{"profiles"} / fmt::format("{}.yaml", gpu.name));

@@ -41,7 +41,7 @@ struct ResultHeader {
 // Sixteen hexadecimal digits.
 [[nodiscard]] std::string digest_text(std::uint64_t digest);
 
-// What was run, as far as it is not code: one line of JSON.
+// Returns the configuration of a run, as far as it is not code: one line of JSON.
 [[nodiscard]] std::string sweep_configuration(const CollectiveSweep& sweep);
 [[nodiscard]] std::string run_configuration(const Scenario& scenario);
 

@@ -21,7 +21,7 @@ class RunObserver {
   ~RunObserver() = default;
 };
 
-// What a simulator's progress hook is given, for runs that count their items themselves.
+// The arguments of a simulator's progress hook, for runs that count their items themselves.
 struct RunWatch {
   RunObserver* observer = nullptr;
   std::uint64_t done = 0;

@@ -311,7 +311,7 @@ class ScenarioRun {
   RunResult result_;
 };
 
-// What every kind of run counts.
+// Copies the counts that every kind of run has.
 template <class Run>
 void copy_counts(const Run& run, RunResult& result) {
   result.hottest = run.hottest;

@@ -18,7 +18,7 @@
 
 namespace weft::plan {
 
-// What packets tell, and what `measure` asks for.
+// The figures that packets tell, and those that `measure` asks for.
 struct NetworkReport {
   bool is_packet = false;
   Time from;  // what rates and means are taken over

@@ -261,7 +261,7 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
     simulation = read_simulation(section, overrides);
   }
   const bool knows_simulation = diagnostics.errors().size() == errors_before;
-  // What follows names links and flows, so their sections wait for the cluster; until then they are let pass.
+  // These sections name links and flows, so they wait for the cluster; until then they are let pass.
   for (const char* key : {"measure", "faults"}) static_cast<void>(reader.optional_raw(key));
   reader.finish();
 

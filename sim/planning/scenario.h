@@ -48,7 +48,7 @@ struct SimulationOptions {
   [[nodiscard]] bool has_packets() const { return fidelity == "packet" || is_hybrid(); }
 };
 
-// What the command line says over a file.
+// The command line's words over a file.
 struct Overrides {
   std::vector<std::pair<std::string, std::string>> sets = {};  // --set key.path=value, of the file given
   std::optional<std::filesystem::path> profile = {};

@@ -1,8 +1,8 @@
-// What is laid over a scenario: the files that extend it, `--set`, the axes of a sweep, the clusters of `weft compare`.
+// Lays changes over a scenario: the files that extend it, `--set`, the axes of a sweep, the clusters of `weft compare`.
 //
 // A cluster that is named in place of another takes with it what was said over the other: `cluster` and `overrides` go, whole.
-// What is said beside the new cluster, or over it, is about the new one. So a scenario whose cluster is replaced is what a
-// scenario written for that cluster would be.
+// Keys beside the new cluster, or over it, are about the new one. So a scenario whose cluster is replaced equals one written
+// for that cluster.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,8 @@
 
 namespace weft::plan {
 
-// Of a map with `cluster` and `overrides`: a scenario, the job of `weft goodput`. Each with what it extends under it.
+// Loads a map with `cluster` and `overrides`: a scenario, or the job of `weft goodput`. Each comes with what it extends under
+// it.
 [[nodiscard]] ConfigNode load_scenario_file(const std::filesystem::path& file);
 // `node` is the map, or names its file.
 [[nodiscard]] ConfigNode load_scenario_file(const ConfigNode& node);

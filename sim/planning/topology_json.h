@@ -11,7 +11,7 @@
 
 namespace weft::plan {
 
-// Of every device's kind and every link's ends, rate, efficiency and latency, in id order.
+// Covers every device's kind and every link's ends, rate, efficiency and latency, in id order.
 [[nodiscard]] std::uint64_t topology_digest(const net::Topology& topology);
 
 // `route` may be null; `more` writes further members.

@@ -1,5 +1,5 @@
-// What a person wants to know of a topology: how much of what there is, how the devices of a host see each other, and which way
-// traffic takes between two endpoints. Numbers only; `weft topo` prints them.
+// Summarizes a topology for a person. It counts what there is, says how devices of a host see each other, and which way traffic
+// takes between two endpoints. It holds numbers only; `weft topo` prints them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a training step's result is in JSON: the keys of design.md §4 and more.
+// Writes a training step's result as JSON.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 
 namespace weft::plan {
 
-// Of the rank that holds most. Without the CUDA context and NCCL's buffers.
+// Memory of the rank that holds most, without the CUDA context and NCCL's buffers.
 struct MemoryParts {
   Rank rank = 0;
   double parameters = 0;
@@ -57,7 +57,7 @@ struct TrainingResult {
 // step fits.
 inline constexpr double kReservedBytes = 2e9;
 
-// What the run of a step's program says of the step.
+// Reads a step's figures from the run of its program.
 [[nodiscard]] TrainingResult training_figures(const work::TrainingSetup& setup, const net::Cluster& cluster,
                                               const work::Program& program, ProgramRunResult run);
 
@@ -67,11 +67,11 @@ void check_memory(const Scenario& scenario, const work::TrainingSetup& setup, Tr
 
 [[nodiscard]] TrainingResult run_training(const Scenario& scenario, RunObserver* observer = nullptr,
                                           work::ReplayObserver* operations = nullptr);
-// Of this setup in place of the scenario's. `group_runs`: shared_runs(scenario), or null.
+// Runs this setup in place of the scenario's. `group_runs`: shared_runs(scenario), or null.
 [[nodiscard]] TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup& setup,
                                           RunObserver* observer = nullptr, work::ReplayObserver* operations = nullptr,
                                           std::shared_ptr<work::GroupRuns> group_runs = nullptr);
-// What many steps on the scenario's cluster can share; their results are the same with it and without.
+// Returns what many steps on the scenario's cluster can share; their results are the same with it and without.
 [[nodiscard]] std::shared_ptr<work::GroupRuns> shared_runs(const Scenario& scenario);
 
 }  // namespace weft::plan

@@ -14,9 +14,9 @@
 
 namespace weft::plan {
 
-// What the profile was fitted on, a line per training log; none where it was not fitted: "all_reduce: 2 parameters (...) fitted
-// 2025-11-21 by weft calibrate 0.1.0 on 4 x NVIDIA H200 to all_reduce_4gpu.txt: all_reduce, 4 ranks, 64 MiB, 4 GiB; fit error 1
-// %".
+// Says what the profile was fitted on, a line per training log; none where it was not fitted: "all_reduce: 2 parameters (...)
+// fitted 2025-11-21 by weft calibrate 0.1.0 on 4 x NVIDIA H200 to all_reduce_4gpu.txt: all_reduce, 4 ranks, 64 MiB, 4 GiB; fit
+// error 1 %".
 [[nodiscard]] std::vector<std::string> calibration_lines(const Profile& profile);
 
 struct ValidationOutput {

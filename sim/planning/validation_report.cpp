@@ -90,9 +90,9 @@ std::string summary_row(std::string_view name, std::size_t width, std::string_vi
 }
 
 // Samples that lie as far apart as this, over their median, have more than one outcome: which of them is the median is chance.
-// Of 134 times of streams side by side, measured on two nodes of 2 x H200 (validate/measured/h200x2_full.jsonl and
-// h200x2_full_later.jsonl), 129 agree within 7 %; the five others, calls of 1 MiB beside kernels, are 16 to 78 % apart, and
-// their samples spread by 0.05 to 0.8 on one node and by 0.6 to 1.4 on the other.
+// Two nodes of 2 x H200 measured 134 times of streams side by side (validate/measured/h200x2_full.jsonl and
+// h200x2_full_later.jsonl). Of these, 129 agree within 7 %. The five others, calls of 1 MiB beside kernels, are 16 to 78 %
+// apart; their samples spread by 0.05 to 0.8 on one node and by 0.6 to 1.4 on the other.
 constexpr double kUnsteadySpread = 0.4;
 
 bool is_unsteady(const ValidationPoint& point) {

@@ -54,7 +54,7 @@ std::string_view to_string(Exclusion exclusion);
 // Predicted over measured, less 1; empty where one of them is missing or no time was measured.
 std::optional<double> relative_error(const ValidationPoint& point);
 
-// Of absolute relative errors, as fractions. With no points all are 0.
+// Summarizes absolute relative errors, as fractions. With no points all are 0.
 struct ErrorSummary {
   std::size_t points = 0;
   double median = 0;   // of an even number, the mean of the two in the middle
@@ -88,10 +88,10 @@ struct ValidationReport {
   [[nodiscard]] std::map<SizeClass, ErrorSummary> summary_by_size() const;
   [[nodiscard]] std::map<std::string, std::map<SizeClass, ErrorSummary>> summary_by_collective_and_size() const;
 
-  // Of predicted_sd in place of errors, over all points that have one, training or not.
+  // Summarizes predicted_sd in place of errors, over all points that have one, training or not.
   [[nodiscard]] std::map<std::string, ErrorSummary> uncertainty_by_kind() const;
 
-  // What is beyond the limits, a sentence each; a limit that no point counts for is missed too.
+  // Names everything beyond the limits, a sentence each; a limit that no point counts for is missed too.
   [[nodiscard]] std::vector<std::string> missed(const ErrorLimits& limits) const;
   [[nodiscard]] bool within(const ErrorLimits& limits) const { return missed(limits).empty(); }
 };

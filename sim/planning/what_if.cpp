@@ -28,7 +28,8 @@ const net::LinkSpec* spec_of(const net::Topology& topology, const std::string& t
   return nullptr;
 }
 
-// What is inside hosts: entries of node.links. Widths differ between entries of one type, so rates are scaled by efficiency.
+// Changes links inside hosts: entries of node.links. Widths differ between entries of one type, so rates are scaled by
+// efficiency.
 bool change_node_links(const net::Cluster& cluster, ConfigNode& file, LinkMedium medium, Of what, double better) {
   const std::optional<ConfigNode> node = file.find("node");
   const std::optional<ConfigNode> links = node ? node->find("links") : std::nullopt;

@@ -1,4 +1,4 @@
-// What a cluster is made of, as a buyer counts it: servers, GPUs, NICs, switches per tier, cables per pair of tiers.
+// A bill of materials lists a cluster as a buyer counts it: servers, GPUs, NICs, switches per tier, cables per pair of tiers.
 //
 //   const BillOfMaterials bill = bill_of_materials(cluster.topology);
 //   bill.switches[0]      // 16 x leaf, infiniband 400 Gb/s, 64 ports in use
@@ -59,7 +59,7 @@ struct BillOfMaterials {
   [[nodiscard]] std::int64_t nvswitches() const;
   [[nodiscard]] std::int64_t switch_count() const;
   [[nodiscard]] std::int64_t cable_count() const;
-  // Of one tier, or of one pair of tiers; 0 where there is none.
+  // Count one tier, or one pair of tiers; 0 where there is none.
   [[nodiscard]] std::int64_t switches_of(std::string_view tier) const;
   [[nodiscard]] std::int64_t cables_of(std::string_view tiers) const;
 };

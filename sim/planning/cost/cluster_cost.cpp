@@ -14,7 +14,7 @@ namespace {
 constexpr double kHoursPerYear = 8'760;  // as the reference counts
 constexpr double kJoulesPerKwh = 3.6e6;
 
-// What a book has no figure for: told all at once.
+// Collects every item that a book has no figure for, so that one error names them all.
 class Missing {
  public:
   explicit Missing(std::string file) : file_{std::move(file)} {}
@@ -61,7 +61,7 @@ const Module* find_module(const std::vector<Module>& entries, Bandwidth rate, st
   return best;
 }
 
-// Of the type and fast enough: the slowest, and of those the one with the fewest ports that suffice.
+// Picks the slowest entry of the type that is fast enough, and of those the one with the fewest ports that suffice.
 template <class Switch>
 const Switch* find_switch(const std::vector<Switch>& entries, const SwitchLine& line) {
   const Switch* best = nullptr;

@@ -1,4 +1,4 @@
-// What a cluster costs to buy, to own and to power, and what a run on it costs: a bill of materials times two books.
+// The cost of a cluster, to buy, to own and to power, and of a run on it: a bill of materials times two books.
 //
 //   per hour = capital / (years x 8760 x utilization) + operation share x capital / (8760 x utilization)
 //            + IT power x PUE x energy price                                                            (workload-models §7.4)
@@ -87,7 +87,7 @@ struct ClusterPower {
 [[nodiscard]] ClusterCost cluster_cost(const BillOfMaterials& bill, const PriceBook& book);
 [[nodiscard]] ClusterPower cluster_power(const BillOfMaterials& bill, const PowerBook& book, const FloorPlan& plan);
 
-// What a run of `seconds` costs. Energy needs a power book, dollars a price book.
+// A run of `seconds` costs this. Energy needs a power book, dollars a price book.
 struct RunCost {
   double seconds = 0;
   double it_watts = 0;        // 0 without a power book

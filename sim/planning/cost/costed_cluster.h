@@ -33,14 +33,14 @@ struct CostedCluster {
 };
 [[nodiscard]] CostedCluster cost_of(const net::Topology& topology, const CostBooks& books);
 
-// What the GPUs did, of a training step's last iteration; collectives and flows communicate all the time. Model: while an
-// inference engine is busy it is bound by memory.
+// Returns what the GPUs did: in a training step's last iteration, or all the time communication for collectives and flows.
+// Model: while an inference engine is busy it is bound by memory.
 [[nodiscard]] Activity activity_of(const RunResult& result);
 
 // GPUs of the scenario's cluster that its workload has nothing for.
 [[nodiscard]] std::int64_t idle_gpus(const Scenario& scenario);
 
-// Of one iteration of a training step, of the whole run otherwise; tokens are trained, or put out.
+// Costs one iteration of a training step, and the whole run otherwise. Tokens are those trained, or those put out.
 [[nodiscard]] RunCost cost_of_run(const CostedCluster& cluster, const Scenario& scenario, const RunResult& result);
 
 }  // namespace weft::plan

@@ -1,4 +1,4 @@
-// What a machine room adds to a bill of materials: lengths of cables, the medium each length takes, optical modules, racks.
+// A floor plan adds a machine room to a bill of materials: cable lengths, the medium each length takes, optical modules, racks.
 //
 //   floor_plan:
 //     servers_per_rack: 4

@@ -1,4 +1,4 @@
-// What clusters draw: one YAML file, every figure with its source and date, every figure replaceable.
+// A power book says what clusters draw: one YAML file, every figure with its source and date, every figure replaceable.
 //
 //   kind: power
 //   name: datasheets

@@ -37,7 +37,7 @@ struct SwitchPrice {
   std::int64_t ports = 0;
   Figure price = {};
 };
-// Of a NIC, a cable or a module of this rate.
+// The price of a NIC, a cable or a module of this rate.
 struct RatePrice {
   Bandwidth rate = {};
   std::int64_t ports = 1;  // of a module

@@ -16,7 +16,7 @@ namespace weft::plan::detail {
 
 using Json = nlohmann::json;
 
-// What the sizes that such a program gives as "kib" and "mib" are multiplied by.
+// Programs that write "kib" and "mib" mean these factors.
 inline constexpr std::int64_t kKiB = 1024;
 inline constexpr std::int64_t kMiB = 1024 * kKiB;
 

@@ -104,7 +104,7 @@ void finish_log(NcclTestsLog& log, bool processes_listed, int header_line, LogEr
     log.has_debug_output = true;
   }
   if (errors.any()) {
-    // What is missing for a reason already given is not worth a second error.
+    // A second error says nothing new where the first one already explains what is missing.
   } else if (!log.devices.empty()) {
     count_ranks(log, processes_listed, header_line, errors);
   } else if (!log.rows.empty()) {

@@ -1,4 +1,4 @@
-// What one nccl-tests run says: the collective, who took part, under which settings, and the time of every size.
+// One nccl-tests run as its log tells it: the collective, who took part, under which settings, and the time of every size.
 //
 // Reads the text that every version prints (nccl-model §8.4), also with NCCL_DEBUG lines mixed in anywhere and with the
 // prefixes of mpirun and srun, and the JSON of `-J`. Nothing is read from the file's name. It does not decide which rows count:

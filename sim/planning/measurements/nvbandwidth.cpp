@@ -29,7 +29,7 @@ bool recognises_nvbandwidth(std::string_view head) {
   return head.find("nvbandwidth Version") != head.npos || (head.starts_with('{') && head.find("\"nvbandwidth\"") != head.npos);
 }
 
-// What a test copies, by its name; the engine is the name's end, _ce or _sm.
+// The name of a test says what it copies; its end, _ce or _sm, says the engine.
 struct Test {
   std::string_view name;
   std::string_view pattern;

@@ -23,7 +23,7 @@ namespace weft::plan {
 
 inline constexpr int kHostMemory = -1;  // an end of a copy
 
-// What one stream of every rank does, from a common start.
+// One stream's work on every rank, from a common start.
 struct OverlapPart {
   std::string op = {};  // nccl-tests' name of a collective, "gemm" or "copy"
   Bytes bytes = {};     // of one call; nccl-tests' size

@@ -56,7 +56,7 @@ OverlapPart copies(int calls) {
   return part;
 }
 
-// What the words mean; nothing where they are others.
+// Returns the parts that the words name; nothing where the words are others.
 std::optional<std::pair<std::string, std::vector<OverlapPart>>> parts_of(const std::string& what, std::int64_t bytes, int calls,
                                                                          int n, int ranks) {
   const Groups pairs{{0, 1}, {2, 3}};
@@ -85,7 +85,7 @@ std::optional<std::pair<std::string, std::vector<OverlapPart>>> parts_of(const s
   return std::nullopt;
 }
 
-// Of each stream, the slowest rank's.
+// Returns the slowest rank's time of each stream.
 std::vector<double> slowest(const JsonRecord& row, int& ranks) {
   std::vector<double> times;
   if (!row.has("us") || !row.json()["us"].is_array()) row.fail("us: expected a list of times by rank");

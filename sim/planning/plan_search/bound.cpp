@@ -21,7 +21,7 @@ using work::DataParallelism;
 
 // A step at full clock takes at most so much longer than the slowed one that is reported.
 constexpr double kColdStep = 1.01;
-// Of groups in one pattern only one is timed; ties in routing make another's time differ by less than this.
+// Groups in one pattern are timed once; ties in routing make another group's time differ by less than this.
 constexpr double kAlike = 0.999;
 // Slow-downs of the clock are tried in steps of a hundredth.
 constexpr double kClockSteps = 100;
@@ -211,7 +211,7 @@ double PlanBounds::wire_seconds(const std::vector<Rank>& ranks, double bytes) co
   }
   const double inside = bytes * (n - 1) / n / gpu_rate_;
   if (here == n || node_rate_ <= 0) return inside;
-  // What the others have must come in once, for each group that has a member here.
+  // The others' data must come in once, for each group that has a member here.
   const double groups = std::min<double>(ranks[1] - ranks[0], space_.node_gpus);
   return std::max(inside, bytes * (n - here) / n * groups / node_rate_);
 }
@@ -299,8 +299,8 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
   }
 }
 
-// Of the stage's passes: those behind the last first microbatch's forward and before the first last microbatch's backward. All
-// gathers are before the one's end, all reductions behind the other's begin.
+// Time of the stage's passes between two instants: behind the last first microbatch's forward, and before the first last
+// microbatch's backward. All gathers are before the one's end, all reductions behind the other's begin.
 double PlanBounds::between_synchronisation(const Layout& layout, int stage, const std::vector<PassPair>& passes) const {
   const auto time = [&](std::size_t q, work::PipelinePass pass) {
     const PassPair& of = passes[q];
@@ -334,7 +334,7 @@ double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
   std::vector<int> clocks;
   for (const Stage& stage : layout.stages) {
     const double cold = assumed_seconds * kColdStep;
-    // What runs beside FSDP's messages: they leave no more of the step than that to run alone.
+    // At least this much work runs beside FSDP's messages: the step has no more room for either to run alone.
     const double beside = std::max(stage.beside, stage.tensor + stage.shard_seconds - cold);
     const work::StepLoad load{.compute_share = std::min(1.0, stage.tensor / cold),
                               .overlap_share = std::max(0.0, beside / cold)};
@@ -397,7 +397,8 @@ double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
 
 double PlanBounds::estimate(const PlanCandidate& candidate, double bound_seconds) {
   const work::ParallelPlan& plan = candidate.plan;
-  // What bounds leave out: most of FSDP's contention, collectives that passes in parts leave exposed, messages between stages.
+  // These factors stand for what bounds leave out: most of FSDP's contention, collectives that passes in parts leave exposed,
+  // messages between stages.
   if (plan.data_parallelism == DataParallelism::kFsdp) return bound_seconds * 1.2;
   if (plan.overlap_expert) return bound_seconds * 1.15;
   if (plan.schedule.starts_with("zb")) return bound_seconds * 1.08;

@@ -1,4 +1,4 @@
-// What is known of a plan before it is simulated: a lower bound of its iteration time, and of its memory.
+// Lower bounds of a plan's iteration time and of its memory, known before it is simulated.
 //
 // Time. A stage's compute stream is serial: every microbatch's passes take what pass_profile.h says, at the clock that such a
 // load leaves (clock.h). Its microbatches wait for the first one to come through the stages before, and what the last one
@@ -42,9 +42,9 @@ class PlanBounds {
   PlanBounds(const PlanSpace& space, const Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs = nullptr);
 
   [[nodiscard]] double seconds(const PlanCandidate& candidate);
-  // What a plan of this bound is likely to take, for the order in which plans are tried; no bound.
+  // Estimates what a plan of this bound takes, for the order in which plans are tried. It is no bound.
   [[nodiscard]] static double estimate(const PlanCandidate& candidate, double bound_seconds);
-  // Of the rank that holds most.
+  // Returns the bytes on the rank that holds most.
   [[nodiscard]] double memory_bytes(const PlanCandidate& candidate);
   [[nodiscard]] double capacity_bytes() const { return capacity_; }
 
@@ -94,7 +94,7 @@ class PlanBounds {
   const ShardCalls& shard_calls_of(const PlanCandidate& candidate);
   [[nodiscard]] PassProfile::Cost cost_in(const std::vector<Rank>& ranks, coll::Collective kind, Bytes bytes,
                                           std::int64_t element_size);
-  // Of FSDP's calls: alone, or shared with the groups of the stage that do the same.
+  // Returns the cost of FSDP's calls: alone, or shared with the groups of the stage that do the same.
   const PassProfile::Cost& shard_cost(const work::ParallelPlan& plan, const ShardCall& call);
   // All that a node sends and receives at the links' full rate; `ranks`: the first of as many groups as there are ranks between
   // two of its members.

@@ -19,7 +19,7 @@ std::unique_ptr<work::PipelineSchedule> pipeline_of(const work::ParallelPlan& pl
 const std::vector<double>& PlanBounds::live_chunks(const work::TrainingSetup& setup) {
   const work::ParallelPlan& plan = setup.plan;
   work::PipelineShape shape = work::pipeline_shape(plan, setup.batch);
-  // What is under way at once does not grow beyond a few rounds of the pipeline.
+  // The work under way at once does not grow beyond a few rounds of the pipeline.
   const int rounds = 4 * plan.pipeline;
   if (shape.microbatches > rounds) shape.microbatches = rounds;
   LiveKey key{plan.schedule, plan.pipeline, plan.virtual_stages, shape.microbatches, plan.overlap_expert};

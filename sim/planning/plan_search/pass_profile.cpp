@@ -60,7 +60,7 @@ void PassProfile::read(const work::RankProgram& program, const std::function<Cos
   bool in_backward = false;
   std::int64_t last_layer = -1;
   for (const work::Operation& op : program.operations) {
-    // Of the optimizer, and what a step ends with: no part of a microbatch.
+    // The optimizer and a step's end belong to no microbatch.
     const bool counts = op.microbatch >= 0;
     Step step{.stream = op.stream, .category = op.category};
     if (op.stream == 0) {

@@ -38,7 +38,7 @@ struct StepPieces {
 
 class PassProfile {
  public:
-  // What a collective takes alone, and the thread blocks it holds.
+  // A collective's time alone, and the thread blocks it holds.
   struct Cost {
     double seconds = 0;
     int ctas = 0;

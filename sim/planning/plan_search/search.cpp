@@ -46,7 +46,7 @@ class PlanWatch final : public RunObserver {
   bool is_late_ = false;
 };
 
-// Of the mean GPU: what takes most of the step, compute or exposed communication or waiting.
+// Returns what takes most of the mean GPU's step: compute, exposed communication or waiting.
 std::pair<std::string, double> bottleneck_of(const TrainingResult& result) {
   const double step = result.iteration.seconds();
   std::pair<std::string, double> most{"bubble", result.mean.bubble.seconds() / step};
@@ -79,7 +79,7 @@ struct Bounded {
   double estimate = 0;  // seconds
 };
 
-// What became of one.
+// The fate of one candidate.
 struct Outcome {
   std::optional<TrainingResult> run;
   bool is_too_big = false;
@@ -119,7 +119,7 @@ class Search {
       observer_.on_state(result_, waiting_.size() - next);
       simulate(round);
     }
-    // What is behind the best is pruned, however the search ended.
+    // Plans behind the best are pruned, however the search ended.
     for (; next < waiting_.size(); ++next) is_pruned(waiting_[next]) ? count_pruned(waiting_[next]) : leave(waiting_[next]);
     Digest digest;
     for (const RankedPlan& plan : result_.plans) digest.add(plan.digest);

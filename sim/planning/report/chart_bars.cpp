@@ -21,7 +21,7 @@ double bar_value(const BarSeries& series, std::size_t category) {
   return std::isfinite(value) ? value : NAN;
 }
 
-// What the axis must span: 0, every bar, and every stack's ends.
+// Returns every value that the axis must span: 0, every bar, and every stack's ends.
 std::vector<double> bar_ends(const BarChart& chart) {
   std::vector<double> ends;
   if (!chart.value.logarithmic) ends.push_back(0);

@@ -58,7 +58,7 @@ class HtmlPage {
   HtmlPage& table(const HtmlTable& table);
   // `svg` as chart.h draws it; charts that follow one another stand side by side where there is room.
   HtmlPage& chart(std::string_view svg, std::string_view caption = {});
-  // What stands between is folded away until its summary is clicked; May nest.
+  // The page folds away all content between the two until its summary is clicked. May nest.
   HtmlPage& begin_details(std::string_view summary);
   HtmlPage& end_details();
 

@@ -298,7 +298,7 @@ class Report {
     }
   }
 
-  // What a reader must know before believing any of it.
+  // Adds the items that a reader must know before believing any of it.
   void add_basis(const OrderedJson& result, const std::string& command) {
     std::vector<std::string> items;
     const auto add_profile = [&](const OrderedJson& profile) {

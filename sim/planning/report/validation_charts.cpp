@@ -139,7 +139,7 @@ XyChart time_chart(const CurveGroup& group) {
           .height = 290};
 }
 
-// What tells a curve from the others of its chart: its file, or how it was taken where one file holds them all.
+// Returns a label that tells a curve from the others of its chart: its file, or how it was taken where one file holds them all.
 std::string label_of(const CurveGroup& group, const std::vector<const CurveGroup*>& groups) {
   const bool one_file =
       std::ranges::all_of(groups, [&](const CurveGroup* other) { return other->file == groups.front()->file; });

@@ -32,7 +32,7 @@ struct CurveGroup {
 [[nodiscard]] XyChart error_chart(const std::string& title, const std::vector<const CurveGroup*>& groups);
 // A row per file.
 [[nodiscard]] StripChart error_strips(const ValidationReport& report);
-// Of points of one kind: predicted time over measured time, with a line where they are equal.
+// Draws predicted time over measured time for points of one kind, with a line where they are equal.
 [[nodiscard]] XyChart agreement_chart(const std::string& title, const std::vector<const ValidationPoint*>& points);
 // Error of each point over `x`: its bytes or its operations.
 [[nodiscard]] XyChart kind_error_chart(const std::string& title, const std::vector<const ValidationPoint*>& points,
@@ -43,10 +43,10 @@ struct Roofs {
   double bytes_per_second = 0;
   std::map<work::Precision, double> flops_per_second = {};
 };
-// Of the precisions that points have.
+// Returns roofs for the precisions that points have.
 [[nodiscard]] Roofs roofs_of(const work::GpuSpec& gpu, const std::vector<const ValidationPoint*>& points);
 [[nodiscard]] XyChart roofline_chart(const std::vector<const ValidationPoint*>& points, const Roofs& roofs);
-// Of points that have a roof.
+// Draws the points that have a roof.
 [[nodiscard]] XyChart efficiency_chart(const std::vector<const ValidationPoint*>& points, const Roofs& roofs);
 // Bandwidth of copies over size, measured and predicted by pattern.
 [[nodiscard]] XyChart copy_chart(const std::vector<const ValidationPoint*>& points);

@@ -25,7 +25,7 @@
 
 namespace weft::plan {
 
-// What a name or an expression stands for. Quantities are doubles in bytes and picoseconds: exact up to 2^53 of them.
+// The value of a name or an expression. Quantities are doubles in bytes and picoseconds: exact up to 2^53 of them.
 struct SweepValue {
   enum class Type { kNumber, kText, kTruth };
   Type type = Type::kNumber;

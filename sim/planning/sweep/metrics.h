@@ -1,4 +1,4 @@
-// What a sweep records of each point: named figures with their unit in the name, by kind of workload.
+// Metrics that a sweep records of each point: named figures with their unit in the name, by kind of workload.
 #pragma once
 
 #include <cstdint>

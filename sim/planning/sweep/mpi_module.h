@@ -1,4 +1,4 @@
-// What the MPI module exports, in C, so that it needs nothing of Weft and Weft nothing of MPI.
+// The MPI module's exports, in C, so that it needs nothing of Weft and Weft nothing of MPI.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ class StopWatch final : public RunObserver {
   Simulator* simulator_ = nullptr;
 };
 
-// What all values of an axis have in common decides the type and the unit of its column.
+// All values of an axis together decide the type and the unit of its column.
 struct AxisType {
   bool is_number = true;
   bool is_whole = true;

@@ -15,7 +15,7 @@
 
 namespace weft::plan {
 
-// What a column of the results holds: the values of an axis, or a metric.
+// A column of the results holds the values of an axis, or a metric.
 struct SweepColumn {
   std::string name;  // with the unit where there is one: "cluster.fabric.link.rate_gbps", "mfu"
   ColumnType type = ColumnType::kText;

@@ -83,11 +83,12 @@ class Sweep {
   // The scenario with a point's values in place.
   [[nodiscard]] ConfigNode scenario_of(const std::vector<std::optional<AxisValue>>& values) const;
 
-  // Of the sweep, its scenario and every file of ours these name: what must be equal for two databases to hold the same thing.
+  // Covers the sweep, its scenario and every file of ours that these name. Two databases hold the same thing only if it is
+  // equal.
   [[nodiscard]] std::uint64_t digest() const;
 
  private:
-  // What names of an expression stand for.
+  // A name in an expression stands for an axis or for a value of the scenario.
   struct Binding {
     std::optional<std::size_t> axis;
     SweepValue constant;

@@ -53,7 +53,8 @@ class PointThreads {
     halted_ = true;
     there_is_work_.notify_all();
   }
-  // What was finished since the last call; waits that long where it is nothing. Throws what a thread has thrown.
+  // Returns the rows that were finished since the last call; waits that long where there are none. Throws what a thread has
+  // thrown.
   [[nodiscard]] std::vector<PointRow> take(std::chrono::milliseconds wait) {
     std::unique_lock lock{mutex_};
     if (rows_.empty() && problem_ == nullptr) there_are_rows_.wait_for(lock, wait);
@@ -107,7 +108,7 @@ class PointThreads {
   std::vector<std::thread> threads_;  // last: they use all of the above
 };
 
-// What messages say: their first letter, and then its text.
+// The first letter of a message says its kind, and its text follows.
 constexpr char kHello = 'H';       // to rank 0: digest of the sweep, a space, points wanted
 constexpr char kRow = 'R';         // to rank 0: a row; one more point is wanted
 constexpr char kMistake = 'M';     // to rank 0: why its sender runs no points
