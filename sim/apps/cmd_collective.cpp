@@ -134,7 +134,7 @@ std::string ranks_line(const plan::Participants& who) {
                      who.threads == 1 ? "" : "s", who.gpus_per_thread, who.gpus_per_thread == 1 ? "" : "s");
 }
 
-// Of its largest call.
+// Plans the memory of the sweep's largest call.
 plan::MemoryPlan memory_of(const plan::CollectiveSweep& sweep) {
   plan::SimulationOptions simulation;
   simulation.fidelity = sweep.fidelity;

@@ -79,7 +79,7 @@ void for_each_run(const plan::Comparison& comparison, Fn&& fn) {
   }
 }
 
-// What stands beside the times: tokens, exposed communication by link class, dollars and watts. One line a run.
+// Shows figures beside the times: tokens, exposed communication by link class, dollars and watts. One line a run.
 std::string figures_table(const plan::Comparison& comparison) {
   const bool has_prices = comparison.clusters.front().costed.cost.has_value();
   const bool has_power = comparison.clusters.front().costed.power.has_value();

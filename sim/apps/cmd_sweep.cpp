@@ -217,7 +217,7 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
   const std::string& exported = files.exported;
   const Prepared prepared = prepare(options);
   std::error_code ignored;
-  // What there is can be exported at any time; without --resume nothing is run for it.
+  // Rows that are there can be exported at any time; without --resume nothing is run for it.
   const bool only_export = !options.format.empty() && !options.resume && fs::exists(file, ignored);
   SweepDatabase database{file, prepared.sweep, prepared.plan,
                          only_export      ? How::kRead

@@ -22,7 +22,7 @@ inline constexpr int kBadInput = 2;
 inline constexpr int kOurBug = 70;
 inline constexpr int kInterrupted = 130;
 
-// What every command that simulates understands.
+// Every command that simulates understands these options.
 struct CommonOptions {
   std::vector<std::string> sets;  // key.path=value
   std::vector<std::string> nccl;  // KEY=VALUE

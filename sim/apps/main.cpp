@@ -57,7 +57,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-// What nobody asked for: the first word that no option and no argument takes.
+// Reports the first word that no option and no argument takes.
 int unexpected(const CLI::App& app) {
   const CLI::App& command = current(app);
   const std::vector<std::string> extras = app.remaining(true);

@@ -1,4 +1,4 @@
-// What `weft validate` and `weft calibrate` are given alike: measured logs, and a cluster to predict them on.
+// `weft validate` and `weft calibrate` take the same input: measured logs, and a cluster to predict them on.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a person wants of inference first.
+// Prints what a person wants of inference first.
 #pragma once
 
 #include "sim/apps/output.h"

@@ -14,7 +14,7 @@
 namespace weft::apps {
 namespace {
 
-// What structures of a kind held when they held most.
+// Says what structures of each kind held when they held most.
 std::string held_text() {
   std::string text;
   for (const auto& [kind, name] :

@@ -12,7 +12,7 @@
 namespace weft::apps {
 
 void add_memory_option(CLI::App& command, std::string& memory);
-// Of what --memory says; none: it was not given.
+// Returns the limit that --memory states; none: it was not given.
 [[nodiscard]] std::optional<std::uint64_t> memory_limit(const std::string& memory);
 
 // "# memory predicted 1.20 GiB: ...\n"

@@ -1,4 +1,4 @@
-// What a person wants of a training step first.
+// Prints what a person wants of a training step first.
 #pragma once
 
 #include <array>

@@ -42,7 +42,7 @@ class Digest {
   }
   constexpr Digest& add(const Digest& part) { return add(part.value()); }
 
-  // Of all added so far; more may be added afterwards.
+  // Returns the digest of all added so far; more may be added afterwards.
   [[nodiscard]] constexpr std::uint64_t value() const {
     std::uint64_t hash = state_ + count_;
     hash = (hash ^ (hash >> 33)) * kPrime2;

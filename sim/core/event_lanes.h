@@ -30,8 +30,8 @@ class LanedQueue {
     if (event.time < rest_time_) rest_time_ = event.time;
   }
 
-  // Of events whose orders rise from call to call for one source and phase: pushed `delay` after the last pop, which has less
-  // than kSequenceBits bits.
+  // Pushes an event `delay` after the last pop. The events' orders must rise from call to call for one source and phase, and
+  // the delay has less than kSequenceBits bits.
   [[gnu::always_inline]] void push_regular(const Event& event, std::uint64_t delay) {
     // Phase and source are the upper bits of the order; the delay takes the place of the sequence.
     const std::uint64_t kind = (event.order >> kSequenceBits << kSequenceBits) | delay;
@@ -91,7 +91,7 @@ class LanedQueue {
     std::uint64_t order;
     std::uint64_t payload;
   };
-  // What a lane's events have in common, and their ring; head and tail count all events ever.
+  // A lane holds what its events have in common, and their ring; head and tail count all events ever.
   struct alignas(64) Lane {
     std::vector<Entry> ring = std::vector<Entry>(kFirstCapacity);
     std::size_t mask = kFirstCapacity - 1;
@@ -205,7 +205,7 @@ class LanedQueue {
   std::array<Lane, kLanes> lanes_;
 };
 
-// What the Simulator uses.
+// The Simulator uses this queue.
 using EventQueue = LanedQueue<RadixQueue>;
 static_assert(PendingEvents<EventQueue>);
 

@@ -69,7 +69,7 @@ constexpr std::uint64_t make_order(std::uint8_t phase, ComponentId source, std::
   return (std::uint64_t{phase} << (kSourceBits + kSequenceBits)) | (std::uint64_t{source.value()} << kSequenceBits) | sequence;
 }
 
-// What the Simulator asks of a queue. pop() and next_time() need a queue that is not empty; next_time() changes nothing, so
+// The Simulator asks this of a queue. pop() and next_time() need a queue that is not empty. next_time() changes nothing, so
 // that a run may stop before the next event and go on with earlier ones. next_order() is the order of the event that pop()
 // would give, and makes its time the current one: afterwards nothing earlier may be pushed.
 template <class Q>

@@ -15,8 +15,8 @@ constexpr double kSameLevel = 1e-11;
 // A resource that is fuller than this is left to progressive filling, which alone decides what rounding leaves open.
 constexpr double kSurelyFits = 1.0 - 1e-9;
 
-// What a class leaves of a resource below this share of it is rounding of sums: lower classes get nothing of it, rather than a
-// rate at which nothing ever ends.
+// A class may leave less than this share of a resource by rounding of sums. Lower classes get nothing of it, rather than a rate
+// at which nothing ever ends.
 constexpr double kRounding = 1e-9;
 
 // Scratch and problem of one class: resources by their local numbers.

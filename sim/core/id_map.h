@@ -16,7 +16,7 @@ namespace weft {
 
 class IdMap {
  public:
-  // Of the key; where it is new, `id` is kept for it. Any key but the greatest number.
+  // Returns the id of the key; where the key is new, `id` is kept for it. Any key but the greatest number.
   std::pair<std::uint32_t, bool> find_or_add(std::uint64_t key, std::uint32_t id) {
     WEFT_CHECK(key != kEmpty);
     if (4 * (size_ + 1) > 3 * slots_.size()) grow();
@@ -42,7 +42,7 @@ class IdMap {
     std::uint32_t id = 0;
   };
 
-  // Of the key, or of the empty slot where it belongs.
+  // Returns the position of the key, or of the empty slot where it belongs.
   [[nodiscard]] std::size_t position(std::uint64_t key) const {
     const std::size_t mask = slots_.size() - 1;
     // The high bits of a product depend on all bits of the key.

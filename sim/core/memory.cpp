@@ -39,7 +39,7 @@ std::optional<std::uint64_t> number_in(const fs::path& file) {
   return in >> number ? std::optional{number} : std::nullopt;
 }
 
-// Of lines "key number" or "key: number kB", the number.
+// Returns the number of the line "key number" or "key: number kB".
 std::optional<std::uint64_t> value_in(const fs::path& file, const std::string& key) {
   std::ifstream in{file};
   for (std::string word; in >> word; in.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> value_in(const fs::path& file, const std::string& k
   return std::nullopt;
 }
 
-// What a group's limit leaves. Cached files make room.
+// Returns what a group's limit leaves. Cached files make room.
 std::optional<std::uint64_t> left_in(const fs::path& group, const char* limit, const char* usage, const char* cached) {
   const std::optional<std::uint64_t> most = number_in(group / limit);
   const std::optional<std::uint64_t> used = number_in(group / usage);

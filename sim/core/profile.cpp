@@ -52,7 +52,7 @@ std::optional<ParamValue> parse_value(const ParamInfo& info, std::string_view te
   return std::visit(Visitor{info, text}, info.default_value);
 }
 
-// What is wrong with a value's place in its declared range; empty: nothing.
+// Returns what is wrong with a value's place in its declared range; empty: nothing.
 std::string range_problem(const ParamInfo& info, const ParamValue& value) {
   const bool low = info.min && value < *info.min;
   const bool high = info.max && value > *info.max;

@@ -29,8 +29,8 @@
 //            training: [{file: ping.txt, digest: 5d0c2f81, collective: sendrecv, ranks: 2, bytes: [8 B, 1 MiB]}]}
 //   validation: [{data: ping_far.txt, points: 12, median_error: 0.8 %, max_error: 3 %}]
 //
-// What the file does not name keeps its declared default, with the provenance declared beside it. `extends` works as in every
-// file, but a value brings its own source: one taken from a base without the other is an error.
+// Parameters that the file does not name keep their declared default, with the provenance declared beside it. `extends` works
+// as in every file, but a value brings its own source: one taken from a base without the other is an error.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ using ParamValue = std::variant<Duration, Bytes, Bandwidth, double, std::int64_t
 // "1.5 us", "64 KiB", "400 Gb/s", "0.82", "8".
 [[nodiscard]] std::string to_string(const ParamValue& value);
 
-// What a model says about one of its parameters.
+// A model's own words about one of its parameters.
 template <class T>
 struct ParamSpec {
   std::string unit = {};      // of plain numbers: "ratio" (also reads "5 %"), "FLOP/s", ...; quantities carry theirs
@@ -217,7 +217,7 @@ class Profile {
   [[nodiscard]] const std::vector<Calibration>& calibrations() const { return calibrations_; }  // in file order
   [[nodiscard]] const std::vector<Validation>& validations() const { return validations_; }
 
-  // What the calibration that a value comes from states of it; nothing where there is none, or it does not say.
+  // Returns the standard error that a value's calibration states; nothing where there is none, or it does not say.
   [[nodiscard]] std::optional<double> std_error(std::string_view key) const;
 
   // True if a parameter was fitted on this measured point.

@@ -1,4 +1,4 @@
-// What can be chosen by name in a configuration: a model's Registration, and the Registry of all models of one kind.
+// Models are chosen by name in a configuration: a model's Registration, and the Registry of all models of one kind.
 //
 // A registration is a const object in the model's own .cpp file; the kind's builtin.def lists them, its builtin.cpp makes the
 // registry from that list. No object registers itself: a linker drops such objects from static libraries in silence.

@@ -25,8 +25,8 @@ namespace weft {
 
 class EventRecorder;
 
-// What happens first at one instant. Each phase sees all that the earlier ones did at this instant, unless a later one makes
-// them run again.
+// Phases order what happens at one instant. Each phase sees all that the earlier ones did at this instant, unless a later one
+// makes them run again.
 enum class Phase : std::uint8_t {
   kCompletion,  // what ends frees its capacity, before anything new is fitted into it
   kDelivery,    // what arrives is taken in, so that actions of this instant see all arrivals
@@ -35,7 +35,7 @@ enum class Phase : std::uint8_t {
   kSample,      // samples and series read the settled state and change nothing
 };
 
-// What an event concerns: a long-lived object. It must outlive the events scheduled on it, or the simulator's last run.
+// An event concerns a target: a long-lived object. It must outlive the events scheduled on it, or the simulator's last run.
 class EventTarget {
  public:
   virtual void on_event(std::uint64_t payload) = 0;

@@ -30,7 +30,7 @@ class FlowLines {
  public:
   FlowLines(const net::Topology& topology, Workload& out) : topology_{topology}, out_{out} {}
 
-  // What is wrong with the next line; empty: nothing.
+  // Reads the next line, and returns what is wrong with it; empty: nothing.
   std::string take(const std::vector<std::string_view>& words) {
     if (first_) {
       first_ = false;

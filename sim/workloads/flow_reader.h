@@ -9,8 +9,8 @@ namespace weft::work {
 void read_flows(ParamReader& workload, const WorkloadContext& context, Workload& out);
 void read_jobs(ParamReader& workload, const WorkloadContext& context, Workload& out);
 
-// What the map says of how its queue pair differs from the fabric's transport: packet, window, rate, open_loop,
-// congestion_control. False: nothing.
+// Reads how the flow's queue pair differs from the fabric's transport: packet, window, rate, open_loop, congestion_control.
+// Returns false where the map says nothing of it.
 bool read_flow_transport(ParamReader& item, const WorkloadContext& context, net::FlowTransport& out);
 
 }  // namespace weft::work

@@ -36,7 +36,7 @@ struct FlowCut {
   std::string why;
 };
 
-// Of flows of several messages.
+// Counts of a flow of several messages.
 struct MessageCounts {
   std::int64_t posted = 0;
   std::int64_t delivered = 0;
@@ -69,7 +69,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   [[nodiscard]] std::uint64_t digest() const;
 
  private:
-  // Of a flow with options.
+  // A flow with options, and how far it is.
   struct Source {
     std::size_t flow = 0;
     MessageCounts counts;

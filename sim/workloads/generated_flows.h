@@ -29,7 +29,7 @@ class SizeDistribution {
     double bytes = 0;
     double probability = 0;
   };
-  // What is wrong with the points; empty: nothing.
+  // Returns what is wrong with the points; empty: nothing.
   [[nodiscard]] static std::string problem(std::span<const Point> points);
   // `points` must have no problem.
   explicit SizeDistribution(std::vector<Point> points) : points_{std::move(points)} {}

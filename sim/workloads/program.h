@@ -1,5 +1,5 @@
-// What ranks execute: streams of operations, with waits between them. Generators (training/) and trace readers make programs,
-// the Replayer (replayer.h) runs them.
+// Ranks execute programs: streams of operations, with waits between them. Generators (training/) and trace readers make
+// programs, and the Replayer (replayer.h) runs them.
 //
 // Ranks that behave alike share one RankProgram: an operation names its group and its peers by slot, and each rank's table says
 // which group or rank a slot is. A program of 16,384 ranks of a pipeline of 16 stages stores 16 lists of operations.
@@ -33,7 +33,7 @@ enum class OpKind : std::uint8_t {
   kMarker,      // a point to wait for, `duration` after its turn; nothing is busy meanwhile
 };
 
-// What an operation is counted as. Communication is told apart by the axis of parallelism it serves.
+// An operation counts under its category. Communication is told apart by the axis of parallelism it serves.
 enum class Category : std::uint8_t {
   kGemm,
   kAttention,
@@ -74,7 +74,7 @@ struct Operation {
   Category category = Category::kOtherCompute;
   coll::Collective collective = coll::Collective::kAllReduce;
   std::uint8_t element_size = 2;
-  // Of messages: those of one pair, direction and tag meet in the order both ends issue them. Two slots of one peer need two.
+  // Messages of one pair, direction and tag meet in the order in which both ends issue them. Two slots of one peer need two.
   std::uint8_t tag = 0;
   bool one_way = false;  // a message whose kernel moves nothing the other way
   // GEMM: holds every SM until it ends, so that a collective that becomes ready waits for it; a weight gradient's blocks that

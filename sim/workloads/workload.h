@@ -1,4 +1,4 @@
-// What a scenario runs: a list of collectives, flows and periodic jobs, or a training step, as YAML gives them.
+// A scenario runs a workload: a list of collectives, flows and periodic jobs, or a training step, as YAML gives them.
 //
 //   workload: {collectives: [{kind: all_reduce, bytes: 1 GiB, ranks: all, count: 1}]}
 //   workload: {flows: [{from: h0, to: h3, bytes: 10 MB, start: 0 us, rate_cap: 5 Gb/s, priority: 3}]}
@@ -51,8 +51,8 @@ struct FlowItem {
   std::uint32_t options = 0;  // index into Workload::options; 0: none
 };
 
-// What a flow does beyond sending one message at its start over the fabric's own transport. All its messages go over one queue
-// pair.
+// Options of a flow that does more than send one message at its start over the fabric's own transport. All its messages go over
+// one queue pair.
 struct FlowOptions {
   bool unlimited = false;     // one message that never ends: a greedy source
   Time stop = Time::max();    // posts nothing from then on, and cuts an unlimited message short
@@ -107,7 +107,7 @@ struct Workload {
   [[nodiscard]] bool has_endless_flow() const;
 };
 
-// What the map is read against.
+// The context that the map is read against.
 struct WorkloadContext {
   const net::Topology& topology;
   const net::PacketSettings* packet = nullptr;  // null: at flow fidelity

@@ -61,7 +61,7 @@ std::string scalar_text(const ConfigNode& node) {
 
 bool is_leaf(const ConfigNode& node) { return node.is_null() || node.is_scalar(); }
 
-// What may follow "key:" or "-" on its line: a leaf, a list of leaves, or an empty map.
+// True for what may follow "key:" or "-" on its line: a leaf, a list of leaves, or an empty map.
 bool fits_a_line(const ConfigNode& node) {
   if (is_leaf(node) || node.size() == 0) return true;
   if (!node.is_list()) return false;

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// What ConfigNode::load_file lays over each other, base first, without their `extends`.
+// Returns the layers that ConfigNode::load_file lays over each other, base first, without their `extends`.
 [[nodiscard]] std::vector<ConfigNode> load_layers(const std::filesystem::path& file);
 // The same of what load_reference reads: a map, or the file that `node` names.
 [[nodiscard]] std::vector<ConfigNode> load_layers(const ConfigNode& node);

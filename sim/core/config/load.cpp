@@ -52,7 +52,7 @@ struct Referrer {
   }
 };
 
-// What stands beside a file that is missing.
+// Names the files that stand beside a missing one.
 std::string neighbours(const fs::path& path, Names names) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path{"."};
   std::error_code error;

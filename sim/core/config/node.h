@@ -103,7 +103,7 @@ class ConfigNode {
   std::string path_;
 };
 
-// What ConfigNode::visit tells, in tree order.
+// ConfigNode::visit tells a visitor these, in tree order.
 class NodeVisitor {
  public:
   virtual ~NodeVisitor() = default;

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// What each type is called, what is expected of its text, and how it is read.
+// Says for each type its name, what is expected of its text, and how it is read.
 template <class T>
 struct Reading;
 
@@ -125,7 +125,7 @@ template <class T>
 constexpr bool kIsQuantity =
     std::is_same_v<T, Duration> || std::is_same_v<T, Bytes> || std::is_same_v<T, Bandwidth> || std::is_same_v<T, Ratio>;
 
-// What is wrong with a value's place in its range; empty: nothing.
+// Returns what is wrong with a value's place in its range; empty: nothing.
 template <class T>
 std::string range_problem(const T& value, const Range<T>& range) {
   if constexpr (kIsQuantity<T>) {

@@ -100,7 +100,7 @@ inline constexpr detail::Positive positive;  // more than 0; reads as a word: NO
 // T: std::string, bool, std::int64_t, double, Duration, Bytes, Bandwidth, Ratio.
 class ParamReader {
  public:
-  // What was asked for: for "keys here", the configuration reference and the schema.
+  // A key that was asked for: for "keys here", the configuration reference and the schema.
   struct Declaration {
     std::string type;           // "duration", "list of size", "map", "choice of a, b"
     std::string default_value;  // as text; empty: none

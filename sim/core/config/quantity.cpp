@@ -256,7 +256,7 @@ std::string to_string(Bytes bytes) {
   std::string best = std::to_string(bytes.count()) + " B";
   std::size_t digits = best.size() - 2;
   if (bytes.count() == 0) return best;
-  // Of equally short forms the binary one, as buffers and messages are mostly powers of two.
+  // The binary form wins among equally short ones, as buffers and messages are mostly powers of two.
   for (const bool binary : {true, false}) {
     for (const NamedUnit& unit : kByteUnits) {
       if (unit.scale == 1 || unit.name == "KB" || (unit.name[1] == 'i') != binary || bytes.count() % unit.scale != 0) continue;

@@ -35,7 +35,7 @@ std::string hex_byte(char c) {
   return std::string{"0x"} + kDigits[value >> 4U] + kDigits[value & 15U];
 }
 
-// Of a line too long for a terminal the front, if the caret is there.
+// Shows the front of a line too long for a terminal, if the caret is there.
 std::string shown_line(std::string_view line, int column) {
   constexpr std::size_t kShownBytes = 200;
   if (line.size() <= kShownBytes) return std::string{line};

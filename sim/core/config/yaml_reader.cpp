@@ -284,7 +284,7 @@ class TreeBuilder : public YAML::EventHandler {
 
 namespace {
 
-// What usually lies behind the terse texts of yaml-cpp.
+// Says what usually lies behind the terse texts of yaml-cpp.
 std::string hint(std::string_view message) {
   if (message == YAML::ErrorMsg::MAP_VALUE) return "': ' inside a value needs quotes; keys of one map stand in one column";
   if (message == YAML::ErrorMsg::UNKNOWN_TOKEN) return "a value that begins with one of @ ` % needs quotes";

@@ -115,7 +115,7 @@ class BatchScheduler {
   void preempt(std::size_t position, BatchStep& step);
   void add_decode(RequestId request, BatchStep& step);
   void add_prefill(RequestId request, std::int64_t tokens, BatchStep& step);
-  // What is left of the budget.
+  // Returns what is left of the budget.
   std::int64_t add_running(BatchStep& step, std::int64_t budget);
   void admit(BatchStep& step, std::int64_t budget);
   // Room for the first in the queue with `tokens` cached; then it runs.

@@ -27,7 +27,7 @@ double most_of_stages(const InferenceSetup& setup, const EnginePlan& plan, Eleme
   return static_cast<double>(most);
 }
 
-// What one GPU would have left for its cache.
+// Returns what one GPU would have left for its cache.
 double room(const InferenceSetup& setup, const EnginePlan& plan, double usable) {
   return usable - weight_bytes_on_gpu(setup, plan) - activation_reserve(setup, plan) - state_bytes_on_gpu(setup, plan);
 }

@@ -1,4 +1,4 @@
-// What an engine's GPUs hold: weights, room for activations, and the cache of keys and values in blocks (workload-models §6).
+// An engine's GPUs hold weights, room for activations, and the cache of keys and values in blocks (workload-models §6).
 //
 // Model: weights, cache and activations of the fullest stage stand for all; what the runtime itself takes (context, buffers of
 // NCCL) is in the share of memory that kv_cache.utilization leaves. Layers with a window cache as many tokens as the others.
@@ -11,7 +11,7 @@
 
 namespace weft::work {
 
-// Of the GPU that holds most.
+// Memory of the GPU that holds most.
 struct EngineMemory {
   double capacity = 0;
   double usable = 0;  // capacity x utilization
@@ -24,8 +24,8 @@ struct EngineMemory {
   [[nodiscard]] std::int64_t tokens(const KvCacheOptions& options) const { return blocks * options.block; }
 };
 
-// Of a cached token on one GPU, of the stage with most layers. MLA's latents are whole on every tensor-parallel GPU; so is a
-// head where there are fewer heads than GPUs.
+// Returns a cached token's bytes on one GPU of the stage with most layers. MLA's latents are whole on every tensor-parallel
+// GPU; so is a head where there are fewer heads than GPUs.
 [[nodiscard]] double kv_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan);
 // States of recurrent layers of a full batch, in fp32, of the stage with most.
 [[nodiscard]] double state_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan);

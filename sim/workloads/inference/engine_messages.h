@@ -1,5 +1,5 @@
-// What an engine's collectives and its messages between pipeline stages take: NCCL's own choice on an idle machine
-// (replay/group_costs.h), at sizes that are powers of two, and between them on a straight line.
+// Times of an engine's collectives and of its messages between pipeline stages. They are NCCL's own choice on an idle machine
+// (replay/group_costs.h), at sizes that are powers of two, and on a straight line between them.
 //
 // Over NVLink an all-reduce takes the serving engines' own kernel where that is faster: each GPU reads its peers' vectors,
 // whole in one shot or an n-th of them in each of two (workload-models §6).

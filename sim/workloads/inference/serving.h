@@ -60,7 +60,7 @@ struct EngineReport {
   StepParts parts{};  // time of all steps
 };
 
-// Of engines of each role; `decode` counts where there are such engines.
+// Memory of engines of each role; `decode` counts where there are such engines.
 struct ServingMemory {
   EngineMemory prefill;  // of engines that do both, too
   EngineMemory decode;

@@ -1,4 +1,4 @@
-// What serving engines cost beyond their kernels and messages: group `inference.engine` of a profile.
+// Costs of serving engines beyond their kernels and messages: group `inference.engine` of a profile.
 #pragma once
 
 #include "sim/core/profile.h"
@@ -8,7 +8,7 @@ namespace weft::work {
 
 struct ServingCosts {
   Duration graph_kernel = Duration::from_ns(1'500);  // of a kernel in a CUDA graph, beyond its work
-  // Of an all-reduce by one kernel over NVLink, in which every GPU reads all the others', or twice an n-th of them.
+  // Fixed time of an all-reduce by one kernel over NVLink. Every GPU reads all the others' vectors, or twice an n-th of them.
   Duration one_shot = Duration::from_us(10);
   Duration two_shot = Duration::from_us(15);
   Duration step = Duration::from_us(0);                                    // of a step, on the host, that the GPU waits for

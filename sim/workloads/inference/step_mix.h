@@ -1,4 +1,4 @@
-// What one step of a serving engine computes: pieces of prompts and tokens of running answers, in one batch.
+// One step of a serving engine computes one batch: pieces of prompts and tokens of running answers.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ struct StepTime {
   Duration before;    // on the host, and blocks that move to and from it
   StepParts parts{};  // of all stages, hops and what was before, summed
 
-  // Of a step by itself.
+  // Returns the time of a step by itself.
   [[nodiscard]] Duration latency() const;
 };
 
@@ -55,7 +55,7 @@ class StepTimes {
   [[nodiscard]] StepTime of(const StepMix& mix);
 
  private:
-  // What layers of one kind in a stage are, and how many.
+  // Layers of one kind in a stage, and how many there are.
   struct LayerKind {
     std::int64_t layer = 0;
     std::int64_t count = 0;

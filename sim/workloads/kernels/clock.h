@@ -23,7 +23,7 @@ struct ClockRule {
 };
 extern const ParamGroup<ClockRule> clock_rule;
 
-// What a step is made of, as shares of its time.
+// The parts of a step, as shares of its time.
 struct StepLoad {
   double compute_share = 0;  // GEMMs and attention
   double overlap_share = 0;  // of the step: those of them beside communication

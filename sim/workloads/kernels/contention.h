@@ -1,5 +1,5 @@
-// What compute and communication on one GPU cost each other: pure rules, which the Replayer applies while both are resident
-// (training-step-notes §6).
+// Compute and communication on one GPU slow each other by these rules. They are pure; the Replayer applies them while both are
+// resident (training-step-notes §6).
 //
 // A communication kernel holds one SM per channel as long as it runs. What runs beside it loses those SMs and some of the
 // memory bandwidth. GEMMs are persistent, with a block on every SM: a collective that becomes ready starts when the GEMM that
@@ -38,7 +38,7 @@ struct ContentionCosts {
   double collective = 1.13;
   double collective_memory = 1.8;   // at the least beside a kernel that moves data at the memory's full rate
   double block_memory_share = 0.9;  // what a thread block then gets of the memory, over what an SM of that kernel does
-  // What copy engines reach on an NVLink over what thread blocks that store do, which is what the link type's efficiency says.
+  // Copy engines reach this much of an NVLink over thread blocks that store, whose rate is the link type's efficiency.
   double collective_links = 1.09;
   // For how long a GEMM that nears its end leaves SMs to a collective, and the largest share of its time that is.
   Duration gemm_drain = 32_us;
@@ -46,22 +46,23 @@ struct ContentionCosts {
 };
 extern const ParamGroup<ContentionCosts> contention_costs;
 
-// Of the CTAs that the factors are stated for: those of NCCL's all-reduce on H200.
+// The factors are stated for this many CTAs: those of NCCL's all-reduce on H200.
 inline constexpr int kContentionCtas = 24;
 
 // Time of a kernel over its time alone, while collectives that hold `ctas` SMs are resident: 1 + (factor - 1) ctas / 24.
 [[nodiscard]] double slowdown_beside(const ContentionCosts& costs, KernelClass kernel_class, int ctas);
 
-// Of a collective once any compute kernel runs beside it; while one of them fills the memory. `memory_share`: of its time
-// alone, what its memory traffic would take if each of its thread blocks got what an SM of that kernel does.
+// Returns a collective's time over its time alone, once any compute kernel runs beside it, or one that fills the memory.
+// `memory_share` is a share of its time alone: what its memory traffic would take if each of its thread blocks got what an SM
+// of that kernel does.
 [[nodiscard]] inline double collective_slowdown(const ContentionCosts& costs, bool beside_compute, bool memory_full = false,
                                                 double memory_share = 0) {
   const double slowed = beside_compute ? costs.collective : 1.0;
   return memory_full ? std::max({slowed, costs.collective_memory, memory_share / costs.block_memory_share}) : slowed;
 }
 
-// Of a GEMM that splits statically, takes `alone`, and starts while a collective is resident that ends `rest` later:
-// T + min(T, rest). In place of the factor.
+// Returns T + min(T, rest): the time of a GEMM that splits statically, takes T alone, and starts while a collective is resident
+// that ends `rest` later. It replaces the factor.
 [[nodiscard]] inline Duration static_split_beside(Duration alone, Duration rest) { return alone + std::min(alone, rest); }
 
 // Kernels that hold every SM until they end.

@@ -1,5 +1,5 @@
-// What a copy costs beyond its bytes on the links, from start to start of copies that wait for each other (validate/measured:
-// 4 KiB to 1 GiB on two H200).
+// Costs of a copy beyond its bytes on the links, from start to start of copies that wait for each other (validate/measured: 4
+// KiB to 1 GiB on two H200).
 #pragma once
 
 #include "sim/core/profile.h"

@@ -27,7 +27,7 @@ enum class KernelKind : std::uint8_t {
   kMemset,              // `bytes`; of `elements`, where a kernel fills them
 };
 
-// What it is counted as in breakdowns and where communication beside it slows it (training-step-notes §6).
+// Breakdowns count a kernel by its class, and communication beside it slows it by its class (training-step-notes §6).
 enum class KernelClass : std::uint8_t { kGemm, kAttention, kMemory, kOptimizer };
 [[nodiscard]] KernelClass class_of(KernelKind kind);
 [[nodiscard]] std::string_view to_string(KernelClass kernel_class);

@@ -1,5 +1,5 @@
-// What kernels cost on a GPU beyond what its data sheet says: parameter groups of the profile, one for each class of kernels.
-// kernel_times.h says how they are used. Efficiencies are shares of the GPU's own peaks; costs per element are those of a GPU
+// Costs of kernels on a GPU beyond its data sheet: parameter groups of the profile, one for each class of kernels.
+// kernel_times.h says how they are used. Efficiencies are shares of the GPU's own peaks. Costs per element are those of a GPU
 // of 132 SMs at 1.83 GHz (H100, H200), and in inverse proportion to SMs x clock on others.
 #pragma once
 

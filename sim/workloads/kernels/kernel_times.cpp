@@ -11,8 +11,8 @@
 namespace weft::work {
 namespace {
 
-// What libraries choose from on Hopper (names of their kernels in the traces); on Blackwell a tile of 256 x 256 over two SMs is
-// 128 x 256 to each.
+// Libraries choose from these tiles on Hopper (names of their kernels in the traces). On Blackwell a tile of 256 x 256 over two
+// SMs is 128 x 256 to each.
 constexpr std::array<TileShape, 13> kTiles{{{256, 128},
                                             {128, 256},
                                             {320, 128},
@@ -170,7 +170,7 @@ double KernelTimes::memory_seconds(const Kernel& kernel, int sms) const {
       }
       break;
     case KernelKind::kNormForward: {
-      // What the kernel before wrote and the L2 still holds goes at twice the speed.
+      // Bytes that the kernel before wrote and the L2 still holds go at twice the speed.
       const double total = bytes(4);
       const double cached = std::min(total, costs.l2_share * static_cast<double>(gpu_->l2_bytes));
       const double weight = total > 0 ? 1.0 - 0.5 * cached / total : 1.0;

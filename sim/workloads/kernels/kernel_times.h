@@ -14,7 +14,7 @@
 
 namespace weft::work {
 
-// What a data sheet says of a GPU (workload-models §4.5). Dense peaks, FLOP/s; 0: not supported.
+// The data sheet of a GPU (workload-models §4.5). Dense peaks, FLOP/s; 0: not supported.
 struct GpuSpec {
   std::string_view name;  // "h200_sxm": as node templates name it (NodeGpu)
   double bf16 = 0;
@@ -73,7 +73,7 @@ class KernelTimes {
   [[nodiscard]] bool splits_statically(const Kernel& kernel) const;
   // Between dependent kernels of a stream.
   [[nodiscard]] Duration gap() const;
-  // Of the host, for an operator of an eager framework that is no kernel of the step.
+  // Returns the host's time for an operator of an eager framework that is no kernel of the step.
   [[nodiscard]] Duration host_operator() const;
   [[nodiscard]] const GpuSpec& gpu() const;
 

@@ -65,8 +65,8 @@ double attention_of_layers(const TransformerModel& model, double tokens, double 
   return flops;
 }
 
-// Of a layer's matrices q, k, v, o, up (gate, up) and down, every second product is kept: k, o and the second of a gated pair
-// are not.
+// Every second product of a layer's matrices q, k, v, o, up (gate, up) and down is kept; k, o and the second of a gated pair
+// are computed again.
 std::int64_t recomputed_weights(const TransformerModel& model) {
   return model.hidden * (model.kv_heads * model.head_dim + model.heads * model.head_dim + (model.gated_mlp ? model.ffn : 0));
 }

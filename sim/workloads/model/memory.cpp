@@ -12,7 +12,8 @@ namespace {
 // Key/value heads on one rank: where there are fewer than ranks, each rank keeps one.
 std::int64_t local_kv_heads(const TransformerModel& model, int tensor) { return ceil_div(model.kv_heads, tensor); }
 
-// What tensor parallelism leaves of one layer on one rank: matrices sharded with the biases of their columns, the rest whole.
+// Returns what tensor parallelism leaves of one layer on one rank. Matrices are sharded with the biases of their columns; the
+// rest is whole.
 StageParameters local_layer(const TransformerModel& model, const LayerShape& shape, const ParallelPlan& plan) {
   const int t = plan.tensor;
   const Mixer& m = shape.mixer;

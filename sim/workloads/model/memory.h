@@ -1,5 +1,5 @@
-// What a rank must hold: parameters, gradients, optimizer states and activations (workload-models §1.4, §1.5), in closed form.
-// A program's own account of live activations (MemoryChange) is tested against these.
+// Counts in closed form what a rank must hold: parameters, gradients, optimizer states and activations (workload-models §1.4,
+// §1.5). Tests compare a program's own account of live activations (MemoryChange) with these.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@ namespace weft::work {
 [[nodiscard]] double hidden_state_bytes(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch,
                                         Precision precision);
 
-// What one rank sends to the next pipeline stage: its share of the hidden states. `scattered`: Megatron's scatter/gather, by
-// which ranks of a tensor group send a part each even where all hold the whole.
+// Returns the bytes that one rank sends to the next pipeline stage: its share of the hidden states. `scattered`: by Megatron's
+// scatter/gather each rank of a tensor group sends a part, even where all hold the whole.
 [[nodiscard]] double pipeline_message_bytes(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch,
                                             Precision precision, bool scattered);
 

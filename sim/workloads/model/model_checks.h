@@ -1,5 +1,5 @@
-// What every description of a model must obey, ours and Hugging Face's alike: bounds of single values, which keep all sums of
-// parameters within 64 bits, and relations between values.
+// Checks that every description of a model must pass, ours and Hugging Face's alike. Bounds of single values keep all sums of
+// parameters within 64 bits; other checks relate values.
 #pragma once
 
 #include <cstdint>

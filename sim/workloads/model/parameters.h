@@ -7,8 +7,8 @@
 
 namespace weft::work {
 
-// Of one layer, apart where tensor parallelism treats them apart: it shards matrices but keeps norms, routers and MLA's
-// down-projections whole.
+// Parameters of one layer, apart where tensor parallelism treats them apart. It shards matrices but keeps norms, routers and
+// MLA's down-projections whole.
 struct LayerParameters {
   std::int64_t qkv = 0;      // Q, K, V and gates; of MLA what makes them of h or of its latents; what a recurrence reads
   std::int64_t latent = 0;   // MLA's projections of h down to its latents, and what chooses keys

@@ -6,8 +6,8 @@
 //                                               1_ms}}});
 //   timing.makespan;  // 27 ms
 //
-// What waits for what (workload-models §3): a forward for that of the position before; a backward, full or of inputs, for its
-// own forward and the backward of the position after; a weight gradient for its own input gradient.
+// Passes wait for each other (workload-models §3). A forward waits for that of the position before. A backward, full or of
+// inputs, waits for its own forward and the backward of the position after. A weight gradient waits for its own input gradient.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@
 
 namespace weft::work {
 
-// Of one microbatch in the layers of one position.
+// Times of one microbatch in the layers of one position.
 struct PassTimes {
   Duration forward = {};
   Duration backward_input = {};

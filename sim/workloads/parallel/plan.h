@@ -62,7 +62,7 @@ struct ParallelPlan {
 
   [[nodiscard]] int world() const { return tensor * pipeline * data * context; }
   [[nodiscard]] int expert_tensor_size() const { return expert_tensor > 0 ? expert_tensor : tensor; }
-  // Of the layer so many behind its chunk's first one.
+  // Returns the recomputation of the layer that lies `index` behind its chunk's first one.
   [[nodiscard]] Recompute recompute_of(std::int64_t index) const {
     const bool is_kept = recompute == Recompute::kFull && recompute_layers > 0 && index >= recompute_layers;
     return is_kept ? Recompute::kNone : recompute;

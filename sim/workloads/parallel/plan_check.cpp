@@ -1,4 +1,4 @@
-// What model, plan and batch must have in common; declared in plan_reader.h.
+// Checks model, plan and batch against each other; declared in plan_reader.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ void PlanCheck::pipeline() {
   }
   const std::unique_ptr<PipelineSchedule> schedule = make_pipeline_schedule(plan_.schedule);
   const PipelineShape shape = pipeline_shape(plan_, batch_);
-  // Of a batch that does not divide there is no number of microbatches, see data().
+  // A batch that does not divide has no number of microbatches, see data().
   const std::string why = batch_.global % sequences_at_once() == 0 ? schedule->refusal(shape) : std::string{};
   if (!why.empty()) {
     error("schedule", why);

@@ -63,7 +63,7 @@ int zero_of(DataParallelism kind) {
   return kind == DataParallelism::kDistributedOptimizer ? 1 : 0;
 }
 
-// What is sharded (zero) must be what data_parallelism shards.
+// `zero` must shard what data_parallelism shards.
 bool agree(DataParallelism kind, int zero) { return zero_of(kind) == zero || (zero == 2 && zero_of(kind) == 1); }
 
 void read_data_parallelism(ParamReader& reader, ParallelPlan& plan) {

@@ -19,7 +19,7 @@ namespace weft::work {
 [[nodiscard]] ParallelPlan read_plan(ParamReader& parallelism);
 [[nodiscard]] Batch read_batch(ParamReader& batch);
 [[nodiscard]] PrecisionPlan read_precision(ParamReader& precision);
-// Of what is kept in memory: any but tf32, which is a way to compute.
+// Reads the precision of what is kept in memory: any but tf32, which is a way to compute.
 [[nodiscard]] Precision read_stored_precision(ParamReader& reader, std::string_view key, Precision default_value);
 
 // Adds an error for every rule that model, plan and batch break together, at the key of `workload`'s sections that breaks it,

@@ -63,7 +63,7 @@ int size_of(const ParallelPlan& plan, Axis axis) {
 
 bool splits_experts(const ParallelPlan& plan) { return plan.expert > 1 || plan.expert_tensor_size() != plan.tensor; }
 
-// Of the order string alone.
+// Checks the order string alone.
 std::string order_problem(const ParallelPlan& plan) {
   std::vector<std::string_view> seen;
   for (const std::string_view word : words_of(plan.order)) {

@@ -123,8 +123,8 @@ class SwitchPlaces {
     return topology_.host_of(leaf) < 0 ? leaf : DeviceId{};
   }
 
-  // What is below a pod: of each kind, members of one group that are there and how many of them send to the next one elsewhere;
-  // of a peer, which end; of those with another NIC there, nothing. And how often.
+  // Counts how often each role occurs below a pod. A group's role says how many of its members are there, and how many of them
+  // send to the next one elsewhere. A peer's role is its end. Members with another NIC there have none.
   using Role = std::pair<std::int64_t, std::int64_t>;
   using Below = std::map<std::pair<std::uint32_t, Role>, int>;
   static constexpr Role kNoRole = {-1, -1};

@@ -1,4 +1,4 @@
-// What members of collectives send before the others are there.
+// Members of collectives send their first steps before the others are there.
 //
 // Model: a kernel whose peers have not begun sends what its buffers at the next rank take, and a ring's first chunk of every
 // channel fits there. Meanwhile other collectives share its NVLinks with it (link_turns.h). Its own call takes no less for
@@ -65,7 +65,7 @@ void Replayer::end_first_step(const Meeting& meeting, std::uint32_t state) {
   if (at == steps.end()) return;
   if (at->moving != kNoState) {
     part(at->moving);
-    // What is left of its transfer delays nothing.
+    // The rest of its transfer delays nothing.
     moving_[at->moving]->members.clear();
     moving_[at->moving]->beside.clear();
   }

@@ -152,7 +152,7 @@ net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<D
     return *std::move(moved);
   const net::Topology& topology = machine_.topology;
   net::Footprint loads;
-  // What a member sends, from the links that leave its device.
+  // Adds up what a member sends, from the links that leave its device.
   double sent = 0;
   for (const Usage& usage : cost.loads.usages) {
     const DeviceId source = topology.link(LinkId{usage.resource.value()}).from;

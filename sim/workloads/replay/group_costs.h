@@ -1,7 +1,7 @@
-// What a group's collectives take alone, and which links they load: each distinct call is run once by the collectives' executor
-// on an idle machine (group_runs.h), and remembered. Groups that lie alike (the same places within hosts, or of one member a
-// host places that are as near to their NICs; hosts and leaves in the same pattern) take the same time, so that one is run for
-// all.
+// Times that a group's collectives take alone, and the links they load. The collectives' executor runs each distinct call once
+// on an idle machine (group_runs.h), and the result is remembered. Groups that lie alike take the same time, so that one is run
+// for all. They have the same places within hosts, or one member a host at places as near to their NICs, and hosts and leaves
+// in the same pattern.
 //
 // Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
 // that moves at its pace alone or slower where others share its links. How its channels drift against each other under
@@ -30,7 +30,7 @@
 
 namespace weft::work {
 
-// What the runs of a program's communication may be told: as for a scenario's list of collectives.
+// Settings that the runs of a program's communication may be given, as a scenario's list of collectives is.
 struct GroupRunSettings {
   coll::Grain grain = coll::Grain::kAuto;
   coll::nccl::Settings nccl = {};
@@ -102,7 +102,7 @@ class GroupCosts {
   std::size_t runs_ = 0;
 
  public:
-  // What is kept of a call, beside the list of its group's devices and the loads' usages: those who plan a run's memory ask.
+  // Bytes kept of a call, beside the list of its group's devices and the loads' usages. Plans of a run's memory ask for them.
   static constexpr std::size_t kCallBytes = sizeof(std::pair<const GroupCall, GroupCost>);
 };
 

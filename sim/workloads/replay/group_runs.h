@@ -32,7 +32,7 @@ class GroupRuns {
   GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile, coll::Grain grain,
             coll::nccl::Settings nccl);
 
-  // What every machine that it runs them on shares, and those that programs run on may.
+  // Returns the routes that all machines which it runs calls on share, and those that programs run on may share.
   [[nodiscard]] const std::shared_ptr<const net::HostRoutes>& host_routes() const { return host_routes_; }
 
   // Simulates the call unless it was before; `devices` in group order; `slowdown`: RunOptions::slowdown. Any thread; the result

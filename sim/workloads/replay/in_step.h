@@ -11,7 +11,7 @@ namespace weft::work {
 
 class InStep {
  public:
-  // Of indices below `count`.
+  // Makes room for indices below `count`.
   void resize(std::size_t count) { after_.resize(count); }
   [[nodiscard]] std::size_t size() const { return after_.size(); }
 

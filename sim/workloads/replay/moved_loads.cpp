@@ -63,7 +63,7 @@ class LoadsMover {
     return {host, host < 0 ? device : DeviceId{}};
   }
 
-  // Of a device of the group's hosts; a switch of the fabric has none.
+  // Returns the place of a device of the group's hosts; a switch of the fabric has none.
   [[nodiscard]] std::optional<Place> place_of(DeviceId device) const {
     const auto known = pair_of_.find(key_of(device));
     if (known == pair_of_.end()) return std::nullopt;
@@ -122,7 +122,7 @@ class LoadsMover {
       }
     }
   }
-  // Of the way between counterparts, the links that join switches.
+  // Adds the links between switches on the way between counterparts.
   void add_way(const Place& from, const Place& to, double amount, net::Footprint& moved) const {
     const auto way = router_.find_route(counterpart(from), counterpart(to), {});
     if (!way) return;

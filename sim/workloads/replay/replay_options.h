@@ -1,4 +1,4 @@
-// What a replay is told, and what it tells: options, observers, results.
+// A replay's options, observers and results.
 #pragma once
 
 #include <array>
@@ -57,9 +57,9 @@ class ReplayObserver {
   ~ReplayObserver() = default;
 };
 
-// Of one rank in one iteration. A moment counts as compute where a compute kernel runs; else as exposed communication of the
-// first category that moves data; else as waiting for the peer of a collective (skew) or of a message (bubble); else as exposed
-// I/O where a stream waits for storage in the background; else as idle.
+// One rank's times in one iteration. A moment counts once, as the first of these that holds. It is compute where a compute
+// kernel runs. It is exposed communication of the first category that moves data. It waits for the peer of a collective (skew)
+// or of a message (bubble). It is exposed I/O where a stream waits for storage in the background. Else it is idle.
 struct RankTimes {
   Duration compute;
   Duration tensor;         // with a GEMM or attention running

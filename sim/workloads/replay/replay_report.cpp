@@ -1,4 +1,4 @@
-// What a replay tells: results, the critical path, and who waits for whom where it stopped.
+// Reports a replay: results, the critical path, and who waits for whom where it stopped.
 #include <fmt/format.h>
 
 #include <algorithm>

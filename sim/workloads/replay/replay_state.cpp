@@ -197,7 +197,7 @@ void RankState::start_kernel(OpIndex index, Time now, const ReplayOptions& optio
     kernel.has_second_wave = true;
     kernel.remaining_ps *= 2;
   }
-  // Of GEMMs that split statically all blocks end together.
+  // All blocks of a GEMM that splits statically end together.
   if (op.fills_gpu && op.category == Category::kGemm && !op.weight_gradient) {
     const Duration alone = Duration::whole_ps(kernel.alone_ps);
     kernel.drain_ps = static_cast<double>(gemm_drain(options.contention, alone).ps());

@@ -1,4 +1,4 @@
-// What the Replayer keeps of programs, ranks and meetings. No part of its interface.
+// The Replayer's state of programs, ranks and meetings. No part of its interface.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct ProgramLayout {
   std::vector<std::uint32_t> sequence;      // by operation: communication of the same kind, slot and tag before it
   std::vector<std::uint32_t> first_memory;  // by operation, and one more: into RankProgram::memory
 
-  // Of each operation, its place in its stream too.
+  // Bytes kept of each operation, its place in its stream too.
   static constexpr std::size_t kOperationBytes = 4 * sizeof(std::uint32_t) + sizeof(Duration) + sizeof(OpIndex);
 
  private:
@@ -67,7 +67,7 @@ struct OperationTiming {
 class TimingStore {
  public:
   explicit TimingStore(std::size_t operations);
-  // Of `operations` that no rank has yet.
+  // Takes room for `operations` that no rank has yet.
   OperationTiming* take(std::size_t operations);
 
  private:
@@ -124,8 +124,8 @@ struct KnownMeeting {
   }
 };
 
-// What nearly every event of a rank reads or changes comes first, so that it lies on few lines: those of 16,384 ranks do not
-// fit into a cache, and are fetched ahead.
+// Fields that nearly every event of a rank reads or changes come first, so that they lie on few lines. Those of 16,384 ranks do
+// not fit into a cache, and are fetched ahead.
 struct alignas(64) RankState {
   // Both last as long: the rank's operations and streams.
   RankState(Rank rank, const Program& program, const ProgramLayout& layout, const ReplayOptions& options,
@@ -161,7 +161,7 @@ struct alignas(64) RankState {
   }
   // All that what it does from now on depends on, with times from now: equal where it will do the same.
   void add_to(Digest& digest, Time now) const;
-  // Of each operation of its program.
+  // Bytes kept of each operation of its program.
   static constexpr std::size_t kOperationBytes = sizeof(OperationTiming);
   // The next operation of a stream is held up by nothing but the background storage before it.
   [[nodiscard]] bool waits_for_storage() const;
@@ -170,7 +170,7 @@ struct alignas(64) RankState {
   [[gnu::always_inline]] void fetch() const {
     for (std::size_t line = 0; line < kHotLines; ++line) __builtin_prefetch(reinterpret_cast<const char*>(this) + 64 * line, 1);
   }
-  // What the lines above point to, once they are there.
+  // Fetches what the lines above point to, once they are there.
   [[gnu::always_inline]] void fetch_lists() const {
     const char* const times_of_newest = reinterpret_cast<const char*>(timing + newest);
     for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(times_of_newest + 64 * line, 1);
@@ -222,7 +222,7 @@ struct alignas(64) RankState {
   std::optional<RandomStream> random;
 };
 
-// What a call of a meeting costs, and loads.
+// The cost and the loads of a meeting's call.
 struct KnownCost {
   using Key = std::tuple<coll::Collective, Bytes, std::uint8_t, bool, Duration>;
   Key key;

@@ -101,7 +101,7 @@ void Replayer::schedule_event(Time at, EventKind kind, std::uint32_t index, std:
   machine_.simulator.schedule(at, Phase::kAction, component_, *this, payload);
 }
 
-// Of an event, what it will do: of kernels' ends only the newest counts.
+// Adds to the digest what an event will do; only the newest of a kernel's ends counts.
 void Replayer::add_event(Digest& digest, std::uint64_t payload) const {
   const auto kind = static_cast<EventKind>(payload >> 60);
   const auto index = static_cast<std::uint32_t>(payload);
@@ -190,13 +190,13 @@ void Replayer::end_host_operation(std::uint32_t state) {
   try_streams(state);
 }
 
-// Of the operations that may start, those that were issued first go first.
+// The operation that was issued first goes first, of those that may start.
 void Replayer::try_streams(std::uint32_t state) {
   RankState& rank = states_[state];
   while (rank.remaining > 0) {
     OpIndex first = kNoOp;
     for (StreamState& stream : rank.streams) {
-      // Of several streams nearly all are held up.
+      // Nearly all of several streams are held up.
       const bool is_held = stream.head == kNoOp || stream.blocked_by != kNoOp || (stream.busy && !stream.background);
       if (!is_held) first = std::min(first, startable(state, stream));
     }
@@ -211,7 +211,7 @@ OpIndex Replayer::startable(std::uint32_t state, StreamState& at) {
   const RankState& rank = states_[state];
   const OpIndex index = at.head;
   const Operation& op = rank.program->operations[index];
-  // What is not due does not wait for what is in the background.
+  // An operation that is not due does not wait for what is in the background.
   if (at.busy && rank.is_due(op)) return kNoOp;
   if (rank.layout->segment[index] > rank.segment) return kNoOp;  // behind a host operation
   for (const OpIndex wait : rank.program->waits_of(op)) {
@@ -359,7 +359,7 @@ void Replayer::end_kernels(std::uint32_t state) {
     if (op.fills_memory && --rank.memory_kernels == 0) slow_calls(state, -1);
   }
   arm_kernels(state);
-  // What waited for the SMs takes them before the next kernel does.
+  // Collectives that waited for the SMs take them before the next kernel does.
   if (rank.fills_gpu == 0 && !rank.draining.empty()) {
     std::vector<OpIndex> waiting;
     waiting.swap(rank.draining);

@@ -119,7 +119,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   [[nodiscard]] bool is_everybodys(LinkId link) const;
   void begin_next_call(Meeting& meeting);
   void check_agreement(const Meeting& meeting, const std::vector<Member>& members) const;
-  // Of collective_slowdown.
+  // Returns the argument `memory_share` of collective_slowdown.
   [[nodiscard]] double memory_share(const GroupCost& cost) const;
   // Full clock over that of the slowest of them.
   [[nodiscard]] double slowest_clock(const std::vector<Member>& members) const;
@@ -127,7 +127,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   void join(std::uint32_t moving);
   void part(std::uint32_t moving);
   Bandwidth pace(const Moving& moving);
-  // What a member sends before the others are there, first_steps.cpp.
+  // Members send before the others are there, first_steps.cpp.
   void wait_in(std::uint32_t state, OpIndex op, Meeting& meeting);
   void send_first_steps(std::uint32_t state);
   void end_first_step(const Meeting& meeting, std::uint32_t state);
@@ -137,7 +137,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   // Links that sleep, link_sleep.cpp.
   Duration wake_links(Moving& moving);
   bool is_on_nvlinks(FootprintId loads);
-  // What repeats is not run again, steady_state.cpp.
+  // Iterations that repeat are not run again, steady_state.cpp.
   void look_for_repetition(std::uint64_t event);
   [[nodiscard]] std::uint64_t state_digest(std::uint64_t event) const;
   void add_event(Digest& digest, std::uint64_t payload) const;
@@ -159,7 +159,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   [[nodiscard]] bool is_run(std::int32_t host) const { return host >= 0 && hosts_run_[static_cast<std::size_t>(host)]; }
   [[nodiscard]] DeviceId device_of(Rank rank) const { return program_.devices[static_cast<std::size_t>(rank)]; }
 
-  // What is left, replay_report.cpp.
+  // Reports what is left, replay_report.cpp.
   [[nodiscard]] std::string blocked() const;
   [[nodiscard]] std::vector<CriticalStep> critical_path() const;
 
@@ -201,7 +201,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
     Time at;
     std::size_t iterations = 0;
   };
-  // What lay between two equal states, and how often it is left out after the second.
+  // A skip leaves out what lay between two equal states, so often after the second.
   struct Skip {
     std::int64_t times = 0;
     Duration period;

@@ -257,7 +257,7 @@ void Replayer::post(std::uint32_t index) {
   moving.transfer = machine_.fabric.post(transfer, *this);
 }
 
-// What a call reaches beside those that are on its links now, and beside compute.
+// Returns the rate that a call reaches beside those that are on its links now, and beside compute.
 Bandwidth Replayer::pace(const Moving& moving) {
   std::vector<LinkTurns::Call> others;
   others.reserve(moving.beside.size());

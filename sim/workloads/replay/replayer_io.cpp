@@ -4,8 +4,8 @@
 
 namespace weft::work {
 
-// Of the rank and of those it stands for, on one transfer: on hosts that are run all of them load their links and storage, on
-// the file system those elsewhere too.
+// Returns the loads of the rank's copy and of those it stands for, in one transfer. On hosts that are run, all of them load
+// their links and storage; on the file system those elsewhere do, too.
 FootprintId Replayer::loads_of_copy(std::uint32_t state, const Operation& op) {
   FootprintId& known = copy_loads_[{state, op.kind, op.slot}];
   if (known.valid()) return known;

@@ -27,7 +27,7 @@ void add_times(Digest& digest, const RankTimes& times) {
   for (const Duration each : times.exposed) digest.add(each);
 }
 
-// Of a whole run, by iteration: what was run, with what was skipped put in by `repeat`, and the rest by `later`.
+// Lists a whole run by iteration: what was run, with what was skipped put in by `repeat`, and the rest by `later`.
 template <class T, class Repeat, class Later>
 std::vector<T> with_skipped(const std::vector<T>& run, std::size_t after, int skipped, Repeat repeat, Later later) {
   const auto cut = run.begin() + static_cast<std::ptrdiff_t>(after);
@@ -131,7 +131,7 @@ std::uint64_t Replayer::state_digest(std::uint64_t event) const {
   add_event(digest, event);
   for (const Event& pending : machine_.simulator.pending_events()) {
     digest.add(pending.time - now).add(pending.order >> kSequenceBits);  // phase and source
-    // Of others there are timers of the idle fabric, which do nothing.
+    // Other targets have timers of the idle fabric only, which do nothing.
     if (pending.target == this) add_event(digest, pending.payload);
   }
   return digest.value();

@@ -26,9 +26,9 @@ struct Word {
   std::size_t offset = 0;
 };
 
-// What blanks and tabs separate.
+// Splits at blanks and tabs.
 [[nodiscard]] std::vector<Word> words_of(std::string_view line);
-// What commas separate, blanks around it taken off; quotation marks keep commas ("a, b").
+// Splits at commas and takes blanks around each part off; quotation marks keep commas ("a, b").
 [[nodiscard]] std::vector<Word> fields_of(std::string_view line);
 // One operation's limits: sums of them stay within what Duration and Bytes hold.
 inline constexpr Duration kLongestTask = Duration::from_ps(100'000'000'000'000'000);  // 28 h

@@ -55,7 +55,7 @@ class MessageTimes {
   std::map<std::pair<std::size_t, std::size_t>, std::pair<Pair, std::size_t>> places_;
 };
 
-// What the kernel would take alone, of the time it had: the gap before it too, which is part of the operation.
+// Returns what the kernel would take alone. The time it had includes the gap before it, which is part of the operation.
 Duration alone(const Operation& op, const RecordedTime& kernel, const std::vector<Resident>& residents,
                const ContentionCosts& costs) {
   const RecordedTime time{.start = kernel.start + kernel.duration - op.duration, .duration = op.duration, .blocks = 0};

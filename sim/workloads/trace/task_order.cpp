@@ -141,7 +141,7 @@ class Orderer {
     return true;
   }
 
-  // What holds `id` up: an unfinished task that it waits for, or a partner that is not there yet.
+  // Returns what holds `id` up: an unfinished task that it waits for, or a partner that is not there yet.
   [[nodiscard]] TaskId blocker(TaskId id) const {
     for (const TaskEdges::Edge* edge = waits_[id.rank].begin(id.task); edge != waits_[id.rank].end(id.task); ++edge) {
       const TaskId on{id.rank, edge->task};

@@ -9,7 +9,7 @@
 
 namespace weft::work {
 
-// What a task waits for, by task: an index of RankTasks::dependencies.
+// The waits of each task: an index of RankTasks::dependencies.
 class TaskEdges {
  public:
   TaskEdges(const RankTasks& rank, bool forward);

@@ -155,8 +155,8 @@ class RankStreams {
 
   [[nodiscard]] bool is_on_start(const TaskEdges::Edge& edge) const { return edge.on_start || eager_[edge.task]; }
 
-  // What the task itself says. To wait for a start is to wait for what that waits for and, on a lane, for what stands before
-  // it.
+  // Adds the task's own dependencies. To wait for a start is to wait for what that waits for and, on a lane, for what stands
+  // before it.
   void add_ends(std::uint32_t task, Ends& ends) {
     const auto add = [&ends](std::uint32_t stream, OpIndex place) {
       OpIndex& latest = ends.try_emplace(stream, place).first->second;
@@ -171,7 +171,7 @@ class RankStreams {
     }
   }
 
-  // What the start of `task` comes after. Chains of starts are long: each is worked out once, those it builds on first.
+  // Returns what the start of `task` comes after. Chains of starts are long: each is worked out once, those it builds on first.
   const Ends& start_of(std::uint32_t task) {
     std::vector<std::uint32_t> stack{task};
     while (!stack.empty()) {

@@ -1,5 +1,5 @@
-// What a trace, or a workload file of another tool, becomes: a Program, the times recorded for its operations, and what the
-// files could not say. Readers are TraceFormats (trace_format.h).
+// A trace, or a workload file of another tool, becomes a Program. Beside it stand the times recorded for its operations, and
+// what the files could not say. Readers are TraceFormats (trace_format.h).
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct Trace {
   std::string recorded_gpu = {};  // as the trace names it: "NVIDIA H200"; empty: not said
   // A generated step that Weft wrote: kernels' times are those at full clock, which sustained load lowers (kernels/clock.h).
   bool full_clock = false;
-  // What the files lack or contradict (missing ranks, unmatched collectives by rank, group and sequence number, clock shifts,
-  // lost events) and what was assumed in its place. Printed as warnings.
+  // The files lack or contradict these (missing ranks, unmatched collectives by rank, group and sequence number, clock shifts,
+  // lost events). Each finding says what was assumed in its place, and is printed as a warning.
   std::vector<Diagnostic> findings = {};
 };
 

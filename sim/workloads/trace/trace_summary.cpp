@@ -38,7 +38,7 @@ Duration length(const std::vector<Interval>& intervals) {
   return sum;
 }
 
-// Of `a` what lies in none of `b`; both merged.
+// Returns how much of `a` lies in none of `b`; both merged.
 Duration outside(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   Duration covered;
   std::size_t from = 0;
@@ -51,7 +51,7 @@ Duration outside(const std::vector<Interval>& a, const std::vector<Interval>& b)
   return length(a) - covered;
 }
 
-// What tells a call: kind, group or ends, and how many like it came before.
+// A call's key: kind, group or ends, and how many like it came before.
 using CallKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t>;
 struct Call {
   std::string_view kind;
@@ -94,7 +94,7 @@ class Summarizer {
     return gemms;
   }
 
-  // Of a call's time what lies after the GEMM that was running when its first block began.
+  // Returns how much of a call's time lies after the GEMM that was running when its first block began.
   [[nodiscard]] static Duration after_drain(const RecordedTime& time, const std::vector<Interval>& gemms) {
     const auto next = std::ranges::upper_bound(gemms, time.start, {}, &Interval::begin);
     if (next == gemms.begin()) return time.duration;

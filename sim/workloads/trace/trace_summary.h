@@ -1,4 +1,4 @@
-// What a trace says by itself, before any simulation: ranks, duration, collectives by kind and size, compute and communication
+// Summarizes a trace by itself, before any simulation: ranks, duration, collectives by kind and size, compute and communication
 // and how they overlap.
 //
 // A communication kernel's duration contains waiting for late peers: each call counts with the shortest duration that any of
@@ -18,7 +18,7 @@
 
 namespace weft::work {
 
-// Of one rank's recorded operations.
+// One rank's recorded operations.
 struct RecordedRank {
   Rank rank = 0;
   std::array<Duration, kCategories> busy{};  // communication: moving data

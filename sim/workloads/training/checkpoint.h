@@ -1,9 +1,9 @@
 // Saving and restoring of checkpoints: parameters and the optimizer's states, between GPUs, host memory and storage
 // (workload-models §7.1).
 //
-// Of ranks that hold the same parameters each writes an equal part, as Megatron's and PyTorch's distributed checkpoints do, so
-// that together they write everything once. An asynchronous checkpoint is copied to the host's memory, for which the next step
-// waits, and written from there beside the steps that follow; the next checkpoint's copy waits until that is done.
+// Each of the ranks that hold the same parameters writes an equal part, as Megatron's and PyTorch's distributed checkpoints do.
+// Together they write everything once. An asynchronous checkpoint is copied to the host's memory, for which the next step
+// waits, and is written from there beside the steps that follow. The next checkpoint's copy waits until that is done.
 //
 // Model: what tensor-parallel ranks hold alike (norms, routers, an embedding that is not split) each of them writes; of
 // adapters (LoRA) only they are written.
@@ -18,8 +18,8 @@
 
 namespace weft::work {
 
-// What one rank of a stage with these (trainable) parameters writes: 14 B a parameter with Adam in mixed precision, over the
-// replicas.
+// Returns what one rank of a stage with these (trainable) parameters writes: 14 B a parameter with Adam in mixed precision,
+// over the replicas.
 [[nodiscard]] Bytes saved_bytes(const TrainingSetup& setup, const StageParameters& parameters);
 
 // At the end of a step, after the optimizer. setup.checkpoint must be there.

@@ -16,7 +16,7 @@ void load_data(StepEmitter& emit) {
   read.slot = static_cast<std::uint16_t>(kInwards + (loading.from_file_system ? kFileSystem : 0));
   read.launched = false;
   read.background = loading.prefetch;
-  // What was read ahead holds up the stream until it is there.
+  // The stream waits until data that was read ahead is there.
   if (!loading.prefetch) emit.builder().add(read, "read data");
   emit.join(emit.builder().add(copy, "data to GPU"));
   if (loading.prefetch) emit.builder().add(read, "read data");

@@ -1,5 +1,6 @@
-// What a framework runs for each part of a model on one rank: kernels, and the collectives inside the model. One implementation
-// per framework, registered by name (`workload.framework`); to add one write its file and list it in layer_operators.cpp.
+// The kernels that a framework runs for each part of a model on one rank, and the collectives inside the model. One
+// implementation per framework, registered by name (`workload.framework`); to add one write its file and list it in
+// layer_operators.cpp.
 //
 // The order of calls for a microbatch on a stage with embedding and head:
 //
@@ -29,7 +30,7 @@ class LayerOperators {
 
   virtual void embedding_forward(StepEmitter& emit) const = 0;
   virtual void layer_forward(StepEmitter& emit, std::int64_t layer) const = 0;
-  // What plan.recompute == kOperators computes again before layer_backward.
+  // Computes again before layer_backward what plan.recompute == kOperators asks for.
   virtual void operators_again(StepEmitter& emit, std::int64_t layer) const {
     static_cast<void>(emit), static_cast<void>(layer);
   }

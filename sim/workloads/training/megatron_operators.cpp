@@ -243,9 +243,9 @@ void Megatron::layer_forward(StepEmitter& emit, std::int64_t layer) const {
   residual(emit);
 }
 
-// Of the matrices' products in order (Q, K, V, output, gate, up, down) the second, fourth and sixth, with what lies between;
-// the last one's result is kept. What a tensor group reduced is kept too, and what it gathered is gathered again (torchtitan's
-// apply_ac, "selective op").
+// Computes again every second of the matrices' products in order (Q, K, V, output, gate, up, down), with what lies between; the
+// last one's result is kept. Results that a tensor group reduced are kept too, and those it gathered are gathered again
+// (torchtitan's apply_ac, "selective op").
 void Megatron::operators_again(StepEmitter& emit, std::int64_t layer) const {
   static_cast<void>(layer);
   const RankShapes& s = emit.shapes();
@@ -358,7 +358,7 @@ void Megatron::optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& 
   emit.kernel({.kind = KernelKind::kOptimizer, .elements = elements, .bytes = bytes}, "optimizer");
 }
 
-// What the backward pass reads; a recomputed layer has all of it again, for a while.
+// Counts what the backward pass reads; a recomputed layer has all of it again, for a while.
 std::int64_t Megatron::saved_by_layer(const StepEmitter& emit, std::int64_t layer) const {
   const TrainingSetup& setup = emit.setup();
   ParallelPlan plan = setup.plan;

@@ -43,7 +43,7 @@ std::int64_t adapter(const TrainingSetup& setup, std::string_view target, std::i
   return std::find(targets.begin(), targets.end(), target) == targets.end() ? 0 : setup.lora.rank * (in + out);
 }
 
-// Of a token's copies, those that are sent to some node and not made there.
+// Returns how many of a token's copies are sent to some node and not made there.
 double copies_that_travel(const TrainingSetup& setup) {
   const MixtureOfExperts& moe = setup.model.moe;
   if (moe.groups_per_token == 0 || setup.expert_nodes <= 1) return 1;

@@ -1,5 +1,5 @@
-// What one pipeline stage holds of the model and what one of its ranks computes: chunks of layers, parameter tensors, token
-// counts and widths after sharding.
+// One pipeline stage's part of the model, and what one of its ranks computes: chunks of layers, parameter tensors, token counts
+// and widths after sharding.
 #pragma once
 
 #include <cstdint>

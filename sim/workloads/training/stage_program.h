@@ -52,7 +52,7 @@ class StageProgram {
   void clip_gradients();
   [[nodiscard]] std::vector<ParameterTensor> all_tensors() const;
   [[nodiscard]] std::int64_t layer_input_bytes() const;
-  // What stays of a layer until it is recomputed, or until its backward pass.
+  // Returns what stays of a layer until it is recomputed, or until its backward pass.
   [[nodiscard]] std::int64_t kept_bytes(std::int64_t layer, Recompute recompute) const;
 
   const TrainingSetup& setup_;

@@ -89,7 +89,7 @@ OpIndex StepEmitter::collective(GroupSlot slot, coll::Collective kind, Bytes byt
   op.collective = kind;
   std::vector<OpIndex> waits{on.waits.begin(), on.waits.end()};
   if (on.after_compute) {
-    // What compute would wait for next, this waits for too: it reads what those make.
+    // This waits for what compute would wait for next, too: it reads what those make.
     waits.push_back(computed());
     waits.insert(waits.end(), joined_.begin(), joined_.end());
   }

@@ -22,7 +22,7 @@ struct BackwardPart {
   bool weight = true;
 };
 
-// What sets frameworks apart beside the kernels they run.
+// Traits that set frameworks apart beside the kernels they run.
 struct FrameworkTraits {
   bool replicates_vocabulary = false;  // every tensor rank holds and computes the whole embedding, head and loss
   bool copies_gradients = false;       // gradients are accumulated, scaled and copied by kernels of their own; FSDP copies

@@ -3,7 +3,7 @@
 //   TrainingSetup setup = read_training(workload, ranks);      // training_reader.h
 //   Program program = training_program(setup, kernel_times, topology, true);
 //
-// What is emitted per microbatch follows workload-models §2.10; what a layer is made of is the framework's business
+// The operations of each microbatch follow workload-models §2.10. A layer's parts are the framework's business
 // (layer_operators.h): PyTorch eager runs every operator as its own kernel, Megatron fuses.
 #pragma once
 
@@ -66,7 +66,7 @@ struct TrainingSetup {
 // it can.
 [[nodiscard]] std::string training_refusal(const TrainingSetup& setup);
 
-// Of the layers that plan.recompute could compute again, how much it does: less than 1 with recompute_layers.
+// Returns how much plan.recompute computes again of the layers that it could: less than 1 with recompute_layers.
 [[nodiscard]] double recomputed_share(const TrainingSetup& setup);
 
 // A ConfigError says training_refusal(). Where `fold` is set, the ranks of a stage do the same at the same time, and the first

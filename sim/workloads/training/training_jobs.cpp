@@ -25,7 +25,7 @@ std::vector<std::int32_t> free_gpus(const Holders& holders, int wanted) {
   return found;
 }
 
-// What is wrong with the place; empty where nothing is.
+// Takes the job's GPUs, and returns what is wrong with the place; empty where nothing is.
 std::string take(Holders& holders, const std::vector<std::int32_t>& gpus, const std::string& name) {
   for (const std::int32_t gpu : gpus) {
     std::string& holder = holders[static_cast<std::size_t>(gpu)];

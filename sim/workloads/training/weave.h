@@ -8,8 +8,9 @@
 
 namespace weft::work {
 
-// Of a builder's operations [begin, end), those from `middle` on are the second pass. Both are cut where compute waits for an
-// expert's all-to-all, and their pieces alternate. Returns where each operation of [begin, end) went: to[i] of begin + i.
+// Weaves two passes of a builder's operations [begin, end): those from `middle` on are the second pass. Both are cut where
+// compute waits for an expert's all-to-all, and their pieces alternate. Returns where each operation of [begin, end) went:
+// to[i] of begin + i.
 //
 // Waits of the second pass on the first one are dropped: they stand for the order in which the two were written.
 std::vector<OpIndex> weave(RankProgramBuilder& builder, OpIndex begin, OpIndex middle);

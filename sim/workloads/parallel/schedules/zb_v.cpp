@@ -57,8 +57,8 @@ class ListSchedule {
     return at == 2 * stages_ - 1 || positions_[index(at + 1)].backward_done[index(i)] <= step;
   }
 
-  // What sets memory free soonest comes first: an input gradient, of the position next to the embedding before that next to the
-  // head; then a forward, the other way round; then a weight gradient.
+  // The pass that sets memory free soonest comes first. That is an input gradient, of the position next to the embedding before
+  // that next to the head. Then comes a forward, the other way round, and then a weight gradient.
   [[nodiscard]] std::optional<PipelineOp> choose(int stage, int step) const {
     for (const int chunk : {0, 1}) {
       const int at = position_of(stage, chunk);

@@ -1,4 +1,4 @@
-// What Weft's writer adds to Chakra nodes beside the attributes that others read, so that a Program comes back as it was.
+// Weft's writer adds these to Chakra nodes, beside the attributes that others read, so that a Program comes back as it was.
 //
 //   metadata   "weft_streams": texts, names of the streams     "weft_resident": parameters, gradients, optimizer in bytes
 //              "weft_leader": the rank it behaves as (ProgramRank::leader), where that is another

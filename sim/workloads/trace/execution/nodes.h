@@ -1,5 +1,5 @@
-// What one execution trace of PyTorch says (workload-models §5.3): operators, which tensors they read and wrote, calls of
-// communication, process groups. It holds no times. Nothing is concluded here.
+// One execution trace of PyTorch (workload-models §5.3): operators, which tensors they read and wrote, calls of communication,
+// process groups. It holds no times. Nothing is concluded here.
 #pragma once
 
 #include <cstdint>

@@ -311,7 +311,7 @@ std::string_view dtype_of(std::int64_t element_size) {
   return element_size == 2 ? "half" : element_size == 4 ? "float" : element_size == 8 ? "double" : "byte";
 }
 
-// What the ranges of all ranks say together: communicators' members, and the sizes that follow from how many they are.
+// The ranges of all ranks say together who a communicator's members are, and the sizes that follow from how many they are.
 struct Communicators {
   explicit Communicators(std::vector<RankOfFile>& ranks) {
     for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -360,7 +360,7 @@ void name_calls(std::vector<RankOfFile>& ranks) {
       const std::string& group = rank.events.comms[i].group;
       if (known.insert(group).second) rank.events.groups.push_back({.name = group, .description = {}, .ranks = members});
     }
-    // What has no size is as good as not said.
+    // A communicator without a size is as good as none.
     const auto unnamed = [&](std::uint32_t comm) { return comm != kineto::kNone && !rank.events.comms[comm].is_named(); };
     for (DeviceActivity& activity : rank.events.activities) {
       if (unnamed(activity.comm)) activity.comm = kineto::kNone;

@@ -106,7 +106,7 @@ class Emitter {
     std::vector<OpIndex> waits;
     for (const std::uint32_t wait : item.waits) append(waits, wait);
     if (lead_ != kNoOp && last_[item.stream] == kNone && item.start >= rank_.items.gpu_free) waits.push_back(lead_);
-    // What a grouped kernel before it on its stream has put on streams beside.
+    // A grouped kernel before it on its stream may have put work on streams beside; it waits for that.
     if (last_[item.stream] != kNone && operations_[last_[item.stream]].size() > 1) append(waits, last_[item.stream]);
     return waits;
   }

@@ -1,5 +1,5 @@
-// What one Kineto file says, as far as a replay needs it: device activities, the host's calls to the driver, what PyTorch says
-// of its collectives, annotations. Times in nanoseconds of the file's own clock. Nothing is concluded here.
+// One Kineto file, as far as a replay needs it: device activities, the host's calls to the driver, PyTorch's words on its
+// collectives, annotations. Times in nanoseconds of the file's own clock. Nothing is concluded here.
 #pragma once
 
 #include <cstdint>
@@ -151,7 +151,7 @@ enum class Operators : std::uint8_t { kLeftOut, kRead, kReadWithShapes };
 [[nodiscard]] RankEvents read_events(const std::filesystem::path& file, const TraceReadOptions& options,
                                      Operators operators = Operators::kLeftOut);
 
-// What a function of the CUDA runtime or driver does, by its name.
+// Returns what a function of the CUDA runtime or driver does, by its name.
 [[nodiscard]] HostCall::Kind call_kind(std::string_view name);
 
 // "[0, 1, 2, 3]"; empty where it is cut ("...") or is no list of numbers.

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kClockGrainNs = 1'000;  // device timestamps of two streams agree to this
 constexpr std::int64_t kSoonNs = 15'000;       // after the end it waited for
 constexpr std::size_t kSignature = 12;
-// Of a pattern's instances, those that may contradict it: timestamps are not perfect.
+// So many instances of a pattern may contradict it, as timestamps are not perfect.
 constexpr std::size_t kContradictedPerHundred = 3;
 
 // Streams waiting and waited for, whether the later is communication, and the calls before its launch.

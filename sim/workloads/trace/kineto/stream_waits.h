@@ -1,4 +1,4 @@
-// What items of one stream waited for on others.
+// Finds what items of one stream waited for on others.
 //
 // Where the profiler recorded sync events (`cuda_sync`) they say it. Elsewhere the host's calls of cudaStreamWaitEvent name no
 // stream, and the waits are inferred: a launch after such a call may wait for the last item launched on each other stream. The

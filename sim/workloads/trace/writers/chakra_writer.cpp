@@ -140,7 +140,7 @@ class RankWriter {
     return metadata.text();
   }
 
-  // Of all ranks, written once.
+  // Adds what all ranks share, written once.
   void add_origin(WireWriter& metadata) const {
     std::vector<std::string> groups;
     for (const Group& group : program_.groups) groups.push_back(group.name);

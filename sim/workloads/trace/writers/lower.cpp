@@ -220,7 +220,7 @@ class RankLowering {
       for (const Rank peer : step.receive_from) {
         received.push_back(message(OpKind::kReceive, peer, step.bytes, step.receive_connection));
       }
-      // What was received before on this lane is there too: it came in order.
+      // Data received before on this lane is there too: it came in order.
       if (received.empty() && last[0] != kNoTask) received.push_back(last[0]);
       for (const Rank peer : step.send_to) {
         const std::uint32_t sent = message(OpKind::kSend, peer, step.bytes, step.send_connection);

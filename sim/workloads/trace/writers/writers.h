@@ -16,7 +16,7 @@
 
 namespace weft::work {
 
-// What is known of a Program beside it, and comes back with it: what a trace recorded (trace.h).
+// Facts about a Program that stand beside it, and come back with it: what a trace recorded (trace.h).
 struct ProgramOrigin {
   bool full_clock = false;
   std::span<const std::vector<RecordedTime>> recorded = {};
