@@ -62,8 +62,8 @@ PYTHON
 }
 
 # The bases of Simple and LL128 are not fitted: these logs cannot tell them from hops. costs.cpp says where they are from.
-# What launches and LL cost, and what Simple costs and the links give, tell little of each other. Of the links most is told by
-# the log that fills them most.
+# Launches and LL tell little of the costs of Simple and the links, and the other way round. The log that fills the links most
+# tells most of them.
 cp "$folder/start.yaml" "$folder/ll.yaml"
 cp "$folder/start.yaml" "$folder/simple.yaml"
 {

@@ -37,7 +37,7 @@ mutate() {
   python3 tests/fuzz/mutate_inputs.py . "$weft" --seconds 3600 --seed "$seed"
 }
 
-# What must hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
+# Properties that hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
 invariants() { python3 tests/invariants/invariants_test.py . "$weft" --all --work build/invariants; }
 
 sections=(sweep_kills sweep_kills_mpi sweep_threads trace_speed fuzz mutate invariants)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What large runs cost at flow fidelity: CPU time, wall time, peak memory, each beside its target, and whether the simulated time
+# Measures large runs at flow fidelity: CPU time, wall time, peak memory, each beside its target, and whether the simulated time
 # is the derived one. Prints a line a run as it ends (Markdown, for docs/performance.md); nothing passes or fails.
 #   tools/scale.sh [--quick] [path of weft]      --quick: without those that take minutes
 # CPU time (user and system) says more than wall time where a machine is shared.

@@ -103,13 +103,13 @@ def on_hosts():
     yield part("shift on a ring", hosts(8, f"type: torus, dims: [4, 2], {LINK}, routing: ecmp"), shift(7, 1, 1000), "links: [h2]", "h7")
     yield part("shift in a dragonfly", hosts(12, f"type: dragonfly, p: 2, a: 2, h: 1, {LINK}, routing: ecmp"), shift(11, 1, 1000),
                    "links: [h0, h1]", "h11")
-    # What happens inside leaf 1 is packets that nobody else meets, their acknowledgements neither.
+    # Traffic inside leaf 1 is packets that nobody else meets, and neither do their acknowledgements.
     for control in ("dcqcn", "dcqcn_mlx", "timely", "swift", "window"):
         fabric = f"{LEAVES}, {MARKED}, transport: {{congestion_control: {control}, acks: packets}}"
         incast = [("h4", "h7", 500), ("h5", "h7", 600), ("h6", "h7", 700), ("h7", "h5", 300)]
         yield part(f"incast under {control} beside flows", hosts(13, fabric),
                        flows(*incast, ("h0", "h8", 1000), ("h1", "h0", 1000), ("h9", "h10", 2000, 7)), "links: [leaf1]", "h12")
-    # What collides is packets in some order and shares of flows: only what is exact can be compared.
+    # Colliding transfers are packets in some order and shares of flows: only what is exact can be compared.
     for seed in range(3):
         for name, fabric in (("leaves", LEAVES), ("hashed", HASHED), ("narrow", NARROW)):
             yield part(f"collisions over {name}, draw {seed}", hosts(13, fabric), drawn(40 + seed, named(0, 11), named(0, 11), 12),

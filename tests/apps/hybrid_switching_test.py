@@ -8,8 +8,8 @@ fidelity; and flows are exactly one or the other where no link carries both.
 import hybrid_scenarios
 import switching
 
-# Of each time, as docs/flow_and_packet.md says: where flows and packets agree so far, hybrid fidelity is within the bound, and but for a
-# few scenarios as near as they are.
+# Bounds of each time, as docs/flow_and_packet.md says. Where flows and packets agree so far, hybrid fidelity is within the bound,
+# and but for a few scenarios as near as they are.
 AGREED = 0.03
 BOUND = 0.08
 FEW = 3
@@ -67,7 +67,7 @@ def between(runs, part, flow, packet, tally):
         if off > BOUND:
             runs.fail(part.scenario, f"time {which} is {times[which]} ns, {packet[which]} ns as packets and {flow[which]} ns as flows: "
                       f"{100 * off:.2f} %, the bound is {100 * BOUND} %", HYBRID, PACKET, FLOW)
-    # What follows from others' ends begins at other times.
+    # Transfers that follow from others' ends begin at other times.
     if totals["shared_links"] == 0 and "flows" in hybrid and "jobs" not in hybrid:
         for i, time in enumerate(times):
             if time not in (flow[i], packet[i]):

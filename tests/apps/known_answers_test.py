@@ -231,8 +231,8 @@ class CongestionControl(KnownAnswers):
         result = run("k17_hpcc_20")
         measured = [value for i in range(20) for at, value in series(result, "utilisation", i) if at > 10e6]
         self.near(statistics.mean(measured), 0.96, 0.005)
-        # What the link sends is that less what waits beside the packet in transmission, as a share of a round trip's bytes:
-        # four cables, two packets.
+        # The link sends that, less what waits beside the packet in transmission, as a share of a round trip's bytes: four cables,
+        # two packets.
         egress = port(result, "switch0->h20")
         waiting = egress["mean_queue_bytes"] - egress["utilization"] * 1042
         round_trip = (4 * 1e-6 + 2 * 1042 * 8 / 100e9) * 100e9 / 8
@@ -272,7 +272,7 @@ class Topologies(KnownAnswers):
             rates = gbps(run("k22_ecmp", "--seed", seed))
             shares += sum(rates) / 100 / 8 / seeds
             slowest += min(rates) / seeds
-        # Of one seed the mean share scatters by 0.09, the slowest rate by 9 Gb/s.
+        # One seed's mean share scatters by 0.09, its slowest rate by 9 Gb/s.
         self.assertAlmostEqual(shares, 1 - (7 / 8) ** 8, delta=3 * 0.09 / math.sqrt(seeds))
         self.assertAlmostEqual(slowest, 41.00, delta=3 * 9 / math.sqrt(seeds))
 
@@ -349,7 +349,7 @@ class Collectives(KnownAnswers):
         self.near(run("../bench/w3_128")["makespan_ns"], expected, 1e-6)
 
     def test_w4_all_to_all_of_128_gpus(self):
-        # What a GPU sends to the 120 of other nodes goes over its NIC; four links of 1 us to another rail.
+        # A GPU's traffic to the 120 of other nodes goes over its NIC; four links of 1 us lead to another rail.
         self.near(run("../bench/w4_128")["makespan_ns"], 120 * 1e6 / 50 + 4000 + 3 / 50 + self.W3_NICS_NS, 1e-6)
 
     def test_k31_periodic_jobs(self):

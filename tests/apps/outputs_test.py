@@ -107,7 +107,7 @@ CASES = [
     ("report", ["result.json"], ["result.json"], ["--html", "--markdown"]),
     ("measure", ["--perftest", "perftest.txt"], ["perftest.txt"], ["--output"]),
 ]
-# What an option that is not being tried must still be given.
+# Options that must be given although another one is tried.
 NEEDED = {"calibrate": ["-o", "spare.yaml"], "trace convert": ["--to", "goal", "spare.goal"],
           "trace kernels": ["--gpu", "h200_sxm"]}
 

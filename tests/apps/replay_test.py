@@ -236,7 +236,7 @@ class NsightSystems(Case):
         self.assertRegex(text, rf"all_reduce +2 +{ALL_REDUCE_BYTES} +1 +140\.0")
         result = self.replay("--as-recorded", traces=[path])
         self.assertEqual(self.predicted(result, "gemm"), 1_500_000)
-        # Of other kernels: what the clock makes of a call hangs on what runs in the step.
+        # The call runs beside other kernels here, and the clock's effect on it depends on what runs in the step.
         self.assertAlmostEqual(self.predicted(result, "nccl") / self.predicted(self.replay(), "nccl"), 1, delta=0.03)
 
     def test_a_collective_without_a_size_keeps_its_time_and_is_told(self):

@@ -14,7 +14,7 @@ from step_scenarios import EXPERTS, GPT, STEPS, STORAGE, Step
 OFF, ON = (("--set", f"simulation.skip={skip}") for skip in ("false", "true"))
 EVERY_RANK = ("--set", "simulation.fold=false")
 
-# What a run cost, and how it was asked for: no result.
+# These fields say what a run cost and how it was asked for; they are no result.
 COSTS = ("command_line", "configuration", "events", "transfers", "solves", "peak_live_transfers", "packet_hops", "wall_s",
          "peak_memory_bytes", "iterations_skipped")
 

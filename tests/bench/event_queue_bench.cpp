@@ -1,5 +1,5 @@
-// What a pop and a push cost, per event queue and workload. The hold model (pop the earliest, push it again some delay later)
-// keeps the number pending; a recorded stream replays what a run of Weft did:
+// Measures the cost of a pop and a push, per event queue and workload. The hold model (pop the earliest, push it again some
+// delay later) keeps the number pending; a recorded stream replays what a run of Weft did:
 //
 //   bench_event_queue                                     the hold model
 //   WEFT_EVENT_RECORD=run.bin bench_event_queue           and the stream that Simulator::record_to wrote

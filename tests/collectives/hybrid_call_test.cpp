@@ -1,4 +1,4 @@
-// What of a call of hybrid fidelity decides how it is run: whether any of its messages may be packets.
+// A call at hybrid fidelity runs as packets only if any of its messages may be packets.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -100,7 +100,7 @@ TEST(LinkFailureTest, ARingGoesOnOverTheOtherSpine) {
 }
 
 TEST(LinkFailureTest, WhereOnlyAHostsCableIsLeftARingWaitsForIt) {
-  // What is under way stands still for 50 us, and every later step comes as much later.
+  // Steps under way stand still for 50 us, and every later step comes as much later.
   for (const Grain grain : kGrains) {
     LinkFailure run{{{"h0", "s0", 100_us, 150_us}}, grain};
     EXPECT_EQ(run.run(), 530_us) << to_string(grain);
@@ -123,7 +123,7 @@ TEST(LinkFailureTest, ACableThatComesBackTooLateForAnotherIsAnError) {
   EXPECT_NE(run.error().find("no path is left from rank 1 (h1) to rank 2 (h2)"), std::string::npos);
 }
 
-// What was in the link is sent again, though nobody acknowledges: a packet or two of each step's last hop, and what was lost.
+// Packets in the link are sent again, though nobody acknowledges: a packet or two of each step's last hop, and what was lost.
 TEST(LinkFailureTest, PacketsTakeTheOtherSpineToo) {
   for (const bool reliable : {false, true}) {
     net::PacketSettings packet;

@@ -78,7 +78,7 @@ TEST(SeveralNicsOfPacketsTest, TwoOfHalfTheRateAreAsFastAsOne) {
   }
 }
 
-// What of `bytes` crosses between two nodes of half the ranks each, at least, in the direction with more.
+// Returns how much of `bytes` crosses between two nodes of half the ranks each, at least, in the direction with more.
 double crossing(Collective kind, Bytes bytes, int ranks) {
   const auto all = static_cast<double>(bytes.count());
   switch (kind) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Bandwidth gigabytes(std::int64_t rate) { return Bandwidth::from_bits_per_second(rate * 8'000'000'000); }
 
-// What each of `blocks` moves when all of them do.
+// Returns what each of `blocks` moves when all of them do.
 double rate_beside(Bandwidth alone, Bandwidth port, int blocks) {
   constexpr Bytes kData{1'000'000};
   const double by_itself = static_cast<double>(kData.count()) / std::min(alone, port).bytes_per_ps();

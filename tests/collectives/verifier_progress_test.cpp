@@ -53,7 +53,7 @@ TEST(VerifierProgressTest, AStepMayOnlyWait) {
   EXPECT_EQ(error(table), "none");
 }
 
-// What another lane did after the step waited for is not ordered.
+// Steps that another lane does after the step waited for are not ordered.
 TEST(VerifierProgressTest, OnlyTheStepsWaitedForAreOrdered) {
   TableSchedule table{1, 1};
   table.lane(0, 0, 0) = {copy(kIn, {Buffer::kScratch, 64}), copy(kIn, kTemp)};

@@ -127,7 +127,7 @@ TEST(VerifierSwitchTest, ASwitchNeedsPeersAndOnlyASwitchReachesTheRankItself) {
   EXPECT_THAT(error(table), HasSubstr("rank 2 channel 0 lane 0 step 0: a message to or from itself"));
 }
 
-// What is added up may stay with who has the switch work: a message to itself, for another of its lanes.
+// A sum may stay with the rank that has the switch's work: a message to itself, for another of its lanes.
 TEST(VerifierSwitchTest, ASumMayGoToTheRankItself) {
   const std::vector<Rank> both = {0, 1};
   TableSchedule table{2, 1};

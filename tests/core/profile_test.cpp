@@ -275,7 +275,7 @@ TEST(ProfileTest, WritesWhatItReads) {
   EXPECT_EQ(profile(p.to_yaml()).to_yaml(), expected);
 }
 
-// Of a profile that is fitted to one log, with these lines of uncertainty.
+// Returns a profile that is fitted to one log, with these lines of uncertainty.
 std::string with_uncertainty(const std::string& entries) {
   return "kind: profile\nname: x\nparameters: {}\ncalibrations:\n"
          "  a: {date: d, tool: t, machine: m, samples: 1, fit_error: 1 %, uncertainty: [" +

@@ -19,7 +19,7 @@ LIBRARIES = [
     (r"CLI/", r"sim/apps/.*", "the command line only in apps"),
 ]
 
-# What a packet or an event must not build (once for each of them would be millions of allocations a second).
+# A packet or an event must build none of these (once for each of them would be millions of allocations a second).
 PACKET_LEVEL = re.compile(r"\bstd::(function|shared_ptr|make_shared|string)\b")
 # Files of packet fidelity that set up and report, and touch no packet.
 NOT_PER_PACKET = re.compile(r"sim/network/packet_level/(packet_fabric\.(h|cpp)|settings\.h|transport\.(h|cpp))")

@@ -52,7 +52,7 @@ std::vector<bool> links_if(const Topology& topology, auto chosen) {
   return links;
 }
 
-// Of odd hosts; of one of them; out of the first switch; every other one.
+// Returns four choices of links: those of odd hosts, those of one of them, those out of the first switch, every other one.
 std::vector<std::vector<bool>> choices(const Topology& topology) {
   const auto touches = [&](LinkId link, auto device) {
     return device(topology.name(topology.link(link).from)) || device(topology.name(topology.link(link).to));
@@ -166,7 +166,7 @@ TEST(HybridAgreementTest, TenIncastsAmongFlowsThatTheyDoNotMeet) {
   RecordProperty("worst", std::to_string(tally.worst));
 }
 
-// What goes from host to host is packets; what stays inside is flows, over NVLink, and over PCIe beside the packets.
+// Traffic from host to host is packets; traffic that stays inside is flows, over NVLink, and over PCIe beside the packets.
 class HybridNodeAgreementTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(HybridNodeAgreementTest, PacketsBetweenHostsAndFlowsInside) {

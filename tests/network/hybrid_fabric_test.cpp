@@ -1,5 +1,5 @@
-// What two kinds of transfers do to each other on one link, by hand. 100 Gb/s are 12.5 kB a microsecond; packets have 1000 B
-// and no headers, switches store them and take no time, every cable is 1 us long.
+// Two kinds of transfers on one link act on each other, by hand. 100 Gb/s are 12.5 kB a microsecond; packets have 1000 B and no
+// headers, switches store them and take no time, every cable is 1 us long.
 #include "sim/network/hybrid_fabric.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST_F(HybridFabricTest, AFlowIsFeltAtALinkWhenAPacketWouldBeThere) {
 }
 
 TEST_F(HybridFabricTest, APacketTakesTheFullRateBetweenTheFlowsBytes) {
-  // Of a shared cable a packet takes 80 ns, not 160 ns; as long again those of the flow may be ahead of it.
+  // A packet takes 80 ns of a shared cable, not 160 ns; the flow's packets may be ahead of it for as long again.
   const std::vector<Duration> taken = hybrid().of({{"h0", "h1", 1_MB}, {"h0", "h2", 1_KB, Time{} + 10_us}});
   EXPECT_GE(taken[1], kLatency + 2 * kStored);
   EXPECT_LE(taken[1], kLatency + 3 * kStored);

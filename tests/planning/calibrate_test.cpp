@@ -130,7 +130,7 @@ TEST(CalibrateTest, WritesWhereEveryValueCameFrom) {
   EXPECT_EQ(profile.validations()[0].data, "all_reduce.txt from 16 MiB");
   EXPECT_EQ(profile.validations()[0].points, 1);  // 512 MiB
   EXPECT_EQ(profile.name(), "fitted");
-  // What is written reads back, and knows its training points.
+  // A written profile reads back, and knows its training points.
   const Profile read = Profile::from_node(ConfigNode::parse(profile.to_yaml(), "written.yaml"), all_param_groups());
   EXPECT_EQ(read.to_yaml(), profile.to_yaml());
   EXPECT_TRUE(read.trained_on(digest_of(log.log), "all_reduce", 4, 64_MiB));

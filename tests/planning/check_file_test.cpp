@@ -1,4 +1,4 @@
-// What each kind of file is recognised by, and that shipped files pass. Messages of broken files: tests/apps/errors.
+// Each kind of file is recognised by its content, and shipped files pass. Messages of broken files: tests/apps/errors.
 #include "sim/planning/check_file.h"
 
 #include <gmock/gmock.h>

@@ -71,7 +71,7 @@ TEST(ClusterCostTest, PowerFollowsWhatGpusDo) {
   EXPECT_DOUBLE_EQ(power.it_watts({.compute = 0.9, .memory = 0.1, .communication = 1}), 20'000);
 }
 
-// Of 16 GPUs 12 are idle: a quarter of what follows their load is drawn, and three quarters of owning the cluster is for
+// Twelve of 16 GPUs are idle. A quarter of what follows their load is drawn. Three quarters of owning the cluster is for
 // nothing, as are three quarters of what servers draw when idle.
 TEST(ClusterCostTest, IdleGpusDrawIdlePowerAndArePricedAsIdle) {
   PowerBook book;

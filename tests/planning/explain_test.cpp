@@ -58,7 +58,7 @@ TEST(ExplainTest, EveryTextNamesSourcesAndFilesThatExist) {
   }
 }
 
-// What a source file states under "Model:" is a simplification, and `weft explain` must know of it.
+// A source file states a simplification under "Model:", and `weft explain` must know of it.
 TEST(ExplainTest, EveryFileThatStatesASimplificationIsNamedByAText) {
   std::set<std::string> named;
   for (const ModelText& text : model_texts()) named.insert(text.files.begin(), text.files.end());

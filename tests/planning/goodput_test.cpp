@@ -159,7 +159,7 @@ double hours(const FailureRates& rates, double gpus) { return rates.time_to_fail
 constexpr double kTableHours = 54 * 24 * 0.9;  // of the job, in 54 days of which it ran 90 %
 constexpr double kTableCount = 466;
 
-// What the table was made from comes back, and its components are those of a fat tree.
+// The numbers that the table was made from come back, and its components are those of a fat tree.
 TEST(FailureRatesTest, TheFittedClusterComesBack) {
   for (const char* name : {"llama3_2024", "llama3_2024_per_gpu"}) {
     EXPECT_NEAR(hours(load_failure_rates(name), 16'384), kTableHours / kTableCount, 1e-3) << name;

@@ -1,4 +1,4 @@
-// What launching a collective costs the host, on the shipped cluster.
+// Launching a collective costs the host this, on the shipped cluster.
 #include <gtest/gtest.h>
 
 #include "sim/collectives/costs.h"

@@ -171,7 +171,7 @@ TEST_F(MeasurementSetTest, ListsAreCheckedKeyByKey) {
   EXPECT_THAT(text, HasSubstr("measurements.yaml:7:29: error: measurements[6].collective: unknown value 'all_produce'"));
 }
 
-// What the log itself says is NCCL's to judge; what the user writes is ours.
+// NCCL judges what the log itself says; we judge what the user writes.
 TEST_F(MeasurementSetTest, MisspeltSettingsOfAListAreRefusedAndThoseOfALogKept) {
   const std::string log = write("a.txt", "# env NCCL_ALGO=Rign\n" + kNamed + kBody);
   const std::string text = error_of({write("measurements.yaml",

@@ -1,4 +1,4 @@
-// What the models say about points that are no collectives, held against the formulas behind them.
+// The models predict points that are no collectives, and tests hold them against the formulas behind them.
 #include "sim/planning/predict_points.h"
 
 #include <gtest/gtest.h>

@@ -105,7 +105,7 @@ TEST(PredictTest, AThreadLaunchesOnItsGpusOneAfterAnother) {
   // 100 us a launch is above what 8 bytes take on the device: four GPUs of one thread take 400 us, one GPU each 100 us.
   const net::Cluster cluster = four_gpus("device.launch.host_cost: {value: 100 us, source: assumed}");
   Measurement log = log_of("all_reduce", {8_B});
-  // Of 20 calls only the last one's time on the device comes on top.
+  // Only the last of 20 calls adds its time on the device.
   EXPECT_NEAR(*predict(cluster, log, {}).points[0].predicted_us, 400.0, 1.0);
   log.log.gpus_per_thread = 1;
   log.log.threads = 4;

@@ -24,7 +24,7 @@ nlohmann::json timeline_of_1f1b() {
   return nlohmann::json::parse(out.str());
 }
 
-// What Chrome's and Perfetto's readers ask of a trace in JSON: the "Trace Event Format".
+// Chrome's and Perfetto's readers ask this of a trace in JSON: the "Trace Event Format".
 TEST(ReplayTimelineTest, IsAChromeTraceWithAProcessForEachRank) {
   const nlohmann::json trace = timeline_of_1f1b();
   std::set<std::int64_t> named;

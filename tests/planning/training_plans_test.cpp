@@ -1,4 +1,4 @@
-// What holds of every training step, whatever the model, the plan and the cluster: random plans, run whole.
+// Every training step obeys these, whatever the model, the plan and the cluster: random plans, run whole.
 #include <gtest/gtest.h>
 
 #include <algorithm>

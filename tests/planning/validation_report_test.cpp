@@ -82,7 +82,8 @@ TEST(ValidationReportTest, MedianOfAnEvenNumberIsBetweenTheTwoInTheMiddle) {
 }
 
 TEST(ValidationReportTest, Percentile95IsTheNearestRank) {
-  // Of n errors 1, 2, ... n it is ceil(0.95 n): 19 of 19 is 19 (18.05), 20 gives 19 (exactly), 21 gives 20 (19.95).
+  // The 95th percentile of n errors 1, 2, ... n is ceil(0.95 n): 19 of 19 is 19 (18.05), 20 gives 19 (exactly), 21 gives 20
+  // (19.95).
   const auto p95 = [](int n) {
     std::vector<double> errors;
     for (int i = n; i >= 1; --i) errors.push_back(i);

@@ -11,7 +11,7 @@ inline Duration ideal_time(const coll::Schedule& schedule) {
                        {.bandwidth = Bandwidth::from_bytes_per_second(1'000'000'000), .latency = Duration::from_us(1)}, 1);
 }
 
-// Of `messages` messages one after another with `bytes` bytes in all.
+// Returns the time of `messages` messages one after another with `bytes` bytes in all.
 constexpr Duration ideal_time(std::int64_t messages, std::int64_t bytes) {
   return Duration::from_us(messages) + Duration::from_ns(bytes);
 }

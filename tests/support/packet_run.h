@@ -55,7 +55,7 @@ class PacketRun final : private net::TransferListener {
         *this);
     return flows_.size() - 1;
   }
-  // Of one more message on a flow's queue pair.
+  // Posts one more message on a flow's queue pair.
   void post(std::size_t flow, Bytes bytes, int priority = 0) {
     ++flows_[flow].posted;
     fabric_.post(

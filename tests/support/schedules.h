@@ -16,7 +16,7 @@
 
 namespace weft::testing {
 
-// Of elements of 4 bytes.
+// Returns a call on elements of 4 bytes.
 inline coll::CollectiveCall call(coll::Collective kind, Bytes bytes, Rank root = 0) {
   return {.kind = kind, .bytes = bytes, .element_size = 4, .root = root};
 }

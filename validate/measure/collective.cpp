@@ -61,7 +61,7 @@ class Timed {
       const cudaStream_t stream = one.stream->get();
       check(cudaSetDevice(one.device), "device");
       check(cudaMemsetAsync(one.wrong->data(), 0, sizeof(unsigned long long), stream), "counter");
-      // What is not written must not look right by chance: bytes of 0xff are NaN in every type.
+      // Bytes that nobody writes must not look right by chance: 0xff is NaN in every type.
       check(cudaMemsetAsync(one.receive->data(), 0xff, output_bytes(share), stream), "output");
       write_input(call_.type, const_cast<char*>(buffers.send), share.sent(), one.rank, stream);
     }

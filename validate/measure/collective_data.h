@@ -28,7 +28,7 @@ enum class DataType { kFloat, kBfloat16, kHalf };
 [[nodiscard]] DataType data_type_of(const std::string& name);
 [[nodiscard]] std::int64_t size_of(DataType type);
 
-// What a rank holds and gets, in elements.
+// A rank's input and output, in elements.
 struct Share {
   Collective collective = Collective::kAllReduce;
   int rank = 0;

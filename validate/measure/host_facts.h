@@ -1,4 +1,4 @@
-// What the host tells about itself without CUDA: for the header of a file.
+// The host's facts about itself without CUDA, for the header of a file.
 #pragma once
 
 #include "json_line.h"

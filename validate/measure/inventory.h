@@ -1,4 +1,4 @@
-// What this node's GPUs are, for the plan and for the header of a file.
+// This node's GPUs, for the plan and for the header of a file.
 #pragma once
 
 #include <string>

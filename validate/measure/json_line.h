@@ -11,7 +11,7 @@ namespace weft::measure {
 
 [[nodiscard]] std::string json_string(std::string_view text);
 // The fewest digits that read back the same, after rounding to four decimals (a tenth of a nanosecond in microseconds).
-// What is not finite becomes null.
+// Numbers that are not finite become null.
 [[nodiscard]] std::string json_number(double value);
 
 class JsonObject {

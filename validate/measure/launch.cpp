@@ -1,4 +1,4 @@
-// What launching costs: the host's time per launch, the device's from kernel to kernel, and CUDA graphs.
+// Measures launches: the host's time per launch, the device's from kernel to kernel, and CUDA graphs.
 #include <chrono>
 #include <functional>
 #include <string>

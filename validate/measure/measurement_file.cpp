@@ -52,7 +52,7 @@ EarlierRun scan_earlier_run(std::string_view content) {
 MeasurementFile::MeasurementFile(const std::string& path, std::size_t whole_bytes) {
   descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "cannot write " + path);
-  // What is no file, such as a terminal, cannot be cut and need not be.
+  // A terminal or another thing that is no file cannot be cut and need not be.
   if (ftruncate(descriptor_, static_cast<off_t>(whole_bytes)) == 0) lseek(descriptor_, 0, SEEK_END);
 }
 

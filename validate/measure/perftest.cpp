@@ -25,7 +25,7 @@ std::vector<std::string> words_of(std::string_view line) {
 
 enum class Column { kBytes, kIterations, kPeak, kAverage, kMin, kMax, kTypical, kMean, kP99, kOther };
 
-// What a table's title line says: its columns, and how many GB/s the bandwidth's unit is.
+// A table's title line says its columns, and how many GB/s the bandwidth's unit is.
 struct Titles {
   std::vector<Column> columns;
   double unit_GBps = 1;

@@ -1,5 +1,5 @@
-// What is measured: the points of a node, grouped by the process that can measure them. NCCL reads its settings once per
-// process, so each setting is a group, and a group is one worker process (or one per GPU).
+// The plan lists the points of a node, grouped by the process that can measure them. NCCL reads its settings once per process,
+// so each setting is a group, and a group is one worker process (or one per GPU).
 //
 // There is one plan, and each of its points names the smallest set that holds it, so that what --quick measures is part of what
 // --full does, and a fit on the one can be held against the rest of the other.

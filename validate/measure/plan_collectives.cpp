@@ -98,7 +98,7 @@ std::int64_t last_size(const std::string& protocol) {
 }
 
 void add_choices(std::vector<Group>& groups, int ranks, std::int64_t max_bytes) {
-  // What small calls take where the host, which launches them one by one, is not the limit.
+  // Small calls in graphs show their own time where the host, which launches them one by one, is not the limit.
   const Sweep in_graph{.collectives = kReducing, .first = 512, .last = kMiB, .set = PointSet::kQuick, .launch = "graph"};
   Sweep in_graph_again = in_graph;
   in_graph_again.factor = 8;  // the sizes of the quick set

@@ -26,7 +26,7 @@ inline constexpr std::int64_t kGiB = 1024 * kMiB;
 [[nodiscard]] std::vector<Point> overlap_points(int ranks, std::int64_t max_bytes);
 // One group per NCCL setting. `forced`: settings from outside forbid others.
 [[nodiscard]] std::vector<Group> collective_groups(const NodeFacts& node, bool forced);
-// What one setting's sweep holds for `ranks` processes.
+// Returns one setting's sweep for `ranks` processes.
 [[nodiscard]] Group mpi_group(int ranks, std::int64_t memory_bytes);
 
 }  // namespace weft::measure

@@ -1,4 +1,4 @@
-// What a measured point becomes: its parameters and its samples, as the members of a line of the measurement file.
+// A measured point becomes its parameters and its samples, as the members of a line of the measurement file.
 #pragma once
 
 #include <string>

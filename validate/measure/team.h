@@ -35,7 +35,7 @@ class Team {
   int size_;
 };
 
-// What the members of one machine share; lives in memory that forked processes see too. Barriers spin: they stand beside
+// The members of one machine share this; it lives in memory that forked processes see too. Barriers spin: they stand beside
 // timings, and a sleeping member would wake up late.
 class SharedArea {
  public:

@@ -318,7 +318,7 @@ def all_rows():
     return [row for part in parts for row in part()]
 
 
-# What is printed there and is no training step of ours.
+# Results printed there that are no training step of ours.
 NOT_EXPRESSED = {
     "9.7": "times of DeepEP's kernels, not steps: experts travel by all-to-all here",
     "9.8 GPT-3 4.0": "no step time was logged",

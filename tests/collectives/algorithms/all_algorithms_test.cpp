@@ -1,4 +1,4 @@
-// What holds for every algorithm: the data end right, fluid form and steps carry the same bytes, names and registry agree.
+// Every algorithm obeys these: the data end right, fluid form and steps carry the same bytes, names and registry agree.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ bool works_in_switches(const Schedule& schedule) {
   return false;
 }
 
-// What switches add up and copy crosses each port once, so there the flow's edges stand for ports, not for pairs.
+// Data that switches add up and copy crosses each port once, so there the flow's edges stand for ports, not for pairs.
 TEST(AllAlgorithmsTest, FluidFlowsNameEveryEdgeOnceWithItsBytes) {
   for (const int ranks : {1, 2, 3, 5, 8, 13}) {
     for_each_schedule(ranks, [](const Schedule& schedule, const CollectiveCall&) {

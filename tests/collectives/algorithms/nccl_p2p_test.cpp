@@ -40,8 +40,8 @@ TEST(NcclP2pTest, RoundsSpreadOverTheChannelsByBitReversal) {
   EXPECT_TRUE(p2p->step(1, 0, 0, 0).store);
 }
 
-// Of 20 warps: a send beside a receive has 11 and 9; alone it has all. Five rounds on one channel have four each, one of which
-// copies (nccl-model §3.6).
+// A send beside a receive has 11 of 20 warps, and the receive 9; alone each has all. Five rounds on one channel have four each,
+// one of which copies (nccl-model §3.6).
 TEST(NcclP2pTest, ATransferThatGoesOneWayHasAllItsWarps) {
   const auto both = plan(Group{std::vector<int>{2}}, call(Collective::kSendRecv, 64_KiB), 1, 1);
   EXPECT_DOUBLE_EQ(both->warp_share(0, 0, 2), 11 / 20.0);

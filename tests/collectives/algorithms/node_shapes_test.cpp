@@ -104,7 +104,7 @@ TEST(NodeShapesTest, DataEndRightAroundTheEndsOfChunksAndLoops) {
   }
 }
 
-// What NCCL's planner gives shares to.
+// NCCL's planner gives shares to these.
 const std::vector<std::string> kPlanned = {"ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "pat"};
 
 // Four channels: half the data in small chunks, none, a few units, the odd rest in one chunk.

@@ -45,7 +45,7 @@ void expect_same_steps(const Schedule& a, const Schedule& b) {
   }
 }
 
-// What was written, read and verified.
+// Reads and verifies what was written.
 std::unique_ptr<MscclAlgorithm> read_back(const std::string& text) {
   return msccl_algorithm(msccl::read_program(text, "out.xml"));
 }

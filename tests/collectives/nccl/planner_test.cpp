@@ -67,7 +67,7 @@ TEST(PlannerTest, NamesWhatItChose) {
   EXPECT_EQ(choice.chunk, 32_KiB);
 }
 
-// What the logs of the measured node say of every size: "AllReduce: 1048576 Bytes -> Algo RING proto LL
+// The logs of the measured node say this of every size: "AllReduce: 1048576 Bytes -> Algo RING proto LL
 // channel{Lo..Hi}={0..23}".
 struct Logged {
   std::int64_t bytes = 0;

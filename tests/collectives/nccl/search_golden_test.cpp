@@ -81,7 +81,7 @@ class MeasuredNodeTest : public ::testing::Test {
 
   [[nodiscard]] System system() const { return {topology_xml("h200x4/topo_4gpu.xml"), {.version = NcclVersion::k2_28}}; }
 
-  // What `rank` printed in the log, line by line, without the prefix.
+  // Returns what `rank` printed in the log, line by line, without the prefix.
   [[nodiscard]] static std::vector<std::string> printed_by(int rank) {
     std::istringstream in{data_text("h200x4/info_all_reduce_4gpu.txt")};
     const std::string prefix = "node:0:0 [" + std::to_string(rank) + "] NCCL INFO ";

@@ -1,4 +1,4 @@
-// What is said of a setting that is refused.
+// Returns the error of a setting that is refused.
 #pragma once
 
 #include <string>

@@ -139,7 +139,7 @@ TEST(NcclSystemTest, ReachesTheNicOfAnotherGpuThroughIt) {
   EXPECT_EQ(h100.path(gpu, h100.nets()[5]).type, PathClass::kPxn);
   EXPECT_EQ(h100.relay_gpu(gpu, h100.nets()[5]), h100.gpus()[5]);
   EXPECT_FLOAT_EQ(h100.path(gpu, h100.nets()[5]).bandwidth, 48.0F);
-  // What arrives takes the way of PCIe.
+  // Data that arrive take the way of PCIe.
   EXPECT_EQ(h100.path(h100.nets()[5], gpu).type, PathClass::kSys);
   EXPECT_EQ(h100.local_net(gpu, 0), h100.nets()[0]);
   EXPECT_EQ(h100.local_gpu(h100.nets()[7]), h100.gpus()[7]);

@@ -33,7 +33,7 @@ class BundlesTest : public ::testing::Test {
     bundles_.set(FootprintId{footprint}, usages);
     told_[footprint] = usages;
   }
-  // What each resource's bundle says of every footprint is what the footprint says of the resource.
+  // Each resource's bundle says of every footprint what the footprint says of the resource.
   void expect_exact() const {
     for (const auto& [footprint, usages] : told_) {
       std::map<std::uint32_t, double> by_bundle;

@@ -1,4 +1,4 @@
-// What the import tests share: files of tests/data, the default profile, and a device's links by the other end.
+// The import tests share these: files of tests/data, the default profile, and a device's links by the other end.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -69,7 +69,7 @@ TEST(NvidiaSmiTest, ReadsTheMeasuredH200Node) {
     EXPECT_EQ(links_between(t, gpu, "nvswitch0")[0].type, "nvlink4");
     EXPECT_EQ(links_between(t, gpu, "cpu0").at(0).type, "pcie5");
   }
-  // What the matrix does not say: the kind of GPU, of NVLink group, of PCIe link.
+  // The matrix does not say the kind of GPU, of NVLink group, of PCIe link.
   ASSERT_EQ(h200.warnings.size(), 3U);
   EXPECT_THAT(h200.warnings[0].message, HasSubstr("NV18 between all 4 GPUs"));
   EXPECT_THAT(h200.warnings[1].message, HasSubstr("taken as compute capability 9.0"));

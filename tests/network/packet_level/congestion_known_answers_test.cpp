@@ -158,7 +158,7 @@ TEST(CongestionKnownAnswersTest, K15DcqcnStepResponse) {
   EXPECT_NEAR(run.fabric().flow_state(flow, "alpha"), std::pow(255.0 / 256, 10), 1e-9);
 }
 
-// What a rate limit says is what leaves: 20, 30 and 35 Gb/s in the three periods after the cut.
+// Packets leave at the rate limit: 20, 30 and 35 Gb/s in the three periods after the cut.
 TEST(CongestionKnownAnswersTest, K15PacketsLeaveAtTheRate) {
   PacketRun run{2, 1, testing::star_shape(2, 40_Gbps, 1_us).cables, controlled("dcqcn")};
   run.add("h0", "h1", 1_GB);

@@ -88,7 +88,7 @@ LosslessCase random_scenario(std::uint64_t seed) {
 
 constexpr Duration kForwarding = 300_ns;
 
-// What comes while a pause is on its way, and while the switch looks at what it has already taken in.
+// Counts what comes while a pause is on its way, and while the switch looks at what it has already taken in.
 std::int64_t bytes_on_the_way(const LinkSpec& spec, Duration response) {
   const Duration delay = 2 * spec.latency + kForwarding + response;
   return static_cast<std::int64_t>(spec.rate.bytes_per_ps() * static_cast<double>(delay.ps())) + 1;

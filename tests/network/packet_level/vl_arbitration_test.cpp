@@ -26,7 +26,7 @@ using Table = std::vector<LaneTables::Entry>;
 
 LaneTables::Entry entry(int lane, std::int64_t blocks) { return {static_cast<std::uint8_t>(lane), 64 * blocks}; }
 
-// Of as many lanes, each fed by a host of its own, to one more host.
+// Returns the shares of as many lanes, each fed by a host of its own, to one more host.
 std::vector<double> lane_shares(Table high, Table low, int lanes, std::int64_t high_limit = 0) {
   PacketSettings settings;
   settings.switches.scheduling = Scheduling::kLanes;

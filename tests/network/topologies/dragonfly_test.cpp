@@ -90,7 +90,7 @@ class Ways {
 };
 
 // One global link joins two groups, so a minimal route is the local link to it, the link, and the local link from it: one way.
-// Of the 16 pairs of routers of two groups one has neither local link, 2 x 3 have one, 9 have both.
+// Two groups have 16 pairs of routers: one has neither local link, 2 x 3 have one, 9 have both.
 TEST(DragonflyTest, MinimalRoutesCrossOneGlobalLinkAndNoThirdGroup) {
   const Topology t = hosts_on(72, "type: dragonfly, p: 2");
   const Ways ways{t};

@@ -1,4 +1,4 @@
-// What someone writes who uses Weft as a library: the expected output stands in package_test.cmake.
+// A user of Weft as a library writes this; the expected output stands in package_test.cmake.
 #include <iostream>
 
 #include "sim/core/error.h"

@@ -57,7 +57,7 @@ struct ServingRun {
     serving.check_conservation();
     machine.fabric.check_conservation();
   }
-  // Of an engine's step by itself.
+  // Returns the time of an engine's step by itself.
   StepTime step(const StepMix& mix) {
     const std::vector<DeviceId>& all = topology.endpoints();
     StepTimes times{setup,   setup.plan, kernels,

@@ -50,7 +50,7 @@ inline TransformerModel gpt(std::int64_t layers, std::int64_t hidden, std::int64
   return model;
 }
 
-// What is said of a model that is refused.
+// Returns the error of a model that is refused.
 inline std::string refusal_of(const std::string& text) {
   try {
     static_cast<void>(model_from(text));

@@ -161,7 +161,7 @@ TEST(PlanCheckTest, StagesShareLayers) {
                           "the other 1 stages"));
   EXPECT_THAT(dense("first_stage_layers: 126"),
               ElementsAre("workload.parallelism.first_stage_layers: there is one stage only, and it holds all layers"));
-  // Of 16 chunks of one layer the last holds the head alone.
+  // The last of 16 chunks of one layer holds the head alone.
   EXPECT_THAT(dense("pipeline: 8, virtual_stages: 16, last_stage_layers: 15, first_stage_layers: 15"), IsEmpty());
   EXPECT_THAT(dense("pipeline: 8, virtual_stages: 8, last_stage_layers: 6"),
               ElementsAre("workload.parallelism.last_stage_layers: 6 layers are too few for the 8 chunks of a stage"));

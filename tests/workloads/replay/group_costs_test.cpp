@@ -54,7 +54,7 @@ TEST_F(GroupCostsTest, ARingTakesItsTextbookTimeAndLoadsEveryLinkAlike) {
   for (const auto& [name, usage] : used) EXPECT_NEAR(usage, 1.5, 1e-6) << name;
 }
 
-// What comes in is stored and read again, the input read, the output written.
+// Data that come in are stored and read again, the input is read, and the output is written.
 TEST_F(GroupCostsTest, AMemoryMovesWhatComesInTwiceAndInputAndOutput) {
   const auto memory_of = [&](coll::Collective kind) {
     return costs_.collective(hosts({0, 1, 2, 3}), {.kind = kind, .bytes = 4'000'000_B, .element_size = 4}).memory_bytes;

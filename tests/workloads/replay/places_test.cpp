@@ -75,7 +75,7 @@ TEST(PlacesTest, FlowsThatTakeOnePathOfSeveralAreNotAlike) {
   EXPECT_EQ(difference(topology, {0, 2, 1, 3}, "adaptive"), "");
   EXPECT_EQ(difference(topology, {0, 1, 2, 3}, "ecmp"), "");
   EXPECT_EQ(difference(topology, {0, 2, 1, 3}, "ecmp"), "'a' crosses switches that pick one of several links for a flow");
-  // Of one cable up there is nothing to pick.
+  // One cable up leaves nothing to pick.
   const net::Topology narrow = net::test::hosts_on(4, "type: leaf_spine, leaf_ports: 3, oversubscription: 2");
   EXPECT_EQ(difference(narrow, {0, 2, 1, 3}, "ecmp"), "");
 }

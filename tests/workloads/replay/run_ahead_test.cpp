@@ -174,7 +174,7 @@ TEST(RunAheadTest, RandomProgramsComeOutTheSame) {
   EXPECT_LT(ahead_events, all_events) << "some kernels have run ahead";
 }
 
-// Of ten kernels in a row the first waits for its launch and ends with an event of its own; the others take one together.
+// The first of ten kernels in a row waits for its launch and ends with an event of its own; the others take one together.
 TEST(RunAheadTest, KernelsInARowTakeOneEvent) {
   const net::Topology topology = weft::testing::star(kRanks, 100_Gbps, 1_us);
   const Profile profile = Profile::defaults(groups());

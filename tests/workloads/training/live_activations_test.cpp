@@ -78,7 +78,7 @@ TEST(LiveActivationsTest, RecomputationOfSomeLayersHoldsTheOthersWhole) {
   const Program program = program_of(setup);
   const double input = 2.0 * 1024 * 512;
   const RankProgram& first = program.programs[0];
-  // Of four microbatches one layer's input and three layers; theirs are gone when the first one is recomputed.
+  // One layer's input and three layers of each of four microbatches; theirs are gone when the first one is recomputed.
   EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()), 4 * (input + 3 * whole));
   EXPECT_EQ(named(first, "qkv"), 8 * (4 + 1));
   EXPECT_DOUBLE_EQ(recomputed_share(setup), 0.25);

@@ -53,7 +53,7 @@ TEST(MessageKnownAnswersTest, Number17DataParallelRing) {
   EXPECT_DOUBLE_EQ(wire(coll::Collective::kAllReduce, 350'000'000'000, 8), 612.5e9);
 }
 
-// Of the layers: FSDP keeps the root unit gathered between forward and backward.
+// Counts the layers only: FSDP keeps the root unit gathered between forward and backward.
 TEST(MessageKnownAnswersTest, Number18Zero3MovesOneAndAHalfTimesDdp) {
   const auto setup_with = [](DataParallelism kind, int zero) {
     TrainingSetup setup = ddp();

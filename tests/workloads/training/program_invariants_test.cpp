@@ -1,4 +1,4 @@
-// What holds of every training program, over random setups.
+// Every training program obeys these, over random setups.
 #include <gtest/gtest.h>
 
 #include "sim/core/error.h"

@@ -22,7 +22,7 @@ class Dice {
   std::uint64_t state_;
 };
 
-// Of framework megatron; refused ones among them are for the caller to skip.
+// Returns a random setup of framework megatron; refused ones among them are for the caller to skip.
 inline TrainingSetup random_setup(std::uint64_t seed) {
   Dice dice{seed};
   TrainingSetup setup;

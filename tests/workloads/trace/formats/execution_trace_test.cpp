@@ -130,7 +130,7 @@ TEST(ExecutionTraceTest, CallsAndGroupsComeFromItAndTimesFromTheProfile) {
                                                               .all_reduce(6, rank / 2, 1 << 20, "3", 2, rank % 2, 2)
                                                               .text()));
   }
-  // Of these files only the order tells which belong together: all have the same process.
+  // Only their order tells which of these files belong together: all have the same process.
   const Trace trace = read_trace(files, {});
   EXPECT_EQ(trace.format, "execution_trace");
   for (const Rank rank : {0, 3}) {
