@@ -22,7 +22,7 @@
 namespace weft::net {
 namespace {
 
-// What a device and a directed link of a frozen topology take, with their rows in the graph.
+// Bytes of a device and of a directed link of a frozen topology, with their rows in the graph.
 constexpr double kDeviceBytes = 24;
 constexpr double kLinkBytes = 40;
 

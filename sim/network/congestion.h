@@ -25,7 +25,7 @@
 
 namespace weft::net {
 
-// What a switch stamps into a packet that leaves one of its ports (INT, network-models §3.2).
+// A switch stamps this into a packet that leaves one of its ports (INT, network-models §3.2).
 struct HopTelemetry {
   std::int64_t sent_bytes = 0;  // by the port, ever
   std::int64_t queue_bytes = 0;
@@ -44,7 +44,7 @@ struct AckEvent {
   std::span<const HopTelemetry> telemetry;  // of the data packet, first switch first; empty where nothing is stamped
 };
 
-// What a queue pair knows when it is made.
+// A queue pair knows this when it is made.
 struct CongestionContext {
   Bandwidth line_rate;  // of the link it sends on
   Duration base_rtt;    // of a full packet and its ACK, without queues
@@ -69,7 +69,7 @@ class CongestionControl {
   [[nodiscard]] virtual double state(std::string_view name) const;
 };
 
-// What the control needs from the network: the transport provides it, or the reader refuses the combination.
+// The control needs these from the network: the transport provides them, or the reader refuses the combination.
 struct CongestionNeeds {
   bool acks = false;       // on_ack
   bool cnps = false;       // on_cnp

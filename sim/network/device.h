@@ -1,4 +1,4 @@
-// What an endpoint owns besides links: a GPU its SMs, HBM bandwidth and copy engines, the streams that feed it, and the host
+// An endpoint owns more than links. A GPU owns its SMs, HBM bandwidth and copy engines, the streams that feed it, and the host
 // thread that launches on it. A NIC's queue pairs and engines come with packet fidelity.
 //
 //   const Time issued = host.launch(now);                      // the thread is busy for one launch
@@ -30,7 +30,7 @@
 
 namespace weft::net {
 
-// What launching costs; group `device.launch` of a profile.
+// Costs of launching; group `device.launch` of a profile.
 struct LaunchTimings {
   Duration host_cost = Duration::from_us(5);              // of one kernel
   Duration graph_kernel_cost = Duration::from_ns(2'300);  // of one kernel of a CUDA graph
@@ -119,7 +119,7 @@ struct GpuLimits {
   int copy_engines = 2;  // one each way
 };
 
-// What a compute kernel needs. It takes as long as the tightest of these, given what it gets.
+// A compute kernel needs these. It takes as long as the tightest of them, given what it gets.
 struct KernelWork {
   double sm_ps = 0;                               // SM-picoseconds, summed over its blocks
   int max_sms = std::numeric_limits<int>::max();  // blocks that can run at once
@@ -164,7 +164,7 @@ class Gpu {
   // Starts a compute kernel now. on_kernel_done comes when it ends, never from inside run().
   KernelId run(const KernelWork& work, KernelListener& listener, std::uint64_t tag);
 
-  // What a kernel takes where nothing else runs or holds.
+  // Returns a kernel's time where nothing else runs or holds.
   [[nodiscard]] Duration duration_alone(const KernelWork& work) const;
 
   [[nodiscard]] const GpuLimits& limits() const { return limits_; }

@@ -1,4 +1,4 @@
-// What a fabric refuses unless it can.
+// A fabric refuses these unless it can do them.
 #include "sim/network/fabric.h"
 
 #include "sim/core/error.h"

@@ -26,7 +26,7 @@ class TransferListener {
   ~TransferListener() = default;
 };
 
-// What a resource carried so far.
+// A resource's counts so far.
 struct ResourceCounters {
   double bytes = 0;             // usage x bytes of what has passed
   Duration busy;                // time with at least one transfer on it
@@ -74,7 +74,8 @@ class Fabric {
   // Nothing is in flight, and nothing is left of what was but counters: the same transfers would take the same course as on a
   // new fabric.
   [[nodiscard]] virtual bool is_idle() const { return false; }
-  // Of a fabric that is idle: counters of resources as they are; and what they counted since then counted so many times more.
+  // On an idle fabric: the first keeps the counters of resources as they are; the second counts what they counted since then so
+  // many times more.
   virtual void mark_counters();
   virtual void repeat_counted(std::int64_t times);
   // Nothing in flight, and posted = delivered + aborted; else InternalError naming what is left. At the end of every run.

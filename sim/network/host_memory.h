@@ -19,7 +19,7 @@
 
 namespace weft::net {
 
-// What all copies together get of it, each way alone; group `network.host_memory` of a profile.
+// All copies together get this much of it, each way alone; group `network.host_memory` of a profile.
 struct HostMemoryRates {
   Bandwidth read = Bandwidth::from_bytes_per_second(307'200'000'000);
   Bandwidth write = Bandwidth::from_bytes_per_second(307'200'000'000);

@@ -78,7 +78,7 @@ void HybridFabric::note_use(FootprintId footprint, char kind) {
   if (meets && !sharing_) begin_sharing();
 }
 
-// What is under way now is counted, and packets get their shadows. The one that is being posted is not on its links yet.
+// Transfers under way now are counted, and packets get their shadows. The one that is being posted is not on its links yet.
 void HybridFabric::begin_sharing() {
   sharing_ = true;
   for (std::uint32_t index = 0; index < records_.size(); ++index) {

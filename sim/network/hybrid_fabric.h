@@ -33,7 +33,7 @@
 
 namespace weft::net {
 
-// What moved at which fidelity so far.
+// Traffic so far at each fidelity.
 struct HybridTotals {
   std::uint64_t packet_transfers = 0;
   std::uint64_t flow_transfers = 0;
@@ -70,7 +70,7 @@ class HybridFabric final : public Fabric, private RateListener {
   void set_rate_cap(TransferId transfer, Bandwidth cap) override;
   void fail(ResourceId resource) override;
   void restore(ResourceId resource) override;
-  // Of both kinds; busy: the longer time of the two.
+  // Adds both kinds; busy: the longer time of the two.
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
   // Only calls that are flows throughout are counted so.
@@ -78,7 +78,7 @@ class HybridFabric final : public Fabric, private RateListener {
   void repeat_counted(std::int64_t times) override { flows_.repeat_counted(times); }
   void check_conservation() const override;
 
-  // What is posted from now on may be packets, or is flows whatever it crosses. At first it may.
+  // Says whether transfers posted from now on may be packets, or are flows whatever they cross. At first they may.
   void allow_packets(bool allow) { allows_packets_ = allow; }
   [[nodiscard]] const std::vector<bool>& chosen_links() const { return chosen_; }
   // Whether what is posted on it now would be packets.
@@ -119,7 +119,7 @@ class HybridFabric final : public Fabric, private RateListener {
     bool on_links = false;  // counts there: of flows, not all has left
     bool cut = false;
   };
-  // Of the messages on one footprint, in their order; the first one moves.
+  // Shadows of the messages on one footprint, in their order; the first one moves.
   struct Shadows {
     struct Shadow {
       Transfer transfer;
@@ -128,7 +128,7 @@ class HybridFabric final : public Fabric, private RateListener {
     std::deque<Shadow> queue;
     TransferId moving;
   };
-  // What is left of a footprint to packets in front of a link.
+  // The rest of a footprint that packets in front of a link have left.
   struct RestOfWay {
     FootprintId footprint;
     LinkId link;

@@ -24,7 +24,7 @@
 
 namespace weft::net {
 
-// What a link is for; path classes (path_class.h) are told apart by it.
+// The use of a link; path classes (path_class.h) are told apart by it.
 enum class LinkMedium : std::uint8_t {
   kNvlink,  // between accelerators and their switches: NVLink, Infinity Fabric between GPUs
   kPcie,
@@ -34,7 +34,7 @@ enum class LinkMedium : std::uint8_t {
   kLocal,    // a virtual or on-die attachment that never limits
 };
 
-// What one link says for itself; whatever is absent comes from its type or from the profile.
+// One link's own parameters; whatever is absent comes from its type or from the profile.
 struct LinkParams {
   std::optional<std::int64_t> width = {};  // bonded links, or PCIe lanes
   std::optional<Bandwidth> rate = {};      // raw, per direction, all of `width` together
@@ -59,7 +59,7 @@ class LinkType {
   // Processing latency of a switch (or of a CPU's root complex) that joins links of this type.
   [[nodiscard]] virtual Duration switch_latency(const Profile& profile) const;
 
-  // What the profile may say about this type; nullptr: nothing.
+  // Returns the parameters that the profile may set for this type; nullptr: none.
   [[nodiscard]] virtual const ParamGroupBase* group() const { return nullptr; }
 };
 

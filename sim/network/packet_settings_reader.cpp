@@ -73,7 +73,7 @@ PriorityMask read_priorities(ParamReader& section, PriorityMask otherwise = 0) {
   return mask;
 }
 
-// What is stated of `keys` although `why` makes it idle.
+// Refuses each of `keys` that is stated although `why` makes it idle.
 void refuse_idle(ParamReader& section, std::initializer_list<std::string_view> keys, std::string_view why) {
   for (const std::string_view key : keys) {
     if (section.has(key)) section.error(key, fmt::format("has no effect {}", why));
@@ -100,7 +100,7 @@ void read_weights(ParamReader& switches, SwitchSettings& settings) {
   });
 }
 
-// What is not stated stays as it is in `settings`; so in the sections below.
+// Keys that are not stated leave `settings` as they are; so in the sections below.
 SwitchSettings read_switch(ParamReader& switches, SwitchSettings settings = {}) {
   settings.buffer = read_buffer(switches, settings.buffer);
   settings.egress_alpha = switches.optional<double>("egress_alpha", settings.egress_alpha, at_least(0.0));
@@ -212,7 +212,7 @@ EcnSettings read_forward_marks(ParamReader section, EcnSettings settings) {
   return settings;
 }
 
-// Of a fabric or of some switches: RED or InfiniBand's marks.
+// Reads the marks of a fabric or of some switches: RED or InfiniBand's.
 EcnSettings read_marks(ParamReader& from, EcnSettings settings) {
   auto red = from.optional_map("ecn");
   auto forward = from.optional_map("fecn");
@@ -301,7 +301,7 @@ void read_acknowledgements(ParamReader& section, TransportSettings& settings) {
   settings.timeout = section.optional<Duration>("timeout", settings.timeout, positive);
 }
 
-// What a queue pair may state for itself too.
+// Reads what a queue pair may state for itself too.
 void read_queue_pair(ParamReader& section, TransportSettings& settings) {
   settings.reliability = section.choice<Reliability>(
       "reliability",

@@ -9,8 +9,8 @@
 //     switches: [{names: [spine0..3], buffer: 64 MB, pfc: {xoff: 200 kB}, ecn: {enabled: false}}]
 //     transport: {window: 50 kB, reliability: go_back_n, acks: packets, congestion_control: {type: dcqcn}}
 //
-// What a section leaves out and another one needs is turned on: a window needs acknowledgements, HPCC needs telemetry. What the
-// file rules out itself is an error. docs/packet_fidelity.md lists every key.
+// A setting that a section leaves out and another one needs is turned on: a window needs acknowledgements, HPCC needs
+// telemetry. The file may not rule it out itself: that is an error. docs/packet_fidelity.md lists every key.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ namespace weft::net {
 // The switches that `fabric.switches` names, once the topology is there.
 void place_own_settings(const ConfigNode& fabric, const Topology& topology, Diagnostics& diagnostics, PacketSettings& settings);
 
-// What a flow's map says of its own queue pair, over the fabric's settings; null: nothing. Acknowledgements that it needs (for
-// a window of its own, or its congestion control) are turned on where nobody has ruled them out.
+// Reads what a flow's map says of its own queue pair, over the fabric's settings; null: nothing. Acknowledgements that it needs
+// (for a window of its own, or its congestion control) are turned on where nobody has ruled them out.
 [[nodiscard]] std::shared_ptr<const TransportSettings> read_own_transport(ParamReader& item, bool needs_acks,
                                                                           const CongestionNeeds& needs,
                                                                           const TransportSettings& fabric);
@@ -37,7 +37,7 @@ void place_own_settings(const ConfigNode& fabric, const Topology& topology, Diag
 [[nodiscard]] std::shared_ptr<const CongestionFactory> read_congestion_control(const ConfigNode& node,
                                                                                Diagnostics& diagnostics);
 
-// What `needs` asks for and `transport` does not give, as "acknowledgements"; empty: nothing.
+// Returns what `needs` asks for and `transport` does not give, as "acknowledgements"; empty: nothing.
 [[nodiscard]] std::string missing_for(const CongestionNeeds& needs, const TransportSettings& transport);
 
 }  // namespace weft::net

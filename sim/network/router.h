@@ -43,7 +43,7 @@ struct NextHop {
   double weight = 1.0;  // weights of one answer sum to 1
 };
 
-// What a routing policy may look at when it picks among equal-cost links at a switch.
+// A routing policy may look at these when it picks among equal-cost links at a switch.
 struct RoutingChoice {
   DeviceId at;
   int tier = 0;  // 0: a leaf, which hosts hang on
@@ -57,7 +57,7 @@ struct RoutingChoice {
   std::uint32_t candidates = 1;
 };
 
-// What packet fidelity does where a policy spreads: it picks a link for every packet.
+// Packet fidelity may pick a link for every packet where a policy spreads.
 enum class PerPacket : std::uint8_t {
   kNo,           // the flow's path, as pick() says
   kRandom,       // any of the candidates
@@ -104,7 +104,7 @@ class Router {
   [[nodiscard]] bool expects_changes() const { return expects_changes_; }
   // One direction of each cable that is out of all routes now, in order.
   [[nodiscard]] std::vector<LinkId> links_down() const;
-  // What stands in the way of what find_route() has found, or has not: "leaf0->spine1 is down". Nothing: it is open, or it is
+  // Returns what closes the way that find_route() has found, or has not: "leaf0->spine1 is down". Nothing: it is open, or it is
   // no failure that closes it.
   [[nodiscard]] std::optional<std::string> what_cuts(const std::optional<Footprint>& way) const;
 

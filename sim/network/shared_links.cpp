@@ -21,7 +21,7 @@ struct Place {
   std::uint32_t stage = 0;
 };
 
-// What a packet takes from the beginning of a link to that of the next one.
+// Returns a packet's time from the beginning of a link to that of the next one.
 Duration crossing(const Topology& topology, LinkId id) {
   const Link& link = topology.link(id);
   const LinkSpec& spec = topology.spec(id);

@@ -1,4 +1,4 @@
-// What flows leave packets of the links that both use.
+// Flows leave packets a part of the links that both use.
 //
 // Each packet transfer has a shadow among the flows, which give way for it by the byte (hybrid_fabric.h). A packet may begin on
 // a shared link once its footprint's shadows have moved what went before it, however late it comes: so much has been left free
@@ -6,7 +6,7 @@
 // half of the flows' bytes that share its time come before it and half after it: a packet's place among others is anywhere.
 // Links side by side are one in this: what shadows have moved is compared with what has passed over all of them.
 //
-// What a transfer does at its source is felt at a link after the time that a packet takes from there, as packets come no sooner
+// A transfer's start at its source is felt at a link after the time that a packet takes from there, as packets come no sooner
 // either (GPS and packets' lag behind it: Parekh and Gallager, 1993).
 //
 // Model: what flows leave is what the solver says, to the instant, and of links side by side as much of each. Packets that come
@@ -49,7 +49,7 @@ class SharedLinks final : public LinkSharer {
     Duration longest;                   // delay
     std::uint32_t stage_count = 0;
   };
-  // Of a footprint's packets and their shadows.
+  // Progress of a footprint's packets and their shadows.
   struct Progress {
     struct Step {
       Time at;
@@ -77,7 +77,7 @@ class SharedLinks final : public LinkSharer {
   Progress& progress(FootprintId footprint);
   static void apply(Load& load, std::int32_t flows, double rate);
   Load& load(LinkId link);  // as it is now
-  // What has passed over all links side by side with that one.
+  // Begins to count what passes over all links side by side with that one.
   void begin_to_count(const Reach& reach, Progress& progress, std::size_t place);
   [[nodiscard]] static Progress::Step step_at(const Progress& progress, Time at);
 

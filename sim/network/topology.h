@@ -45,7 +45,7 @@ struct Forwarding {
   bool operator==(const Forwarding&) const = default;
 };
 
-// What all links of one kind share. `efficiency` is the share of `rate` left for payload (headers, flow control, coding), taken
+// All links of one kind share this. `efficiency` is the share of `rate` left for payload (headers, flow control, coding), taken
 // as capacity by flow fidelity (network-models §6.3).
 struct LinkSpec {
   std::string type;         // registered link type: "nvlink4", "pcie5", "infiniband", ...

@@ -22,7 +22,7 @@
 
 namespace weft::net {
 
-// What hangs on the fabric: `nodes` equal hosts of `rails` NICs each (1 for a bare host).
+// A fabric must join these: `nodes` equal hosts of `rails` NICs each (1 for a bare host).
 struct FabricDemand {
   std::int64_t nodes = 0;
   std::int64_t rails = 1;

@@ -58,7 +58,7 @@ constexpr auto kLabelKeys = [] {
   return keys;
 }();
 
-// What was expected, where the text is not that; empty: fine.
+// Returns what was expected, where the text is not that; empty: fine.
 std::string_view expectation(LabelType type, const std::string& text) {
   switch (type) {
     case LabelType::kNumber:

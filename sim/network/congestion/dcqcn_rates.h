@@ -1,4 +1,4 @@
-// What both variants of DCQCN share (network-models §3.1): the two rates of a reaction point, the cut, the step of recovery,
+// Both variants of DCQCN share these (network-models §3.1): the two rates of a reaction point, the cut, the step of recovery,
 // and the decay of alpha. Private to congestion/.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace weft::net {
 
-// What a cut does to the target rate.
+// A cut changes the target rate so.
 enum class ClampTarget : std::uint8_t {
   kAlways,         // R_T = R_C at every cut
   kAfterIncrease,  // only if the rate was increased since the cut before; else the old target stays

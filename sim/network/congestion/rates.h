@@ -20,7 +20,7 @@ inline Bandwidth to_bandwidth(double bits_per_second) {
 }
 
 inline const Range<double> kShare{.min = 0, .max = 1, .above_min = true};
-// Of timers: long enough to step through, short enough that sums of instants stay in range.
+// Periods of timers: long enough to step through, short enough that sums of instants stay in range.
 inline const Range<Duration> kPeriod{.min = Duration::from_ns(1), .max = Duration::from_us(86'400'000'000), .above_min = false};
 
 }  // namespace weft::net

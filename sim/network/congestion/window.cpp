@@ -28,7 +28,7 @@ class StaticWindowFactory final : public CongestionFactory {
 
   [[nodiscard]] CongestionNeeds needs() const override { return {.acks = true, .cnps = false, .telemetry = false}; }
 
-  // What fills the path without queues, and at least a packet, or nothing would ever leave.
+  // A window that fills the path without queues, and at least a packet, or nothing would ever leave.
   [[nodiscard]] std::unique_ptr<CongestionControl> make(const CongestionContext& context) const override {
     if (size_) return std::make_unique<StaticWindow>(*size_);
     const Int128 bit_picoseconds = static_cast<Int128>(context.line_rate.bits_per_second()) * context.base_rtt.ps();

@@ -48,7 +48,7 @@ std::span<const Bundles::Split> Bundles::set(FootprintId footprint, std::span<co
   return splits_;
 }
 
-// Of each bundle those that are taken as the first of it is; the others stay pending.
+// Takes of each bundle the resources that are used as its first one is; the others stay pending.
 void Bundles::refine(std::vector<Usage>& shape) {
   others_.clear();
   touched_.clear();

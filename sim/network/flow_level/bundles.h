@@ -30,7 +30,7 @@ class Bundles {
   bool add_resource(double capacity);
   [[nodiscard]] std::size_t resource_count() const { return bundle_of_.size(); }
   [[nodiscard]] std::size_t size() const { return members_.size(); }
-  // What footprints of many resources are kept as.
+  // Returns the bytes that keep footprints of many resources.
   [[nodiscard]] std::size_t shape_bytes() const;
   [[nodiscard]] std::uint32_t of(ResourceId resource) const { return bundle_of_[resource.index()]; }
 
@@ -39,7 +39,7 @@ class Bundles {
   std::span<const Split> set(FootprintId footprint, std::span<const Usage> usages);
   // The resource gets a bundle of its own.
   std::span<const Split> isolate(ResourceId resource);
-  // What set() was told, `usages`, by bundle: visit(bundle, usage).
+  // Visits by bundle what set() was told, `usages`: visit(bundle, usage).
   template <typename Visit>
   void for_each(FootprintId footprint, std::span<const Usage> usages, Visit visit) const {
     if (const std::uint32_t shape = shape_of_[footprint.index()]; shape != kNone) {
@@ -78,7 +78,7 @@ class Bundles {
   std::vector<Usage> others_;
 
  public:
-  // Of a bundle of one resource.
+  // Bytes of a bundle of one resource.
   static constexpr std::size_t kBytes =
       2 * sizeof(std::uint32_t) + sizeof(char) + sizeof(std::vector<std::uint32_t>) + sizeof(Mark);
 };

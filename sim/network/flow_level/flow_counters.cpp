@@ -1,4 +1,4 @@
-// What the flow fabric counted.
+// The flow fabric's counters.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -20,7 +20,8 @@ constexpr double kTight = 1.0 - 1e-9;
 // A resource's list may hold so many stale entries beside as many again as there are live ones.
 constexpr std::size_t kStale = 16;
 
-// What moves below what a resource has by less than this share of it may fill it: the rounding of a sum kept over many changes.
+// Traffic that stays below a resource's capacity by less than this share of it may fill it: a sum kept over many changes is
+// rounded.
 constexpr double kSurelyFits = 1.0 - 1e-9;
 
 }  // namespace
@@ -40,7 +41,7 @@ ResourceId FlowFabric::add_resource(std::string name, double capacity) {
   return ResourceId::from_index(bundles_.resource_count() - 1);
 }
 
-// Of one resource more, where no other has its capacity.
+// Adds one resource, and a bundle for it where no other resource has its capacity.
 void FlowFabric::add_bundle(double capacity) {
   if (!bundles_.add_resource(capacity)) return;
   resources_.emplace_back().tight_from = kTight * capacity;

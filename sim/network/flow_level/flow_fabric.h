@@ -4,11 +4,11 @@
 // pauses another; latency is charged after the last byte has left and takes no capacity (network-models §6.3; what this misses:
 // §6.5). A completion is rounded once, up to the next picosecond.
 //
-// What is solved again, once per instant, is bounded. A transfer never moves faster than its *limit*, its cap or what its
-// narrowest resource gives it alone. A resource is *tight* where its transfers at their limits would together take more than it
-// has; any other limits nobody, so that its transfers do not depend on each other. An arrival or departure is felt by nobody
-// where it touches no tight resource, and else no further than rates change for it, in the connected component over tight
-// resources (flow_solve.cpp). Resources that all footprints take alike are solved as one (bundles.h).
+// The part that is solved again, once per instant, is bounded. A transfer never moves faster than its *limit*: its cap, or what
+// its narrowest resource gives it alone. A resource is *tight* where its transfers at their limits would together take more
+// than it has. Any other limits nobody, so that its transfers do not depend on each other. An arrival or departure that touches
+// no tight resource is felt by nobody. Else it is felt no further than rates change for it, in the connected component over
+// tight resources (flow_solve.cpp). Resources that all footprints take alike are solved as one (bundles.h).
 #pragma once
 
 #include <cstdint>
@@ -56,8 +56,8 @@ class FlowFabric final : public Fabric, private EventTarget {
   // Other resources for some footprints, ascending, with the same paths: what moves over them goes on there with what it has
   // left.
   void replace(std::vector<std::pair<FootprintId, Footprint>> changed);
-  // What moves over these footprints, ascending, stands still with what it has left, and so does what is posted on them, until
-  // it may go on or is aborted. Each walks over all transfers once.
+  // Transfers over these footprints, ascending, stand still with what they have left, and so do those posted on them, until
+  // they may go on or are aborted. Each call walks over all transfers once.
   void hold(std::span<const FootprintId> footprints);
   void go_on(std::span<const FootprintId> footprints);
   void abort_held(std::span<const FootprintId> footprints);
@@ -75,7 +75,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   void restore(ResourceId resource) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
-  // What moves again gets the slots, and so the place in every sum, that it would get in a new fabric.
+  // Transfers that move again get the slots, and so the place in every sum, that they would get in a new fabric.
   [[nodiscard]] bool is_idle() const override { return live_ == 0 && dirty_.empty(); }
   void mark_counters() override;
   void repeat_counted(std::int64_t times) override;
@@ -90,11 +90,11 @@ class FlowFabric final : public Fabric, private EventTarget {
 
  private:
   enum class State : std::uint8_t { kFree, kMoving, kHeld, kInFlight, kRefused };
-  // Of a resource: not tight; tight with room for more, so that it keeps nobody back; full, or to be solved.
+  // A resource is not tight; or tight with room for more, so that it keeps nobody back; or full, or to be solved.
   enum class Standing : std::uint8_t { kLoose, kOpen, kClosed };
   static constexpr std::uint32_t kNowhere = 0xFFFF'FFFF;
 
-  // What solves look at comes first.
+  // Fields that solves look at come first.
   struct Flow {
     std::uint64_t visited = 0;      // round of the flood that met it
     std::uint32_t generation = 0;   // of the slot's use
@@ -253,7 +253,8 @@ class FlowFabric final : public Fabric, private EventTarget {
   std::vector<Counted> marked_;  // by bundle; empty: never
 
  public:
-  // What a port in a bundle of its own, a transfer and each resource of its path take: those who plan a run's memory ask.
+  // Bytes of a port in a bundle of its own, of a transfer and of each resource of its path. Plans of a run's memory ask for
+  // them.
   static constexpr std::size_t kPortBytes = sizeof(ResourceState) + sizeof(Standing) + sizeof(double) + sizeof(std::uint32_t) +
                                             sizeof(std::uint64_t) + Bundles::kBytes;
   static constexpr std::size_t kTransferBytes = sizeof(Flow) + sizeof(HeapEntry) + sizeof(double);

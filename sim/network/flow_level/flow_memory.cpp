@@ -1,4 +1,4 @@
-// What a FlowFabric held when it held most, told when it ends (sim/core/memory.h).
+// A FlowFabric tells what it held when it held most, when it ends (sim/core/memory.h).
 #include "sim/core/memory.h"
 #include "sim/network/flow_level/flow_fabric.h"
 

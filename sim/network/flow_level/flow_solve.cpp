@@ -1,11 +1,11 @@
 // The flow fabric's solves: the rates of an instant, of the transfers that what happened in it reaches.
 //
-// What the fabric keeps of the rates is a proof that they are fair: each transfer moves at its limit, or passes a *full*
-// resource on which none has more for its weight. A full resource's *level* is what its highest transfer has. So a change is
-// followed only as far as it breaks the proof: solved are the resources that it touches, with all transfers on them, while
-// whoever else they pass keeps its level and its other transfers. Where that leaves a resource beyond with too much, or one
-// that was full no longer so, it is solved too, again with all of its transfers; and where this goes on, all that hangs
-// together at once.
+// The fabric keeps a proof that its rates are fair: each transfer moves at its limit, or passes a *full* resource on which none
+// has more for its weight. A full resource's *level* is what its highest transfer has. So a change is followed only as far as
+// it breaks the proof. The resources that it touches are solved, with all transfers on them, while any other resource that they
+// pass keeps its level and its other transfers. A resource beyond may be left with too much, or may have been full and be so no
+// longer. It is then solved too, again with all of its transfers. Where this goes on, all that hangs together is solved at
+// once.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -189,7 +189,7 @@ void FlowFabric::set_rates() {
   if (rebuilds) heap_rebuild();
 }
 
-// What is known of resources once rates are set.
+// Brings up to date what is known of resources, once rates are set.
 void FlowFabric::settle() {
   for (const std::uint32_t bundle : beyond_) resources_[bundle].moves += resources_[bundle].change;
   for (const std::uint32_t bundle : component_resources_) {

@@ -25,8 +25,8 @@ class Rerouting {
   // Both must outlive it.
   Rerouting(Router& router, FlowFabric& fabric) : router_{router}, fabric_{fabric} {}
 
-  // Of links of the fabric, for the router and the flows at once. `returns`: these links are down for a time only. Costs a
-  // route for every footprint that uses one of them, or where they come back, that leaves its host.
+  // Sets links of the fabric up or down, for the router and the flows at once. `returns`: these links are down for a time only.
+  // Costs a route for every footprint that uses one of them, or where they come back, that leaves its host.
   void set_link_state(std::span<const LinkId> links, bool up, bool returns = false);
 
  private:

@@ -1,4 +1,4 @@
-// What an importer gives back: a topology of one host and what the file could not say.
+// An importer gives back a topology of one host and what the file could not say.
 #pragma once
 
 #include <vector>

@@ -37,7 +37,7 @@ struct XmlElement {
 constexpr std::size_t kMaxXmlElements = 100'000;
 constexpr int kMaxXmlDepth = 64;
 
-// What NCCL makes of a PCI class: the prefix decides.
+// NCCL takes a PCI class for one of these: the prefix decides.
 enum class PciRole : std::uint8_t { kSwitch, kNvSwitch, kCpuBridge, kGpu, kNic };
 [[nodiscard]] PciRole pci_role(std::string_view pci_class);
 

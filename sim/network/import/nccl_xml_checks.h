@@ -1,4 +1,5 @@
-// What is wrong with the elements of an NCCL topology file, each at its place, and reading their numbers. Private to import/.
+// Finds what is wrong with the elements of an NCCL topology file, each at its place, and reads their numbers. Private to
+// import/.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kNoDevice = 0xFFFF'FFFF;
 inline constexpr std::int64_t kMostNvlinks = kMaxLinkWidth;
 inline constexpr std::int64_t kMostC2cMegabytesPerSecond = 10'000'000;
 
-// What a device was made from.
+// A device and the element that it was made from.
 struct PlacedElement {
   const XmlElement* element = nullptr;
   const XmlElement* gpu = nullptr;
@@ -43,7 +43,7 @@ struct XmlDevices {
 // The element and its attributes. `position`: its place among its siblings, where the order of links does not tell.
 void append_labels(Labels& labels, const XmlElement& element, std::optional<std::size_t> position = {});
 
-// What is wrong is left with `checks`; ConfigError where the file is none of NCCL's.
+// Errors are left with `checks`; ConfigError where the file is none of NCCL's.
 [[nodiscard]] XmlDevices place_devices(const XmlElement& system, const std::string& name, XmlChecks& checks);
 
 }  // namespace weft::net

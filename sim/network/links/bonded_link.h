@@ -1,4 +1,4 @@
-// What NVLink, C2C and socket links have in common: a nominal rate per link, `width` of them bonded into one, and a share left
+// NVLink, C2C and socket links have this in common: a nominal rate per link, `width` of them bonded into one, and a share left
 // for payload that only measurement tells. Shared by the families in this folder; not a model of its own.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace weft::net {
 
-// What a profile says about such a type: group `network.<type>`.
+// A profile sets these for such a type: group `network.<type>`.
 struct LinkTimings {
   double efficiency = 1.0;  // share of the rate left for payload
   Duration latency;         // propagation and PHY of one link

@@ -53,8 +53,8 @@ class Buffers {
     return (ingresses_[link.index()].pausing & priority_bit(priority)) != 0;
   }
   [[nodiscard]] std::int64_t headroom(LinkId link) const;
-  // Of bytes that stay for ever, by link x kPriorities + priority: what of each device's shared memory they take; and whether
-  // an ingress that holds so many of them, and nothing else, would be resumed.
+  // Takes bytes that stay for ever, by link x kPriorities + priority. The first returns how much of each device's shared memory
+  // they take; the second, whether an ingress that holds so many of them, and nothing else, would be resumed.
   [[nodiscard]] std::vector<std::int64_t> shared_of_held(const std::vector<std::int64_t>& held) const;
   [[nodiscard]] bool resumes_at(LinkId link, std::int64_t held, std::int64_t shared) const;
   void reset_peaks();
@@ -71,7 +71,7 @@ class Buffers {
     PerPriority<std::int64_t> used;      // reserve and shared memory
     PerPriority<std::int64_t> headroom;  // above the threshold
   };
-  // Of a device; not kept where nothing depends on it (Ingress::plain_up_to).
+  // A device's memory; not kept where nothing depends on it (Ingress::plain_up_to).
   struct Memory {
     const PfcSettings* pfc = nullptr;
     const SwitchSettings* switches = nullptr;

@@ -120,7 +120,7 @@ void PacketNetwork::look_for_deadlock() {
   for (const Node node : cycle) deadlock_->links.push_back(LinkId::from_index(node / kPriorities));
 }
 
-// What is still paused is looked at again as long as anything moves.
+// Links that are still paused are looked at again as long as anything moves.
 void PacketNetwork::check_for_deadlock() {
   check_pending_ = false;
   look_for_deadlock();

@@ -1,4 +1,4 @@
-// What a scenario does to a packet network on purpose: lost packets, frozen links, notifications nobody asked for.
+// Faults are what a scenario does to a packet network on purpose: lost packets, frozen links, notifications nobody asked for.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weft::net {
 
-// What a drop rule is about. Acknowledgements: NAKs too.
+// A drop rule is about one of these. Acknowledgements: NAKs too.
 enum class DropKind : std::uint8_t { kData, kAcks, kCnps };
 
 // Drops packets as they arrive over `link`, or at their destination, whatever the path: those named in `packets` once, every

@@ -12,7 +12,7 @@ namespace weft::net {
 
 class InputQueues {
  public:
-  // Of the input whose turn it is; kNoPacket where nothing waits.
+  // Returns the first packet of the input whose turn it is; kNoPacket where nothing waits.
   [[nodiscard]] PacketId head() const { return turn_ == kNone ? kNoPacket : inputs_[turn_].head; }
 
   // An input that had nothing is the last to be served.

@@ -11,7 +11,7 @@
 
 namespace weft::net {
 
-// Of a packet's payload where no link of the fabric says otherwise: inside hosts.
+// Bytes of a packet's payload where no link of the fabric says otherwise: inside hosts.
 inline constexpr std::int32_t kDefaultPayload = 4096;
 
 using PacketId = std::uint32_t;

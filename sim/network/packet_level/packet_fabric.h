@@ -25,7 +25,7 @@
 
 namespace weft::net {
 
-// Of one link direction and the queues in front of it, since the start or the last reset_peaks().
+// Counters of one link direction and the queues in front of it, since the start or the last reset_peaks().
 struct PortCounters {
   std::int64_t bytes = 0;    // on the wire, all kinds of packets
   std::int64_t packets = 0;  // that left, all kinds
@@ -47,7 +47,7 @@ struct PauseRecord {
   Time end = Time::max();  // max: it lasts
 };
 
-// Of one queue pair.
+// Counters of one queue pair.
 struct FlowCounters {
   std::int64_t packets_sent = 0;  // data, retransmissions included
   std::int64_t retransmitted = 0;
@@ -58,7 +58,7 @@ struct FlowCounters {
   std::int64_t outstanding_bytes = 0;
 };
 
-// What a queue pair does differently from the fabric's TransportSettings.
+// A queue pair's differences from the fabric's TransportSettings.
 struct FlowTransport {
   // In place of the fabric's, but for its telemetry; null: the fabric's. What follows goes before both.
   std::shared_ptr<const TransportSettings> settings = {};
@@ -125,7 +125,8 @@ class PacketFabric final : public Fabric {
 
   // Packets have only a part of the link from now on, which the sharer knows: one for all links, that outlives the run.
   void share(LinkId link, LinkSharer& sharer);
-  // Of all transfers; reductions and multicasts in switches count as unsent as long as they last. Walks over all that waits.
+  // Sums over all transfers; reductions and multicasts in switches count as unsent as long as they last. Walks over all that
+  // waits.
   [[nodiscard]] YetToCome yet_to_come() const;
 
   // Before the footprint's first transfer.
@@ -136,7 +137,7 @@ class PacketFabric final : public Fabric {
   void force_pause(const ForcedPause& pause);
   void inject_cnp(FootprintId flow, Time at);
 
-  // What happened so far.
+  // Counters so far.
   [[nodiscard]] PortCounters port(LinkId link) const;
   void reset_peaks();  // peaks start again from what is queued now; the other counters go on
   [[nodiscard]] std::int64_t queued_bytes(LinkId link) const;

@@ -1,12 +1,13 @@
-// What a packet does on every link: two events, the end of a transmission with the start of the next, and the arrival.
+// A packet takes two events on every link: the end of a transmission with the start of the next, and the arrival.
 #include <algorithm>
 #include <bit>
 
 #include "sim/network/packet_level/packet_network.h"
 #include "sim/network/packet_level/transport.h"
 
-// What every hop does is one piece of code for each of its two events. What few packets meet is called instead: inlined as well
-// it made pieces of 250 kB, of which each line fetched its operands from the stack again, and took three hops for two.
+// Each of the two events of a hop is one piece of code that holds what every hop does. Work that few packets meet is called
+// instead. Inlined as well it made pieces of 250 kB, of which each line fetched its operands from the stack again, and took
+// three hops for two.
 #define WEFT_EVERY_HOP [[gnu::always_inline]] inline
 #define WEFT_RARE [[gnu::noinline]]
 
@@ -28,8 +29,8 @@ WEFT_EVERY_HOP void PacketNetwork::schedule_regular(Time at, Phase phase, EventK
   simulator_.schedule_regular(at, phase, component_, *this, static_cast<std::uint64_t>(kind) << 56 | index);
 }
 
-// Of events to come soon, a few dozen of which are ahead of this one: first the links' own lines, then, when those are there,
-// the packets and the memory behind them.
+// Fetches ahead for events to come soon, of which a few dozen are ahead of this one. The links' own lines come first, then,
+// when those are there, the packets and the memory behind them.
 WEFT_EVERY_HOP void PacketNetwork::prefetch_for_port_free() const {
   if (const std::uint64_t* far = simulator_.ahead(kFarAhead)) {
     const auto link = static_cast<std::uint32_t>(*far);

@@ -158,7 +158,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
   return -1;
 }
 
-// Of those that have a packet and the credits for it, by the port's scheduler.
+// Picks by the port's scheduler among the priorities that have a packet and the credits for it.
 [[gnu::noinline]] int PacketNetwork::choose_weighted(Port& port, std::uint32_t link, PriorityMask able) {
   for (int priority = 0; priority < kPriorities; ++priority) {
     if ((able & priority_bit(priority)) == 0) continue;
@@ -226,7 +226,7 @@ PortCounters PacketNetwork::counters(LinkId link) const {
   out.marks = incidents.marks;
   out.drops = incidents.drops;
   if (const Port& port = links_[link.index()].port; port.busy && port.free_at.ps() > now) {
-    // What of the packet in transmission has not left yet.
+    // This much of the packet in transmission has not left yet.
     const std::int64_t left = port.free_at.ps() - now;
     const auto bits = static_cast<Int128>(left) * static_cast<Int128>(wires_[port.kind].rate);
     const auto bytes = static_cast<std::int64_t>((bits + kBitPicoseconds - 1) / kBitPicoseconds);

@@ -31,7 +31,7 @@ namespace weft::net {
 
 class Transport;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
-// Of a link whose ends are devices of one host.
+// True for a link whose ends are devices of one host.
 [[nodiscard]] inline bool is_inside_host(const Topology& topology, LinkId link) {
   const Link& ends = topology.link(link);
   return topology.host_of(ends.from) >= 0 && topology.host_of(ends.from) == topology.host_of(ends.to);
@@ -63,7 +63,7 @@ class PacketNetwork final : private EventTarget {
   void enqueue(LinkId link, PacketId packet);
 
   void add_drop_rule(const DropRule& rule, std::optional<std::uint32_t> flow);
-  // Of a control packet that takes no link: whether a rule drops it. Counts as `destination`'s chance.
+  // Says whether a rule drops a control packet that takes no link. Counts as `destination`'s chance.
   [[nodiscard]] bool loses_free(const Packet& packet, LinkId chance) {
     return !rules_.empty() && ruled_out(packet, chance.value(), true, false);
   }
@@ -72,7 +72,7 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] bool takes(LinkId link, std::int32_t size) const {
     return !wire_of(link.value()).credits || blocks_of(size) <= credits_[link.index()].total;
   }
-  // What is queued for the link or on its wire is lost, and so is whatever comes.
+  // Packets queued for the link or on its wire are lost, and so are all that come.
   void fail(LinkId link);
   void restore(LinkId link);
   // Its packets begin when the sharer says.
@@ -134,7 +134,7 @@ class PacketNetwork final : private EventTarget {
     Time last_at;                  // of the packet put on the wire last
     std::uint32_t kind = 0;        // of wires_
     PacketId sending = kNoPacket;  // in transmission, its arrival not scheduled yet
-    // Of the packet in transmission: the packet itself may be at the next device already.
+    // Facts about the packet in transmission, as the packet itself may be at the next device already.
     LinkId release_ingress;
     std::int32_t release_size = 0;
     std::int32_t release_owed = 0;  // credits, in bytes, to `release_ingress`
@@ -157,7 +157,7 @@ class PacketNetwork final : private EventTarget {
     bool release_counted : 1 = false;
   };
   static_assert(sizeof(Port) == 64, "one cache line");
-  // What a packet of `size` takes on a wire: whole picoseconds, and what is left over, in units of 1 / rate picoseconds.
+  // A packet of `size` takes this on a wire: whole picoseconds, and what is left over, in units of 1 / rate picoseconds.
   struct Transmission {
     std::int32_t size = 0;
     std::int64_t ps = 0;
@@ -168,7 +168,7 @@ class PacketNetwork final : private EventTarget {
     const std::uint64_t bits = static_cast<std::uint64_t>(size) * kBitPicoseconds;
     return {size, static_cast<std::int64_t>(bits / rate), bits % rate};
   }
-  // What of a link never changes; links that agree in it share it.
+  // Constants of a link; links that agree in them share them.
   struct alignas(64) Wire {
     std::uint64_t rate = 0;    // bits per second
     std::int64_t latency = 0;  // ps
@@ -300,7 +300,8 @@ class PacketNetwork final : private EventTarget {
     return std::size_t{link} * kPriorities + static_cast<std::size_t>(priority);
   }
   void note_pause(std::uint32_t link, PriorityMask before);
-  // Of a packet that takes no memory behind the link that it came over, or none any more: to the sender, where it needs any.
+  // Returns the credit of a packet that takes no memory behind the link that it came over, or none any more. It goes to the
+  // sender, where it needs any.
   void return_credit(const Packet& packet, std::int64_t size) {
     if (packet.credited) send_credit(packet.ingress, packet.priority, size);
   }
@@ -356,7 +357,7 @@ class PacketNetwork final : private EventTarget {
   std::uint64_t hops_at_check_ = 0;
 
  public:
-  // What every port takes, and every packet with the event that carries it on: those who plan a run's memory ask.
+  // Bytes of every port, and of every packet with the event that carries it on. Plans of a run's memory ask for them.
   static constexpr std::size_t kPortBytes = sizeof(LinkState) + sizeof(Incidents) + sizeof(std::uint32_t) + Buffers::kLinkBytes;
   static constexpr std::size_t kPacketBytes = sizeof(Packet) + sizeof(Event);
 };

@@ -41,9 +41,9 @@ class PacketRoutes {
     if (links.size() == 1) return links[0];
     return links.empty() ? LinkId{} : choose(route, links);
   }
-  // Of the way back over the same links; only for a route that is fixed.
+  // Returns the next link of the way back over the same links; only for a route that is fixed.
   [[nodiscard]] LinkId next_back(RouteId route, DeviceId device, unsigned hop) const;
-  // What next() will read, soon and at once: asked for before it is needed.
+  // Asks for what next() will read, before it is needed: soon, and at once.
   [[gnu::always_inline]] void prefetch(RouteId route) const { __builtin_prefetch(&routes_[route]); }
   [[nodiscard]] const void* read_by_next(RouteId id, DeviceId device) const {
     const Route& route = routes_[id];

@@ -1,4 +1,4 @@
-// What a queue pair with selective repeat remembers beyond its cumulative numbers: which packets above them are there, and
+// A queue pair with selective repeat remembers this beyond its cumulative numbers: which packets above them are there, and
 // which are to be sent again (network-models §3.6).
 #pragma once
 

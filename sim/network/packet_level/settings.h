@@ -1,6 +1,6 @@
-// What packet fidelity needs to know of a network beyond its topology: buffers, pause, marks, credits, schedulers, and what the
-// endpoints' transport does. Read from the sections `switch`, `pfc`, `ecn`, `credits` and `transport` of a cluster's fabric
-// (settings_reader.h); flow fidelity ignores all of it.
+// Packet fidelity needs these settings of a network beyond its topology: buffers, pause, marks, credits, schedulers, and the
+// endpoints' transport. They are read from the sections `switch`, `pfc`, `ecn`, `credits` and `transport` of a cluster's fabric
+// (packet_settings_reader.h). Flow fidelity ignores all of it.
 //
 // Priorities are 0 to 7; where nothing else is said the higher one is served first.
 #pragma once
@@ -65,10 +65,11 @@ struct PfcSettings {
   // dropped.
   std::optional<Bytes> headroom = {};
   bool compute_headroom = false;  // per link, from cable, MTU, response and frame (network-models §2.5), in place of `headroom`
-  // Of a pause frame on the wire; it waits for the packet in transmission on its way back. 0: neither, it just propagates.
+  // Bytes of a pause frame on the wire; it waits for the packet in transmission on its way back. 0: neither, it just
+  // propagates.
   Bytes frame{0};
   Duration response = {};  // from a pause frame's arrival until the sender heeds it
-  // What a pause frame asks for, in quanta of 512 bit times of the paused link; 0: it lasts until it is taken back.
+  // A pause frame asks for this, in quanta of 512 bit times of the paused link; 0: it lasts until it is taken back.
   std::int64_t quanta = 0;
   Duration refresh = {};  // a switch that still pauses says so again after this time; 0: half of `quanta`; max: never
   // A queue paused for as long as this is looked at for deadlock.
@@ -136,7 +137,7 @@ struct TransportSettings {
   std::shared_ptr<const CongestionFactory> congestion = {};
 };
 
-// What one device is told.
+// One device's settings.
 struct DeviceSettings {
   SwitchSettings switches;
   PfcSettings pfc;
@@ -144,7 +145,7 @@ struct DeviceSettings {
 };
 
 struct PacketSettings {
-  // Of NICs, and of switches where nothing else is said.
+  // Settings of NICs, and of switches where nothing else is said.
   SwitchSettings switches;
   PfcSettings pfc;
   EcnSettings ecn;

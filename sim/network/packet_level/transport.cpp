@@ -180,7 +180,7 @@ void Transport::choose_links(QueuePair& pair) {
   }
 }
 
-// Of a full packet and its acknowledgement where nothing queues.
+// Returns the time of a full packet and its acknowledgement where nothing queues.
 Duration Transport::round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const {
   Duration total;
   const bool real_acks = pair.how->acks == AckMode::kPackets;

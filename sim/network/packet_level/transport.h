@@ -8,9 +8,9 @@
 // no other follow and the receiver would wait for more; windows and rates count bytes as on the first link of the
 // fabric that the queue pair uses. An ACK stands for all packets below its number. Free acknowledgements and notifications take
 // the propagation of the way back. A queue pair gives up after seven timeouts in a row (InfiniBand's retry count).
-// What a failing link takes of transfers that ask for it (Transfer::resend) is sent again without acknowledgements too, at once
-// or when there is a way, as if the source had been told.
-// Where packets find their way one by one (spray, adaptive) the receiver takes them in any order under go-back-N too: only what
+// A failing link may take bytes of transfers that ask for it (Transfer::resend). These are sent again without acknowledgements
+// too, at once or when there is a way, as if the source had been told.
+// Where packets find their way one by one (spray, adaptive) the receiver takes them in any order under go-back-N too. Only what
 // 256 later packets have overtaken counts as lost, and only that is sent again.
 #pragma once
 
@@ -72,7 +72,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   [[nodiscard]] FootprintId footprint_of(const Packet& packet) const {
     return is_of_group(packet.kind) ? FootprintId{} : pairs_[packet.flow]->footprint;
   }
-  // What route() and receive() will read of a packet that arrives at `device`: soon, and at once.
+  // Asks for what route() and receive() will read of a packet that arrives at `device`: soon, and at once.
   [[gnu::always_inline]] void prefetch(const Packet& packet) const {
     if (!is_of_group(packet.kind)) routes_.prefetch(route_of(packet));
   }
@@ -120,7 +120,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     bool sent = false;       // its sender has told its poster
     bool delivered = false;  // so has its receiver
   };
-  // Of data [1], and of what comes back [0]: looked up by that, since no processor foresees which of them a packet is.
+  // Ends of data [1], and of what comes back [0]: looked up by that, since no processor foresees which of them a packet is.
   struct Ends {
     std::array<DeviceId, 2> to;
     std::array<RouteId, 2> route;

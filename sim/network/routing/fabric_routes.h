@@ -20,7 +20,7 @@ class FabricRoutes {
   FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed);
   ~FabricRoutes();
 
-  // What one flow is, where a hash decides.
+  // A flow, where a hash decides.
   struct Flow {
     DeviceId source;  // endpoints
     DeviceId destination;

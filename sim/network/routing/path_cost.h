@@ -1,5 +1,5 @@
-// What a path costs a message beyond its bytes over the slowest link, for links of any rates in any order (network-models
-// §2.2). Flow fidelity's closed form of what packet fidelity does event by event.
+// The cost of a path to a message beyond its bytes over the slowest link, for links of any rates in any order (network-models
+// §2.2). It is flow fidelity's closed form of what packet fidelity does event by event.
 //
 // Where a packet is stored, by a store-and-forward device or in front of a faster link, which must not run dry in its middle,
 // it is taken in as a whole, passes the device, and begins anew. Elsewhere it cuts through: its head is passed on after its
