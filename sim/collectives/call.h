@@ -1,4 +1,4 @@
-// What a user asks for: a collective call, and the choice of how to run it.
+// A user asks for a collective call, and for a choice of how to run it.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct CollectiveCall {
 // type (NCCL 2.28, src/device/generate.py).
 [[nodiscard]] std::int64_t kernel_element_size(const CollectiveCall& call);
 
-// What one rank holds before and after the call, as nccl-tests allocates it for `call.bytes` on `ranks` ranks. Where the size
+// One rank holds this before and after the call, as nccl-tests allocates it for `call.bytes` on `ranks` ranks. Where the size
 // is not a whole number of elements per rank, it is cut as nccl-tests cuts it (nccl-model §8.2).
 struct CallSizes {
   Bytes input;
@@ -83,7 +83,7 @@ struct Choice {
   int channels = 1;
   Bytes chunk{2 << 20};  // largest chunk one step of a channel moves
   int warps = 0;         // of each CTA; 0: not said
-  // What NCCL's planner gave each channel (nccl-model §4.6), `channels` of them; empty: an even split in steps of `chunk`.
+  // NCCL's planner gave these to the channels (nccl-model §4.6), `channels` of them; empty: an even split in steps of `chunk`.
   std::vector<ChannelShare> shares = {};
   // Point-to-point transfers in NCCL's order (nccl-model §3.6): the parts each is cut into, every part on a channel of its own,
   // and the bytes of all parts but the last; 0: even parts of whole 4 KiB.

@@ -82,11 +82,11 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
                    .description = description});
 }
 
-// What steps of Simple cost is that of probe kernels on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9,
-// copies and sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are
-// full; NCCL with one and four channels has a store at 0.60 to 0.72 of a send. What it costs in LL128, and what blocks of fewer
-// warps do in Simple (half of them 0.94 of the rate), is from NCCL 2.28 with one channel on 4 x H200: of 4 to 16 MiB a step of
-// reduce_scatter, all_gather, reduce and broadcast takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
+// Steps of Simple cost what probe kernels take on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9, copies and
+// sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are full; NCCL
+// with one and four channels has a store at 0.60 to 0.72 of a send. NCCL 2.28 with one channel on 4 x H200 gives the costs in
+// LL128, and those of blocks of fewer warps in Simple (half of them 0.94 of the rate). There a step of reduce_scatter,
+// all_gather, reduce and broadcast of 4 to 16 MiB takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
 // (receive) ps a byte.
 //
 // In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,
@@ -126,7 +126,7 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
   };
 }
 
-// Of LL and LL128.
+// Parameters of LL and LL128.
 template <class S>
 std::vector<Param<S>> cut_through_params(const char* base_reference) {
   std::vector<Param<S>> params = protocol_params<S>(base_reference);

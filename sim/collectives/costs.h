@@ -1,4 +1,4 @@
-// What collectives cost beyond the bytes on their links: parameter groups of the profile, one for each of NCCL's protocols and
+// Costs of collectives beyond the bytes on their links: parameter groups of the profile, one for each of NCCL's protocols and
 // one for its send/recv kernel. step_costs.h says how the executor uses them.
 #pragma once
 
@@ -71,7 +71,7 @@ struct InSwitchCosts {
 };
 extern const ParamGroup<InSwitchCosts> in_switch_costs;
 
-// What all channels of a communicator have in common.
+// All channels of a communicator have these in common.
 struct ChannelCosts {
   // Model: of a call whose buffers are half of this all is read from caches, of one with half as much again nothing, in between
   // a part.
@@ -84,7 +84,7 @@ struct ChannelCosts {
 };
 extern const ParamGroup<ChannelCosts> channel_costs;
 
-// What a lower clock of the SMs costs. Model: moving data takes a thread block cycles of its SM; of the latencies of kernels
+// A lower clock of the SMs costs this. Model: moving data takes a thread block cycles of its SM; of the latencies of kernels
 // and of peers over NVLink a share is cycles, the same in all protocols; links, switches and memory are as fast at any clock.
 struct ClockCosts {
   double latency_share = 0.5;
@@ -94,7 +94,7 @@ extern const ParamGroup<ClockCosts> clock_costs;
 // Everything of this layer that a profile may say something about.
 [[nodiscard]] ParamGroups collective_param_groups();
 
-// Of a call, what its kernel's loads and stores depend on.
+// The loads and stores of a call's kernel depend on these.
 struct CallData {
   std::int64_t element = 4;  // bytes of what it handles one by one
   Bytes buffers = {};        // what the calls of a loop read and write on a rank, before they come to the same again
@@ -105,8 +105,8 @@ struct CallData {
 struct CollectiveCosts {
   explicit CollectiveCosts(const Profile& profile);
 
-  // What a kernel with `warps` warps in a block costs; 0: as many as the protocol has. `protocol`: "LL", "LL128" or "Simple";
-  // `one_slice`: a collective whose chunk is one slice (nccl-model §4.3); `p2p`: the send/recv kernel.
+  // Returns the costs of a kernel with `warps` warps in a block; 0: as many as the protocol has. `protocol`: "LL", "LL128" or
+  // "Simple"; `one_slice`: a collective whose chunk is one slice (nccl-model §4.3); `p2p`: the send/recv kernel.
   [[nodiscard]] StepCosts of(std::string_view protocol, int warps, bool one_slice, bool p2p, const CallData& data = {}) const;
 
   [[nodiscard]] StepCosts in_switch() const;

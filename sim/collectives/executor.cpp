@@ -296,7 +296,7 @@ void Executor::begin_slice(std::uint32_t index) {
   }
 }
 
-// Of the thread block's warps, those of lanes that have a slice in hand: no more than all.
+// Returns the share of the thread block's warps whose lanes have a slice in hand: no more than all.
 double Executor::busy_share(std::uint32_t index) const {
   const Lane& lane = lanes_[index];
   double share = 0;

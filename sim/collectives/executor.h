@@ -102,7 +102,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
   // A transfer that stands for several messages: the tag names a list of connections, not one.
   static constexpr std::uint32_t kManyConnections = 0x8000'0000;
-  // Of the tag of a transfer that no lane waits for.
+  // A tag has this bit where no lane waits for its transfer.
   static constexpr std::uint64_t kByProxy = std::uint64_t{1} << 63;
 
   enum class LaneState : std::uint8_t { kIdle, kWaiting, kBusy, kEnding, kDone };
@@ -180,7 +180,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     std::uint32_t lane = 0;
     std::uint32_t to = 0;  // connection, or a list of them
   };
-  // What one rank is doing.
+  // One rank's state.
   struct Member {
     std::uint32_t first_lane = 0;
     std::uint32_t lane_count = 0;
@@ -251,7 +251,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] net::Footprint write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const;
   [[nodiscard]] net::Footprint read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const;
   [[nodiscard]] Transport transport(Rank from, Rank to) const;
-  // Of a step that receives what comes that way.
+  // Returns the effort of a step that receives what comes that way.
   [[nodiscard]] double effort_of(const Step& step, Transport from) const;
   [[nodiscard]] bool is_behind_switch(DeviceId gpu) const;
   [[nodiscard]] PortLoads port_loads() const;
@@ -260,7 +260,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] std::optional<DeviceId> memory_between(Rank from, Rank to) const;
   [[nodiscard]] bool reads_host_memory(const Lane& lane) const;
   [[nodiscard]] bool uses_host_memory(const Lane& lane) const;
-  // What to tell of a transfer that was aborted, by its tag.
+  // Returns what to tell of a transfer that was aborted, by its tag.
   [[nodiscard]] std::string what_is_cut(std::uint64_t tag) const;
   // Nothing: a way is left.
   [[nodiscard]] std::optional<std::string> what_is_cut(Rank from, Rank to, int channel) const;
@@ -276,7 +276,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   // Where the edge's resources carry `demand`.
   EdgeTime edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand);
   void add_demand(const FluidFlow& flow, std::size_t hop, std::vector<double>& demand);
-  // Of each flow of a chain, until its first message is at the far end.
+  // Returns the time of each flow of a chain, until its first message is at the far end.
   std::vector<double> first_message_times(const std::vector<FluidFlow>& flows);
   Duration latency_of(const FluidFlow& flow, const std::vector<double>& demand, double first_message);
   Duration last_copies(const FluidFlow& flow, const std::vector<double>& demand);

@@ -156,10 +156,10 @@ std::vector<double> Executor::first_message_times(const std::vector<FluidFlow>& 
   return times;
 }
 
-// What a flow's messages pay beyond its bytes at the slowest edge's share. Round a ring each slice waits for the one before it
-// on the edge before, so that messages follow at the mean of what a slice takes over all edges, or at the slowest edge's pace
-// if that is slower. In a chain the first one passes every edge before the last edge is busy, and the others follow at the
-// slowest edge's pace; a single edge is the shortest chain.
+// Returns what a flow's messages pay beyond its bytes at the slowest edge's share. Round a ring each slice waits for the one
+// before it on the edge before. So messages follow at the mean of what a slice takes over all edges, or at the slowest edge's
+// pace if that is slower. In a chain the first one passes every edge before the last edge is busy, and the others follow at the
+// slowest edge's pace. A single edge is the shortest chain.
 Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& demand, double first_message) {
   EdgeTime slowest;
   double round = 0;
@@ -204,8 +204,8 @@ Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>&
 void Executor::start_fluid() {
   const std::int64_t count = schedule_->fluid_flow_count();
   unfinished_ = static_cast<std::uint64_t>(count);
-  // What all flows together take of each resource, so that an edge's rate is its share beside the channels that run with it.
-  // There may be very many flows of one edge: they are not kept.
+  // Adds up what all flows together take of each resource, so that an edge's rate is its share beside the channels that run
+  // with it. There may be very many flows of one edge: they are not kept.
   std::vector<FluidFlow> coupled_flows;
   std::vector<double> demand(fabric_.resource_count(), 0.0);
   for (std::int64_t i = 0; i < count; ++i) {

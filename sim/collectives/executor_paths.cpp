@@ -13,8 +13,8 @@
 namespace weft::coll {
 namespace {
 
-// Of a read's bytes, what its requests take: a header of about 30 bytes for the 128 that a warp's loads ask for. Thread blocks
-// of an H200 that read or write pinned host memory over PCIe 5 x16 reach 51 GB/s; where they do both, 42 GB/s each way.
+// A read's requests take this share of its bytes: a header of about 30 bytes for the 128 that a warp's loads ask for. Thread
+// blocks of an H200 that read or write pinned host memory over PCIe 5 x16 reach 51 GB/s; where they do both, 42 GB/s each way.
 constexpr double kRequestShare = 30.0 / 128.0;
 
 }  // namespace
@@ -141,7 +141,7 @@ bool Executor::crosses(const Schedule& schedule, const std::vector<bool>& links)
       for (int lane = 0; lane < schedule.lanes(rank, channel); ++lane) {
         for (std::int64_t i = 0; i < schedule.step_count(rank, channel, lane); ++i) {
           const Step step = schedule.step(rank, channel, lane, i);
-          // What a switch adds up comes to the receiver at once, and says who sends it.
+          // Data that a switch adds up come to the receiver at once, and say who sends them.
           for (const Rank to : step.send_to) {
             if (leads_over(rank, to, channel)) return true;
           }

@@ -211,7 +211,7 @@ void Executor::on_delivered(TransferId, std::uint64_t tag) {
   const auto to = static_cast<std::uint32_t>(tag);
   const bool is_read = to == kNone;
   if (is_read) {
-    // What a lane reads it has when it is here, not when it has left the memory.
+    // A lane has what it reads when it is here, not when it has left the memory.
   } else if ((to & kManyConnections) != 0) {
     const std::uint32_t list = to & ~kManyConnections;
     for (const std::uint32_t each : deliveries_[list]) arrive(each);

@@ -31,7 +31,7 @@ std::vector<Usage> used_once(std::vector<Usage> usages) {
 
 }  // namespace
 
-// What a switch adds up crosses each member's links once and the head's once; so does what it copies. The two follow each
+// Data that a switch adds up cross each member's links once and the head's once; so do data that it copies. The two follow each
 // other, packet by packet. A head's own copy crosses its links to an NVSwitch and back once more (nccl-model §3.4). In the
 // network the head stands for the switch, and its own part is in what it does for the others.
 FootprintId Executor::switch_path(const Lane& lane) {
@@ -88,8 +88,8 @@ FootprintId Executor::switch_path(const Lane& lane) {
 // A step of which only the network's switches do anything, once all contributions are there.
 bool Executor::is_networks(const Lane& lane) const { return lane.in_network && lane.step.receive_in_switch; }
 
-// What a switch of the network is to add up, as the step leaves it for the proxy. A rank that gives to itself alone does so
-// where its NIC stands for the switch.
+// Says whether the step leaves data for the proxy that a switch of the network is to add up. A rank that gives to itself alone
+// does so where its NIC stands for the switch.
 bool Executor::contributes_to_network(const Lane& lane) const {
   if (costs_.rendezvous || !lane.step.contributes() || lane.step.is_spread()) return false;
   const Rank to = *lane.step.send_to.begin();

@@ -1,4 +1,4 @@
-// What a collective leaves in the output of a rank, as the verifier sees data. Private to the verifier.
+// A collective leaves this in the output of a rank, as the verifier sees data. Private to the verifier.
 #pragma once
 
 #include <cstdint>

@@ -355,7 +355,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
                          (result.choice.algorithm == "nvls" && nodes_ > 1);
   std::uint64_t most = is_coarse || !schedule->has_fluid_flows() ? kChunkMessagesOfChains : kChunkMessages;
   if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
-  // What a switch adds up or copies crosses the links of a node's ranks.
+  // Data that a switch adds up or copies cross the links of a node's ranks.
   const std::uint64_t links = chosen.kernel == nccl::Kernel::kInSwitch ? static_cast<std::uint64_t>(ranks() / nodes_) : 1;
   const std::uint64_t messages = links * Executor::count_messages(*schedule, most);
   // Where no message of the call can be packets, all of it is as at flow fidelity.
@@ -384,7 +384,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     run_closed_form(*opened.communicator, costs, result);
   } else {
     LaunchPlan plan = launches(chosen, options, launch_cost, messages);
-    // Of a large call at packet fidelity one is simulated, and its time is that of each in the loop.
+    // One large call at packet fidelity is simulated, and its time is that of each in the loop.
     const bool many_packets = in_packets && call.bytes.count() > kLoopPacketBytes / ranks();
     if (result.grain == Grain::kFluid || many_packets || !samples.empty()) plan.iterations = 1;
     if (!samples.empty()) {

@@ -34,7 +34,7 @@
 
 namespace weft::coll {
 
-// Of hybrid fidelity: what is packets, the rest being flows.
+// Hybrid fidelity sends chosen links' and collectives' traffic as packets and everything else as flows.
 struct PacketPart {
   std::vector<bool> links;              // what crosses one of these, by link
   std::vector<Collective> collectives;  // as long as one of these runs; empty: always
@@ -70,7 +70,7 @@ struct Machine {
   int returning = 0;                          // cables that are down for a time
 };
 
-// What the user may say about how a call runs.
+// The user may say this about how a call runs.
 struct RunOptions {
   std::string algorithm;  // empty: chosen
   int channels = 0;       // 0: chosen
@@ -140,7 +140,7 @@ class CollectiveRunner final : private ExecutorListener {
     std::unique_ptr<Executor> executor;
   };
   Opened& open(const nccl::View* view, int channels);
-  // Of the result, its call and its sizes.
+  // Returns the costs for the result's call and sizes.
   [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const CollectiveResult& result, Bytes walked) const;
   [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
                                     std::uint64_t messages) const;

@@ -118,7 +118,7 @@ struct Step {
 struct FluidEdge {
   Rank from = 0;
   Rank to = 0;
-  // What a lane moves for one message, and its share of the warps. 0: `step_bytes`, all of them.
+  // A lane moves this for one message, and has this share of the warps. 0: `step_bytes`, all of them.
   Bytes work = {};
   double share = 1.0;
   int peers = 0;  // of a scatter or gather

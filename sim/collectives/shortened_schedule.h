@@ -15,7 +15,7 @@
 
 namespace weft::coll {
 
-// Of the long channel that has fewest: one with more than half as many as any. 0: the schedule has none.
+// Returns the loops of the long channel that has fewest: one with more than half as many as any. 0: the schedule has none.
 [[nodiscard]] std::int64_t fewest_loops(const Schedule& schedule);
 
 // The same schedule with so many loops fewer on every long channel, 0 <= fewer < fewest_loops(). It keeps the first loops and

@@ -1,5 +1,5 @@
-// What a protocol costs the thread block (CTA) of a channel, beyond the bytes on the links: synchronisation, flags, fences, and
-// the rates at which warps copy and reduce (nccl-model §4, §11). Textbook algorithms run with the defaults: nothing.
+// Costs of a protocol to the thread block (CTA) of a channel, beyond the bytes on the links: synchronisation, flags, fences,
+// and the rates at which warps copy and reduce (nccl-model §4, §11). Textbook algorithms run with the defaults: nothing.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@ namespace weft::coll {
 enum class Transport : std::uint8_t { kNvlink, kHost, kNet };
 [[nodiscard]] std::string_view to_string(Transport transport);
 
-// What a thread block does in a step, per byte of its chunk: operands read from peers' messages and from its own memory,
-// results kept in its own memory and sent.
+// A thread block's work in a step, per byte of its chunk: operands read from peers' messages and from its own memory, results
+// kept in its own memory and sent.
 struct StepWork {
   double received = 0;
   double sourced = 1;
   double stored = 0;
   double sent = 1;
 };
-// What each of these costs of a step that reads its own memory and sends; sending is the rest of it. All 0: every step costs
-// one.
+// Each of these costs this share of a step that reads its own memory and sends; sending is the rest of it. All 0: every step
+// costs one.
 struct MemoryCosts {
   double receive = 0;
   double source = 0;
@@ -40,15 +40,15 @@ struct StepCosts {
   // starts log2(n) times `channel_start` later, as the last of n that start at random does.
   Duration start = {};
   Duration channel_start = {};
-  // What the start costs more where ranks talk through host memory.
+  // The start costs this much more where ranks talk through host memory.
   Duration host_start = {};
   // From the last byte to the moment the receiver acts on it, beyond the path's own latency; by transport.
   std::array<Duration, 3> hop = {};
-  // Of a slice, before its bytes; of an empty one instead; of one with bytes, from its end to the lane's next slice.
+  // Time of a slice, before its bytes; of an empty one instead; of one with bytes, from its end to the lane's next slice.
   Duration slice = {};
   Duration empty_slice = {};
   Duration after_slice = {};
-  // Of a scatter or gather, before its bytes, for each of its peers.
+  // Time of a scatter or gather, before its bytes, for each of its peers.
   Duration peer_slice = {};
   // More of the last where messages cut through and the next step loads an operand of its own: it does so before it looks for
   // its message, so that a lane that waits for one anyway loses nothing.
@@ -78,8 +78,8 @@ struct StepCosts {
   // Bytes on the wire per byte of data: flags of LL and LL128.
   std::int64_t wire_bytes = 1;
   std::int64_t per_data_bytes = 1;
-  // What a lane that reads host memory waits for each of its loads but the first, and what they bring together: a load comes
-  // back after a round trip over PCIe, and the next one is issued then.
+  // A lane that reads host memory waits this long for each of its loads but the first, and they bring this much together. A
+  // load comes back after a round trip over PCIe, and the next one is issued then.
   Duration host_read = {};
   // Before a slice read from or written to host memory; of less than host_pass in proportion.
   Duration host_slice = {};
@@ -104,12 +104,13 @@ struct StepCosts {
   [[nodiscard]] Bandwidth data_rate(Bandwidth wire) const;
   // Rate of `wire` bytes that keep warps busy for so long; 0, no limit, where they cost nothing.
   [[nodiscard]] static Bandwidth pace(Bytes wire, Duration busy);
-  // What a step costs of one that reads its own memory and sends.
+  // Returns a step's cost over that of a step that reads its own memory and sends.
   [[nodiscard]] double effort(const StepWork& work) const;
   // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,
   // are.
   [[nodiscard]] Duration work(Bytes data, double share, double effort, double busy_share = 1.0) const;
-  // What a block of which this share of the warps is busy moves of what all of it would: fewer warps wait less for each other.
+  // Returns what a block of which this share of the warps is busy moves, as a share of what all of it would: fewer warps wait
+  // less for each other.
   [[nodiscard]] double blocks_worth(double share) const;
   // Before the bytes of a chunk's slice number `index`, of `data`.
   [[nodiscard]] Duration before_slice(Bytes data, int index) const;
@@ -121,7 +122,7 @@ struct StepCosts {
   [[nodiscard]] Duration host_wait(Bytes data, double share, bool reads) const;
   // Times of the SMs become `latency` times as long, moving data takes a thread block `rate` times as long.
   void slow_down(double latency, double rate);
-  // What a message of a chunk costs beyond its bytes on path and thread block: for estimates of pipelines.
+  // Returns a message's cost beyond its bytes on path and thread block: for estimates of pipelines.
   [[nodiscard]] Duration message_overhead(Transport transport, double copies) const;
 };
 

@@ -1,4 +1,4 @@
-// What the steps of a schedule ask of thread blocks.
+// The work that the steps of a schedule ask of thread blocks.
 #pragma once
 
 #include "sim/collectives/schedule.h"
@@ -8,7 +8,7 @@ namespace weft::coll {
 
 [[nodiscard]] StepWork work_of(const Step& step);
 
-// Of the sending steps of a rank and lane, of those that have most effort: what a channel's pace is told by where its steps are
+// Means over the sending steps of a rank and lane that have most effort: a channel's pace is told by them where its steps are
 // not walked.
 struct UsualStep {
   double effort = 1.0;  // mean StepCosts::effort

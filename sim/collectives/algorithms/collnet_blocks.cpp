@@ -23,8 +23,8 @@ struct Row {
   Rank stride = 1;
 };
 
-// What both collectives need to know: whose block is whose, and the order of blocks. Lanes go through loops of one chunk of
-// every block they deal with, node after node; so no two of them wait for each other.
+// Both collectives need to know whose block is whose, and the order of blocks. Lanes go through loops of one chunk of every
+// block they deal with, node after node; so no two of them wait for each other.
 class BlocksSchedule : public Schedule {
  public:
   BlocksSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice, InsideNodes inside)
@@ -64,7 +64,7 @@ class BlocksSchedule : public Schedule {
     const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];
     return ceil_div(part.data.bytes, part.chunk);
   }
-  // Of a block; in a buffer of all blocks it lies at in_all().
+  // Returns the chunk of a block; in a buffer of all blocks it lies at in_all().
   [[nodiscard]] Part chunk(int channel, std::int64_t loop) const {
     const ChannelPart& part = parts_[static_cast<std::size_t>(channel)];
     return chunk_of(part.data, 0, part.chunk, loop);

@@ -81,7 +81,7 @@ class GlooHalvingDoubling final : public Rounds {
  private:
   // Into how many ranks of the larger block a rank's part goes.
   [[nodiscard]] static int pieces(const BinaryBlock& block) { return block.larger / block.size; }
-  // What `rank` keeps in exchange `bit` of its block.
+  // Returns what `rank` keeps in exchange `bit` of its block.
   [[nodiscard]] Blocks side(Rank rank, const BinaryBlock& block, int bit) const {
     return halved(rank - block.offset, bit + 1, levels_);
   }

@@ -45,7 +45,7 @@ class NvlsSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Of 20 warps, 7 reduce, 5 with more than six GPUs (nccl-model §3.4).
+  // Seven of 20 warps reduce, five with more than six GPUs (nccl-model §3.4).
   [[nodiscard]] double warp_share(Rank, int, int lane) const override {
     return lane == kReduce ? (n_ <= 6 ? 7.0 : 5.0) / 20.0 : kCopyShare;
   }
@@ -108,7 +108,7 @@ class NvlsSchedule final : public Schedule {
   }
 
  private:
-  // Of a loop, the heads' chunks follow one another, but in all-gather and reduce-scatter each is of another rank's block.
+  // The heads' chunks of a loop follow one another, but in all-gather and reduce-scatter each is of another rank's block.
   [[nodiscard]] Step side_step(int channel, int lane, std::int64_t loop) const {
     const Part first = part(channel).chunk(loop, 0);
     const bool all_reduce = kind_ == Collective::kAllReduce;

@@ -39,8 +39,8 @@ class NvlsTreeSchedule final : public Schedule {
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
   [[nodiscard]] Nets nets() const override { return Nets::kNvls; }
 
-  // Of 20 warps, 5 reduce and 4 broadcast; the root of a tree does not broadcast apart, and 7 reduce there with up to six heads
-  // (nccl-model §3.4).
+  // Five of 20 warps reduce and four broadcast. The root of a tree does not broadcast apart, and seven reduce there with up to
+  // six heads (nccl-model §3.4).
   [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {
     if (lane == kScatter || lane == kGather) return kCopyShare;
     if (lane == kBroadcast) return 4.0 / 20.0;
@@ -127,8 +127,8 @@ class NvlsTreeSchedule final : public Schedule {
             .share = warp_share(rank, flow.channel, lane),
             .peers = nodes_.heads()};
   }
-  // What is not on the first chunk's way, which goes up by `way`: the trees of the other heads and all else in the node's
-  // switch.
+  // Adds the edges that are not on the first chunk's way, which goes up by `way`: the trees of the other heads and all else in
+  // the node's switch.
   void add_edges_of(int node, int leaf, const std::vector<FluidEdge>& way, FluidFlow& flow) const {
     const int up = tree(node, flow.channel).up;
     for (int head = 0; head < nodes_.heads() && up >= 0; ++head) {
@@ -145,8 +145,8 @@ class NvlsTreeSchedule final : public Schedule {
     }
   }
 
-  // Of one loop, in one lane. Root: switch reduction, tree (if any), switch copy. Others: switch reduction, up; down, switch
-  // copy.
+  // Counts the steps of one loop in one lane. Root: switch reduction, tree (if any), switch copy. Others: switch reduction, up;
+  // down, switch copy.
   [[nodiscard]] int head_steps(Rank rank, int channel) const {
     return is_root(rank, channel) && !children(rank, channel).empty() ? 3 : 2;
   }

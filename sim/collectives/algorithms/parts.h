@@ -35,7 +35,7 @@ constexpr Part channel_part(std::int64_t bytes, int channels, int channel) {
   return {begin, end - begin};
 }
 
-// What one channel works on: its part of the data, in chunks of at most `chunk` bytes.
+// One channel works on this: its part of the data, in chunks of at most `chunk` bytes.
 struct ChannelPart {
   Part data;
   std::int64_t chunk = kCutUnit;
@@ -84,7 +84,7 @@ struct HeadLoops {
   }
   // All chunks of a loop: they follow one another.
   [[nodiscard]] constexpr Part loop(std::int64_t index) const { return chunk_of(part.data, 0, heads * part.chunk, index); }
-  // Of the first head, which has its whole chunk of a loop even where not all heads have one.
+  // Returns the bytes of the first head, which has its whole chunk of a loop even where not all heads have one.
   [[nodiscard]] constexpr std::int64_t of_a_head() const {
     return loop(0).bytes == 0 ? 0 : ceil_div(chunk(0, 0).bytes * part.data.bytes, loop(0).bytes);
   }

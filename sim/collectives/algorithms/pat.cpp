@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kStepBytes = 512 << 10;  // one slot of a Simple connection (nccl-model §4.1)
 
-// What a rank does with each chunk of its blocks, told for all-gather; distances and blocks count from the rank.
+// A rank does one of these with each chunk of its blocks, told for all-gather; distances and blocks count from the rank.
 enum class OpKind : std::uint8_t {
   kBlock,            // receives block `d` (or reads its own) into place and passes it to the children
   kSeed,             // puts its own block into scratch

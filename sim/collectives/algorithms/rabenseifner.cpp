@@ -64,7 +64,7 @@ class Rabenseifner final : public Rounds {
   }
 
  private:
-  // Of a pair, the rank that takes no part gets the result of an all-reduce, or of a reduce if it is the root.
+  // The rank of a pair that takes no part gets the result of an all-reduce, or of a reduce if it is the root.
   [[nodiscard]] bool gets_result(Rank rank) const { return !to_root_ || rank == root_; }
   [[nodiscard]] bool hands_on(Rank rank) const { return fold_.is_paired(rank) && gets_result(fold_.partner(rank)); }
 

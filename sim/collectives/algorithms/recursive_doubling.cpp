@@ -39,11 +39,11 @@ class RecursiveDoubling final : public Rounds {
   }
 
  private:
-  // What a rank that takes no part gets in the end, in one or two messages.
+  // A rank that takes no part gets this in the end, in one or two messages.
   [[nodiscard]] int returns(Rank rank) const { return gathers_ ? fold_.returns(rank) : 1; }
   [[nodiscard]] Blocks returned(Rank rank, int which) const { return gathers_ ? fold_.returned(rank, which) : Blocks{0, 1}; }
   [[nodiscard]] Blocks own(Rank rank) const { return gathers_ ? Blocks{rank, rank + 1} : Blocks{0, 1}; }
-  // What a member has before step `step`.
+  // Returns what a member has before step `step`.
   [[nodiscard]] Blocks held(int member, int step) const {
     if (!gathers_) return {0, 1};
     const int first = (member >> step) << step;

@@ -54,7 +54,7 @@ class HalvingDoubling final : public Rounds {
     if (kind_ == Collective::kAllReduce) return {first, last};
     return {fold_.first_rank(first), fold_.first_rank(last)};
   }
-  // What a rank that takes no part hands over, and gets in the end.
+  // A rank that takes no part hands this over, and gets this in the end.
   [[nodiscard]] Blocks given(Rank rank) const { return doubles_only() ? Blocks{rank, rank + 1} : Blocks{0, blocks()}; }
   [[nodiscard]] int returns(Rank rank) const { return doubles_only() ? fold_.returns(rank) : 1; }
   [[nodiscard]] Blocks returned(Rank rank, int which) const {

@@ -1,4 +1,4 @@
-// What the textbook algorithms share: a list of moves per rank (send, receive, add) on blocks of a work area, and the schedule
+// The textbook algorithms share this: a list of moves per rank (send, receive, add) on blocks of a work area, and the schedule
 // that runs it. An algorithm then is a function from (rank, move number) to a move. Private to algorithms/.
 //
 // A channel's share of the data is a work area cut into Rounds::blocks() blocks, so that neighbouring blocks are one message:

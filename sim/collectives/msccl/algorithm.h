@@ -26,13 +26,13 @@ class MscclAlgorithm final : public Algorithm {
   MscclAlgorithm(msccl::Program program, Rank root) : program_{std::move(program)}, root_{root} {}
 
   [[nodiscard]] const msccl::Program& program() const { return program_; }
-  // Of broadcast, reduce, gather and scatter, which the file does not name.
+  // Returns the root of broadcast, reduce, gather and scatter, which the file does not name.
   [[nodiscard]] Rank root() const { return root_; }
 
   [[nodiscard]] bool supports(Collective collective) const override { return collective == program_.collective; }
   // Why MSCCL would not use it for this call, so that NCCL's own algorithm runs; nullopt: it would. Lower case, no full stop.
   [[nodiscard]] std::optional<std::string> refusal(const CollectiveCall& call, int ranks) const;
-  // Of `choice` only the chunk counts, where it is below msccl::largest_chunk(); the program says its channels, and the
+  // Takes from `choice` only the chunk, where it is below msccl::largest_chunk(); the program says its channels, and the
   // communicator must have as many. ConfigError where there is a refusal. Out of place where the program may be used so.
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override;
@@ -52,7 +52,7 @@ namespace msccl {
 [[nodiscard]] std::unique_ptr<Schedule> make_schedule(const Program& program, const CollectiveCall& call, Bytes chunk,
                                                       bool in_place);
 
-// What one message may hold at most: how far MSCCL puts small chunks of a step together and cuts large ones.
+// Returns the most that one message may hold: how far MSCCL puts small chunks of a step together and cuts large ones.
 [[nodiscard]] Bytes largest_chunk(const Program& program);
 
 // Whether the program leaves the right data for `root`, in place and out of place as it says it may be used, with chunks cut

@@ -28,7 +28,7 @@ enum class Op : std::uint8_t {
   kNop
 };
 
-// What a step type does; `reduces`: adds its source chunk to what it receives, or for `re` to its destination.
+// A step type does this; `reduces`: adds its source chunk to what it receives, or for `re` to its destination.
 struct OpTraits {
   std::string_view name;  // as the XML has it
   bool sends;

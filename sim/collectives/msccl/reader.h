@@ -1,8 +1,8 @@
 // Reads MSCCL's XML (nccl-model §9.1): every element, attribute and step type, checked one by one and against each other.
 //
-// What it does not check is whether the algorithm is right: that is algorithm.h's, by the verifier. What MSCCL itself refuses
-// or cannot run is refused here: more than its limits, one connection used by two threadblocks, sends and receives that do not
-// pair up, dependencies that are never told.
+// It does not check whether the algorithm is right: that is algorithm.h's, by the verifier. It refuses what MSCCL itself
+// refuses or cannot run: more than its limits, one connection used by two threadblocks, sends and receives that do not pair up,
+// dependencies that are never told.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ constexpr std::array<Collective, kTunedCollectives> kTuned = {
 constexpr std::array<std::string_view, kTunedCollectives> kCollectiveNames = {"Broadcast", "Reduce", "AllGather",
                                                                               "ReduceScatter", "AllReduce"};
 
-// What two spellings are compared by.
+// Returns the key that two spellings are compared by.
 std::string key(std::string_view word) {
   std::string result;
   for (const char c : word) {

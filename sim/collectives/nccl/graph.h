@@ -1,5 +1,5 @@
-// What NCCL's channel search finds, and what a communicator is made of after it: plain data between the search (search.h), the
-// tuning model (tuning.h) and the planner (planner.h).
+// NCCL's channel search finds these, and a communicator is made of them after it. They are plain data between the search
+// (search.h), the tuning model (tuning.h) and the planner (planner.h).
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ struct PeerNets {
   std::vector<Towards> towards;  // by which it sends to a GPU of this NVML index; to others by its own
 };
 
-// What NCCL knows of a communicator when it tunes and plans. Defaults are a communicator of one rank.
+// NCCL knows this of a communicator when it tunes and plans. Defaults are a communicator of one rank.
 struct CommInfo {
   NcclVersion version = NcclVersion::k2_28;
   int ranks = 1;

@@ -1,7 +1,8 @@
 // Which NIC a GPU's sends and receives take on each channel (nccl-model §1.3, §3.6).
 //
-// What arrives comes in by the GPU's own NIC for the channel. What is sent leaves by the NIC that the GPU with the receiver's
-// NVML index would take here, if the GPU next to that NIC can be reached over NVLink (PXN): so it stays on the receiver's rail.
+// Data that arrive come in by the GPU's own NIC for the channel. Data that are sent leave by the NIC that the GPU with the
+// receiver's NVML index would take here, if the GPU next to that NIC can be reached over NVLink (PXN): so they stay on the
+// receiver's rail.
 #pragma once
 
 #include <vector>

@@ -13,7 +13,7 @@ constexpr int kWarp = 32;
 constexpr int kLeastThreads = 3 * kWarp;
 constexpr int kMostThreads = 640;
 
-// What NCCL makes of a number of threads in its environment: out of range or not whole warps, it warns and takes a bound.
+// Reads a number of threads from NCCL's environment as NCCL does: out of range or not whole warps, it warns and takes a bound.
 int asked_threads(const Settings& settings, const char* key, int least, int most, int otherwise) {
   const auto asked = settings.raw_integer(key);
   if (!asked || *asked <= 0) return otherwise;

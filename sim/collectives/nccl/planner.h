@@ -5,7 +5,7 @@
 //   const Choice choice = plan(model, {.kind = Collective::kAllReduce, .bytes = 1_MiB});
 //   // on 4 x H200: ring, LL, 24 channels, 23 shares of 45056 B and one of 12288 B, 16 warps
 //
-// What the user sets of channels and NVLS chunks is in the CommInfo already; threads, thresholds and buffers act here.
+// The user's settings of channels and NVLS chunks are in the CommInfo already; threads, thresholds and buffers act here.
 //
 // Model: CollNet kinds stride over their channels; here each channel gets the same bytes as one contiguous part.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace weft::coll::nccl {
 
-// What a message is worth, before its bytes are cut over channels.
+// The shape of a message's launch, before its bytes are cut over channels.
 struct LaunchShape {
   int channels = 1;
   int threads = 0;  // of each CTA, the synchronising warp included

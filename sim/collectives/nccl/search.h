@@ -26,7 +26,7 @@ struct GraphRequest {
 
 [[nodiscard]] int max_channels(NcclVersion version);  // NCCL's MAXCHANNELS
 
-// What NCCL asks for, family by family; all but rings follow the ring's number of channels or the number of GPUs.
+// NCCL asks for these, family by family; all but rings follow the ring's number of channels or the number of GPUs.
 [[nodiscard]] GraphRequest ring_request(NcclVersion version);
 [[nodiscard]] GraphRequest tree_request(const Graph& ring);
 [[nodiscard]] GraphRequest collnet_chain_request(const Graph& ring);

@@ -21,7 +21,7 @@ struct DraftChannel {
   std::vector<std::uint32_t> gpus;
 };
 
-// What an attempt asks for, and what the best one so far found.
+// An attempt asks for this, and the best one so far found this.
 struct Draft {
   GraphPattern pattern = GraphPattern::kRing;
   int min_channels = 1;

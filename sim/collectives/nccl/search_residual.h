@@ -1,4 +1,4 @@
-// What is left of every link's bandwidth while channels are laid over a System.
+// Keeps what is left of every link's bandwidth while channels are laid over a System.
 //
 // As in NCCL, a channel takes its speed from each link it crosses, and links have no other users.
 #pragma once

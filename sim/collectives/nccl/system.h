@@ -118,7 +118,7 @@ class System {
   [[nodiscard]] float max_bandwidth() const { return max_bandwidth_; }
   [[nodiscard]] float total_bandwidth() const { return total_bandwidth_; }
 
-  // Of the nodes of `type`, those that `from` reaches with the most bandwidth, and of these the closest.
+  // Returns the nodes of `type` that `from` reaches with the most bandwidth, and of these the closest.
   [[nodiscard]] std::vector<NodeIndex> local(NodeIndex from, NodeType type) const;
   // The NIC that a GPU uses on a channel; nothing without any.
   [[nodiscard]] std::optional<NodeIndex> local_net(NodeIndex gpu, int channel) const;

@@ -60,7 +60,7 @@ class TuningModel {
   // One line for every algorithm that is off for this collective, with the reason: "NVLS: NCCL_NVLS_ENABLE=0".
   [[nodiscard]] std::vector<std::string> disabled(Collective kind) const;
 
-  // What is enabled, a line for each collective: "all_reduce  Ring/LL 10.2 us/94.0 GB/s ...".
+  // Lists what is enabled, a line for each collective: "all_reduce  Ring/LL 10.2 us/94.0 GB/s ...".
   [[nodiscard]] std::string table() const;
 
  private:

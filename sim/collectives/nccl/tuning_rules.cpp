@@ -88,9 +88,9 @@ std::string described(const CollectiveCall& call) {
                      is_of_integers(call) ? "integers" : "floats");
 }
 
-// What NVSwitches add up (ncclNvlsSupported in NCCL's src/include/device.h, alike from 2.18 to 2.30): sums of all but single
-// bytes, and the least and the largest of integers and 16-bit floats. NCCL runs averages as sums of scaled data, which they do
-// not.
+// NVSwitches add up sums of all but single bytes, and the least and the largest of integers and 16-bit floats
+// (ncclNvlsSupported in NCCL's src/include/device.h, alike from 2.18 to 2.30). NCCL runs averages as sums of scaled data, which
+// they do not add.
 bool adds_in_nvswitch(const CollectiveCall& call) {
   if (call.element_size == 1 || call.element_size > 8) return false;
   if (call.reduction == Reduction::kSum) return true;
@@ -98,9 +98,9 @@ bool adds_in_nvswitch(const CollectiveCall& call) {
   return of_order && (is_of_integers(call) || call.element_size == 2);
 }
 
-// What NCCL's plugin for SHARP offers (ncclSharpReduceSupport in src/sharp_plugin.c of Mellanox/nccl-rdma-sharp-plugins), which
-// NCCL asks before it takes CollNet; averages and scaled sums are sums to it. Model: switches know 8-bit integers and bfloat16,
-// as those of NDR do.
+// NCCL's plugin for SHARP offers these (ncclSharpReduceSupport in src/sharp_plugin.c of Mellanox/nccl-rdma-sharp-plugins), and
+// NCCL asks it before it takes CollNet. Averages and scaled sums are sums to it. Model: switches know 8-bit integers and
+// bfloat16, as those of NDR do.
 bool adds_in_network(const CollectiveCall& call) {
   return call.element_size <= 8 && !is_float8(call) && call.reduction != Reduction::kProduct;
 }

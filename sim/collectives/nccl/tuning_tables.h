@@ -72,7 +72,7 @@ struct TuningTables {
 
 [[nodiscard]] const TuningTables& tuning_tables(NcclVersion version);
 
-// What the tree's bandwidth is multiplied by at S = 64 B << index (nccl-model §5.5).
+// The tree's bandwidth is multiplied by these at S = 64 B << index (nccl-model §5.5).
 constexpr int kTreeCorrections = 23;
 constexpr int kNvlsTreeCorrections = 24;
 [[nodiscard]] float tree_correction(Proto proto, int index);
