@@ -1,4 +1,4 @@
-# What every target of Weft shares, and `weft_add_layer`, by which a folder of sim/ states its library.
+# Options that every target of Weft shares, and `weft_add_layer`, by which a folder of sim/ states its library.
 include(GNUInstallDirs)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 

@@ -18,6 +18,7 @@ RULES = [
     (r"tests/.*", r"\bDIS" r"ABLED_|\bGTEST_" r"SKIP\(", "a test switched off"),
     (r".*\.(py|sh)|tools/[^.]*|\.ci/run", r"^\s*while (True|1|true|:)\s*[:;]", "a loop without an end"),
     (r".*\.(h|hpp|cpp|cu|cuh)", r"\bwhile \((1|!0)\)", "an endless loop; give it its condition, or write while (true)"),
+    (r"(sim|tests|validate|plots|tools|cmake|configs)/.*", r"^\s*(//|#) (Of|Wh" r"at(?! if:)) ", "a comment that begins without its subject"),
     (r".*", r"(?<![\w.])/wo" r"rk/|\.lib" r"rary\b|(?<![\w.])/ho" r"me/\w", "a path of one machine"),
 ]
 
@@ -45,6 +46,8 @@ def self_test():
         ("skip", "tests/a_test.cpp", "GTEST_" "SKIP();\n", "switched off"),
         ("endless script", "tools/run.sh", "while true" "; do\n", "without an end"),
         ("endless", "sim/a.cpp", "while (1" ") {}\n", "endless loop"),
+        ("comment", "sim/a.h", "// Wh" "at a link costs.\n", "sim/a.h:1", "without its subject"),
+        ("comment in a script", "tools/run.sh", "  # O" "f the last run.\n", "without its subject"),
         ("machine", "README.md", "see /wo" "rk/main/README.md\n", "one machine"),
     ]
     allowed = {
