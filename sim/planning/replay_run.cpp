@@ -155,12 +155,18 @@ std::array<double, work::kCategories> gpu_factors(const std::string& from, const
   return factors;
 }
 
-void scale(work::Program& program, const std::array<double, work::kCategories>& factors, double all) {
-  for (work::RankProgram& each : program.programs) {
-    for (work::Operation& op : each.operations) {
+// By program and operation: what a kernel's duration holds beyond the recorded kernel, the gap before it. No GPU shortens it.
+using Gaps = std::vector<std::vector<Duration>>;
+
+void scale(work::Program& program, const Gaps& gaps, const std::array<double, work::kCategories>& factors, double all) {
+  for (std::size_t p = 0; p < program.programs.size(); ++p) {
+    std::vector<work::Operation>& operations = program.programs[p].operations;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      work::Operation& op = operations[i];
       if (op.kind != work::OpKind::kKernel || !work::is_compute(op.category)) continue;
       const double factor = factors[static_cast<std::size_t>(op.category)] * all;
-      op.duration = Duration::nearest_ps(static_cast<double>(op.duration.ps()) * factor);
+      const Duration gap = p < gaps.size() ? std::clamp(gaps[p][i], Duration{}, op.duration) : Duration{};
+      op.duration = gap + Duration::nearest_ps(static_cast<double>((op.duration - gap).ps()) * factor);
     }
   }
 }
@@ -202,9 +208,8 @@ Duration align_begins(work::Program& program, bool keep_skew) {
   return begin;
 }
 
-// By program and operation: what a kernel's duration holds beyond the recorded kernel, the gap before it.
-std::vector<std::vector<Duration>> gaps_of(const work::Trace& trace) {
-  std::vector<std::vector<Duration>> gaps(trace.recorded.size());
+Gaps gaps_of(const work::Trace& trace) {
+  Gaps gaps(trace.recorded.size());
   for (std::size_t p = 0; p < gaps.size(); ++p) {
     const std::vector<work::Operation>& operations = trace.program.programs[p].operations;
     gaps[p].resize(operations.size());
@@ -232,8 +237,7 @@ std::vector<Duration> links_idle_after(const work::Trace& trace) {
 }
 
 // Kernels as a profiler would have seen them, without the gaps.
-void take_gaps_off(const work::Program& program, const std::vector<std::vector<Duration>>& gaps,
-                   std::vector<std::vector<work::RecordedTime>>& ran) {
+void take_gaps_off(const work::Program& program, const Gaps& gaps, std::vector<std::vector<work::RecordedTime>>& ran) {
   for (std::size_t r = 0; r < ran.size(); ++r) {
     const std::size_t of = program.ranks[r].program;
     for (std::size_t i = 0; i < ran[r].size() && of < gaps.size(); ++i) {
@@ -284,7 +288,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.traced = work::summarize(trace);
   result.traced_step = trace.recorded_step;
   result.host_held = trace.host_held;
-  const auto gaps = gaps_of(trace);
+  const Gaps gaps = gaps_of(trace);
   std::vector<Duration> links_idle = links_idle_after(trace);
   const Duration begin = align_begins(trace.program, options.keep_start_skew);
   result.contention_removed = work::remove_contention(trace, cluster.profile.get(work::contention_costs));
@@ -292,7 +296,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
     std::array<double, work::kCategories> factors;
     factors.fill(1);
     if (!options.gpu.empty()) factors = gpu_factors(trace.recorded_gpu, options.gpu, cluster);
-    scale(trace.program, factors, options.scale_compute);
+    scale(trace.program, gaps, factors, options.scale_compute);
     if (!options.gpu.empty()) {
       result.notes.push_back(fmt::format(
           "kernels of {} on {}: GEMMs take {:.2f}, attention {:.2f}, memory-bound ones {:.2f} times as long",

@@ -127,6 +127,19 @@ class Replay(Case):
         self.assertIn("--scale-compute: expected a factor above 0", self.refused("--scale-compute", "0"))
         self.assertIn("not together with --gpu, --scale-compute", self.refused("--scale-compute", "0.5", "--as-recorded"))
 
+    def test_gaps_before_kernels_are_not_scaled_with_them(self):
+        # Two kernels of 1 ms, 20 us between them that nothing on the host explains.
+        events = [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": number, "dur": 1,
+                   "args": {"correlation": number}} for number in (1, 2)]
+        events += [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": start, "dur": 1000,
+                    "args": {"device": 0, "stream": 7, "correlation": number}} for number, start in ((1, 10), (2, 1030))]
+        trace = self.folder / "gap.json"
+        trace.write_text(json.dumps({"traceEvents": events}))
+        self.assertEqual(self.replay("--as-recorded", traces=[trace])["iteration_time_ns"], 2_020_000)
+        half = self.replay("--scale-compute", "0.5", traces=[trace])
+        self.assertEqual(half["iteration_time_ns"], 1_020_000)
+        self.assertEqual(self.predicted(half, "gemm"), 1_000_000)
+
     def test_another_gpu_scales_kernels_by_class(self):
         result = self.replay("--gpu", "b200")
         self.assertLess(self.predicted(result, "gemm"), 1_000_000)

@@ -44,7 +44,7 @@ TEST(KernelNamesTest, ComputeIsSplitAsProfilesUsuallyAre) {
   constexpr auto kGemm = Category::kGemm;
   constexpr auto kAttention = Category::kAttention;
   constexpr auto kOther = Category::kOtherCompute;
-  constexpr std::array<std::pair<std::string_view, Category>, 24> kNames{{
+  constexpr std::array<std::pair<std::string_view, Category>, 29> kNames{{
       {"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x256x32", kGemm},
       {"nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNT", kGemm},
       {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", kGemm},
@@ -63,6 +63,11 @@ TEST(KernelNamesTest, ComputeIsSplitAsProfilesUsuallyAre) {
       {"_ZN7ck_tile6kentryILi2ENS_38FmhaBatchPrefillWithPagedKVCacheKernelINS_", kAttention},
       {"triton_tem_fused_flex_attention_2", kAttention},
       {"_fwd_grouped_kernel_stage1", kAttention},
+      {"void flashinfer::BatchPrefillWithPagedKVCacheKernel<flashinfer::KernelTraits<(flashinfer::MaskMode)1>>", kAttention},
+      {"void flashinfer::norm::RMSNormKernel<8u, __nv_bfloat16>", kOther},
+      {"void flashinfer::activation::act_and_mul_kernel<__nv_bfloat16, &silu>", kOther},
+      {"__amd_rocclr_copyBuffer", Category::kIo},
+      {"__amd_rocclr_fillBufferAligned", kOther},
       {"triton_poi_fused__scaled_dot_product_flash_attention_cat_transpose_view_10", kOther},
       {"triton_red_fused__to_copy_add_addmm_div_mean_mul_19", kOther},
       {"triton_per_fused__to_copy_add_mm_mean_8", kOther},

@@ -57,6 +57,18 @@ TEST(KinetoCallsTest, AnUnevenAllToAllMovesWhatItsBusiestRankMoves) {
   EXPECT_EQ(all_findings(trace).find("keep their recorded time"), std::string::npos);
 }
 
+TEST(KinetoCallsTest, ListsOfNumbersAreReadWhetherTheyArePrintedOrNot) {
+  std::vector<std::filesystem::path> files;
+  for (int rank = 0; rank < 2; ++rank) {
+    RankFile file{rank};
+    const std::string splits = rank == 0 ? R"(,"In split size":[100, 300],"Out split size":[100, 200])"
+                                         : R"(,"In split size":[200, 100],"Out split size":[300, 100])";
+    add_call(file, 20, 50, 1, described("all_to_allv", rank == 0 ? 4000 : 3000, rank == 0 ? 3000 : 4000, splits));
+    files.push_back(file.write("Lists"));
+  }
+  EXPECT_EQ(calls_of(read_trace(files, {}), 0).at(0).bytes, 12'000_B);  // as in the test before
+}
+
 // In and out as ParamCommsUtils counts them on this rank; 1024 elements of 2 B are one rank's part.
 TEST(KinetoCallsTest, CallsOfEveryKindAreKnownByTheirNames) {
   struct Known {

@@ -60,6 +60,13 @@ Category kernel_category(std::string_view name) {
   std::string lower{name};
   std::ranges::transform(lower, lower.begin(), lowered);
   if (const std::optional<Category> category = inductor_category(lower)) return *category;
+  // AMD's runtime copies by kernels where engines do not.
+  if (lower.starts_with("__amd_rocclr_copy")) return Category::kIo;
+  // FlashInfer has kernels of all kinds; its attention is by batches or single requests.
+  if (const std::size_t library = lower.find("flashinfer"); library != std::string::npos) {
+    if (has_any(lower, {"prefill", "decode", "mergestate"})) return Category::kAttention;
+    lower.erase(library, std::string_view{"flashinfer"}.size());
+  }
   // FlashAttention, cuDNN and CK (fmha), Triton's tutorial and what followed it, paged attention, MLA.
   if (has_any(lower, {"flash", "fmha", "attn_fwd", "attn_bwd", "attention", "sdpa", "_mla_", "::mla_", "sage_fwd", "sageattn",
                       "_fwd_kernel_stage", "_fwd_grouped_kernel_stage"})) {

@@ -156,6 +156,18 @@ class Reader {
     }
   }
 
+  // A list of numbers as most versions print it, "[0, 1]", also where it is one.
+  void list_text(std::string& into) {
+    if (json_.kind() != JsonPull::Kind::kArray) {
+      text(into);
+      return;
+    }
+    into = "[";
+    json_.begin_array();
+    while (json_.next_element()) into += fmt::format("{},", integer());
+    into += ']';
+  }
+
   void read_devices() {
     json_.begin_array();
     while (json_.next_element()) {
@@ -339,11 +351,11 @@ class Reader {
     } else if (key == "Process Group Description") {
       text(comm.group_description);
     } else if (key == "Process Group Ranks") {
-      text(comm.ranks);
+      list_text(comm.ranks);
     } else if (key == "In split size") {
-      text(comm.in_split);
+      list_text(comm.in_split);
     } else if (key == "Out split size") {
-      text(comm.out_split);
+      list_text(comm.out_split);
     } else if (key == "dtype") {
       text(comm.dtype);
     } else if (key == "Input Dims" && (shapes_ || is_nccl_function())) {
