@@ -43,8 +43,9 @@ const Family* named(std::string_view name) {
   return found;
 }
 
-// The map that describes the decoder of a model with other towers, too.
+// The map that describes the decoder of a model with other towers, too; one that also speaks has it in its thinker's.
 std::optional<ConfigNode> text_part(const ConfigNode& root) {
+  if (const auto thinker = root.find("thinker_config"); thinker && thinker->is_map()) return text_part(*thinker);
   for (const char* key : {"text_config", "llm_config", "language_config"}) {
     const auto part = root.find(key);
     if (part && part->is_map() && (part->find("hidden_size") || part->find("num_hidden_layers"))) return part;
@@ -165,6 +166,10 @@ void check_shapes(ParamReader& params, const TransformerModel& model) {
 
 // Parts beside the decoder.
 void note_towers(const ConfigNode& root, ModelDraft& draft) {
+  if (const auto talker = root.find("talker_config"); talker && talker->is_map()) {
+    draft.untimed("the part that speaks, which is not counted");
+  }
+  if (const auto thinker = root.find("thinker_config"); thinker && thinker->is_map()) return note_towers(*thinker, draft);
   for (const char* key : {"vision_config", "audio_config"}) {
     const auto tower = root.find(key);
     if (!tower || tower->is_null()) continue;

@@ -41,6 +41,19 @@ std::optional<ConfigNode> weight_group(const ConfigNode& quantization) {
   return (*groups)[0].find("weights");
 }
 
+// AMD Quark names the type of all weights; where groups share a scale, it takes 8 bits of floats (OCP MX), 16 of integers.
+double bits_of_quark(const ConfigNode& q) {
+  const auto all = q.find("global_quant_config");
+  const auto weight = all && all->is_map() ? all->find("weight") : std::nullopt;
+  if (!weight || !weight->is_map()) return 0;
+  const std::string type = text_of(*weight, "dtype");
+  const double bits = type.find("fp8") != std::string::npos || type.find("int8") != std::string::npos   ? 8
+                      : type.find("fp4") != std::string::npos || type.find("int4") != std::string::npos ? 4
+                                                                                                        : 0;
+  const double group = number_of(*weight, "group_size", 0);
+  return bits > 0 && group > 0 ? bits + (type.starts_with("fp") ? 8 : 16) / group : bits;
+}
+
 // Bits of one element with its share of the scales. Blocks of fp8 have a scale of 32 bits (DeepSeek-V3 §3.3.1), 32 elements of
 // MXFP4 one of 8 (OCP MX 1.0), 16 of NVFP4 one of 8, groups of integers one of 16; AWQ and GPTQ have a zero point, too.
 double bits_of(const ConfigNode& q, const std::string& method, const std::string& algorithm) {
@@ -53,10 +66,11 @@ double bits_of(const ConfigNode& q, const std::string& method, const std::string
     const double columns = parse_number((*block)[1].scalar()).value_or(0);
     return rows > 0 && columns > 0 ? 8 + 32 / (rows * columns) : 8;
   }
-  if (method == "awq" || method == "gptq") {
+  if (method == "awq" || method == "gptq" || method == "auto-round" || algorithm.find("AWQ") != std::string::npos) {
     const double bits = number_of(q, "bits", 4);
     return bits + (16 + bits) / number_of(q, "group_size", 128);
   }
+  if (method == "quark") return bits_of_quark(q);
   if (method == "bitsandbytes") return text_of(q, "load_in_8bit") == "true" ? 8 : 4 + 32.0 / 64;
   if (const auto weights = weight_group(q)) {
     const double bits = number_of(*weights, "num_bits", 8);

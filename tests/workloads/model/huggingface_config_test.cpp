@@ -134,7 +134,7 @@ TEST(HuggingFaceConfigTest, UnknownArchitecturesAreAnsweredWithThoseKnown) {
   const std::string text = refusal_of(R"({"architectures": ["LlamaForCausalLm"]})");
   EXPECT_THAT(text, HasSubstr("model.architectures[0]: cannot read architecture 'LlamaForCausalLm'"));
   EXPECT_THAT(text, HasSubstr("did you mean 'LlamaForCausalLM'? `weft list models` names those that can be read"));
-  EXPECT_THAT(refusal_of(R"({"architectures": ["BloomForCausalLM"]})"), HasSubstr("note: `weft list models` names those"));
+  EXPECT_THAT(refusal_of(R"({"architectures": ["MptForCausalLM"]})"), HasSubstr("note: `weft list models` names those"));
 }
 
 TEST(HuggingFaceConfigTest, MissingAndEmptySizesAreNamed) {
@@ -187,6 +187,30 @@ TEST(HuggingFaceConfigTest, ADecoderIsReadFromTheMapOfATowersModel) {
   EXPECT_FALSE(model_from(around + text + R"(, "tie_word_embeddings": false}, "tie_word_embeddings": true})").tied_embedding);
 }
 
+TEST(HuggingFaceConfigTest, AModelThatAlsoSpeaksHasItsDecoderInItsThinker) {
+  const std::string text =
+      R"({"hidden_size": 64, "model_type": "qwen3_omni_moe_text", "head_dim": 16, "moe_intermediate_size": 32,
+      "num_attention_heads": 4, "num_experts": 4, "num_experts_per_tok": 2, "num_hidden_layers": 2, "num_key_value_heads": 2,
+      "vocab_size": 100})";
+  const TransformerModel model =
+      model_from(R"({"architectures": ["Qwen3OmniMoeForConditionalGeneration"], "talker_config": {}, "thinker_config": )" +
+                 (R"({"audio_config": {}, "text_config": )" + text + "}}"));
+  EXPECT_EQ(model.moe.experts, 4);
+  EXPECT_THAT(model.untimed,
+              ::testing::ElementsAre("the part that speaks, which is not counted", "the audio tower, which is not counted"));
+}
+
+TEST(HuggingFaceConfigTest, AListThatSaysTheSameOfEachLayerIsOneNumber) {
+  const auto config = [](const std::string& experts) {
+    return R"({"model_type": "hunyuan_v1_moe", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+        "vocab_size": 100, "num_experts": 4, "moe_intermediate_size": 32, "moe_topk": )" +
+           experts + "}";
+  };
+  EXPECT_EQ(model_from(config("[2, 2]")).moe.experts_per_token, 2);
+  EXPECT_THAT(refusal_of(config("[2, 1]")), HasSubstr("moe_topk: differs between layers, which cannot be modelled"));
+  EXPECT_THAT(refusal_of(config("[0, 0]")), HasSubstr("moe_topk: expected 1 to 8192, got 0"));
+}
+
 TEST(HuggingFaceConfigTest, WeightsMayBeStoredInFewerBits) {
   const auto bits = [](const std::string& quantization) {
     return model_from(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
@@ -197,6 +221,11 @@ TEST(HuggingFaceConfigTest, WeightsMayBeStoredInFewerBits) {
   EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})"), 8 + 32.0 / 16'384);
   EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "awq", "bits": 4, "group_size": 128})"), 4 + 20.0 / 128);
   EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "gptq", "bits": 8, "group_size": 32})"), 8 + 24.0 / 32);
+  EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "auto-round", "bits": 4, "group_size": 128})"), 4 + 20.0 / 128);
+  EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "modelopt", "quant_algo": "W4A16_AWQ"})"), 4 + 20.0 / 128);
+  EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4", "group_size": 32}}})"),
+                   4.25);
+  EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp8_e4m3"}}})"), 8);
   EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "mxfp4"})"), 4.25);
   EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "modelopt", "quant_algo": "NVFP4"})"), 4.5);
   EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "compressed-tensors",

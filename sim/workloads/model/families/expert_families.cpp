@@ -136,6 +136,17 @@ void read_ernie(FamilyConfig& config, ModelDraft& draft) {
   });
 }
 
+void read_hunyuan_moe(FamilyConfig& config, ModelDraft& draft) {
+  read_size(config, draft.model);
+  const QkNorm norm = config.flag("use_qk_norm", true) ? QkNorm::kHead : QkNorm::kNone;
+  fill(draft, read_grouped(config, draft.model, {.norm = norm}), {});
+  MixtureOfExperts moe =
+      read_experts(config, {config.has("moe_intermediate_size") ? "moe_intermediate_size" : "intermediate_size"});
+  if (config.flag("use_mixed_mlp_moe", true))
+    moe.shared_experts = config.optional("num_shared_expert", 1, kMaxSharedExperts, 0);
+  place_experts(config, draft, moe);
+}
+
 void read_olmoe(FamilyConfig& config, ModelDraft& draft) {
   read_size(config, draft.model);
   fill(draft, read_grouped(config, draft.model, {.norm = QkNorm::kWidth}), {});
@@ -148,13 +159,16 @@ constexpr std::array kExpertTable{
     Family{"Glm4MoeForCausalLM glm4_moe Glm4vMoeForConditionalGeneration glm4v_moe glm4v_moe_text Dots1ForCausalLM dots1",
            read_glm4_moe},
     Family{"GptOssForCausalLM gpt_oss", read_gpt_oss},
+    Family{"HunYuanMoEV1ForCausalLM hunyuan_v1_moe", read_hunyuan_moe},
     Family{"MiniMaxM2ForCausalLM minimax_m2", read_minimax_m2},
     Family{"MiniMaxM3ForCausalLM minimax_m3 minimax_m3_vl", read_minimax_m3},
-    Family{"MixtralForCausalLM mixtral", read_mixtral},
+    Family{"MixtralForCausalLM mixtral GraniteMoeForCausalLM granitemoe", read_mixtral},
     Family{"OlmoeForCausalLM olmoe", read_olmoe},
     Family{"PhiMoEForCausalLM PhimoeForCausalLM phimoe", read_phimoe},
     Family{"Qwen2MoeForCausalLM qwen2_moe", read_qwen2_moe},
-    Family{"Qwen3MoeForCausalLM qwen3_moe Qwen3VLMoeForConditionalGeneration qwen3_vl_moe qwen3_vl_moe_text", read_qwen3_moe},
+    Family{
+        "Qwen3MoeForCausalLM qwen3_moe Qwen3VLMoeForConditionalGeneration qwen3_vl_moe qwen3_vl_moe_text qwen3_omni_moe_text",
+        read_qwen3_moe},
 };
 
 }  // namespace

@@ -16,7 +16,17 @@ bool FamilyConfig::has(std::string_view key) const {
 }
 
 std::int64_t FamilyConfig::required(std::string_view key, std::int64_t max, std::int64_t min) {
-  return params_.required<std::int64_t>(key, between(min, max));
+  const auto value = params_.node().find(key);
+  if (!value || !value->is_list() || value->size() == 0) return params_.required<std::int64_t>(key, between(min, max));
+  // A list says it for each layer.
+  const std::vector<std::int64_t> each = params_.required_list<std::int64_t>(key);
+  if (each.empty()) return min;
+  if (std::ranges::adjacent_find(each, std::ranges::not_equal_to{}) != each.end()) {
+    params_.error(key, "differs between layers, which cannot be modelled");
+  } else if (each.front() < min || each.front() > max) {
+    params_.error(key, fmt::format("expected {} to {}, got {}", min, max, each.front()));
+  }
+  return std::clamp(each.front(), min, max);
 }
 
 std::int64_t FamilyConfig::optional(std::string_view key, std::int64_t otherwise, std::int64_t max, std::int64_t min) {
