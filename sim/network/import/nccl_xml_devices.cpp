@@ -104,6 +104,16 @@ class DevicePlacer {
     }
   }
 
+  // NVLinks name GPUs by their bus ids, which therefore differ. Others are two devices, as for NCCL: models of machines that
+  // were put together by hand repeat switches.
+  void repeat_bus_id(const XmlElement& pci, std::uint32_t& known, std::uint32_t self) {
+    const bool is_gpu = made_.host.devices[self].kind == DeviceKind::kGpu;
+    const std::string message = fmt::format("pci.busid: {} is given twice", text_of(pci, "busid"));
+    if (is_gpu && made_.host.devices[known].kind == DeviceKind::kGpu) return checks_.fail(pci, message, "busid");
+    checks_.warn(pci, message + ": taken as two devices", "busid");
+    if (is_gpu) known = self;
+  }
+
   void add_pci(const XmlElement& pci, std::uint32_t parent, std::vector<std::size_t>& path) {
     const XmlElement* gpu = pci.child("gpu");
     const XmlElement* nic = pci.child("nic");
@@ -138,7 +148,7 @@ class DevicePlacer {
     const DeviceKind kind = gpu != nullptr ? DeviceKind::kGpu : nic != nullptr ? DeviceKind::kNic : DeviceKind::kPcieSwitch;
     const std::uint32_t self = place(kind, pci, parent, system, path);
     const auto [first, is_new] = made_.by_bus.try_emplace({system, *bus_id_number(*bus_id)}, self);
-    if (!is_new) checks_.fail(pci, fmt::format("pci.busid: {} is given twice", *bus_id), "busid");
+    if (!is_new) repeat_bus_id(pci, first->second, self);
 
     for (std::size_t i = 0; i < pci.children.size(); ++i) {
       path.push_back(i);

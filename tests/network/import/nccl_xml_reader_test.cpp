@@ -1,5 +1,6 @@
 #include "sim/network/import/nccl_xml_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -201,6 +202,20 @@ TEST(NcclXmlReaderTest, AGpuOutsideEveryCpuIsRefused) {
   text.replace(text.find("</system>"), 9, outside);
   EXPECT_THAT(refusal_of(text),
               HasSubstr("gpu.rank: rank 2 stands where NCCL finds no GPU: element 'pci' is outside every cpu"));
+}
+
+// Each GPU behind a switch of the same bus id, as in models that were put together from parts of one machine.
+TEST(NcclXmlReaderTest, ASwitchThatIsGivenTwiceIsTwo) {
+  std::string text = R"(<system version="1"><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">)";
+  for (const char* gpu : {"0", "1"}) {
+    text += fmt::format(R"(<pci busid="0000:c5:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">
+<pci busid="0000:1{}:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="{}" sm="80" rank="{}"/></pci></pci>)",
+                        gpu, gpu, gpu);
+  }
+  const Imported t = import_text(text + "</cpu></system>");
+  ASSERT_EQ(t.warnings.size(), 1U);
+  EXPECT_THAT(t.warnings[0].message, HasSubstr("pci.busid: 0000:c5:00.0 is given twice: taken as two devices"));
+  EXPECT_EQ(count_of(t.topology, DeviceKind::kPcieSwitch), 2U);
 }
 
 // A cloud's file: the places of two GPUs and a NIC. The second GPU has the lower bus id.
