@@ -172,8 +172,8 @@ void GroupTransfers::post(std::uint32_t id, FootprintId footprint, const Footpri
   }
   for (std::size_t tree = 0; tree < group.trees.size(); ++tree) {
     if (message.last_of[tree] < 0) continue;
-    const std::size_t links = group.trees[tree].nodes.front().down.size();
-    message.unsent += static_cast<std::int64_t>(message.reduces ? takers : links);
+    const auto links = static_cast<std::int64_t>(group.trees[tree].nodes.front().down.size());
+    message.unsent += message.reduces ? takers : links;
   }
   inject(index);
 }
