@@ -27,7 +27,7 @@ sweep_threads() { python3 tests/bench/sweep_threads.py "$weft" --wanted 1.8; }
 # A profile of 200 MB is read at 250 MB/s, and one rank's step runs on 1,024 ranks in a minute.
 trace_speed() { python3 tests/bench/trace_speed.py "$weft" --wanted 250; }
 
-# Every reader of traces under libFuzzer and sanitizers, ten minutes each.
+# Every reader under libFuzzer and sanitizers, ten minutes each.
 fuzz() { tools/fuzz_readers.sh 600; }
 
 # The program itself on mutated inputs of every command, for an hour, other ones each time.

@@ -196,6 +196,25 @@ simulation: {fidelity: packet, until: 10 us}
         self.assertIn("out of memory", done.stderr)
 
 
+class ForeignJson(Robustness):
+    """Trees of JSON are walked and freed by functions that call themselves."""
+    DEEP = "[" * 300_000 + "]" * 300_000
+
+    def test_nesting_that_no_tool_writes_is_refused(self):
+        (self.folder / "result.json").write_text('{"command": "run", "digest": "0", "configuration": %s}' % self.DEEP)
+        self.assertIn("is no result of weft", self.weft("report", "result.json", "--markdown", "-", expect=2).stderr)
+        (self.folder / "copies.json").write_text('{"nvbandwidth": {"testcases": %s}}' % self.DEEP)
+        done = self.weft("validate", "copies.json", "-c", os.environ["WEFT_CONFIG_DIR"] + "/clusters/h200x4.yaml", expect=2)
+        self.assertIn("nested more deeply than any measurement", done.stderr)
+        (self.folder / "config.json").write_text('{"model_type": "llama", "rope_scaling": %s}' % self.DEEP)
+        self.assertIn("levels", self.weft("check", "config.json", expect=2).stderr)
+
+    def test_a_number_that_no_double_holds_is_refused(self):
+        (self.folder / "copies.json").write_text('{"nvbandwidth": {"testcases": 1e999}}')
+        done = self.weft("validate", "copies.json", "-c", os.environ["WEFT_CONFIG_DIR"] + "/clusters/h200x4.yaml", expect=2)
+        self.assertIn("a number in it is too large", done.stderr)
+
+
 class Signals(Robustness):
     LONG = """simulation: {iterations: 1000, skip: false}
 """

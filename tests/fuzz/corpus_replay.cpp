@@ -10,10 +10,10 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/random.h"
-#include "sim/workloads/trace/trace_format.h"
 #include "tests/fuzz/one_input.h"
 
 namespace weft::fuzz {
@@ -88,9 +88,9 @@ std::string mutated(std::string input, RandomStream& random) {
 
 int run(const std::filesystem::path& corpus, int mutations) {
   int inputs = 0;
-  for (const work::TraceFormat* format : work::trace_formats()) {
-    if (std::filesystem::is_directory(corpus / format->name)) continue;
-    std::fprintf(stderr, "%s: no inputs of format '%s'\n", corpus.c_str(), std::string{format->name}.c_str());
+  for (const std::string_view name : target_names()) {
+    if (std::filesystem::is_directory(corpus / name)) continue;
+    std::fprintf(stderr, "%s: no inputs of '%s'\n", corpus.c_str(), std::string{name}.c_str());
     return 1;
   }
   for (const std::filesystem::path& folder : sorted(corpus)) {

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "sim/workloads/trace/shallow_json.h"
+
 namespace weft::plan::detail {
 namespace {
 
@@ -133,17 +135,25 @@ Json parse_json_file(std::istream& input, const std::string& file) {
     text.append(chunk, 0, static_cast<std::size_t>(input.gcount()));
     if (text.size() > kMostBytes) throw ConfigError(fmt::format("{}: JSON of more than {} MiB", file, kMostBytes >> 20));
   }
+  Json tree = work::shallow_json(text);
+  if (!tree.is_discarded()) return tree;
+  std::size_t byte = text.size();
+  const char* note = "a file that is still being written, or was cut?";
   try {
-    return Json::parse(text);
+    const auto keep_none = [](int, Json::parse_event_t, Json&) { return false; };
+    [[maybe_unused]] const Json none = Json::parse(text, keep_none);
+    byte = 0;
+    note = "nested more deeply than any measurement";
   } catch (const Json::parse_error& error) {
-    const auto at = static_cast<std::ptrdiff_t>(std::min<std::size_t>(error.byte, text.size()));
-    const auto line = static_cast<int>(std::count(text.begin(), text.begin() + at, '\n')) + 1;
-    throw ConfigError({{.where = {file, line, 1},
-                        .message = "this is no JSON from here on",
-                        .source_line = {},
-                        .length = 1,
-                        .note = "a file that is still being written, or was cut?"}});
+    byte = std::min(error.byte, text.size());
+  } catch (const Json::out_of_range&) {
+    byte = 0;
+    note = "a number in it is too large";
   }
+  const auto at = static_cast<std::ptrdiff_t>(byte);
+  const auto line = static_cast<int>(std::count(text.begin(), text.begin() + at, '\n')) + 1;
+  throw ConfigError(
+      {{.where = {file, line, 1}, .message = "this is no JSON from here on", .source_line = {}, .length = 1, .note = note}});
 }
 
 }  // namespace weft::plan::detail

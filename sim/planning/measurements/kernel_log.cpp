@@ -14,6 +14,7 @@
 #include "sim/core/used_files.h"
 #include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/text_lines.h"
+#include "sim/workloads/trace/shallow_json.h"
 
 namespace weft::plan {
 namespace {
@@ -165,7 +166,7 @@ KernelLog read_kernel_log(std::istream& input, const std::string& file) {
   while (lines.next()) {
     if (lines.text().empty()) continue;
     digest.add(lines.text());
-    const Json object = Json::parse(lines.text(), nullptr, false);
+    const Json object = work::shallow_json(lines.text());
     LineObject line{object, file, lines.number()};
     if (!object.is_object()) line.fail("expected a JSON object");
     if (log.gpu.empty()) {

@@ -13,6 +13,7 @@
 #include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/nccl_tests_parser.h"
 #include "sim/planning/measurements/text_lines.h"
+#include "sim/workloads/trace/shallow_json.h"
 
 namespace weft::plan {
 namespace {
@@ -261,7 +262,7 @@ PointLog MeasureReader::read(std::istream& input) {
       break;
     }
     if (lines.text().empty()) continue;
-    const Json json = Json::parse(lines.text(), nullptr, false);
+    const Json json = work::shallow_json(lines.text());
     const JsonRecord record{json, log_.file, lines.number()};
     if (!has_header) {
       header(record);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "sim/planning/cost/amount.h"
 #include "sim/planning/explain.h"
 #include "sim/planning/report/chart.h"
+#include "sim/workloads/trace/shallow_json.h"
 
 namespace weft::plan {
 namespace {
@@ -357,7 +359,8 @@ Document result_report(const std::vector<std::filesystem::path>& results, const 
   for (const std::filesystem::path& file : results) {
     std::ifstream in = open_input(file);
     if (!in) throw ConfigError(fmt::format("cannot read '{}'", file.string()));
-    const OrderedJson json = OrderedJson::parse(in, nullptr, false);
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    const auto json = work::shallow_json<OrderedJson>(text);
     if (json.is_discarded() || !json.is_object() || !json.contains("command") || !json.contains("digest")) {
       throw ConfigError(fmt::format("'{}' is no result of weft: run a command with --json {}", file.string(), file.string()));
     }

@@ -6,6 +6,7 @@
 
 #include "sim/workloads/trace/chakra/chakra_file.h"
 #include "sim/workloads/trace/input_stream.h"
+#include "sim/workloads/trace/shallow_json.h"
 
 namespace weft::work::chakra {
 namespace {
@@ -23,11 +24,9 @@ bool all_ranks(const json& list) {
   return true;
 }
 
-// Deep nesting is refused before the parser builds it: taking it apart again would recurse.
 json parse(std::string_view text) {
   constexpr int kDeepest = 16;
-  const auto shallow = [](int depth, json::parse_event_t, json&) { return depth <= kDeepest; };
-  return json::parse(text.begin(), text.end(), shallow, false);
+  return shallow_json(text, kDeepest);
 }
 
 }  // namespace

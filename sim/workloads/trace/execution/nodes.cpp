@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/workloads/trace/json_pull.h"
 #include "sim/workloads/trace/line_reader.h"
+#include "sim/workloads/trace/shallow_json.h"
 
 namespace weft::work::execution {
 namespace {
@@ -323,8 +324,7 @@ class NodeReader {
   void keep_groups(const std::string& text) {
     using nlohmann::json;
     constexpr int kDeepest = 8;
-    const json list = json::parse(
-        text.begin(), text.end(), [](int depth, json::parse_event_t, json&) { return depth <= kDeepest; }, false);
+    const json list = shallow_json(text, kDeepest);
     if (!list.is_array()) json_.fail(fmt::format("node {}: its process groups are no list in JSON", node_.id));
     for (const json& each : list) {
       if (!each.is_object() || !each.contains("pg_name") || !each["pg_name"].is_string() || !each.contains("ranks") ||
