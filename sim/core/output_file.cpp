@@ -183,13 +183,6 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
   file.commit();
 }
 
-void remove_output(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(path, error))) return;
-  begin_output(path);
-  if (!fs::remove(path, error) && error) throw ConfigError(fmt::format("cannot remove '{}': {}", path, error.message()));
-}
-
 void make_output_folder(std::string_view option, const std::string& folder) {
   const std::string prefix = option.empty() ? std::string{} : fmt::format("{}: ", option);
   std::error_code error;

@@ -37,8 +37,6 @@ class OutputFile {
 };
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
-// Removes a file of an earlier run that this one has no use for. ConfigError if this command reads it.
-void remove_output(const std::string& path);
 // ConfigError: it is there and no folder, or cannot be made.
 void make_output_folder(std::string_view option, const std::string& folder);
 
