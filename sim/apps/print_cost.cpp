@@ -13,7 +13,7 @@ namespace {
 
 using Align = Table::Align;
 
-// "workload-models ... (H100 Freakonomics spreadsheet)" is long: the table says where to look.
+// "models/workloads ... (H100 Freakonomics spreadsheet)" is long: the table says where to look.
 std::string source_text(const std::string& source, const std::string& date) {
   constexpr std::size_t kWidth = 60;
   const std::string text = source.size() > kWidth ? source.substr(0, kWidth - 3) + "..." : source;

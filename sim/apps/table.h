@@ -12,7 +12,7 @@
 
 namespace weft::apps {
 
-// nccl-tests' rule (nccl-model §8.4): two decimals if that fits the width, else one, else none, else 1.2e+09.
+// nccl-tests' rule (models/nccl §8.4): two decimals if that fits the width, else one, else none, else 1.2e+09.
 [[nodiscard]] std::string fit_number(double value, std::size_t width);
 
 // For people: about three significant digits. "1.9 M", "43.6 ms", "1.5 GiB".

@@ -68,7 +68,7 @@ CallSizes sizes_of(const CollectiveCall& call, int ranks) {
   WEFT_CHECK(element >= 1 && element <= 16 && (element & (element - 1)) == 0);
 
   const std::int64_t elements = call.bytes.count() / element;
-  // nccl-model §8.2: where the size column is the total of all ranks, each rank's share is cut to whole units of 16 bytes.
+  // models/nccl §8.2: where the size column is the total of all ranks, each rank's share is cut to whole units of 16 bytes.
   const std::int64_t share = (elements / ranks) & ~(16 / element - 1);
   const Bytes whole{elements * element};
   const Bytes one{share * element};
@@ -100,7 +100,7 @@ CallSizes sizes_of(const CollectiveCall& call, int ranks) {
 double bus_factor(Collective collective, int ranks) {
   WEFT_CHECK(ranks >= 1);
   const double n = ranks;
-  switch (collective) {  // nccl-model §8.2
+  switch (collective) {  // models/nccl §8.2
     case Collective::kAllReduce:
       return 2 * (n - 1) / n;
     case Collective::kAllGather:

@@ -39,7 +39,7 @@ enum class Reduction : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage, kSca
 
 struct CollectiveCall {
   Collective kind = Collective::kAllReduce;
-  Bytes bytes = {};               // nccl-tests' size column: the vector, or the total over all ranks (nccl-model §8.2)
+  Bytes bytes = {};               // nccl-tests' size column: the vector, or the total over all ranks (models/nccl §8.2)
   std::int64_t element_size = 4;  // bytes
   Rank root = 0;                  // broadcast, reduce, gather, scatter
   Numbers numbers = Numbers::kUsual;
@@ -57,7 +57,7 @@ struct CollectiveCall {
 [[nodiscard]] std::int64_t kernel_element_size(const CollectiveCall& call);
 
 // One rank holds this before and after the call, as nccl-tests allocates it for `call.bytes` on `ranks` ranks. Where the size
-// is not a whole number of elements per rank, it is cut as nccl-tests cuts it (nccl-model §8.2).
+// is not a whole number of elements per rank, it is cut as nccl-tests cuts it (models/nccl §8.2).
 struct CallSizes {
   Bytes input;
   Bytes output;
@@ -66,7 +66,7 @@ struct CallSizes {
 };
 [[nodiscard]] CallSizes sizes_of(const CollectiveCall& call, int ranks);
 
-// Bus bandwidth over algorithm bandwidth (nccl-model §8.2): 2(n-1)/n for all-reduce, and so on.
+// Bus bandwidth over algorithm bandwidth (models/nccl §8.2): 2(n-1)/n for all-reduce, and so on.
 [[nodiscard]] double bus_factor(Collective collective, int ranks);
 
 // One channel's part of a call: of the vector, or of each rank's block for all-gather and reduce-scatter. Parts are contiguous,
@@ -83,9 +83,9 @@ struct Choice {
   int channels = 1;
   Bytes chunk{2 << 20};  // largest chunk one step of a channel moves
   int warps = 0;         // of each CTA; 0: not said
-  // NCCL's planner gave these to the channels (nccl-model §4.6), `channels` of them; empty: an even split in steps of `chunk`.
+  // NCCL's planner gave these to the channels (models/nccl §4.6), `channels` of them; empty: an even split in steps of `chunk`.
   std::vector<ChannelShare> shares = {};
-  // Point-to-point transfers in NCCL's order (nccl-model §3.6): the parts each is cut into, every part on a channel of its own,
+  // Point-to-point transfers in NCCL's order (models/nccl §3.6): the parts each is cut into, every part on a channel of its own,
   // and the bytes of all parts but the last; 0: even parts of whole 4 KiB.
   int channels_per_transfer = 1;
   Bytes transfer_part = {};

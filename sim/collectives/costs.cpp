@@ -12,21 +12,21 @@
 namespace weft::coll {
 namespace {
 
-constexpr const char* kNotes = "nccl-calibration-notes, 'Parameters' (4 x H200)";
+constexpr const char* kNotes = "models/nccl_calibration §1 (4 x H200)";
 constexpr const char* kHostProbe =
     "probe kernels on 2 x H200 with PCIe 5 x16: a flag through pinned host memory takes 1.8 to 2.1 us, a read 1.05 us";
 constexpr const char* kLl128Start =
     "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
-    "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (nccl-model §5.1: LL 6.6, LL128 14.0 us)";
+    "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (models/nccl §5.1: LL 6.6, LL128 14.0 us)";
 constexpr const char* kLlNet =
     "fitted to five sizes of 128 B to 128 KiB on two nodes of 8 H100 (validate/published/all_reduce/h100_2_nodes.txt); "
-    "NCCL's own plans have 2.7 to 5 us (nccl-model §6.3)";
+    "NCCL's own plans have 2.7 to 5 us (models/nccl §6.3)";
 constexpr const char* kLl128Net =
     "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute "
     "capability "
     "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the "
     "device, "
-    "where NCCL plans with 4 us (nccl-model §5.1)";
+    "where NCCL plans with 4 us (models/nccl §5.1)";
 constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
 constexpr const char* kLoads =
     "small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
@@ -57,7 +57,7 @@ constexpr const char* kHostSend =
 constexpr const char* kDirect = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)";
 constexpr const char* kPublishedH100 =
     "fitted to six of fourteen sizes of a published NVLS all-reduce of 8 H100 (validate/published/all_reduce/h100_dgx.txt)";
-constexpr const char* kHwLat = "nccl-model §5.1: what NCCL's own tuning plans with";
+constexpr const char* kHwLat = "models/nccl §5.1: what NCCL's own tuning plans with";
 
 constexpr const char* kHostLoads =
     "fitted to NCCL 2.28 on 2 x H200 with P2P off and one channel: LL 32 KiB 18.7 us, 2 MiB 788 us; Simple 128 KiB 41 us, "
@@ -325,14 +325,14 @@ const ParamGroup<ChannelCosts> channel_costs{
             .min = 0.0,
             .max = 0.9,
             .source = ParamSource::kLiterature,
-            .reference = "nccl-calibration-notes, advice 5: channels that start in phase drift apart",
+            .reference = "models/nccl_calibration §3.5: channels that start in phase drift apart",
             .description = "how unequally links serve channels, either way of the mean"}),
      param("pcie_share", &ChannelCosts::pcie_share,
            {.unit = "ratio",
             .min = 0.1,
             .max = 1.0,
             .source = ParamSource::kLiterature,
-            .reference = "nccl-model §1.2: NCCL charges PCIe links 1.2 times the flow on Intel hosts, for TLPs of 64 bytes",
+            .reference = "models/nccl §1.2: NCCL charges PCIe links 1.2 times the flow on Intel hosts, for TLPs of 64 bytes",
             .description = "of a PCIe link's rate, what loads and stores of thread blocks reach in host memory"}),
      latency<ChannelCosts>(
          "host_start", &ChannelCosts::host_start, kHostProbe,
@@ -369,7 +369,7 @@ CollectiveCosts::CollectiveCosts(const Profile& profile)
       channels{profile.get(channel_costs)},
       clock{profile.get(clock_costs)} {}
 
-// Constants of this function: nccl-model §4.1 (slots, lines, threads), §4.2 (slices of at least 32 KiB), §4.3 (steps of a
+// Constants of this function: models/nccl §4.1 (slots, lines, threads), §4.2 (slices of at least 32 KiB), §4.3 (steps of a
 // chunk).
 StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_slice, bool is_p2p, const CallData& data) const {
   StepCosts costs;
@@ -420,7 +420,7 @@ StepCosts CollectiveCosts::of(std::string_view protocol, int warps, bool one_sli
   } else {
     apply(costs, is_p2p ? static_cast<const ProtocolCosts&>(p2p) : simple);
     costs.far_wait = Duration::whole_ps(far);
-    constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (nccl-model §4.1)
+    constexpr std::int64_t kLoadBytesPerWarp = 4 * 16 * 32;  // four loads of 16 bytes by each thread (models/nccl §4.1)
     constexpr std::int64_t kBytesPerWarp = 16 * 32;          // one of them
     constexpr int kBlockWarps = 16;
     costs.host_pass = Bytes{used_warps(is_p2p ? nccl::kP2pWarps : kBlockWarps) * kLoadBytesPerWarp};

@@ -13,7 +13,7 @@ namespace weft::coll {
 
 using namespace literals;
 
-// Times of one protocol on one kind of GPU. The defaults of each are those of an H200 (nccl-calibration-notes).
+// Times of one protocol on one kind of GPU. The defaults of each are those of an H200 (models/nccl_calibration).
 struct ProtocolCosts {
   Duration base_latency;      // of a kernel: from its turn in the stream to its first step
   Duration channel_latency;   // StepCosts::channel_start
@@ -106,7 +106,7 @@ struct CollectiveCosts {
   explicit CollectiveCosts(const Profile& profile);
 
   // Returns the costs of a kernel with `warps` warps in a block; 0: as many as the protocol has. `protocol`: "LL", "LL128" or
-  // "Simple"; `one_slice`: a collective whose chunk is one slice (nccl-model §4.3); `p2p`: the send/recv kernel.
+  // "Simple"; `one_slice`: a collective whose chunk is one slice (models/nccl §4.3); `p2p`: the send/recv kernel.
   [[nodiscard]] StepCosts of(std::string_view protocol, int warps, bool one_slice, bool p2p, const CallData& data = {}) const;
 
   [[nodiscard]] StepCosts in_switch() const;

@@ -16,11 +16,11 @@
 // bound how far ahead it gets. A proxy too has the network's switches add up and copy, when all contributions are there.
 //
 // Through host memory a message is two transfers: the sender writes, and once told so the receiver reads, in a step of its own
-// lane that may send at the same time (nccl-model §6.2).
+// lane that may send at the same time (models/nccl §6.2).
 //
 // Model: a lane that follows another sends at the pace of its own warps and links even where data come in more slowly; only its
 // end waits. A contribution to a reduction in an NVSwitch costs its sender nothing: the head pulls all copies in one transfer
-// (nccl-model §3.4).
+// (models/nccl §3.4).
 //
 // Model: in the fluid grain all edges of a channel go at one common rate, and what messages wait for besides is told by
 // formulas that leave out how channels drift apart: for calls of too many ranks for the chunk grain (shortened_schedule.h). It

@@ -72,7 +72,7 @@ double Executor::direct_store() const {
   return costs_.direct * part * part * part;
 }
 
-// With P2P off, the FIFO lies in host memory near the receiver (nccl-model §6.2).
+// With P2P off, the FIFO lies in host memory near the receiver (models/nccl §6.2).
 std::optional<DeviceId> Executor::memory_between(Rank from, Rank to) const {
   if (!options_.through_host_memory || from == to || transport(from, to) != Transport::kHost) return std::nullopt;
   return router_.host_memory(communicator_.device(to));

@@ -32,7 +32,7 @@ std::vector<Usage> used_once(std::vector<Usage> usages) {
 }  // namespace
 
 // Data that a switch adds up cross each member's links once and the head's once; so do data that it copies. The two follow each
-// other, packet by packet. A head's own copy crosses its links to an NVSwitch and back once more (nccl-model §3.4). In the
+// other, packet by packet. A head's own copy crosses its links to an NVSwitch and back once more (models/nccl §3.4). In the
 // network the head stands for the switch, and its own part is in what it does for the others.
 FootprintId Executor::switch_path(const Lane& lane) {
   const bool adds = lane.step.receive_in_switch;

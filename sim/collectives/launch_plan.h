@@ -1,5 +1,5 @@
-// How the host starts a loop of calls: which thread launches for which ranks, and what a launch costs it (nccl-model §7,
-// nccl-calibration-notes, advice 1 and 2).
+// How the host starts a loop of calls: which thread launches for which ranks, and what a launch costs it (models/nccl §7,
+// models/nccl_calibration §3.1, §3.2).
 #pragma once
 
 #include "sim/core/ids.h"

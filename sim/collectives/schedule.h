@@ -5,7 +5,7 @@
 // directions of a tree, the sends and the receives of an all-to-all). Steps of a lane run in order. The k-th message from rank
 // a to rank b on a channel is the k-th that b receives from a on it, whatever the lane: connections are first in, first out.
 //
-// A step is one primitive (nccl-model §3): it takes one chunk from each peer of `receive_from`, combines these with each other
+// A step is one primitive (models/nccl §3): it takes one chunk from each peer of `receive_from`, combines these with each other
 // and, if `use_source`, with its own chunk at `source`; if `store`, it keeps the result at `destination`; and it sends the
 // result to each peer of `send_to`. So NCCL's recvReduceCopySend has all of these, and a plain send has `use_source` and
 // `send_to` only.

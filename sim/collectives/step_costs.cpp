@@ -19,7 +19,7 @@ std::string_view to_string(Transport transport) {
 
 Bytes StepCosts::slice_bytes(Bytes chunk, int index) const {
   if (slices == 1) return chunk;
-  constexpr std::int64_t kUnit = 16;  // slices are cut at NCCL's alignment unit (nccl-model §4.2)
+  constexpr std::int64_t kUnit = 16;  // slices are cut at NCCL's alignment unit (models/nccl §4.2)
   const std::int64_t even = (chunk.count() + slices - 1) / slices;
   const std::int64_t size = std::max((even + kUnit - 1) / kUnit * kUnit, min_slice.count());
   return Bytes{std::clamp<std::int64_t>(chunk.count() - index * size, 0, size)};

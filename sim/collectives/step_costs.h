@@ -1,5 +1,5 @@
 // Costs of a protocol to the thread block (CTA) of a channel, beyond the bytes on the links: synchronisation, flags, fences,
-// and the rates at which warps copy and reduce (nccl-model §4, §11). Textbook algorithms run with the defaults: nothing.
+// and the rates at which warps copy and reduce (models/nccl §4, §11). Textbook algorithms run with the defaults: nothing.
 #pragma once
 
 #include <array>
@@ -90,7 +90,7 @@ struct StepCosts {
   int slices = 1;  // of a chunk, as far as each has `min_slice` bytes
   Bytes min_slice = {};
   // Links serve the blocks that share them unequally, step by step, by up to this share either way, so that channels which
-  // start in phase drift apart (nccl-calibration-notes, advice 5).
+  // start in phase drift apart (models/nccl_calibration, advice 5).
   double service_spread = 0.0;
   // Data carry their own flags (LL, LL128), so a receiver follows the sender pass by pass instead of waiting for a whole slice.
   bool cut_through = false;

@@ -37,7 +37,7 @@ class StepNames {
 };
 
 struct VerifyOptions {
-  // Messages a connection holds. NCCL's 8 slots hold two chunks of a ring in the Simple protocol (nccl-model §4.3).
+  // Messages a connection holds. NCCL's 8 slots hold two chunks of a ring in the Simple protocol (models/nccl §4.3).
   int fifo_slots = 2;
   const StepNames* names = nullptr;  // null: those of StepNames itself
 };

@@ -54,7 +54,7 @@ constexpr bool runs_before(const Event& a, const Event& b) { return a.time != b.
 
 // The widths of the parts of an order. Phase first, because what an instant means must not depend on who acts in it. Then the
 // source, then that source's own count: both are known where the event is made, without asking any other partition, so the
-// order is the same however a run is cut (style-examples §10.2). 2^24 components are more than a machine's memory can hold as
+// order is the same however a run is cut. 2^24 components are more than a machine's memory can hold as
 // models; 2^36 events from one source are hours of simulation even where one component schedules everything.
 inline constexpr int kPhaseBits = 4;
 inline constexpr int kSourceBits = 24;

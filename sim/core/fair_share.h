@@ -1,4 +1,4 @@
-// Weighted max-min fairness: pure arithmetic that serves the flow fabric, devices and storage (network-models §6.1).
+// Weighted max-min fairness: pure arithmetic that serves the flow fabric, devices and storage (models/network §6.1).
 //
 //   resources l = 0..R-1     capacity[l] > 0, in units of the caller
 //   flows     f = 0..F-1     weight w[f] > 0, rate cap[f] (kNoCap: none), priority, usage u[f][l] > 0 of the resources it needs

@@ -7,7 +7,7 @@
 //   };
 //   const ParamGroup<NicTimings> nic_timings{"network.nic", "what a NIC adds to a message", {
 //       param("post", &NicTimings::post, {.min = 0_ns, .max = 100_us, .source = ParamSource::kLiterature,
-//             .reference = "network-models §3.2", .description = "doorbell to first byte on the wire"}),
+//             .reference = "models/network §3.2", .description = "doorbell to first byte on the wire"}),
 //       param("efficiency", &NicTimings::efficiency, {.unit = "ratio", .min = 0.1, .max = 1.0, .source = ParamSource::kAssumed,
 //             .description = "payload share of the line rate"}),
 //   }};
@@ -22,7 +22,7 @@
 //   description: H200 SXM, NVLink 4
 //   parameters:
 //     network.nic.post: {value: 550 ns, source: measured, calibration: ping}
-//     network.nic.efficiency: {value: 0.93, source: literature, reference: "network-models §3.2"}
+//     network.nic.efficiency: {value: 0.93, source: literature, reference: "models/network §3.2"}
 //   calibrations:
 //     ping: {date: 2025-11-21, tool: weft calibrate 0.1.0, machine: h200x4, samples: 3, fit_error: 1.2 %,
 //            uncertainty: [{parameter: network.nic.post, std_error: 2.1 %}],

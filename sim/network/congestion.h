@@ -25,7 +25,7 @@
 
 namespace weft::net {
 
-// A switch stamps this into a packet that leaves one of its ports (INT, network-models §3.2).
+// A switch stamps this into a packet that leaves one of its ports (INT, models/network §3.2).
 struct HopTelemetry {
   std::int64_t sent_bytes = 0;  // by the port, ever
   std::int64_t queue_bytes = 0;

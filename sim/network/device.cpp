@@ -29,12 +29,12 @@ const ParamGroup<LaunchTimings> launch_timings{
     {param("host_cost", &LaunchTimings::host_cost,
            {.max = 1_ms,
             .source = ParamSource::kLiterature,
-            .reference = "nccl-calibration-notes, Parameters: host launch of one kernel, 4 x H200",
+            .reference = "models/nccl_calibration §1: host launch of one kernel, 4 x H200",
             .description = "CPU time of one kernel launch by one thread"}),
      param("graph_kernel_cost", &LaunchTimings::graph_kernel_cost,
            {.max = 1_ms,
             .source = ParamSource::kLiterature,
-            .reference = "nccl-calibration-notes, Advice 2: start skew of graphs, per GPU and operation; one log of 4 x H200",
+            .reference = "models/nccl_calibration §3.2: start skew of graphs, per GPU and operation; one log of 4 x H200",
             .description = "CPU time of launching a CUDA graph, per kernel in it"})}};
 
 OperationQueue::OperationQueue(Simulator& simulator, std::string name, int width)

@@ -105,14 +105,14 @@ class OperationQueue {
 
 // A CUDA stream: each operation starts when the one before it has ended and its own launch was issued.
 //
-// Model: the gap between dependent kernels of a stream (1.6 to 1.8 us, training-step-notes §2) is part of what the kernels' own
-// models say, as calibrated collective kernels already contain it.
+// Model: the gap between dependent kernels of a stream (1.6 to 1.8 us, models/training_steps §2) is part of what the kernels'
+// own models say, as calibrated collective kernels already contain it.
 class Stream final : public OperationQueue {
  public:
   Stream(Simulator& simulator, std::string name) : OperationQueue{simulator, std::move(name), 1} {}
 };
 
-// The defaults are an H100 SXM (workload-models §4.5).
+// The defaults are an H100 SXM (models/workloads §4.5).
 struct GpuLimits {
   int sms = 132;
   double hbm_bytes_per_ps = 3.35;
@@ -151,12 +151,12 @@ class KernelListener {
 //
 // Model: SMs are divisible and follow every change at once. In hardware blocks that run keep their SM, so a collective that
 // becomes ready beside a persistent kernel starts when that one drains, and a kernel with one block per SM pays whole waves
-// (both: training-step-notes §6). Claims never wait for each other; where they hold everything, compute waits.
+// (both: models/training_steps §6). Claims never wait for each other; where they hold everything, compute waits.
 class Gpu {
  public:
   Gpu(Simulator& simulator, const std::string& name, const GpuLimits& limits);
 
-  // A communication kernel of `ctas` CTAs, one per channel, each with an SM of its own (nccl-model §7.1), has become resident.
+  // A communication kernel of `ctas` CTAs, one per channel, each with an SM of its own (models/nccl §7.1), has become resident.
   // `hbm_bytes_per_ps` is what it moves through HBM. Cost of this and the next two: O(kernels and claims on this GPU), no
   // allocation once as many as now have been there before.
   ClaimId hold(int ctas, double hbm_bytes_per_ps);

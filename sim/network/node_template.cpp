@@ -119,7 +119,7 @@ const ParamGroup<HostForwarding> host_forwarding_params{
     {param("root_complex_latency", &HostForwarding::root_complex_latency,
            {.max = Duration::from_us(1'000),
             .source = ParamSource::kLiterature,
-            .reference = "network-models §1.4, 200 to 400 ns",
+            .reference = "models/network §1.4, 200 to 400 ns",
             .description = "PCIe peer to peer through a CPU's root complex"})}};
 
 HostTemplate read_node_template(const ConfigNode& node, const std::string& name, const Profile& profile,

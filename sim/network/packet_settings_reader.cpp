@@ -20,16 +20,16 @@ namespace {
 using namespace literals;
 
 constexpr PriorityMask kAllPriorities = 0xFF;
-// Below XOFF, where nothing else is said: three packets of about 1 kB, as in network-models §7 K4.
+// Below XOFF, where nothing else is said: three packets of about 1 kB, as in models/network §7 K4.
 constexpr Bytes kXonBelowXoff{3'000};
-// INT of five hops, in the format of the HPCC paper (network-models §3.2).
+// INT of five hops, in the format of the HPCC paper (models/network §3.2).
 constexpr Bytes kTelemetry{42};
 
 struct Chip {
   std::string_view name;
   Bytes buffer;
 };
-// Packet memory of switch chips (network-models §2.3). Of Quantum and NVSwitch none is published: their links give credits.
+// Packet memory of switch chips (models/network §2.3). Of Quantum and NVSwitch none is published: their links give credits.
 constexpr std::array kChips{Chip{"trident_plus", 9_MB}, Chip{"trident2", 12_MB},  Chip{"tomahawk", 16_MB},
                             Chip{"tomahawk2", 42_MB},   Chip{"tomahawk3", 64_MB}, Chip{"tomahawk4", 113_MB},
                             Chip{"tomahawk5", 165_MB},  Chip{"spectrum", 16_MB},  Chip{"spectrum2", 42_MB},

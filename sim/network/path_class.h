@@ -1,4 +1,4 @@
-// Classes of a path inside a host, best first, with NCCL's and nvidia-smi's names (nccl-model §1.3).
+// Classes of a path inside a host, best first, with NCCL's and nvidia-smi's names (models/nccl §1.3).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The router: which links lead from a device towards a destination. One answer for both fidelities: packets take one of the
 // next hops, flows turn the same answer into a footprint (the hashed path under ECMP, the weights under spray and adaptive).
 //
-// Inside a host a route is the best path class of NCCL (NVLink before PCIe before the sockets' link, nccl-model §1.3), spread
+// Inside a host a route is the best path class of NCCL (NVLink before PCIe before the sockets' link, models/nccl §1.3), spread
 // over equal paths in proportion to their capacity, as the hardware interleaves addresses. Between hosts it leaves by the NIC
 // nearest to the source GPU, follows equal-cost minimal paths over the fabric, and enters by the NIC nearest to the
 // destination. A GPU with several NICs spreads every flow over them in proportion to what each carries, as libraries do that

@@ -37,7 +37,7 @@ enum class DeviceKind : std::uint8_t {
 [[nodiscard]] std::string_view to_string(
     DeviceKind kind);  // "gpu", "nvswitch", "pcie_switch", "cpu", "nic", "switch", "host", "storage"
 
-// How a device passes packets on (network-models §2.2). Endpoints forward nothing.
+// How a device passes packets on (models/network §2.2). Endpoints forward nothing.
 struct Forwarding {
   Duration latency;                // port to port, processing only
   bool store_and_forward = false;  // else cut-through: the decision needs `header` only
@@ -46,7 +46,7 @@ struct Forwarding {
 };
 
 // All links of one kind share this. `efficiency` is the share of `rate` left for payload (headers, flow control, coding), taken
-// as capacity by flow fidelity (network-models §6.3).
+// as capacity by flow fidelity (models/network §6.3).
 struct LinkSpec {
   std::string type;         // registered link type: "nvlink4", "pcie5", "infiniband", ...
   Bandwidth rate;           // raw, per direction, all of `width` together

@@ -44,7 +44,7 @@ struct Footprint {
   Duration fill;         // time of one full packet on the other links before which it is stored (routing/path_cost.h)
   Bytes fill_packet{0};  // that packet; a shorter message fills in proportion
 
-  // Returns the time that a message of `bytes` pays beyond its bytes over the bottleneck's rate (network-models §2.2, §6.3).
+  // Returns the time that a message of `bytes` pays beyond its bytes over the bottleneck's rate (models/network §2.2, §6.3).
   [[nodiscard]] Duration latency_of(Bytes bytes) const {
     if (fill_packet.count() == 0 || bytes >= fill_packet) return latency + fill;
     return latency +

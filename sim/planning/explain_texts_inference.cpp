@@ -25,7 +25,7 @@ const std::vector<ModelText>& inference_texts() {
             "inference: no prefix is shared between requests; windows do not shrink the cache",
             "inference: an engine, once chosen for a request, keeps it; requests and tokens travel at once",
             "inference: the memory that context and NCCL's buffers take is in what kv_cache.utilization leaves"},
-       .sources = {"workload-models §6, §4.3, §4.4", "DeepSeek-V3 §3.4 (attention groups, expert parallelism)",
+       .sources = {"models/workloads §6, §4.3, §4.4", "DeepSeek-V3 §3.4 (attention groups, expert parallelism)",
                    "Kwon et al., 2023 (paged caches, preemption)", "Agrawal et al., 2024 (chunked prefill)",
                    "Zhong et al., 2024 (disaggregation)", "Leviathan et al., 2023 (speculative decoding)"},
        .files = {"workloads/inference/batch_scheduler.h", "workloads/inference/cache_pieces.h",

@@ -19,7 +19,8 @@ const std::vector<ModelText>& kernel_texts() {
             "a precision without tensor cores runs at the rate of the next wider one",
             "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the rule",
             "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
-       .sources = {"workload-models §4 (rooflines, tiles, data sheets)", "training-step-notes §3, §4 (kernels of real steps)"},
+       .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
+                   "models/training_steps §3, §4 (kernels of real steps)"},
        .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h", "planning/calibrate_kernels.h"}},
       {.names = {"contention"},
        .title = "compute and communication at the same time on one GPU",
@@ -39,7 +40,7 @@ const std::vector<ModelText>& kernel_texts() {
             "all-to-alls beside copies are 10 % fast",
             "contention: whether calls of 1 MiB beside kernels begin in a drain or last as long as the kernels is chance on "
             "real nodes (`unsteady` in weft validate); here one of the two is said"},
-       .sources = {"training-step-notes §6", "copies of 1 GiB on 4 x H200 (validate/measured/h200x4_quick.jsonl)",
+       .sources = {"models/training_steps §6", "copies of 1 GiB on 4 x H200 (validate/measured/h200x4_quick.jsonl)",
                    "collectives of 4 to 32 thread blocks beside copies on 2 x H200 and 2 x H100 "
                    "(validate/measured/h200x2_beside_kernels.json, h100x2_beside_kernels.json)"},
        .files = {"workloads/kernels/contention.h", "workloads/replay/group_runs.cpp"}},
@@ -51,7 +52,7 @@ const std::vector<ModelText>& kernel_texts() {
            "GPUs of one model differ, all of a job go at the pace of the slowest of as many.",
        .leaves_out = {"clocks: one factor for a whole step; no power, temperature or controller is simulated",
                       "clocks: every stage of a pipeline goes at the pace of the slowest GPU of all"},
-       .sources = {"training-step-notes §7", "workload-models §7.2 (how GPUs differ)"},
+       .sources = {"models/training_steps §7", "models/workloads §7.2 (how GPUs differ)"},
        .files = {"workloads/kernels/clock.h"}},
       {.names = {"nccl_clock"},
        .title = "collectives where the clock of the SMs is low",
@@ -88,7 +89,7 @@ const std::vector<ModelText>& kernel_texts() {
             "host memory: its pattern and the caches do not matter; buffers of NCCL's kernels do not load it",
             "measured points: copies by thread blocks reach what collectives reach on a link, whatever their number of blocks",
             "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},
-       .sources = {"training-step-notes §2, §3, §6", "nccl-calibration-notes"},
+       .sources = {"models/training_steps §2, §3, §6", "models/nccl_calibration"},
        .files = {"planning/predict_points.h", "network/host_memory.h"}},
   };
   return texts;

@@ -47,7 +47,7 @@ const std::vector<ModelText>& library_algorithm_texts() {
            "block is forwarded once all of it is there.",
        .leaves_out = {"deepep: every rank gets as much from everyone; no tokens, top-k or experts",
                       "deepep_combine: it moves data only; DeepEP also adds up what the experts return"},
-       .sources = {"DeepEP's README (normal kernels)", "workload-models §9.7"},
+       .sources = {"DeepEP's README (normal kernels)", "models/workloads §9.7"},
        .files = {"collectives/algorithms/relayed_all_to_all.h", "collectives/algorithms/deepep_dispatch.cpp",
                  "collectives/algorithms/deepep_combine.cpp"}},
       {.names = {"msccl"},
@@ -56,7 +56,7 @@ const std::vector<ModelText>& library_algorithm_texts() {
            "A threadblock is a lane of its channel; chunks larger than half a connection's buffer go in iterations, smaller "
            "ones of a step together. An algorithm that leaves wrong data or may wait for ever is refused.",
        .leaves_out = {"msccl: consecutive `re` steps on one destination are steps of their own; MSCCL fuses up to 16"},
-       .sources = {"nccl-model §9.1"},
+       .sources = {"models/nccl §9.1"},
        .files = {"collectives/msccl/algorithm.h"}},
   };
   return texts;

@@ -19,7 +19,7 @@ const std::vector<ModelText>& transformer_texts() {
             "activations: inputs of matrices are kept in the precision of activations, in fp8 training too",
             "activations: what experts return is not kept for the gradient of their weights",
             "transformer: the vocabulary is split evenly over tensor ranks, without Megatron's padding"},
-       .sources = {"workload-models §1", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Rajbhandari et al., 2019"},
+       .sources = {"models/workloads §1", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Rajbhandari et al., 2019"},
        .files = {"workloads/model/parameters.h", "workloads/model/flops.h", "workloads/model/memory.cpp",
                  "workloads/model/layer_shape.h", "workloads/model/families/family.h"}},
   };

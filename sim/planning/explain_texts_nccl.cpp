@@ -12,7 +12,7 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
            "warps of its own. Trees join nodes; inside a node the ranks are a chain. Where no search says otherwise half of "
            "the channels take each of NCCL's two trees.",
        .leaves_out = {"tree: the fluid grain has all edges of a channel at one common rate, that of the slowest"},
-       .sources = {"nccl-model §3.2"},
+       .sources = {"models/nccl §3.2"},
        .files = {"collectives/algorithms/tree.cpp", "collectives/nccl/trees.h"}},
       {.names = {"nvls", "nvls_tree"},
        .title = "NVLink SHARP: the switches add up and copy",
@@ -31,7 +31,7 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
             "nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
             "nvls_tree: switch, tree and switch are steps one after another; NCCL does them in one primitive",
             "NCCL 2.25 and 2.26 know Blackwell as 2.27 does, and other GPUs as 2.23"},
-       .sources = {"nccl-model §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
+       .sources = {"models/nccl §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
        .files = {"collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_network.cpp",
                  "collectives/algorithms/nvls_tree.cpp", "collectives/algorithms/steps.h", "collectives/nccl/view.cpp"}},
       {.names = {"collnet_direct", "collnet_chain", "sharp"},
@@ -40,7 +40,7 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
                   "head a channel at the end of a chain. Every head's NIC sends and receives its share once.",
        .leaves_out = {"SHARP: the total passes through one of the heads, not from the topmost switch to all at once",
                       "SHARP: switches add up at the rate of their links, and as many groups at once as there are"},
-       .sources = {"nccl-model §3.3", "NCCL 2.30, src/device and src/transport/coll_net.cc"},
+       .sources = {"models/nccl §3.3", "NCCL 2.30, src/device and src/transport/coll_net.cc"},
        .files = {"collectives/algorithms/network_switch.h", "collectives/algorithms/collnet_direct.cpp",
                  "collectives/algorithms/collnet_chain.cpp", "collectives/algorithms/collnet_blocks.h"}},
       {.names = {"pat"},
@@ -49,7 +49,7 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
            "For every block a binomial tree, the far steps first; as many small blocks as fit a slot travel together, so "
            "that small calls take log2(n) messages and large ones n-1 of one block.",
        .leaves_out = {"pat: a step passes a block on to all its children at once; NCCL runs up to 16 steps side by side"},
-       .sources = {"nccl-model §3.5", "arXiv 2506.20252"},
+       .sources = {"models/nccl §3.5", "arXiv 2506.20252"},
        .files = {"collectives/algorithms/pat.cpp"}},
       {.names = {"nccl_p2p"},
        .title = "NCCL's sends and receives: all-to-all, send/recv, gather and scatter",
@@ -63,7 +63,7 @@ const std::vector<ModelText>& nccl_algorithm_texts() {
             "nccl_p2p: the copy to oneself is cut and sent by the protocol of the others",
             "nccl_p2p: a lane goes on to the next batch without waiting for the other lanes of the batch",
             "nccl_p2p: the fluid grain has all transfers under way at once; small ones in many batches take longer"},
-       .sources = {"nccl-model §3.6", "grids and times of NCCL 2.28.9 on 2 and 4 x H200 (validate/measured)"},
+       .sources = {"models/nccl §3.6", "grids and times of NCCL 2.28.9 on 2 and 4 x H200 (validate/measured)"},
        .files = {"collectives/algorithms/nccl_p2p.cpp", "collectives/nccl/p2p_plan.h"}}};
   return texts;
 }

@@ -11,7 +11,7 @@ const std::vector<ModelText>& congestion_texts() {
                   "the rate before the cut, then beyond it by r_ai, then by r_hai. alpha rises with CNPs and decays without. "
                   "r_ai scales with the line (40 Mb/s at 40 Gb/s); min_rate is ns-3's, the paper names none.",
        .leaves_out = {"dcqcn: losses do not slow a sender"},
-       .sources = {"Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015", "network-models §3.1, K15"},
+       .sources = {"Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015", "models/network §3.1, K15"},
        .files = {"network/congestion/dcqcn.cpp", "network/congestion/dcqcn_rates.h"}},
       {.names = {"dcqcn_mlx"},
        .title = "DCQCN as NICs do it: CNPs set flags that timers consume",
@@ -21,7 +21,7 @@ const std::vector<ModelText>& congestion_texts() {
            "the defaults of all other keys.",
        .leaves_out = {"dcqcn_mlx: stages are counted by the timer only; firmware's byte counter is left out",
                       "dcqcn_mlx: losses do not slow a sender"},
-       .sources = {"network-models §3.1 (policy and columns of parameters)"},
+       .sources = {"models/network §3.1 (policy and columns of parameters)"},
        .files = {"network/congestion/dcqcn_mlx.cpp", "network/congestion/dcqcn_rates.h"}},
       {.names = {"hpcc"},
        .title = "HPCC: window and rate by what switches stamp into packets",
@@ -31,7 +31,7 @@ const std::vector<ModelText>& congestion_texts() {
        .leaves_out = {"hpcc: stamps are matched by their place on the path; after a change to a path of equal length the "
                       "first ones compare different ports",
                       "hpcc: losses do not slow a sender"},
-       .sources = {"Li et al., HPCC: high precision congestion control, SIGCOMM 2019", "network-models §3.2, K17"},
+       .sources = {"Li et al., HPCC: high precision congestion control, SIGCOMM 2019", "models/network §3.2, K17"},
        .files = {"network/congestion/hpcc.cpp"}},
       {.names = {"timely"},
        .title = "TIMELY: the rate by the round trip and its gradient",
@@ -39,7 +39,7 @@ const std::vector<ModelText>& congestion_texts() {
                   "between them it follows the gradient. Shares need not become equal.",
        .leaves_out = {"timely: losses do not slow a sender"},
        .sources = {"Mittal et al., TIMELY: RTT-based congestion control for the datacenter, SIGCOMM 2015",
-                   "Zhu et al., ECN or delay, CoNEXT 2016", "network-models §3.3"},
+                   "Zhu et al., ECN or delay, CoNEXT 2016", "models/network §3.3"},
        .files = {"network/congestion/timely.cpp"}},
       {.names = {"swift"},
        .title = "Swift: a window that holds the round trip at a target",
@@ -49,7 +49,7 @@ const std::vector<ModelText>& congestion_texts() {
        .leaves_out = {"swift: the whole round trip is held against one target; delay inside end hosts is not told apart",
                       "swift: a NAK and a timeout both cut the window by max_decrease, at most once per round trip"},
        .sources = {"Kumar et al., Swift: delay is simple and effective for congestion control in the datacenter, SIGCOMM 2020",
-                   "network-models §3.4 (values of htsim)"},
+                   "models/network §3.4 (values of htsim)"},
        .files = {"network/congestion/swift.cpp"}},
       {.names = {"ib_cc"},
        .title = "InfiniBand's congestion control: a table of injection delays, by BECNs up, by a timer down",
@@ -59,13 +59,13 @@ const std::vector<ModelText>& congestion_texts() {
            "table is 0, 1, ... 127 where none is stated, the timer 150 units of 1.024 us.",
        .leaves_out = {"ib_cc: the index is of the queue pair, not of the service level; the timer starts with the BECN that "
                       "raises the index from its least value; losses do not slow a sender"},
-       .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "network-models §4"},
+       .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "models/network §4"},
        .files = {"network/congestion/ib_cc.cpp"}},
       {.names = {"window"},
        .title = "a static window: so many bytes on the way",
        .assumes = "The rate is at most window / round trip; by default the window is the bandwidth-delay product.",
        .leaves_out = {},
-       .sources = {"network-models §3.6"},
+       .sources = {"models/network §3.6"},
        .files = {"network/congestion/window.cpp"}},
   };
   return texts;
@@ -90,7 +90,7 @@ const std::vector<ModelText>& packet_texts() {
             "packet: a lost RDMA READ request is not asked for again, and its answer is acknowledged as a write is",
             "packet: an output behind credits serves its inputs in turn, a packet each; what a device sends itself is one of "
             "them"},
-       .sources = {"network-models §2, §3.6, §4, §7 (K1-K31)"},
+       .sources = {"models/network §2, §3.6, §4, §7 (K1-K31)"},
        .files = {"network/packet_level/buffers.h", "network/packet_level/group_transfers.h",
                  "network/packet_level/packet_fabric.h", "network/packet_level/packet_network.h",
                  "network/packet_level/packet_routes.h", "network/packet_level/transport.h", "workloads/flow_run.cpp"}},
@@ -121,7 +121,7 @@ const std::vector<ModelText>& packet_texts() {
            "high_limit x 4 KiB have left (0: a packet, 255: for ever), then the low one sends a packet.",
        .leaves_out = {"vl_arbitration: lanes in no table are served when no listed one can send; VL15 is left out",
                       "vl_arbitration: a service level has the same lane on all ports"},
-       .sources = {"InfiniBand Architecture Specification, volume 1, 7.6.9", "network-models §4"},
+       .sources = {"InfiniBand Architecture Specification, volume 1, 7.6.9", "models/network §4"},
        .files = {"network/packet_level/vl_arbitration.cpp"}},
       {.names = {"fecn"},
        .title = "InfiniBand's forward marks (FECN): by a threshold, at the root of the congestion",
@@ -131,7 +131,7 @@ const std::vector<ModelText>& packet_texts() {
            "wait for credits are victims and mark nothing, unless victim_mask says so.",
        .leaves_out = {"fecn: a lane is a victim while its credits do not last for another packet of the same size; marks are "
                       "counted by lane, not by port; the credit-starvation threshold is left out"},
-       .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "network-models §4"},
+       .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "models/network §4"},
        .files = {"network/packet_level/fecn.cpp"}},
   };
   return texts;

@@ -48,7 +48,7 @@ struct Faults {
   [[nodiscard]] Time next_change(Time now) const;
 };
 
-// A pause quantum is 512 bit times of the link (network-models §1.8). Rounded up to the picosecond, all quanta together.
+// A pause quantum is 512 bit times of the link (models/network §1.8). Rounded up to the picosecond, all quanta together.
 [[nodiscard]] Duration pause_time(std::int64_t quanta, Bandwidth rate);
 
 // The list under `faults` of a scenario with `flows` flows.

@@ -1,4 +1,4 @@
-// Inference from setup to figures: what fits, how requests are served, what users and GPUs saw (metrics: workload-models §6).
+// Inference from setup to figures: what fits, how requests are served, what users and GPUs saw (metrics: models/workloads §6).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // A training step from setup to figures: generates the program, runs it, and says what a planner asks for (definitions:
-// workload-models §2.11), whether it fits among it.
+// models/workloads §2.11), whether it fits among it.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ struct TrainingResult {
   std::vector<std::string> notes;
 };
 
-// Context, NCCL buffers and fragmentation that the allocator's peak leaves out (workload-models §1.5), for the check that a
+// Context, NCCL buffers and fragmentation that the allocator's peak leaves out (models/workloads §1.5), for the check that a
 // step fits.
 inline constexpr double kReservedBytes = 2e9;
 

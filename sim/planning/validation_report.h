@@ -65,7 +65,7 @@ struct ErrorSummary {
 
 ErrorSummary summarize(std::vector<double> absolute_errors);
 
-// Size classes of nccl-calibration-notes: below 2 MiB launch and latency decide, above 32 MiB bandwidth.
+// Size classes of models/nccl_calibration: below 2 MiB launch and latency decide, above 32 MiB bandwidth.
 enum class SizeClass { kBelow2MiB, k2To32MiB, kAbove32MiB };
 inline constexpr std::array<SizeClass, 3> kSizeClasses{SizeClass::kBelow2MiB, SizeClass::k2To32MiB, SizeClass::kAbove32MiB};
 

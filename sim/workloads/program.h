@@ -78,7 +78,7 @@ struct Operation {
   std::uint8_t tag = 0;
   bool one_way = false;  // a message whose kernel moves nothing the other way
   // GEMM: holds every SM until it ends, so that a collective that becomes ready waits for it; a weight gradient's blocks that
-  // find no SM run after the others (training-step-notes §6).
+  // find no SM run after the others (models/training_steps §6).
   bool fills_gpu = false;
   bool weight_gradient = false;
   bool fills_memory = false;  // moves far more data than caches hold, at the memory's full rate: slows collectives beside it

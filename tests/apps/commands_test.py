@@ -450,7 +450,7 @@ class Terminal(Commands):
 class ExplainChannels(Commands):
     def test_prints_what_nccl_would_say(self):
         lines = self.weft("explain", "channels", "--cluster", "node4.yaml").stdout.splitlines()
-        # The row "HGX H200, 4 GPUs used" of nccl-model section 2.5: 12 x 30, 24 CTAs, 16 of NVLS, 32 / 32 for send and receive.
+        # The row "HGX H200, 4 GPUs used" of models/nccl §2.5: 12 x 30, 24 CTAs, 16 of NVLS, 32 / 32 for send and receive.
         self.assertIn("Pattern 4, crossNic 0, nChannels 12, bw 30.000000/30.000000, type NVL/PIX, sameChannels 1", lines)
         self.assertIn("Channel 23/24 : 0 1 2 3", lines)
         self.assertTrue(any(line.startswith("Trees [0] 1/-1/-1->0->-1 [1] 1/-1/-1->0->-1 ") for line in lines))

@@ -1,5 +1,5 @@
 """Known answers of the network models: every file of configs/scenarios/known_answers, run as a user runs it, against the value
-of the formula that stands in its head (network-models §7, K1 to K31, with the tolerances given there); those of
+of the formula that stands in its head (models/network §7, K1 to K31, with the tolerances given there); those of
 configs/scenarios/mechanisms, which go further by one mechanism each; and the small ones of configs/bench that have closed forms.
 
     known_answers_test.py ROOT WEFT [-k PATTERN] [CLASS ...]

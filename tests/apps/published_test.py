@@ -61,13 +61,13 @@ class PublishedTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_96_form_gives_what_narayanan_printed(self):
-        # workload-models §8, case 33: 384 A100, B = 1536, 153 TFLOP/s are a step of 76.8 s.
+        # models/workloads §8, case 33: 384 A100, B = 1536, 153 TFLOP/s are a step of 76.8 s.
         row = blocks.Row("9.2", "x", "x", "tflops", 153, formula="96")
         batch = {"global": "1536", "sequence": "2048"}
         self.assertAlmostEqual(rows.predicted(row, result(76.8, 384, GPT3, batch)), 153, delta=0.5)
 
     def test_the_72_form_gives_megascales_mfu(self):
-        # workload-models §9.4: 40.0 s on 256 A100 with V = 64000 are printed as 53.0 %.
+        # models/workloads §9.4: 40.0 s on 256 A100 with V = 64000 are printed as 53.0 %.
         row = blocks.Row("9.4", "x", "x", "mfu", 53, formula="72")
         batch = {"global": "768", "sequence": "2048"}
         self.assertAlmostEqual(rows.predicted(row, result(40.0, 256, {**GPT3, "vocab": "64000"}, batch)), 53.0, delta=0.2)

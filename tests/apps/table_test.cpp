@@ -55,7 +55,7 @@ TEST(SweepTableTest, IsReadByTheReaderOfNcclTests) {
   const plan::detail::Layout layout = plan::detail::layout_of_header(plan::words_of(names));
   ASSERT_FALSE(layout.empty());
 
-  // 1 GiB over 4 ranks in 4,000 us: 268.44 GB/s, times 2 x 3 / 4 on the bus (nccl-model §8.2).
+  // 1 GiB over 4 ranks in 4,000 us: 268.44 GB/s, times 2 x 3 / 4 on the bus (models/nccl §8.2).
   std::string row = sweep_row(point(coll::Collective::kAllReduce, 1_GiB, 4, 4'000_us), "float");
   ASSERT_EQ(row.back(), '\n');
   row.pop_back();

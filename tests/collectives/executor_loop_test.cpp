@@ -162,7 +162,7 @@ TEST(ExecutorLoopTest, ASettledLoopEndsEarly) {
 }
 
 // A chain 0 -> 1 -> 2 of one message: a call takes two hops, but rank 0 starts the next while the message still travels
-// (nccl-calibration-notes, advice 3).
+// (models/nccl_calibration §3.3).
 TEST(ExecutorLoopTest, CallsOfAChainOverlap) {
   Switch one{3, 1, Place::kNvlink};
   TableSchedule chain{3, 1};

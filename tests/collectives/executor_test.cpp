@@ -81,7 +81,7 @@ net::Topology hosts_of_gpus(int hosts, int per_host, Bandwidth nvlink, Bandwidth
 
 const CollectiveCall kAllReduce1GB{.kind = Collective::kAllReduce, .bytes = 1_GB};
 
-// network-models K23: 8 ranks on one switch of 450 GB/s: 2 (n-1)/n S/B = 3.8889 ms; with latency a per step, 14 a more.
+// models/network §7 K23: 8 ranks on one switch of 450 GB/s: 2 (n-1)/n S/B = 3.8889 ms; with latency a per step, 14 a more.
 TEST(ExecutorTest, K23RingAllReduceBound) {
   OneCall ideal{testing::star(8, 450_GBps, 0_ns)};
   EXPECT_NEAR(ideal.run(kAllReduce1GB, {.algorithm = "plain_ring"}, Grain::kChunk).us(), 3888.9, 0.1);
@@ -89,7 +89,7 @@ TEST(ExecutorTest, K23RingAllReduceBound) {
   EXPECT_NEAR(late.run(kAllReduce1GB, {.algorithm = "plain_ring"}, Grain::kChunk).us(), 3888.9 + 14 * 2.0, 0.1);
 }
 
-// network-models K27 (d): six rings of 25 GB/s on a V100 cube mesh: 2 x 7/8 x 1 GB / 150 GB/s.
+// models/network §7 K27 (d): six rings of 25 GB/s on a V100 cube mesh: 2 x 7/8 x 1 GB / 150 GB/s.
 TEST(ExecutorTest, K27SixRingsOnAHybridCubeMesh) {
   const net::Topology topology = testing::cube_mesh();
 

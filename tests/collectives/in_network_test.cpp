@@ -183,7 +183,7 @@ TEST(InNetworkTest, NvlsReduceScatterOfSeveralNodesStaysOnRails) {
   }
 }
 
-// One node: a head's own copy crosses its links too, so that every GPU sends and receives S(1 + 1/n) (nccl-model §3.4).
+// One node: a head's own copy crosses its links too, so that every GPU sends and receives S(1 + 1/n) (models/nccl §3.4).
 TEST(InNetworkTest, NvlsCarriesAHeadsOwnCopyToTheSwitchAndBack) {
   constexpr double kShare = 16.0 * (1 << 20);
   for (const Fidelity fidelity : kBoth) {

@@ -20,7 +20,7 @@ CollectiveCosts costs_with(std::initializer_list<std::pair<std::string_view, std
   return CollectiveCosts{profile};
 }
 
-// nccl-model §4.2: a chunk is cut into two slices of at least 32 KiB; what is left of a small chunk is an empty slice.
+// models/nccl §4.2: a chunk is cut into two slices of at least 32 KiB; what is left of a small chunk is an empty slice.
 TEST(StepCostsTest, SlicesOfARingChunkAreAtLeast32KiB) {
   const StepCosts costs{.slices = 2, .min_slice = 32_KiB};
   EXPECT_EQ(costs.slice_bytes(2_MiB, 0), 1_MiB);
@@ -33,7 +33,7 @@ TEST(StepCostsTest, SlicesOfARingChunkAreAtLeast32KiB) {
   EXPECT_EQ(costs.slice_bytes(0_B, 0), 0_B);
 }
 
-// nccl-model §4.1: LL sends 8 bytes for 4, LL128 128 for 120.
+// models/nccl §4.1: LL sends 8 bytes for 4, LL128 128 for 120.
 TEST(StepCostsTest, FlagsTakeRoomOnTheWire) {
   const CollectiveCosts costs{Profile::defaults(collective_param_groups())};
   EXPECT_EQ(costs.of("LL", 0, false, false).on_wire(32_KiB), 64_KiB);
@@ -201,7 +201,7 @@ TEST(StepCostsTest, StepsCostAlikeWhereMemoryCostsNothing) {
   EXPECT_EQ(StepCosts{}.effort({.received = 1, .sourced = 0, .stored = 1, .sent = 0}), 1.0);
 }
 
-// nccl-calibration-notes, advice 8: 512 threads of LL move 4096 bytes a pass.
+// models/nccl_calibration §3.8: 512 threads of LL move 4096 bytes a pass.
 TEST(StepCostsTest, BeyondTheFirstPassesAreWholeWhereFewerThreadsAreNoFaster) {
   const StepCosts costs{.rate = Bandwidth::from_bytes_per_second(4'096'000'000), .pass = 4_KiB, .first_pass = 0.5};
   EXPECT_EQ(costs.work(2_KiB, 1.0, 1.0), 250_ns);

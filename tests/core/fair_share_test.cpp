@@ -48,7 +48,7 @@ TEST(FairShareTest, TwoFlowsSplitOneResource) {
   EXPECT_EQ(s.rate(b), 50.0);
 }
 
-// network-models K4: three links of 100 in a row, one flow over all, one cross flow on each. Every link: long + cross = 100.
+// models/network §7 K4: three links of 100 in a row, one flow over all, one cross flow on each. Every link: long + cross = 100.
 TEST(FairShareTest, K4ParkingLotGivesEveryFlowHalf) {
   System s;
   const ResourceId l1 = s.resource(100);
@@ -62,7 +62,7 @@ TEST(FairShareTest, K4ParkingLotGivesEveryFlowHalf) {
   for (std::size_t f = 0; f < 4; ++f) EXPECT_DOUBLE_EQ(s.rate(f), 50.0);
 }
 
-// network-models K5. L2 is the first bottleneck: A, D, F get 50/3. Then L1: B = C = (100 - 50/3)/2 = 41.667. Then L3:
+// models/network §7 K5. L2 is the first bottleneck: A, D, F get 50/3. Then L1: B = C = (100 - 50/3)/2 = 41.667. Then L3:
 // E = 200 - 41.667 - 16.667 = 141.667.
 TEST(FairShareTest, K5HeterogeneousMaxMin) {
   System s;

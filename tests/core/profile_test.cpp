@@ -33,7 +33,7 @@ const ParamGroup<NicTimings> kNicTimings{
         param("post", &NicTimings::post,
               {.max = 100_us,
                .source = ParamSource::kLiterature,
-               .reference = "network-models §3.2",
+               .reference = "models/network §3.2",
                .description = "doorbell to wire"}),
         param("efficiency", &NicTimings::efficiency, {.unit = "ratio", .min = 0.1, .max = 1.0}),
         param("inline_size", &NicTimings::inline_size, {}),
@@ -57,7 +57,7 @@ const std::string kProfile =
     "description: a test\n"
     "parameters:\n"
     "  network.nic.post: {value: 550 ns, source: measured, calibration: ping}\n"
-    "  network.nic.efficiency: {value: 93 %, source: literature, reference: \"network-models §3.2\"}\n"
+    "  network.nic.efficiency: {value: 93 %, source: literature, reference: \"models/network §3.2\"}\n"
     "  collectives.latency.simple: {value: 45.2 us, source: assumed}\n"
     "calibrations:\n"
     "  ping:\n"
@@ -113,7 +113,7 @@ TEST(ProfileTest, StartsFromTheDeclaredDefaultsAndTheirSources) {
   EXPECT_EQ(p.get(kNicTimings).post, 600_ns);
   EXPECT_TRUE(p.provenance("network.nic.post").is_default);
   EXPECT_EQ(p.provenance("network.nic.post").source, ParamSource::kLiterature);
-  EXPECT_EQ(p.provenance("network.nic.post").reference, "network-models §3.2");
+  EXPECT_EQ(p.provenance("network.nic.post").reference, "models/network §3.2");
   EXPECT_EQ(p.provenance("network.nic.engine").source, ParamSource::kDatasheet);
   EXPECT_EQ(p.stated_error(), "not validated");
   EXPECT_EQ(p.keys(), (std::vector<std::string>{"collectives.latency.ll", "collectives.latency.simple",
@@ -131,7 +131,7 @@ TEST(ProfileTest, CarriesProvenance) {
   EXPECT_FALSE(post.is_default);
   EXPECT_EQ(post.where.file, "p.yaml");
   EXPECT_EQ(post.where.line, 5);
-  EXPECT_EQ(p.provenance("network.nic.efficiency").reference, "network-models §3.2");
+  EXPECT_EQ(p.provenance("network.nic.efficiency").reference, "models/network §3.2");
   ASSERT_EQ(p.calibrations().size(), 1U);
   const Calibration& ping = p.calibrations()[0];
   EXPECT_EQ(ping.id, "ping");
@@ -258,7 +258,7 @@ TEST(ProfileTest, WritesWhatItReads) {
       "description: a test\n"
       "parameters:\n"
       "  collectives.latency.simple: {value: 45.2 us, source: assumed}\n"
-      "  network.nic.efficiency: {value: 0.93, source: literature, reference: \"network-models §3.2\"}\n"
+      "  network.nic.efficiency: {value: 0.93, source: literature, reference: \"models/network §3.2\"}\n"
       "  network.nic.post: {value: 550 ns, source: measured, calibration: ping}\n"
       "calibrations:\n"
       "  ping:\n"

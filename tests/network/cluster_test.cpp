@@ -59,7 +59,7 @@ TEST(ClusterTest, ShippedBoxesHaveTheirGpusAndNics) {
   }
 }
 
-// GB/s of NVLink or Infinity Fabric per GPU and direction (network-models §1.1, §1.6).
+// GB/s of NVLink or Infinity Fabric per GPU and direction (models/network §1.1, §1.6).
 TEST(ClusterTest, ShippedBoxesHaveTheirScaleUpBandwidth) {
   struct Row {
     const char* name;
@@ -128,7 +128,7 @@ node:
   EXPECT_EQ(t.spec(LinkId{0}).rate, Bandwidth::from_bytes_per_second(50'000'000'000));
 }
 
-// The 18 NVLinks of an H200 are 450 GB/s a direction (network-models §1.6); 9 are half of that.
+// The 18 NVLinks of an H200 are 450 GB/s a direction (models/network §1.6); 9 are half of that.
 TEST(ClusterTest, PartsOfANamedTemplateMayBeSet) {
   const std::vector<std::string> paths{"nodes", "node.links[0].width"};
   const ConfigNode file = with_template_for(shipped_node("h200x4"), paths);

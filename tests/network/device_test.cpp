@@ -312,7 +312,7 @@ TEST_F(StreamTest, SteadyStateAllocatesNothing) {
   EXPECT_EQ(stream.waiting(), 49U);
 }
 
-// nccl-calibration-notes, Advice 1: launches count per thread, so one process with four GPUs has a floor of four launches.
+// models/nccl_calibration §3.1: launches count per thread, so one process with four GPUs has a floor of four launches.
 TEST(HostThreadTest, OneThreadLaunchesOnFourGpusOneAfterAnother) {
   HostThread one{LaunchTimings{}};
   Time issued;

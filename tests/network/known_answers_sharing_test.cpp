@@ -1,4 +1,4 @@
-// Known answers of network-models §7 that concern paths and sharing at flow fidelity. K1 to K3 and K31: flow_fabric_test.cpp;
+// Known answers of models/network §7 that concern paths and sharing at flow fidelity. K1 to K3 and K31: flow_fabric_test.cpp;
 // K4 and K5 as equations: fair_share_test.cpp.
 #include <gtest/gtest.h>
 
@@ -192,7 +192,7 @@ TEST(KnownAnswersTest, K26OneSwitchHopInARackOf72) {
 }
 
 TEST(KnownAnswersTest, K27HybridCubeMeshPairs) {
-  // Edges of a DGX-1 with V100 (network-models §1.6), links of 25 GB/s.
+  // Edges of a DGX-1 with V100 (models/network §1.6), links of 25 GB/s.
   const std::vector<std::pair<int, int>> doubled = {{0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {4, 7}, {5, 6}, {6, 7}};
   const std::vector<std::pair<int, int>> single = {{0, 1}, {0, 2}, {1, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 6}, {5, 7}};
   const auto mesh = [&] {

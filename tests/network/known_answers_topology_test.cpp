@@ -1,4 +1,4 @@
-// Known answers of network-models §7 about sizes of topologies and rates of links.
+// Known answers of models/network §7 about sizes of topologies and rates of links.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -90,7 +90,7 @@ std::array<std::array<int, 8>, 8> nvlinks(const Topology& t) {
   return links;
 }
 
-// K27 (a): the hybrid cube mesh of DGX-1 V100 is the matrix of network-models §1.6; 6 links per GPU, 24 in all, 16 adjacent
+// K27 (a): the hybrid cube mesh of DGX-1 V100 is the matrix of models/network §1.6; 6 links per GPU, 24 in all, 16 adjacent
 // pairs.
 TEST(KnownAnswersTopologyTest, K27aHybridCubeMeshCounts) {
   const std::array<std::array<int, 8>, 8> matrix{{{0, 1, 1, 2, 2, 0, 0, 0},
@@ -184,7 +184,7 @@ TEST(KnownAnswersTopologyTest, K30Torus) {
   EXPECT_EQ(sum, 3 * 64 * 64);  // 3 x 64/63 = 3.0476 over the 64 x 63 distinct pairs
 }
 
-// network-models §5.2: balanced dragonflies of h = 2 and 4 hold 72 and 1056 hosts.
+// models/network §5.2: balanced dragonflies of h = 2 and 4 hold 72 and 1056 hosts.
 TEST(KnownAnswersTopologyTest, DragonflySizes) {
   for (const auto& [h, hosts] : {std::pair{2, 72}, {4, 1056}}) {
     const Topology t = hosts_on(hosts, fmt::format("type: dragonfly, p: {}", h));

@@ -18,7 +18,7 @@ BillOfMaterials bill_of(const std::string& yaml) {
   return bill_of_materials(cluster.topology);
 }
 
-// NVIDIA's published counts of DGX SuperPODs, 64-port 400G switches, 8 NICs a node (network-models §5.2); as many cables
+// NVIDIA's published counts of DGX SuperPODs, 64-port 400G switches, 8 NICs a node (models/network §5.2); as many cables
 // between every two tiers as there are NICs.
 struct SuperPod {
   int nodes;
@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Published, SuperPodTest,
 
 class FatTreeTest : public ::testing::TestWithParam<int> {};
 
-// k-ary: k^2/2 edges and as many aggregation switches, k^2/4 cores, k^3/4 hosts, 5k^2/4 switches (network-models §5.2); no
+// k-ary: k^2/2 edges and as many aggregation switches, k^2/4 cores, k^3/4 hosts, 5k^2/4 switches (models/network §5.2); no
 // tier is oversubscribed, so each has k^3/4 cables.
 TEST_P(FatTreeTest, HasTheCountsOfItsFormula) {
   const int k = GetParam();

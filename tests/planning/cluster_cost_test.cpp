@@ -34,7 +34,7 @@ PriceBook round_prices() {
   return book;
 }
 
-// The example of workload-models §7.4: 50,000 USD a GPU over 5 years at 90 % are 1.27 USD an hour.
+// The example of models/workloads §7.4: 50,000 USD a GPU over 5 years at 90 % are 1.27 USD an hour.
 TEST(ClusterCostTest, SpreadsCapitalOverTheHoursInUse) {
   const ClusterCost cost = cluster_cost(two_servers(), round_prices());
   EXPECT_DOUBLE_EQ(cost.capital_usd, 800'000);
@@ -58,7 +58,7 @@ TEST(ClusterCostTest, ChargesEnergyAtTheWallOfTheBuilding) {
   EXPECT_FALSE(hour.usd_per_million_tokens());
 }
 
-// workload-models §7.3: from idle to maximum by compute + 0.6 memory + 0.4 communication, at most 1.
+// models/workloads §7.3: from idle to maximum by compute + 0.6 memory + 0.4 communication, at most 1.
 TEST(ClusterCostTest, PowerFollowsWhatGpusDo) {
   PowerBook book;
   book.servers = {{"box", {.max_watts = 10'000, .idle_watts = 2'000}}};
@@ -158,11 +158,11 @@ TEST(PriceBookTest, TheShippedBooksPriceTheShippedSuperPod) {
                         "test.yaml", "cluster"),
       {}, diagnostics);
   const BillOfMaterials bill = bill_of_materials(pod.topology);
-  // workload-models §7.4: 46,000 to 52,000 USD per H100 with its network, of much larger clusters (three tiers).
+  // models/workloads §7.4: 46,000 to 52,000 USD per H100 with its network, of much larger clusters (three tiers).
   const double per_gpu = cluster_cost(bill, prices).per_gpu();
   EXPECT_GT(per_gpu, 40'000);
   EXPECT_LT(per_gpu, 52'000);
-  // §7.3: the network adds 5 to 10 % to the servers' 10.2 kW.
+  // models/workloads §7.3: the network adds 5 to 10 % to the servers' 10.2 kW.
   const ClusterPower drawn = cluster_power(bill, power, prices.floor_plan);
   EXPECT_GT(drawn.network_watts / (64 * 10'200), 0.03);
   EXPECT_LT(drawn.network_watts / (64 * 10'200), 0.10);

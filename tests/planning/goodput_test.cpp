@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 LongTime seconds(double s) { return LongTime::from_seconds(s); }
 LongTime days(double d) { return seconds(d * 86'400); }
 
-// workload-models §8, K32: checkpoints of 30 s, a failure every 3.09 h = 11,124 s, restarts of 600 s.
+// models/workloads §8, 32: checkpoints of 30 s, a failure every 3.09 h = 11,124 s, restarts of 600 s.
 GoodputInput k32() {
   return {.checkpoint = {.interval = seconds(817), .blocking = seconds(30), .drain = {}},
           .restart = seconds(600),
@@ -168,7 +168,7 @@ TEST(FailureRatesTest, TheFittedClusterComesBack) {
 
 double factor(double a, double b) { return std::max(a / b, b / a); }
 
-// Clusters of workload-models §7.1: 7.9 h are observed at Meta's research clusters, 1.8 h and 0.23 h projected there;
+// Clusters of models/workloads §7.1: 7.9 h are observed at Meta's research clusters, 1.8 h and 0.23 h projected there;
 // MegaScale had over 100 restarts in several weeks, taken as three, running 90 %.
 struct Published {
   double gpus;

@@ -107,7 +107,7 @@ TEST(NcclTestsLogTest, ReadsEveryRowOfEveryRealLog) {
 }
 
 TEST(NcclTestsLogTest, RealRowsGiveTheAverageThatTheLogPrints) {
-  // nccl-model §8.4: the mean of all bus bandwidths, both halves; printed with two decimals each, so right within 0.005.
+  // models/nccl §8.4: the mean of all bus bandwidths, both halves; printed with two decimals each, so right within 0.005.
   for (const fs::path& file : files_of("h200x4", ".txt")) {
     SCOPED_TRACE(file.filename().string());
     const std::string text = read_file(file);

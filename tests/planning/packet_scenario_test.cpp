@@ -146,7 +146,7 @@ TEST_F(PacketScenarioTest, JsonHasTheKeysThatProgramsRelyOn) {
 }
 
 TEST(PauseTimeTest, AQuantumIs512BitTimes) {
-  // network-models §7 K7.
+  // models/network §7 K7.
   EXPECT_EQ(pause_time(65'535, 100_Gbps), 335'539'200_ps);
   EXPECT_EQ(pause_time(65'535, 400_Gbps), 83'884'800_ps);
   EXPECT_EQ(pause_time(100, 200_Gbps), 256_ns);

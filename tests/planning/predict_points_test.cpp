@@ -97,7 +97,7 @@ TEST(PredictPointsTest, CopiesShareTheMemoryOfTheirHost) {
               0.02 * us({{0, host}, {host, 1}, {2, host}, {host, 3}}));
 }
 
-// Requests of the one go the way of the other's data: PCIe, 24 bytes in 512 (network-models §1.4); an NVLink, 16 in 128.
+// Requests of the one go the way of the other's data: PCIe, 24 bytes in 512 (models/network §1.4); an NVLink, 16 in 128.
 TEST(PredictPointsTest, ReadsLoadTheWayOfCopiesAgainstThem) {
   const auto us = [](std::vector<std::pair<int, int>> transfers, const char* by) {
     MeasuredPoint point = copy(std::move(transfers), 1 << 30);

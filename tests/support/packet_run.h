@@ -14,7 +14,7 @@
 
 namespace weft::testing {
 
-// Hosts h0.. and store-and-forward switches s0.., cables added one by one. Under the conventions of network-models §7: packets
+// Hosts h0.. and store-and-forward switches s0.., cables added one by one. Under the conventions of models/network §7: packets
 // of 1000 bytes without headers, switches that take no time.
 class PacketRun final : private net::TransferListener {
  public:

@@ -97,7 +97,7 @@ inline net::Topology leaves_and_spines(int leaves, int hosts, int spines, Bandwi
   return std::move(builder).freeze();
 }
 
-// Eight GPUs as in a DGX-1 with V100: 25 GB/s per link, eight pairs joined by two (network-models §1.6).
+// Eight GPUs as in a DGX-1 with V100: 25 GB/s per link, eight pairs joined by two (models/network §1.6).
 inline net::Topology cube_mesh() {
   constexpr std::pair<std::uint32_t, std::uint32_t> kDoubled[] = {{0, 3}, {0, 4}, {1, 2}, {1, 5},
                                                                   {2, 3}, {4, 7}, {5, 6}, {6, 7}};

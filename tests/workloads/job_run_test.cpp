@@ -9,7 +9,7 @@ namespace {
 
 using namespace weft::literals;
 
-// network-models §7 K31: two jobs share one 100 Gb/s link; an iteration is 100 ms of compute, then 1.25 GB, 100 ms alone.
+// models/network §7 K31: two jobs share one 100 Gb/s link; an iteration is 100 ms of compute, then 1.25 GB, 100 ms alone.
 std::vector<JobResult> run_pair(int priority) {
   const net::Topology topology = weft::testing::star(3, 100_Gbps, 0_us);
   coll::Machine machine{topology, "ecmp", 1};

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """PFC's unfairness and its victim flows, and what DCQCN makes of them, on the testbed of the DCQCN paper (Zhu et al., SIGCOMM 2015;
-network-models §8): the paper's figures beside ours, over many choices of ECMP. Exit status 1 where one is off by over a factor of two.
+models/network §8): the paper's figures beside ours, over many choices of ECMP. Exit status 1 where one is off by over a factor of
+two.
 
     validate/papers/dcqcn.py PROGRAM [--seeds 16] [--out DIR]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""HPCC against DCQCN on a tenth of the tree of the HPCC paper (Li et al., SIGCOMM 2019; network-models §8): queues, short flows and
-pauses under an incast, and under WebSearch and Hadoop flows with and without incasts. Exit status 1 where the shape is not the paper's.
+"""HPCC against DCQCN on a tenth of the tree of the HPCC paper (Li et al., SIGCOMM 2019; models/network §8): queues, short flows
+and pauses under an incast, and under WebSearch and Hadoop flows with and without incasts. Exit status 1 where the shape is not the
+paper's.
 One figure of the paper is not reached: the queue before hosts on its testbed of 25 Gb/s, whose wiring is not ours, is four times as long.
 
     validate/papers/hpcc.py PROGRAM [--seed 1] [--milliseconds 5] [--out DIR]

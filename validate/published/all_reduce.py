@@ -129,7 +129,7 @@ def page(lines):
         "- The publishers' own clusters differ: two H100 nodes take 133, 152 and 176 us for 8 MiB and agree within 1 % from 64 MiB; the",
         "  second reporter's four and eight nodes are 12 % slower at 8 GiB than the first's four, where Weft has no congestion.",
         "- Small messages over several nodes: publishers differ; in LL, 32 KiB on two nodes take 34 us of H100 and 65 us of H200. What",
-        "  proxies and NICs cost Simple is NCCL's own plan (nccl-model §5), not fitted to any of these.",
+        "  proxies and NICs cost Simple is NCCL's own plan (models/nccl §5), not fitted to any of these.",
         "- Domains of 16 and 32 GPUs (one fork of nccl-eBPF) reach 650 GB/s of bus bandwidth where others' 64 and 72 reach 840 to 930.",
         "  Both are kept; Weft follows the latter.",
         "- `h200_8gpu_ring` and `b200_8gpu_ring` are NVLS switched off.", ""])

@@ -4,8 +4,8 @@
     validate/published/rows.py build/weft [TEXT...] [--json FILE] [--jobs N]
     validate/published/rows.py --write DIR [TEXT...]
 
-Rows are those of workload-models §9 (blocks.py). TEXT picks blocks ("9.4") or parts of rows' names; `--set` changes all of them, to
-see what a choice is worth. `--write` puts every row into DIR as a scenario of its own. One set of parameters per machine: a row names a cluster, a model, a plan and a batch, nothing else.
+Rows are those of models/workloads §9 (blocks.py). TEXT picks blocks ("9.4") or parts of rows' names; `--set` changes all of them,
+to see what a choice is worth. `--write` puts every row into DIR as a scenario of its own. One set of parameters per machine: a row names a cluster, a model, a plan and a batch, nothing else.
 Errors are (predicted - published) / published in the unit that was published; a block counts once however many rows it has.
 """
 import argparse
@@ -37,7 +37,7 @@ def scenario(row):
         changes["cluster"] = str((BASES / changes["cluster"]).resolve())
     if "profile" in changes.get("overrides", {}):
         changes["overrides"] = {**changes["overrides"], "profile": str((BASES / changes["overrides"]["profile"]).resolve())}
-    lines = [f"# {row.block}, {row.name}: published {row.published:g} {UNITS[row.metric]} (workload-models §9)",
+    lines = [f"# {row.block}, {row.name}: published {row.published:g} {UNITS[row.metric]} (models/workloads §9)",
              f"extends: {BASES / (row.base + '.yaml')}", f"name: {json.dumps(row.block + ' ' + row.name)}"]
     return "\n".join(lines + [f"{key}: {json.dumps(value)}" for key, value in changes.items()]) + "\n"
 

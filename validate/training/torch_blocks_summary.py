@@ -16,7 +16,7 @@ import statistics
 
 import trace_categories
 
-PEAK = {"bf16": 989.4e12, "fp8": 1978.9e12}  # FLOP/s, dense (workload-models §4.5)
+PEAK = {"bf16": 989.4e12, "fp8": 1978.9e12}  # FLOP/s, dense (models/workloads §4.5)
 HIDDEN, FFN, KV = 4096, 14336, 1024
 FREE_SHARE, LOAD_SLOPE = 0.48, 0.33  # configs/profiles/h100_sxm.yaml, gpu.clock
 POWER_LIMIT = 700.0

@@ -1,4 +1,4 @@
-// All-gather and reduce-scatter with SHARP between nodes: CollNetDirect's and NVLS's (nccl-model §3.3, §3.4). The block of a
+// All-gather and reduce-scatter with SHARP between nodes: CollNetDirect's and NVLS's (models/nccl §3.3, §3.4). The block of a
 // rank belongs to one head of its node, by the rank's place on it, and so to the heads of the same index on all nodes. Private
 // to algorithms/.
 //

@@ -1,4 +1,4 @@
-// CollNetChain, an all-reduce with SHARP (nccl-model §3.3): on every node a chain of ranks adds up towards its head, the
+// CollNetChain, an all-reduce with SHARP (models/nccl §3.3): on every node a chain of ranks adds up towards its head, the
 // network's switches add up what the heads hold and copy the sum to all of them, and the chains pass it back. One head a
 // channel and node: channel c's chain begins at the node's rank c (mod ranks of the node).
 //
@@ -35,7 +35,7 @@ class CollNetChainSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Half of the threads for each direction (nccl-model §3.3).
+  // Half of the threads for each direction (models/nccl §3.3).
   [[nodiscard]] double warp_share(Rank, int, int) const override { return 0.5; }
 
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {

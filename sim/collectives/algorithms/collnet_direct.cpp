@@ -1,4 +1,4 @@
-// CollNetDirect with SHARP (nccl-model §3.3): every rank of a node shares out its data over the node's heads (at most eight,
+// CollNetDirect with SHARP (models/nccl §3.3): every rank of a node shares out its data over the node's heads (at most eight,
 // the GPUs that own a NIC), each head works with the network's switches on its share, and hands the result round the node.
 //
 // All-reduce is here, in four lanes: scatter, up, down, gather. Up: a head adds up its chunk over the node and gives the sum to

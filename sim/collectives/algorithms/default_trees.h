@@ -1,4 +1,4 @@
-// Trees for communicators that bring none: NCCL's double binary tree over the nodes and a chain inside each (nccl-model §3.2,
+// Trees for communicators that bring none: NCCL's double binary tree over the nodes and a chain inside each (models/nccl §3.2,
 // the plain pattern: the first rank of the chain has the node's parent and children). Private to algorithms/.
 #pragma once
 

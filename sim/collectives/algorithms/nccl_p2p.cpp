@@ -1,4 +1,4 @@
-// Sends and receives in NCCL's order: all-to-all, send/recv, gather and scatter (nccl-model §3.6).
+// Sends and receives in NCCL's order: all-to-all, send/recv, gather and scatter (models/nccl §3.6).
 //
 // Every rank goes through the same n rounds (nccl/p2p_plan.h): in each it sends to one rank and receives from another, and in
 // round 0 it copies its own block. A transfer is cut into parts, each on a channel of its own. A channel, one CTA, works on a

@@ -1,5 +1,5 @@
 // The ranks of a communicator by node, and the heads among them: the ranks of a node that speak for it on a share of the data
-// (nccl-model §3.3, §3.4). Head h of a node is its h-th rank. Private to algorithms/.
+// (models/nccl §3.3, §3.4). Head h of a node is its h-th rank. Private to algorithms/.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// NVLS: NVLink's switches add up and copy (nccl-model §3.4). All-reduce, all-gather and reduce-scatter of ranks that share one
+// NVLS: NVLink's switches add up and copy (models/nccl §3.4). All-reduce, all-gather and reduce-scatter of ranks that share one
 // NVLink domain. Over several nodes: nvls_network.h.
 //
 // A head owns one chunk of every loop. For all-reduce three groups of warps of a CTA work at the same time, a lane each:
@@ -45,7 +45,7 @@ class NvlsSchedule final : public Schedule {
   [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
   [[nodiscard]] int lanes(Rank, int) const override { return kLanes; }
 
-  // Seven of 20 warps reduce, five with more than six GPUs (nccl-model §3.4).
+  // Seven of 20 warps reduce, five with more than six GPUs (models/nccl §3.4).
   [[nodiscard]] double warp_share(Rank, int, int lane) const override {
     return lane == kReduce ? (n_ <= 6 ? 7.0 : 5.0) / 20.0 : kCopyShare;
   }
@@ -83,7 +83,7 @@ class NvlsSchedule final : public Schedule {
     return step;
   }
 
-  // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (nccl-model §3.4). The first
+  // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (models/nccl §3.4). The first
   // message: scattered, added up and copied, gathered.
   [[nodiscard]] bool has_fluid_flows() const override { return kind_ == Collective::kAllReduce && n_ > 1; }
   [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used_.size()); }

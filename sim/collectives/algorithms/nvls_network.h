@@ -1,4 +1,4 @@
-// NVLS over several nodes, with SHARP between them (nccl-model §3.4): NVLink's switches add up inside each node, the network's
+// NVLS over several nodes, with SHARP between them (models/nccl §3.4): NVLink's switches add up inside each node, the network's
 // switches what the heads of the same index hold, and NVLink's copy the total to each node. Every head's NIC carries the head's
 // share. All-gather and reduce-scatter: collnet_blocks.h. Private to algorithms/.
 #pragma once

@@ -1,5 +1,5 @@
 // NVLSTree, an all-reduce over several nodes: NVLink's switches add up inside each node, and the heads of the same index on all
-// nodes pass the sums up and down NCCL's double binary tree (nccl-model §3.4, §3.2). Even channels take the first of the two
+// nodes pass the sums up and down NCCL's double binary tree (models/nccl §3.4, §3.2). Even channels take the first of the two
 // trees, odd ones the second.
 //
 // Lanes: scatter and gather as in NVLS; reduce, as a head: have the switch add up the node's copies, add what the tree's
@@ -40,7 +40,7 @@ class NvlsTreeSchedule final : public Schedule {
   [[nodiscard]] Nets nets() const override { return Nets::kNvls; }
 
   // Five of 20 warps reduce and four broadcast. The root of a tree does not broadcast apart, and seven reduce there with up to
-  // six heads (nccl-model §3.4).
+  // six heads (models/nccl §3.4).
   [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {
     if (lane == kScatter || lane == kGather) return kCopyShare;
     if (lane == kBroadcast) return 4.0 / 20.0;

@@ -24,7 +24,7 @@ constexpr std::int64_t round_up_to_unit(std::int64_t bytes) { return ceil_div(by
 
 // Channel `channel`'s share of `bytes`: contiguous, in channel order, as even as units allow; the first channels get the units
 // left over, so that the empty ones, if any, come last.
-// Model: where no planner says otherwise (Choice::shares); NCCL cuts in cells of at least 16 KiB of traffic (nccl-model §4.6),
+// Model: where no planner says otherwise (Choice::shares); NCCL cuts in cells of at least 16 KiB of traffic (models/nccl §4.6),
 // which loads channels unevenly at small sizes.
 constexpr Part channel_part(std::int64_t bytes, int channels, int channel) {
   const std::int64_t units = ceil_div(bytes, kCutUnit);
@@ -70,7 +70,7 @@ constexpr Part chunk_of(const Part& part, std::int64_t begin, std::int64_t chunk
 }
 
 // A part in loops of one chunk for each of `heads` heads: chunk h of a loop is head h's work. A last, short loop has smaller
-// chunks, rounded up to `grain` bytes (nccl-model §3.4), so that its last heads may have nothing.
+// chunks, rounded up to `grain` bytes (models/nccl §3.4), so that its last heads may have nothing.
 struct HeadLoops {
   ChannelPart part;
   int heads = 1;

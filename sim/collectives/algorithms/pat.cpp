@@ -1,4 +1,4 @@
-// PAT, NCCL's parallel aggregated trees: all-gather and reduce-scatter in few steps with a small buffer (nccl-model §3.5;
+// PAT, NCCL's parallel aggregated trees: all-gather and reduce-scatter in few steps with a small buffer (models/nccl §3.5;
 // arXiv 2506.20252).
 //
 // All-gather sends to rank - 2^k and receives from rank + 2^k. The block of rank r + d reaches rank r from the rank above d
@@ -24,7 +24,7 @@
 namespace weft::coll {
 namespace {
 
-constexpr std::int64_t kStepBytes = 512 << 10;  // one slot of a Simple connection (nccl-model §4.1)
+constexpr std::int64_t kStepBytes = 512 << 10;  // one slot of a Simple connection (models/nccl §4.1)
 
 // A rank does one of these with each chunk of its blocks, told for all-gather; distances and blocks count from the rank.
 enum class OpKind : std::uint8_t {
@@ -264,7 +264,7 @@ class PatSchedule final : public Schedule {
     return step;
   }
 
-  // nccl-model §3.5: as many blocks as fit a slot, up to half of all.
+  // models/nccl §3.5: as many blocks as fit a slot, up to half of all.
   [[nodiscard]] int aggregation_of(std::int64_t channel_bytes) const {
     int aggregation = 1;
     while (channel_bytes > 0 && kStepBytes / (channel_bytes * aggregation) >= 2 && aggregation < n_ / 2) aggregation *= 2;

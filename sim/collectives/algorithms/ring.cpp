@@ -1,4 +1,4 @@
-// NCCL's ring: every channel its own ring, its part of the data in chunks (nccl-model §3.1).
+// NCCL's ring: every channel its own ring, its part of the data in chunks (models/nccl §3.1).
 //
 // Model: one lane runs loop after loop; what NCCL's protocols do inside a step is the executor's.
 #include <memory>

@@ -73,7 +73,7 @@ std::int64_t RingSchedule::step_count(Rank, int channel, int) const {
   return parts_[static_cast<std::size_t>(channel)].loops * steps_per_loop();
 }
 
-// All-reduce spreads a last, short loop over n smaller chunks (nccl-model §3.1).
+// All-reduce spreads a last, short loop over n smaller chunks (models/nccl §3.1).
 std::int64_t RingSchedule::chunk_of_loop(const RingPart& part, std::int64_t loop) const {
   if (n_ == 1) return part.data.bytes;
   if (kind_ != Collective::kAllReduce) return part.chunk;

@@ -1,8 +1,8 @@
 // The ring schedules that `ring` and `plain_ring` share: they differ in the chunk only. Private to algorithms/.
 //
 // Every channel passes its part of the data around its own ring in loops, each of at most n chunks (all-reduce), n blocks of a
-// chunk (all-gather, reduce-scatter) or one chunk (broadcast, reduce). Step order and chunk rules are NCCL's (nccl-model §3.1).
-// One lane a channel: under rendezvous, loop after loop costs its steps one after another.
+// chunk (all-gather, reduce-scatter) or one chunk (broadcast, reduce). Step order and chunk rules are NCCL's (models/nccl
+// §3.1). One lane a channel: under rendezvous, loop after loop costs its steps one after another.
 #pragma once
 
 #include <memory>

@@ -11,8 +11,8 @@ namespace weft::coll {
 inline constexpr int kMostNvlsHeads = 32;              // NCCL_MAX_NVLS_ARITY
 inline constexpr std::uint8_t kScatterConnection = 1;  // what comes back uses connection 0
 
-// Model: of a block's warps, what scatter counts for, and gather. NCCL gives them 5 to 8 of 20 (nccl-model §3.4), but they move
-// as much: published all-reduces of 4 to 8 H100 (nccl issue 1455) and of two nodes fit one rate.
+// Model: of a block's warps, what scatter counts for, and gather. NCCL gives them 5 to 8 of 20 (models/nccl §3.4), but they
+// move as much: published all-reduces of 4 to 8 H100 (nccl issue 1455) and of two nodes fit one rate.
 inline constexpr double kCopyShare = 7.0 / 20.0;
 
 [[nodiscard]] inline Step step_of(std::int64_t bytes) {

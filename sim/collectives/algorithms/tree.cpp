@@ -1,5 +1,5 @@
 // NCCL's tree, an all-reduce: every channel adds up its chunks towards the root of its tree and passes the sums back down
-// (nccl-model §3.2).
+// (models/nccl §3.2).
 //
 // The two directions run at the same time, each in a lane of its own; the root, where they meet, has one lane. Chunks go in
 // order, all of them through every rank: a tree has no n-way cut.
@@ -44,7 +44,7 @@ class TreeSchedule final : public Schedule {
   [[nodiscard]] std::int64_t step_count(Rank, int channel, int) const override { return chunks(part(channel)); }
   [[nodiscard]] std::int64_t loops(int channel) const override { return chunks(part(channel)); }
 
-  // Simple: 384 threads for the way up and 256 for the way down; LL and LL128: 70 % and 30 % (nccl-model §3.2).
+  // Simple: 384 threads for the way up and 256 for the way down; LL and LL128: 70 % and 30 % (models/nccl §3.2).
   [[nodiscard]] double warp_share(Rank rank, int channel, int lane) const override {
     if (lanes(rank, channel) == 1) return 1.0;
     const double up = is_simple_ ? 0.6 : 0.7;

@@ -68,7 +68,7 @@ std::unique_ptr<Schedule> make_schedule(const Program& program, const Collective
 }
 
 Bytes largest_chunk(const Program& program) {
-  // Half of the 8 slots of 512 KiB in Simple, one slot's data in LL and LL128 (nccl-model §4.1, §9.1).
+  // Half of the 8 slots of 512 KiB in Simple, one slot's data in LL and LL128 (models/nccl §4.1, §9.1).
   if (program.protocol == "Simple") return Bytes{4 * 524'288};
   return Bytes{program.protocol == "LL" ? 32'768 : 576'000};
 }

@@ -1,7 +1,7 @@
 // An MSCCL program as an algorithm: proven by the verifier when it is made, and turned into a Schedule for each call.
 //
 // A threadblock is a lane of its channel, in the order of ids. MSCCL runs all steps once for each piece of `choice.chunk` bytes
-// of a program chunk; where a program chunk is smaller, consecutive ones of a step go as one message (nccl-model §9.1).
+// of a program chunk; where a program chunk is smaller, consecutive ones of a step go as one message (models/nccl §9.1).
 //
 //   const auto algorithm = msccl_algorithm("allpairs.xml");          // ConfigError: malformed, or wrong
 //   if (const auto why = algorithm->refusal(call, comm.ranks())) ... // "its size is not a multiple of 8 elements"

@@ -17,7 +17,7 @@ constexpr std::array<char, 3> kBufferNames{'i', 'o', 's'};
 std::string path(Rank gpu, std::size_t block) { return fmt::format("algo.gpu[{}].tb[{}]", gpu, block); }
 std::string path(Rank gpu, std::size_t block, std::size_t step) { return fmt::format("{}.step[{}]", path(gpu, block), step); }
 
-// Chunks of the input and of the output, as `nchunksperloop` of the collective says (nccl-model §9.1); 0: not a whole number.
+// Chunks of the input and of the output, as `nchunksperloop` of the collective says (models/nccl §9.1); 0: not a whole number.
 struct VectorChunks {
   int input = 0;
   int output = 0;

@@ -1,4 +1,4 @@
-// An MSCCL algorithm as its XML says it (nccl-model §9.1): per GPU threadblocks, each with one peer to send to, one to receive
+// An MSCCL algorithm as its XML says it (models/nccl §9.1): per GPU threadblocks, each with one peer to send to, one to receive
 // from and a list of steps on chunks. Plain data; made by reader.h, given meaning by algorithm.h.
 #pragma once
 
@@ -106,7 +106,7 @@ struct Program {
   [[nodiscard]] int ranks() const { return static_cast<int>(gpus.size()); }
 };
 
-// MSCCL's limits (nccl-model §9.1); channels as NCCL 2.27 and later have them (nccl-model §1.3).
+// MSCCL's limits (models/nccl §9.1); channels as NCCL 2.27 and later have them (models/nccl §1.3).
 inline constexpr int kMaxSteps = 256;  // of a threadblock
 inline constexpr int kMaxBlocksPerChannel = 32;
 inline constexpr int kMaxCount = 71;

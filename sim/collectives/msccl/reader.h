@@ -1,4 +1,4 @@
-// Reads MSCCL's XML (nccl-model §9.1): every element, attribute and step type, checked one by one and against each other.
+// Reads MSCCL's XML (models/nccl §9.1): every element, attribute and step type, checked one by one and against each other.
 //
 // It does not check whether the algorithm is right: that is algorithm.h's, by the verifier. It refuses what MSCCL itself
 // refuses or cannot run: more than its limits, one connection used by two threadblocks, sends and receives that do not pair up,

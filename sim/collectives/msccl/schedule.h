@@ -9,7 +9,7 @@
 
 namespace weft::coll::msccl {
 
-// Bytes of one program chunk, nccl-model §9.1: count * mult / nchunksperloop. 0 where that is no whole number of elements.
+// Bytes of one program chunk, models/nccl §9.1: count * mult / nchunksperloop. 0 where that is no whole number of elements.
 [[nodiscard]] std::int64_t chunk_bytes(const Program& program, const CollectiveCall& call);
 
 class ProgramSchedule final : public Schedule {

@@ -1,4 +1,4 @@
-// Writes a schedule as MSCCL XML (nccl-model §9.1), so that a built-in algorithm can be run by MSCCL, or changed by hand.
+// Writes a schedule as MSCCL XML (models/nccl §9.1), so that a built-in algorithm can be run by MSCCL, or changed by hand.
 //
 // A lane becomes a threadblock; where its steps have several peers, one for each peer it sends to and one it
 // receives from, put in order by dependencies.

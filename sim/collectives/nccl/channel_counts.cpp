@@ -62,7 +62,7 @@ struct NvlsShape {
   int tree_kib = 0;   // 0: by the number of nodes
 };
 
-// NCCL 2.30 found this best for NVLSTree on Blackwell (nccl-model §2.4, the table).
+// NCCL 2.30 found this best for NVLSTree on Blackwell (models/nccl §2.4, the table).
 NvlsShape shape_of_blackwell_nodes(int nodes, int per_node, float nic, PathClass to_nic) {
   const bool near = to_nic <= PathClass::kPxb;
   if (nodes == 2 && nic >= 48) {

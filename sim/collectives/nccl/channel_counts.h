@@ -1,4 +1,4 @@
-// How many channels a communicator gets of each kind (nccl-model §2.4), from its graphs and the paths of its nodes.
+// How many channels a communicator gets of each kind (models/nccl §2.4), from its graphs and the paths of its nodes.
 #pragma once
 
 #include "sim/collectives/nccl/graph.h"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kUnit = 16;
 
-// Bytes of traffic below which a channel is not worth starting. 32 KiB in 2.30 (nccl-model §4.6); with the same formula the
+// Bytes of traffic below which a channel is not worth starting. 32 KiB in 2.30 (models/nccl §4.6); with the same formula the
 // logs of 2.28.9 show 16 KiB: an all-reduce of 512 KiB in LL runs there on 24 channels, where 32 KiB would make it 22.
 std::int64_t least_traffic(NcclVersion version) { return version >= NcclVersion::k2_30 ? 32768 : 16384; }
 

@@ -1,4 +1,4 @@
-// How NCCL cuts the bytes of collectives over its channels ("continuous byte distribution", nccl-model §4.6): the calls of a
+// How NCCL cuts the bytes of collectives over its channels ("continuous byte distribution", models/nccl §4.6): the calls of a
 // group are laid end to end and cut in cells of 16 KiB of traffic (2.30: 32 KiB), so channels get whole cells and the last one
 // less.
 #pragma once

@@ -1,5 +1,5 @@
 // The lists that NCCL_ALGO and NCCL_PROTO take: "ring,tree" allows only these, "^tree" all but these, and
-// "allreduce:ring;broadcast:tree" speaks of some collectives only (nccl-model §5.6).
+// "allreduce:ring;broadcast:tree" speaks of some collectives only (models/nccl §5.6).
 #pragma once
 
 #include <array>

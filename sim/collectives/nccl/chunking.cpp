@@ -59,7 +59,7 @@ std::int64_t collnet_chain_chunk(const CommInfo& comm, std::int64_t chunk, std::
 
 std::int64_t nvls_chunk(const TuningModel& model, std::int64_t chunk, std::int64_t bytes, std::int64_t lanes) {
   const CommInfo& comm = model.comm();
-  // Bandwidth of the model below which the network, not the switch, sets the pace (nccl-model §4.4).
+  // Bandwidth of the model below which the network, not the switch, sets the pace (models/nccl §4.4).
   constexpr float kSlowGBps = 150;
   std::int64_t most = comm.nvls_chunk.count();
   const Cost& cost = model.cost(Collective::kAllReduce, Algo::kNvls, Proto::kSimple);
@@ -89,7 +89,7 @@ std::int64_t pat_chunk(Collective kind, std::int64_t chunk, std::int64_t bytes, 
 }  // namespace
 
 Bytes slot_data(const Settings& settings, Proto proto) {
-  // nccl-model §4.1: LL sends 4 B of flag with 4 B of data, LL128 8 B with 120 B.
+  // models/nccl §4.1: LL sends 4 B of flag with 4 B of data, LL128 8 B with 120 B.
   switch (proto) {
     case Proto::kLl:
       return settings.bytes("LL_BUFFSIZE").value_or(Bytes{8 * 512 * 8 * 16}) / kSlots / 2;

@@ -1,5 +1,5 @@
 // How large the steps of a channel are: FIFO slots, and the chunk that each algorithm takes for a message of some size
-// (nccl-model §4.1, §4.3, §4.4).
+// (models/nccl §4.1, §4.3, §4.4).
 #pragma once
 
 #include "sim/collectives/call.h"
@@ -17,7 +17,7 @@ namespace weft::coll::nccl {
 // Slots that a chunk takes: 4 for rings that synchronise all ranks in Simple, else 1.
 [[nodiscard]] int slots_per_chunk(Collective kind, Algo algo, Proto proto);
 
-// True for the kinds that are laid over all their channels at once instead of channel by channel (nccl-model §4.6).
+// True for the kinds that are laid over all their channels at once instead of channel by channel (models/nccl §4.6).
 [[nodiscard]] bool runs_collnet(const CommInfo& comm, Algo algo);
 
 // Heads among which each channel's data are divided: NVLS, NVLSTree, CollNetDirect; else 1.

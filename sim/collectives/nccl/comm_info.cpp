@@ -19,7 +19,7 @@ namespace {
 
 using net::XmlElement;
 
-// NCCL_P2P_LEVEL and the like: a class of paths, or NCCL's old numbers (nccl-model §1.3). Settings has checked them.
+// NCCL_P2P_LEVEL and the like: a class of paths, or NCCL's old numbers (models/nccl §1.3). Settings has checked them.
 std::optional<PathClass> path_level(const Settings& settings, std::string_view key) {
   constexpr std::pair<std::string_view, PathClass> kLevels[] = {
       {"LOC", PathClass::kLoc}, {"NVL", PathClass::kNvl}, {"PIX", PathClass::kPix}, {"PXB", PathClass::kPxb},
@@ -185,7 +185,7 @@ class Assembly {
       agree(info_.collnet_direct, kind.graphs.collnet_direct);
       agree(info_.nvls_graph, kind.graphs.nvls);
     }
-    // NCCL looks for NVLS channels on two GPUs as well, but does not use them (nccl-model §3.4).
+    // NCCL looks for NVLS channels on two GPUs as well, but does not use them (models/nccl §3.4).
     info_.nvls = info_.nvls_graph && !info_.nvls_graph->channels.empty() && least_ranks() > 2;
     if (info_.nodes == 1) info_.collnet = false;
   }

@@ -1,5 +1,5 @@
 // From the machines to what NCCL knows of a communicator: the graphs that its search finds on every kind of node, and how many
-// channels it makes of them (nccl-model §2.4).
+// channels it makes of them (models/nccl §2.4).
 //
 //   const CommInfo info = comm_info(topology, devices, settings, NcclVersion::k2_30);
 //   info.channels                                                     // CTAs of a ring or tree

@@ -99,7 +99,7 @@ class Connector {
     *free = child;
   }
 
-  // The rank of a node's chain to which its parent's (place 0) or its children's chains are attached (nccl-model §3.2).
+  // The rank of a node's chain to which its parent's (place 0) or its children's chains are attached (models/nccl §3.2).
   struct Attachment {
     Rank to_parent = -1;
     std::array<Rank, 2> to_child{-1, -1};

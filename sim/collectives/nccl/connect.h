@@ -1,4 +1,4 @@
-// From the graphs of single nodes to the rings and trees of a whole communicator (nccl-model §2.4, §3.2): rings through all
+// From the graphs of single nodes to the rings and trees of a whole communicator (models/nccl §2.4, §3.2): rings through all
 // nodes one after the other, chains inside the nodes under NCCL's double binary tree over them, every channel of the search
 // once for each of the two trees.
 //

@@ -13,7 +13,7 @@
 
 namespace weft::coll::nccl {
 
-// In NCCL's numbering, which its graph XML shows (nccl-model §1.4).
+// In NCCL's numbering, which its graph XML shows (models/nccl §1.4).
 enum class GraphKind : std::uint8_t { kRing = 0, kTree = 1, kCollNetChain = 2, kNvls = 3, kCollNetDirect = 4 };
 enum class GraphPattern : std::uint8_t {
   kBalancedTree = 1,

@@ -1,4 +1,4 @@
-// NCCL's graph files (NCCL_GRAPH_FILE in, NCCL_GRAPH_DUMP_FILE out; nccl-model §1.4): what the search found, one `graph` for
+// NCCL's graph files (NCCL_GRAPH_FILE in, NCCL_GRAPH_DUMP_FILE out; models/nccl §1.4): what the search found, one `graph` for
 // each family. A `dev` is the OS host within the node in the upper 8 bits and the NVML index (of a GPU) or the plugin's number
 // (of a NIC) below; `rank` stands beside it since NCCL 2.29.
 #pragma once

@@ -11,7 +11,7 @@
 namespace weft::coll::nccl {
 namespace {
 
-// A chunk travels to the kernel as a float of eight bits: a leading one and three more (nccl-model §3.6).
+// A chunk travels to the kernel as a float of eight bits: a leading one and three more (models/nccl §3.6).
 std::int64_t as_eight_bit_float(std::int64_t value) {
   constexpr int kSignificantBits = 4;
   const int width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
@@ -111,7 +111,7 @@ P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& sett
       part = ceil_div(size, channels);
     }
   };
-  // From 2.29 on parts are of Simple's steps, and LL is for what its threshold times the channels in use holds (nccl-model
+  // From 2.29 on parts are of Simple's steps, and LL is for what its threshold times the channels in use holds (models/nccl
   // §3.6; addP2pToPlan in src/enqueue.cc of 2.29.2 and 2.30.7). Before, LL went up to its threshold times the channels that a
   // peer could have, in parts of LL's slots: NCCL 2.28 starts kernels of 1, 2, 4, 8, 16 and 16 blocks for 8, 16, 32, 64, 128
   // and 512 KiB between 2 x H200, and takes 18.3 us for 512 KiB and 17.0 for 1 MiB around four (LL, then Simple; 32 channels a

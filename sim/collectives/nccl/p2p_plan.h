@@ -1,5 +1,5 @@
 // How NCCL runs sends and receives, of which all-to-all, gather and scatter are made: in which order a rank serves its peers,
-// on which channels, in how many parts and in which protocol (nccl-model §3.6).
+// on which channels, in how many parts and in which protocol (models/nccl §3.6).
 //
 //   const P2pOrder order(nodes, p2p_group_size(nodes, settings));
 //   for (int r = 0; r < order.rounds(); ++r) { P2pRound round = order.round(rank, r); ... }

@@ -1,4 +1,4 @@
-// Which NIC a GPU's sends and receives take on each channel (nccl-model §1.3, §3.6).
+// Which NIC a GPU's sends and receives take on each channel (models/nccl §1.3, §3.6).
 //
 // Data that arrive come in by the GPU's own NIC for the channel. Data that are sent leave by the NIC that the GPU with the
 // receiver's NVML index would take here, if the GPU next to that NIC can be reached over NVLink (PXN): so they stay on the

@@ -21,7 +21,7 @@ int asked_threads(const Settings& settings, const char* key, int least, int most
   return std::max(least, static_cast<int>(*asked));
 }
 
-// nccl-model §4.5.
+// models/nccl §4.5.
 int max_threads(const CommInfo& comm, const Settings& settings, Algo algo, Proto proto) {
   constexpr int kSimpleThreads = 512;
   constexpr float kPciGBps = 12;  // rings no faster than PCIe do with half the threads
@@ -35,7 +35,7 @@ int max_threads(const CommInfo& comm, const Settings& settings, Algo algo, Proto
   return asked_threads(settings, "NTHREADS", 2 * kWarp, kSimpleThreads, slow ? kSimpleThreads / 2 : kSimpleThreads);
 }
 
-// Bytes that one thread should have to do (nccl-model §4.5).
+// Bytes that one thread should have to do (models/nccl §4.5).
 std::int64_t threshold(const CommInfo& comm, const Settings& settings, Algo algo, Proto proto) {
   if (algo == Algo::kTree || algo == Algo::kRing) {
     const std::vector<std::int64_t> given = settings.integers("THREAD_THRESHOLDS");
@@ -47,7 +47,7 @@ std::int64_t threshold(const CommInfo& comm, const Settings& settings, Algo algo
   return algo == Algo::kRing && proto == Proto::kLl ? 8 * static_cast<std::int64_t>(comm.ranks) : 8;
 }
 
-// CollNetDirect gives channels up in stages, each at half the bytes (nccl-model §4.5).
+// CollNetDirect gives channels up in stages, each at half the bytes (models/nccl §4.5).
 int collnet_direct_channels(const CommInfo& comm, std::int64_t bytes, int channels, int threads, std::int64_t per_thread) {
   const std::int64_t heads = heads_of(comm, Algo::kCollNetDirect);
   const auto small = [&] { return bytes < channels * threads * heads * per_thread; };
@@ -68,7 +68,7 @@ std::int64_t traffic_per_byte(const CommInfo& comm, Collective kind, Proto proto
 // Bytes of the whole call for `block` bytes of each rank's part.
 Bytes whole(const CommInfo& comm, Collective kind, Bytes block) { return is_gather(kind) ? comm.ranks * block : block; }
 
-// Even, because a loop gives every channel a chunk for each head; only the last loop is cut short (nccl-model §4.6).
+// Even, because a loop gives every channel a chunk for each head; only the last loop is cut short (models/nccl §4.6).
 std::vector<ChannelShare> strided_shares(const CommInfo& comm, Algo algo, Bytes bytes, Bytes chunk, int channels) {
   const std::int64_t lane = heads_of(comm, algo) * chunk.count();
   const std::int64_t loops = bytes.count() / (lane * channels);

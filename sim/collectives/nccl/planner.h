@@ -1,5 +1,5 @@
 // From NCCL's selection to what runs: how many channels and threads a message is worth, which bytes each channel moves, in
-// which chunks (nccl-model §4.4 to §4.6).
+// which chunks (models/nccl §4.4 to §4.6).
 //
 //   const TuningModel model(info, settings);
 //   const Choice choice = plan(model, {.kind = Collective::kAllReduce, .bytes = 1_MiB});

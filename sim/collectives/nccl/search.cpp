@@ -13,7 +13,7 @@ constexpr std::int64_t kStepsInAll = 1 << 19;
 constexpr int kMaxNvlsHeads = 32;
 constexpr int kMaxCollNetHeads = 8;
 
-// GB/s of a channel, tried from fast to slow (nccl-model §2.1).
+// GB/s of a channel, tried from fast to slow (models/nccl §2.1).
 constexpr float kIntra[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
 constexpr float kInter[] = {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4F, 1.2F, 0.24F, 0.12F};
 constexpr float kIntraSm90[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
@@ -66,7 +66,7 @@ bool has_two_nvlink_islands(const System& system) {
   return islands == 2;
 }
 
-// The relaxations of one search, in NCCL's order (nccl-model §2.3).
+// The relaxations of one search, in NCCL's order (models/nccl §2.3).
 class Search {
  public:
   Search(const System& system, const GraphRequest& request);
@@ -275,7 +275,7 @@ bool Search::faster(int budget) {
   return false;
 }
 
-// A channel that one block of threads cannot fill is split in two (nccl-model §2.3b).
+// A channel that one block of threads cannot fill is split in two (models/nccl §2.3b).
 void Search::duplicate() {
   if (best_.channel_count == 0 || best_.pattern == GraphPattern::kNvls || best_.bandwidth_intra < 25) return;
   if (sm_ > 80 && best_.bandwidth_intra < 50 && best_.channel_count > 4) return;

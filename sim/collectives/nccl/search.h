@@ -1,5 +1,5 @@
 // NCCL's search for channels on one node: which GPU orders, entering and leaving by which NICs, at which speed each
-// (nccl-model §2.1 to §2.3). The answer is NCCL's own, down to its budget of steps, for the tuning model builds on it.
+// (models/nccl §2.1 to §2.3). The answer is NCCL's own, down to its budget of steps, for the tuning model builds on it.
 //
 //   const System system = System::of_host(topology, 0, {.version = NcclVersion::k2_30, .several_nodes = true});
 //   const Graph ring = search(system, ring_request(system.options().version));

@@ -36,7 +36,7 @@ void Residual::take_nic(NodeIndex net, float bandwidth) {
 
 std::size_t Residual::follow(const Path& path, NodeIndex from, std::size_t steps, float bandwidth) {
   const bool from_gpu = system_.node(from).type == NodeType::kGpu;
-  // Copies between GPUs through an Intel root complex are cut into packets of 64 bytes (nccl-model §1.2).
+  // Copies between GPUs through an Intel root complex are cut into packets of 64 bytes (models/nccl §1.2).
   float pci = bandwidth;
   if (from_gpu && path.type == PathClass::kPhb) {
     for (const LinkIndex l : path.links) {

@@ -26,7 +26,7 @@ struct Variable {
   std::string_view expected;
 };
 
-// These variables act in this version, with the values that NCCL takes (nccl-model §1.3, §2.4, §3.6, §4.1, §4.5, §5.6).
+// These variables act in this version, with the values that NCCL takes (models/nccl §1.3, §2.4, §3.6, §4.1, §4.5, §5.6).
 constexpr std::array<Variable, 38> kModelled = {{
     {"ALGO", Kind::kAlgorithms, 0, 0, 1, ""},
     {"ALLOC_P2P_NET_LL_BUFFERS", Kind::kInteger, 0, 1, 1, "0 or 1"},
@@ -69,7 +69,7 @@ constexpr std::array<Variable, 38> kModelled = {{
      "up to six numbers of bytes separated by blanks (tree LL, LL128, Simple; ring LL, LL128, Simple; -2 keeps one)"},
 }};
 
-// NCCL knows these besides, and this version only notes them (nccl-model, throughout). The second group changes no timing.
+// NCCL knows these besides, and this version only notes them (models/nccl, throughout). The second group changes no timing.
 constexpr std::array<std::string_view, 43> kKnown = {"ALLGATHERV_ENABLE",
                                                      "CGA_CLUSTER_SIZE",
                                                      "CTA_POLICY",

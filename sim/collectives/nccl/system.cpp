@@ -37,7 +37,7 @@ std::uint64_t bus_of(const XmlElement& element, std::string_view attribute) {
   return net::bus_id_number(text_of(element, attribute)).value_or(0);
 }
 
-// Broadcom's generation 4 and 5 switches show themselves as two levels of one device (nccl-model §1.1).
+// Broadcom's generation 4 and 5 switches show themselves as two levels of one device (models/nccl §1.1).
 int broadcom_generation(std::uint64_t device, std::uint64_t level) {
   if ((device & 0xFFFF'FFFF'FFFF'F000) == 0x1000'C010'1000'A000) return 4;
   if ((device & 0xFFFF'FFFF'FFFF'F000) == (0x1000'C030'1000'0000 | level * 0x1000)) return 5;
@@ -134,7 +134,7 @@ class SystemBuilder {
     const std::uint64_t bus = bus_of(pci, "busid");
     const auto lanes = static_cast<int>(number_of(pci, "link_width", 0));
     const int lane_rate = net::pcie_lane_rate(text_of(pci, "link_speed")).value_or(net::kDefaultPcieLaneRate);
-    // nccl-model §1.2: bw = lanes * u / 80.
+    // models/nccl §1.2: bw = lanes * u / 80.
     const auto bandwidth = static_cast<float>((lanes == 0 ? net::kDefaultPcieLanes : lanes) * lane_rate / 80.0);
 
     if (const XmlElement* gpu = pci.child("gpu")) {

@@ -1,5 +1,5 @@
 // NCCL's view of one host (its "node": an NVLink domain): the graph its channel search runs on, with the bandwidths it plans
-// with and the path it takes between any two places (nccl-model §1.2, §1.3). Made from what NCCL would read, the topology XML.
+// with and the path it takes between any two places (models/nccl §1.2, §1.3). Made from what NCCL would read, the topology XML.
 //
 //   const System system = System::of_host(topology, 0, {.version = NcclVersion::k2_28});
 //   system.path(system.gpus()[0], system.gpus()[1]).type      // PathClass::kNvl

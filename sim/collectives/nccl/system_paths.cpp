@@ -1,5 +1,6 @@
-// How NCCL finds its way between GPUs, CPUs and NICs (nccl-model §1.3): a breadth-first search back from every target, then the
-// detours, through the CPU where direct access is not allowed and through another GPU where that is the better way to a NIC.
+// How NCCL finds its way between GPUs, CPUs and NICs (models/nccl §1.3): a breadth-first search back from every target, then
+// the detours, through the CPU where direct access is not allowed and through another GPU where that is the better way to a
+// NIC.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// NCCL's double binary tree over nodes (nccl-model §3.2): who is whose parent. Not the chains inside the nodes.
+// NCCL's double binary tree over nodes (models/nccl §3.2): who is whose parent. Not the chains inside the nodes.
 #pragma once
 
 #include <array>

@@ -27,9 +27,9 @@ std::size_t index_of(Collective kind) {
   return *index;
 }
 
-// Collectives of one work batch, whose latency trees pay once (nccl-model §5.5).
+// Collectives of one work batch, whose latency trees pay once (models/nccl §5.5).
 constexpr int kOperationsPerBatch = 8;
-// Bytes per channel and rank from which rings over several nodes are slower than the model (nccl-model §5.5).
+// Bytes per channel and rank from which rings over several nodes are slower than the model (models/nccl §5.5).
 constexpr std::int64_t kPlateauBytes = 64;
 
 }  // namespace

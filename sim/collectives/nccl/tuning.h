@@ -1,5 +1,5 @@
 // NCCL's tuning model: what it believes every algorithm and protocol would take, and which one it therefore runs
-// (nccl-model §5). Selection only; how long the chosen one takes is the executor's business.
+// (models/nccl §5). Selection only; how long the chosen one takes is the executor's business.
 //
 //   const TuningModel model(info, settings);
 //   const Selection chosen = model.select(Collective::kAllReduce, 1_MiB);   // Ring, LL, 21.4 us, "least of 6 estimates ..."

@@ -23,14 +23,14 @@ float ranks_per_node(const CommInfo& comm) { return static_cast<float>(comm.rank
 
 bool amd(const CommInfo& comm) { return !comm.mixed_cpus && comm.cpu.vendor == net::CpuVendor::kAmd; }
 
-// One node: by the GPU. More: by the CPU, which polls for the network (nccl-model §5.2).
+// One node: by the GPU. More: by the CPU, which polls for the network (models/nccl §5.2).
 double ll_cap(const CommInfo& comm, const TuningTables& t) {
   if (comm.nodes == 1) return t.ll[architecture(comm)][0];
   const bool second = comm.mixed_cpus || comm.cpu.vendor == net::CpuVendor::kAmd;
   return t.ll[second ? kAmpere : kVolta][scale_of(comm)];
 }
 
-// A channel's speed for NVLS and NVLSTree (nccl-model §5.3; before 2.28 §5.8).
+// A channel's speed for NVLS and NVLSTree (models/nccl §5.3; before 2.28 models/nccl §5.8).
 float nvls_speed(const CommInfo& comm, const TuningTables& t, const Graph& graph, Collective kind, Algo algo) {
   const float intra = graph.bandwidth_intra;
   const float inter = graph.bandwidth_inter;
@@ -189,7 +189,7 @@ float model_latency(const CommInfo& comm, const TuningTables& tables, const Sett
   const bool lone = tables.lone_gpu_pays_tree_latency && comm.ranks == comm.nodes;
   StepLatency step;
   step.intra = tables.hw_latency[within][index_of(algo)][index_of(proto)];
-  // On POWER the tree is not held back (nccl-model §5.1).
+  // On POWER the tree is not held back (models/nccl §5.1).
   if (comm.cpu.arch == net::CpuArch::kPower && within == kOverPci && algo == Algo::kTree && proto == Proto::kSimple) {
     step.intra = tables.hw_latency[kOverPci][index_of(Algo::kRing)][index_of(proto)];
   }

@@ -1,4 +1,5 @@
-// The formulas of NCCL's tuning model (nccl-model §5.3, §5.4, §5.8) and the rules by which it leaves algorithms out (§5.6).
+// The formulas of NCCL's tuning model (models/nccl §5.3, §5.4, §5.8) and the rules by which it leaves algorithms out
+// (models/nccl §5.6).
 #pragma once
 
 #include <string>

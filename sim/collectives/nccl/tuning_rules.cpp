@@ -5,7 +5,7 @@
 namespace weft::coll::nccl {
 namespace {
 
-// Which algorithms NCCL has written for which collective (nccl-model §3, table).
+// Which algorithms NCCL has written for which collective (models/nccl §3, table).
 bool exists(Collective kind, Algo algo) {
   switch (algo) {
     case Algo::kRing:
@@ -105,7 +105,7 @@ bool adds_in_network(const CollectiveCall& call) {
   return call.element_size <= 8 && !is_float8(call) && call.reduction != Reduction::kProduct;
 }
 
-// nccl-model §5.6: where NCCL trusts 128-byte stores to arrive whole.
+// models/nccl §5.6: where NCCL trusts 128-byte stores to arrive whole.
 std::string why_no_ll128(const CommInfo& comm, const TuningTables& tables, const Settings& settings, const Graph& graph) {
   const bool over_relays = comm.min_sm >= 90 && settings.integer("LL128_C2C").value_or(1) != 0;
   const PathClass farthest = over_relays ? PathClass::kPxn : PathClass::kPxb;

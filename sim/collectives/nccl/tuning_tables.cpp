@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, kProtos> kProtoNames = {"LL", "LL128", "S
 
 constexpr std::size_t kSimple = static_cast<std::size_t>(Proto::kSimple);
 
-// Release 2.30 (nccl-model §5.1, §5.2). The table that 2.28.9 printed on 4 x H200 agrees with it.
+// Release 2.30 (models/nccl §5.1, §5.2). The table that 2.28.9 printed on 4 x H200 agrees with it.
 constexpr TuningTables tables_2_30() {
   TuningTables t;
   t.base_latency = {{{6.8F, 14.0F, 8.4F}, {6.6F, 14.0F, 8.4F}, {}, {}, {}, {}, {8.0F, 8.0F, 8.0F}}};
@@ -46,7 +46,7 @@ constexpr TuningTables tables_2_28() {
   return t;
 }
 
-// nccl-model §5.8: other Blackwell rows, NVLSTree's network latency, NVLS by its plain speeds.
+// models/nccl §5.8: other Blackwell rows, NVLSTree's network latency, NVLS by its plain speeds.
 constexpr TuningTables tables_2_27() {
   TuningTables t = tables_2_30();
   t.hw_latency[kOverNet][index_of(Algo::kNvlsTree)][kSimple] = 14.0F;
@@ -68,7 +68,7 @@ constexpr TuningTables tables_2_23() {
   return t;
 }
 
-// nccl-model §5.8; the flags as src/graph/tuning.cc of 2.21.5 has them.
+// models/nccl §5.8; the flags as src/graph/tuning.cc of 2.21.5 has them.
 constexpr TuningTables tables_2_21() {
   TuningTables t = tables_2_23();
   t.base_latency[index_of(Algo::kTree)][kSimple] = 0.0F;
@@ -130,7 +130,7 @@ constexpr TuningTables k2_28 = tables_2_28();
 constexpr TuningTables k2_29 = tables_2_29();
 constexpr TuningTables k2_30 = tables_2_30();
 
-// nccl-model §5.5, S = 64 B, 128 B, ... 512 MiB.
+// models/nccl §5.5, S = 64 B, 128 B, ... 512 MiB.
 constexpr std::array<std::array<float, kNvlsTreeCorrections>, kProtos> kTreeCorrection = {{
     {1.0F, 1.0F, 1.0F, 1.0F, 0.9F, 0.8F, 0.7F, 0.7F, 0.7F, 0.7F, 0.6F, 0.5F,
      0.4F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F, 0.9F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F},

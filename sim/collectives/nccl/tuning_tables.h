@@ -1,4 +1,4 @@
-// The constants of NCCL's tuning model and the points in which its formulas differ, by release (nccl-model §5.1, §5.2, §5.8).
+// The constants of NCCL's tuning model and the points in which its formulas differ, by release (models/nccl §5.1, §5.2, §5.8).
 // NCCL estimates with them which algorithm and protocol is fastest. They say what NCCL believes, not how long a call takes.
 #pragma once
 
@@ -72,7 +72,7 @@ struct TuningTables {
 
 [[nodiscard]] const TuningTables& tuning_tables(NcclVersion version);
 
-// The tree's bandwidth is multiplied by these at S = 64 B << index (nccl-model §5.5).
+// The tree's bandwidth is multiplied by these at S = 64 B << index (models/nccl §5.5).
 constexpr int kTreeCorrections = 23;
 constexpr int kNvlsTreeCorrections = 24;
 [[nodiscard]] float tree_correction(Proto proto, int index);

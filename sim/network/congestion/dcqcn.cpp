@@ -1,4 +1,4 @@
-// DCQCN as its paper has it (Zhu et al., SIGCOMM 2015; network-models §3.1): the reaction point of one queue pair. Every CNP
+// DCQCN as its paper has it (Zhu et al., SIGCOMM 2015; models/network §3.1): the reaction point of one queue pair. Every CNP
 // cuts the rate by alpha/2; a timer and a byte counter bring it back, first halfway to the rate before the cut, then further in
 // growing steps. The policy of NIC firmware, where timers poll for CNPs, is dcqcn_mlx.
 //

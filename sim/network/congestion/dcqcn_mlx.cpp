@@ -1,4 +1,4 @@
-// DCQCN as NICs do it and the simulator of the HPCC paper models it (network-models §3.1, "mlx"): a CNP only sets two flags. An
+// DCQCN as NICs do it and the simulator of the HPCC paper models it (models/network §3.1, "mlx"): a CNP only sets two flags. An
 // alpha event and a decrease event, each every period of its own since the first CNP, consume them; a timer that restarts at
 // every cut brings the rate back. The paper's reaction point is dcqcn.
 //
@@ -26,7 +26,7 @@ namespace {
 
 using namespace literals;
 
-// The columns of the table in network-models §3.1.
+// The columns of the table in models/network §3.1.
 struct Preset {
   std::string_view name;
   double g;

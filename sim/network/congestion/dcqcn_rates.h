@@ -1,4 +1,4 @@
-// Both variants of DCQCN share these (network-models §3.1): the two rates of a reaction point, the cut, the step of recovery,
+// Both variants of DCQCN share these (models/network §3.1): the two rates of a reaction point, the cut, the step of recovery,
 // and the decay of alpha. Private to congestion/.
 #pragma once
 

@@ -1,4 +1,4 @@
-// HPCC (Li et al., SIGCOMM 2019; network-models §3.2): switches stamp what their ports sent and what waits there, and the
+// HPCC (Li et al., SIGCOMM 2019; models/network §3.2): switches stamp what their ports sent and what waits there, and the
 // sender sets its window so that the busiest hop is used to `eta`. Bytes in flight are limited by the window W and paced at
 // W/T.
 //

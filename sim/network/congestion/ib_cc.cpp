@@ -1,4 +1,4 @@
-// InfiniBand's congestion control at the source (IBA vol. 1, annex A10; network-models §4): every BECN raises an index into the
+// InfiniBand's congestion control at the source (IBA vol. 1, annex A10; models/network §4): every BECN raises an index into the
 // congestion control table (CCT), and a timer lowers it again by one. The table's entry is the injection rate delay, in times
 // of the packet sent: after a packet of t the next one waits entry x t, so that the rate is line / (1 + entry). An entry of the
 // standard's table is multiplier / 2^shift.

@@ -1,4 +1,4 @@
-// Swift (Kumar et al., SIGCOMM 2020; network-models §3.4): a window in packets that holds the round trip at a target, which
+// Swift (Kumar et al., SIGCOMM 2020; models/network §3.4): a window in packets that holds the round trip at a target, which
 // grows with the hops of the path and, so that many flows can share a link, with 1/sqrt(window). Below one packet the window is
 // a pace: one packet every rtt/cwnd.
 //

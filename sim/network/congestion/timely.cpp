@@ -1,4 +1,4 @@
-// TIMELY (Mittal et al., SIGCOMM 2015; network-models §3.3): the rate follows the round trip and, between two thresholds, its
+// TIMELY (Mittal et al., SIGCOMM 2015; models/network §3.3): the rate follows the round trip and, between two thresholds, its
 // gradient. It has infinitely many fixed points, so shares need not become equal (Zhu et al., CoNEXT 2016).
 //
 // A sample is the round trip of the ACK that completes a segment, as the paper's NIC reports one completion for 16 to 64 KB.

@@ -1,4 +1,4 @@
-// A static window: so many bytes may be on the way, whatever happens. Rate <= window / RTT (network-models §3.6).
+// A static window: so many bytes may be on the way, whatever happens. Rate <= window / RTT (models/network §3.6).
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -1,8 +1,8 @@
 // Flow fidelity: transfers share resources max-min fairly, and each drains at its share until shares change.
 //
 // Model: rates follow every arrival and departure at once (no congestion-control transients), queues are empty, and no port
-// pauses another; latency is charged after the last byte has left and takes no capacity (network-models §6.3; what this misses:
-// §6.5). A completion is rounded once, up to the next picosecond.
+// pauses another; latency is charged after the last byte has left and takes no capacity (models/network §6.3; what this misses:
+// models/network §6.5). A completion is rounded once, up to the next picosecond.
 //
 // The part that is solved again, once per instant, is bounded. A transfer never moves faster than its *limit*: its cap, or what
 // its narrowest resource gives it alone. A resource is *tight* where its transfers at their limits would together take more

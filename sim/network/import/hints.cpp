@@ -26,7 +26,7 @@ struct CpuKind {
   std::string_view name;
   std::string_view arch, vendor, family, model;
 };
-// The models of NCCL's classes (nccl-model §1.2); within a class it does not matter which one it is.
+// The models of NCCL's classes (models/nccl §1.2); within a class it does not matter which one it is.
 constexpr CpuKind kCpuKinds[] = {{"broadwell", "x86_64", "GenuineIntel", "6", "79"},
                                  {"skylake", "x86_64", "GenuineIntel", "6", "85"},
                                  {"cascade_lake", "x86_64", "GenuineIntel", "6", "85"},

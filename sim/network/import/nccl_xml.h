@@ -1,4 +1,4 @@
-// NCCL's topology file as a tree of elements, and the few tables of its vocabulary (nccl-model §1.1, §1.2). RCCL's files for
+// NCCL's topology file as a tree of elements, and the few tables of its vocabulary (models/nccl §1.1, §1.2). RCCL's files for
 // AMD's GPUs are the same with version 2, a `gcn` at each GPU and `xgmi` links.
 //
 // Text to tree is safe on files from anywhere: no DOCTYPE or entity declaration, limits on size, elements and depth, and a
@@ -62,7 +62,7 @@ struct CpuClass {
   CpuModel model = CpuModel::kUnknown;
 };
 [[nodiscard]] CpuClass cpu_class(const XmlElement& cpu);
-// GB/s per direction between two sockets (nccl-model §1.2, since NCCL 2.24).
+// GB/s per direction between two sockets (models/nccl §1.2, since NCCL 2.24).
 [[nodiscard]] double inter_socket_gigabytes_per_second(const CpuClass& cpu);
 
 // One xGMI link between AMD's GPUs, by the `gcn` of an RCCL file ("gfx942", or "910" as older files have it).

@@ -230,7 +230,7 @@ class LinkMaker {
     std::optional<Bandwidth> rate_per_lane;
     if (const auto lane_rate = pcie_lane_rate(speed)) {
       type = *lane_rate >= 480 ? "pcie6" : *lane_rate >= 240 ? "pcie5" : *lane_rate >= 120 ? "pcie4" : "pcie3";
-      // Generations 1 and 2 send 2.5 and 5 GT/s in 8b/10b (network-models §1.4); their packets are those of generation 3.
+      // Generations 1 and 2 send 2.5 and 5 GT/s in 8b/10b (models/network §1.4); their packets are those of generation 3.
       if (*lane_rate == 15) rate_per_lane = Bandwidth::from_bits_per_second(2'000'000'000);
       if (*lane_rate == 30) rate_per_lane = Bandwidth::from_bits_per_second(4'000'000'000);
     } else {
@@ -266,7 +266,7 @@ class LinkMaker {
 LinkSpec nvlinks_of(std::int64_t sm, std::int64_t count, const Profile& profile) {
   const int generation = sm >= 100 ? 5 : sm >= 90 ? 4 : sm >= 80 ? 3 : sm >= 70 ? 2 : 1;
   LinkParams params{.width = count};
-  // NVLink 3 of GA10x has 4 lanes a link at 28.125 Gb/s (network-models §1.1).
+  // NVLink 3 of GA10x has 4 lanes a link at 28.125 Gb/s (models/network §1.1).
   if (sm == 86) params.rate = Bandwidth::from_bits_per_second(count * 112'500'000'000);
   return make_link_spec(fmt::format("nvlink{}", generation), params, profile);
 }

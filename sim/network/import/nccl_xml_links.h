@@ -13,11 +13,11 @@ namespace weft::net {
 // ends of a link do not agree.
 void add_links(XmlDevices& devices, TopologyBuilder& builder, const Profile& profile, XmlChecks& checks);
 
-// `count` bonded NVLinks of a GPU of compute capability `sm` (nccl-model §1.2).
+// `count` bonded NVLinks of a GPU of compute capability `sm` (models/nccl §1.2).
 [[nodiscard]] LinkSpec nvlinks_of(std::int64_t sm, std::int64_t count, const Profile& profile);
 
-// The link between two CPUs by what NCCL plans with (nccl-model §1.2). The types carry that value as raw rate times efficiency
-// (network-models §1.5); where none of them has it, the link states it itself.
+// The link between two CPUs by what NCCL plans with (models/nccl §1.2). The types carry that value as raw rate times efficiency
+// (models/network §1.5); where none of them has it, the link states it itself.
 [[nodiscard]] LinkSpec socket_link_of(const CpuClass& cpu, const Profile& profile);
 
 }  // namespace weft::net

@@ -1,4 +1,4 @@
-// Reads NCCL's topology file (NCCL_TOPO_DUMP_FILE; nccl-model §1.1), or RCCL's, as a topology of one host. A file with places
+// Reads NCCL's topology file (NCCL_TOPO_DUMP_FILE; models/nccl §1.1), or RCCL's, as a topology of one host. A file with places
 // of GPUs only (NCCL_TOPO_FILE of a cloud) is completed by what the user says (nccl_xml_completion.h).
 //
 //   const Imported h200 = import_nccl_xml_file("topo_4gpu.xml", profile);

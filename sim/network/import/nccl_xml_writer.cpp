@@ -253,7 +253,7 @@ class Writer {
     return result;
   }
 
-  // The class of CPU that NCCL would give the same bandwidth between sockets (nccl-model §1.2).
+  // The class of CPU that NCCL would give the same bandwidth between sockets (models/nccl §1.2).
   [[nodiscard]] Labels cpu_identity(std::uint32_t self) const {
     const auto intel = [](int model) {
       return Labels{{"arch", "x86_64"}, {"vendor", "GenuineIntel"}, {"familyid", "6"}, {"modelid", fmt::format("{}", model)}};

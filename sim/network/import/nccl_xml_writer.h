@@ -1,4 +1,4 @@
-// Writes one host of any topology as NCCL's topology file (NCCL_TOPO_FILE; nccl-model §1.1), so that NCCL would see its graph.
+// Writes one host of any topology as NCCL's topology file (NCCL_TOPO_FILE; models/nccl §1.1), so that NCCL would see its graph.
 //
 // A host that came from such a file is written as it was: the same elements in the same order with the same values. For any
 // other host, what NCCL wants and a topology does not say is made up, the same way every time:

@@ -45,7 +45,7 @@ class Groups {
   std::vector<std::size_t> parent_;
 };
 
-// NVLinks of one GPU by compute capability x 10 (network-models §1.1); A800 and H800 have 8.
+// NVLinks of one GPU by compute capability x 10 (models/network §1.1); A800 and H800 have 8.
 constexpr std::pair<int, int> kNvlinksOf[] = {{60, 4}, {70, 6}, {80, 8}, {80, 12}, {86, 4}, {90, 8}, {90, 18}, {100, 18}};
 // Two GPUs that are not named and share so many, all of an A100 or more, are taken as a part of a board with NVSwitches.
 constexpr int kFewestOfABoard = 12;

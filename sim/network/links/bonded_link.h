@@ -27,7 +27,7 @@ struct TimingsWith : LinkTimings {
 template <const LinkTimings& kDefaults>
 using TimingsGroup = ParamGroup<TimingsWith<kDefaults>>;
 
-// `source` and `reference` are of the default efficiency; latencies are the planning values of network-models §1.1 and §1.9.
+// `source` and `reference` are of the default efficiency; latencies are the planning values of models/network §1.1 and §1.9.
 template <const LinkTimings& kDefaults>
 TimingsGroup<kDefaults> timings_group(const std::string& type, const std::string& what, ParamSource source,
                                       const std::string& reference) {
@@ -46,12 +46,12 @@ TimingsGroup<kDefaults> timings_group(const std::string& type, const std::string
        param<Timings, Duration>("latency", &LinkTimings::latency,
                                 {.max = kLongest,
                                  .source = ParamSource::kLiterature,
-                                 .reference = "network-models §1.1, §1.9",
+                                 .reference = "models/network §1.1, §1.9",
                                  .description = "propagation and PHY of one link"}),
        param<Timings, Duration>("switch_latency", &LinkTimings::switch_latency,
                                 {.max = kLongest,
                                  .source = ParamSource::kLiterature,
-                                 .reference = "network-models §1.1, §1.9",
+                                 .reference = "models/network §1.1, §1.9",
                                  .description = "port to port, through a switch or root complex that joins such links"})}};
 }
 

@@ -1,4 +1,4 @@
-// InfiniBand and Ethernet (RoCEv2) links of the fabric between hosts (network-models §1.7, §1.8).
+// InfiniBand and Ethernet (RoCEv2) links of the fabric between hosts (models/network §1.7, §1.8).
 //
 //   efficiency = payload / (payload + headers) x protocol efficiency
 //
@@ -20,7 +20,8 @@ namespace {
 
 using namespace literals;
 
-// 5 m of cable and 120 ns of forward error correction make 150 ns per link; NDR switches 200 ns, Ethernet ones 600 ns (§1.9).
+// 5 m of cable and 120 ns of forward error correction make 150 ns per link; NDR switches 200 ns, Ethernet ones 600 ns
+// (models/network §1.9).
 constexpr LinkTimings kInfiniband{.efficiency = 1.0, .latency = 150_ns, .switch_latency = 200_ns};
 constexpr LinkTimings kEthernet{.efficiency = 1.0, .latency = 150_ns, .switch_latency = 600_ns};
 
@@ -34,7 +35,7 @@ struct NamedRate {
   Bandwidth rate;  // of a 4x port
 };
 
-// network-models §1.7. FDR is 4 x 14.0625 Gb/s x 64/66.
+// models/network §1.7. FDR is 4 x 14.0625 Gb/s x 64/66.
 constexpr std::array kInfinibandRates{
     NamedRate{"sdr", 8_Gbps},
     NamedRate{"ddr", 16_Gbps},

@@ -1,5 +1,5 @@
-// NVLink 1 to 6 (network-models §1.1) and AMD's Infinity Fabric between GPUs. A link is `width` bonded links; a GPU stripes
-// its traffic over all of them, so one fat link stands for them (§1.2).
+// NVLink 1 to 6 (models/network §1.1) and AMD's Infinity Fabric between GPUs. A link is `width` bonded links; a GPU stripes
+// its traffic over all of them, so one fat link stands for them (models/network §1.2).
 //
 // Model: the quoted rate is the rate; forward error correction shows in the latency only. `efficiency` is what was measured,
 // and covers headers, responses on the reverse direction and credit returns alike, so `overhead` serves packet fidelity only.
@@ -14,13 +14,13 @@ namespace {
 using namespace literals;
 
 // A packet is a 16-byte header flit and up to 16 data flits; SM stores and copy engines mostly make 128-byte ones. A read sends
-// a one-flit request the other way (network-models §1.1).
+// a one-flit request the other way (models/network §1.1).
 constexpr Bytes kNvlinkPayload{128};
 constexpr Bytes kHeaderFlit{16};
 constexpr double kReadRequest = 16.0 / 128.0;
 
-// Measured shares, network-models §1.1: a P100 pair copies 18.3 of 20 GB/s; a V100 pair 47.9 of 50; all-reduce bus bandwidth
-// is 235 of 300 on A100, 367 of 450 on H200, 682 of 900 on B200. Link and NVSwitch latency: 100 ns each (§1.1).
+// Measured shares, models/network §1.1: a P100 pair copies 18.3 of 20 GB/s; a V100 pair 47.9 of 50; all-reduce bus bandwidth
+// is 235 of 300 on A100, 367 of 450 on H200, 682 of 900 on B200. Link and NVSwitch latency: 100 ns each (models/network §1.1).
 constexpr LinkTimings kGen1{.efficiency = 0.915, .latency = 100_ns, .switch_latency = 100_ns};
 constexpr LinkTimings kGen2{.efficiency = 0.958, .latency = 100_ns, .switch_latency = 100_ns};
 constexpr LinkTimings kGen3{.efficiency = 0.78, .latency = 100_ns, .switch_latency = 100_ns};
@@ -31,7 +31,7 @@ constexpr LinkTimings kGen6{.efficiency = 0.76, .latency = 100_ns, .switch_laten
 // reachable by payload.
 constexpr LinkTimings kInfinityFabric{.efficiency = 0.75, .latency = 100_ns, .switch_latency = 100_ns};
 
-const char* const kMeasured = "network-models §1.1, measured efficiency";
+const char* const kMeasured = "models/network §1.1, measured efficiency";
 const auto nvlink1_group = timings_group<kGen1>("nvlink1", "NVLink 1 (P100)", ParamSource::kLiterature, kMeasured);
 const auto nvlink2_group = timings_group<kGen2>("nvlink2", "NVLink 2 (V100)", ParamSource::kLiterature, kMeasured);
 const auto nvlink3_group = timings_group<kGen3>("nvlink3", "NVLink 3 (A100)", ParamSource::kLiterature, kMeasured);

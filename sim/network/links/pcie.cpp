@@ -1,4 +1,4 @@
-// PCI Express 3 to 6 (network-models §1.4): rate from signalling, lanes and coding, efficiency from the size of TLPs.
+// PCI Express 3 to 6 (models/network §1.4): rate from signalling, lanes and coding, efficiency from the size of TLPs.
 //
 //   rate       = GT/s x lanes x 128/130          gen 3 to 5
 //              = GT/s x lanes x 236/256          gen 6: bytes of a 256-byte flit that TLPs may use
@@ -43,20 +43,20 @@ ParamGroup<PcieTimingsOf<kGeneration>> pcie_group() {
                              {.min = 128_B,
                               .max = 4_KiB,
                               .source = ParamSource::kLiterature,
-                              .reference = "network-models §1.4",
+                              .reference = "models/network §1.4",
                               .description = "maximum payload size of a TLP"}),
        param<Timings, Bytes>("mrrs", &PcieTimings::mrrs,
                              {.min = 128_B,
                               .max = 4_KiB,
                               .source = ParamSource::kLiterature,
-                              .reference = "network-models §1.4",
+                              .reference = "models/network §1.4",
                               .description = "maximum read request size"}),
        param<Timings, double>("dllp_share", &PcieTimings::dllp_share,
                               {.unit = "ratio",
                                .min = 0.0,
                                .max = 0.5,
                                .source = ParamSource::kAssumed,
-                               .reference = "1.4 % where one pair serves 4 TLPs (network-models §1.4)",
+                               .reference = "1.4 % where one pair serves 4 TLPs (models/network §1.4)",
                                .description = "share of the rate taken by acknowledgements and credit updates"}),
        param<Timings, double>("efficiency", &PcieTimings::efficiency,
                               {.unit = "ratio",
@@ -71,7 +71,7 @@ ParamGroup<PcieTimingsOf<kGeneration>> pcie_group() {
        param<Timings, Duration>("switch_latency", &PcieTimings::switch_latency,
                                 {.max = Duration::from_us(1'000),
                                  .source = ParamSource::kLiterature,
-                                 .reference = "network-models §1.4, port to port",
+                                 .reference = "models/network §1.4, port to port",
                                  .description = "port to port, through a PCIe switch"})}};
 }
 

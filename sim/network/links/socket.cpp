@@ -1,5 +1,5 @@
 // Links between CPU sockets (QPI, UPI, xGMI and any other), between a CPU and its own GPU (NVLink-C2C), and the attachment of
-// virtual devices that never limits (network-models §1.1, §1.5).
+// virtual devices that never limits (models/network §1.1, §1.5).
 //
 // Model: a device's traffic across sockets reaches far less than the raw rate (ordering, 64-byte splitting); `efficiency` is
 // the planning value over the raw rate of one link, so raw rates stay what data sheets say.
@@ -15,21 +15,21 @@ using namespace literals;
 
 constexpr Bytes kCacheLine{64};
 
-// Planning values over raw ones, network-models §1.5. Across sockets loads take 100 to 150 ns more.
+// Planning values over raw ones, models/network §1.5. Across sockets loads take 100 to 150 ns more.
 constexpr LinkTimings kQpi{.efficiency = 6.0 / 19.2, .latency = 120_ns, .switch_latency = {}};
 constexpr LinkTimings kUpi{.efficiency = 10.0 / 20.8, .latency = 120_ns, .switch_latency = {}};
 constexpr LinkTimings kUpi2{.efficiency = 22.0 / 32.0, .latency = 120_ns, .switch_latency = {}};
 constexpr LinkTimings kXgmi{.efficiency = 16.0 / 32.0, .latency = 150_ns, .switch_latency = {}};
-// 359 to 377 of 450 GB/s measured one way (network-models §1.1).
+// 359 to 377 of 450 GB/s measured one way (models/network §1.1).
 constexpr LinkTimings kC2c{.efficiency = 368.0 / 450.0, .latency = 100_ns, .switch_latency = 100_ns};
 
-const char* const kPlanning = "network-models §1.5, planning value over raw rate";
+const char* const kPlanning = "models/network §1.5, planning value over raw rate";
 const auto qpi_group = timings_group<kQpi>("qpi", "QPI 9.6 GT/s (Haswell, Broadwell)", ParamSource::kLiterature, kPlanning);
 const auto upi_group = timings_group<kUpi>("upi", "UPI 10.4 GT/s (Skylake, Cascade Lake)", ParamSource::kLiterature, kPlanning);
 const auto upi2_group = timings_group<kUpi2>("upi2", "UPI 2.0 16 GT/s (Sapphire Rapids)", ParamSource::kLiterature, kPlanning);
 const auto xgmi_group = timings_group<kXgmi>("xgmi", "xGMI between EPYC sockets", ParamSource::kLiterature, kPlanning);
 const auto c2c_group =
-    timings_group<kC2c>("c2c", "NVLink-C2C (Grace)", ParamSource::kLiterature, "network-models §1.1, 359 to 377 of 450 GB/s");
+    timings_group<kC2c>("c2c", "NVLink-C2C (Grace)", ParamSource::kLiterature, "models/network §1.1, 359 to 377 of 450 GB/s");
 
 template <const auto& kGroup>
 std::unique_ptr<LinkType> make(std::string_view type, LinkMedium medium, Bandwidth rate_per_link) {
@@ -92,7 +92,7 @@ const Registration<LinkType> socket_link{
     .summary = "any other link between CPUs; states its own rate, all of it payload",
     .make = [](ParamReader&) { return make_plain("socket", LinkMedium::kSocket, Bandwidth{}); },
 };
-// NCCL's LOC link: 5000 GB/s (nccl-model §1.2).
+// NCCL's LOC link: 5000 GB/s (models/nccl §1.2).
 const Registration<LinkType> local_link{
     .name = "local",
     .summary = "attachment of a virtual device: 5000 GB/s, no latency, never a limit",

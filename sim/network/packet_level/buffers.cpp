@@ -29,7 +29,7 @@ Buffers::Buffers(const Topology& topology, const PacketSettings& settings)
   }
 }
 
-// Dynamic: alpha x what is free of the memory that ports share, as Choudhury and Hahne have it (network-models §2.4).
+// Dynamic: alpha x what is free of the memory that ports share, as Choudhury and Hahne have it (models/network §2.4).
 std::int64_t Buffers::threshold(const Memory& memory, std::int64_t shared) {
   if (!memory.pfc->dynamic) return memory.pfc->xoff.count();
   return static_cast<std::int64_t>(memory.pfc->alpha *
@@ -44,7 +44,7 @@ std::int64_t Buffers::shared_of(const Ingress& ingress, int priority, const PfcS
 std::int64_t Buffers::headroom(LinkId link) const {
   const PfcSettings& pfc = *memories_[ingresses_[link.index()].device].pfc;
   if (!pfc.compute_headroom) return pfc.headroom ? pfc.headroom->count() : kUnbounded;
-  // network-models §2.5: the cable's bytes both ways, a packet that the peer has begun, the peer's response, the frame itself
+  // models/network §2.5: the cable's bytes both ways, a packet that the peer has begun, the peer's response, the frame itself
   // and a packet that the frame waits for. Besides, the packet that crosses the threshold, which is above it too, and what the
   // device has received and still looks at: it is not counted yet.
   const LinkSpec& spec = topology_.spec(link);
@@ -55,7 +55,7 @@ std::int64_t Buffers::headroom(LinkId link) const {
 }
 
 // Above the threshold a packet goes to the headroom, and the ingress pauses. With a static threshold the packet that crosses it
-// still counts as below, as in the conventions of network-models §7: pause where bytes > X_off after a packet.
+// still counts as below, as in the conventions of models/network §7: pause where bytes > X_off after a packet.
 Buffers::Admission Buffers::admit_lossless(Ingress& ingress, LinkId link, int priority, std::int64_t size) {
   Memory& memory = memories_[ingress.device];
   const PfcSettings& pfc = *memory.pfc;
@@ -117,7 +117,7 @@ bool Buffers::release_any(LinkId link, int priority, std::int64_t size) {
     ingress.used[priority] -= size;
     return false;
   }
-  // Headroom is given back first, then what is shared, then the reserve (network-models §2.5).
+  // Headroom is given back first, then what is shared, then the reserve (models/network §2.5).
   const std::int64_t from_headroom = std::min(ingress.headroom[priority], size);
   ingress.headroom[priority] -= from_headroom;
   const std::int64_t before = shared_of(ingress, priority, pfc);

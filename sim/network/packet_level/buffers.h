@@ -1,5 +1,5 @@
 // The packet memory of switches, counted twice: by ingress port and priority, where pauses come from, and by switch and egress
-// queue, where drops come from (network-models §2.1, §2.3-§2.5). Arithmetic only: who sends the pause is the network's
+// queue, where drops come from (models/network §2.1, §2.3-§2.5). Arithmetic only: who sends the pause is the network's
 // business.
 //
 // Model: a packet is counted from the moment a device has taken it in until its last bit has left; memory is not cut into

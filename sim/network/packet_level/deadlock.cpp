@@ -1,5 +1,5 @@
 // Deadlock: a cycle of links each of which may never send again, because the memory behind it is full of packets that wait for
-// the next (network-models §2.7). Looked for where a pause has lasted long, and at the end of a run that leaves work undone.
+// the next (models/network §2.7). Looked for where a pause has lasted long, and at the end of a run that leaves work undone.
 //
 // Most cycles of pauses dissolve, since part of what fills a memory can leave by other links. So the links are found first that
 // stay blocked even if everything leaves that can: from those blocked now, whichever would be resumed then is taken out, until

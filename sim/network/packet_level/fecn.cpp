@@ -1,4 +1,4 @@
-// InfiniBand's forward congestion notification (IBA vol. 1, annex A10; network-models §4): a switch marks packets that leave by
+// InfiniBand's forward congestion notification (IBA vol. 1, annex A10; models/network §4): a switch marks packets that leave by
 // a lane whose queue is above a threshold, but only where that lane is the root of the congestion. A lane that waits for
 // credits itself is a victim of one further on, and marks only where its port is told to (Victim_Mask).
 //

@@ -1,4 +1,4 @@
-// Reductions and multicasts in switches, packet by packet: what NVLS, SHARP and multicast do (network-models §1.3, §4).
+// Reductions and multicasts in switches, packet by packet: what NVLS, SHARP and multicast do (models/network §1.3, §4).
 //
 // A group has a root and members, joined by trees of links: one tree for each of the root's own links, so that packets are
 // striped over the planes of an NVSwitch domain, and for each of the ways between the NICs of hosts; and as many as a switch of

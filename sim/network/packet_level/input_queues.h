@@ -1,6 +1,6 @@
 // Packets that wait for one output at one priority, in a queue for each input that they came over. The inputs that have any are
 // served in turn, a packet of each, as the arbiters of NVSwitches, PCIe switches and InfiniBand switches do
-// (network-models §2.1): a share of the output then depends on how many inputs want it, not on how many credits each has.
+// (models/network §2.1): a share of the output then depends on how many inputs want it, not on how many credits each has.
 #pragma once
 
 #include <cstdint>

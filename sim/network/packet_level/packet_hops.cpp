@@ -367,7 +367,7 @@ WEFT_EVERY_HOP void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint
   const Wire& wire = wires_[state.port.kind];
   if (p.tail > now && wire.rate > wire_of(link).rate) {
     // A faster link must not run dry in the middle of a packet: it is stored first, and passes the device as a whole
-    // (network-models §2.2). Where the link's own packets are smaller, they follow one another as this one comes in.
+    // (models/network §2.2). Where the link's own packets are smaller, they follow one another as this one comes in.
     if (p.payload <= wire.full_payload) {
       schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
       return;

@@ -99,7 +99,7 @@ void PacketNetwork::make_credits() {
     const Wire& wire = wire_of(i);
     if (!wire.credits) continue;
     // Enough for the link's full rate: what is on the way until a packet that begins now has left the far device and its credit
-    // is back, and two packets more (network-models §4).
+    // is back, and two packets more (models/network §4).
     const LinkId id{i};
     const std::int32_t packet = wire_size(id, std::max(wire.full_payload, largest));
     const double packet_ps = static_cast<double>(packet) * 8e12 / static_cast<double>(wire.rate);
@@ -193,7 +193,7 @@ int PacketNetwork::choose_dwrr(Port& port, std::uint32_t link, PriorityMask able
   }
 }
 
-// RED on the instantaneous queue, the packet itself included (network-models §2.6).
+// RED on the instantaneous queue, the packet itself included (models/network §2.6).
 [[gnu::noinline]] void PacketNetwork::mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue) {
   const EcnSettings& ecn = settings_.ecn_of(topology_.link(LinkId{link}).from);
   if (ecn.at_enqueue != at_enqueue || (ecn.priorities & priority_bit(packet.priority)) == 0 || !wire_of(link).switch_behind)

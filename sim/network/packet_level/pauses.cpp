@@ -11,7 +11,7 @@ constexpr std::size_t kMostPauseRecords = 4'000'000;
 
 }  // namespace
 
-// A quantum is 512 bit times of the link (network-models §1.8).
+// A quantum is 512 bit times of the link (models/network §1.8).
 Duration PacketNetwork::pause_time(LinkId link, std::int64_t quanta) const {
   return transmission_time(quanta * Bytes{512 / 8}, topology_.spec(link).rate);
 }

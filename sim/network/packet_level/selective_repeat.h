@@ -1,5 +1,5 @@
 // A queue pair with selective repeat remembers this beyond its cumulative numbers: which packets above them are there, and
-// which are to be sent again (network-models §3.6).
+// which are to be sent again (models/network §3.6).
 #pragma once
 
 #include <algorithm>

@@ -42,7 +42,7 @@ struct LaneTables {
 struct SwitchSettings {
   // Packet memory that all ports of a switch share; none: unbounded. Packets that fit nowhere are dropped.
   std::optional<Bytes> buffer = {};
-  // Where `buffer` is given: a queue of a lossy priority holds at most alpha x what is free (Choudhury-Hahne, network-models
+  // Where `buffer` is given: a queue of a lossy priority holds at most alpha x what is free (Choudhury-Hahne, models/network
   // §2.4). 0: a queue may take all that is free.
   double egress_alpha = 0;
   // The most one egress queue holds; none: no limit of its own.
@@ -52,7 +52,7 @@ struct SwitchSettings {
   LaneTables lanes = {};                                               // of kLanes
 };
 
-// Priority flow control (network-models §2.5): bytes are counted per ingress port and priority.
+// Priority flow control (models/network §2.5): bytes are counted per ingress port and priority.
 struct PfcSettings {
   PriorityMask priorities = 0;  // lossless ones; 0: no PFC
   bool dynamic = false;         // threshold alpha x free shared bytes instead of `xoff`
@@ -64,7 +64,7 @@ struct PfcSettings {
   // Bytes above the threshold that an ingress may take while its pause travels; none: as much as comes. What does not fit is
   // dropped.
   std::optional<Bytes> headroom = {};
-  bool compute_headroom = false;  // per link, from cable, MTU, response and frame (network-models §2.5), in place of `headroom`
+  bool compute_headroom = false;  // per link, from cable, MTU, response and frame (models/network §2.5), in place of `headroom`
   // Bytes of a pause frame on the wire; it waits for the packet in transmission on its way back. 0: neither, it just
   // propagates.
   Bytes frame{0};
@@ -85,7 +85,7 @@ struct FecnSettings {
   bool victims = false;                 // ports mark too that wait for credits themselves
 };
 
-// RED on the instantaneous egress queue (network-models §2.6), or InfiniBand's marks.
+// RED on the instantaneous egress queue (models/network §2.6), or InfiniBand's marks.
 struct EcnSettings {
   PriorityMask priorities = 0;  // 0: no marks
   Bytes kmin{5'000};
@@ -95,7 +95,7 @@ struct EcnSettings {
   std::optional<FecnSettings> fecn = {};
 };
 
-// Credit-based flow control per link and virtual lane (= priority), as InfiniBand, NVLink and PCIe have it (network-models §4).
+// Credit-based flow control per link and virtual lane (= priority), as InfiniBand, NVLink and PCIe have it (models/network §4).
 struct CreditSettings {
   bool enabled = false;
   Bytes block{64};
@@ -121,14 +121,14 @@ struct TransportSettings {
   Reliability reliability = Reliability::kGoBackN;
   AckMode acks = AckMode::kNone;
   bool no_acks_stated = false;  // the file rules them out
-  Bytes ack_size{86};           // on the wire (RoCEv2, network-models §1.8)
+  Bytes ack_size{86};           // on the wire (RoCEv2, models/network §1.8)
   int ack_every = 1;            // data packets; the last of a message is always acknowledged
   int ack_priority = 7;
   Duration cnp_interval = Duration::from_us(50);  // at most one CNP per queue pair in this time; 0: one per mark
   AckMode cnps = AckMode::kFree;                  // kNone: marks come back with the ACKs only
   Bytes cnp_size{98};
   Duration nak_interval = Duration::from_us(500);  // before a NAK is repeated without progress
-  Duration timeout = Duration::from_us(67'109);    // 4.096 us x 2^14 (network-models §3.6)
+  Duration timeout = Duration::from_us(67'109);    // 4.096 us x 2^14 (models/network §3.6)
   Bytes telemetry{0};                              // INT bytes added to a data packet on the wire
   int queue_pairs = 1;                             // a message is spread over so many, each with its own path
   Duration post_latency = {};                      // from a post until the NIC may send: doorbell, WQE fetch

@@ -1,5 +1,5 @@
 // The endpoints of packet fidelity: queue pairs turn messages into packets, paced and windowed by their congestion control, and
-// recover what is lost (network-models §3.6). A queue pair belongs to a footprint; its messages share one sequence of packets.
+// recover what is lost (models/network §3.6). A queue pair belongs to a footprint; its messages share one sequence of packets.
 // A footprint over several NICs has queue pairs on each, and its messages are cut into their shares.
 //
 // A NIC serves its queue pairs round robin, those that may send now: neither paced, nor at their window, nor paused.

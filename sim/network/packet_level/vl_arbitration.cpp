@@ -1,4 +1,4 @@
-// InfiniBand's VL arbitration (IBA vol. 1, 7.6.9; network-models §4): which virtual lane a port sends from next. Two tables of
+// InfiniBand's VL arbitration (IBA vol. 1, 7.6.9; models/network §4): which virtual lane a port sends from next. Two tables of
 // lanes with weights, each served round robin: an entry's turn lasts until its weight is used up, counted in blocks of 64 B, or
 // its lane has nothing to send. The packet that crosses the weight still goes, so that a turn of w bytes sends ceil(w/p)
 // packets of p bytes. The high table goes first until it has sent `high_limit` bytes; then the low table has its chance for a

@@ -1,5 +1,5 @@
-// Adaptive routing: the least loaded of the equal-cost links, packet by packet (network-models §4, §5.1).
-// Model: at flow fidelity an even spread over all of them, exact where the tree is symmetric (network-models §6.5).
+// Adaptive routing: the least loaded of the equal-cost links, packet by packet (models/network §4, §5.1).
+// Model: at flow fidelity an even spread over all of them, exact where the tree is symmetric (models/network §6.5).
 #include "sim/network/builtin.h"
 #include "sim/network/router.h"
 

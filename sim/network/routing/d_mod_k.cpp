@@ -1,5 +1,5 @@
 // D-mod-K: at each tier the up-link is the destination's number over the hosts below one switch of the tier beneath, modulo the
-// number of up-links. Shift permutations of a complete tree meet no contention (Zahavi 2010; network-models §5.1).
+// number of up-links. Shift permutations of a complete tree meet no contention (Zahavi 2010; models/network §5.1).
 #include "sim/network/builtin.h"
 #include "sim/network/router.h"
 

@@ -1,5 +1,5 @@
 // ECMP: one of the equal-cost links by a hash of the flow with the switch's own seed; equal seeds on two tiers would polarise
-// the choice (network-models §5.1). Every packet of a flow takes the same path.
+// the choice (models/network §5.1). Every packet of a flow takes the same path.
 #include "sim/core/units.h"
 #include "sim/network/builtin.h"
 #include "sim/network/router.h"

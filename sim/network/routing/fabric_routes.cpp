@@ -224,7 +224,7 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
     return;
   }
   if (policy_->spreads()) {
-    // In proportion to what each carries: an even split would leave a wider one idle (network-models K26).
+    // In proportion to what each carries: an even split would leave a wider one idle (models/network §7 K26).
     double total = 0;
     for (const LinkId link : candidates) total += topology_->spec(link).capacity();
     for (const LinkId link : candidates) out.push_back({link, topology_->spec(link).capacity() / total});

@@ -64,7 +64,7 @@ std::vector<LocalPath> shortest_paths(const HostTemplate& t, const std::vector<s
   return paths;
 }
 
-// Class of a path that leaves the GPU fabric (nccl-model §1.3).
+// Class of a path that leaves the GPU fabric (models/nccl §1.3).
 PathClass classify(const HostTemplate& t, const Topology& topology, const LocalPath& path) {
   int cpus = 0;
   int pcie_switches = 0;
@@ -152,7 +152,7 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   const auto other_link = [&](const TemplateLink& link) { return !is_gpu_link(t, link); };
   auto [paths, path_class] = direct(t, table, from, to);
   fragment.path_class = path_class;
-  // A NIC that is far over PCIe but near to an NVLink peer is reached through that peer (PXN, nccl-model §1.3).
+  // A NIC that is far over PCIe but near to an NVLink peer is reached through that peer (PXN, models/nccl §1.3).
   if (t.devices[from].kind == DeviceKind::kGpu && t.devices[to].kind == DeviceKind::kNic &&
       fragment.path_class > PathClass::kPxn) {
     // GPUs and NICs beside each other are dealt out: each NIC has a relay of its own as far as there are enough.
@@ -192,7 +192,7 @@ RouteFragment HostRoutes::compute(const HostTemplate& t, const Table& table, std
   }
 
   // Each path carries a share in proportion to its narrowest link, so that a 5/4/4/5 split over four switches loads all links
-  // alike (network-models K26), and the two relays of a hybrid cube mesh are both used to the full (K27).
+  // alike (models/network §7 K26), and the two relays of a hybrid cube mesh are both used to the full (K27).
   std::vector<double> capacity;
   double total = 0;
   for (const LocalPath& path : paths) {

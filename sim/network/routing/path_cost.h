@@ -1,4 +1,4 @@
-// The cost of a path to a message beyond its bytes over the slowest link, for links of any rates in any order (network-models
+// The cost of a path to a message beyond its bytes over the slowest link, for links of any rates in any order (models/network
 // §2.2). It is flow fidelity's closed form of what packet fidelity does event by event.
 //
 // Where a packet is stored, by a store-and-forward device or in front of a faster link, which must not run dry in its middle,

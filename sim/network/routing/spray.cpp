@@ -1,4 +1,4 @@
-// Packet spraying: every packet takes any of the equal-cost links, so a flow loads all of them alike (network-models §5.1).
+// Packet spraying: every packet takes any of the equal-cost links, so a flow loads all of them alike (models/network §5.1).
 #include "sim/network/builtin.h"
 #include "sim/network/router.h"
 

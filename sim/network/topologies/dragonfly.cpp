@@ -1,4 +1,4 @@
-// Dragonfly (Kim et al., 2008; network-models §5.2): groups of `a` routers joined all to all, each router with `p` host ports
+// Dragonfly (Kim et al., 2008; models/network §5.2): groups of `a` routers joined all to all, each router with `p` host ports
 // and `h` global links; every pair of groups is joined by as many global links as there are for all pairs alike. Balanced: a =
 // 2p = 2h.
 //

@@ -1,4 +1,4 @@
-// Fat trees of edge, aggregation and core switches (network-models §5.2); NICs fill the edges in order, node by node. Three
+// Fat trees of edge, aggregation and core switches (models/network §5.2); NICs fill the edges in order, node by node. Three
 // ways to say how large:
 //
 //   k: 8                       the complete k-ary tree: k pods of k/2 edges and k/2 aggs, (k/2)^2 cores, k^3/4 host ports

@@ -2,7 +2,7 @@
 // share. Not a shape of its own: who hangs on which leaf is the shape's business.
 //
 // With up to `spine_ports` leaves there are two tiers: every leaf joins every spine. Above, leaves form pods with spines of
-// their own, and spine number j of every pod joins the cores of position j (a folded Clos network; network-models §5.2). Where
+// their own, and spine number j of every pod joins the cores of position j (a folded Clos network; models/network §5.2). Where
 // one tier needs fewer switches than that, several cables join a pair, which is how SuperPODs of less than the full size are
 // cabled.
 #pragma once

@@ -1,4 +1,4 @@
-// One network per rail and no switch between rails (network-models §5.2, rail-only): traffic to another rail first moves to
+// One network per rail and no switch between rails (models/network §5.2, rail-only): traffic to another rail first moves to
 // the right GPU over NVLink. A rail is one leaf while its nodes fit, a leaf-spine network (folded_clos.h) above.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// The rail-optimised fat tree of DGX SuperPODs (network-models §5.1, §5.2): NIC r of every node of a scalable unit hangs on
+// The rail-optimised fat tree of DGX SuperPODs (models/network §5.1, §5.2): NIC r of every node of a scalable unit hangs on
 // leaf r of that unit, so traffic between equal rails of a unit crosses one switch.
 //
 // A unit has as many nodes as a leaf has ports for hosts: 32 with 64-port leaves and no oversubscription. Two tiers up to 256

@@ -1,4 +1,4 @@
-// A torus of any number of dimensions (network-models §5.2): a router at every position, joined to its two neighbours in each
+// A torus of any number of dimensions (models/network §5.2): a router at every position, joined to its two neighbours in each
 // dimension; all NICs of node i hang on the router of position i / nodes_per_router, the last dimension counting fastest.
 //
 // A dimension of size 2 has one cable, not two: both neighbours are the same router.

@@ -4,7 +4,7 @@
 //   bill.switches[0]      // 16 x leaf, infiniband 400 Gb/s, 64 ports in use
 //   bill.cables[1]        // 512 x leaf-spine, infiniband 400 Gb/s
 //
-// Counted from the topology alone, device by device and cable by cable (network-models §5.2 has NVIDIA's counts). Not here:
+// Counted from the topology alone, device by device and cable by cable (models/network §5.2 has NVIDIA's counts). Not here:
 // what depends on a machine room (lengths, optics, racks: floor_plan.h) and prices (price_book.h).
 #pragma once
 

@@ -1,9 +1,10 @@
 // The cost of a cluster, to buy, to own and to power, and of a run on it: a bill of materials times two books.
 //
 //   per hour = capital / (years x 8760 x utilization) + operation share x capital / (8760 x utilization)
-//            + IT power x PUE x energy price                                                            (workload-models §7.4)
-//   power of a GPU = idle + (max - idle) x min(1, compute + 0.6 memory + 0.4 communication)              (workload-models §7.3)
-//   of it for idle GPUs per hour = their share of capital and operation + their share of servers' idle power x PUE x price
+//            + IT power x PUE x energy price                                                            (models/workloads §7.4)
+//   power of a GPU = idle + (max - idle) x min(1, compute + 0.6 memory + 0.4 communication)              (models/workloads
+//   §7.3) of it for idle GPUs per hour = their share of capital and operation + their share of servers' idle power x PUE x
+//   price
 //
 // where the three are shares of the run's time. Whatever a book has no entry for is an error that names it: a total with a hole
 // would look cheap.

@@ -20,7 +20,7 @@
 namespace weft::plan {
 
 struct FloorPlan {
-  std::int64_t servers_per_rack = 4;  // DGX H100: 4 x 10.2 kW is what an air-cooled rack takes (workload-models §7.3)
+  std::int64_t servers_per_rack = 4;  // DGX H100: 4 x 10.2 kW is what an air-cooled rack takes (models/workloads §7.3)
   std::int64_t switches_per_rack = 16;
   double node_metres = 15;   // server to first switch: to a row's end
   double leaf_metres = 20;   // first to second tier

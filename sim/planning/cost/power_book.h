@@ -40,7 +40,7 @@ struct ModuleDraw {
   Draw draw = {};
 };
 
-// Between idle and maximum, how much of the way a GPU goes that does nothing but this (workload-models §7.3).
+// Between idle and maximum, how much of the way a GPU goes that does nothing but this (models/workloads §7.3).
 struct ActivityWeights {
   double compute = 1.0;
   double memory = 0.6;

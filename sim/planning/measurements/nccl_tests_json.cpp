@@ -1,4 +1,4 @@
-// The JSON of nccl-tests -J (nccl-model §8.4). Numbers may stand in quotes (the root does, padded with blanks).
+// The JSON of nccl-tests -J (models/nccl §8.4). Numbers may stand in quotes (the root does, padded with blanks).
 #include <fmt/format.h>
 
 #include <algorithm>

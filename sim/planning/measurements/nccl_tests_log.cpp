@@ -20,8 +20,8 @@ namespace weft::plan {
 namespace detail {
 namespace {
 
-// NCCL prints the count passed by the caller, which for these is what one rank holds (nccl-model §5.8); nccl-tests' size column
-// is what all ranks hold together.
+// NCCL prints the count passed by the caller, which for these is what one rank holds (models/nccl §5.8); nccl-tests' size
+// column is what all ranks hold together.
 bool printed_per_rank(std::string_view collective) { return collective == "all_gather" || collective == "reduce_scatter"; }
 
 // Levels of NCCL_DEBUG that print while the collectives run.

@@ -1,6 +1,6 @@
 // One nccl-tests run as its log tells it: the collective, who took part, under which settings, and the time of every size.
 //
-// Reads the text that every version prints (nccl-model §8.4), also with NCCL_DEBUG lines mixed in anywhere and with the
+// Reads the text that every version prints (models/nccl §8.4), also with NCCL_DEBUG lines mixed in anywhere and with the
 // prefixes of mpirun and srun, and the JSON of `-J`. Nothing is read from the file's name. It does not decide which rows count:
 // that is validation_report's business.
 //
@@ -25,7 +25,7 @@
 
 namespace weft::plan {
 
-// One half of a row. Bandwidths are nccl-tests' own, in 1e9 bytes per second (nccl-model §8.2).
+// One half of a row. Bandwidths are nccl-tests' own, in 1e9 bytes per second (models/nccl §8.2).
 struct NcclTestsTiming {
   double time_us = 0;
   double algbw_gigabytes_per_second = 0;

@@ -1,4 +1,4 @@
-// The text of nccl-tests (nccl-model §8.4). Each line is first freed of what launchers put before it and of NCCL's own
+// The text of nccl-tests (models/nccl §8.4). Each line is first freed of what launchers put before it and of NCCL's own
 // messages; the pieces between these messages are joined again, because they are what the program printed.
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 //
 // Time. A stage's compute stream is serial: every microbatch's passes take what pass_profile.h says, at the clock that such a
 // load leaves (clock.h). Its microbatches wait for the first one to come through the stages before, and what the last one
-// leaves goes back through them, unless the schedule puts weight gradients there (workload-models §3):
+// leaves goes back through them, unless the schedule puts weight gradients there (models/workloads §3):
 //
 //   T >= max over stages s of  sum_{q < q_s} f_q + sum over chunks of m (f + b) + sum_{q < q_s} b_q + optimizer
 //

@@ -4,7 +4,7 @@
 // later. A failure may come at any moment, in a checkpoint or a restart too. It throws the job back to the last checkpoint that
 // can be restored, and `restart` later it goes on from there.
 //
-//   Young 1974:  best interval = sqrt(2 d M);  useful = t/(t+d) x (1 - (R + (t+d)/2)/M)       (workload-models §7.1, K32)
+//   Young 1974:  best interval = sqrt(2 d M);  useful = t/(t+d) x (1 - (R + (t+d)/2)/M)       (models/workloads §7.1; §8, 32)
 //   Daly 2006:   useful = t / (M e^(R/M) (e^((t+d)/M) - 1)), exact for failures at a constant rate and no drain;
 //                best interval = sqrt(2 d M) (1 + sqrt(d/2M)/3 + (d/2M)/9) - d
 //

@@ -1,4 +1,4 @@
-// Continuous batching on one engine: which sequences take part in the next step (workload-models §6). Iteration by iteration,
+// Continuous batching on one engine: which sequences take part in the next step (models/workloads §6). Iteration by iteration,
 // as vLLM does: running sequences first, in the order in which they were admitted; then waiting ones, first come first served,
 // while there are tokens in the budget, room in the batch and free blocks. Decides only; when things happen is serving.h's.
 //

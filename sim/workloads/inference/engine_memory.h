@@ -1,4 +1,4 @@
-// An engine's GPUs hold weights, room for activations, and the cache of keys and values in blocks (workload-models §6).
+// An engine's GPUs hold weights, room for activations, and the cache of keys and values in blocks (models/workloads §6).
 //
 // Model: weights, cache and activations of the fullest stage stand for all; what the runtime itself takes (context, buffers of
 // NCCL) is in the share of memory that kv_cache.utilization leaves. Layers with a window cache as many tokens as the others.

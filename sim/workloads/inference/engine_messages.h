@@ -2,7 +2,7 @@
 // (replay/group_costs.h), at sizes that are powers of two, and on a straight line between them.
 //
 // Over NVLink an all-reduce takes the serving engines' own kernel where that is faster: each GPU reads its peers' vectors,
-// whole in one shot or an n-th of them in each of two (workload-models §6).
+// whole in one shot or an n-th of them in each of two (models/workloads §6).
 //
 // Model: an engine's messages meet no other traffic. Experts' tokens move by NCCL's all-to-all; kernels made for it (DeepEP)
 // are not modelled.

@@ -1,5 +1,5 @@
 // An inference workload: a model, how engines of it are spread over GPUs, the requests that arrive and how they are batched
-// (workload-models §6). Plain data; inference_reader.h reads it, serving.h runs it.
+// (models/workloads §6). Plain data; inference_reader.h reads it, serving.h runs it.
 #pragma once
 
 #include <cstdint>
@@ -106,7 +106,7 @@ struct Speculation {
   double acceptance = 0.7;
   double draft_cost = 0.05;  // of a step, for each draft token
 
-  // (1 - a^(k+1)) / (1 - a), workload-models §6.
+  // (1 - a^(k+1)) / (1 - a), models/workloads §6.
   [[nodiscard]] double expected_tokens() const;
 };
 

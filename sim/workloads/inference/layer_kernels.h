@@ -1,4 +1,4 @@
-// The kernels of one layer's forward pass on one GPU of a serving engine, as serving engines fuse them (workload-models §6):
+// The kernels of one layer's forward pass on one GPU of a serving engine, as serving engines fuse them (models/workloads §6):
 // norm with the residual sum, products with weights, rotary embedding, a write of the cache, attention, activation. Messages
 // between GPUs are not here (step_times.h).
 //
@@ -44,7 +44,7 @@ struct GroupTokens {
 [[nodiscard]] std::int64_t local_cache_elements(const Mixer& mixer, int tensor);
 
 // Model: routing is uniform. Expected experts of `experts` that `tokens` meet when each picks `per_token`:
-// E (1 - (1 - k/E)^n), workload-models §6.
+// E (1 - (1 - k/E)^n), models/workloads §6.
 [[nodiscard]] double experts_touched(double experts, double per_token, double tokens);
 
 }  // namespace weft::work

@@ -7,7 +7,7 @@
 //   for (const RequestRecord& record : serving.records()) ...
 //
 // Without disaggregation a prompt's last step gives the first token. Disaggregated, the prompt's cache moves to an engine that
-// decodes as soon as that has blocks free, and its first step there gives the first token (workload-models §6: TTFT = queue +
+// decodes as soon as that has blocks free, and its first step there gives the first token (models/workloads §6: TTFT = queue +
 // prefill + exposed transfer + first decode step).
 //
 // Model: an engine is given to a request when it arrives, and another for decoding when there is room for its cache; neither

@@ -1,4 +1,4 @@
-// How long an engine's step takes, by pipeline stage: kernels, messages between GPUs, launches (workload-models §6, §4.3,
+// How long an engine's step takes, by pipeline stage: kernels, messages between GPUs, launches (models/workloads §6, §4.3,
 // §4.4).
 //
 //   StepTimes times{setup, plan, kernel_times, profile, costs, devices};

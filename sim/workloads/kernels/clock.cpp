@@ -8,7 +8,7 @@
 namespace weft::work {
 namespace {
 
-constexpr const char* kClockSeen = "training-step-notes §7, on H200";
+constexpr const char* kClockSeen = "models/training_steps §7, on H200";
 
 Param<ClockRule> of(const char* name, double ClockRule::*member, double min, double max, const char* description) {
   return param<ClockRule>(name, member,

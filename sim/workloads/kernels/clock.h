@@ -1,8 +1,8 @@
 // How much slower kernels become under sustained load: GPUs that are kept busy with matrix products reach their power limit and
-// lower the clock of their SMs (training-step-notes §7). A rule by itself, replaceable, and no part of the kernels' times.
+// lower the clock of their SMs (models/training_steps §7). A rule by itself, replaceable, and no part of the kernels' times.
 //
 // Beside load, GPUs of one model differ by a few per cent (power and thermal binning), and a step goes at the pace of the
-// slowest: of n normal speeds with standard deviation sigma, sigma sqrt(2 ln n) below the mean (workload-models §7.2).
+// slowest: of n normal speeds with standard deviation sigma, sigma sqrt(2 ln n) below the mean (models/workloads §7.2).
 //
 // Model: one factor for all of a step, from two shares of its time, instead of power, temperature and a controller; all GPUs of
 // a job go at the pace of its slowest, whatever their stage.

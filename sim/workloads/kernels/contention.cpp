@@ -3,7 +3,7 @@
 namespace weft::work {
 namespace {
 
-constexpr const char* kContentionSeen = "training-step-notes §6, on H200";
+constexpr const char* kContentionSeen = "models/training_steps §6, on H200";
 
 // Collectives that began in the last quarter of a GEMM that ran on their GPU.
 constexpr const char* kDrainSeen =

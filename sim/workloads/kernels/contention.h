@@ -1,5 +1,5 @@
 // Compute and communication on one GPU slow each other by these rules. They are pure; the Replayer applies them while both are
-// resident (training-step-notes §6).
+// resident (models/training_steps §6).
 //
 // A communication kernel holds one SM per channel as long as it runs. What runs beside it loses those SMs and some of the
 // memory bandwidth. GEMMs are persistent, with a block on every SM: a collective that becomes ready starts when the GEMM that

@@ -1,4 +1,4 @@
-// Data sheets: workload-models §4.5. Clocks are those at which SMs x FLOP per clock gives the quoted peak.
+// Data sheets: models/workloads §4.5. Clocks are those at which SMs x FLOP per clock gives the quoted peak.
 #include <fmt/format.h>
 
 #include "sim/core/config/nearest.h"
@@ -39,7 +39,7 @@ GpuSpec spec(const Sheet& s) {
 }
 
 // The table, and what node templates add to it: A100 PCIe. P100 and V100 have no bf16: their fp16 rate stands for it. MI300X:
-// the last-level cache of 256 MB. h100_hbm2e: H100 of 96 GB at 500 W (workload-models §9.11).
+// the last-level cache of 256 MB. h100_hbm2e: H100 of 96 GB at 500 W (models/workloads §9.11).
 const std::vector<Sheet>& sheets() {
   static const std::vector<Sheet> all{
       {"p100", 21.2, 0, 0, 0, 10.6, 0.732, 16, 56, 1.48, 4, 300},

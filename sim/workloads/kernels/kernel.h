@@ -9,7 +9,7 @@
 
 namespace weft::work {
 
-// Classes of kernels whose time follows one rule each (training-step-notes §3).
+// Classes of kernels whose time follows one rule each (models/training_steps §3).
 enum class KernelKind : std::uint8_t {
   kGemm,               // batch x (m x k) (k x n)
   kAttentionForward,   // flash attention
@@ -27,13 +27,13 @@ enum class KernelKind : std::uint8_t {
   kMemset,              // `bytes`; of `elements`, where a kernel fills them
 };
 
-// Breakdowns count a kernel by its class, and communication beside it slows it by its class (training-step-notes §6).
+// Breakdowns count a kernel by its class, and communication beside it slows it by its class (models/training_steps §6).
 enum class KernelClass : std::uint8_t { kGemm, kAttention, kMemory, kOptimizer };
 [[nodiscard]] KernelClass class_of(KernelKind kind);
 [[nodiscard]] std::string_view to_string(KernelClass kernel_class);
 [[nodiscard]] std::string_view to_string(KernelKind kind);  // "gemm", "attention_forward", ...
 
-// How the strided kernel of eager frameworks reads and writes (training-step-notes §3: ps per element differ).
+// How the strided kernel of eager frameworks reads and writes (models/training_steps §3: ps per element differ).
 enum class StridedKind : std::uint8_t {
   kForward,  // SiLU, multiply, a cast from bf16 to fp32
   kActivationBackward,
@@ -63,7 +63,7 @@ struct Kernel {
   double bytes = 0;  // through HBM; 0 of GEMM and attention: from their shapes
 
   // Multiply and add counted apart; 0 of memory-bound kernels. Causal attention counts the half it computes; its backward
-  // counts the scores that it computes again (workload-models §1.2: 2.5 times the forward).
+  // counts the scores that it computes again (models/workloads §1.2: 2.5 times the forward).
   [[nodiscard]] double flops() const;
   // Attention: keys that a query meets, on average.
   [[nodiscard]] double keys_per_query() const;

@@ -7,9 +7,9 @@
 namespace weft::work {
 namespace {
 
-constexpr const char* kNotes = "training-step-notes §3, on H200";
-constexpr const char* kMatmul = "workload-models §4.1: most that matmul was seen to reach";
-constexpr const char* kMemory = "workload-models §1.3: 0.75 to 0.9 above 10 MB";
+constexpr const char* kNotes = "models/training_steps §3, on H200";
+constexpr const char* kMatmul = "models/workloads §4.1: most that matmul was seen to reach";
+constexpr const char* kMemory = "models/workloads §1.3: 0.75 to 0.9 above 10 MB";
 
 template <class S>
 Param<S> share(const char* name, double S::*member, const char* reference, const char* description) {
@@ -107,12 +107,12 @@ const ParamGroup<StreamCosts> stream_costs{
     {param("gap", &StreamCosts::gap,
            {.max = 100_us,
             .source = ParamSource::kLiterature,
-            .reference = "training-step-notes §2",
+            .reference = "models/training_steps §2",
             .description = "from the end of a kernel to the start of the next that was issued in time"}),
      param("host_operator", &StreamCosts::host_operator,
            {.max = 1_ms,
             .source = ParamSource::kLiterature,
-            .reference = "workload-models §4.4: an operator of eager PyTorch costs the host 5 to 15 us",
+            .reference = "models/workloads §4.4: an operator of eager PyTorch costs the host 5 to 15 us",
             .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)"})}};
 
 ParamGroups kernel_param_groups() {

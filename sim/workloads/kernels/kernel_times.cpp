@@ -87,7 +87,7 @@ double KernelTimes::matmul_rate(Precision precision) const {
   return gpu_->peak(used) * efficiency();
 }
 
-// workload-models §4.2: waves of tiles, each tile's main loop at its SM's share of the peak. A tile of m x n loads m + n
+// models/workloads §4.2: waves of tiles, each tile's main loop at its SM's share of the peak. A tile of m x n loads m + n
 // elements for m n multiplications: small ones wait for their operands.
 double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
   const GemmCosts& costs = parameters_->gemm;

@@ -1,5 +1,5 @@
-// How long a kernel takes alone on a GPU: rooflines with calibrated efficiencies, one rule per class (training-step-notes §3,
-// workload-models §4).
+// How long a kernel takes alone on a GPU: rooflines with calibrated efficiencies, one rule per class (models/training_steps §3,
+// models/workloads §4).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace weft::work {
 
-// The data sheet of a GPU (workload-models §4.5). Dense peaks, FLOP/s; 0: not supported.
+// The data sheet of a GPU (models/workloads §4.5). Dense peaks, FLOP/s; 0: not supported.
 struct GpuSpec {
   std::string_view name;  // "h200_sxm": as node templates name it (NodeGpu)
   double bf16 = 0;
@@ -41,7 +41,7 @@ struct GpuSpec {
 // The nearest name, then all: the note below an error of the caller's.
 [[nodiscard]] std::string gpu_names_note(std::string_view name);
 
-// How a GEMM's output is cut and shared out over SMs (workload-models §4.2).
+// How a GEMM's output is cut and shared out over SMs (models/workloads §4.2).
 struct TileShape {
   int m = 0;
   int n = 0;

@@ -124,7 +124,7 @@ double hardware_flops(const TransformerModel& model, double tokens, double seque
       return once;
     case Recompute::kSelective:
       // Doubled, though recomputing the scores once adds a third: so Korthikanti 2022 counts, 72 B s L h^2 (1 + s/(3h) + ...),
-      // and published HFU is that (workload-models §1.2).
+      // and published HFU is that (models/workloads §1.2).
       return once + 3 * attention_of_layers(model, tokens, sequence, convention);
     case Recompute::kFull:
       return once + forward_of_layers(model, tokens, sequence, convention);

@@ -1,4 +1,4 @@
-// Floating-point operations of a transformer, multiply and add counted apart (workload-models §1.2). Three conventions
+// Floating-point operations of a transformer, multiply and add counted apart (models/workloads §1.2). Three conventions
 // circulate; every figure names its own.
 #pragma once
 

@@ -99,7 +99,7 @@ Kept kept_by_attention(const TransformerModel& m, int tensor) {
 
 // Model: what experts return is not kept for the gradient of their weights.
 // Bytes of the routed experts: the tokens they were sent, what their first matrices gave, and the product that the last one
-// reads (workload-models §1.6).
+// reads (models/workloads §1.6).
 double kept_by_experts(const TransformerModel& m, const ParallelPlan& plan, double tokens, double width) {
   const double expert_tensor = plan.expert_tensor_size();
   double rows = tokens * static_cast<double>(m.moe.experts_per_token);

@@ -1,4 +1,4 @@
-// Counts in closed form what a rank must hold: parameters, gradients, optimizer states and activations (workload-models §1.4,
+// Counts in closed form what a rank must hold: parameters, gradients, optimizer states and activations (models/workloads §1.4,
 // §1.5). Tests compare a program's own account of live activations (MemoryChange) with these.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Bytes that a model's tensors put on the wire under a plan, by the axis of parallelism they serve (workload-models §2). What a
-// collective makes of them is coll::bus_factor's matter; when they are sent, a program's.
+// Bytes that a model's tensors put on the wire under a plan, by the axis of parallelism they serve (models/workloads §2). What
+// a collective makes of them is coll::bus_factor's matter; when they are sent, a program's.
 #pragma once
 
 #include "sim/workloads/model/transformer.h"

@@ -1,4 +1,4 @@
-// How many parameters a transformer has, by the part they belong to (workload-models §1.1). Exact integers.
+// How many parameters a transformer has, by the part they belong to (models/workloads §1.1). Exact integers.
 #pragma once
 
 #include <cstdint>

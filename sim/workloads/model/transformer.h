@@ -1,7 +1,7 @@
 // A transformer as its paper or its Hugging Face config.json describes it: shapes, no weights. What follows from the shapes
 // (parameters, FLOPs, bytes) is in parameters.h, flops.h and memory.h; how to read it from a file in model_reader.h.
 //
-// Symbols as in workload-models: a heads, kv key/value heads, d_h head width, h hidden, f FFN width, L layers, V vocabulary.
+// Symbols as in models/workloads: a heads, kv key/value heads, d_h head width, h hidden, f FFN width, L layers, V vocabulary.
 #pragma once
 
 #include <cstddef>

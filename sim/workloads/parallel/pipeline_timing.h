@@ -6,7 +6,7 @@
 //                                               1_ms}}});
 //   timing.makespan;  // 27 ms
 //
-// Passes wait for each other (workload-models §3). A forward waits for that of the position before. A backward, full or of
+// Passes wait for each other (models/workloads §3). A forward waits for that of the position before. A backward, full or of
 // inputs, waits for its own forward and the backward of the position after. A weight gradient waits for its own input gradient.
 #pragma once
 

@@ -165,7 +165,7 @@ void PlanCheck::context() {
   }
   if (c == 1) return;
   if (plan_.context_kind != ContextKind::kUlysses) {
-    // Rank r holds chunks r and 2c - 1 - r, so that all have the same share of the causal mask (workload-models §2.5).
+    // Rank r holds chunks r and 2c - 1 - r, so that all have the same share of the causal mask (models/workloads §2.5).
     if (s % (2 * c) != 0)
       error("context", fmt::format("a sequence of {} does not divide evenly into 2 x context = {} chunks", s, 2 * c));
     return;

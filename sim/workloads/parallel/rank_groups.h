@@ -1,4 +1,4 @@
-// Which ranks form which groups: Megatron's order strings (workload-models §2.8).
+// Which ranks form which groups: Megatron's order strings (models/workloads §2.8).
 #pragma once
 
 #include <cstdint>

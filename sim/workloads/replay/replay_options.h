@@ -13,7 +13,7 @@
 
 namespace weft::work {
 
-// Random variation (workload-models §7.2). Named streams: one per rank.
+// Random variation (models/workloads §7.2). Named streams: one per rank.
 struct JitterModel {
   double kernel = 0;  // sigma of each kernel's duration, lognormal
   double rank = 0;    // sigma of a rank's speed for the whole run, normal

@@ -96,7 +96,7 @@ struct RunningKernel {
   double drain_ps = 0;     // of remaining_ps, from where on it leaves SMs to communication
   bool holds_gpu = false;  // it fills the GPU, and does not drain yet
   bool drained = false;    // it did
-  // Started beside communication, its blocks that found no SM run after the others (training-step-notes §6).
+  // Started beside communication, its blocks that found no SM run after the others (models/training_steps §6).
   bool has_second_wave = false;
 
   [[nodiscard]] Time end() const { return after(remaining_ps); }

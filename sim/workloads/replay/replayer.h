@@ -20,7 +20,7 @@
 // Model: a copy or an access to storage moves at one pace with those of all ranks that its rank stands for (leader).
 //
 // Model: a kernel that fills the GPU is not interrupted: a communication kernel that becomes ready beside it starts when it has
-// ended, or drains (gpu.contention.gemm_drain), which does not slow it (training-step-notes §6).
+// ended, or drains (gpu.contention.gemm_drain), which does not slow it (models/training_steps §6).
 #pragma once
 
 #include <array>

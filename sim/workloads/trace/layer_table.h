@@ -1,5 +1,5 @@
 // Workloads of ASTRA-sim 1 and of SimAI (AICB): a table of layers with times and communication of their forward, input-gradient
-// and weight-gradient passes (workload-models §5.4, §5.5), and the step that it stands for.
+// and weight-gradient passes (models/workloads §5.4, §5.5), and the step that it stands for.
 #pragma once
 
 #include <array>

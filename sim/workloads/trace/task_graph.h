@@ -79,7 +79,7 @@ struct TaskProgram {
 
 struct TaskRules {
   // Sends up to this size end for their own rank once they are posted, where ranks would else wait for each other in a circle:
-  // LogGOPSim's S (workload-models §5.6).
+  // LogGOPSim's S (models/workloads §5.6).
   Bytes eager = Bytes{65'535};
 };
 inline constexpr Bytes kAllEager{std::numeric_limits<std::int64_t>::max()};

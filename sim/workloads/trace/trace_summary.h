@@ -2,10 +2,10 @@
 // and how they overlap.
 //
 // A communication kernel's duration contains waiting for late peers: each call counts with the shortest duration that any of
-// its ranks saw of it, as if it had begun that long before its end (training-step-notes §1). A profiler has it begin with its
+// its ranks saw of it, as if it had begun that long before its end (models/training_steps §1). A profiler has it begin with its
 // first thread block; where a GEMM with a block on every SM was still running then, the others wait for that to end, and so
-// does the call (training-step-notes §6): all-reduces of 34 MB in DDP's step take 216 us from their first block and 191 us from
-// the GEMM's end, as alone.
+// does the call (models/training_steps §6): all-reduces of 34 MB in DDP's step take 216 us from their first block and 191 us
+// from the GEMM's end, as alone.
 #pragma once
 
 #include <array>

@@ -103,7 +103,7 @@ class BufferSync final : public GradientSync {
   };
 
   [[nodiscard]] bool gathers_ahead() const { return distributed_ && plan_.overlap_param_gather; }
-  // ZeRO-2 keeps no whole gradients between microbatches (workload-models §2.2).
+  // ZeRO-2 keeps no whole gradients between microbatches (models/workloads §2.2).
   [[nodiscard]] bool reduces_each_microbatch() const { return distributed_ && plan_.zero >= 2; }
 
   static Bytes bytes(std::int64_t elements, double width) {

@@ -1,5 +1,5 @@
 // Saving and restoring of checkpoints: parameters and the optimizer's states, between GPUs, host memory and storage
-// (workload-models §7.1).
+// (models/workloads §7.1).
 //
 // Each of the ranks that hold the same parameters writes an equal part, as Megatron's and PyTorch's distributed checkpoints do.
 // Together they write everything once. An asynchronous checkpoint is copied to the host's memory, for which the next step

@@ -1,4 +1,4 @@
-// PyTorch in eager mode: every operator is a kernel of its own (training-step-notes §3 to §5). The model is a Llama-like block
+// PyTorch in eager mode: every operator is a kernel of its own (models/training_steps §3 to §5). The model is a Llama-like block
 // with one matrix for Q, K and V and one for gate and up projection.
 //
 // Model: no rotary embedding, and no kernels for dropout; activations live until their layer's backward pass ends.
@@ -356,7 +356,7 @@ void PytorchEager::optimizer(StepEmitter& emit, const std::vector<ParameterTenso
   }
 }
 
-// Counts what autograd keeps (training-step-notes §3): the inputs of both norms and of all matrices, Q, K and V, both halves,
+// Counts what autograd keeps (models/training_steps §3): the inputs of both norms and of all matrices, Q, K and V, both halves,
 // SiLU's output, and attention's and the norms' statistics in fp32.
 std::int64_t PytorchEager::saved_by_layer(const StepEmitter& emit, std::int64_t layer) const {
   const RankShapes& s = emit.shapes();

@@ -1,5 +1,5 @@
 // PyTorch's FSDP2 (ZeRO-3): parameters are sharded; a unit is gathered before its forward pass and again before its backward
-// pass, and its gradients are reduce-scattered after it (workload-models §2.3, training-step-notes §5).
+// pass, and its gradients are reduce-scattered after it (models/workloads §2.3, models/training_steps §5).
 //
 // Gathers run on a stream of their own. In the forward pass the gather of unit i + 1 starts when unit i - 1 has been copied out
 // of its gather buffer: two buffers take turns. In the backward pass the gather of unit i - 1 is issued when unit i is there.

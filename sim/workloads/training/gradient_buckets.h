@@ -1,4 +1,4 @@
-// Which gradients travel together (workload-models §2.1).
+// Which gradients travel together (models/workloads §2.1).
 #pragma once
 
 #include <algorithm>

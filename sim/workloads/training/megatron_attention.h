@@ -1,4 +1,4 @@
-// Attention of one layer with its context-parallel communication (workload-models §2.5), between the QKV and the output
+// Attention of one layer with its context-parallel communication (models/workloads §2.5), between the QKV and the output
 // projection.
 #pragma once
 

@@ -87,7 +87,7 @@ void send_tokens(StepEmitter& emit, Bytes bytes, std::string_view name, const Be
 
 void fused_activation(StepEmitter& emit, std::int64_t elements, bool backward, int more) {
   const bool gated = emit.setup().model.gated_mlp;
-  // Read and written per output element (workload-models §1.3).
+  // Read and written per output element (models/workloads §1.3).
   const int tensors = (backward ? (gated ? 5 : 3) : (gated ? 3 : 2)) + more;
   emit.kernel({.kind = KernelKind::kElementwise, .bytes = emit.shapes().width * static_cast<double>(tensors * elements)},
               backward ? "activation backward" : "activation");
@@ -102,7 +102,7 @@ void experts_forward(StepEmitter& emit) {
   const std::int64_t received = x.local_experts * x.per_expert * s.hidden;
   linear_forward(emit, router(emit));
   pass(emit, x.tokens * moe.experts * 2, x.tokens * moe.experts, "choose experts");
-  // Two bytes for each expert from every rank (workload-models §2.7).
+  // Two bytes for each expert from every rank (models/workloads §2.7).
   emit.blocking(GroupSlot::kExpert, coll::Collective::kAllGather, Bytes{2 * plan.expert * moe.experts * plan.tensor},
                 "all-gather counts");
   pass(emit, copies, copies, "permute");

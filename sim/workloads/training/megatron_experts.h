@@ -1,4 +1,4 @@
-// A mixture-of-experts layer as Megatron-core runs it (workload-models §2.7): router, permutation, dispatch, grouped GEMMs,
+// A mixture-of-experts layer as Megatron-core runs it (models/workloads §2.7): router, permutation, dispatch, grouped GEMMs,
 // combination, and shared experts.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Tensor-parallel linear layers as Megatron-LM runs them (workload-models §2.4): column-parallel (outputs split) and
+// Tensor-parallel linear layers as Megatron-LM runs them (models/workloads §2.4): column-parallel (outputs split) and
 // row-parallel (inputs split), with sequence parallelism or without, and with LoRA adapters.
 //
 // Communication of the backward pass runs beside the GEMM that does not need it: a column-parallel layer's input is gathered

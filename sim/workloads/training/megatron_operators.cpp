@@ -318,7 +318,7 @@ void Megatron::head_forward(StepEmitter& emit) const {
   if (!emit.setup().fused_loss) elementwise(emit, 6.0 * static_cast<double>(logits), "cast to fp32");
   emit.kernel({.kind = KernelKind::kSoftmaxLoss, .bytes = (emit.setup().fused_loss ? 6.0 : 8.0) * static_cast<double>(logits)},
               "cross entropy");
-  // Vocabulary-parallel: maximum, the target's logit, sum (workload-models §2.4).
+  // Vocabulary-parallel: maximum, the target's logit, sum (models/workloads §2.4).
   for (const std::string_view name : {"all-reduce maxima", "all-reduce target logits", "all-reduce sums"}) {
     emit.blocking(GroupSlot::kTensor, coll::Collective::kAllReduce, Bytes{4 * s.tokens}, name);
   }

@@ -1,4 +1,4 @@
-// Memory traffic of optimizers, bytes per parameter (workload-models §1.3).
+// Memory traffic of optimizers, bytes per parameter (models/workloads §1.3).
 #pragma once
 
 #include "sim/workloads/parallel/plan.h"

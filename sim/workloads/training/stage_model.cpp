@@ -201,7 +201,7 @@ ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   const std::int64_t copies = tokens * moe.experts_per_token;
   const double load = setup.expert_load.imbalance;
   if (setup.expert_load.capacity_factor > 0) {
-    // Padded to the capacity of every expert (workload-models §2.7).
+    // Padded to the capacity of every expert (models/workloads §2.7).
     const auto capacity = static_cast<std::int64_t>(
         std::ceil(setup.expert_load.capacity_factor * static_cast<double>(copies) / static_cast<double>(moe.experts)));
     sent = moe.experts * capacity;

@@ -91,14 +91,14 @@ struct RankShapes {
   [[nodiscard]] std::int64_t activation_bytes(std::int64_t elements) const {
     return static_cast<std::int64_t>(static_cast<double>(elements) * width);
   }
-  // S of workload-models §2.4: b s h w / c.
+  // S of models/workloads §2.4: b s h w / c.
   [[nodiscard]] Bytes hidden_bytes() const { return Bytes{activation_bytes(tokens * hidden)}; }
 };
 
-// Nodes that a token visits whose `picks` fall uniformly on `nodes` of them, picks with replacement (workload-models §2.7).
+// Nodes that a token visits whose `picks` fall uniformly on `nodes` of them, picks with replacement (models/workloads §2.7).
 [[nodiscard]] double expected_nodes(double nodes, double picks);
 
-// Routed experts' tokens on one rank, of one microbatch (workload-models §2.7).
+// Routed experts' tokens on one rank, of one microbatch (models/workloads §2.7).
 //
 // Model: where routing is limited to some nodes and an expert group spans several, a token's copies to one node travel as one,
 // and are multiplied there at no cost (DeepEP); elsewhere each copy travels.

@@ -1,5 +1,5 @@
 // The step of one pipeline stage: walks the schedule's order and writes forward and backward passes, messages between stages,
-// gradient synchronisation and the optimizer (workload-models §2.10).
+// gradient synchronisation and the optimizer (models/workloads §2.10).
 //
 // Model: a receive is posted when the operation before it has ended; of schedules with several chunks or split backward passes,
 // with overlap_p2p, one operation earlier. Of GPipe and 1F1B, a send and a receive to and from the same stage that follow each

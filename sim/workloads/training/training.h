@@ -3,7 +3,7 @@
 //   TrainingSetup setup = read_training(workload, ranks);      // training_reader.h
 //   Program program = training_program(setup, kernel_times, topology, true);
 //
-// The operations of each microbatch follow workload-models §2.10. A layer's parts are the framework's business
+// The operations of each microbatch follow models/workloads §2.10. A layer's parts are the framework's business
 // (layer_operators.h): PyTorch eager runs every operator as its own kernel, Megatron fuses.
 #pragma once
 

@@ -10,7 +10,7 @@ using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
 
-// Traffic of every NIC with SHARP: S/heads out and S/heads in (nccl-model §3.3), also at the head that stands for the switch.
+// Traffic of every NIC with SHARP: S/heads out and S/heads in (models/nccl §3.3), also at the head that stands for the switch.
 TEST(CollNetDirectTest, EveryHeadsNicCarriesItsShareOnceEachWay) {
   const Group group{{4, 4, 4}};
   const auto collnet = plan(group.communicator(), call(Collective::kAllReduce, 4_KiB), "collnet_direct", 1, 1_KiB);

@@ -20,7 +20,7 @@ std::unique_ptr<Schedule> plan(const Group& group, const CollectiveCall& of, int
   return make_algorithm("nccl_p2p")->plan(group.communicator(), of, choice);
 }
 
-// nccl-model §3.6, one node: round r is localDelta r, on channel rev(r). With 4 channels rounds 0 .. 4 are on 0, 2, 1, 3 and 0.
+// models/nccl §3.6, one node: round r is localDelta r, on channel rev(r). With 4 channels rounds 0 .. 4 are on 0, 2, 1, 3 and 0.
 TEST(NcclP2pTest, RoundsSpreadOverTheChannelsByBitReversal) {
   const Group group{std::vector<int>{5}, 4};
   const auto p2p = plan(group, call(Collective::kAllToAll, 5 * 64_B), 4, 1);
@@ -41,7 +41,7 @@ TEST(NcclP2pTest, RoundsSpreadOverTheChannelsByBitReversal) {
 }
 
 // A send beside a receive has 11 of 20 warps, and the receive 9; alone each has all. Five rounds on one channel have four each,
-// one of which copies (nccl-model §3.6).
+// one of which copies (models/nccl §3.6).
 TEST(NcclP2pTest, ATransferThatGoesOneWayHasAllItsWarps) {
   const auto both = plan(Group{std::vector<int>{2}}, call(Collective::kSendRecv, 64_KiB), 1, 1);
   EXPECT_DOUBLE_EQ(both->warp_share(0, 0, 2), 11 / 20.0);
@@ -101,7 +101,7 @@ TEST(NcclP2pTest, PartsRunOnChannelsOfTheirOwn) {
   EXPECT_EQ(planned->step_count(0, 3, 2), 1);
 }
 
-// Nodes of two, groups of two (nccl-model §3.6): group deltas 0 1 3 2 (quadratic over four groups).
+// Nodes of two, groups of two (models/nccl §3.6): group deltas 0 1 3 2 (quadratic over four groups).
 TEST(NcclP2pTest, GroupsAreVisitedInQuadraticOrder) {
   const Group group{{2, 2, 2, 2}};
   const auto p2p = plan(group, call(Collective::kAllToAll, 8 * 64_B), 1, 1);

@@ -10,7 +10,7 @@ using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
 
-// nccl-model §3.4: scatter to every head, the switch adds up all copies and writes to all ranks, gather from every head.
+// models/nccl §3.4: scatter to every head, the switch adds up all copies and writes to all ranks, gather from every head.
 TEST(NvlsTest, AHeadHasTheSwitchAddUpAndCopyItsChunk) {
   const Group group{std::vector<int>{4}};
   const auto nvls = plan(group.communicator(), call(Collective::kAllReduce, 1_MiB), "nvls", 1, 64_KiB);
@@ -35,7 +35,7 @@ TEST(NvlsTest, AHeadHasTheSwitchAddUpAndCopyItsChunk) {
   EXPECT_EQ(gather.destination, (Chunk{Buffer::kOutput, 4 * 65536}));
 }
 
-// The links of every rank carry S(1 + 1/n) bytes out (nccl-model §3.4): its data to the switch, and one n-th as a head.
+// The links of every rank carry S(1 + 1/n) bytes out (models/nccl §3.4): its data to the switch, and one n-th as a head.
 TEST(NvlsTest, EveryRankSendsItsDataOnceAndOneNthMore) {
   const Group group{std::vector<int>{8}};
   const auto nvls = plan(group.communicator(), call(Collective::kAllReduce, 8_MiB), "nvls", 1, 64_KiB);

@@ -25,7 +25,7 @@ std::vector<Step> receives(const Schedule& schedule) {
 }
 
 // Small blocks, n = 2^k: up to n/2 blocks a message, so k exchanges: k - 1 to collect n/2 blocks (1, 2, ... n/4 at a time) and
-// one for the neighbour's (nccl-model §3.5: log2(n) network steps).
+// one for the neighbour's (models/nccl §3.5: log2(n) network steps).
 TEST(PatTest, SmallBlocksTakeLogarithmicallyManyMessages) {
   for (const int n : {2, 4, 8, 16, 32}) {
     const Group group{n};

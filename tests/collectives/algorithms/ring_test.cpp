@@ -38,8 +38,8 @@ TEST(ChannelPartTest, PartsFollowEachOtherAndAddUp) {
   }
 }
 
-// nccl-model §3.1 on three ranks: rank 1 sends chunk 0, adds to and passes on chunk 2, finishes chunk 1, passes on chunk 0, and
-// takes chunk 2 last.
+// models/nccl §3.1 on three ranks: rank 1 sends chunk 0, adds to and passes on chunk 2, finishes chunk 1, passes on chunk 0,
+// and takes chunk 2 last.
 TEST(RingTest, AllReduceStepsAreThoseOfNccl) {
   const Group group{3};
   const auto ring = plan(group.communicator(), call(Collective::kAllReduce, 96_B), "ring");
@@ -100,7 +100,7 @@ TEST(RingTest, HugeCallsNeedNoList) {
   EXPECT_EQ(ring->fluid_flow(0).bytes, 14 * 512_MiB);
 }
 
-// A planner's shares (nccl-model §4.6): each channel its own part, one after another, in its own chunks; one may be empty.
+// A planner's shares (models/nccl §4.6): each channel its own part, one after another, in its own chunks; one may be empty.
 TEST(RingTest, SharesSayWhatEachChannelDoes) {
   const Group group{2, 3};
   Choice choice{.algorithm = "ring", .channels = 3};

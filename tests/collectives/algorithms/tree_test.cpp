@@ -10,7 +10,7 @@ using weft::testing::call;
 using weft::testing::Group;
 using weft::testing::plan;
 
-// nccl-model §3.2: over five nodes the trees are 0->4->2->{1,3} and 1->{0}, 0->3->{2,4}; one rank a node.
+// models/nccl §3.2: over five nodes the trees are 0->4->2->{1,3} and 1->{0}, 0->3->{2,4}; one rank a node.
 TEST(TreeTest, TheHalvesOfTheChannelsTakeTheTwoTrees) {
   const Group group{5, 2};
   const auto tree = plan(group.communicator(), call(Collective::kAllReduce, 64_B), "tree", 2);

@@ -75,7 +75,7 @@ TEST(MscclWriterTest, RingAllReduceComesBackAsTheSameSteps) {
   }
 }
 
-// 3 ranks, 96 B in chunks of 32 B: by hand from nccl-model §3.1, rank 1 of the ring 0, 1, 2.
+// 3 ranks, 96 B in chunks of 32 B: by hand from models/nccl §3.1, rank 1 of the ring 0, 1, 2.
 TEST(MscclWriterTest, WritesTheRingAsMscclWouldHaveIt) {
   const Group group{3};
   const CollectiveCall of = call(Collective::kAllReduce, 96_B);

@@ -48,7 +48,7 @@ Settings setting(const char* key, const char* value) {
 }
 
 TEST(CommInfoTest, OurOwnNodesAreNcclsMachines) {
-  // Rows of nccl-model §2.5: channels and GB/s of ring and tree, CTAs of collectives, NVLS and send/recv.
+  // Rows of models/nccl §2.5: channels and GB/s of ring and tree, CTAs of collectives, NVLS and send/recv.
   const net::Topology h200 = cluster_of("h200x4", 1);
   const CommInfo four = info_of(h200, h200.endpoints());
   EXPECT_EQ(four.ring.channel_count(), 12);
@@ -69,7 +69,7 @@ TEST(CommInfoTest, OurOwnNodesAreNcclsMachines) {
 }
 
 TEST(CommInfoTest, OnlyTheCommunicatorsGpusCount) {
-  // nccl-model §2.5, HGX H200 with two GPUs used: ring 12 x 30, tree 12 x 60, no NVLS below three GPUs.
+  // models/nccl §2.5, HGX H200 with two GPUs used: ring 12 x 30, tree 12 x 60, no NVLS below three GPUs.
   const net::Topology h200 = cluster_of("h200x4", 1);
   const CommInfo two = info_of(h200, gpus(h200, {{0, {1, 3}}}));
   EXPECT_EQ(two.ranks, 2);
@@ -145,7 +145,7 @@ TEST(CommInfoTest, CollNetNeedsItsSwitchItsNicsAndSeveralNodes) {
   const net::XmlElement h100 = with_collnet("h100.xml");
   const CommInfo two = comm_info(h100, 2, enabled, NcclVersion::k2_30);
   EXPECT_TRUE(two.collnet);
-  // Chains as many as rings; every GPU owns a NIC, so all 8 are heads (nccl-model §2.2, §3.3).
+  // Chains as many as rings; every GPU owns a NIC, so all 8 are heads (models/nccl §2.2, §3.3).
   EXPECT_EQ(two.collnet_chain->channel_count(), two.ring.channel_count());
   EXPECT_EQ(two.collnet_direct->channel_count(), 8);
   const std::vector<std::vector<Rank>> nodes{{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}};

@@ -44,8 +44,8 @@ TEST(ConnectTest, RingsBeginAtRankZeroWhereverItStands) {
 }
 
 TEST(ConnectTest, OddNodesSwapTheRingsOfACrossingPair) {
-  // nccl-model §2.5: pair (0,1) enters by net0 and leaves by net1, and the reverse. Node 1 takes the other one, so that the hop
-  // from node 0's net1 arrives at node 1's net1.
+  // models/nccl §2.5: pair (0,1) enters by net0 and leaves by net1, and the reverse. Node 1 takes the other one, so that the
+  // hop from node 0's net1 arrives at node 1's net1.
   CommInfo info = found(2, {{0, 1}, {1, 0}}, GraphPattern::kTree);
   info.ring.cross_nic = 2;
   const Connections all = connect(info, nodes_of(2, 2));
@@ -73,7 +73,7 @@ TEST(ConnectTest, OneNodeIsAChainInBothTrees) {
   for (const Tree& tree : all.trees) EXPECT_EQ(tree, (Tree{links(-1, 2), links(2), links(0, 1)}));
 }
 
-// Four nodes: tree 0 is 0->{2}, 2->{1,3}, tree 1 is 3->{1}, 1->{2,0} (nccl-model §3.2). Chains 0-1-2 in every node; where the
+// Four nodes: tree 0 is 0->{2}, 2->{1,3}, tree 1 is 3->{1}, 1->{2,0} (models/nccl §3.2). Chains 0-1-2 in every node; where the
 // chains hang from each other depends on the pattern.
 TEST(ConnectTest, PlainTreesHangAllFromTheFirstOfAChain) {
   const Connections all = connect(found(4, {{0, 1, 2}}, GraphPattern::kTree), nodes_of(4, 3));

@@ -1,4 +1,4 @@
-// Reads what NCCL 2.30.7's own code answered for a machine (nccl-model, Appendix A): its channels, its costs, its choices.
+// Reads what NCCL 2.30.7's own code answered for a machine (models/nccl §A): its channels, its costs, its choices.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ P2pTransfer transfer(const char* machine, Bytes bytes, bool same_node = true, co
 }
 
 TEST(P2pOrderTest, GroupsAreVisitedByTriangularNumbers) {
-  // nccl-model §3.6.
+  // models/nccl §3.6.
   EXPECT_THAT(quadratic_order(8), ElementsAre(0, 1, 3, 6, 2, 7, 5, 4));
   EXPECT_THAT(quadratic_order(16), ElementsAre(0, 1, 3, 6, 10, 15, 5, 12, 4, 13, 7, 2, 14, 11, 9, 8));
   EXPECT_THAT(quadratic_order(5), ElementsAre(0, 1, 3, 2, 4));  // that of 8 without 5, 6, 7
@@ -89,7 +89,7 @@ TEST(P2pChannelTest, NeighbouringRoundsLieFarApart) {
 }
 
 TEST(P2pTransferTest, TwoGpusUse16ChannelsUntilAPartPasses16MiB) {
-  // nccl-model §3.6: 32 channels per peer, two ranks: 16. nccl-calibration-notes, advice 7.
+  // models/nccl §3.6: 32 channels per peer, two ranks: 16. models/nccl_calibration §3.7.
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 1_MiB).channels, 16);
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", 256_MiB).channels, 16);
   EXPECT_EQ(transfer("hgx-h200-2gpu-n1", Bytes{(256 << 20) + 1}).channels, 32);
@@ -180,7 +180,7 @@ TEST(P2pTransferTest, ChunksKeepFourSignificantBits) {
 }
 
 TEST(P2pWarpsTest, TransfersOfABatchShareTheWarps) {
-  // nccl-model §3.6: 20 warps; the receive gets (w-1)/2 of more than four, half of fewer.
+  // models/nccl §3.6: 20 warps; the receive gets (w-1)/2 of more than four, half of fewer.
   EXPECT_EQ(p2p_warps(1).send, 11);
   EXPECT_EQ(p2p_warps(1).receive, 9);
   EXPECT_EQ(p2p_warps(4).send, 3);

@@ -38,7 +38,7 @@ std::vector<std::int64_t> repeated(std::size_t times, std::int64_t value, std::i
 }
 
 TEST(PlannerTest, CutsAllReduceIntoTheWorkedExamples) {
-  // nccl-model §4.6, four GPUs, 24 channels.
+  // models/nccl §4.6, four GPUs, 24 channels.
   const CommInfo comm = measured_node();
   EXPECT_EQ(bytes_of(planned(comm, given({{"PROTO", "LL"}}), Collective::kAllReduce, 1_MiB)), repeated(23, 45056, 12288));
   EXPECT_EQ(bytes_of(planned(comm, given({{"PROTO", "Simple"}, {"ALGO", "Ring"}}), Collective::kAllReduce, 1_MiB)),
@@ -138,7 +138,7 @@ TEST(PlannerTest, ACallOfNoBytesHasOneEmptyShare) {
 }
 
 TEST(PlannerTest, ChunksAreAsManySlotsAsTheOperationTakes) {
-  // nccl-model §4.1, §4.3.
+  // models/nccl §4.1, §4.3.
   const CommInfo comm = measured_node();
   EXPECT_EQ(planned(comm, {}, Collective::kAllReduce, 1_GiB).chunk, 2_MiB);
   EXPECT_EQ(planned(comm, {}, Collective::kAllGather, 1_GiB).chunk, 2_MiB);
@@ -158,7 +158,7 @@ TEST(PlannerTest, BuffersSetTheSlots) {
 }
 
 TEST(PlannerTest, TreesIn2_19HalveTheirChunksForTheDepth) {
-  // nccl-model §4.4: depth 3, 1 MiB over 24 channels: parts of 49152 B, less than one chunk each, down to 32 KiB.
+  // models/nccl §4.4: depth 3, 1 MiB over 24 channels: parts of 49152 B, less than one chunk each, down to 32 KiB.
   CommInfo comm = measured_node();
   comm.version = NcclVersion::k2_19;
   const Settings tree = given({{"ALGO", "Tree"}, {"PROTO", "Simple"}});
@@ -179,7 +179,7 @@ TEST(PlannerTest, Ll128TreesHalveTheirChunks) {
 }
 
 TEST(PlannerTest, NvlsChunksGrowWithTheMessage) {
-  // nccl-model §4.4: 8 GPUs, 16 channels.
+  // models/nccl §4.4: 8 GPUs, 16 channels.
   const CommInfo comm = golden::read("h100-n1").comm;
   EXPECT_EQ(planned(comm, {}, Collective::kAllReduce, 4_MiB).chunk, 16_KiB);
   EXPECT_EQ(planned(comm, {}, Collective::kAllReduce, 8_MiB).chunk, 32_KiB);

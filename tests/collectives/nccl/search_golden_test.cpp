@@ -1,4 +1,4 @@
-// Every channel that NCCL 2.30.7's own search found for the golden machines (nccl-model, Appendix A), and what the one measured
+// Every channel that NCCL 2.30.7's own search found for the golden machines (models/nccl §A), and what the one measured
 // node of NCCL 2.28.9 dumped and printed.
 #include <gtest/gtest.h>
 

@@ -57,7 +57,7 @@ TEST(NcclSystemTest, TheMeasuredNodesTemplateIsTheSameGraph) {
   EXPECT_EQ(System::of_host(topology, 0, {}).describe(), system_of("h200x4/topo_4gpu.xml").describe());
 }
 
-// Machine, nodes, maxBw and totalBw: the first lines of NCCL 2.30's outputs (nccl-model, Appendix A).
+// Machine, nodes, maxBw and totalBw: the first lines of NCCL 2.30's outputs (models/nccl §A).
 struct Golden {
   const char* machine;
   bool several_nodes;
@@ -108,7 +108,7 @@ TEST(NcclSystemTest, XgmiLinksHaveRcclsBandwidth) {
 }
 
 TEST(NcclSystemTest, GpusWithoutALinkMeetThroughAThirdOverNvlink) {
-  // DGX-1: 0-5 are not adjacent; both relays (1 and 4) have a single link on one side (network-models §1.6).
+  // DGX-1: 0-5 are not adjacent; both relays (1 and 4) have a single link on one side (models/network §1.6).
   const System dgx1 = system_of("topologies/dgx1v.xml");
   const Path& path = dgx1.path(dgx1.gpus()[0], dgx1.gpus()[5]);
   EXPECT_EQ(path.type, PathClass::kNvb);
@@ -175,7 +175,7 @@ TEST(NcclSystemTest, PathsAreLinkedEndToEnd) {
 }
 
 TEST(NcclSystemTest, NvlinkBandwidthFollowsVersionAndGpu) {
-  // nccl-model §1.2.
+  // models/nccl §1.2.
   EXPECT_FLOAT_EQ(System::nvlink_bandwidth(60, NcclVersion::k2_30), 18.0F);
   EXPECT_FLOAT_EQ(System::nvlink_bandwidth(70, NcclVersion::k2_30), 20.0F);
   EXPECT_FLOAT_EQ(System::nvlink_bandwidth(86, NcclVersion::k2_30), 12.0F);

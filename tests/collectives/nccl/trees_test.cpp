@@ -9,7 +9,7 @@ namespace weft::coll::nccl {
 namespace {
 
 TEST(DoubleTreeTest, EqualsTheWorkedExamples) {
-  // nccl-model §3.2, a table of what NCCL answered: parent of every node in tree 0 and in tree 1.
+  // models/nccl §3.2, a table of what NCCL answered: parent of every node in tree 0 and in tree 1.
   const std::vector<std::pair<std::vector<int>, std::vector<int>>> parents{
       {{-1, 0}, {1, -1}},
       {{-1, 2, 0, 2}, {1, 3, 1, -1}},
@@ -27,7 +27,7 @@ TEST(DoubleTreeTest, EqualsTheWorkedExamples) {
 }
 
 TEST(DoubleTreeTest, LeavesOfOneTreeAreInnerNodesOfTheOther) {
-  // But for one node, so that every node's NIC carries about as much (nccl-model §3.2).
+  // But for one node, so that every node's NIC carries about as much (models/nccl §3.2).
   const auto is_leaf = [](const NodeLinks& links) { return links.down[0] == -1 && links.down[1] == -1; };
   for (int nodes = 2; nodes <= 129; ++nodes) {
     int leaves_of_both = 0;
@@ -43,7 +43,7 @@ TEST(DoubleTreeTest, LeavesOfOneTreeAreInnerNodesOfTheOther) {
 }
 
 TEST(BinaryTreeTest, IsCutShortOnTheRight) {
-  // btree(6): 0->{4}, 4->{2,5}, 2->{1,3}: 6, where the subtree of 4 would go on, is not there, 5 is (nccl-model §3.2).
+  // btree(6): 0->{4}, 4->{2,5}, 2->{1,3}: 6, where the subtree of 4 would go on, is not there, 5 is (models/nccl §3.2).
   EXPECT_EQ(btree(6, 0), (NodeLinks{.up = -1, .down = {-1, 4}}));
   EXPECT_EQ(btree(6, 4), (NodeLinks{.up = 0, .down = {2, 5}}));
   EXPECT_EQ(btree(6, 5), (NodeLinks{.up = 4, .down = {-1, -1}}));

@@ -1,4 +1,4 @@
-// Every cost and every choice that NCCL 2.30.7's own code gave for the golden machines (nccl-model, Appendix A).
+// Every cost and every choice that NCCL 2.30.7's own code gave for the golden machines (models/nccl §A).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST_P(TuningGoldenTest, CostsEqualToThePrintedDigits) {
 
 TEST_P(TuningGoldenTest, LeavesOutWhatNcclLeavesOut) {
   // The golden files list what has a bandwidth; NVLS is listed there for two GPUs and for gathers of more than 32 too, though
-  // NCCL does not use it (nccl-model §5.6).
+  // NCCL does not use it (models/nccl §5.6).
   const golden::File file = golden::read(GetParam());
   const TuningModel model{file.comm, {}};
   for (std::size_t k = 0; k < kTunedCollectives; ++k) {

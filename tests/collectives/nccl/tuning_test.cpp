@@ -79,7 +79,7 @@ TEST(TuningModelTest, AgreesWithTheTableThatTheMeasuredNodePrinted) {
 }
 
 TEST(TuningModelTest, OlderReleasesHaveTheirOwnCapsAndLatencies) {
-  // nccl-model §5.8, 8 x H100, ring of 12 x 30 GB/s, all-reduce: LL at 360/4 under its cap of 87.7, times 8/14.
+  // models/nccl §5.8, 8 x H100, ring of 12 x 30 GB/s, all-reduce: LL at 360/4 under its cap of 87.7, times 8/14.
   const CommInfo h100_2_18 = machine("h100-n1", NcclVersion::k2_18);
   EXPECT_NEAR(TuningModel(h100_2_18, {}).cost(Collective::kAllReduce, Algo::kRing, Proto::kLl).bandwidth_GBps, 87.7 * 8 / 14,
               1e-4);
@@ -105,7 +105,7 @@ TEST(TuningModelTest, OldReleasesCountAStepBetweenNodesForEveryNode) {
 }
 
 TEST(TuningModelTest, NvlsBefore228IsFiveSixthsOfTheSpeed) {
-  // nccl-model §5.8: 8 * 40 * 5/6 = 266.7 GB/s; ring LL 28.0 us against 28.9 at 1 MiB, 41.0 against 32.9 at 2 MiB.
+  // models/nccl §5.8: 8 * 40 * 5/6 = 266.7 GB/s; ring LL 28.0 us against 28.9 at 1 MiB, 41.0 against 32.9 at 2 MiB.
   const TuningModel model{machine("h100-n1", NcclVersion::k2_27), {}};
   EXPECT_NEAR(model.cost(Collective::kAllReduce, Algo::kNvls, Proto::kSimple).bandwidth_GBps, 266.67, 0.01);
   EXPECT_NEAR(model.estimate_us(Collective::kAllReduce, Algo::kRing, Proto::kLl, 1_MiB).value(), 28.0, 0.05);

@@ -39,7 +39,7 @@ inline std::unique_ptr<CongestionControl> make_control(std::string_view name, co
   return make_factory(name, yaml)->make(context);
 }
 
-// RED of network-models §2.6, without chance: a sender's marks are the sum of its packets' probabilities.
+// RED of models/network §2.6, without chance: a sender's marks are the sum of its packets' probabilities.
 struct FluidMarks {
   double kmin = 1e18;  // bytes
   double kmax = 2e18;

@@ -19,7 +19,7 @@ double rate_at(CongestionControl& control, Time now) {
   return control.state("rate_gbps");
 }
 
-// network-models §7, K15.
+// models/network §7, K15.
 TEST(DcqcnTest, StepResponseToOneCnpIsThatOfThePaper) {
   const auto control = make_control("dcqcn", "{}", k40G);
   EXPECT_EQ(control->rate(), 40_Gbps);
@@ -196,7 +196,7 @@ TEST(DcqcnTest, NeedsNotificationsOnly) {
 }
 
 // The paper's marking at 40 Gb/s; one sender begins at half of the line, the other at all of it. The queue of packets that K16
-// (network-models §7) gives is 24 KB +-30 %.
+// (models/network §7) gives is 24 KB +-30 %.
 TEST(DcqcnTest, TwoFlowsConvergeToEqualShares) {
   FluidLink link{40_Gbps, 4_us, 1_us, 1000_B, {.kmin = 5e3, .kmax = 200e3, .pmax = 0.01, .cnp_interval = 50_us}};
   for (int i = 0; i < 2; ++i) link.add(make_control("dcqcn", "{}", k40G));

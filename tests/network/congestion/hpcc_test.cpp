@@ -113,7 +113,7 @@ TEST(HpccTest, NeedsAcksWithTelemetry) {
   EXPECT_FALSE(needs.cnps);
 }
 
-// network-models §7, K17: at the fixed point W (1 - eta/U) = W_AI for each flow, and the flows together use U of the link.
+// models/network §7, K17: at the fixed point W (1 - eta/U) = W_AI for each flow, and the flows together use U of the link.
 TEST(HpccTest, FixedPointIsEtaPlusTheSumOfAllAdditiveIncreases) {
   const CongestionContext context{.line_rate = 100_Gbps, .base_rtt = 13_us, .packet = 1000_B, .hops = 2};
   for (const int flows : {2, 20, 60}) {

@@ -22,8 +22,8 @@ namespace {
 using namespace literals;
 using testing::FabricRun;
 
-// network-models K1: three links, two store-and-forward switches, packets of 1000 B: 800 us of bits, two packet times of fill,
-// three latencies.
+// models/network §7 K1: three links, two store-and-forward switches, packets of 1000 B: 800 us of bits, two packet times of
+// fill, three latencies.
 TEST(FlowFabricTest, K1SingleFlow) {
   TopologyBuilder builder;
   testing::add_bare_hosts(builder, 2);
@@ -39,7 +39,7 @@ TEST(FlowFabricTest, K1SingleFlow) {
   EXPECT_EQ(run.delivered(0), Time{} + 803'160_ns);
 }
 
-// network-models K2: one packet of 4178 B over five links of 400 Gb/s and 25 ns, four switches of 300 ns, header 64 B.
+// models/network §7 K2: one packet of 4178 B over five links of 400 Gb/s and 25 ns, four switches of 300 ns, header 64 B.
 TEST(FlowFabricTest, K2StoreAndForwardVersusCutThrough) {
   for (const bool store_and_forward : {true, false}) {
     TopologyBuilder builder;
@@ -59,7 +59,7 @@ TEST(FlowFabricTest, K2StoreAndForwardVersusCutThrough) {
   }
 }
 
-// network-models K3: 1 MB and 2 MB into one 100 Gb/s output. Shared until 160 us, alone until 240 us, plus two latencies.
+// models/network §7 K3: 1 MB and 2 MB into one 100 Gb/s output. Shared until 160 us, alone until 240 us, plus two latencies.
 TEST(FlowFabricTest, K3TwoFlowsShareALink) {
   FabricRun run{testing::star(3, 100_Gbps, 1_us)};
   run.post("h0", "h2", 1_MB);
@@ -69,8 +69,8 @@ TEST(FlowFabricTest, K3TwoFlowsShareALink) {
   EXPECT_EQ(run.delivered(1), Time{} + 242_us);
 }
 
-// network-models K31: two jobs, each 100 ms of compute, then 1.25 GB over one 100 Gb/s link. In phase under fair sharing both
-// iterations take 300 ms for ever; under strict priority job 1 takes 200 ms, job 2 300 ms once and 200 ms ever after.
+// models/network §7 K31: two jobs, each 100 ms of compute, then 1.25 GB over one 100 Gb/s link. In phase under fair sharing
+// both iterations take 300 ms for ever; under strict priority job 1 takes 200 ms, job 2 300 ms once and 200 ms ever after.
 TEST(FlowFabricTest, K31PeriodicJobsAndUnfairness) {
   for (const bool strict : {false, true}) {
     FabricRun run{testing::star(3, 100_Gbps, 0_ns)};

@@ -69,7 +69,7 @@ TEST(NcclXmlReaderTest, ReadsTheHybridCubeMeshAsDirectLinks) {
   EXPECT_TRUE(dgx1.warnings.empty());
   EXPECT_EQ(count_of(t, DeviceKind::kNvSwitch), 0U);
   EXPECT_EQ(count_of(t, DeviceKind::kPcieSwitch), 4U);
-  // network-models §1.6: 0-3 is doubled, 0-1 single, 0-5 not adjacent; 24 links in 16 pairs.
+  // models/network §1.6: 0-3 is doubled, 0-1 single, 0-5 not adjacent; 24 links in 16 pairs.
   EXPECT_EQ(links_between(t, "gpu0", "gpu3").at(0).width, 2);
   EXPECT_EQ(links_between(t, "gpu0", "gpu1").at(0).width, 1);
   EXPECT_TRUE(links_between(t, "gpu0", "gpu5").empty());

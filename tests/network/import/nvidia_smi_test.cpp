@@ -160,7 +160,7 @@ TEST(NvidiaSmiTest, IslandsKeepTheirOwnNvSwitch) {
   EXPECT_EQ(nvlinks(beside.topology, "gpu5"), (Widths{{"n0.gpu4", 12}}));
 }
 
-// The matrix of network-models 1.6: six links of each GPU, to four others.
+// The matrix of models/network §1.6: six links of each GPU, to four others.
 TEST(NvidiaSmiTest, AHybridCubeMeshKeepsItsLinks) {
   const char* const kLinks[] = {"01122000", "10210200", "12020010", "21200001", "20000112", "02001021", "00101202", "00012120"};
   const Imported mesh = matrix_of(8, [&](int i, int j) {

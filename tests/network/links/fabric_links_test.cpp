@@ -17,7 +17,7 @@ LinkSpec read_link_text(const std::string& yaml, Diagnostics& diagnostics) {
   return spec;
 }
 
-// network-models §1.7, 4x data rates.
+// models/network §1.7, 4x data rates.
 TEST(FabricLinksTest, InfinibandRatesGoByName) {
   for (const auto& [name, rate] :
        {std::pair{"qdr", 32_Gbps}, {"edr", 100_Gbps}, {"hdr", 200_Gbps}, {"ndr", 400_Gbps}, {"xdr", 800_Gbps}}) {
@@ -31,7 +31,7 @@ TEST(FabricLinksTest, InfinibandRatesGoByName) {
             4LL * 14'062'500'000 * 64 / 66);
 }
 
-// network-models §1.7: payload / (payload + 26).
+// models/network §1.7: payload / (payload + 26).
 TEST(FabricLinksTest, InfinibandEfficiencyFollowsTheMtu) {
   for (const std::int64_t mtu : {256, 1024, 2048, 4096}) {
     Diagnostics diagnostics;

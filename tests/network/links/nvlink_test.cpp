@@ -7,7 +7,7 @@ namespace {
 
 using namespace literals;
 
-// network-models §1.1: GB/s per GPU and direction, with the links of its GPU.
+// models/network §1.1: GB/s per GPU and direction, with the links of its GPU.
 TEST(NvlinkTest, RatePerGpuOfEachGeneration) {
   struct Row {
     const char* type;
@@ -25,7 +25,7 @@ TEST(NvlinkTest, RatePerGpuOfEachGeneration) {
   }
 }
 
-// network-models §1.1, measured efficiency: 367 of 450 GB/s on H200, 682 of 900 on B200, 235 of 300 on A100.
+// models/network §1.1, measured efficiency: 367 of 450 GB/s on H200, 682 of 900 on B200, 235 of 300 on A100.
 TEST(NvlinkTest, DefaultEfficiencyIsTheMeasuredOne) {
   const Profile profile = Profile::defaults(network_param_groups());
   EXPECT_NEAR(make_link_spec("nvlink3", 12, profile).efficiency, 235.0 / 300, 0.01);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace literals;
 
-// network-models §1.5: what NCCL plans with across sockets, in GB/s; xGMI 16, C2C about 368 of 450 measured.
+// models/network §1.5: what NCCL plans with across sockets, in GB/s; xGMI 16, C2C about 368 of 450 measured.
 TEST(SocketTest, CapacityOfOneLinkIsThePlanningValue) {
   const Profile profile = Profile::defaults(network_param_groups());
   struct Row {

@@ -71,7 +71,7 @@ TEST(AgreementTest, ThirtyNetworksTakeTheSameTimeInBothFidelities) {
 
 // One packet takes its time on every link before which it is stored, or where that is the last before the end, and the switch's
 // 300 ns after it is there as a whole; elsewhere its head takes the time of 64 bytes and the 300 ns. Each packet more takes its
-// time on the slowest link (network-models 2.2). Of 1000 bytes: 160, 80, 40 and 20 ns at 50, 100, 200 and 400 Gb/s; of 64
+// time on the slowest link (models/network §2.2). Of 1000 bytes: 160, 80, 40 and 20 ns at 50, 100, 200 and 400 Gb/s; of 64
 // bytes: 5.12, 2.56 and 1.28 ns at 100, 200 and 400 Gb/s. Links are of 100 ns.
 TEST(AgreementTest, PathsOfUnequalLinksTakeTheClosedFormInBothFidelities) {
   struct Row {

@@ -1,4 +1,4 @@
-// The packet memory of a switch as arithmetic (network-models §2.4, §2.5): what is admitted, when an ingress pauses and when it
+// The packet memory of a switch as arithmetic (models/network §2.4, §2.5): what is admitted, when an ingress pauses and when it
 // goes on.
 #include "sim/network/packet_level/buffers.h"
 
@@ -207,7 +207,7 @@ TEST(BuffersTest, WhatLeavesAltogetherAlwaysResumes) {
   EXPECT_TRUE(memory.release(0, 1'000));
 }
 
-// network-models §2.5's example: 100G, 100 m, MTU 4200, response 394 quanta = 25,216 B; and the packet that crosses the
+// models/network §2.5's example: 100G, 100 m, MTU 4200, response 394 quanta = 25,216 B; and the packet that crosses the
 // threshold, which the example leaves out.
 TEST(BuffersTest, HeadroomOfTheReferencesExample) {
   PacketSettings settings = pfc();

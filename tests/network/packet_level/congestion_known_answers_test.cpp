@@ -1,4 +1,4 @@
-// The known answers of network-models §7 that marks and congestion control give, through the whole of packet fidelity. Shorter
+// The known answers of models/network §7 that marks and congestion control give, through the whole of packet fidelity. Shorter
 // runs than there, where the tolerance allows.
 #include <gtest/gtest.h>
 
@@ -224,7 +224,7 @@ TEST(CongestionKnownAnswersTest, K11WithDcqcnIsFairByFlow) {
   for (const double rate : run.rates(at(50_ms), at(100_ms))) EXPECT_NEAR(rate, 10, 1.5);
 }
 
-// Delay-based controls: the link stays busy and neither flow starves. TIMELY's fixed points are many (network-models §3.3), so
+// Delay-based controls: the link stays busy and neither flow starves. TIMELY's fixed points are many (models/network §3.3), so
 // no more is asked of its shares; Swift's are equal.
 TEST(CongestionKnownAnswersTest, TimelySharesALink) {
   Incast incast{2, 10_Gbps, controlled("timely", "{initial_rate: 2 Gb/s, segment: 16 kB}")};

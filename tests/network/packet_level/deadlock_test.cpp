@@ -1,4 +1,4 @@
-// Cyclic buffer dependency on a ring of five switches (network-models §2.7): host i sends over two trunks to host i + 2, so
+// Cyclic buffer dependency on a ring of five switches (models/network §2.7): host i sends over two trunks to host i + 2, so
 // that what has come over one trunk waits for the next, all around.
 #include <gtest/gtest.h>
 

@@ -162,7 +162,7 @@ class ScenarioRun {
   PacketRun run_;
 };
 
-// Static thresholds with the headroom of network-models §2.5: 2 d C, the peer's response, the frame, and the switch's own
+// Static thresholds with the headroom of models/network §2.5: 2 d C, the peer's response, the frame, and the switch's own
 // latency; two packets (the one that crosses the threshold, the one that the peer has begun), and where the pause is a frame of
 // its own the packet that it waits for.
 PacketSettings paused(const LosslessCase& scenario) {

@@ -1,4 +1,4 @@
-// The known answers of network-models §7 that need packets: times and rates under its conventions (packets of 1000 bytes on the
+// The known answers of models/network §7 that need packets: times and rates under its conventions (packets of 1000 bytes on the
 // wire, store-and-forward switches that take no time, free acknowledgements, greedy sources).
 #include <gtest/gtest.h>
 
@@ -237,7 +237,7 @@ TEST(PacketKnownAnswersTest, K20DeficitRoundRobin) {
   EXPECT_NEAR(strict[1], 0.0, 0.5);
 }
 
-// network-models §3.6: (1-p)/(1+(W-1)p) at random, k/(k+W) where one packet in k is lost; W packets leave per round trip.
+// models/network §3.6: (1-p)/(1+(W-1)p) at random, k/(k+W) where one packet in k is lost; W packets leave per round trip.
 TEST(PacketKnownAnswersTest, GoBackNGoodput) {
   PacketSettings settings;
   settings.transport.acks = AckMode::kFree;

@@ -1,4 +1,4 @@
-// Losses and what the transport makes of them (network-models §3.6): goodput of go-back-N and selective repeat, recovery by
+// Losses and what the transport makes of them (models/network §3.6): goodput of go-back-N and selective repeat, recovery by
 // timeout, giving up, and that every message completes exactly once.
 #include <gtest/gtest.h>
 

@@ -108,7 +108,7 @@ TEST(NicChoiceTest, AGpuWithoutANicOfItsOwnTakesTheNearestOverPcieWithNvlinkOrWi
   }
 }
 
-// It sends through its peer, whose memory the NIC reads from, and receives over PCIe (nccl-model 1.3).
+// It sends through its peer, whose memory the NIC reads from, and receives over PCIe (models/nccl §1.3).
 TEST(NicChoiceTest, OverNvlinkAGpuSendsThroughThePeerBesideTheNic) {
   const NicChoice half{weft::testing::half_the_nics_yaml(true)};
   EXPECT_EQ(half.router.path_class(half.device("n0.gpu1"), half.device("n0.nic0")), PathClass::kPxn);

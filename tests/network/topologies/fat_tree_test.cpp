@@ -36,7 +36,7 @@ TEST(FatTreeTest, CompleteTreeHasRoomForFewerHostsButNotMore) {
             std::vector<std::string>{"cluster.fabric.k: a k-ary tree has an even k, got 5"});
 }
 
-// network-models §5.2: a radix of 8 holds 8 hosts on one tier, 32 on two, 128 on three.
+// models/network §5.2: a radix of 8 holds 8 hosts on one tier, 32 on two, 128 on three.
 TEST(FatTreeTest, TiersGrowWithTheHosts) {
   EXPECT_EQ(switch_counts(hosts_on(8, "type: fat_tree, radix: 8")), (Counts{{"edge", 1}}));
   EXPECT_EQ(switch_counts(hosts_on(9, "type: fat_tree, radix: 8")), (Counts{{"edge", 3}, {"agg", 2}}));
@@ -48,7 +48,7 @@ TEST(FatTreeTest, TiersGrowWithTheHosts) {
       std::vector<std::string>{"cluster.fabric: 132 host ports need more than three tiers of 8-port switches, which hold 128"});
 }
 
-// network-models §8, HPCC: 320 hosts of 100G and 160 links of 400G between 56 switches.
+// models/network §8, HPCC: 320 hosts of 100G and 160 links of 400G between 56 switches.
 TEST(FatTreeTest, HpccTopologyHasItsPublishedCounts) {
   const Topology t = hosts_on(320, "type: fat_tree, pods: 5, edges_per_pod: 4, aggs_per_pod: 4, cores: 16, hosts_per_edge: 16");
   EXPECT_EQ(switch_counts(t), (Counts{{"edge", 20}, {"agg", 20}, {"core", 16}}));

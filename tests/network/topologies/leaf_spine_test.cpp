@@ -15,7 +15,7 @@ TEST(LeafSpineTest, SpinesAreAsFewAsTheUplinksFill) {
   EXPECT_EQ(cable_counts(t), (Counts{{"h-leaf", 128}, {"leaf-spine", 128}}));
 }
 
-// network-models §5.2: k^2/2 hosts on k leaves and k/2 spines; k = 8.
+// models/network §5.2: k^2/2 hosts on k leaves and k/2 spines; k = 8.
 TEST(LeafSpineTest, FullSizeIsTheFormula) {
   const Topology t = hosts_on(32, "type: leaf_spine, leaf_ports: 8");
   EXPECT_EQ(switch_counts(t), (Counts{{"leaf", 8}, {"spine", 4}}));
@@ -25,7 +25,7 @@ TEST(LeafSpineTest, FullSizeIsTheFormula) {
   EXPECT_EQ(hops[t.find("h4")->index()], 4);
 }
 
-// K28 of network-models §7: 4 leaves of 8 hosts, 2:1, so 4 up-links a leaf.
+// K28 of models/network §7: 4 leaves of 8 hosts, 2:1, so 4 up-links a leaf.
 TEST(LeafSpineTest, OversubscriptionCutsUplinks) {
   const Topology t = hosts_on(32, "type: leaf_spine, leaf_ports: 12, oversubscription: 2");
   EXPECT_EQ(cable_counts(t), (Counts{{"h-leaf", 32}, {"leaf-spine", 16}}));
@@ -64,7 +64,7 @@ TEST(LeafSpineTest, SwitchesForwardAsTheFileSays) {
   EXPECT_EQ(forwarding.latency, Duration::from_ns(300));
   EXPECT_TRUE(forwarding.store_and_forward);
   EXPECT_EQ(forwarding.header, Bytes{32});
-  // Ethernet switches take 600 ns unless stated, and cut through (network-models §1.9).
+  // Ethernet switches take 600 ns unless stated, and cut through (models/network §1.9).
   const Topology silent = hosts_on(64, "type: leaf_spine");
   EXPECT_EQ(silent.forwarding(*silent.find("spine0")).latency, Duration::from_ns(600));
   EXPECT_FALSE(silent.forwarding(*silent.find("spine0")).store_and_forward);

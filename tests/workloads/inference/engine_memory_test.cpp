@@ -17,7 +17,7 @@ InferenceSetup setup_of(const std::string& model) {
   return setup;
 }
 
-// workload-models §6, 2-byte cache.
+// models/workloads §6, 2-byte cache.
 TEST(EngineMemoryTest, CacheBytesOfATokenAreTheReferences) {
   const std::pair<const char*, double> table[] = {{"gpt3_175b", 4'718'592}, {"llama2_7b", 524'288},    {"llama2_70b", 327'680},
                                                   {"llama3_405b", 516'096}, {"mixtral_8x7b", 131'072}, {"deepseek_v3", 70'272}};

@@ -120,7 +120,7 @@ class DisaggregatedServingTest : public ::testing::Test {
   InferenceSetup setup_;
 };
 
-// workload-models §6: 8192 tokens of 70B are 2.68 GB, 54 ms at 50 GB/s.
+// models/workloads §6: 8192 tokens of 70B are 2.68 GB, 54 ms at 50 GB/s.
 TEST_F(DisaggregatedServingTest, ACacheTakesItsBytesOverTheLink) {
   ServingRun run{setup_, alike(1, 8192, 3), 600, 600};
   EXPECT_EQ(run.serving.cache_bytes_moved(), 2'684'354'560.0);

@@ -36,7 +36,8 @@ class DgxH100Test : public ::testing::Test {
   GroupCosts costs_{cluster_.topology, cluster_.routing, 1, cluster_.profile, {}};
 };
 
-// workload-models §6: 70B bf16 on 8 x H100, batch 1: weights 138 GB / (8 x 3.35 TB/s x 0.8) = 6.4 ms + 160 all-reduces, 1.6 ms.
+// models/workloads §6: 70B bf16 on 8 x H100, batch 1: weights 138 GB / (8 x 3.35 TB/s x 0.8) = 6.4 ms + 160 all-reduces, 1.6
+// ms.
 TEST_F(DgxH100Test, ATokenOfSeventyBillionTakesItsWeightsAndItsAllReduces) {
   InferenceSetup setup = on_one_gpu("llama2_70b");
   setup.plan.tensor = 8;

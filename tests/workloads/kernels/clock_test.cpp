@@ -16,7 +16,7 @@ TEST(ClockTest, HoldsUpToAShareOfLoadAndFallsBeyond) {
 
 TEST(ClockTest, TheSlowestOfManyUnlikeGpusSetsThePace) {
   EXPECT_DOUBLE_EQ(slowest_of({.deviation = 0.02}, 1), 1.0);
-  // 0.02 sqrt(2 ln 1024) = 0.02 x 3.7233 (workload-models §7.2).
+  // 0.02 sqrt(2 ln 1024) = 0.02 x 3.7233 (models/workloads §7.2).
   EXPECT_NEAR(slowest_of({.deviation = 0.02}, 1024), 1.07447, 1e-5);
   EXPECT_DOUBLE_EQ(slowest_of({}, 1024), 1.0);
 }

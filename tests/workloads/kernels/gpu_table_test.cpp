@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(GpuTableTest, ListsWhatDataSheetsSay) {
-  // workload-models §4.5.
+  // models/workloads §4.5.
   const GpuSpec& h200 = gpu_spec("h200_sxm");
   EXPECT_EQ(h200.bf16, 989e12);
   EXPECT_EQ(h200.fp8, 1979e12);

@@ -1,5 +1,5 @@
-// The profile of H200 beside kernels of real steps that it was not fitted to (training-step-notes §3, §4): one layer's backward
-// at 2048 tokens, h = 4096, f = 11008, 32 heads, beside no collective.
+// The profile of H200 beside kernels of real steps that it was not fitted to (models/training_steps §3, §4): one layer's
+// backward at 2048 tokens, h = 4096, f = 11008, 32 heads, beside no collective.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@ TEST(KernelTest, AGemmMultipliesAndAddsForEveryInnerElement) {
 }
 
 TEST(KernelTest, CausalAttentionComputesHalfAndItsBackwardTwoAndAHalfTimesThat) {
-  // workload-models §1.2: 4 T s h in full, 2 T s h causal; T = s = 2048, h = 32 x 128.
+  // models/workloads §1.2: 4 T s h in full, 2 T s h causal; T = s = 2048, h = 32 x 128.
   Kernel kernel{.kind = KernelKind::kAttentionForward, .m = 2048, .n = 2048, .k = 128, .batch = 32};
   EXPECT_EQ(kernel.flops(), 2.0 * 2048 * 2048 * 4096);
   kernel.kind = KernelKind::kAttentionBackward;

@@ -34,7 +34,7 @@ double us(const KernelTimes& times, const Kernel& kernel, int sms = 0) { return 
 Kernel gemm_of(std::int64_t m, std::int64_t n, std::int64_t k) { return {.kind = KernelKind::kGemm, .m = m, .n = n, .k = k}; }
 
 TEST(GemmTimesTest, KnownAnswer30TilesThatFillTheLastWave) {
-  // workload-models §8, case 30: 108 SMs, tiles of 128 x 256, 2048 rows.
+  // models/workloads §8, case 30: 108 SMs, tiles of 128 x 256, 2048 rows.
   const GemmWaves full = gemm_waves(2048, 6912, 1, {128, 256}, 108);
   EXPECT_EQ(full.tiles, 432);
   EXPECT_EQ(full.waves, 4);
@@ -148,7 +148,7 @@ TEST(MemoryTimesTest, ContiguousKernelsMoveTheirBytesAtAShareOfTheBandwidth) {
 }
 
 TEST(MemoryTimesTest, StridedKernelsTakeTheirTimePerElement) {
-  // 45.1 M elements at 2.83 ps: 128 us (training-step-notes §3 saw 126), more than 4 B at 2.4 TB/s.
+  // 45.1 M elements at 2.83 ps: 128 us (models/training_steps §3 saw 126), more than 4 B at 2.4 TB/s.
   Kernel kernel{.kind = KernelKind::kStrided, .elements = 45.1e6};
   EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 45.1 * 2.83, 1e-6);
   kernel.strided = StridedKind::kStack;

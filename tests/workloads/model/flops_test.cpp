@@ -10,7 +10,7 @@ namespace weft::work {
 namespace {
 
 TEST(FlopsTest, PerTokenAreThoseOfTheReferencesExamples) {
-  // workload-models §1.6, printed with four digits.
+  // models/workloads §1.6, printed with four digits.
   struct Row {
     const char* name;
     double sequence;
@@ -44,7 +44,7 @@ TEST(FlopsTest, SelectiveRecomputationGivesKorthikantisUtilisation) {
 }
 
 TEST(FlopsTest, WithMultiTokenPredictionAreThoseOfMegatronBridge) {
-  // workload-models §9.10: 338 TFLOP/s at 1297 tokens/s.
+  // models/workloads §9.10: 338 TFLOP/s at 1297 tokens/s.
   const TransformerModel model = shipped_model("deepseek_v3");
   const double flops = model_flops(model, 1, 4096, FlopConvention::kCausalAttention) +
                        3 * mtp_forward_flops(model, 1, 4096, FlopConvention::kCausalAttention);

@@ -1,4 +1,4 @@
-// Known answers of workload-models §8 on parameters, FLOPs, memory and messages, by their numbers there.
+// Known answers of models/workloads §8 on parameters, FLOPs, memory and messages, by their numbers there.
 #include <gtest/gtest.h>
 
 #include <array>

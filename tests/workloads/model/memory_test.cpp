@@ -23,7 +23,7 @@ ParallelPlan tensor_plan(int tensor, bool sequence_parallel) {
 }
 
 TEST(MemoryTest, OfTheReferencesExamplesIsAsPrinted) {
-  // workload-models §1.6. 0 activations: not printed.
+  // models/workloads §1.6. 0 activations: not printed.
   struct Row {
     const char* name;
     std::int64_t sequence;
@@ -112,7 +112,7 @@ TEST(MemoryTest, DropoutKeepsTwoMasks) {
 }
 
 TEST(MemoryTest, ExpertsKeepWhatTheyWereSent) {
-  // 2 s [attention part + k (h + 3 f_e) + h], log-sum-exp, and one index a copy (workload-models §1.6).
+  // 2 s [attention part + k (h + 3 f_e) + h], log-sum-exp, and one index a copy (models/workloads §1.6).
   const double attention = 3 * 4096 + (32 + 2 * 8) * 128 + 32 * 128;
   const double by_hand = 2.0 * 4096 * (attention + 2 * (4096 + 3 * 14336) + 4096) + 4.0 * 32 * 4096 + 4.0 * 2 * 4096;
   EXPECT_DOUBLE_EQ(activations(shipped_model("mixtral_8x7b"), {}, 4096), by_hand);

@@ -1,4 +1,4 @@
-// Pipeline orders for tests: written down as in workload-models §3.2, timed, and checked for what every order must do.
+// Pipeline orders for tests: written down as in models/workloads §3.2, timed, and checked for what every order must do.
 #pragma once
 
 #include <gtest/gtest.h>

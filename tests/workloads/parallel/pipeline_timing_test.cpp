@@ -18,7 +18,7 @@ Duration makespan(std::string_view schedule, int p, int m, int v = 1) {
 }
 
 TEST(PipelineTimingTest, KnownAnswer11And12MakespansOfEqualPasses) {
-  // workload-models §3.2 and §8, 11 and 12.
+  // models/workloads §3.2 and §8, 11 and 12.
   EXPECT_EQ(makespan("gpipe", 4, 8), 33_ms);
   EXPECT_EQ(makespan("1f1b", 4, 8), 33_ms);
   EXPECT_EQ(makespan("interleaved_1f1b", 4, 8, 2), 28'500_us);
@@ -31,7 +31,7 @@ TEST(PipelineTimingTest, KnownAnswer11And12MakespansOfEqualPasses) {
 }
 
 TEST(PipelineTimingTest, OverlappedPairsShortenDualPipe) {
-  // workload-models §3.2: FB = 3 gains nothing, FB = 2.4.
+  // models/workloads §3.2: FB = 3 gains nothing, FB = 2.4.
   struct Case {
     int p, m;
     Duration plain, overlapped;
@@ -45,7 +45,7 @@ TEST(PipelineTimingTest, OverlappedPairsShortenDualPipe) {
 }
 
 TEST(PipelineTimingTest, KnownAnswer10And11BubbleFraction) {
-  // workload-models §8, 10 and 11.
+  // models/workloads §8, 10 and 11.
   for (const char* schedule : {"gpipe", "1f1b"}) {
     const PipelineTiming timing = timed(schedule, {.stages = 8, .microbatches = 32}, uniform(1_ms, 1_ms, 1_ms));
     EXPECT_DOUBLE_EQ(timing.bubble_fraction(), 7 / 32.0);
@@ -58,8 +58,8 @@ TEST(PipelineTimingTest, KnownAnswer10And11BubbleFraction) {
 }
 
 TEST(PipelineTimingTest, KnownAnswer36And37BubbleRatesToFourDigits) {
-  // workload-models §9.13 ([ZB] tables 3 to 5 and 9), times in us; §8, 36 and 37. The rate is that of the longest span of a
-  // stage.
+  // models/workloads §9.13 ([ZB] tables 3 to 5 and 9), times in us; models/workloads §8, 36 and 37. The rate is that of the
+  // longest span of a stage.
   struct Row {
     int p, m;
     Duration forward, input, weight, p2p;

@@ -16,7 +16,7 @@ Ranks dense(const RankGrid& grid, Rank rank, std::vector<Axis> axes) { return gr
 Ranks expert(const RankGrid& grid, Rank rank, std::vector<Axis> axes) { return grid.expert_group(rank, axes); }
 
 TEST(GroupsOfTest, GroupsOfSixteenRanksAreMegatronsExample) {
-  // workload-models §2.8: t = 2, d = 2, p = 4.
+  // models/workloads §2.8: t = 2, d = 2, p = 4.
   const std::vector<int> sizes{2, 2, 4};
   EXPECT_EQ(groups_of(sizes, {true, false, false}),
             (std::vector<Ranks>{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {12, 13}, {14, 15}}));
@@ -27,7 +27,7 @@ TEST(GroupsOfTest, GroupsOfSixteenRanksAreMegatronsExample) {
 }
 
 TEST(GroupsOfTest, KnownAnswer27SeventhGroupOfThreeReplicas) {
-  // workload-models §8, 27: sizes 2 (tp), 3 (dp), 4 (pp).
+  // models/workloads §8, 27: sizes 2 (tp), 3 (dp), 4 (pp).
   const std::vector<int> sizes{2, 3, 4};
   EXPECT_EQ(groups_of(sizes, {false, true, false})[7], (Ranks{19, 21, 23}));
 }
@@ -40,7 +40,7 @@ TEST(GroupsOfTest, MaskedAxesOfAGroupRunFastestFirst) {
 }
 
 TEST(RankGridTest, KnownAnswer26GroupsOfRankFive) {
-  // workload-models §8, 26.
+  // models/workloads §8, 26.
   const RankGrid grid{{.tensor = 2, .pipeline = 4, .data = 2}};
   EXPECT_EQ(grid.world(), 16);
   EXPECT_EQ(dense(grid, 5, {Axis::kTensor}), (Ranks{4, 5}));
@@ -52,7 +52,8 @@ TEST(RankGridTest, KnownAnswer26GroupsOfRankFive) {
 }
 
 TEST(RankGridTest, RanksFollowTheFormulasOfBothGrids) {
-  // workload-models §2.8: rank = tp + t (cp + c (dp + d pp)) and rank = tp + t_e (ep + e (dp_e + d_e pp)), with t_e = 1, e = 8.
+  // models/workloads §2.8: rank = tp + t (cp + c (dp + d pp)) and rank = tp + t_e (ep + e (dp_e + d_e pp)), with t_e = 1, e
+  // = 8.
   const ParallelPlan plan{.tensor = 2, .pipeline = 3, .data = 4, .context = 2, .expert = 8, .expert_tensor = 1};
   const RankGrid grid{plan};
   for (Rank rank = 0; rank < grid.world(); ++rank) {

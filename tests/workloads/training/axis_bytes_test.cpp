@@ -1,5 +1,5 @@
-// Bytes by axis against the closed forms of workload-models §2, over random setups of framework megatron. All counts are of one
-// rank of a stage and of the collectives' sizes as nccl-tests counts them.
+// Bytes by axis against the closed forms of models/workloads §2, over random setups of framework megatron. All counts are of
+// one rank of a stage and of the collectives' sizes as nccl-tests counts them.
 #include <gtest/gtest.h>
 
 #include "sim/workloads/model/parameters.h"
@@ -69,7 +69,7 @@ void for_stages(const Check& check) {
   EXPECT_GT(checked, 200);
 }
 
-// §2.4. S = b s h w / c.
+// models/workloads §2.4. S = b s h w / c.
 TEST(AxisBytesTest, TensorParallelLayersMoveTheHiddenStatesFourTimes) {
   for_stages([](const TrainingSetup& setup, const Stage& stage, const RankProgram& program) {
     const ParallelPlan& plan = setup.plan;
@@ -98,7 +98,8 @@ TEST(AxisBytesTest, TensorParallelLayersMoveTheHiddenStatesFourTimes) {
   });
 }
 
-// §2.5. Keys and values of the whole sequence for all-gather; c - 1 steps of a part for a ring, twice as much backward.
+// models/workloads §2.5. Keys and values of the whole sequence for all-gather; c - 1 steps of a part for a ring, twice as much
+// backward.
 TEST(AxisBytesTest, ContextParallelLayersMoveKeysAndValues) {
   for_stages([](const TrainingSetup& setup, const Stage& stage, const RankProgram& program) {
     const ParallelPlan& plan = setup.plan;
@@ -130,7 +131,8 @@ TEST(AxisBytesTest, ContextParallelLayersMoveKeysAndValues) {
   });
 }
 
-// §2.6: b s h w / c, divided by t under sequence parallelism; one activation and one gradient at each inner end of a chunk.
+// models/workloads §2.6: b s h w / c, divided by t under sequence parallelism; one activation and one gradient at each inner
+// end of a chunk.
 TEST(AxisBytesTest, PipelineMessagesAreHiddenStates) {
   for_stages([](const TrainingSetup& setup, const Stage&, const RankProgram& program) {
     const ParallelPlan& plan = setup.plan;
@@ -144,7 +146,7 @@ TEST(AxisBytesTest, PipelineMessagesAreHiddenStates) {
   });
 }
 
-// §2.7: T k h w each way, forward and back: four all-to-alls per layer and microbatch.
+// models/workloads §2.7: T k h w each way, forward and back: four all-to-alls per layer and microbatch.
 TEST(AxisBytesTest, ExpertLayersDispatchAndCombineTwice) {
   for_stages([](const TrainingSetup& setup, const Stage& stage, const RankProgram& program) {
     const ParallelPlan& plan = setup.plan;
@@ -160,7 +162,8 @@ TEST(AxisBytesTest, ExpertLayersDispatchAndCombineTwice) {
   });
 }
 
-// §2.1 to §2.3: gradients once; or gradients once and parameters once; or parameters twice and gradients once each microbatch.
+// models/workloads §2.1 to §2.3: gradients once; or gradients once and parameters once; or parameters twice and gradients once
+// each microbatch.
 TEST(AxisBytesTest, DataParallelRanksMoveGradientsAndParameters) {
   for_stages([](const TrainingSetup& setup, const Stage& stage, const RankProgram& program) {
     const ParallelPlan& plan = setup.plan;

@@ -39,7 +39,7 @@ std::vector<Operation> io_of(const TrainingSetup& setup) {
 }
 
 TEST(CheckpointTest, ReplicasTogetherWriteFourteenBytesAParameter) {
-  // workload-models §1.6: Llama-2 70B has 68'976'648'192 parameters, 0.966 TB.
+  // models/workloads §1.6: Llama-2 70B has 68'976'648'192 parameters, 0.966 TB.
   TrainingSetup setup;
   setup.model = llama2_70b();
   setup.plan.data = 8;

@@ -39,7 +39,7 @@ TEST(GroupSlotsTest, HybridShardsAreNeighboursAndReplicasStrides) {
   for (std::size_t i = 0; i < scattered.size(); ++i) EXPECT_EQ(reduced[i], scattered[i] / 4);
 }
 
-// Megatron's default order: the expert grid has the same ranks as the dense one (workload-models §2.8). Eight ranks, tensor 2,
+// Megatron's default order: the expert grid has the same ranks as the dense one (models/workloads §2.8). Eight ranks, tensor 2,
 // data 4, experts over 4 ranks without tensor parallelism: expert groups of neighbours.
 TEST(GroupSlotsTest, ExpertsHaveAGridOfTheirOwn) {
   TrainingSetup setup = ep4();

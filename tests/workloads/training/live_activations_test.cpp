@@ -1,4 +1,4 @@
-// Activations that a program keeps, against the closed forms of workload-models §1.4 and §3. Gradients and parameters of these
+// Activations that a program keeps, against the closed forms of models/workloads §1.4 and §3. Gradients and parameters of these
 // setups are resident; stages between the first and the last have nothing but layers.
 #include <gtest/gtest.h>
 

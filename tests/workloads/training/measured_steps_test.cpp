@@ -140,8 +140,8 @@ TEST(MeasuredStepsTest, PeakMemoryIsTheMeasuredWithinTenPercent) {
   EXPECT_NEAR(peak(pp4(), 3), 10.11, 1.01);
 }
 
-// training-step-notes §6: the kernels that ran twice as long beside NCCL (91 -> 178 us, 463 -> 866 us) are the second of their
-// layer's pair, whose output is 2048 x 4096; the pair's first, and all of a step of 4,096 tokens, are not.
+// models/training_steps §6: the kernels that ran twice as long beside NCCL (91 -> 178 us, 463 -> 866 us) are the second of
+// their layer's pair, whose output is 2048 x 4096; the pair's first, and all of a step of 4,096 tokens, are not.
 TEST(MeasuredStepsTest, ProductsOfFewTilesSplitTheirWorkStatically) {
   const auto is_static = [](const RankProgram& program, std::string_view name) {
     return count_of(program, [&](const Operation& op) { return program.names[op.name] == name && op.weight_gradient; });

@@ -1,4 +1,4 @@
-// Known answers 16 to 20 of workload-models §8 that concern messages, as the generated programs send them.
+// Known answers 16 to 20 of models/workloads §8 that concern messages, as the generated programs send them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ TrainingSetup gpt3(std::int64_t layers) {
   return setup;
 }
 
-// Bytes each rank sends over a ring (workload-models §2).
+// Bytes each rank sends over a ring (models/workloads §2).
 double wire(coll::Collective kind, std::int64_t bytes, int ranks) {
   return static_cast<double>(bytes) * coll::bus_factor(kind, ranks);
 }

@@ -11,7 +11,7 @@ namespace {
 
 // DualPipe (DeepSeek-V3): half of the microbatches enter at rank 0 (chunk 0), half at the last rank (chunk 1), so each rank
 // holds the layers of two positions, s and p-1-s; forwards of one direction overlap full backwards of the other. Idle per rank
-// is (p/2-1)(FB + (B+W) - 3W) with FB the overlapped pair; p+1 microbatches in flight (workload-models §3).
+// is (p/2-1)(FB + (B+W) - 3W) with FB the overlapped pair; p+1 microbatches in flight (models/workloads §3).
 class DualPipe final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override {

@@ -1,4 +1,4 @@
-// The order DualPipe and DualPipeV share (DeepSeek-V3; workload-models §3.1): a rank has two phases, each with a chunk of its
+// The order DualPipe and DualPipeV share (DeepSeek-V3; models/workloads §3.1): a rank has two phases, each with a chunk of its
 // own, and runs the forward of one together with the full backward of the other.
 #pragma once
 

@@ -7,7 +7,7 @@ namespace weft::work {
 namespace {
 
 // GPipe (Huang et al., 2018): all forwards, then all backwards. Every stage holds all m microbatches at once and idles
-// (p-1)(F+B+W), workload-models §3.
+// (p-1)(F+B+W), models/workloads §3.
 class GPipe final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override { return one_chunk_refusal(shape, "gpipe"); }

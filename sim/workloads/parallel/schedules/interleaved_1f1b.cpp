@@ -10,7 +10,7 @@ namespace weft::work {
 namespace {
 
 // Interleaved 1F1B (Narayanan et al., 2021) in Megatron's order: rank s holds v chunks, chunk c the layers at position c p + s.
-// Idle time is 1F1B's over v, at the price of v times as many messages (workload-models §3.1). Microbatches go through a chunk
+// Idle time is 1F1B's over v, at the price of v times as many messages (models/workloads §3.1). Microbatches go through a chunk
 // in groups, of p unless told otherwise. With overlapped experts the warm-up is one forward longer, and each forward of the
 // middle runs beside its backward.
 class Interleaved final : public PipelineSchedule {

@@ -7,7 +7,7 @@ namespace weft::work {
 namespace {
 
 // 1F1B, PipeDream-flush (Narayanan et al., 2021): GPipe's idle time, but stage s holds only min(p-s, m) microbatches
-// (workload-models §3.1). Without stages the forward of a microbatch may run beside the backward of the one before it, so that
+// (models/workloads §3.1). Without stages the forward of a microbatch may run beside the backward of the one before it, so that
 // expert all-to-alls overlap.
 class OneForwardOneBackward final : public PipelineSchedule {
  public:

@@ -7,7 +7,7 @@ namespace weft::work {
 namespace {
 
 // ZB-H1 (Qi et al., 2023): 1F1B whose weight gradients wait, s microbatches long on stage s, and fill what was idle:
-// (p-1)(F+B-W) is left, and every stage holds p microbatches (workload-models §3.1).
+// (p-1)(F+B-W) is left, and every stage holds p microbatches (models/workloads §3.1).
 class ZeroBubbleH1 final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override { return one_chunk_refusal(shape, "zb_h1"); }

@@ -1,4 +1,4 @@
-// One rank's Chakra execution trace as it is written (workload-models §5.1), protobuf or JSON. What it means as a Program is
+// One rank's Chakra execution trace as it is written (models/workloads §5.1), protobuf or JSON. What it means as a Program is
 // formats/chakra.cpp's.
 #pragma once
 

@@ -1,4 +1,4 @@
-// One execution trace of PyTorch (workload-models §5.3): operators, which tensors they read and wrote, calls of communication,
+// One execution trace of PyTorch (models/workloads §5.3): operators, which tensors they read and wrote, calls of communication,
 // process groups. It holds no times. Nothing is concluded here.
 #pragma once
 

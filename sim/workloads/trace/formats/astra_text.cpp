@@ -1,4 +1,4 @@
-// ASTRA-sim 1's text workloads (workload-models §5.5): one table of layers for all ranks. The file does not say how many ranks
+// ASTRA-sim 1's text workloads (models/workloads §5.5): one table of layers for all ranks. The file does not say how many ranks
 // there are: Weft reads `ranks: N`, and `model_parallel_NPU_group: N` of hybrids, behind the policy on the first line.
 //
 // Model: times are nanoseconds, as in ASTRA-sim 1.

@@ -1,4 +1,4 @@
-// Chakra execution traces (MLCommons; workload-models §5.1): one file per rank, protobuf or JSON, and process groups beside
+// Chakra execution traces (MLCommons; models/workloads §5.1): one file per rank, protobuf or JSON, and process groups beside
 // them.
 //
 // Model: nodes run when all their data and control dependencies have ended; computation of one stream (attribute "stream", else
@@ -32,7 +32,7 @@ using chakra::fail;
 using chakra::Node;
 using chakra::NodeType;
 
-// H100 SXM: dense bf16 and HBM3 (NVIDIA's data sheet; workload-models §4.5).
+// H100 SXM: dense bf16 and HBM3 (NVIDIA's data sheet; models/workloads §4.5).
 constexpr double kFlopsPerSecond = 989.4e12;
 constexpr double kBytesPerSecond = 3.35e12;
 

@@ -1,5 +1,5 @@
 // PyTorch's execution traces (ExecutionTraceObserver), each merged with the Kineto profile of the same rank and step
-// (workload-models §5.3).
+// (models/workloads §5.3).
 //
 // Times and kernels are the profile's; the execution trace adds what profiles may lack: process groups and their ranks, calls
 // of communication with their sizes, and from the tensors that operators wrote and read which kernels of other streams a kernel

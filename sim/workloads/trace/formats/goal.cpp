@@ -1,4 +1,4 @@
-// GOAL text, LogGOPSim's and ATLAHS' schedules (workload-models §5.6): calc, send and recv of each rank, and what requires
+// GOAL text, LogGOPSim's and ATLAHS' schedules (models/workloads §5.6): calc, send and recv of each rank, and what requires
 // what.
 //
 // Model: a calc takes its nanoseconds on its cpu, which runs one at a time; messages take no time of a cpu, and a send is over

@@ -1,4 +1,4 @@
-// PyTorch's profiler: Kineto's Chrome trace in JSON, one file per rank (workload-models §5.2).
+// PyTorch's profiler: Kineto's Chrome trace in JSON, one file per rank (models/workloads §5.2).
 //
 // Compute kernels keep their recorded durations; collectives and messages of NCCL become Weft's own, on their process groups;
 // the host's time between launches is kept as it is, and launches cost nothing beside it.

@@ -1,4 +1,4 @@
-// Nsight Systems: what `nsys export --type sqlite` writes (workload-models §5.7), one file per rank, or one of several
+// Nsight Systems: what `nsys export --type sqlite` writes (models/workloads §5.7), one file per rank, or one of several
 // processes and GPUs, of which each is a rank. Becomes the events of a PyTorch profile, and is read on as one.
 //
 // Model: a communicator's members are the ranks that call it, in their order; where ranges do not name one, all ranks call as

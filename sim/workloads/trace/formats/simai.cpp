@@ -1,4 +1,4 @@
-// SimAI's training workloads, as AICB writes them (workload-models §5.4): one table of layers for all ranks.
+// SimAI's training workloads, as AICB writes them (models/workloads §5.4): one table of layers for all ranks.
 #include <fmt/format.h>
 
 #include "sim/core/config/quantity.h"

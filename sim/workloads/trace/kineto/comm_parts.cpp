@@ -55,7 +55,7 @@ bool differ(std::string_view splits) {
 
 }  // namespace
 
-// Names as workload-models §5.2 lists them, by substring; false: no communication ("wait", "init", "barrier" of no bytes).
+// Names as models/workloads §5.2 lists them, by substring; false: no communication ("wait", "init", "barrier" of no bytes).
 bool part_of(const CommCall& call, CommPart& part) {
   const std::string name = plain(call.name);
   const int element = element_bytes(call.dtype);

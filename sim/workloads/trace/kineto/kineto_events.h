@@ -16,7 +16,7 @@ namespace weft::work::kineto {
 
 inline constexpr std::uint32_t kNone = 0xFFFF'FFFF;
 
-// A call of a collective or message as `record_param_comms` or a kernel's arguments describe it (workload-models §5.2).
+// A call of a collective or message as `record_param_comms` or a kernel's arguments describe it (models/workloads §5.2).
 struct CommCall {
   std::string name = {};  // "allreduce", "_allgather_base", "send", ...
   std::string group = {};

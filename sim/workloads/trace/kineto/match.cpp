@@ -36,7 +36,7 @@ void for_each_part(std::vector<RankTrace>& ranks, Visit visit) {
   }
 }
 
-// Returns a group's ranks from a rank's own file, the fullest source first (workload-models §5.2: lists of large groups are
+// Returns a group's ranks from a rank's own file, the fullest source first (models/workloads §5.2: lists of large groups are
 // cut).
 std::vector<std::int64_t> ranks_of(const RankEvents& events, const CommCall& call) {
   for (const ProcessGroup& group : events.groups) {

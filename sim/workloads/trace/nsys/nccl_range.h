@@ -1,4 +1,4 @@
-// Reads the NVTX range of a call of NCCL (workload-models §5.7): its name, and its size and communicator. These come from the
+// Reads the NVTX range of a call of NCCL (models/workloads §5.7): its name, and its size and communicator. These come from the
 // payload as JSON, or from the text of ATLAHS's tracer.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Chakra execution traces (workload-models §5.1). The order of streams and of the host is written as data dependencies, so that
-// others run what Weft runs; what only Weft knows stands in attributes of its own (chakra/exact.h).
+// Chakra execution traces (models/workloads §5.1). The order of streams and of the host is written as data dependencies, so
+// that others run what Weft runs; what only Weft knows stands in attributes of its own (chakra/exact.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using chakra::NodeType;
 
-// AttributeProto's fields of values (workload-models §5.1).
+// AttributeProto's fields of values (models/workloads §5.1).
 constexpr std::uint32_t kInt32 = 7;
 constexpr std::uint32_t kInt64 = 9;
 constexpr std::uint32_t kInt64List = 10;

@@ -1,4 +1,4 @@
-// GOAL text (workload-models §5.6): a stream is a cpu, its order and the waits are `requires`.
+// GOAL text (models/workloads §5.6): a stream is a cpu, its order and the waits are `requires`.
 #include <fmt/format.h>
 
 #include <iterator>

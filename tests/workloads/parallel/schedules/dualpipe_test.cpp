@@ -10,7 +10,7 @@ namespace weft::work::test {
 namespace {
 
 TEST(DualPipeTest, OrdersAreTheKnownOnes) {
-  // workload-models §3.2.
+  // models/workloads §3.2.
   const std::vector<std::string> orders{"F0 F1 F2 F0.1 b0.1 W0.1 F1.1 [F3|B1.1] [F2.1|B0] B2.1 [F3.1|B1] B3.1 b2 W2 b3 W3",
                                         "F0 F0.1 F1 F1.1 F2 B0.1 [F2.1|B0] [F3|B1.1] [F3.1|B1] B2.1 B2 b3.1 b3 W3.1 W3",
                                         "F0.1 F0 F1.1 F1 F2.1 B0 [F2|B0.1] [F3.1|B1] [F3|B1.1] B2 B2.1 b3 b3.1 W3 W3.1",
@@ -21,7 +21,7 @@ TEST(DualPipeTest, OrdersAreTheKnownOnes) {
 }
 
 TEST(DualPipeTest, BubbleIsTheOneItsAuthorsGive) {
-  // workload-models §3: idle (p/2-1)(FB + (B+W) - 3W), p+1 in flight.
+  // models/workloads §3: idle (p/2-1)(FB + (B+W) - 3W), p+1 in flight.
   for (const int p : {2, 4, 8, 16}) {
     for (const int m : {2 * p, 2 * p + 4, 4 * p}) {
       const PipelineShape shape{.stages = p, .microbatches = m};

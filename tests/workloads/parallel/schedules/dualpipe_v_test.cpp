@@ -18,7 +18,7 @@ TEST(DualPipeVTest, IsDualPipeWithAQuarterTurn) {
 }
 
 TEST(DualPipeVTest, BubbleIsDualPipesOfTwiceAsManyStages) {
-  // workload-models §3: (P/2-1)(FB + (B+W) - 3W) with P = 2p positions on p ranks; each rank runs 2m chunks.
+  // models/workloads §3: (P/2-1)(FB + (B+W) - 3W) with P = 2p positions on p ranks; each rank runs 2m chunks.
   for (const int p : {1, 2, 4, 8}) {
     for (const int m : {2 * p, 3 * p, 4 * p}) {
       const PipelineShape shape{.stages = p, .microbatches = m};

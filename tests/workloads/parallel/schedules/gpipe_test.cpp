@@ -15,7 +15,7 @@ TEST(GPipeTest, RunsAllForwardsFirst) {
 }
 
 TEST(GPipeTest, KnownAnswer13HoldsEveryMicrobatch) {
-  // workload-models §3: idle (p-1)(F+B+W), peak m. §8, 13: 32 on all stages.
+  // models/workloads §3: idle (p-1)(F+B+W), peak m. models/workloads §8, 13: 32 on all stages.
   for (const int p : {1, 2, 5, 8}) {
     for (const int m : {1, 3, 32}) {
       const PipelineTiming timing = timed("gpipe", {.stages = p, .microbatches = m}, uniform(7_us, 5_us, 3_us));

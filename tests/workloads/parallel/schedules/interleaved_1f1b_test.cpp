@@ -10,7 +10,7 @@ namespace weft::work::test {
 namespace {
 
 TEST(Interleaved1f1bTest, OrdersAreTheKnownOnes) {
-  // workload-models §3.2.
+  // models/workloads §3.2.
   const std::vector<std::string> orders{
       "F0 F1 F2 F3 F0.1 F1.1 F2.1 F3.1 F4 F5 F6 B0.1 F7 B1.1 F4.1 B2.1 F5.1 B3.1 F6.1 B0 F7.1 B1 B2 B3 B4.1 "
       "B5.1 B6.1 B7.1 B4 B5 B6 B7",
@@ -27,7 +27,7 @@ TEST(Interleaved1f1bTest, OrdersAreTheKnownOnes) {
 }
 
 TEST(Interleaved1f1bTest, IdleTimeIsDividedByTheChunks) {
-  // workload-models §3: idle (p-1)(F+B+W)/v; a chunk takes a v-th of the stage's times. Peak chunks 2(p-s-1) + (v-1)p + 1.
+  // models/workloads §3: idle (p-1)(F+B+W)/v; a chunk takes a v-th of the stage's times. Peak chunks 2(p-s-1) + (v-1)p + 1.
   for (const int p : {2, 3, 4, 8}) {
     for (const int v : {2, 3, 4}) {
       for (const int m : {p, 2 * p, 4 * p}) {
@@ -44,7 +44,7 @@ TEST(Interleaved1f1bTest, IdleTimeIsDividedByTheChunks) {
 }
 
 TEST(Interleaved1f1bTest, KnownAnswer13PeaksOfEightStages) {
-  // workload-models §8, 13.
+  // models/workloads §8, 13.
   EXPECT_EQ(peaks(timed("interleaved_1f1b", {.stages = 8, .microbatches = 32, .virtual_stages = 2}, uniform(1_us, 1_us, 1_us))),
             (std::vector{23, 21, 19, 17, 15, 13, 11, 9}));
 }

@@ -10,7 +10,7 @@ namespace weft::work::test {
 namespace {
 
 TEST(OneForwardOneBackwardTest, OrdersAreTheKnownOnes) {
-  // workload-models §3.2.
+  // models/workloads §3.2.
   const std::vector<std::string> orders{
       "F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7", "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7",
       "F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 F6 B5 F7 B6 B7", "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 F7 B7"};
@@ -20,7 +20,7 @@ TEST(OneForwardOneBackwardTest, OrdersAreTheKnownOnes) {
 }
 
 TEST(OneForwardOneBackwardTest, IdlesAsGPipeAndHoldsFewer) {
-  // workload-models §3: idle (p-1)(F+B+W), peak min(p-s, m).
+  // models/workloads §3: idle (p-1)(F+B+W), peak min(p-s, m).
   for (const int p : {1, 2, 3, 8}) {
     for (const int m : {1, 2, 5, 32}) {
       const PipelineTiming timing = timed("1f1b", {.stages = p, .microbatches = m}, uniform(7_us, 5_us, 3_us));
@@ -34,7 +34,7 @@ TEST(OneForwardOneBackwardTest, IdlesAsGPipeAndHoldsFewer) {
 }
 
 TEST(OneForwardOneBackwardTest, KnownAnswer13PeaksOfEightStages) {
-  // workload-models §8, 13.
+  // models/workloads §8, 13.
   EXPECT_EQ(peaks(timed("1f1b", {.stages = 8, .microbatches = 32}, uniform(1_us, 1_us, 1_us))),
             (std::vector{8, 7, 6, 5, 4, 3, 2, 1}));
 }

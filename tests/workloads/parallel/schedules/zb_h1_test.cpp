@@ -10,7 +10,7 @@ namespace weft::work::test {
 namespace {
 
 TEST(ZeroBubbleH1Test, OrdersAreTheKnownOnes) {
-  // workload-models §3.2.
+  // models/workloads §3.2.
   const std::vector<std::string> orders{"F0 F1 F2 F3 b0 W0 F4 b1 W1 F5 b2 W2 F6 b3 W3 F7 b4 W4 b5 W5 b6 W6 b7 W7",
                                         "F0 F1 F2 b0 F3 b1 W0 F4 b2 W1 F5 b3 W2 F6 b4 W3 F7 b5 W4 b6 W5 b7 W6 W7",
                                         "F0 F1 b0 F2 b1 F3 b2 W0 F4 b3 W1 F5 b4 W2 F6 b5 W3 F7 b6 W4 b7 W5 W6 W7",
@@ -21,7 +21,7 @@ TEST(ZeroBubbleH1Test, OrdersAreTheKnownOnes) {
 }
 
 TEST(ZeroBubbleH1Test, AThirdOfTheBubbleIsLeftWhereAllPassesAreEqual) {
-  // workload-models §3: idle (p-1)(F+B-W), peak p on every stage.
+  // models/workloads §3: idle (p-1)(F+B-W), peak p on every stage.
   for (const int p : {1, 2, 4, 8}) {
     for (const int m : {p, 2 * p, 4 * p}) {
       const PipelineTiming timing = timed("zb_h1", {.stages = p, .microbatches = m}, uniform(1_us, 1_us, 1_us));

@@ -16,7 +16,7 @@ TEST(ZeroBubbleH2Test, WarmsUpTwiceAsLongAndDelaysTwiceAsMuch) {
 }
 
 TEST(ZeroBubbleH2Test, NoStageIdlesBetweenItsFirstAndLastOpWhereAllPassesAreEqual) {
-  // workload-models §3: idle (p-1)(F+B-2W) = 0 within the span of a stage; peak 2p-1 on every stage.
+  // models/workloads §3: idle (p-1)(F+B-2W) = 0 within the span of a stage; peak 2p-1 on every stage.
   for (const int p : {1, 2, 4, 8}) {
     for (const int m : {2 * p, 3 * p, 8 * p}) {
       const PipelineTiming timing = timed("zb_h2", {.stages = p, .microbatches = m}, uniform(1_us, 1_us, 1_us));

@@ -15,8 +15,8 @@ TEST(ZeroBubbleVTest, OneRankTurnsAtOnce) {
 }
 
 TEST(ZeroBubbleVTest, HasTheLeastMakespanOrAlmostAndHoldsTwoChunksPerStage) {
-  // workload-models §3: no bubble where F = B = W, p microbatches (2 p chunks). The last rank starts after p-1 passes and has 6
-  // m.
+  // models/workloads §3: no bubble where F = B = W, p microbatches (2 p chunks). The last rank starts after p-1 passes and has
+  // 6 m.
   for (const int p : {1, 2, 3, 4, 5, 6, 8}) {
     for (const int m : {2 * p, 2 * p + 1, 3 * p, 4 * p}) {
       const PipelineTiming timing = timed("zb_v", {.stages = p, .microbatches = m}, uniform(1_us, 1_us, 1_us));

@@ -18,7 +18,7 @@ std::string from_hex(const std::string& hex) {
   return bytes;
 }
 
-// The sample of workload-models §5.1 and known answer 38: 3 messages of 7, 28 and 74 bytes.
+// The sample of models/workloads §5.1 and known answer 38: 3 messages of 7, 28 and 74 bytes.
 constexpr const char* kMetadata = "07 0a 05 30 2e 30 2e 34 ";
 constexpr const char* kComp = "1c 08 00 12 03 66 77 64 18 04 38 96 01 52 0e 0a 09 69 73 5f 63 70 75 5f 6f 70 d8 01 00 ";
 constexpr const char* kAllReduce =

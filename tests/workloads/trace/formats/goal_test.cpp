@@ -10,7 +10,7 @@ using namespace weft::literals;
 Trace read_goal(const std::string& text) { return trace_builtin::goal.read(std::vector{write_trace("a.goal", text)}, {}); }
 std::string goal_error(const std::string& text) { return first_error(trace_builtin::goal, {write_trace("a.goal", text)}); }
 
-// The sample of workload-models §5.6.
+// The sample of models/workloads §5.6.
 constexpr std::string_view kSample = R"(num_ranks 2
 
 rank 0 {

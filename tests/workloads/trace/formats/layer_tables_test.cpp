@@ -7,7 +7,7 @@ namespace {
 
 using namespace weft::literals;
 
-// The sample of workload-models §5.4.
+// The sample of models/workloads §5.4.
 constexpr std::string_view kSimai =
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 16 checkpoints: 0 "
     "checkpoint_initiates: 0\n"
@@ -42,7 +42,7 @@ TEST(LayerTableTest, SimaisSampleHasItsGroupsAndItsTimes) {
                                                                                 {kAllGather, data}}));
 }
 
-// The sample of workload-models §5.5, with the number of ranks that the format lacks.
+// The sample of models/workloads §5.5, with the number of ranks that the format lacks.
 TEST(LayerTableTest, AstrasDataParallelGradientsMoveBesideTheBackwardPass) {
   const Trace trace = trace_builtin::astra_text.read(
       std::vector{write_trace("w.txt",

@@ -1,4 +1,4 @@
-// Databases as Nsight Systems exports them, of the least that is read (workload-models §5.7).
+// Databases as Nsight Systems exports them, of the least that is read (models/workloads §5.7).
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
