@@ -85,8 +85,8 @@ struct Choice {
   int warps = 0;         // of each CTA; 0: not said
   // NCCL's planner gave these to the channels (models/nccl §4.6), `channels` of them; empty: an even split in steps of `chunk`.
   std::vector<ChannelShare> shares = {};
-  // Point-to-point transfers in NCCL's order (models/nccl §3.6): the parts each is cut into, every part on a channel of its own,
-  // and the bytes of all parts but the last; 0: even parts of whole 4 KiB.
+  // Point-to-point transfers in NCCL's order (models/nccl §3.6): the parts each is cut into, every part on a channel of its
+  // own, and the bytes of all parts but the last; 0: even parts of whole 4 KiB.
   int channels_per_transfer = 1;
   Bytes transfer_part = {};
 };

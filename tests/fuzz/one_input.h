@@ -9,7 +9,7 @@ namespace weft::fuzz {
 
 enum class Outcome { kRead, kRefused };
 
-// Of everything that is fuzzed: targets (targets.h), and formats of traces.
+// Names everything that is fuzzed: targets (targets.h), and formats of traces.
 [[nodiscard]] std::vector<std::string_view> target_names();
 
 // Anything but a ConfigError comes through: it is a bug of the reader.

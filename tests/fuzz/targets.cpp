@@ -39,7 +39,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an option of the command line says of a machine that its file leaves open.
+// Options of the command line describe what the file of a machine leaves open.
 const plan::TopologyHints kHints{.gpu = "h200", .cpu = "sapphire_rapids", .nic_rate = "400 Gb/s", .nvlinks = 18};
 
 void must_be_equal(const std::string& written, const std::string& read_again) {

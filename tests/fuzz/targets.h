@@ -1,4 +1,4 @@
-// What is fuzzed: every reader of files that others may have written, by name. A format of traces is one by itself.
+// Lists by name every reader of files that others may have written, for the fuzzers. A format of traces is one by itself.
 #pragma once
 
 #include <filesystem>

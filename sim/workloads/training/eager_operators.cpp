@@ -1,5 +1,5 @@
-// PyTorch in eager mode: every operator is a kernel of its own (models/training_steps §3 to §5). The model is a Llama-like block
-// with one matrix for Q, K and V and one for gate and up projection.
+// PyTorch in eager mode: every operator is a kernel of its own (models/training_steps §3 to §5). The model is a Llama-like
+// block with one matrix for Q, K and V and one for gate and up projection.
 //
 // Model: no rotary embedding, and no kernels for dropout; activations live until their layer's backward pass ends.
 #include <algorithm>

@@ -20,7 +20,8 @@ std::unique_ptr<Schedule> plan(const Group& group, const CollectiveCall& of, int
   return make_algorithm("nccl_p2p")->plan(group.communicator(), of, choice);
 }
 
-// models/nccl §3.6, one node: round r is localDelta r, on channel rev(r). With 4 channels rounds 0 .. 4 are on 0, 2, 1, 3 and 0.
+// models/nccl §3.6, one node: round r is localDelta r, on channel rev(r). With 4 channels rounds 0 .. 4 are on 0, 2, 1, 3 and
+// 0.
 TEST(NcclP2pTest, RoundsSpreadOverTheChannelsByBitReversal) {
   const Group group{std::vector<int>{5}, 4};
   const auto p2p = plan(group, call(Collective::kAllToAll, 5 * 64_B), 4, 1);
