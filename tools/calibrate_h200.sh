@@ -14,9 +14,10 @@ cat > "$folder/start.yaml" <<'YAML'
 kind: profile
 name: h200_sxm
 description: H200 SXM (NVLink 4 through NVSwitch)
+gpu: H200
 parameters:
-  network.host_memory.read: {value: 170.8 GB/s, source: literature, reference: "4 x H200, one CPU of a virtual machine: copies of 256 MiB to four GPUs at once (validate/measured/h200x4_quick.jsonl)"}
-  network.host_memory.write: {value: 130.8 GB/s, source: literature, reference: "the same from four GPUs at once"}
+  network.host_memory.read: {value: 170.8 GB/s, source: measured, reference: "4 x H200, one CPU of a virtual machine: copies of 256 MiB to four GPUs at once (validate/measured/h200x4_quick.jsonl)"}
+  network.host_memory.write: {value: 130.8 GB/s, source: measured, reference: "the same from four GPUs at once"}
   network.nvlink4.efficiency: {value: 0.84, source: assumed}
 YAML
 

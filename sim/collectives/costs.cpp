@@ -12,74 +12,115 @@
 namespace weft::coll {
 namespace {
 
-constexpr const char* kNotes = "models/nccl_calibration §1 (4 x H200)";
-constexpr const char* kHostProbe =
-    "probe kernels on 2 x H200 with PCIe 5 x16: a flag through pinned host memory takes 1.8 to 2.1 us, a read 1.05 us";
-constexpr const char* kLl128Start =
-    "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
-    "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (models/nccl §5.1: LL 6.6, LL128 14.0 us)";
-constexpr const char* kLlNet =
-    "fitted to five sizes of 128 B to 128 KiB on two nodes of 8 H100 (validate/published/all_reduce/h100_2_nodes.txt); "
-    "NCCL's own plans have 2.7 to 5 us (models/nccl §6.3)";
-constexpr const char* kLl128Net =
-    "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute "
-    "capability "
-    "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the "
-    "device, "
-    "where NCCL plans with 4 us (models/nccl §5.1)";
-constexpr const char* kMemory = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200";
-constexpr const char* kLoads =
-    "small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
-    "(validate/measured/h200x4_quick.jsonl)";
-constexpr const char* kCrowding =
-    "all-gathers of 512 MiB on 2 and 4 x H200 and 2 x H100, four runs: over one channel's, times as many channels, 4 take "
-    "1.015 to 1.022 and 8 take 1.039 to 1.052 (validate/measured/h200x2_full.jsonl and others)";
-constexpr const char* kFar =
-    "all-reduces of 1 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 to "
-    "7 % (LL128) and 3 to 4 % (Simple) longer than on the same buffers, from 32 MiB up 0 to 1 % (tests/data/h200x4, "
-    "validate/measured/h200x4_full.jsonl); 200 ns is between what all-reduces (260) and reduce_scatters (125) of 64 MiB in LL "
-    "want; the cache is half of the L2, what one of its partitions holds";
-constexpr const char* kLlSteps =
-    "rings, trees and send/recv in LL on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
-    "h200x4_quick.jsonl)";
-constexpr const char* kLlThreads =
-    "broadcasts of 512 KiB over 4 x H100 on one channel in LL, NCCL 2.28.9 in CUDA graphs: blocks of 3, 4, 8 and 16 warps take "
-    "207, 166, 103 and 80 us, 0.29, 0.31, 0.38 and 0.57 us a pass; least squares of the logarithms";
-constexpr const char* kFineSimple =
-    "rings in Simple of one and eight channels on 2 x H200 in CUDA graphs, up to 2 MiB a channel, fitted "
-    "(validate/measured/h200x2_fine.jsonl)";
-constexpr const char* kChannels =
-    "rings in Simple of 1 to 24 channels on 2 x H100 in CUDA graphs, 32 KiB a channel (validate/measured/h100x2_fine.jsonl, "
-    "h100x2_fine_channels.jsonl): with 2, 4, 8, 16 and 24 all-reduces take 0.7, 1.0, 1.7, 1.8 and 1.9 us longer than with one, "
-    "reduce_scatters 0.6, 0.8, 1.3, 1.6 and 1.4 us";
-constexpr const char* kHostSend =
-    "send/recv through host memory on 2 x H200 (validate/measured/h200x2_full.jsonl): 128 KiB 20.5 us, 128 MiB at 21.1 GB/s";
-constexpr const char* kDirect = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)";
-constexpr const char* kPublishedH100 =
-    "fitted to six of fourteen sizes of a published NVLS all-reduce of 8 H100 (validate/published/all_reduce/h100_dgx.txt)";
-constexpr const char* kHwLat = "models/nccl §5.1: what NCCL's own tuning plans with";
+constexpr Origin kNotes{.source = ParamSource::kFitted, .reference = "models/nccl_calibration §1 (4 x H200)", .gpu = "H200"};
+constexpr Origin kHostProbe{
+    .source = ParamSource::kMeasured,
+    .reference =
+        "probe kernels on 2 x H200 with PCIe 5 x16: a flag through pinned host memory takes 1.8 to 2.1 us, a read 1.05 us",
+    .gpu = "H200"};
+constexpr Origin kLl128Start{
+    .source = ParamSource::kFitted,
+    .reference =
+        "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
+        "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (models/nccl §5.1: LL 6.6, LL128 14.0 us)",
+    .gpu = "H200"};
+constexpr Origin kLlNet{
+    .source = ParamSource::kFitted,
+    .reference =
+        "fitted to five sizes of 128 B to 128 KiB on two nodes of 8 H100 (validate/published/all_reduce/h100_2_nodes.txt); "
+        "NCCL's own plans have 2.7 to 5 us (models/nccl §6.3)",
+    .gpu = "H100"};
+constexpr Origin kLl128Net{
+    .source = ParamSource::kFitted,
+    .reference =
+        "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute "
+        "capability "
+        "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the "
+        "device, "
+        "where NCCL plans with 4 us (models/nccl §5.1)",
+    .gpu = "H100"};
+constexpr Origin kMemory{.source = ParamSource::kFitted,
+                         .reference = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200",
+                         .gpu = "H200"};
+constexpr Origin kLoads{.source = ParamSource::kFitted,
+                        .reference =
+                            "small reduce_scatter in LL128 takes 1.5 to 2.5 us longer than all_gather on 4 x H200 "
+                            "(validate/measured/h200x4_quick.jsonl)",
+                        .gpu = "H200"};
+constexpr Origin kCrowding{
+    .source = ParamSource::kMeasured,
+    .reference =
+        "all-gathers of 512 MiB on 2 and 4 x H200 and 2 x H100, four runs: over one channel's, times as many channels, 4 take "
+        "1.015 to 1.022 and 8 take 1.039 to 1.052 (validate/measured/h200x2_full.jsonl and others)",
+    .gpu = "H200"};
+constexpr Origin kFar{
+    .source = ParamSource::kFitted,
+    .reference =
+        "all-reduces of 1 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 "
+        "to "
+        "7 % (LL128) and 3 to 4 % (Simple) longer than on the same buffers, from 32 MiB up 0 to 1 % (tests/data/h200x4, "
+        "validate/measured/h200x4_full.jsonl); 200 ns is between what all-reduces (260) and reduce_scatters (125) of 64 MiB in "
+        "LL "
+        "want; the cache is half of the L2, what one of its partitions holds",
+    .gpu = "H200"};
+constexpr Origin kLlSteps{
+    .source = ParamSource::kFitted,
+    .reference =
+        "rings, trees and send/recv in LL on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
+        "h200x4_quick.jsonl)",
+    .gpu = "H200"};
+constexpr Origin kLlThreads{.source = ParamSource::kFitted,
+                            .reference =
+                                "broadcasts of 512 KiB over 4 x H100 on one channel in LL, NCCL 2.28.9 in CUDA graphs: blocks "
+                                "of 3, 4, 8 and 16 warps take "
+                                "207, 166, 103 and 80 us, 0.29, 0.31, 0.38 and 0.57 us a pass; least squares of the logarithms",
+                            .gpu = "H100"};
+constexpr Origin kFineSimple{
+    .source = ParamSource::kFitted,
+    .reference =
+        "rings in Simple of one and eight channels on 2 x H200 in CUDA graphs, up to 2 MiB a channel, fitted "
+        "(validate/measured/h200x2_fine.jsonl)",
+    .gpu = "H200"};
+constexpr Origin kChannels{.source = ParamSource::kFitted,
+                           .reference =
+                               "rings in Simple of 1 to 24 channels on 2 x H100 in CUDA graphs, 32 KiB a channel "
+                               "(validate/measured/h100x2_fine.jsonl, "
+                               "h100x2_fine_channels.jsonl): with 2, 4, 8, 16 and 24 all-reduces take 0.7, 1.0, 1.7, 1.8 and "
+                               "1.9 us longer than with one, "
+                               "reduce_scatters 0.6, 0.8, 1.3, 1.6 and 1.4 us",
+                           .gpu = "H100"};
+constexpr Origin kHostSend{.source = ParamSource::kFitted,
+                           .reference =
+                               "send/recv through host memory on 2 x H200 (validate/measured/h200x2_full.jsonl): 128 KiB 20.5 "
+                               "us, 128 MiB at 21.1 GB/s",
+                           .gpu = "H200"};
+constexpr Origin kDirect{.source = ParamSource::kFitted,
+                         .reference = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)",
+                         .gpu = "H200"};
+constexpr Origin kPublishedH100{
+    .source = ParamSource::kFitted,
+    .reference =
+        "fitted to six of fourteen sizes of a published NVLS all-reduce of 8 H100 (validate/published/all_reduce/h100_dgx.txt)",
+    .gpu = "H100"};
+constexpr Origin kHwLat{.source = ParamSource::kLiterature, .reference = "models/nccl §5.1: what NCCL's own tuning plans with"};
 
-constexpr const char* kHostLoads =
-    "fitted to NCCL 2.28 on 2 x H200 with P2P off and one channel: LL 32 KiB 18.7 us, 2 MiB 788 us; Simple 128 KiB 41 us, "
-    "512 KiB 65.5 us, 8 MiB 614 us, 128 MiB 9.75 ms";
+constexpr Origin kHostLoads{
+    .source = ParamSource::kFitted,
+    .reference =
+        "fitted to NCCL 2.28 on 2 x H200 with P2P off and one channel: LL 32 KiB 18.7 us, 2 MiB 788 us; Simple 128 KiB 41 us, "
+        "512 KiB 65.5 us, 8 MiB 614 us, 128 MiB 9.75 ms",
+    .gpu = "H200"};
 
 Bandwidth gigabytes(double per_second) { return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(per_second * 8e9)); }
 
 template <class S>
-Param<S> latency(const char* name, Duration S::*member, const char* reference, const char* description) {
-  return param<S>(name, member,
-                  {.max = 1_ms, .source = ParamSource::kLiterature, .reference = reference, .description = description});
+Param<S> latency(const char* name, Duration S::*member, const Origin& from, const char* description) {
+  return from_origin(param<S>(name, member, {.max = 1_ms, .description = description}), from);
 }
 
 template <class S>
-Param<S> ratio(const char* name, double S::*member, const char* reference, const char* description) {
-  return param<S>(name, member,
-                  {.unit = "ratio",
-                   .min = 0.0,
-                   .max = 2.0,
-                   .source = ParamSource::kLiterature,
-                   .reference = reference,
-                   .description = description});
+Param<S> ratio(const char* name, double S::*member, const Origin& from, const char* description) {
+  return from_origin(param<S>(name, member, {.unit = "ratio", .min = 0.0, .max = 2.0, .description = description}), from);
 }
 
 // Steps of Simple cost what probe kernels take on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9, copies and
@@ -100,12 +141,12 @@ Param<S> ratio(const char* name, double S::*member, const char* reference, const
 // The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
 // are NCCL's own plans where nothing was measured.
 template <class S>
-std::vector<Param<S>> protocol_params(const char* base_reference) {
+std::vector<Param<S>> protocol_params(const Origin& base) {
   const auto rate = [](const char* name, Bandwidth S::*member, const char* description) {
-    return param<S>(name, member, {.source = ParamSource::kLiterature, .reference = kNotes, .description = description});
+    return from_origin(param<S>(name, member, {.description = description}), kNotes);
   };
   return {
-      latency<S>("base_latency", &S::base_latency, base_reference, "of a kernel, before its first step"),
+      latency<S>("base_latency", &S::base_latency, base, "of a kernel, before its first step"),
       latency<S>("channel_latency", &S::channel_latency, kNotes,
                  "how much later the n-th channel starts than the first, over log2(n)"),
       latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
@@ -128,17 +169,17 @@ std::vector<Param<S>> protocol_params(const char* base_reference) {
 
 // Parameters of LL and LL128.
 template <class S>
-std::vector<Param<S>> cut_through_params(const char* base_reference) {
-  std::vector<Param<S>> params = protocol_params<S>(base_reference);
+std::vector<Param<S>> cut_through_params(const Origin& base) {
+  std::vector<Param<S>> params = protocol_params<S>(base);
   params.push_back(latency<S>("load_latency", &S::load_latency, kLoads, "more of step_gap, before an operand of one's own"));
   return params;
 }
 
 // Gives parameters a source of their own.
 template <class S>
-void cite(std::vector<Param<S>>& params, std::initializer_list<std::string_view> keys, const char* reference) {
+void cite(std::vector<Param<S>>& params, std::initializer_list<std::string_view> keys, const Origin& from) {
   for (Param<S>& of : params) {
-    if (std::ranges::find(keys, std::string_view{of.info.key}) != keys.end()) of.info.reference = reference;
+    if (std::ranges::find(keys, std::string_view{of.info.key}) != keys.end()) of = from_origin(std::move(of), from);
   }
 }
 
@@ -297,14 +338,16 @@ const ParamGroup<InSwitchCosts> in_switch_costs{
         latency<InSwitchCosts>("slice_latency", &InSwitchCosts::slice_latency, kPublishedH100,
                                "before the bytes of a slice, which a scatter or gather has for all heads at once"),
         latency<InSwitchCosts>("peer_latency", &InSwitchCosts::peer_latency,
-                               "published NVLS all-reduces of 2 to 8 H100 (nccl issue 1455) show none",
+                               {.source = ParamSource::kLiterature,
+                                .reference = "published NVLS all-reduces of 2 to 8 H100 (nccl issue 1455) show none",
+                                .gpu = "H100"},
                                "of a scatter or gather, for each head"),
         param("net_hop_latency", &InSwitchCosts::net_hop_latency, {.max = 1_ms, .description = "as Simple"}),
-        param(
-            "channel_rate", &InSwitchCosts::channel_rate,
-            {.source = ParamSource::kLiterature,
-             .reference = kPublishedH100,
-             .description = "most that one channel's thread block moves; of NVLS, scatter and gather have 7 of 20 parts each"}),
+        param("channel_rate", &InSwitchCosts::channel_rate,
+              {.source = kPublishedH100.source,
+               .reference = std::string{kPublishedH100.reference},
+               .description = "most that one channel's thread block moves; of NVLS, scatter and gather have 7 of 20 parts each",
+               .gpu = std::string{kPublishedH100.gpu}}),
     }};
 
 const ParamGroup<ChannelCosts> channel_costs{
@@ -312,21 +355,24 @@ const ParamGroup<ChannelCosts> channel_costs{
     "what a communicator's channels have in common",
     {param("cache", &ChannelCosts::cache,
            {.min = 1_KiB,
-            .source = ParamSource::kLiterature,
-            .reference = kFar,
-            .description = "of a rank's input and output, what is read near by; of half as much again nothing is"}),
+            .source = kFar.source,
+            .reference = std::string{kFar.reference},
+            .description = "of a rank's input and output, what is read near by; of half as much again nothing is",
+            .gpu = std::string{kFar.gpu}}),
      param("far_latency", &ChannelCosts::far_latency,
            {.max = 100_us,
-            .source = ParamSource::kLiterature,
-            .reference = kFar,
-            .description = "more of a load from memory that is not: in each pass of LL and LL128, once a chunk in Simple"}),
+            .source = kFar.source,
+            .reference = std::string{kFar.reference},
+            .description = "more of a load from memory that is not: in each pass of LL and LL128, once a chunk in Simple",
+            .gpu = std::string{kFar.gpu}}),
      param("service_spread", &ChannelCosts::service_spread,
            {.unit = "ratio",
             .min = 0.0,
             .max = 0.9,
-            .source = ParamSource::kLiterature,
+            .source = ParamSource::kFitted,
             .reference = "models/nccl_calibration §3.5: channels that start in phase drift apart",
-            .description = "how unequally links serve channels, either way of the mean"}),
+            .description = "how unequally links serve channels, either way of the mean",
+            .gpu = "H200"}),
      param("pcie_share", &ChannelCosts::pcie_share,
            {.unit = "ratio",
             .min = 0.1,
@@ -343,7 +389,10 @@ const ParamGroup<ChannelCosts> channel_costs{
 // 84 kinds of calls of all protocols, 1 KiB to 256 MiB, at 1.5 to 1.98 GHz: with this share and rates that go as the clock,
 // what they take at 1.5 GHz over what they take at 1.98 is predicted within 3.5 and 4.1 % (root mean square) in two runs,
 // without within 16 %. One channel, which no link limits, takes 0.8 to 1.17 of one over the clock.
-constexpr const char* kClocksSeen = "2 x H200: validate/replay/nccl_clocks.py, validate/measured/h200x2_nccl_clocks*.json";
+constexpr Origin kClocksSeen{
+    .source = ParamSource::kFitted,
+    .reference = "2 x H200: validate/replay/nccl_clocks.py, validate/measured/h200x2_nccl_clocks*.json",
+    .gpu = "H200"};
 
 const ParamGroup<ClockCosts> clock_costs{
     "collectives.clock",
@@ -352,9 +401,10 @@ const ParamGroup<ClockCosts> clock_costs{
            {.unit = "ratio",
             .min = 0.0,
             .max = 2.0,
-            .source = ParamSource::kLiterature,
-            .reference = kClocksSeen,
-            .description = "of the latencies of kernels and of peers over NVLink, what goes as one over the clock"})}};
+            .source = kClocksSeen.source,
+            .reference = std::string{kClocksSeen.reference},
+            .description = "of the latencies of kernels and of peers over NVLink, what goes as one over the clock",
+            .gpu = std::string{kClocksSeen.gpu}})}};
 
 ParamGroups collective_param_groups() {
   return {&simple_costs, &ll_costs, &ll128_costs, &p2p_costs, &in_switch_costs, &channel_costs, &clock_costs};

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 const std::vector<std::string>& source_names() {
-  static const std::vector<std::string> names = {"datasheet", "literature", "measured", "assumed"};
+  static const std::vector<std::string> names = {"datasheet", "literature", "fitted", "measured", "assumed"};
   return names;
 }
 
@@ -101,6 +101,7 @@ struct Profile::Loader {
     top.choice("kind", {"profile"});
     profile.name_ = top.required<std::string>("name");
     profile.description_ = top.optional<std::string>("description", "");
+    profile.gpu_ = top.optional<std::string>("gpu", "");
     if (const auto calibrations = map_node(top, "calibrations")) {
       const std::vector<std::string> ids = calibrations->keys();
       for (std::size_t i = 0; i < ids.size(); ++i) read_calibration(ids[i], (*calibrations)[i]);
@@ -142,6 +143,8 @@ struct Profile::Loader {
     const auto calibration = reader.optional<std::string>("calibration");
     if (reference && !from_base("reference")) provenance.reference = *reference;
     if (calibration && !from_base("calibration")) provenance.calibration = *calibration;
+    const auto gpu = reader.optional<std::string>("gpu");
+    if (gpu && !from_base("gpu")) provenance.gpu = *gpu;
     reader.finish();
     if (node.find("value")) read_value(entry->second, value);
     if (node.find("value") && node.find("source") && from_base("value")) {
@@ -168,9 +171,12 @@ struct Profile::Loader {
       case ParamSource::kLiterature:
         if (provenance.reference.empty()) reader.error("source", "literature needs a 'reference'");
         break;
+      case ParamSource::kFitted:
       case ParamSource::kMeasured: {
         if (provenance.calibration.empty()) {
-          reader.error("source", "measured needs a 'calibration'", "the entry of 'calibrations' that holds the fit");
+          if (!provenance.reference.empty()) break;
+          reader.error("source", std::string{to_string(provenance.source)} + " needs a 'calibration' or a 'reference'",
+                       "the entry of 'calibrations' that holds the fit, or which measurement it is");
           break;
         }
         std::vector<std::string> ids;
@@ -247,6 +253,7 @@ Profile::Profile(const ParamGroups& groups) : groups_{groups} {
       Provenance provenance;
       provenance.source = info.source;
       provenance.reference = info.reference;
+      provenance.gpu = info.gpu;
       provenance.is_default = true;
       const bool is_new = entries_.try_emplace(info.key, Entry{&info, info.default_value, std::move(provenance)}).second;
       WEFT_CHECK(is_new);
@@ -327,6 +334,30 @@ std::string Profile::stated_error() const {
   return text.empty() ? "not validated" : text;
 }
 
+std::string Profile::other_gpu(std::string_view key) const {
+  const std::string& gpu = provenance(key).gpu;
+  return gpu == gpu_ ? std::string{} : gpu;
+}
+
+std::string Profile::owners() const {
+  if (gpu_.empty()) return {};
+  int own = 0;
+  int general = 0;
+  std::map<std::string, int> others;
+  for (const auto& [key, entry] : entries_) {
+    if (const std::string other = other_gpu(key); !other.empty()) {
+      ++others[other];
+    } else if (entry.provenance.is_default && entry.provenance.gpu.empty()) {
+      ++general;
+    } else {
+      ++own;
+    }
+  }
+  std::string text = std::to_string(own) + (own == 1 ? " value of its own" : " values of its own");
+  for (const auto& [gpu, count] : others) text += ", " + std::to_string(count) + " of " + gpu;
+  return text + ", " + std::to_string(general) + " of no GPU in particular";
+}
+
 Profile Profile::with_value(std::string_view key, const ParamValue& value, Provenance provenance) const {
   const Entry& known = entry(key);
   WEFT_CHECK(value.index() == known.value.index());
@@ -396,12 +427,14 @@ std::string Profile::to_yaml() const {
   const auto ratio = [](double value) { return yaml_scalar(to_string(Ratio{value})); };
   std::string text = "kind: profile\nname: " + yaml_scalar(name_) + '\n';
   if (!description_.empty()) text += "description: " + yaml_scalar(description_) + '\n';
+  if (!gpu_.empty()) text += "gpu: " + yaml_scalar(gpu_) + '\n';
   std::string parameters;
   for (const auto& [key, entry] : entries_) {
     const Provenance& provenance = entry.provenance;
     if (provenance.is_default) continue;
     parameters += "  " + yaml_scalar(key) + ": {value: " + yaml_scalar(to_string(entry.value)) + ", source: ";
     parameters += to_string(provenance.source);
+    if (!provenance.gpu.empty()) parameters += ", gpu: " + yaml_scalar(provenance.gpu);
     if (!provenance.reference.empty()) parameters += ", reference: " + yaml_scalar(provenance.reference);
     if (!provenance.calibration.empty()) parameters += ", calibration: " + yaml_scalar(provenance.calibration);
     parameters += "}\n";

@@ -20,8 +20,9 @@
 //   kind: profile
 //   name: h200_sxm
 //   description: H200 SXM, NVLink 4
+//   gpu: H200
 //   parameters:
-//     network.nic.post: {value: 550 ns, source: measured, calibration: ping}
+//     network.nic.post: {value: 550 ns, source: fitted, calibration: ping}
 //     network.nic.efficiency: {value: 0.93, source: literature, reference: "models/network §3.2"}
 //   calibrations:
 //     ping: {date: 2025-11-21, tool: weft calibrate 0.1.0, machine: h200x4, samples: 3, fit_error: 1.2 %,
@@ -29,8 +30,9 @@
 //            training: [{file: ping.txt, digest: 5d0c2f81, collective: sendrecv, ranks: 2, bytes: [8 B, 1 MiB]}]}
 //   validation: [{data: ping_far.txt, points: 12, median_error: 0.8 %, max_error: 3 %}]
 //
-// Parameters that the file does not name keep their declared default, with the provenance declared beside it. `extends` works
-// as in every file, but a value brings its own source: one taken from a base without the other is an error.
+// `gpu` names the GPU that a file's values are of; a value of another GPU says so itself: {value: 0.33, source: fitted, gpu:
+// H200, reference: ...}. What the file does not name keeps its declared default, with the provenance declared beside it.
+// `extends` works as in every file, but a value brings its own source: one taken from a base without the other is an error.
 #pragma once
 
 #include <cstddef>
@@ -52,14 +54,23 @@
 
 namespace weft {
 
-enum class ParamSource { kDatasheet, kLiterature, kMeasured, kAssumed };
+// A fitted value makes a model meet measurements of something else. A measured value is the measured quantity itself.
+enum class ParamSource { kDatasheet, kLiterature, kFitted, kMeasured, kAssumed };
+inline constexpr std::size_t kParamSources = 5;
 [[nodiscard]] std::string_view to_string(ParamSource source);
 
 using ParamValue = std::variant<Duration, Bytes, Bandwidth, double, std::int64_t>;
 // "1.5 us", "64 KiB", "400 Gb/s", "0.82", "8".
 [[nodiscard]] std::string to_string(const ParamValue& value);
 
-// A model's own words about one of its parameters.
+// Where the defaults of several parameters come from.
+struct Origin {
+  ParamSource source = ParamSource::kAssumed;
+  std::string_view reference;
+  std::string_view gpu = {};  // whose values they are; empty: no GPU's in particular
+};
+
+// A model says this about one of its parameters.
 template <class T>
 struct ParamSpec {
   std::string unit = {};      // of plain numbers: "ratio" (also reads "5 %"), "FLOP/s", ...; quantities carry theirs
@@ -68,6 +79,7 @@ struct ParamSpec {
   ParamSource source = ParamSource::kAssumed;  // of the default
   std::string reference = {};
   std::string description = {};
+  std::string gpu = {};  // as Origin has it
 };
 
 // The same with its type erased: what `weft explain`, `weft calibrate` and the schema see.
@@ -80,6 +92,7 @@ struct ParamInfo {
   ParamSource source = ParamSource::kAssumed;
   std::string reference;
   std::string description;
+  std::string gpu = {};
 };
 
 // One field of a struct S with its declaration; made by param().
@@ -104,6 +117,7 @@ template <class S, class T>
   made.info.source = spec.source;
   made.info.reference = std::move(spec.reference);
   made.info.description = std::move(spec.description);
+  made.info.gpu = std::move(spec.gpu);
   made.write = [access = std::move(access)](S& s, const ParamValue& value) { access(s) = std::get<T>(value); };
   return made;
 }
@@ -112,6 +126,15 @@ template <class S, class T>
 [[nodiscard]] Param<S> param(std::string name, T S::*member, std::type_identity_t<ParamSpec<T>> spec) {
   return param_at<S, T>(
       std::move(name), [member](S& s) -> T& { return s.*member; }, std::move(spec));
+}
+
+// The parameter with that origin of its default.
+template <class S>
+[[nodiscard]] Param<S> from_origin(Param<S> of, const Origin& origin) {
+  of.info.source = origin.source;
+  of.info.reference = origin.reference;
+  of.info.gpu = origin.gpu;
+  return of;
 }
 
 // A declared group as the profile sees it.
@@ -154,7 +177,8 @@ using ParamGroups = std::vector<const ParamGroupBase*>;
 struct Provenance {
   ParamSource source = ParamSource::kAssumed;
   std::string reference;    // required for literature
-  std::string calibration;  // required for measured: which of calibrations()
+  std::string calibration;  // which of calibrations(); what is fitted or measured has this or a reference
+  std::string gpu = {};     // whose value it is; empty: the profile's own GPU's, of a default no GPU's in particular
   bool is_default = false;  // the profile does not name the key
   Location where;           // in the profile's file; empty for defaults
 };
@@ -208,6 +232,7 @@ class Profile {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& description() const { return description_; }
+  [[nodiscard]] const std::string& gpu() const { return gpu_; }  // empty: the file does not say
   [[nodiscard]] const ParamGroups& groups() const { return groups_; }
   [[nodiscard]] bool knows(std::string_view key) const;
   [[nodiscard]] const ParamInfo& info(std::string_view key) const;  // InternalError if unknown, as the next two
@@ -225,6 +250,11 @@ class Profile {
 
   // "median 0.8 %, max 3 % over 12 points of ping_far.txt", or "not validated".
   [[nodiscard]] std::string stated_error() const;
+
+  // "12 values of its own, 80 of H200, 60 of no GPU in particular"; empty where the file does not say which GPU it is of.
+  [[nodiscard]] std::string owners() const;
+  // The GPU that a value is of, where it is not the profile's own; empty: it is, or it is no GPU's.
+  [[nodiscard]] std::string other_gpu(std::string_view key) const;
 
   // For `weft calibrate` and `--set`. Unknown keys and values out of range throw ConfigError located at `origin`.
   [[nodiscard]] Profile with_value(std::string_view key, const ParamValue& value, Provenance provenance) const;
@@ -249,6 +279,7 @@ class Profile {
 
   std::string name_;
   std::string description_;
+  std::string gpu_;
   ParamGroups groups_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<Calibration> calibrations_;

@@ -11,7 +11,7 @@ Param<HostMemoryRates> rate(const char* name, Bandwidth HostMemoryRates::*member
   return param<HostMemoryRates>(name, member,
                                 {.min = Bandwidth::from_bytes_per_second(1'000'000'000),
                                  .max = Bandwidth::from_bytes_per_second(100'000'000'000'000),
-                                 .source = ParamSource::kLiterature,
+                                 .source = ParamSource::kDatasheet,
                                  .reference = kChannels,
                                  .description = description});
 }

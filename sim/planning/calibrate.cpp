@@ -421,10 +421,10 @@ std::optional<CalibrationResult> Fitter::run() {
                            .warnings = {},
                            .notes = {}};
   result.evaluations = fit.evaluations;
-  const Provenance measured{
-      .source = ParamSource::kMeasured, .reference = {}, .calibration = id, .is_default = false, .where = {}};
+  const Provenance fitted_by{
+      .source = ParamSource::kFitted, .reference = {}, .calibration = id, .is_default = false, .where = {}};
   for (const FittedParameter& parameter : result.parameters) {
-    if (parameter.determined) result.profile = result.profile.with_value(parameter.key, parameter.after, measured);
+    if (parameter.determined) result.profile = result.profile.with_value(parameter.key, parameter.after, fitted_by);
   }
   // A placeholder for the error, which is that of the values as they are written.
   const net::Cluster fitted = with_profile(cluster_, result.profile.with_calibration(calibration_of(result)));

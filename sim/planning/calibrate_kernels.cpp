@@ -295,14 +295,14 @@ void KernelFitter::fit(Fit fit) {
                         .min = number_of(*info.min),
                         .max = number_of(*info.max)});
   }
-  const Provenance measured{
-      .source = ParamSource::kMeasured, .reference = {}, .calibration = fit.id, .is_default = false, .where = {}};
+  const Provenance fitted_by{
+      .source = ParamSource::kFitted, .reference = {}, .calibration = fit.id, .is_default = false, .where = {}};
   const auto profile_at = [&](const std::vector<double>& numbers) {
     Profile profile = result_.profile;
     for (std::size_t j = 0; j < numbers.size(); ++j) {
       const ParamInfo& info = profile.info(fit.keys[j]);
       const double number = std::clamp(numbers[j], unknowns[j].min, unknowns[j].max);
-      profile = profile.with_value(fit.keys[j], value_of(info.default_value, number), measured);
+      profile = profile.with_value(fit.keys[j], value_of(info.default_value, number), fitted_by);
     }
     return profile;
   };

@@ -15,6 +15,7 @@
 #include "sim/core/profile.h"
 #include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
+#include "sim/planning/explain.h"
 #include "sim/planning/scenario.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
@@ -100,7 +101,21 @@ std::vector<CatalogEntry> files(const std::string& folder) {
   return entries;
 }
 
-// Lists the name and the summary of every item of a list of pointers.
+// Beside its own words, how many of its values are its GPU's and how many another's.
+std::vector<CatalogEntry> profiles() {
+  std::vector<CatalogEntry> entries = files("profiles");
+  for (CatalogEntry& entry : entries) {
+    try {
+      const std::string owners = find_profile(entry.name).owners();
+      if (!owners.empty()) entry.summary += "; " + owners;
+    } catch (const ConfigError&) {  // `weft check` reports it
+      continue;
+    }
+  }
+  return entries;
+}
+
+// Of a list of pointers to what has a name and a summary.
 std::vector<CatalogEntry> named(const auto& list) {
   std::vector<CatalogEntry> entries;
   for (const auto* each : list) entries.push_back({std::string{each->name}, std::string{each->summary}});
@@ -113,7 +128,8 @@ std::vector<CatalogEntry> parameters() {
   for (const ParamGroupBase* group : all_param_groups()) {
     for (const ParamInfo& info : group->infos()) {
       entries.push_back({info.key, fmt::format("{}; default {} ({})", info.description, to_string(info.default_value),
-                                               to_string(info.source))});
+                                               info.gpu.empty() ? std::string{to_string(info.source)}
+                                                                : fmt::format("{}, {}", to_string(info.source), info.gpu))});
     }
   }
   std::ranges::sort(entries, {}, &CatalogEntry::name);
@@ -153,7 +169,8 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
   if (kind == "trace_writers") return named(work::trace_writers());
   if (kind == "frameworks") return registered(work::training_frameworks());
   if (kind == "gpus") return gpus();
-  WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "profiles" || kind == "models");
+  if (kind == "profiles") return profiles();
+  WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "models");
   return files(std::string{kind});
 }
 

@@ -52,6 +52,7 @@ std::string join(const std::vector<std::string_view>& items) {
 
 std::string source_text(const Provenance& provenance) {
   std::string text{to_string(provenance.source)};
+  if (!provenance.gpu.empty()) text += " (" + provenance.gpu + ")";
   if (!provenance.reference.empty()) text += ", " + provenance.reference;
   if (!provenance.calibration.empty()) text += ", calibration '" + provenance.calibration + "'";
   return text;
@@ -79,11 +80,18 @@ std::string parameter_text(const ParamInfo& info, const Profile* profile) {
   std::string text = filled(info.key + ": ", info.description);
   text += fmt::format("  type     {}\n  range    {}\n  default  {}\n", unit_text(info), range_text(info),
                       to_string(info.default_value));
-  text += filled("  source   ", info.reference.empty() ? std::string{to_string(info.source)}
-                                                       : fmt::format("{}, {}", to_string(info.source), info.reference));
+  text += filled("  source   ", source_text({.source = info.source,
+                                             .reference = info.reference,
+                                             .calibration = {},
+                                             .gpu = info.gpu,
+                                             .is_default = true,
+                                             .where = {}}));
   if (profile != nullptr) {
     const Provenance& provenance = profile->provenance(info.key);
-    const std::string from = provenance.is_default ? "the default" : source_text(provenance);
+    const std::string other = profile->other_gpu(info.key);
+    const std::string from = !provenance.is_default ? source_text(provenance)
+                             : other.empty()        ? std::string{"the default"}
+                                                    : "the default, of " + other;
     return text +
            filled(fmt::format("  in {}: ", profile->name()), fmt::format("{} ({})", to_string(profile->value(info.key)), from));
   }
@@ -185,15 +193,21 @@ std::string explain_profile(const Profile& profile) {
   std::string text = filled(profile.name() + ": ", profile.description());
   text += fmt::format("  stated error  {}\n", profile.stated_error());
   const std::vector<std::string> keys = profile.keys();
-  std::array<int, 4> counts{};
+  if (!profile.gpu().empty()) text += filled("  of            ", profile.gpu() + ": " + profile.owners());
+  std::array<int, kParamSources> counts{};
+  int stated = 0;
   for (const std::string& key : keys) {
-    if (!profile.provenance(key).is_default) ++counts[static_cast<std::size_t>(profile.provenance(key).source)];
+    if (profile.provenance(key).is_default) continue;
+    ++counts[static_cast<std::size_t>(profile.provenance(key).source)];
+    ++stated;
   }
+  const auto count_of = [&counts](ParamSource source) { return counts[static_cast<std::size_t>(source)]; };
   text += fmt::format(
-      "  parameters    {} measured, {} from datasheets, {} from literature, {} assumed; {} of {} keep their defaults\n\n",
-      counts[static_cast<std::size_t>(ParamSource::kMeasured)], counts[static_cast<std::size_t>(ParamSource::kDatasheet)],
-      counts[static_cast<std::size_t>(ParamSource::kLiterature)], counts[static_cast<std::size_t>(ParamSource::kAssumed)],
-      keys.size() - static_cast<std::size_t>(counts[0] + counts[1] + counts[2] + counts[3]), keys.size());
+      "  parameters    {} fitted, {} measured, {} from datasheets, {} from literature, {} assumed; {} of {} keep their "
+      "defaults\n\n",
+      count_of(ParamSource::kFitted), count_of(ParamSource::kMeasured), count_of(ParamSource::kDatasheet),
+      count_of(ParamSource::kLiterature), count_of(ParamSource::kAssumed), keys.size() - static_cast<std::size_t>(stated),
+      keys.size());
   for (const std::string& key : keys) {
     const Provenance& provenance = profile.provenance(key);
     if (provenance.is_default) continue;

@@ -412,8 +412,9 @@ const std::vector<ModelText>& collective_texts() {
        .title = "a profile: how hardware behaves, apart from what exists",
        .assumes =
            "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every value "
-           "says where it comes from: datasheet, literature (with reference), measured (with the fit and its error) or "
-           "assumed. The error stated is that on data no parameter was fitted to; where there is none, `not validated`. A "
+           "says where it comes from: datasheet, literature (with reference), fitted (with the fit and its error, or what it "
+           "was fitted to), measured (as it is) or assumed, and of which GPU it is where that is not the profile's own. The "
+           "error stated is that on data no parameter was fitted to; where there is none, `not validated`. A "
            "fitted value has its standard error, from the slopes and the spread of what was left over at the end of the fit, "
            "and from the time by which all calls of one run and of one communicator are off (0.14 and 0.10 us); "
            "`weft validate --uncertainty` says what these make of each prediction.",

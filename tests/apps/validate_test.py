@@ -200,7 +200,7 @@ class CalibrateTest(Test):
         done = self.calibrate(*self.FIT, "--validate-from", "64M")
         self.assertEqual(done.stderr, "")
         text = (self.folder / "fitted.yaml").read_text(encoding="utf-8")
-        efficiency = float(re.search(r"efficiency: \{value: ([\d.]+), source: measured, calibration: all_reduce\}", text).group(1))
+        efficiency = float(re.search(r"efficiency: \{value: ([\d.]+), source: fitted, calibration: all_reduce\}", text).group(1))
         self.assertAlmostEqual(efficiency, 0.7, delta=0.005 * 0.7)
         for line in ["name: fitted", "date: 2025-11-21", "machine: 4 x NVIDIA H200", "samples: 3"]:
             self.assertIn(line, text)

@@ -193,28 +193,65 @@ TEST(ProfileTest, ChecksRangesFromBothSides) {
 TEST(ProfileTest, WantsASourceForEveryValue) {
   EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us}\n"),
             "p.yaml:4:3: error: parameters.network.nic.post: missing key 'source'\n"
-            "note: expected one of datasheet, literature, measured, assumed\n");
+            "note: expected one of datasheet, literature, fitted, measured, assumed\n");
   EXPECT_EQ(error_of_parameters("  network.nic.post: {source: assumed}\n"),
             "p.yaml:4:3: error: parameters.network.nic.post: missing key 'value'\n");
   EXPECT_EQ(error_of_parameters("  network.nic.post: 1 us\n"),
             "p.yaml:4:21: error: parameters.network.nic.post: expected a map, got '1 us'\n");
   EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: guess}\n"),
             "p.yaml:4:43: error: parameters.network.nic.post.source: unknown value 'guess'\n"
-            "note: choices: assumed, datasheet, literature, measured\n");
+            "note: choices: assumed, datasheet, fitted, literature, measured\n");
 }
 
-TEST(ProfileTest, WantsAReferenceForLiteratureAndACalibrationForMeasurements) {
+TEST(ProfileTest, WantsAReferenceForLiteratureAndOneOrACalibrationForMeasurements) {
   EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: literature}\n"),
             "p.yaml:4:43: error: parameters.network.nic.post.source: literature needs a 'reference'\n");
   EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: measured}\n"),
-            "p.yaml:4:43: error: parameters.network.nic.post.source: measured needs a 'calibration'\n"
-            "note: the entry of 'calibrations' that holds the fit\n");
+            "p.yaml:4:43: error: parameters.network.nic.post.source: measured needs a 'calibration' or a 'reference'\n"
+            "note: the entry of 'calibrations' that holds the fit, or which measurement it is\n");
+  EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: fitted}\n"),
+            "p.yaml:4:43: error: parameters.network.nic.post.source: fitted needs a 'calibration' or a 'reference'\n"
+            "note: the entry of 'calibrations' that holds the fit, or which measurement it is\n");
+  EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: fitted, reference: a log}\n"), "");
+  EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: measured, reference: a log}\n"), "");
   EXPECT_EQ(refusal_by([] {
               std::string text = kProfile;
               (void)profile(text.replace(text.find("calibration: ping"), 17, "calibration: pong"));
             }),
             "p.yaml:5:68: error: parameters.network.nic.post.calibration: unknown calibration 'pong'\n"
             "note: did you mean 'ping'? calibrations here: ping\n");
+}
+
+// Of seven parameters the file has two of its own GPU and one of another; a default is of H200, three are no GPU's.
+TEST(ProfileTest, SaysWhichValuesAreOfAnotherGpu) {
+  const ParamGroup<NicTimings> nic{
+      "network.nic",
+      "what a NIC adds to a message",
+      {param("post", &NicTimings::post, {.max = 100_us}), param("efficiency", &NicTimings::efficiency, {.unit = "ratio"}),
+       param("inline_size", &NicTimings::inline_size, {}), param("engine", &NicTimings::engine, {}),
+       from_origin(param("queues", &NicTimings::queues, {.min = 1}),
+                   {.source = ParamSource::kFitted, .reference = "a log", .gpu = "H200"})}};
+  const ParamGroups groups = {&nic, &kLatencies};
+  const auto of = [&](const std::string& gpu) {
+    return Profile::from_node(ConfigNode::parse("kind: profile\nname: x\n" + gpu +
+                                                    "parameters:\n"
+                                                    "  network.nic.post: {value: 1 us, source: fitted, reference: a log}\n"
+                                                    "  network.nic.efficiency: {value: 0.9, source: assumed}\n"
+                                                    "  network.nic.engine: {value: 1 Gb/s, source: measured, gpu: B200, "
+                                                    "reference: a log}\n",
+                                                "p.yaml"),
+                              groups);
+  };
+  const Profile a100 = of("gpu: A100\n");
+  EXPECT_EQ(a100.gpu(), "A100");
+  EXPECT_EQ(a100.owners(), "2 values of its own, 1 of B200, 1 of H200, 3 of no GPU in particular");
+  EXPECT_EQ(a100.other_gpu("network.nic.queues"), "H200");
+  EXPECT_EQ(a100.other_gpu("network.nic.engine"), "B200");
+  EXPECT_EQ(a100.other_gpu("network.nic.post"), "");
+  EXPECT_EQ(of("gpu: H200\n").owners(), "3 values of its own, 1 of B200, 3 of no GPU in particular");
+  EXPECT_EQ(of("").owners(), "");
+  EXPECT_NE(a100.to_yaml().find("gpu: A100\n"), std::string::npos);
+  EXPECT_NE(a100.to_yaml().find("source: measured, gpu: B200, reference: a log}"), std::string::npos);
 }
 
 TEST(ProfileTest, ReportsEveryErrorAtOnce) {

@@ -138,7 +138,7 @@ TEST(CalibrateKernelsTest, FindsWhatCopiesCost) {
 TEST(CalibrateKernelsTest, WritesWhatEachClassWasFittedTo) {
   const KernelCalibration result = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21");
   const Provenance& provenance = result.profile.provenance("gpu.gemm.efficiency");
-  EXPECT_EQ(provenance.source, ParamSource::kMeasured);
+  EXPECT_EQ(provenance.source, ParamSource::kFitted);
   EXPECT_EQ(provenance.calibration, "gemm");
   const auto& calibrations = result.profile.calibrations();
   ASSERT_THAT(calibrations, Contains(Field(&Calibration::id, "gemm")));

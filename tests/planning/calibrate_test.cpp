@@ -114,7 +114,7 @@ TEST(CalibrateTest, WritesWhereEveryValueCameFrom) {
   options.validate_from = 16_MiB;
   const Profile profile = fit({log}, options).profile;
   const Provenance& provenance = profile.provenance("network.nvlink4.efficiency");
-  EXPECT_EQ(provenance.source, ParamSource::kMeasured);
+  EXPECT_EQ(provenance.source, ParamSource::kFitted);
   EXPECT_EQ(provenance.calibration, "all_reduce");
   ASSERT_THAT(profile.calibrations(), SizeIs(1));
   const Calibration& calibration = profile.calibrations()[0];

@@ -114,6 +114,54 @@ TEST(ExplainTest, AProfileShowsWhatItSetsAndThatItIsNotValidated) {
   EXPECT_THAT(text, ::testing::Not(HasSubstr("device.launch.graph_kernel_cost")));
 }
 
+// What was fitted or measured here is not literature.
+void expect_a_source(const std::string& where, ParamSource source, const std::string& reference,
+                     const std::string& calibration) {
+  if (source == ParamSource::kAssumed) return;
+  EXPECT_FALSE(reference.empty() && calibration.empty()) << where << " is " << to_string(source) << ", but by whom?";
+  if (source != ParamSource::kLiterature) return;
+  for (const char* not_published :
+       {"fitted", "between fits", "validate/measured", "models/training_steps", "models/nccl_calibration"})
+    EXPECT_THAT(reference, ::testing::Not(HasSubstr(not_published))) << where;
+}
+
+TEST(ExplainTest, EveryParameterHasASourceAndNothingFittedIsLiterature) {
+  std::set<ParamSource> sources;
+  for (const ParamGroupBase* group : all_param_groups()) {
+    for (const ParamInfo& info : group->infos()) {
+      sources.insert(info.source);
+      expect_a_source(info.key, info.source, info.reference, {});
+      if (info.source == ParamSource::kFitted || info.source == ParamSource::kMeasured) {
+        EXPECT_TRUE(!info.gpu.empty() || info.key.starts_with("device.launch")) << info.key << ": of which GPU?";
+      }
+    }
+  }
+  EXPECT_EQ(sources.size(), kParamSources);
+}
+
+TEST(ExplainTest, ShippedProfilesNameTheirGpuAndTheSourceOfEveryValue) {
+  for (const CatalogEntry& entry : catalog("profiles")) {
+    const Profile profile = find_profile(entry.name);
+    EXPECT_FALSE(profile.gpu().empty()) << entry.name;
+    EXPECT_THAT(entry.summary, HasSubstr(profile.owners()));
+    EXPECT_THAT(explain_profile(profile), HasSubstr(profile.gpu() + ": "));
+    for (const std::string& key : profile.keys()) {
+      const Provenance& from = profile.provenance(key);
+      expect_a_source(entry.name + " " + key, from.source, from.reference, from.calibration);
+    }
+  }
+}
+
+// GB300 was never measured: apart from two assumptions about its clocks it has values of GB200, B200 and H200.
+TEST(ExplainTest, AProfileLaidOverAnothersSaysWhoseValuesItHas) {
+  const Profile gb300 = find_profile("gb300");
+  EXPECT_EQ(gb300.other_gpu("gpu.gemm.efficiency"), "GB200");
+  EXPECT_EQ(gb300.other_gpu("collectives.ll.base_latency"), "B200");
+  EXPECT_EQ(gb300.other_gpu("gpu.contention.gemm"), "H200");
+  EXPECT_THAT(explain("gpu.contention.gemm", &gb300), HasSubstr("(the default, of H200)"));
+  EXPECT_THAT(gb300.owners(), ::testing::StartsWith("2 values of its own"));
+}
+
 TEST(ExplainTest, EverythingThatIsListedCanBeExplained) {
   for (const std::string& name : explained_names()) EXPECT_FALSE(explain(name).empty()) << name;
 }

@@ -8,16 +8,17 @@
 namespace weft::work {
 namespace {
 
-constexpr const char* kClockSeen = "models/training_steps §7, on H200";
+constexpr const char* kClockSeen = "models/training_steps §7";
 
 Param<ClockRule> of(const char* name, double ClockRule::*member, double min, double max, const char* description) {
   return param<ClockRule>(name, member,
                           {.unit = "ratio",
                            .min = min,
                            .max = max,
-                           .source = ParamSource::kLiterature,
+                           .source = ParamSource::kFitted,
                            .reference = kClockSeen,
-                           .description = description});
+                           .description = description,
+                           .gpu = "H200"});
 }
 
 }  // namespace
@@ -45,11 +46,12 @@ const ParamGroup<SpeedSpread> speed_spread{
            {.unit = "ratio",
             .min = 0.0,
             .max = 0.2,
-            .source = ParamSource::kLiterature,
+            .source = ParamSource::kMeasured,
             .reference =
                 "12 GEMMs of 8192 in a row on every GPU at once, `gemm_alone` of the quick points of six runs on nodes of "
                 "4 and 2 H200 (validate/measured): 2.2 % over the runs, 0.2 to 4 % in one",
-            .description = "the same of GPUs beside each other that do not wait for the slowest in every step"})}};
+            .description = "the same of GPUs beside each other that do not wait for the slowest in every step",
+            .gpu = "H200"})}};
 
 double slowest_of(const SpeedSpread& spread, std::size_t gpus) {
   const auto n = static_cast<double>(std::max<std::size_t>(gpus, 1));

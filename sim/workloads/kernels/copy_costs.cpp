@@ -5,7 +5,8 @@ namespace {
 
 Param<CopyCosts> time(const char* name, Duration CopyCosts::*member, const char* reference, const char* description) {
   return param<CopyCosts>(
-      name, member, {.max = 1_ms, .source = ParamSource::kLiterature, .reference = reference, .description = description});
+      name, member,
+      {.max = 1_ms, .source = ParamSource::kMeasured, .reference = reference, .description = description, .gpu = "H200"});
 }
 
 }  // namespace

@@ -7,36 +7,25 @@
 namespace weft::work {
 namespace {
 
-constexpr const char* kNotes = "models/training_steps §3, on H200";
-constexpr const char* kMatmul = "models/workloads §4.1: most that matmul was seen to reach";
-constexpr const char* kMemory = "models/workloads §1.3: 0.75 to 0.9 above 10 MB";
+constexpr Origin kSteps{.source = ParamSource::kFitted, .reference = "models/training_steps §3", .gpu = "H200"};
+constexpr Origin kMatmul{.source = ParamSource::kLiterature,
+                         .reference = "models/workloads §4.1: most that matmul was seen to reach",
+                         .gpu = "H100"};
+constexpr Origin kMemory{.source = ParamSource::kLiterature, .reference = "models/workloads §1.3: 0.75 to 0.9 above 10 MB"};
 
 template <class S>
-Param<S> share(const char* name, double S::*member, const char* reference, const char* description) {
-  return param<S>(name, member,
-                  {.unit = "ratio",
-                   .min = 0.01,
-                   .max = 1.0,
-                   .source = ParamSource::kLiterature,
-                   .reference = reference,
-                   .description = description});
+Param<S> share(const char* name, double S::*member, const Origin& from, const char* description) {
+  return from_origin(param<S>(name, member, {.unit = "ratio", .min = 0.01, .max = 1.0, .description = description}), from);
 }
 
 template <class S>
 Param<S> time(const char* name, Duration S::*member, const char* description) {
-  return param<S>(name, member,
-                  {.max = 1_ms, .source = ParamSource::kLiterature, .reference = kNotes, .description = description});
+  return from_origin(param<S>(name, member, {.max = 1_ms, .description = description}), kSteps);
 }
 
 template <class S>
 Param<S> per_element(const char* name, double S::*member, const char* description) {
-  return param<S>(name, member,
-                  {.unit = "ps",
-                   .min = 0.0,
-                   .max = 1000.0,
-                   .source = ParamSource::kLiterature,
-                   .reference = kNotes,
-                   .description = description});
+  return from_origin(param<S>(name, member, {.unit = "ps", .min = 0.0, .max = 1000.0, .description = description}), kSteps);
 }
 
 }  // namespace
@@ -60,17 +49,18 @@ const ParamGroup<GemmCosts> gemm_costs{
 const ParamGroup<AttentionCosts> attention_costs{
     "gpu.attention",
     "flash attention",
-    {share("forward_efficiency", &AttentionCosts::forward_efficiency, kNotes, "share of the tensor cores' peak"),
-     share("backward_efficiency", &AttentionCosts::backward_efficiency, kNotes, "the same of the backward kernel"),
+    {share("forward_efficiency", &AttentionCosts::forward_efficiency, kSteps, "share of the tensor cores' peak"),
+     share("backward_efficiency", &AttentionCosts::backward_efficiency, kSteps, "the same of the backward kernel"),
      time("forward_fixed", &AttentionCosts::forward_fixed, "of a kernel"),
      time("backward_fixed", &AttentionCosts::backward_fixed, "of the backward kernel"),
      param("tail", &AttentionCosts::tail,
            {.unit = "ratio",
             .min = 0.0,
             .max = 1.0,
-            .source = ParamSource::kLiterature,
-            .reference = kNotes,
-            .description = "part of the longest block's time in which the other SMs have nothing left"}),
+            .source = kSteps.source,
+            .reference = std::string{kSteps.reference},
+            .description = "part of the longest block's time in which the other SMs have nothing left",
+            .gpu = std::string{kSteps.gpu}}),
      share("memory_efficiency", &AttentionCosts::memory_efficiency, kMemory, "of the HBM bandwidth, of decoding")}};
 
 const ParamGroup<MemoryCosts> memory_costs{
@@ -78,9 +68,9 @@ const ParamGroup<MemoryCosts> memory_costs{
     "kernels bound by memory or by the work on each element",
     {time("fixed", &MemoryCosts::fixed, "of a kernel"),
      share("contiguous_efficiency", &MemoryCosts::contiguous_efficiency, kMemory, "of the HBM bandwidth: elementwise, copies"),
-     share("softmax_efficiency", &MemoryCosts::softmax_efficiency, kNotes, "the same of softmax passes over logits"),
-     share("gather_efficiency", &MemoryCosts::gather_efficiency, kNotes, "the same of an embedding's rows"),
-     share("fill_efficiency", &MemoryCosts::fill_efficiency, kNotes, "the same of writing constants"),
+     share("softmax_efficiency", &MemoryCosts::softmax_efficiency, kSteps, "the same of softmax passes over logits"),
+     share("gather_efficiency", &MemoryCosts::gather_efficiency, kSteps, "the same of an embedding's rows"),
+     share("fill_efficiency", &MemoryCosts::fill_efficiency, kSteps, "the same of writing constants"),
      per_element("strided_forward_ps", &MemoryCosts::strided_forward_ps, "strided SiLU, multiply, cast to fp32"),
      per_element("strided_activation_backward_ps", &MemoryCosts::strided_activation_backward_ps, "strided SiLU backward"),
      per_element("strided_copy_ps", &MemoryCosts::strided_copy_ps, "copy of a permuted view"),
@@ -91,7 +81,7 @@ const ParamGroup<MemoryCosts> memory_costs{
      per_element("norm_weight_gradient_ps", &MemoryCosts::norm_weight_gradient_ps, "gradient of a norm's weight"),
      per_element("embedding_backward_ps", &MemoryCosts::embedding_backward_ps, "scatter of gradients into an embedding"),
      per_element("fill_ps", &MemoryCosts::fill_ps, "constant written by a kernel"),
-     share("l2_share", &MemoryCosts::l2_share, kNotes, "of the L2, that still holds a norm's input")}};
+     share("l2_share", &MemoryCosts::l2_share, kSteps, "of the L2, that still holds a norm's input")}};
 
 const ParamGroup<OptimizerCosts> optimizer_costs{
     "gpu.optimizer",
@@ -106,9 +96,10 @@ const ParamGroup<StreamCosts> stream_costs{
     "the order of kernels in a stream",
     {param("gap", &StreamCosts::gap,
            {.max = 100_us,
-            .source = ParamSource::kLiterature,
+            .source = ParamSource::kMeasured,
             .reference = "models/training_steps §2",
-            .description = "from the end of a kernel to the start of the next that was issued in time"}),
+            .description = "from the end of a kernel to the start of the next that was issued in time",
+            .gpu = "H200"}),
      param("host_operator", &StreamCosts::host_operator,
            {.max = 1_ms,
             .source = ParamSource::kLiterature,
