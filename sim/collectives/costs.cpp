@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/nccl/p2p_plan.h"
