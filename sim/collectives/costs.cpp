@@ -124,12 +124,12 @@ Param<S> ratio(const char* name, double S::*member, const Origin& from, const ch
   return from_origin(param<S>(name, member, {.unit = "ratio", .min = 0.0, .max = 2.0, .description = description}), from);
 }
 
-// Steps of Simple cost what probe kernels take on 2 x H200: one block of 512 threads sends 42, adds and sends 35.9, copies and
-// sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are full; NCCL
+// Steps of Simple cost what probe kernels take on 2 x H200. One block of 512 threads sends 42, adds and sends 35.9, copies and
+// sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are full. NCCL
 // with one and four channels has a store at 0.60 to 0.72 of a send. NCCL 2.28 with one channel on 4 x H200 gives the costs in
-// LL128, and those of blocks of fewer warps in Simple (half of them 0.94 of the rate). There a step of reduce_scatter,
-// all_gather, reduce and broadcast of 4 to 16 MiB takes 30 (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34
-// (receive) ps a byte.
+// LL128, and those of blocks of fewer warps in Simple (half of them 0.94 of the rate). There a step of 4 to 16 MiB takes 30
+// (send), 40 (add and send), 45 (copy and send), 53 (pass on) and 34 (receive) ps a byte, in reduce_scatter, all_gather, reduce
+// and broadcast.
 //
 // In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,
 // src/device/prims_ll.h), so that a step waits for its message or its own operand, whichever takes longer. A pass of fewer

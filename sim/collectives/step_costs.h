@@ -1,5 +1,6 @@
-// Costs of a protocol to the thread block (CTA) of a channel, beyond the bytes on the links: synchronisation, flags, fences,
-// and the rates at which warps copy and reduce (models/nccl §4, §11). Textbook algorithms run with the defaults: nothing.
+// Costs of a protocol to the thread block (CTA) of a channel, beyond the bytes on the links (models/nccl §4, §11). They are
+// synchronisation, flags, fences, and the rates at which warps copy and reduce. Textbook algorithms run with the defaults:
+// nothing.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@ namespace weft::coll {
 enum class Transport : std::uint8_t { kNvlink, kHost, kNet };
 [[nodiscard]] std::string_view to_string(Transport transport);
 
-// A thread block's work in a step, per byte of its chunk: operands read from peers' messages and from its own memory, results
-// kept in its own memory and sent.
+// A thread block's work in a step, per byte of its chunk. It reads operands from peers' messages and from its own memory, keeps
+// results in its own memory, and sends.
 struct StepWork {
   double received = 0;
   double sourced = 1;
@@ -109,8 +110,8 @@ struct StepCosts {
   // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,
   // are.
   [[nodiscard]] Duration work(Bytes data, double share, double effort, double busy_share = 1.0) const;
-  // Returns what a block of which this share of the warps is busy moves, as a share of what all of it would: fewer warps wait
-  // less for each other.
+  // Returns what a block moves with this share of its warps busy, over what it moves with all of them. Fewer warps wait less
+  // for each other.
   [[nodiscard]] double blocks_worth(double share) const;
   // Before the bytes of a chunk's slice number `index`, of `data`.
   [[nodiscard]] Duration before_slice(Bytes data, int index) const;

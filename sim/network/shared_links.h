@@ -6,7 +6,7 @@
 // half of the flows' bytes that share its time come before it and half after it: a packet's place among others is anywhere.
 // Links side by side are one in this: what shadows have moved is compared with what has passed over all of them.
 //
-// A transfer's start at its source is felt at a link after the time that a packet takes from there, as packets come no sooner
+// A transfer's start at its source is felt at a link after the time that a packet takes from there. Packets come no sooner
 // either (GPS and packets' lag behind it: Parekh and Gallager, 1993).
 //
 // Model: what flows leave is what the solver says, to the instant, and of links side by side as much of each. Packets that come

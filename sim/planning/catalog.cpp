@@ -115,7 +115,7 @@ std::vector<CatalogEntry> profiles() {
   return entries;
 }
 
-// Of a list of pointers to what has a name and a summary.
+// Lists the name and the summary of every item of a list of pointers.
 std::vector<CatalogEntry> named(const auto& list) {
   std::vector<CatalogEntry> entries;
   for (const auto* each : list) entries.push_back({std::string{each->name}, std::string{each->summary}});

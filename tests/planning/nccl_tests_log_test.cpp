@@ -51,7 +51,7 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 }
 
 // The rows of a real log, found by other means. NCCL's messages are deleted from the host's name (one of two in these logs) to
-// the end of the line, and each line of the rest that scans as a row is one.
+// the end of the line. Each line of the rest that scans as a row is one.
 struct ExpectedRow {
   long long bytes = 0, count = 0;
   char type[32] = {}, redop[32] = {};

@@ -127,8 +127,8 @@ class NvlsTreeSchedule final : public Schedule {
             .share = warp_share(rank, flow.channel, lane),
             .peers = nodes_.heads()};
   }
-  // Adds the edges that are not on the first chunk's way, which goes up by `way`: the trees of the other heads and all else in
-  // the node's switch.
+  // Adds the edges that are not on the first chunk's way, which goes up by `way`. These are the trees of the other heads and
+  // all else in the node's switch.
   void add_edges_of(int node, int leaf, const std::vector<FluidEdge>& way, FluidFlow& flow) const {
     const int up = tree(node, flow.channel).up;
     for (int head = 0; head < nodes_.heads() && up >= 0; ++head) {

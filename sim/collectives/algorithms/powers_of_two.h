@@ -25,8 +25,8 @@ constexpr Blocks halved(int member, int steps, int levels) {
   return {begin, begin + (1 << (levels - steps))};
 }
 
-// The first 2 * rest of n = 2^k + rest ranks are folded in pairs (2i, 2i + 1), of which one takes part for both (Thakur,
-// Rabenseifner and Gropp, 2005, section 4.3). Members are those that take part, numbered from 0.
+// The first 2 * rest of n = 2^k + rest ranks are folded in pairs (2i, 2i + 1), of which one takes part for both. (Thakur,
+// Rabenseifner and Gropp, 2005, section 4.3.) Members are those that take part, numbered from 0.
 struct Fold {
   int n = 1;
   bool odd_takes_part = true;  // of a pair
@@ -41,8 +41,8 @@ struct Fold {
   [[nodiscard]] constexpr Rank rank_of(int member) const {
     return member < rest() ? 2 * member + (odd_takes_part ? 1 : 0) : member + rest();
   }
-  // Return all of n blocks but that of a rank that takes no part: those before it and those behind it, the ones that are none
-  // left out.
+  // Return all of n blocks but that of a rank that takes no part. They are those before it and those behind it, and ranges
+  // without blocks are left out.
   [[nodiscard]] constexpr int returns(Rank rank) const { return rank == 0 ? 1 : 2; }
   [[nodiscard]] constexpr Blocks returned(Rank rank, int which) const {
     return which + 1 == returns(rank) ? Blocks{rank + 1, n} : Blocks{0, rank};

@@ -1,8 +1,8 @@
 // Reads MSCCL's XML (models/nccl §9.1): every element, attribute and step type, checked one by one and against each other.
 //
 // It does not check whether the algorithm is right: that is algorithm.h's, by the verifier. It refuses what MSCCL itself
-// refuses or cannot run: more than its limits, one connection used by two threadblocks, sends and receives that do not pair up,
-// dependencies that are never told.
+// refuses or cannot run. That is more than its limits, one connection used by two threadblocks, sends and receives that do not
+// pair up, and dependencies that are never told.
 #pragma once
 
 #include <string>

@@ -5,8 +5,8 @@
 // All chunks of an MSCCL algorithm are of one size: here the largest that divides every offset and size of the schedule. So a
 // schedule of a size that is cut evenly gives a short file, and one that is not may be impossible to say.
 //
-// A step that MSCCL cannot say is a ConfigError that names it: several peers at once, work of a switch, empty messages, passing
-// on without keeping or adding, more than MSCCL's limits.
+// A step that MSCCL cannot say is a ConfigError that names it. MSCCL has no several peers at once, work of a switch, empty
+// messages, passing on without keeping or adding, or more than its limits.
 #pragma once
 
 #include <string>

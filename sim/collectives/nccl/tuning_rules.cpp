@@ -88,8 +88,8 @@ std::string described(const CollectiveCall& call) {
                      is_of_integers(call) ? "integers" : "floats");
 }
 
-// NVSwitches add up sums of all but single bytes, and the least and the largest of integers and 16-bit floats
-// (ncclNvlsSupported in NCCL's src/include/device.h, alike from 2.18 to 2.30). NCCL runs averages as sums of scaled data, which
+// NVSwitches add up sums of all but single bytes, and the least and the largest of integers and 16-bit floats.
+// (ncclNvlsSupported in NCCL's src/include/device.h, alike from 2.18 to 2.30.) NCCL runs averages as sums of scaled data, which
 // they do not add.
 bool adds_in_nvswitch(const CollectiveCall& call) {
   if (call.element_size == 1 || call.element_size > 8) return false;

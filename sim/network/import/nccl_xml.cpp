@@ -11,8 +11,8 @@
 namespace weft::net {
 namespace {
 
-// Refuses in the text what can grow without bound, before a tree of it exists: markup declarations (the only door to entity
-// bombs) and more elements than any machine has.
+// Refuses in the text what can grow without bound, before a tree of it exists. That is markup declarations (the only door to
+// entity bombs) and more elements than any machine has.
 void refuse_dangerous(const SourceText& source) {
   const std::string_view text = source.text();
   std::size_t elements = 0;

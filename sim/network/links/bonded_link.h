@@ -1,5 +1,5 @@
-// NVLink, C2C and socket links have this in common: a nominal rate per link, `width` of them bonded into one, and a share left
-// for payload that only measurement tells. Shared by the families in this folder; not a model of its own.
+// NVLink, C2C and socket links have a nominal rate per link and bond `width` of them into one. Only measurement tells the share
+// left for payload. The families in this folder share this; it is no model of its own.
 #pragma once
 
 #include <string>

@@ -53,8 +53,8 @@ inline constexpr int kContentionCtas = 24;
 [[nodiscard]] double slowdown_beside(const ContentionCosts& costs, KernelClass kernel_class, int ctas);
 
 // Returns a collective's time over its time alone, once any compute kernel runs beside it, or one that fills the memory.
-// `memory_share` is a share of its time alone: what its memory traffic would take if each of its thread blocks got what an SM
-// of that kernel does.
+// `memory_share` is the time its memory traffic would take if each of its thread blocks got what an SM of that kernel does, as
+// a share of its time alone.
 [[nodiscard]] inline double collective_slowdown(const ContentionCosts& costs, bool beside_compute, bool memory_full = false,
                                                 double memory_share = 0) {
   const double slowed = beside_compute ? costs.collective : 1.0;

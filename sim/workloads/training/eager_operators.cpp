@@ -356,8 +356,8 @@ void PytorchEager::optimizer(StepEmitter& emit, const std::vector<ParameterTenso
   }
 }
 
-// Counts what autograd keeps (models/training_steps §3): the inputs of both norms and of all matrices, Q, K and V, both halves,
-// SiLU's output, and attention's and the norms' statistics in fp32.
+// Counts what autograd keeps (models/training_steps §3): the inputs of both norms and of all matrices, Q, K and V, both halves
+// and SiLU's output. It also keeps attention's and the norms' statistics in fp32.
 std::int64_t PytorchEager::saved_by_layer(const StepEmitter& emit, std::int64_t layer) const {
   const RankShapes& s = emit.shapes();
   const bool gated = emit.setup().model.gated_mlp;
