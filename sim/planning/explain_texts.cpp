@@ -23,14 +23,14 @@ const std::vector<ModelText>& network_texts() {
        .files = {"network/flow_level/flow_fabric.h", "network/flow_level/rerouting.h", "core/fair_share.h"}},
       {.names = {"memory"},
        .title = "what memory a run will take",
-       .assumes = "Before a run: what the process holds with cluster and workload read, and on top of it ports, transfers in "
-                  "flight, packets, connections and lanes of collectives; of training steps and traces ranks with their "
-                  "operations, and calls of each group and pair with the links they load; each as many as the scenario says "
-                  "times the size of the program's own structures. A training step is made once more to count its operations; "
-                  "paths are as long as those of a sample of pairs. A run that would take more than the machine has left "
-                  "(MemAvailable, or what a control group leaves) is refused, with --memory SIZE one of more than that. run, "
-                  "collective and replay print with -v the prediction, what was held at most, counted from the structures "
-                  "themselves, and the ratio of prediction and peak.",
+       .assumes = "Before a run Weft adds up what it will hold. It begins with what the process holds once cluster and "
+                  "workload are read. Ports, transfers in flight, packets, connections and lanes of collectives come on top. "
+                  "Training steps and traces add ranks with their operations, and calls of each group and pair with the links "
+                  "they load. Each counts as often as the scenario says, times the size of the program's own structures. A "
+                  "training step is made once more to count its operations; paths are as long as those of a sample of pairs. A "
+                  "run that would take more than the machine has left (MemAvailable, or what a control group leaves) is "
+                  "refused. With --memory SIZE the limit is that size. run, collective and replay print with -v the "
+                  "prediction, what the structures held at most, and the ratio of prediction and peak.",
        .leaves_out = {"what the router keeps of a fabric beside ways between leaves, NCCL's search, inference and most of the "
                       "allocator's own losses",
                       "all flows and all messages of an all-to-all count as in flight at once: an upper bound",
@@ -137,10 +137,9 @@ const std::vector<ModelText>& network_texts() {
       {.names = {"leaf_spine", "fat_tree", "rail_optimized_fat_tree", "rail_only"},
        .title = "folded Clos networks: leaves, spines, cores",
        .assumes =
-           "Sizes follow from the ports of a switch and the oversubscription at the leaves: two tiers while one tier of "
-           "spines reaches all leaves, three above. leaf_spine and fat_tree fill leaves node by node; "
-           "rail_optimized_fat_tree gives every rail of a scalable unit a leaf of its own; rail_only has one network per "
-           "rail and none between.",
+           "Sizes follow from the ports of a switch and the oversubscription at the leaves: two tiers while one tier of spines "
+           "reaches all leaves, three above. leaf_spine and fat_tree fill leaves node by node. rail_optimized_fat_tree gives "
+           "every rail of a scalable unit a leaf of its own. rail_only has one network per rail and none between.",
        .leaves_out = {"Clos networks are built as small as the number of nodes allows; spare switches of a real installation "
                       "are not there",
                       "cables of one kind have one length"},
@@ -211,15 +210,13 @@ const std::vector<ModelText>& collective_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"nccl", "nccl_choice"},
        .title = "how NCCL would run a call: algorithm, protocol, channels, threads",
-       .assumes =
-           "NCCL's topology search, channels, tuning tables, selection and split of bytes over channels are those of the "
-           "release that `nccl: {version: ...}`, `--nccl version=...` or a log names: 2.18, 2.19, 2.21, 2.23, 2.27, 2.28, "
-           "2.29 or 2.30 (the default); others behave as the newest of these that is not newer. 2.30 reproduces what NCCL "
-           "2.30.7's "
-           "own code answers for twelve kinds of machine, 2.28 what a real 4 x H200 node printed. The choice is then timed "
-           "by running it: protocols LL, LL128 and Simple with their slots, slices, flags and warps (`weft explain "
-           "executor`), launches by threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a "
-           "textbook one: on the network alone.",
+       .assumes = "NCCL's topology search, channels, tuning tables, selection and split of bytes over channels follow one "
+                  "release. `nccl: {version: ...}`, `--nccl version=...` or a log names it. Known are 2.18, 2.19, 2.21, 2.23, "
+                  "2.27, 2.28, 2.29 and 2.30 (the default); others behave as the newest of these that is not newer. 2.30 "
+                  "reproduces what NCCL 2.30.7's own code answers for twelve kinds of machine. 2.28 reproduces what a real 4 x "
+                  "H200 node printed. The choice is then timed by running it: protocols LL, LL128 and Simple with their slots, "
+                  "slices, flags and warps (`weft explain executor`), launches by threads, processes or CUDA graphs. An "
+                  "algorithm asked for that is not NCCL's runs as a textbook one: on the network alone.",
        .leaves_out = {"NCCL: registered buffers, symmetric-memory and copy-engine kernels, plugins, CTA policies, "
                       "communicator splits and grouped calls",
                       "NCCL: data types and operators change nothing beyond the bytes (NCCL leaves NVLS for types the switch "
@@ -263,10 +260,10 @@ const std::vector<ModelText>& collective_texts() {
        .files = {"collectives/nccl/p2p_plan.h", "collectives/nccl/peer_nets.h"}},
       {.names = {"nccl_search"},
        .title = "NCCL's channel search: which GPU orders and NICs its rings and trees use (weft explain channels)",
-       .assumes = "NCCL's own search on its view of a node, step for step and by release: speeds from fast to slow, "
-                  "patterns, relaxations, budgets, duplication; then rings through all nodes, double binary trees over nodes "
-                  "with chains inside, and the channels for collectives, NVLS and send/recv. NCCL_GRAPH_FILE replaces the "
-                  "search.",
+       .assumes =
+           "NCCL's own search runs on its view of a node, step for step and by release: speeds from fast to slow, patterns, "
+           "relaxations, budgets, duplication. Rings through all nodes follow, double binary trees over nodes with chains "
+           "inside, and the channels for collectives, NVLS and send/recv. NCCL_GRAPH_FILE replaces the search.",
        .leaves_out = {"NCCL's search: hosts of one template with the same GPUs in use are alike, whatever their cables",
                       "NCCL's search: plugins for networks and tuning, CTA policies and ncclConfig_t are left out",
                       "NCCL's search: releases before 2.23 are taken to search as 2.23, but for rings that cross NICs"},
@@ -307,30 +304,25 @@ const std::vector<ModelText>& collective_texts() {
       {.names = {"chunk", "executor", "protocol"},
        .title = "chunk grain: every slice of every step of a schedule is a message",
        .assumes =
-           "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot "
-           "(8 slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate, in passes for "
-           "LL and "
-           "LL128 (the last by the warps with data left), and shares the links; what a step loads and stores says how long it "
-           "takes: adding and keeping cost, and a step that only receives costs time but no link. LL and LL128 are passed on "
-           "as "
-           "they come in, Simple slice by slice. Through host memory the sender writes and, once told, the receiver reads. "
-           "Thread blocks that send over NVLink queue for their GPU's port, and for their peer's where several GPUs send "
-           "there, so each is the slower the more of them there are (mean value analysis, no constant of its own); a port "
-           "that sends as well serves what comes in at what packets leave of its rate. What send/recv "
-           "keeps over NVLink its peer has stored there: a receiver's own work shows only as far as the port is busy. Links "
-           "serve channels unequally, step by step, so that channels which "
-           "start in phase drift apart. A block of more warps starts later, and in LL128 pauses less between steps. In "
-           "Simple a step that only receives costs more, "
-           "and warps come together for a chunk's second slice while the port still has the first, and each channel takes "
-           "simple.crowding longer for its bytes for each channel beside it. A step "
-           "of LL waits for its message or its own operand, whichever takes longer, and keeps its result element by element: "
-           "copies, which are of bytes, take eight stores where floats take two. Operands are read from caches where "
-           "the call's buffers fit, and from memory where they do not or where calls walk through it, as those of nccl-tests "
-           "do and those of weft collective and of a scenario's list; programs use the same buffers in every call. A launch "
-           "costs the host more "
-           "for each channel with work. Kernels start in the order "
-           "in which host threads or a graph launch them and queue behind the kernel before; the loop of calls is run until "
-           "its pace is steady.",
+           "A slice starts when its messages are there, the slice before it has ended and its connections have a free slot (8 "
+           "slots; a ring's Simple chunk takes 4 in two slices). A thread block moves data at its own rate and shares the "
+           "links. LL and LL128 move them in passes, the last by the warps with data left. A step's loads and stores say how "
+           "long it takes: adding and keeping cost, and a step that only receives costs time but no link. LL and LL128 are "
+           "passed on as they come in, Simple slice by slice. Through host memory the sender writes and, once told, the "
+           "receiver reads. Thread blocks that send over NVLink queue for their GPU's port, and for their peer's where several "
+           "GPUs send there. So each is the slower the more of them there are (mean value analysis, no constant of its own). A "
+           "port that sends as well serves what comes in at what packets leave of its rate. What send/recv keeps over NVLink "
+           "its peer has stored there: a receiver's own work shows only as far as the port is busy. Links serve channels "
+           "unequally, step by step, so that channels which start in phase drift apart. A block of more warps starts later, "
+           "and in LL128 pauses less between steps. In Simple a step that only receives costs more. Warps come together for a "
+           "chunk's second slice while the port still has the first. And each channel takes simple.crowding longer for its "
+           "bytes for each channel beside it. A step of LL waits for its message or its own operand, whichever takes longer, "
+           "and keeps its result element by element: copies, which are of bytes, take eight stores where floats take two. "
+           "Operands are read from caches where the call's buffers fit. They are read from memory where the buffers do not fit "
+           "or where calls walk through it, as those of nccl-tests, of weft collective and of a scenario's list do. Programs "
+           "use the same buffers in every call. A launch costs the host more for each channel with work. Kernels start in the "
+           "order in which host threads or a graph launch them and queue behind the kernel before; the loop of calls is run "
+           "until its pace is steady.",
        .leaves_out =
            {"a lane that follows another sends at the pace of its own warps and links even where data come in more slowly; "
             "only its end waits",
@@ -410,6 +402,7 @@ const std::vector<ModelText>& collective_texts() {
        .files = {"planning/predict.h", "collectives/runner.h"}},
       {.names = {"profile", "calibration"},
        .title = "a profile: how hardware behaves, apart from what exists",
+<<<<<<< HEAD
        .assumes =
            "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every value "
            "says where it comes from: datasheet, literature (with reference), fitted (with the fit and its error, or what it "
@@ -418,6 +411,14 @@ const std::vector<ModelText>& collective_texts() {
            "fitted value has its standard error, from the slopes and the spread of what was left over at the end of the fit, "
            "and from the time by which all calls of one run and of one communicator are off (0.14 and 0.10 us); "
            "`weft validate --uncertainty` says what these make of each prediction.",
+=======
+       .assumes = "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every "
+                  "value says where it comes from: datasheet, literature (with reference), measured (with the fit and its "
+                  "error) or assumed. The error stated is that on data no parameter was fitted to; where there is none, `not "
+                  "validated`. A fitted value has its standard error. It comes from the slopes and the spread of the residuals "
+                  "at the end of the fit, and from the time by which all calls of one run and of one communicator are off "
+                  "(0.14 and 0.10 us). `weft validate --uncertainty` says what these make of each prediction.",
+>>>>>>> d4eee00 (weft explain: shorter sentences in the hardest texts)
        .leaves_out = {"standard errors say how well the training points tell a value, not how right the model is",
                       "those of different calibrations count as independent, although a later fit rests on the values of an "
                       "earlier one; a prior counts as data; a value that the training points do not tell has none"},

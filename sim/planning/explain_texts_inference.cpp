@@ -7,12 +7,11 @@ const std::vector<ModelText>& inference_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"inference", "serving", "kv_cache", "continuous_batching", "disaggregated"},
        .title = "serving of requests: engines that batch continuously, caches of keys and values, prefill apart from decoding",
-       .assumes =
-           "An engine takes step after step: one token of every running answer, and pieces of waiting prompts up to a token "
-           "budget. A step's time is that of its kernels (`weft explain kernels`), of NCCL's collectives over its GPUs as "
-           "they run on the idle machine, and of launches; weights are read once, experts those that any token meets. The "
-           "cache is paged; what is left of the memory's share after weights and activations holds it. Disaggregated, a "
-           "prompt's cache moves over the fabric, beside the others'.",
+       .assumes = "An engine takes step after step: one token of every running answer, and pieces of waiting prompts up to a "
+                  "token budget. A step's time is that of its kernels (`weft explain kernels`), of NCCL's collectives over its "
+                  "GPUs as they run on the idle machine, and of launches. Weights are read once, and so are the experts that "
+                  "any token meets. The cache is paged; what is left of the memory's share after weights and activations holds "
+                  "it. Disaggregated, a prompt's cache moves over the fabric, beside the others'.",
        .leaves_out =
            {"inference: kernels are fused as vLLM and TensorRT-LLM fuse them; quantizing activations costs nothing",
             "inference: requests are spread evenly over an engine's attention groups, routing over experts is uniform",

@@ -26,12 +26,12 @@ const std::vector<ModelText>& kernel_texts() {
        .title = "compute and communication at the same time on one GPU",
        .assumes =
            "A kernel that starts while a collective is resident takes its class's factor longer, in proportion to the SMs "
-           "held; the collective is slowed by one factor from when it meets compute. While a kernel moves 2 GiB and more at "
-           "the memory's rate beside it, its thread blocks get gpu.contention.block_memory_share of what an SM of that "
-           "kernel does, for all that they read and write: what comes in twice, as it is stored and read again, and the "
-           "call's input and output. A collective waits for a running GEMM to drain, which it does from "
-           "gpu.contention.gemm_drain before its end on (recorded ones: at their end). A GEMM of up to two waves has its "
-           "tiles shared out in advance: beside a collective it takes T + min(T, the rest of the collective) instead.",
+           "held; the collective is slowed by one factor from when it meets compute. A kernel beside it may move 2 GiB and "
+           "more at the memory's rate. Then its thread blocks get gpu.contention.block_memory_share of what an SM of that "
+           "kernel does, for all that they read and write. That is what comes in twice, as it is stored and read again, and "
+           "the call's input and output. A collective waits for a running GEMM to drain, which it does from "
+           "gpu.contention.gemm_drain before its end on (recorded ones: at their end). A GEMM of up to two waves has its tiles "
+           "shared out in advance: beside a collective it takes T + min(T, the rest of the collective) instead.",
        .leaves_out =
            {"contention: factors of kernels depend on their class only, not on their size or on the collective's traffic",
             "contention: copies of 16 to 512 MiB fill the memory as well, and kernels that read 80 % or write 90 % of what a "
@@ -74,14 +74,13 @@ const std::vector<ModelText>& kernel_texts() {
                  "workloads/replay/replayer_communication.cpp"}},
       {.names = {"measured_points"},
        .title = "how measured kernels, copies and overlap are predicted",
-       .assumes =
-           "A kernel of many in a row takes its time alone and the gap before it, or what its host took where the file says "
-           "so. Copies take their start (gpu.copy.*) and their bytes over the links between their ends and the memory of their "
-           "host (network.host_memory.*), which those at the same time share: reads and writes one bus; reads load the way "
-           "back with their requests. Where the file says what a collective's call took its host, that is "
-           "the launch's cost; where it was over nine tenths of the loop's time, the row is the host's and does not count. "
-           "Streams that overlap are a program for the Replayer: all ranks start at once, the host issues one stream after "
-           "the other, and clocks are those that the load allows.",
+       .assumes = "A kernel of many in a row takes its time alone and the gap before it, or what its host took where the file "
+                  "says so. Copies take their start (gpu.copy.*) and their bytes over the links between their ends and the "
+                  "memory of their host (network.host_memory.*). Copies at the same time share both, and reads and writes "
+                  "share one bus. Reads load the way back with their requests. Where the file says what a collective's call "
+                  "took its host, that is the launch's cost; where it was over nine tenths of the loop's time, the row is the "
+                  "host's and does not count. Streams that overlap are a program for the Replayer: all ranks start at once, "
+                  "the host issues one stream after the other, and clocks are those that the load allows.",
        .leaves_out =
            {"measured points: data that still lie in the L2 come from there no faster",
             "measured points: copy engines of a GPU start at once, and their number is no limit; copies among all pairs at "

@@ -7,9 +7,9 @@ const std::vector<ModelText>& congestion_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"dcqcn"},
        .title = "DCQCN, the paper's reaction point: the rate by congestion notifications",
-       .assumes = "Every CNP cuts the rate by alpha/2; expiries of a timer and of a byte counter bring it back: halfway to "
-                  "the rate before the cut, then beyond it by r_ai, then by r_hai. alpha rises with CNPs and decays without. "
-                  "r_ai scales with the line (40 Mb/s at 40 Gb/s); min_rate is ns-3's, the paper names none.",
+       .assumes = "Every CNP cuts the rate by alpha/2. Expiries of a timer and of a byte counter bring it back: halfway to the "
+                  "rate before the cut, then beyond it by r_ai, then by r_hai. alpha rises with CNPs and decays without. r_ai "
+                  "scales with the line (40 Mb/s at 40 Gb/s). min_rate is ns-3's, the paper names none.",
        .leaves_out = {"dcqcn: losses do not slow a sender"},
        .sources = {"Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015", "models/network §3.1, K15"},
        .files = {"network/congestion/dcqcn.cpp", "network/congestion/dcqcn_rates.h"}},
@@ -25,9 +25,8 @@ const std::vector<ModelText>& congestion_texts() {
        .files = {"network/congestion/dcqcn_mlx.cpp", "network/congestion/dcqcn_rates.h"}},
       {.names = {"hpcc"},
        .title = "HPCC: window and rate by what switches stamp into packets",
-       .assumes =
-           "The window is set so that the busiest hop of the path is used to eta, from the bytes each port sent and what "
-           "waits there; its reference moves once per round trip. n flows on one link settle at eta + n r_ai/line.",
+       .assumes = "The bytes that each port sent and what waits there set the window, so that the busiest hop of the path is "
+                  "used to eta. Its reference moves once per round trip. n flows on one link settle at eta + n r_ai/line.",
        .leaves_out = {"hpcc: stamps are matched by their place on the path; after a change to a path of equal length the "
                       "first ones compare different ports",
                       "hpcc: losses do not slow a sender"},

@@ -7,9 +7,9 @@ const std::vector<ModelText>& planning_texts() {
   static const std::vector<ModelText> texts{
       {.names = {"cost", "power", "prices"},
        .title = "what a cluster costs and draws, from its bill of materials and two books of figures",
-       .assumes = "Servers, switches, cables and optical modules are counted from the topology and multiplied with the "
-                  "books' figures; capital is spread evenly over the years and the hours in use; a GPU draws between idle "
-                  "and maximum by the shares of time it computes, is bound by memory and communicates (weights 1, 0.6, 0.4).",
+       .assumes = "Servers, switches, cables and optical modules are counted from the topology and multiplied with the books' "
+                  "figures. Capital is spread evenly over the years and the hours in use. A GPU draws between idle and maximum "
+                  "by the shares of time it computes, is bound by memory and communicates (weights 1, 0.6, 0.4).",
        .leaves_out = {"cost: every cable between two tiers is equally long, a server of more than 16 GPUs is a rack of its own",
                       "cost: a run pays for the whole cluster, however much of it is used; what idle GPUs cost is told",
                       "cost: no storage, buildings, staff, interest or taxes beyond the book's yearly share",
@@ -22,10 +22,10 @@ const std::vector<ModelText>& planning_texts() {
       {.names = {"plan_search", "plan"},
        .title = "the search of parallel plans: what is listed, what is ruled out before it is simulated",
        .assumes =
-           "Every plan of the listed axes that the checks of a scenario let pass gets a lower bound of its memory and of its "
-           "step: kernels and collectives alone on the critical path of the busiest stage, slowed where they certainly run "
-           "side by side, at the clock that such a load leaves. Plans are simulated as weft run does it, likely ones first; "
-           "a plan is ruled out where its bound is above the best time found.",
+           "Every plan of the listed axes that a scenario's checks let pass gets a lower bound of its memory and of its step. "
+           "The bound adds up kernels and collectives alone on the critical path of the busiest stage. They are slowed where "
+           "they certainly run side by side, and take the clock that such a load leaves. Plans are simulated as weft run does "
+           "it, likely ones first; a plan is ruled out where its bound is above the best time found.",
        .leaves_out = {"plan_search: no gpipe, ZeRO-2, HSDP, other orders of ranks, or tensor without sequence parallelism",
                       "plan_search: a step at full clock is taken to last at most 1 % longer than the slowed one",
                       "plan_search: groups of one pattern are taken to be alike on the links within 0.1 %",

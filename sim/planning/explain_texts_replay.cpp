@@ -67,15 +67,14 @@ const std::vector<ModelText>& replay_texts() {
       {.names = {"skipping", "steady_state"},
        .title = "iterations that repeat others are not run",
        .assumes =
-           "Exact. Once every rank has ended another iteration and no transfer is in flight, all that the rest of the run "
-           "depends on is compared with what it was at earlier such moments: streams, kernels, hosts, meetings, memory, "
-           "pending events, each with its time from now. Where it is equal, the iterations from then to now come again and "
-           "again; they are left out until each rank has one left to begin, their times are copies, and bytes and busy times "
-           "of links count as often. Periods of several iterations, as of checkpoints, are found too. Digests and results "
-           "are those of every iteration run (tests/apps/skipping_test.py). simulation: {skip: false} and replay --no-skip "
-           "turn it off, and so do jitter of kernels, shuffled ties and --timeline. Events and transfers of a run are those "
-           "simulated. Calls of a scenario's collectives repeat on an idle machine, and one is simulated for all until the "
-           "next fault.",
+           "Exact. The state is compared each time every rank has ended another iteration and no transfer is in flight. It is "
+           "all that the rest of the run depends on: streams, kernels, hosts, meetings, memory, pending events, each with its "
+           "time from now. Where it equals an earlier state, the iterations from then to now come again and again. They are "
+           "left out until each rank has one left to begin. Their times are copies, and bytes and busy times of links count as "
+           "often. Periods of several iterations, as of checkpoints, are found too. Digests and results are those of every "
+           "iteration run (tests/apps/skipping_test.py). simulation: {skip: false} and replay --no-skip turn it off, and so do "
+           "jitter of kernels, shuffled ties and --timeline. Events and transfers of a run are those simulated. Calls of a "
+           "scenario's collectives repeat on an idle machine, and one is simulated for all until the next fault.",
        .leaves_out =
            {"states are compared by digests of 64 bits",
             "nothing is skipped where storage in the background is busy all the time, or states differ by a picosecond",
@@ -85,11 +84,11 @@ const std::vector<ModelText>& replay_texts() {
       {.names = {"replay", "trace"},
        .title = "how a recorded step is replayed",
        .assumes =
-           "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages are simulated "
-           "on their groups. What communication beside a kernel cost it in the recording is taken out first, by the factors "
-           "of gpu.contention and for as long as the communication kernel was there, and comes back in the replay by what is "
-           "beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels take longer or shorter "
-           "by what a large kernel of their class takes on both GPUs, each by the profile of its name.",
+           "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages are simulated on "
+           "their groups. Communication beside a kernel slowed it in the recording. That is taken out first, by the factors of "
+           "gpu.contention and for as long as the communication kernel was there. It comes back in the replay by what is "
+           "beside it then, so that it is not counted twice. All ranks begin at once. --gpu: kernels take longer or shorter by "
+           "what a large kernel of their class takes on both GPUs, each by the profile of its name.",
        .leaves_out =
            {"clocks: the recorded durations hold what the clocks did then; calls are run at those that the load allows",
             "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
@@ -140,11 +139,11 @@ const std::vector<ModelText>& replay_texts() {
        .files = {"workloads/trace/formats/nsys.cpp"}},
       {.names = {"storage", "checkpoint", "data_loading"},
        .title = "checkpoints and training data, between GPUs, host memory and storage",
-       .assumes = "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their precisions), "
-                  "each replica's ranks writing an equal part once. It is copied to the host's memory and written from "
-                  "there, or straight from the GPU (gpudirect); an asynchronous one holds up the step for the copy only, and "
-                  "the next checkpoint until it is written. Data is read by the ranks of the first and last stage, a step "
-                  "ahead with prefetch. Storage is a rate of each node, or of a file system that all share, each way.",
+       .assumes = "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their precisions), each "
+                  "replica's ranks writing an equal part once. It is copied to the host's memory and written from there, or "
+                  "straight from the GPU (gpudirect). An asynchronous one holds up the step for the copy only, and the next "
+                  "checkpoint until it is written. Data is read by the ranks of the first and last stage, a step ahead with "
+                  "prefetch. Storage is a rate of each node, or of a file system that all share, each way.",
        .leaves_out = {"storage: no latency, no metadata, and a network of its own",
                       "gpudirect: loads the way to the host's nearest CPU, where the drives are taken to be",
                       "checkpoint: what tensor-parallel ranks hold alike each of them writes; of LoRA, adapters only",
