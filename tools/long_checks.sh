@@ -9,8 +9,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 weft=$(realpath "${WEFT:-build/weft}")
 
-# A sweep of 300 points, killed 30 times at random moments, gives the database of one that never was.
-sweep_kills() { python3 tests/apps/sweep_kill_test.py "$weft" --kills 30 --points 300; }
+# A sweep of 300 points, killed 30 times at random moments by each signal, gives the database of one that never was.
+sweep_kills() {
+  local signal
+  for signal in TERM KILL HUP; do python3 tests/apps/sweep_kill_test.py "$weft" --kills 30 --points 300 --signal "$signal"; done
+}
+
+# Sixteen commands on a full disk, at a limit of file sizes, into /dev/full, with closed streams and few descriptors.
+streams_and_disks() { python3 tests/apps/streams_and_disks_test.py . "$weft"; }
 
 # The same under mpirun, one of the two processes killed.
 sweep_kills_mpi() {
@@ -40,7 +46,7 @@ mutate() {
 # Properties that hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
 invariants() { python3 tests/invariants/invariants_test.py . "$weft" --all --work build/invariants; }
 
-sections=(sweep_kills sweep_kills_mpi sweep_threads trace_speed fuzz mutate invariants)
+sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do

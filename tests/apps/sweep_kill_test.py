@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A sweep that is killed with SIGKILL at random moments and resumed gives the database of one that never was.
+"""A sweep that is killed at random moments and resumed gives the database of one that never was.
 
-    sweep_kill_test.py WEFT [--kills 30] [--points 300] [--seed 1] [--mpi MPIRUN]
+    sweep_kill_test.py WEFT [--signal KILL] [--kills 30] [--points 300] [--seed 1] [--mpi MPIRUN]
 
 Whenever a sweep comes to its end before all kills are spent, its database is compared and the next one begins. With --mpi the
 sweep runs under `mpirun -np 2`; one of its two processes is killed, the other must end, and a second job completes it.
@@ -52,7 +52,7 @@ def run(arguments, folder, environment=None):
     return done.returncode, done.stdout + done.stderr, time.monotonic() - begin
 
 
-def killed(arguments, folder, delay, is_whole, victim=None, environment=None):
+def killed(arguments, folder, signal_sent, delay, is_whole, victim=None, environment=None):
     """Starts a program and kills it, or the process that `victim` picks of those of its job, after `delay` seconds. True: in time.
 
     It may end between the last look at it and the signal; then it must have written all, as `is_whole` tells.
@@ -65,7 +65,7 @@ def killed(arguments, folder, delay, is_whole, victim=None, environment=None):
         pid = process.pid if victim is None else victim(process.pid)
         is_killed = pid is not None and process.poll() is None
         if is_killed:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal_sent)
         status = wait(SECONDS)
         assert not is_killed or status != 0 or is_whole(), "a job that lost a process says it went well"
         return is_killed and status != 0
@@ -83,6 +83,7 @@ def one_of_two(launcher):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weft")
+    parser.add_argument("--signal", default="KILL", choices=["KILL", "TERM", "HUP", "INT"])
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
@@ -122,7 +123,7 @@ def main():
             delay = random.uniform(0, seconds if launcher else 0.4 * seconds)
             if launcher:
                 delay += 0.5 * random.random()
-            kills += killed(command, folder, delay, is_whole, one_of_two if launcher else None, environment)
+            kills += killed(command, folder, signal.Signals[f"SIG{options.signal}"], delay, is_whole, one_of_two if launcher else None, environment)
             if is_whole() or (launcher and kills % 2 == 0):
                 status, text, _ = run(command, folder, environment)
                 assert status == 0, text
@@ -133,7 +134,7 @@ def main():
         status, text, _ = run(command, folder, environment)
         assert status == 0, text
         assert content(database) == whole, "the resumed database differs"
-        print(f"{kills} kills, {sweeps + 1} sweeps of {options.points} points, all as the one that was left alone")
+        print(f"{kills} kills by {options.signal}, {sweeps + 1} sweeps of {options.points} points, all as the one that was left alone")
 
 
 if __name__ == "__main__":
