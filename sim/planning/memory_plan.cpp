@@ -23,6 +23,8 @@ constexpr double kChannels = 32;
 constexpr std::size_t kSampledPairs = 64;
 // Arrays that grow double: of what is added one by one, they hold half as many again on average.
 constexpr double kGrowth = 1.5;
+// A step of so many times the microbatches of a short one is not made to be counted.
+constexpr std::int64_t kManySteps = 8;
 
 class MemoryPlanner {
  public:
@@ -78,10 +80,43 @@ class MemoryPlanner {
     return static_cast<double>(is_packet_ ? net::packet_memory().queue_pair : net::FlowFabric::kTransferBytes);
   }
 
-  // The program is made here to be counted, and again for the run.
+  // The program is made here to be counted, and again for the run. From a full pipeline on each microbatch adds the same: of
+  // many of them, two short steps are counted in place of a program that may never fit.
   void add_step(const Scenario& scenario, const work::TrainingSetup& setup, bool every_rank) {
+    const std::int64_t few = 2LL * setup.plan.pipeline * setup.plan.virtual_stages;
+    const std::int64_t all = setup.batch.microbatches(setup.plan);
+    std::vector<MemoryPart> parts;
+    std::vector<MemoryPart> more;
+    if (all > kManySteps * few && work::training_refusal(with_microbatches(setup, few)).empty()) {
+      parts = step_parts(scenario, with_microbatches(setup, few), every_rank);
+      more = step_parts(scenario, with_microbatches(setup, 2 * few), every_rank);
+    }
+    if (!parts.empty() && parts.size() == more.size()) {
+      const auto further = static_cast<double>(all - few) / static_cast<double>(few);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const double count = parts[i].count + (more[i].count - parts[i].count) * further;
+        const double first = parts[i].count * parts[i].each;
+        parts[i].each = (first + (more[i].count * more[i].each - first) * further) / count;
+        parts[i].count = count;
+      }
+    } else {
+      parts = step_parts(scenario, setup, every_rank);
+    }
+    plan_.parts.insert(plan_.parts.end(), parts.begin(), parts.end());
+  }
+  [[nodiscard]] static work::TrainingSetup with_microbatches(work::TrainingSetup setup, std::int64_t count) {
+    setup.batch.global = count * setup.batch.micro * setup.plan.data;
+    return setup;
+  }
+  [[nodiscard]] std::vector<MemoryPart> step_parts(const Scenario& scenario, const work::TrainingSetup& setup,
+                                                   bool every_rank) const {
     std::vector<std::string> notes;
-    add_program_memory(step_program(scenario, setup, notes), router_, every_rank, plan_.parts);
+    std::vector<MemoryPart> parts;
+    add_program_memory(step_program(scenario, setup, notes), router_, every_rank, parts);
+    for (MemoryPart& part : parts) {
+      if (part.what == "programs") part.what = "programs of the training step";
+    }
+    return parts;
   }
 
   void add_flows(const work::Workload& workload) {

@@ -168,6 +168,21 @@ simulation: {iterations: 1}
         self.assertIn("--memory allows 300 MiB", said)
         self.assertIn("the training step", said)
 
+    def test_a_long_step_is_counted_from_short_ones(self):
+        # Microbatches of a full pipeline add the same each: 16 and 32 of them, which are counted as they are, tell of 64.
+        def bytes_of_ranks(microbatches):
+            self.write("step.yaml", """cluster: CONFIGS/clusters/h200x4.yaml
+workload:
+  model: {name: tiny, layers: 4, hidden: 1024, heads: 8, vocab: 32000, ffn: 4096}
+  parallelism: {tensor: 2, pipeline: 2, data: 1}
+  batch: {global: COUNT, micro: 1, sequence: 1024}
+""".replace("COUNT", str(microbatches)))
+            said = self.weft("run", "step.yaml", "--verbose").stdout
+            return float(re.search(r" ranks of ([\d.]+) KiB", said).group(1))
+
+        few, more = bytes_of_ranks(16), bytes_of_ranks(32)
+        self.assertAlmostEqual(bytes_of_ranks(64), more + 2 * (more - few), delta=0.01 * more)
+
     def test_a_queue_that_grows_is_not_held_to_its_end(self):
         # 10 million messages, of which the link takes 125: refused by its prediction.
         self.write("queue.yaml", TWO_HOSTS + """workload: {flows: [{from: h0, to: h1, bytes: 1 kB, every: 1 ps}]}
