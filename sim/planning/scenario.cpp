@@ -21,7 +21,7 @@ namespace {
 ConfigNode with_sets(ConfigNode node, const Overrides& overrides) {
   Diagnostics wrong;
   for (const auto& [path, value] : overrides.sets)
-    read_part(wrong, [&, &path = path, &value = value] { node = node.with_override(path, value, "--set"); });
+    read_part(wrong, [&, &at = path, &text = value] { node = node.with_override(at, text, "--set"); });
   wrong.throw_if_any();
   return node;
 }

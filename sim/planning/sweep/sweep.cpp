@@ -325,9 +325,9 @@ void Sweep::check_axes(Diagnostics& diagnostics) const {
   }
   const auto overrides = on_its_cluster(first).find("overrides");
   for (const SweepAxis& axis : axes_) {
-    constexpr std::string_view kCluster = "cluster.";
-    if (!overrides || !axis.path.starts_with(kCluster)) continue;
-    const std::string inside = axis.path.substr(kCluster.size());
+    constexpr std::string_view kOfCluster = "cluster.";
+    if (!overrides || !axis.path.starts_with(kOfCluster)) continue;
+    const std::string inside = axis.path.substr(kOfCluster.size());
     for (const std::string& key : overrides->keys()) {
       if (inside == key || inside.starts_with(key + '.') || key.starts_with(inside + '.')) {
         diagnostics.error(axis.node.key_diagnostic(
