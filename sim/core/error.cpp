@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <mutex>
 #include <utility>
 
+#include "sim/core/config/time_bounds.h"
 #include "sim/core/printable.h"
 
 namespace weft {
@@ -34,6 +37,12 @@ struct LongestTime {
   Diagnostic where;
 };
 
+thread_local int bounds_read = 0;
+
+// A time below that cannot fill the clock: nothing is repeated more often.
+constexpr std::int64_t kMostRepetitions = 1'000'000;
+constexpr std::int64_t kShortTime = std::numeric_limits<std::int64_t>::max() / kMostRepetitions;
+
 LongestTime& longest_time() {
   static LongestTime longest;
   return longest;
@@ -43,8 +52,9 @@ std::vector<Diagnostic> at_longest_time(const std::string& message) {
   LongestTime& longest = longest_time();
   const std::lock_guard lock{longest.mutex};
   Diagnostic told = longest.where;
-  if (told.where.file.empty()) {
-    told.message = message;
+  if (longest.ps < kShortTime) {
+    told = {.where = {}, .message = message, .source_line = {}, .length = 1, .note = {}};
+    told.note = "no time given is long: small rates, large sizes and many repetitions are";
   } else {
     told.message += ": " + message;
     told.note = "this is the longest time given; small rates, large sizes and many repetitions take long as well";
@@ -83,8 +93,11 @@ ClockError::ClockError(const std::string& message) : ConfigError(at_longest_time
 bool is_longest_time(std::int64_t ps) {
   LongestTime& longest = longest_time();
   const std::lock_guard lock{longest.mutex};
-  return ps > longest.ps;
+  return bounds_read == 0 && ps > longest.ps;
 }
+
+TimeBounds::TimeBounds() { ++bounds_read; }
+TimeBounds::~TimeBounds() { --bounds_read; }
 
 void note_time_given(std::int64_t ps, Diagnostic where) {
   LongestTime& longest = longest_time();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/core/config/quantity.h"
+#include "sim/core/config/time_bounds.h"
 #include "sim/planning/link_names.h"
 
 namespace weft::plan {
@@ -137,6 +138,7 @@ MeasureOptions read_measure(ParamReader& scenario, const net::Topology& topology
   std::optional<ParamReader> section = scenario.optional_map("measure");
   if (!section) return options;
   options.stated = true;
+  const TimeBounds bounds;
   options.from = Time{} + section->optional<Duration>("from", Duration{});
   if (const auto to = section->optional<Duration>("to", positive)) options.to = Time{} + *to;
   if (options.to && *options.to <= options.from) section->error("to", "must come after 'from'");

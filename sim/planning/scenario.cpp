@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collectives/costs.h"
+#include "sim/core/config/time_bounds.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 #include "sim/planning/read_on.h"
@@ -46,6 +47,7 @@ SimulationOptions read_simulation(ParamReader& reader, const Overrides& override
   options.must_fit = reader.optional<bool>("must_fit", true);
   options.seed = static_cast<std::uint64_t>(reader.optional<std::int64_t>("seed", 1, at_least(0)));
   options.shuffle_ties = static_cast<std::uint64_t>(reader.optional<std::int64_t>("shuffle_ties", 0, at_least(0)));
+  const TimeBounds bounds;
   if (const auto until = reader.optional<Duration>("until", positive)) options.until = Time{} + *until;
   if (overrides.fidelity) options.fidelity = *overrides.fidelity;
   if (overrides.grain) options.grain = *overrides.grain;
