@@ -6,11 +6,13 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "sim/core/config/quantity.h"
+#include "sim/network/import/nccl_xml.h"
 #include "sim/network/link_type.h"
 #include "sim/network/wiring.h"
 
@@ -63,26 +65,37 @@ std::vector<std::size_t> os_hosts(std::size_t devices, const std::vector<ListedL
   return parent;
 }
 
+std::optional<std::uint64_t> small_number(std::string_view text) {
+  const std::optional<std::int64_t> number = parse_integer(text);
+  if (!number || *number < 0 || *number >= kMostOfAKind) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
 // NCCL tells devices apart by these: a GPU's rank in the node, the number of a GPU or NIC on its OS host, and bus ids.
 void check_identities(const std::vector<ListedDevice>& devices, const std::vector<ListedLinks>& links,
                       Diagnostics& diagnostics) {
   const std::vector<std::size_t> hosts = os_hosts(devices.size(), links);
-  std::map<std::tuple<std::string_view, DeviceKind, std::size_t, std::string>, std::string> taken;
+  std::map<std::tuple<std::string_view, DeviceKind, std::size_t, std::uint64_t>, std::string> taken;
   std::int64_t gpus = 0;  // a GPU that states no rank has its number
   const auto check = [&](std::size_t i, std::string_view key, DeviceKind of, std::size_t host) {
     const TemplateDevice& device = devices[i].device;
     const std::string* stated = find_label(device.labels, key);
     if (stated == nullptr && key != "rank") return true;
     const std::string value = stated == nullptr ? fmt::format("{}", gpus) : *stated;
-    const auto [first, is_new] = taken.try_emplace({key, of, host, value}, device.name);
-    const auto number = parse_integer(value);
-    const bool in_range = key == "bus_id" || (number && *number >= 0 && *number < kMostOfAKind);
-    if (is_new && in_range) return true;
     const ConfigNode at = devices[i].node.find(key).value_or(devices[i].node);
-    report(diagnostics, at,
-           in_range ? fmt::format("'{}' and '{}' both have {} {}", first->second, device.name, key, value)
-                    : fmt::format("'{}': expected 0 to {}, got {}", device.name, kMostOfAKind - 1, value));
-    return false;
+    // As NCCL reads them: however a bus id is written.
+    const std::optional<std::uint64_t> number = key == "bus_id" ? bus_id_number(value) : small_number(value);
+    if (!number) {
+      const std::string expected =
+          key == "bus_id" ? std::string{"a bus id such as 0000:1b:00.0"} : fmt::format("0 to {}", kMostOfAKind - 1);
+      report(diagnostics, at, fmt::format("'{}': expected {}, got {}", device.name, expected, value));
+      return false;
+    }
+    // All NVSwitches of a board may have the one that NCCL cannot name.
+    if (device.kind == DeviceKind::kNvSwitch) return true;
+    const auto [first, is_new] = taken.try_emplace({key, of, host, *number}, device.name);
+    if (!is_new) report(diagnostics, at, fmt::format("'{}' and '{}' both have {} {}", first->second, device.name, key, value));
+    return is_new;
   };
   constexpr std::size_t kWholeNode = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -90,8 +103,7 @@ void check_identities(const std::vector<ListedDevice>& devices, const std::vecto
     if (kind == DeviceKind::kGpu && !check(i, "rank", kind, kWholeNode)) return;
     if ((kind == DeviceKind::kGpu || kind == DeviceKind::kNic) && !check(i, "dev", kind, hosts[i])) return;
     gpus += kind == DeviceKind::kGpu ? 1 : 0;
-    // All NVSwitches of a board may have the one that NCCL cannot name.
-    if (kind != DeviceKind::kNvSwitch && !check(i, "bus_id", DeviceKind::kGpu, hosts[i])) return;
+    if (!check(i, "bus_id", DeviceKind::kGpu, hosts[i])) return;
   }
 }
 

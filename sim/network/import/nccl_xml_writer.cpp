@@ -209,14 +209,14 @@ class Writer {
   }
 
   void invent_bus_ids() {
-    std::set<std::string> taken;
+    std::set<std::optional<std::uint64_t>> taken;
     bus_id_.resize(tmpl_.devices.size());
     for (std::uint32_t i = 0; i < tmpl_.devices.size(); ++i) {
       for (const char* key : {"busid", "bus_id"}) {
         const std::string* given = find_label(labels(i), key);
         if (given == nullptr) continue;
         bus_id_[i] = *given;
-        taken.insert(*given);
+        taken.insert(bus_id_number(*given));
       }
     }
     unsigned next = 0;
@@ -226,7 +226,7 @@ class Writer {
       do {
         ++next;
         bus_id_[i] = fmt::format("{:04x}:{:02x}:00.0", next / 256, next % 256);
-      } while (!taken.insert(bus_id_[i]).second);
+      } while (!taken.insert(bus_id_number(bus_id_[i])).second);
     }
   }
 
