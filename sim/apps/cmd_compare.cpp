@@ -201,7 +201,7 @@ int run_compare(const CompareOptions& options) {
     for (const plan::ComparedCluster& cluster : result.clusters) header.profiles.push_back(cluster.profile);
     write_file(outputs.json, [&](std::ostream& out) { plan::write_compare_result(out, header, result); });
   }
-  return result.interrupted ? kInterrupted : kOk;
+  return result.interrupted ? kInterrupted : result.cut_short ? kCheckFailed : kOk;
 }
 
 }  // namespace

@@ -209,6 +209,7 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
         comparison.wall_seconds += result.wall_seconds;
         if (result.interrupted) break;
         digest.add(result.digest);
+        comparison.cut_short |= result.cut_short;
         std::ranges::for_each(result.notes, note);
         row.runs[c] = compared_run(scenario, result, comparison.clusters[c].costed);
         if (row.runs[c]->idle_gpus > 0) {

@@ -85,6 +85,7 @@ struct Comparison {
   std::uint64_t transfers = 0;
   double wall_seconds = 0;
   bool interrupted = false;
+  bool cut_short = false;  // as RunResult::cut_short, of any run
 };
 
 // Loads everything first, so that bad input is told before anything runs. The cluster that a scenario names is not used, nor

@@ -64,6 +64,18 @@ faults:
         self.write("f.yaml", self.CUT.replace("FIDELITY", "packet"))
         self.assertIn("flow 0 from h0 to h1 was aborted", self.weft("run", "f.yaml", expect=1).stdout)
 
+    def test_it_is_one_in_a_comparison_and_in_a_sweep(self):
+        self.write("f.yaml", self.CUT.replace("FIDELITY", "flow"))
+        self.write("hosts.yaml", TWO_HOSTS.partition("\n")[2].replace("\n  ", "\n")[2:])
+        done = self.weft("compare", "f.yaml", "--clusters", "hosts.yaml", "hosts.yaml", expect=1)
+        self.assertIn("flow 0 from h0 to h1 was aborted at 50 us", done.stdout)
+        # 5 ms of cable are enough for 10 MB at 100 Gb/s, 50 us are not.
+        self.write("s.yaml", "scenario: f.yaml\ngrid: {'faults[0].link_down.at': [50 us, 5 ms]}\nobjective: {minimize: makespan_ns}\n")
+        self.weft("sweep", "s.yaml", "--export", "csv", "--to", "s.csv")
+        rows = (self.folder / "s.csv").read_text().splitlines()[1:]
+        self.assertEqual([row.split(",")[1] for row in rows], ["cut_short", "done"])
+        self.assertIn("cut short: flow 0 from h0 to h1 was aborted at 50 us", rows[0])
+
     def test_a_cable_that_comes_back_is_none(self):
         self.write("f.yaml", self.CUT.replace("FIDELITY", "flow").replace("at: 50 us", "at: 50 us, until: 60 us"))
         self.weft("run", "f.yaml")

@@ -317,7 +317,7 @@ void SweepDatabase::add(const std::vector<PointRow>& rows) {
   Statement insert{connection_->handle, fmt::format("INSERT INTO points VALUES({})", places)};
   for (const PointRow& row : rows) {
     insert.bind(Cell{static_cast<std::int64_t>(row.id)});
-    insert.bind_text(row.error.empty() ? "done" : "refused");
+    insert.bind_text(std::string{row.status()});
     for (const Cell& cell : row.axes) insert.bind(cell);
     for (const Cell& cell : row.metrics) insert.bind(cell);
     insert.bind_text(row.digest);
@@ -336,7 +336,7 @@ void SweepDatabase::read(const std::function<void(const PointRow&)>& on_row) con
   while (rows.next()) {
     int column = 0;
     row.id = static_cast<std::uint64_t>(rows.whole(column++));
-    ++column;  // the status follows from the error
+    ++column;  // the status follows from the others
     row.axes.clear();
     row.metrics.clear();
     for (std::size_t i = 0; i < plan_.axes.size(); ++i) row.axes.push_back(rows.cell(column++));

@@ -7,8 +7,9 @@
 //   columns(name, type, key_path, unit)   what the columns of `points` hold: axes (with a key path), then metrics
 //   points(id, status, <axes>, <metrics>, digest, error, configuration)
 //
-// `status` is 'done' or 'refused'; a refused point has an `error` and no digest. Nothing in the file depends on when, where or
-// in which order points were run, so that two complete databases of one sweep have the same content.
+// `status` is 'done', 'refused' or 'cut_short'; a refused point has an `error` and no digest, and one with a flow or a job that
+// was aborted or never ends has both. Nothing in the file depends on when, where or in which order points were run, so that two
+// complete databases of one sweep have the same content.
 //
 // One process writes; readers may look at any time (write-ahead log).
 #pragma once

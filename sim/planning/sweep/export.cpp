@@ -37,7 +37,7 @@ void write_sweep_csv(std::ostream& out, const SweepPlan& plan, const SweepDataba
   for (const SweepColumn& column : plan.metrics) out << ',' << csv_field(column.name);
   out << ",digest,error\n";
   database.read([&](const PointRow& row) {
-    out << row.id << (row.error.empty() ? ",done" : ",refused");
+    out << row.id << ',' << row.status();
     for (const Cell& cell : row.axes) out << ',' << csv_cell(cell);
     for (const Cell& cell : row.metrics) out << ',' << csv_cell(cell);
     out << ',' << row.digest << ',' << csv_field(row.error) << '\n';
@@ -59,14 +59,11 @@ void write_sweep_json(std::ostream& out, const ResultHeader& header, const Sweep
   }
   json.end_array().key("points").begin_array();
   database.read([&](const PointRow& row) {
-    json.begin_object().field("id", row.id).field("status", row.error.empty() ? "done" : "refused");
+    json.begin_object().field("id", row.id).field("status", row.status());
     for (std::size_t i = 0; i < plan.axes.size(); ++i) write_cell(json, plan.axes[i].name, row.axes[i]);
     for (std::size_t i = 0; i < plan.metrics.size(); ++i) write_cell(json, plan.metrics[i].name, row.metrics[i]);
-    if (row.error.empty()) {
-      json.field("digest", row.digest);
-    } else {
-      json.field("error", row.error);
-    }
+    if (!row.digest.empty()) json.field("digest", row.digest);
+    if (!row.error.empty()) json.field("error", row.error);
     json.end_object();
   });
   json.end_array().end_object();

@@ -1,6 +1,7 @@
 #include "sim/planning/sweep/point_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <new>
@@ -258,6 +259,7 @@ std::optional<PointRow> run_point(const Sweep& sweep, const SweepPlan& plan, std
     const RunResult result = run_scenario(scenario, &watch);
     if (result.interrupted) return std::nullopt;
     row.digest = digest_text(result.digest);
+    if (result.cut_short) row.error = fmt::format("cut short: {}", fmt::join(result.notes, "\n"));
     for (std::size_t i = 0; i < plan.metrics.size(); ++i) row.metrics[i] = plan.metrics[i].metric->read(scenario, result);
   } catch (const ConfigError& error) {
     row.error = text_of(error);

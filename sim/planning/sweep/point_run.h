@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/planning/sweep/metrics.h"
@@ -41,7 +42,12 @@ struct PointRow {
   std::string configuration;  // what this point sets, JSON: values by key path; SweepPlan has the rest
   std::string digest;         // empty: refused
   std::vector<Cell> metrics;
-  std::string error;  // empty: it ran
+  std::string error;  // empty: it ran, and all its flows and jobs came to their end
+
+  [[nodiscard]] std::string_view status() const {
+    if (error.empty()) return "done";
+    return digest.empty() ? "refused" : "cut_short";
+  }
 };
 
 // nullopt: `stop` was set while it ran. InternalError, with the point, for a bug of ours.
