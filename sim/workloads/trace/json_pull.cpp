@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -16,14 +17,18 @@ constexpr std::size_t kLongestToken = std::size_t{1} << 26;
 constexpr std::size_t kDeepest = 256;
 
 constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+// Most strings are names of members: shorter than what a search over memory is worth.
+constexpr std::size_t kShortString = 24;
 
 // Each bit says what a byte means.
 constexpr std::uint8_t kEndsLiteral = 1;
 constexpr std::uint8_t kStructure = 2;
+constexpr std::uint8_t kStopsString = 4;
 constexpr std::array<std::uint8_t, 256> kMeanings = [] {
   std::array<std::uint8_t, 256> meanings{};
   for (const char c : std::string_view{" \n\t\r,:\"}]"}) meanings[static_cast<unsigned char>(c)] |= kEndsLiteral;
   for (const char c : std::string_view{"\"{}[]"}) meanings[static_cast<unsigned char>(c)] |= kStructure;
+  for (const char c : std::string_view{"\"\\"}) meanings[static_cast<unsigned char>(c)] |= kStopsString;
   return meanings;
 }();
 constexpr bool is(char c, std::uint8_t meaning) { return (kMeanings[static_cast<unsigned char>(c)] & meaning) != 0; }
@@ -68,7 +73,12 @@ bool JsonPull::more() {
   return count > 0;
 }
 
-char JsonPull::peek() {
+inline char JsonPull::peek() {
+  if (at_ < end_ && !is_space(buffer_[at_])) return buffer_[at_];
+  return peek_further();
+}
+
+char JsonPull::peek_further() {
   while (true) {
     while (at_ < end_ && is_space(buffer_[at_])) ++at_;
     if (at_ < end_) return buffer_[at_];
@@ -88,7 +98,7 @@ void JsonPull::expect(char wanted) {
 
 void JsonPull::push() {
   if (has_items_.size() >= kDeepest) fail(fmt::format("nested deeper than {}", kDeepest));
-  has_items_.push_back(false);
+  has_items_.push_back(0);
 }
 
 void JsonPull::begin_object() {
@@ -107,12 +117,23 @@ bool JsonPull::next_member() {
     has_items_.pop_back();
     return false;
   }
-  if (has_items_.back()) expect(',');
-  has_items_.back() = true;
+  if (has_items_.back() != 0) expect(',');
+  has_items_.back() = 1;
   if (peek() != '"') fail("expected the name of a member");
-  key_ = string();
+  keep_key(string());
   expect(':');
   return true;
+}
+
+// Reading the value may move the buffer.
+void JsonPull::keep_key(std::string_view key) {
+  if (key.size() > short_key_.size()) {
+    long_key_ = key;
+    key_ = long_key_;
+    return;
+  }
+  std::memcpy(short_key_.data(), key.data(), key.size());
+  key_ = {short_key_.data(), key.size()};
 }
 
 bool JsonPull::next_element() {
@@ -121,8 +142,8 @@ bool JsonPull::next_element() {
     has_items_.pop_back();
     return false;
   }
-  if (has_items_.back()) expect(',');
-  has_items_.back() = true;
+  if (has_items_.back() != 0) expect(',');
+  has_items_.back() = 1;
   return true;
 }
 
@@ -143,7 +164,15 @@ JsonPull::Kind JsonPull::kind() {
 
 std::string_view JsonPull::string() {
   ++at_;  // the quote
+  const char* const begin = buffer_.data() + at_;
+  const std::size_t near = std::min(kShortString, end_ - at_);
   std::size_t length = 0;
+  while (length < near && !is(begin[length], kStopsString)) ++length;
+  if (length < near && begin[length] == '"') {
+    at_ += length + 1;
+    return {begin, length};
+  }
+  length = 0;
   bool escapes = false;
   while (true) {
     // To the next quote; a backslash before it may be what it follows.
@@ -250,6 +279,12 @@ void JsonPull::skip() {
 // However long it is.
 void JsonPull::skip_string() {
   ++at_;
+  const std::size_t near = std::min(end_, at_ + kShortString);
+  while (at_ < near && !is(buffer_[at_], kStopsString)) ++at_;
+  if (at_ < near && buffer_[at_] == '"') {
+    ++at_;
+    return;
+  }
   while (true) {
     const char* const from = buffer_.data() + at_;
     const auto* const quote = static_cast<const char*>(std::memchr(from, '"', end_ - at_));

@@ -9,6 +9,7 @@
 // Lenient where that does no harm: what is skipped is only checked for its brackets and quotes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ namespace weft::work {
 class JsonPull {
  public:
   explicit JsonPull(InputStream& stream);
+  JsonPull(const JsonPull&) = delete;
+  JsonPull& operator=(const JsonPull&) = delete;
 
   void begin_object();
   // True: key() is a member's name, and its value must be read or skipped. False: the object has ended.
@@ -43,8 +46,10 @@ class JsonPull {
  private:
   bool more();  // keeps what is unread
   char peek();  // the next byte that is no white space; 0 at the end
+  char peek_further();
   void expect(char wanted);
   void push();
+  void keep_key(std::string_view key);
   std::string_view string();
   void skip_string();
   void unescape(std::string_view raw, std::string& into) const;
@@ -54,9 +59,11 @@ class JsonPull {
   std::size_t at_ = 0;
   std::size_t end_ = 0;
   std::uint64_t before_ = 0;  // bytes of the stream before buffer_
-  std::string key_;
+  std::string_view key_;      // in one of the next two
+  std::array<char, 64> short_key_{};
+  std::string long_key_;
   std::string scratch_;
-  std::vector<bool> has_items_;  // by depth: a comma is due
+  std::vector<char> has_items_;  // by depth: whether a comma is due
 };
 
 // A decimal number of microseconds in nanoseconds, digit by digit: 4379585766711.913 does not fit a double. False where it is

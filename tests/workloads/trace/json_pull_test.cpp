@@ -83,6 +83,26 @@ TEST_F(JsonPullTest, StringsWithEscapesMayLieAnywhere) {
   EXPECT_NE(message([&] { json.skip(); }).find("the file ends inside a string"), std::string::npos);
 }
 
+// The first piece of 256 KiB ends in or behind the name of "b", whose value moves the buffer.
+TEST_F(JsonPullTest, NamesOutliveThePieceThatTheyAreReadFrom) {
+  constexpr std::size_t kPiece = std::size_t{1} << 18;
+  for (const std::size_t length : {1, 64, 65, 300}) {
+    const std::string name(length, 'b');
+    for (std::size_t before = 0; before < 2 * length + 16; ++before) {
+      InputStream stream{write(R"({"a":")" + std::string(kPiece - before, 'x') + R"(",")" + name + R"(":[7, "and more"]})"),
+                         2 * kPiece};
+      JsonPull json{stream};
+      json.begin_object();
+      ASSERT_TRUE(json.next_member());
+      json.skip();
+      ASSERT_TRUE(json.next_member());
+      json.skip();
+      EXPECT_EQ(json.key(), name) << before;
+      EXPECT_FALSE(json.next_member());
+    }
+  }
+}
+
 TEST_F(JsonPullTest, MicrosecondsBecomeNanosecondsDigitByDigit) {
   std::int64_t ns = 0;
   // A double holds 53 bits: the last digits of this would be lost.

@@ -353,6 +353,28 @@ TEST(KinetoTest, HipCallsMeanWhatCudaCallsMean) {
   EXPECT_EQ(operations("hip"), operations("cuda"));
 }
 
+TEST(KinetoTest, TheOrderOfEventsInTheFileDoesNotMatter) {
+  const auto read = [](bool backwards) {
+    std::vector<std::string> events;
+    for (const int i : {1, 2, 3}) {
+      events.push_back(fmt::format(
+          R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":4,"args":{{"correlation":{}}}}})",
+          10 * i, i));
+      events.push_back(fmt::format(
+          R"({{"ph":"X","cat":"kernel","name":"k{}","pid":0,"tid":7,"ts":{},"dur":90,"args":{{"stream":7,"correlation":{}}}}})",
+          i, 100 * i, i));
+    }
+    if (backwards) std::ranges::reverse(events);
+    RankFile file{0, 1};
+    for (const std::string& event : events) file.raw(event);
+    return read_trace(std::vector{file.write("Order")}, {});
+  };
+  const Trace forwards = read(false);
+  EXPECT_EQ(forwards.recorded_step, 290_us);
+  EXPECT_EQ(read(true).recorded_step, forwards.recorded_step);
+  EXPECT_EQ(read(true).recorded, forwards.recorded);
+}
+
 TEST(KinetoTest, NegativeDurationsOfWhatIsNotReadAreCounted) {
   RankFile file{0, 1};
   file.raw(R"({"ph":"X","cat":"python_function","name":"f","pid":1,"tid":1,"ts":0,"dur":-1})")

@@ -7,6 +7,7 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/trace/json_pull.h"
+#include "sim/workloads/trace/kineto/event_keys.h"
 #include "sim/workloads/trace/line_reader.h"
 
 namespace weft::work::kineto {
@@ -14,39 +15,6 @@ namespace {
 
 constexpr std::string_view kNcclFunction = "nccl:";
 constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;  // since 1970: in 2043
-
-std::string lower(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return result;
-}
-
-enum class EventCategory : std::uint8_t {
-  kUnknown,
-  kKernel,
-  kMemcpy,
-  kMemset,
-  kRuntime,
-  kOperator,
-  kAnnotation,
-  kOverhead,
-  kSync,
-  kOther
-};
-
-// Older traces write "Kernel", "Runtime", "Operator".
-EventCategory event_category(std::string_view text) {
-  const std::string name = lower(text);
-  if (name == "kernel") return EventCategory::kKernel;
-  if (name == "gpu_memcpy" || name == "memcpy") return EventCategory::kMemcpy;
-  if (name == "gpu_memset" || name == "memset") return EventCategory::kMemset;
-  if (name == "cuda_runtime" || name == "cuda_driver" || name == "runtime") return EventCategory::kRuntime;
-  if (name == "cpu_op" || name == "operator") return EventCategory::kOperator;
-  if (name == "user_annotation") return EventCategory::kAnnotation;
-  if (name == "overhead") return EventCategory::kOverhead;
-  if (name == "cuda_sync") return EventCategory::kSync;
-  return EventCategory::kOther;
-}
 
 // So many of 16 B are the largest transfer.
 constexpr std::int64_t kMostElements = kLargestTask.count() / 16;
@@ -75,7 +43,6 @@ struct Event {
   CommCall comm = {};
 
   void clear() {
-    const CommCall none;
     phase = 0;
     category = EventCategory::kUnknown;
     name.clear();
@@ -83,7 +50,7 @@ struct Event {
     has_start = has_duration = false;
     process = thread = correlation = external = record_function = stream = device = on_stream = record_correlation = -1;
     inputs.clear();
-    if (comm.is_named() || !comm.group.empty() || !comm.dtype.empty()) comm = none;
+    if (comm.is_named() || !comm.group.empty() || !comm.dtype.empty()) comm = CommCall{};
   }
 };
 
@@ -279,34 +246,45 @@ class Reader {
   void read_event() {
     event_.clear();
     json_.begin_object();
-    while (json_.next_member()) {
-      const std::string_view key = json_.key();
-      if (key == "ph") {
+    while (json_.next_member()) read_member(event_key(json_.key()));
+    if (is_read()) check_duration();  // its category may have come after its duration
+    if (event_.duration < 0) ++result_.negative_durations;
+  }
+
+  void read_member(EventKey key) {
+    switch (key) {
+      case EventKey::kPhase: {
         const std::string_view phase = json_.scalar();
         event_.phase = phase.empty() ? '\0' : phase.front();
-      } else if (key == "cat") {
+        return;
+      }
+      case EventKey::kCategory:
         event_.category = event_category(json_.scalar());
-      } else if (key == "name") {
-        text(event_.name);
-      } else if (key == "ts") {
+        return;
+      case EventKey::kName:
+        return text(event_.name);
+      case EventKey::kStart:
         event_.start = time("ts");
         event_.has_start = true;
-      } else if (key == "dur") {
+        return;
+      case EventKey::kDuration:
         event_.duration = time("dur");
         if (is_read()) check_duration();
         event_.has_duration = true;
-      } else if (key == "pid") {
+        return;
+      case EventKey::kProcess:
         event_.process = integer();
-      } else if (key == "tid") {
+        return;
+      case EventKey::kThread:
         event_.thread = integer();
-      } else if (key == "args" && wants_arguments() && json_.kind() == JsonPull::Kind::kObject) {
-        read_arguments();
-      } else {
-        json_.skip();
-      }
+        return;
+      case EventKey::kArguments:
+        if (wants_arguments() && json_.kind() == JsonPull::Kind::kObject) return read_arguments();
+        break;
+      case EventKey::kOther:
+        break;
     }
-    if (is_read()) check_duration();  // its category may have come after its duration
-    if (event_.duration < 0) ++result_.negative_durations;
+    json_.skip();
   }
 
   // Whether something is taken from the event; the category may not be known yet.
@@ -321,66 +299,88 @@ class Reader {
 
   void read_arguments() {
     json_.begin_object();
-    while (json_.next_member()) read_argument(json_.key());
+    while (json_.next_member()) read_argument(argument_key(json_.key()));
   }
 
-  void read_argument(std::string_view key) {
+  void read_argument(ArgumentKey key) {
     CommCall& comm = event_.comm;
-    if (key == "correlation") {
-      event_.correlation = integer();
-    } else if (key == "External id" || key == "external id") {
-      event_.external = integer();
-    } else if (key == "Record function id") {
-      event_.record_function = integer();
-    } else if (key == "stream") {
-      event_.stream = integer();
-    } else if (key == "device") {
-      event_.device = integer();
-    } else if (key == "bytes" || key == "Bytes") {
-      event_.bytes = bytes_of(integer(0), result_.odd_bytes);
-    } else if (key == "grid") {
-      event_.blocks = grid();
-    } else if (key == "wait_on_stream") {
-      event_.on_stream = integer();
-    } else if (key == "wait_on_cuda_event_record_corr_id") {
-      event_.record_correlation = integer();
-    } else if (key == "Collective name") {
-      text(comm.name);
-    } else if (key == "Process Group Name") {
-      text(comm.group);
-    } else if (key == "Process Group Description") {
-      text(comm.group_description);
-    } else if (key == "Process Group Ranks") {
-      list_text(comm.ranks);
-    } else if (key == "In split size") {
-      list_text(comm.in_split);
-    } else if (key == "Out split size") {
-      list_text(comm.out_split);
-    } else if (key == "dtype") {
-      text(comm.dtype);
-    } else if (key == "Input Dims" && (shapes_ || is_nccl_function())) {
-      event_.inputs = shapes();
-    } else if (key == "Input type" && is_nccl_function()) {
-      first_text(comm.dtype);
-    } else if (key == "In msg nelems") {
-      comm.in_elements = elements("In msg nelems");
-    } else if (key == "Out msg nelems") {
-      comm.out_elements = elements("Out msg nelems");
-    } else if (key == "Group size") {
-      comm.group_size = integer();
-    } else if (key == "Src Rank") {
-      comm.source = integer();
-    } else if (key == "Dst Rank") {
-      comm.destination = integer();
-    } else if (key == "Seq") {
-      comm.sequence = integer();
-    } else if (key == "Global rank start") {
-      comm.rank_start = integer();
-    } else if (key == "Global rank stride") {
-      comm.rank_stride = integer();
-    } else {
-      json_.skip();
+    switch (key) {
+      case ArgumentKey::kCorrelation:
+        event_.correlation = integer();
+        return;
+      case ArgumentKey::kExternal:
+        event_.external = integer();
+        return;
+      case ArgumentKey::kRecordFunction:
+        event_.record_function = integer();
+        return;
+      case ArgumentKey::kStream:
+        event_.stream = integer();
+        return;
+      case ArgumentKey::kDevice:
+        event_.device = integer();
+        return;
+      case ArgumentKey::kBytes:
+        event_.bytes = bytes_of(integer(0), result_.odd_bytes);
+        return;
+      case ArgumentKey::kGrid:
+        event_.blocks = grid();
+        return;
+      case ArgumentKey::kOnStream:
+        event_.on_stream = integer();
+        return;
+      case ArgumentKey::kRecordCorrelation:
+        event_.record_correlation = integer();
+        return;
+      case ArgumentKey::kCollective:
+        return text(comm.name);
+      case ArgumentKey::kGroup:
+        return text(comm.group);
+      case ArgumentKey::kGroupDescription:
+        return text(comm.group_description);
+      case ArgumentKey::kGroupRanks:
+        return list_text(comm.ranks);
+      case ArgumentKey::kInSplit:
+        return list_text(comm.in_split);
+      case ArgumentKey::kOutSplit:
+        return list_text(comm.out_split);
+      case ArgumentKey::kDtype:
+        return text(comm.dtype);
+      case ArgumentKey::kInputDims:
+        if (!shapes_ && !is_nccl_function()) break;
+        event_.inputs = shapes();
+        return;
+      case ArgumentKey::kInputType:
+        if (is_nccl_function()) return first_text(comm.dtype);
+        break;
+      case ArgumentKey::kInElements:
+        comm.in_elements = elements("In msg nelems");
+        return;
+      case ArgumentKey::kOutElements:
+        comm.out_elements = elements("Out msg nelems");
+        return;
+      case ArgumentKey::kGroupSize:
+        comm.group_size = integer();
+        return;
+      case ArgumentKey::kSource:
+        comm.source = integer();
+        return;
+      case ArgumentKey::kDestination:
+        comm.destination = integer();
+        return;
+      case ArgumentKey::kSequence:
+        comm.sequence = integer();
+        return;
+      case ArgumentKey::kRankStart:
+        comm.rank_start = integer();
+        return;
+      case ArgumentKey::kRankStride:
+        comm.rank_stride = integer();
+        return;
+      case ArgumentKey::kOther:
+        break;
     }
+    json_.skip();
   }
 
   std::int64_t elements(std::string_view what) {

@@ -88,6 +88,10 @@ TEST(NsysTest, WhatIsWrongIsNamedByTableAndRow) {
             "a.sqlite: table CUPTI_ACTIVITY_KIND_KERNEL, row 1: ends at 9 ns, before it starts at 10 ns");
   EXPECT_EQ(error(std::string{kTables} + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1,9,0,20,5,77,1)"),
             "a.sqlite: table CUPTI_ACTIVITY_KIND_KERNEL, row 1: string 77 is not in StringIds");
+  for (const char* start : {"9e999", "-9e999", "0.5"}) {
+    EXPECT_EQ(error(std::string{kTables} + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(" + start + ",9,0,20,5,1,1)"),
+              "a.sqlite: table CUPTI_ACTIVITY_KIND_KERNEL, row 1: start is a fraction, not a whole number");
+  }
   EXPECT_NE(first_error(trace_builtin::nsys, {write_trace("cut.sqlite", "SQLite format 3")}), "");
 }
 
