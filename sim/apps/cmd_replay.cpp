@@ -23,6 +23,7 @@
 #include "sim/planning/replay_json.h"
 #include "sim/planning/replay_run.h"
 #include "sim/planning/replay_timeline.h"
+#include "sim/planning/unprofiled.h"
 #include "sim/workloads/trace/trace_format.h"
 
 namespace weft::apps {
@@ -34,6 +35,7 @@ struct ReplayOptions {
   std::string cluster;
   work::TraceReadOptions reading;
   std::string max_error;
+  std::string unprofiled;
   bool as_recorded = false;
   int repeat = 1;
   std::string memory;
@@ -57,6 +59,11 @@ void check(const ReplayOptions& options) {
         "--as-recorded replays the ranks and kernels as they were: not together with --gpu, --scale-compute, --scale-host or "
         "--replicas");
   }
+  if (!options.unprofiled.empty() && (changed || options.as_recorded)) {
+    throw ConfigError(
+        "--unprofiled finds what --scale-host has to be for the hardware of the trace: not together with --as-recorded, --gpu, "
+        "--scale-compute, --scale-host or --replicas");
+  }
   if (!options.max_error.empty() && !options.as_recorded) throw ConfigError("--max-error: only with --as-recorded");
 }
 
@@ -65,6 +72,14 @@ double tolerance_of(const std::string& text) {
   const std::optional<double> share = parse_ratio(text);
   if (share && *share >= 0) return *share;
   throw ConfigError("--max-error: expected a share such as 5%");
+}
+
+// "95" (milliseconds) or "95 ms".
+Duration unprofiled_step(const std::string& text) {
+  const std::optional<double> plain = parse_number(text);
+  const std::optional<Duration> step = plain ? parse_duration(text + " ms") : parse_duration(text);
+  if (step && *step > Duration{}) return *step;
+  throw ConfigError("--unprofiled: expected the time of a step without the profiler, such as 95 ms");
 }
 
 void print_figures(const Report& report, const plan::ReplayRunResult& result, bool as_recorded) {
@@ -120,10 +135,9 @@ void print_result(const Report& report, const plan::ReplayRunResult& result, con
   if (result.traced_step && result.host_held) report.print(host_line(*result.host_held, *result.traced_step));
   if (result.host_bound) {
     report.print(
-        "# host-bound: the largest part of the critical path is the host's, which a profiler slows; --scale-host says by how "
-        "much it would "
-        "be "
-        "faster\n");
+        "# host-bound: the largest part of the critical path is the host's, which a profiler slows; --scale-host or "
+        "--unprofiled "
+        "takes that out\n");
   }
   report.print("#\n# hottest links\n");
   Table table;
@@ -159,6 +173,9 @@ int run_replay(const ReplayOptions& options) {
   run.simulation.iterations = options.repeat;
   run.nccl = plan::nccl_settings(cluster, overrides);
   run.memory = memory_limit(options.memory);
+  if (!options.unprofiled.empty()) {
+    run.scale_host = plan::unprofiled_host_factor(cluster, trace, run, unprofiled_step(options.unprofiled));
+  }
   const Report report{outputs};
   report.print(head_line("replay", options.files.front(), run.simulation.seed, run.simulation.grain));
   report.print(cluster_line(cluster));
@@ -175,6 +192,10 @@ int run_replay(const ReplayOptions& options) {
     });
   }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!options.unprofiled.empty()) {
+    result.notes.push_back(fmt::format("without the profiler the host takes {:.4g} times as long: --scale-host {:.4g}",
+                                       run.scale_host, run.scale_host));
+  }
   for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   report.print(fmt::format("# {} trace, {} ranks, {} simulated{}\n", trace.format, result.ranks, result.simulated,
                            trace.recorded_gpu.empty() ? "" : ", recorded on " + trace.recorded_gpu));
@@ -225,6 +246,10 @@ void add_replay(CLI::App& app, int& exit_code) {
   command->add_option("--scale-compute", options->run.scale_compute, "Compute kernels take F times as long")->type_name("F");
   command->add_option("--scale-host", options->run.scale_host, "The host takes F times as long between launches, as unprofiled")
       ->type_name("F");
+  command
+      ->add_option("--unprofiled", options->unprofiled,
+                   "Time of a step without the profiler, on this hardware: finds --scale-host")
+      ->type_name("MS");
   command->add_option("--gpu", options->run.gpu, "Compute kernels as on this GPU, by class (weft explain kernels)")
       ->type_name("NAME");
   command->add_option("--repeat", options->repeat, "Replay so many iterations, one after another")->type_name("N");

@@ -127,6 +127,37 @@ class Replay(Case):
         self.assertIn("--scale-compute: expected a factor above 0", self.refused("--scale-compute", "0"))
         self.assertIn("not together with --gpu, --scale-compute", self.refused("--scale-compute", "0.5", "--as-recorded"))
 
+    def host_bound(self):
+        # Two kernels of 1 ms, launched 4 ms after each other: the step is 5 ms, of them 2 ms kernels and 3 ms the host's.
+        events = [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at, "dur": 1,
+                   "args": {"correlation": at}} for at in (1, 4001)]
+        events += [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 9, "dur": 1000,
+                    "args": {"device": 0, "stream": 7, "correlation": at}} for at in (1, 4001)]
+        trace = self.folder / "host.json"
+        trace.write_text(json.dumps({"traceEvents": events}))
+        return trace
+
+    def test_an_unprofiled_step_says_how_long_the_host_takes(self):
+        # The second launch comes 4 ms F after the first: 3 ms where F is a half.
+        found = self.weft("replay", self.host_bound(), "--cluster", self.node, "--unprofiled", "3").stdout
+        self.assertIn("# note: without the profiler the host takes 0.5 times as long: --scale-host 0.5", found)
+        self.assertIn("predicted step   3.000 ms", found)
+        whole = self.replay("--unprofiled", "5 ms", traces=[self.host_bound()])
+        self.assertEqual(whole["iteration_time_ns"], 5_000_000)
+
+    def test_unprofiled_steps_that_no_host_explains_are_refused(self):
+        trace = self.host_bound()
+
+        def refused(step):
+            return self.weft("replay", trace, "--cluster", self.node, "--unprofiled", step, expect=2).stderr
+
+        self.assertIn("--unprofiled: the step takes 5.000 ms here with the profiler: without it, it is no longer", refused("6"))
+        # The second kernel begins 9 us after its launch, be the first one's end before it or not.
+        self.assertIn("--unprofiled: 2.009 ms of the step are kernels and communication, whatever the host does", refused("1.9 ms"))
+        for wrong in ("0", "-1", "fast", "3 GB"):
+            self.assertIn("--unprofiled: expected the time of a step without the profiler, such as 95 ms", refused(wrong))
+        self.assertIn("--unprofiled finds what --scale-host has to be", self.refused("--unprofiled", "3", "--as-recorded"))
+
     def test_gaps_before_kernels_are_not_scaled_with_them(self):
         # Two kernels of 1 ms, 20 us between them that nothing on the host explains.
         events = [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": number, "dur": 1,
