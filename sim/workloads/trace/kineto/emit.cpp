@@ -89,13 +89,18 @@ class Emitter {
     host_ = moment;
   }
 
+  // The host goes on when what it waits for has ended: until the call returns, the time is its own.
   void add_host_wait(const HostWait& wait) {
     std::vector<OpIndex> waits;
-    for (const std::uint32_t item : wait.waits) append(waits, item);
+    std::int64_t ended = wait.start;
+    for (const std::uint32_t item : wait.waits) {
+      append(waits, item);
+      ended = std::max(ended, rank_.items.items[item].end());
+    }
     if (waits.empty()) return;
     delay_until(wait.start);
     add_host(OpKind::kHostSync, wait.start, wait.end - wait.start, "synchronize", waits);
-    host_ = std::max(host_, wait.end);
+    host_ = std::max(host_, std::min(ended, wait.end));
   }
 
   void append(std::vector<OpIndex>& waits, std::uint32_t item) const {
