@@ -555,10 +555,16 @@ class ChakraReader {
   std::size_t alone_ = 0;
 };
 
+// A list of objects in JSON begins as a message of 91 bytes, '[', whose first field is text, a line's end.
+bool is_json_list(std::string_view head) {
+  const std::size_t second = head.find_first_not_of(" \t\r\n", 1);
+  return head.starts_with('[') && second != std::string_view::npos && head[second] == '{';
+}
+
 bool recognises_chakra(const std::filesystem::path& file, std::string_view head) {
   if (chakra::looks_like_json(head) || chakra::looks_like_comm_groups(head)) return true;
-  return file.filename().string().find(".et") != std::string::npos ? chakra::looks_like_protobuf(head)
-                                                                   : chakra::looks_like_protobuf(head) && head.size() > 8;
+  if (file.filename().string().find(".et") != std::string::npos) return chakra::looks_like_protobuf(head);
+  return head.size() > 8 && !is_json_list(head) && chakra::looks_like_protobuf(head);
 }
 
 Trace read_chakra(std::span<const std::filesystem::path> files, const TraceReadOptions& options) {

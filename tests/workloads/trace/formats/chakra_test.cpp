@@ -54,6 +54,9 @@ TEST(ChakraTest, IsRecognised) {
   EXPECT_TRUE(trace_builtin::chakra.recognises("groups.json", "{\"1\": [0, 1]}"));
   EXPECT_FALSE(trace_builtin::chakra.recognises("a.goal", "num_ranks 2\n"));
   EXPECT_FALSE(trace_builtin::chakra.recognises("a.json", "{\"traceEvents\": []}"));
+  // '[' is a length of 91 to protobuf, and a line's end the tag of a field.
+  EXPECT_FALSE(
+      trace_builtin::chakra.recognises("details.json", "[\n    {\"file\": \"rank0.json.gz\", \"batch_size\": 32}\n]\n"));
 }
 
 TEST(ChakraTest, SkipsUnknownFieldsAndTakesUnpackedLists) {
