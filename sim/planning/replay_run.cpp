@@ -46,6 +46,7 @@ class CallTimes final : public work::ReplayObserver {
     if (next_ != nullptr) next_->on_operation(span);
     const work::Operation& op = program_->program_of(span.rank).operations[span.op];
     if (span.iteration != last_) return;
+    if (op.kind != work::OpKind::kMarker) end_ = std::max(end_, span.end);
     ran_[static_cast<std::size_t>(span.rank)][span.op] = {
         .start = span.ready - Time{}, .duration = span.end - span.ready, .blocks = 0};
     if (!is_call(op.kind) || op.kind == work::OpKind::kReceive) return;
@@ -55,6 +56,8 @@ class CallTimes final : public work::ReplayObserver {
     times_[{collective ? std::string{coll::to_string(op.collective)} : "send", op.bytes.count(), ranks}].push_back(span.end -
                                                                                                                    span.ready);
   }
+  // Of all that is no marker.
+  [[nodiscard]] Time end() const { return end_; }
   // By rank, by operation; of leaders.
   [[nodiscard]] std::vector<std::vector<work::RecordedTime>>& ran() { return ran_; }
   [[nodiscard]] Duration median(const Key& key) {
@@ -69,6 +72,7 @@ class CallTimes final : public work::ReplayObserver {
   work::ReplayObserver* next_;
   const work::Program* program_ = nullptr;
   int last_;
+  Time end_;
   std::vector<std::vector<work::RecordedTime>> ran_;
   std::map<Key, std::vector<Duration>> times_;
 };
@@ -290,7 +294,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.host_held = trace.host_held;
   const Gaps gaps = gaps_of(trace);
   std::vector<Duration> links_idle = links_idle_after(trace);
-  const Duration begin = align_begins(trace.program, options.keep_start_skew);
+  Duration begin = align_begins(trace.program, options.keep_start_skew);
   result.contention_removed = work::remove_contention(trace, cluster.profile.get(work::contention_costs));
   if (!options.gpu.empty() || options.scale_compute != 1) {
     std::array<double, work::kCategories> factors;
@@ -332,9 +336,20 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.ranks = trace.program.ranks.size();
   result.simulated = result.run.replay.ranks.size();
   if (result.run.replay.iterations.empty()) return result;
+  std::vector<Duration>& iterations = result.run.replay.iterations;
   Time began;  // the last iteration's step
-  for (Duration& iteration : result.run.replay.iterations) {
-    if (&iteration != &result.run.replay.iterations.back()) began += iteration;
+  for (std::size_t i = 0; i + 1 < iterations.size(); ++i) began += iterations[i];
+  if (iterations.back() <= begin) {
+    result.notes.push_back(fmt::format(
+        "in the recording the step before goes on for {:.3f} ms of this one, longer than this one takes here: predicted "
+        "is the step by itself",
+        begin.us() / 1'000));
+    const Duration own = calls.end() - began;
+    iterations.assign(iterations.size(), own);
+    result.run.makespan = own * static_cast<std::int64_t>(iterations.size());
+    begin = {};
+  }
+  for (Duration& iteration : iterations) {
     iteration -= std::min(iteration, begin);
     result.run.makespan -= std::min(result.run.makespan, begin);
   }

@@ -127,6 +127,45 @@ class Replay(Case):
         self.assertIn("--scale-compute: expected a factor above 0", self.refused("--scale-compute", "0"))
         self.assertIn("not together with --gpu, --scale-compute", self.refused("--scale-compute", "0.5", "--as-recorded"))
 
+    def profile(self, events):
+        trace = self.folder / "profile.json"
+        trace.write_text(json.dumps({"distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": events}))
+        return trace
+
+    @staticmethod
+    def call(name, at, lasts, number, category="cuda_runtime"):
+        return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": at, "dur": lasts, "args": {"correlation": number}}
+
+    @staticmethod
+    def kernel(name, at, lasts, number, stream=7, **more):
+        return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": at, "dur": lasts,
+                "args": {"device": 0, "stream": stream, "correlation": number, **more}}
+
+    def test_the_time_until_a_wait_returns_is_the_hosts(self):
+        # The device has done at 1,010 us, the host hears of it at 1,015 us and launches again at 1,100 us.
+        trace = self.profile([self.call("cudaLaunchKernel", 0, 2, 1), self.kernel("gemm", 10, 1000, 1),
+                              self.call("cudaDeviceSynchronize", 20, 995, 2),
+                              self.call("cudaLaunchKernel", 1100, 2, 3), self.kernel("gemm", 1110, 1000, 3)])
+        self.assertEqual(self.replay("--as-recorded", traces=[trace])["iteration_time_ns"], 2_100_000)
+        # Half of each kernel; 90 us of the host and 10 us from its launch to the kernel stay.
+        self.assertEqual(self.replay("--scale-compute", "0.5", traces=[trace])["iteration_time_ns"], 1_100_000)
+
+    def test_a_step_shorter_than_what_the_step_before_still_does_is_counted_by_itself(self):
+        # The step before holds the GPU until 31 ms on a stream of its own. This step's all-reduce took 30 ms, waiting for
+        # another rank: it ends 5 ms later. Here it takes next to nothing, so that all is done before 31 ms.
+        size = {"Collective name": "allreduce", "dtype": "BFloat16", "In msg nelems": 1024, "Out msg nelems": 1024,
+                "Group size": 2, "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}
+        trace = self.profile([self.call("ProfilerStep#1", 0, 1000, 0, "user_annotation"),
+                              self.call("cudaLaunchKernel", 10, 2, 1), self.kernel("other", 1000, 30000, 1, stream=9),
+                              self.call("ProfilerStep#2", 1000, 1000, 0, "user_annotation"),
+                              self.call("cudaLaunchKernel", 1000, 2, 2), self.kernel("gemm", 1000, 5000, 2),
+                              self.call("cudaLaunchKernel", 1010, 2, 3),
+                              self.kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 6000, 30000, 3, **size)])
+        result = self.replay("--as-recorded", traces=[trace])
+        self.assertEqual(result["traced_step_ns"], 5_000_000)
+        self.assertEqual(result["iteration_time_ns"], 5_000_000 + self.predicted(result, "nccl"))
+        self.assertIn("goes on for 30.000 ms of this one", " ".join(result["warnings"]))
+
     def host_bound(self):
         # Two kernels of 1 ms, launched 4 ms after each other: the step is 5 ms, of them 2 ms kernels and 3 ms the host's.
         events = [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at, "dur": 1,
