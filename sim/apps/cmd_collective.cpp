@@ -22,8 +22,10 @@
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
 #include "sim/planning/collective_sweep.h"
+#include "sim/planning/configuration_text.h"
 #include "sim/planning/explain.h"
 #include "sim/planning/memory_plan.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/result_json.h"
 #include "sim/planning/timeline.h"
 

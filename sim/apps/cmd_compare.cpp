@@ -15,6 +15,7 @@
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
 #include "sim/planning/compare.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/result_json.h"
 
 namespace weft::apps {

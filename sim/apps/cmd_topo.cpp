@@ -23,10 +23,11 @@
 #include "sim/network/import/graphml.h"
 #include "sim/network/import/graphviz.h"
 #include "sim/network/import/nccl_xml_writer.h"
+#include "sim/planning/configuration_text.h"
 #include "sim/planning/cost/cost_json.h"
 #include "sim/planning/explain.h"
 #include "sim/planning/import_topology.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/topology_json.h"
 #include "sim/planning/topology_summary.h"
 

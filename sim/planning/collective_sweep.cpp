@@ -12,7 +12,6 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/planning/link_use.h"
-#include "sim/planning/measurements/nccl_tests_log.h"
 #include "sim/planning/packet_part.h"
 #include "sim/planning/packets_only.h"
 
@@ -93,6 +92,29 @@ coll::Reduction reduction_named(std::string_view name) {
 bool has_root(coll::Collective kind) {
   return kind == coll::Collective::kBroadcast || kind == coll::Collective::kReduce || kind == coll::Collective::kGather ||
          kind == coll::Collective::kScatter;
+}
+
+std::string nccl_tests_collective_name(std::string_view name) {
+  if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  if (name.ends_with("_perf")) name.remove_suffix(5);
+  std::string folded;
+  for (const char c : name) {
+    if (c != '_') folded += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames{{{"allreduce", "all_reduce"},
+                                                                                         {"allgather", "all_gather"},
+                                                                                         {"reducescatter", "reduce_scatter"},
+                                                                                         {"broadcast", "broadcast"},
+                                                                                         {"reduce", "reduce"},
+                                                                                         {"alltoall", "alltoall"},
+                                                                                         {"sendrecv", "sendrecv"},
+                                                                                         {"gather", "gather"},
+                                                                                         {"scatter", "scatter"},
+                                                                                         {"hypercube", "hypercube"}}};
+  for (const auto& [key, result] : kNames) {
+    if (folded == key) return std::string{result};
+  }
+  return {};
 }
 
 coll::Collective collective_named(std::string_view name) {

@@ -39,6 +39,10 @@ struct DataType {
 // choices.
 [[nodiscard]] coll::Collective collective_named(std::string_view name);
 
+// nccl-tests' name of what NCCL, the test program or a person calls "AllReduce", "all_reduce_perf" or "all_reduce"; empty if
+// none.
+std::string nccl_tests_collective_name(std::string_view name);
+
 struct SizeRange {
   Bytes min = {};
   Bytes max = {};

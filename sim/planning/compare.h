@@ -15,7 +15,7 @@
 #include "sim/core/config/params.h"
 #include "sim/planning/cost/costed_cluster.h"
 #include "sim/planning/link_classes.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/run_scenario.h"
 #include "sim/planning/scenario.h"
 

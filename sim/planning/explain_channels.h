@@ -15,7 +15,7 @@
 #include "sim/collectives/nccl/graph.h"
 #include "sim/collectives/nccl/system.h"
 #include "sim/planning/import_topology.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/scenario.h"
 
 namespace weft::plan {

@@ -4,7 +4,7 @@
 #include <iosfwd>
 
 #include "sim/planning/replay_run.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 
 namespace weft::plan {
 

@@ -6,7 +6,6 @@
 #include <ostream>
 #include <sstream>
 
-#include "sim/core/version.h"
 #include "sim/planning/compare.h"
 #include "sim/planning/cost/cost_json.h"
 #include "sim/planning/inference_json.h"
@@ -15,16 +14,6 @@
 
 namespace weft::plan {
 namespace {
-
-void write_profile(JsonWriter& json, const ProfileStatement& profile) {
-  json.begin_object().field("name", profile.name);
-  if (profile.file.empty()) {
-    json.null_field("file");
-  } else {
-    json.field("file", profile.file);
-  }
-  json.field("stated_error", profile.stated_error).end_object();
-}
 
 // One point, as `collective` and `run` give it; the object stays open for more members.
 void begin_point(JsonWriter& json, const coll::CollectiveResult& point, std::string_view type) {
@@ -42,12 +31,6 @@ void begin_point(JsonWriter& json, const coll::CollectiveResult& point, std::str
   json.key("device_us").raw(us_text(point.device));
   json.key("launch_us").raw(us_text(point.launch));
   json.field("grain", coll::to_string(point.grain)).field("messages", point.messages);
-}
-
-void write_settings(JsonWriter& json, const coll::nccl::Settings& settings) {
-  json.key("nccl").begin_object();
-  for (const auto& [key, value] : settings.all()) json.field(key, value);
-  json.end_object();
 }
 
 void write_hybrid(JsonWriter& json, const net::HybridTotals& totals) {
@@ -69,66 +52,6 @@ void write_links(JsonWriter& json, const std::vector<LinkUse>& links) {
 }
 
 }  // namespace
-
-ProfileStatement profile_statement(const net::Cluster& cluster) {
-  ProfileStatement statement{.name = cluster.profile.name(), .file = {}, .stated_error = cluster.profile.stated_error()};
-  if (const auto node = cluster.resolved.find("profile")) statement.file = node->file();
-  return statement;
-}
-
-std::string digest_text(std::uint64_t digest) { return fmt::format("{:016x}", digest); }
-
-std::string sweep_configuration(const CollectiveSweep& sweep) {
-  std::ostringstream text;
-  JsonWriter json{text, 0};
-  json.begin_object().key("cluster").raw(sweep.cluster.resolved.to_json());
-  json.field("collective", coll::to_string(sweep.call.kind)).field("root", sweep.call.root);
-  json.field("element_bytes", sweep.call.element_size).field("integers", coll::is_of_integers(sweep.call));
-  json.field("redop", redop_of(sweep.call));
-  json.key("sizes_bytes").begin_array();
-  for (const Bytes size : sweep.sizes) json.value(size.count());
-  json.end_array();
-  const Participants& who = sweep.participants;
-  json.field("ranks", who.devices.size()).field("nodes", who.nodes).field("processes", who.processes);
-  json.field("threads_per_process", who.threads).field("gpus_per_thread", who.gpus_per_thread);
-  json.field("algorithm", sweep.options.algorithm).field("channels", sweep.options.channels);
-  write_settings(json, sweep.options.settings);
-  json.field("fidelity", sweep.fidelity).field("grain", coll::to_string(sweep.options.grain));
-  json.field("shuffle_ties", sweep.shuffle_ties).end_object();
-  json.finish();
-  return text.str();
-}
-
-std::string run_configuration(const Scenario& scenario) {
-  std::ostringstream text;
-  JsonWriter json{text, 0};
-  json.begin_object().key("scenario").raw(scenario.resolved.to_json());
-  json.key("cluster").raw(scenario.cluster.resolved.to_json());
-  write_settings(json, scenario.nccl);
-  json.field("fidelity", scenario.simulation.fidelity).field("grain", coll::to_string(scenario.simulation.grain));
-  json.field("shuffle_ties", scenario.simulation.shuffle_ties).end_object();
-  json.finish();
-  return text.str();
-}
-
-void write_header(JsonWriter& json, const ResultHeader& header) {
-  json.field("version", version()).field("commit", commit());
-  json.field("command", header.command).field("command_line", header.command_line);
-  json.field("seed", header.seed);
-  json.key("configuration").raw(header.configuration.empty() ? "null" : header.configuration);
-  if (header.profiles.size() == 1) {
-    json.key("profile");
-    write_profile(json, header.profiles.front());
-  } else {
-    json.key("profiles").begin_array();
-    for (const ProfileStatement& profile : header.profiles) write_profile(json, profile);
-    json.end_array();
-  }
-  json.key("warnings").begin_array();
-  for (const std::string& warning : header.warnings) json.value(warning);
-  json.end_array();
-  json.field("digest", digest_text(header.digest)).field("interrupted", header.interrupted);
-}
 
 void write_collective_result(std::ostream& out, const ResultHeader& header, const SweepResult& result, std::string_view type) {
   JsonWriter json{out};

@@ -6,7 +6,7 @@
 #include <iosfwd>
 
 #include "sim/network/topology.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/topology_summary.h"
 
 namespace weft::plan {

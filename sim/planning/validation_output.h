@@ -9,7 +9,7 @@
 #include "sim/core/profile.h"
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/predict.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/validation_report.h"
 
 namespace weft::plan {

@@ -26,7 +26,7 @@
 #include "sim/planning/measurements/measurement_set.h"
 #include "sim/planning/report/document.h"
 #include "sim/planning/report/result_report.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/scenario.h"
 #include "sim/planning/sweep/database.h"
 #include "sim/planning/sweep/export.h"

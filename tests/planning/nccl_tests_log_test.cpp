@@ -1,4 +1,5 @@
 #include "sim/planning/measurements/nccl_tests_log.h"
+#include "sim/planning/collective_sweep.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -6,6 +6,7 @@
 #include "sim/planning/cost/costed_cluster.h"
 #include "sim/planning/cost/floor_plan.h"
 #include "sim/planning/json_writer.h"
+#include "sim/planning/result_header.h"
 #include "sim/planning/result_json.h"
 
 namespace weft::plan {

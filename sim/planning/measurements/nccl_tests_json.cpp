@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/planning/collective_sweep.h"
 #include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/nccl_tests_log.h"
 #include "sim/planning/measurements/nccl_tests_parser.h"

@@ -135,29 +135,6 @@ void finish_log(NcclTestsLog& log, bool processes_listed, int header_line, LogEr
 
 }  // namespace detail
 
-std::string nccl_tests_collective_name(std::string_view name) {
-  if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
-  if (name.ends_with("_perf")) name.remove_suffix(5);
-  std::string folded;
-  for (const char c : name) {
-    if (c != '_') folded += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  }
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames{{{"allreduce", "all_reduce"},
-                                                                                         {"allgather", "all_gather"},
-                                                                                         {"reducescatter", "reduce_scatter"},
-                                                                                         {"broadcast", "broadcast"},
-                                                                                         {"reduce", "reduce"},
-                                                                                         {"alltoall", "alltoall"},
-                                                                                         {"sendrecv", "sendrecv"},
-                                                                                         {"gather", "gather"},
-                                                                                         {"scatter", "scatter"},
-                                                                                         {"hypercube", "hypercube"}}};
-  for (const auto& [key, result] : kNames) {
-    if (folded == key) return std::string{result};
-  }
-  return {};
-}
-
 std::uint64_t NcclTestsLog::digest() const {
   Digest digest;
   digest.add(collective).add(ranks).add(rows.size());

@@ -120,8 +120,4 @@ NcclTestsLog read_nccl_tests_log(const std::string& path);
 // The same from a stream; `file` is what messages call it.
 NcclTestsLog read_nccl_tests_log(std::istream& input, const std::string& file);
 
-// nccl-tests' name of what NCCL, the test program or a person calls "AllReduce", "all_reduce_perf" or "all_reduce"; empty if
-// none.
-std::string nccl_tests_collective_name(std::string_view name);
-
 }  // namespace weft::plan

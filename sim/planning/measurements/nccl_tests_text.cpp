@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/planning/collective_sweep.h"
 #include "sim/planning/measurements/launcher_text.h"
 #include "sim/planning/measurements/nccl_debug_line.h"
 #include "sim/planning/measurements/nccl_tests_log.h"

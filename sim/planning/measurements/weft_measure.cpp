@@ -9,6 +9,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/collective_sweep.h"
 #include "sim/planning/measurements/formats.h"
 #include "sim/planning/measurements/json_record.h"
 #include "sim/planning/measurements/nccl_tests_parser.h"

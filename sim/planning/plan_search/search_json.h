@@ -4,7 +4,7 @@
 #include <iosfwd>
 
 #include "sim/planning/plan_search/search.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 
 namespace weft::plan {
 

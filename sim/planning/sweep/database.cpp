@@ -13,7 +13,7 @@
 #include "sim/core/file_lock.h"
 #include "sim/core/used_files.h"
 #include "sim/core/version.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 
 namespace weft::plan {
 namespace {

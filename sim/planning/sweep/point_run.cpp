@@ -14,8 +14,9 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/configuration_text.h"
 #include "sim/planning/read_scenario.h"
-#include "sim/planning/result_json.h"
+#include "sim/planning/result_header.h"
 
 namespace weft::plan {
 namespace {
