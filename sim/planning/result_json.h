@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "sim/planning/collective_sweep.h"
+#include "sim/planning/compare.h"
 #include "sim/planning/configuration_text.h"
 #include "sim/planning/result_header.h"
 #include "sim/planning/run_scenario.h"
 #include "sim/planning/scenario.h"
 
 namespace weft::plan {
-
-struct Comparison;
 
 void write_collective_result(std::ostream& out, const ResultHeader& header, const SweepResult& result, std::string_view type);
 void write_run_result(std::ostream& out, const ResultHeader& header, const Scenario& scenario, const RunResult& result);

@@ -9,7 +9,7 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/replay/replay_state.h"
-#include "tests/planning/measurement_support.h"
+#include "tests/planning/four_gpus.h"
 
 namespace weft::plan {
 namespace {

@@ -97,7 +97,7 @@ void write_block(const ConfigNode& node, std::size_t indent, bool first_is_inden
   }
 }
 
-class JsonWriter final : public NodeVisitor {
+class JsonText final : public NodeVisitor {
  public:
   void on_null() override { value("null"); }
   void on_scalar(const std::string& scalar, bool quoted) override {
@@ -149,7 +149,7 @@ std::string ConfigNode::to_yaml() const {
 }
 
 std::string ConfigNode::to_json() const {
-  JsonWriter writer;
+  JsonText writer;
   visit(writer);
   return std::move(writer.text);
 }
