@@ -7,6 +7,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/configuration_text.h"
 #include "sim/planning/scenario_layers.h"
 #include "sim/planning/what_if.h"
 

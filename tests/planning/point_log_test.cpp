@@ -226,7 +226,7 @@ TEST(PointLogTest, MicrobenchmarksOfPytorchAreKnownWhicheverOfTheirBlocksComesFi
   std::ifstream file{kData + "h200x4/micro.json"};
   nlohmann::ordered_json rest = nlohmann::ordered_json::parse(file);
   for (const char* told : {"gpu", "n", "torch", "nccl"}) rest.erase(told);
-  const test::TempFolder folder;
+  const weft::test::TempFolder folder;
   for (const char* first : {"launch", "memory", "attention", "host", "p2p"}) {
     rest.erase(first);
     const std::string path = folder.write("rest.json", rest.dump()).string();
