@@ -402,12 +402,14 @@ const std::vector<ModelText>& collective_texts() {
        .files = {"planning/predict.h", "collectives/runner.h"}},
       {.names = {"profile", "calibration"},
        .title = "a profile: how hardware behaves, apart from what exists",
-       .assumes = "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every "
-                  "value says where it comes from: datasheet, literature (with reference), measured (with the fit and its "
-                  "error) or assumed. The error stated is that on data no parameter was fitted to; where there is none, `not "
-                  "validated`. A fitted value has its standard error. It comes from the slopes and the spread of the residuals "
-                  "at the end of the fit, and from the time by which all calls of one run and of one communicator are off "
-                  "(0.14 and 0.10 us). `weft validate --uncertainty` says what these make of each prediction.",
+       .assumes =
+           "A profile sets parameters by key; what it does not name keeps the default declared beside its model. Every "
+           "value says where it comes from: datasheet, literature (with reference), fitted (with the fit and its error), "
+           "measured (as it is) or assumed, and of which GPU it is. The error stated is that on data no parameter was fitted "
+           "to; where there is none, `not "
+           "validated`. A fitted value has its standard error. It comes from the slopes and the spread of the residuals "
+           "at the end of the fit, and from the time by which all calls of one run and of one communicator are off "
+           "(0.14 and 0.10 us). `weft validate --uncertainty` says what these make of each prediction.",
        .leaves_out = {"standard errors say how well the training points tell a value, not how right the model is",
                       "those of different calibrations count as independent, although a later fit rests on the values of an "
                       "earlier one; a prior counts as data; a value that the training points do not tell has none"},

@@ -38,7 +38,7 @@ workload:
     "sweep.yaml": "scenario: flows.yaml\ngrid: {simulation.seed: [1, 2, 3]}\n",
     "t.goal": "num_ranks 2\nrank 0 {\nl1: send 1000b to 1 tag 1\n}\nrank 1 {\nl1: recv 1000b from 0 tag 1\n}\n",
 }
-# What each writes is OUT, a file, or DIR, a folder.
+# Each writes to OUT, a file, or DIR, a folder.
 COMMANDS = {
     "run": "run flows.yaml --json OUT",
     "timeline": "run calls.yaml --timeline OUT",

@@ -278,7 +278,10 @@ class KernelsTest(Test):
         text = shipped.read_text(encoding="utf-8")
         date = re.search("date: (.*)", text).group(1)
         self.weft("calibrate", *self.logs, "--profile", str(shipped), "--date", date, "-o", "again.yaml")
-        self.assertEqual((self.folder / "again.yaml").read_text(encoding="utf-8"), text)
+        again = (self.folder / "again.yaml").read_text(encoding="utf-8")
+        # The version that fitted stays in a profile, whatever version reads it.
+        tool = re.compile(r"tool: weft calibrate [0-9.]+")
+        self.assertEqual(tool.sub("tool", again), tool.sub("tool", text))
 
     def test_kernels_are_points_and_those_fitted_to_do_not_count(self):
         result = self.validate(self.logs[0])

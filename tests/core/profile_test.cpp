@@ -222,7 +222,7 @@ TEST(ProfileTest, WantsAReferenceForLiteratureAndOneOrACalibrationForMeasurement
             "note: did you mean 'ping'? calibrations here: ping\n");
 }
 
-// Of seven parameters the file has two of its own GPU and one of another; a default is of H200, three are no GPU's.
+// The file has two of seven parameters of its own GPU and one of another; a default is of H200, three are no GPU's.
 TEST(ProfileTest, SaysWhichValuesAreOfAnotherGpu) {
   const ParamGroup<NicTimings> nic{
       "network.nic",

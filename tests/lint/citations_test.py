@@ -18,7 +18,7 @@ ITSELF = "tests/lint/citations_test.py"
 LEADER = re.compile(r"[ \t]*\n[ \t]*(?://[/!]?|#|\*)?[ \t]*")  # the end of a comment's line and the next one's beginning
 SECTION = r"§ ?([0-9A-Z][0-9A-Za-z]*(?:\.[0-9A-Za-z]+)*)"
 DOCUMENT = re.compile(r"(?<![\w/.])models/([a-z_]+)(?![\w/])(?!\.\w)")
-# What may stand between a document's name, or a section of it, and its next section.
+# Words that may stand between a document's name, or a section of it, and its next section.
 BETWEEN = re.compile(r"[\"'\s,;:/-]*(?:and|or|to)?(?:\s*\([^()§]*\))?(?:'s \w+)?[\"'\s,;:/-]*(?:and|or|to)?\s*")
 CASES = re.compile(r"[,;\s]*(?:and\s*)?(K\d+)(?:\s*(?:-|to)\s*(K\d+))?")
 PUBLISHED = re.compile(r"(?:\breport|(?<![\w/])[A-Z][\w.-]*\d|(?<![\w/])[A-Z]{2,} \d+)[,:]?\s*$")  # "DeepSeek-V3 report", "N21", "RFC 1952"

@@ -114,7 +114,7 @@ TEST(ExplainTest, AProfileShowsWhatItSetsAndThatItIsNotValidated) {
   EXPECT_THAT(text, ::testing::Not(HasSubstr("device.launch.graph_kernel_cost")));
 }
 
-// What was fitted or measured here is not literature.
+// A value that was fitted or measured here is not literature.
 void expect_a_source(const std::string& where, ParamSource source, const std::string& reference,
                      const std::string& calibration) {
   if (source == ParamSource::kAssumed) return;

@@ -83,8 +83,8 @@ class NvlsSchedule final : public Schedule {
     return step;
   }
 
-  // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (models/nccl §3.4). The first
-  // message: scattered, added up and copied, gathered.
+  // All-reduce: each GPU's port carries one share for each head, and as a head the total once more (models/nccl §3.4). The
+  // first message: scattered, added up and copied, gathered.
   [[nodiscard]] bool has_fluid_flows() const override { return kind_ == Collective::kAllReduce && n_ > 1; }
   [[nodiscard]] std::int64_t fluid_flow_count() const override { return static_cast<std::int64_t>(used_.size()); }
   [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {

@@ -291,7 +291,7 @@ std::string hint(std::string_view message) {
   if (message == YAML::ErrorMsg::END_OF_MAP || message == YAML::ErrorMsg::END_OF_SEQ) return "check the indentation";
   if (message == YAML::ErrorMsg::END_OF_MAP_FLOW) return "a '{' is not closed, or a comma is missing";
   if (message == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "a '[' is not closed, or a comma is missing";
-  if (message == YAML::ErrorMsg::UNKNOWN_ANCHOR)
+  if (message.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR))  // later versions name it
     return "a value that begins with * needs quotes, unless it repeats one marked with &";
   return {};
 }

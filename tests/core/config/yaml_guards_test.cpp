@@ -1,5 +1,6 @@
 // Everything of YAML that is refused, each with the exact text of its error, and its boundaries from both sides.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -140,11 +141,12 @@ TEST(YamlGuardsTest, LocatesWhatIsNotYamlAtAll) {
             "   1 | a: b: c\n"
             "     |     ^\n"
             "note: ': ' inside a value needs quotes; keys of one map stand in one column\n");
-  EXPECT_EQ(guard_error_of("a: *nope\n"),
-            "f.yaml:1:4: error: not YAML: the referenced anchor is not defined\n"
-            "   1 | a: *nope\n"
-            "     |    ^\n"
-            "note: a value that begins with * needs quotes, unless it repeats one marked with &\n");
+  // yaml-cpp names the anchor from version 0.8 on.
+  EXPECT_THAT(guard_error_of("a: *nope\n"),
+              testing::MatchesRegex("f.yaml:1:4: error: not YAML: the referenced anchor is not defined(: nope)?\n"
+                                    "   1 . a: .nope\n"
+                                    "     .    .\n"
+                                    "note: a value that begins with . needs quotes, unless it repeats one marked with &\n"));
 }
 
 TEST(YamlGuardsTest, RefusesAnAliasInsideItsOwnValue) {
