@@ -56,7 +56,7 @@ class CallTimes final : public work::ReplayObserver {
     times_[{collective ? std::string{coll::to_string(op.collective)} : "send", op.bytes.count(), ranks}].push_back(span.end -
                                                                                                                    span.ready);
   }
-  // Of all that is no marker.
+  // The end of everything that is no marker.
   [[nodiscard]] Time end() const { return end_; }
   // By rank, by operation; of leaders.
   [[nodiscard]] std::vector<std::vector<work::RecordedTime>>& ran() { return ran_; }
