@@ -25,7 +25,7 @@
 #include "sim/core/printable.h"
 #include "sim/planning/calibrate.h"
 #include "sim/planning/calibrate_kernels.h"
-#include "sim/planning/explain.h"
+#include "sim/planning/catalog.h"
 #include "sim/planning/json_writer.h"
 #include "sim/planning/kernel_points.h"
 #include "sim/planning/measurements/measurement_set.h"

@@ -13,6 +13,7 @@
 #include "sim/apps/output.h"
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
+#include "sim/planning/catalog.h"
 #include "sim/planning/explain.h"
 #include "sim/planning/explain_channels.h"
 

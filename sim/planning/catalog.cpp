@@ -15,7 +15,6 @@
 #include "sim/core/profile.h"
 #include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
-#include "sim/planning/explain.h"
 #include "sim/planning/scenario.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
@@ -172,6 +171,21 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
   if (kind == "profiles") return profiles();
   WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "models");
   return files(std::string{kind});
+}
+
+Profile find_profile(const std::string& file_or_name) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(file_or_name, ignored)) return Profile::load(file_or_name, all_param_groups());
+  if (const auto shipped = net::find_config(std::filesystem::path{"profiles"} / (file_or_name + ".yaml"))) {
+    return Profile::load(*shipped, all_param_groups());
+  }
+  std::vector<std::string> names;
+  for (const CatalogEntry& entry : files("profiles")) names.push_back(entry.name);
+  throw ConfigError({Diagnostic{.where = {},
+                                .message = fmt::format("no profile '{}': neither a file nor a shipped one", file_or_name),
+                                .source_line = {},
+                                .length = 1,
+                                .note = did_you_mean(file_or_name, names, "profiles")}});
 }
 
 }  // namespace weft::plan

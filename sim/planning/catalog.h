@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/profile.h"
+
 namespace weft::plan {
 
 struct CatalogKind {
@@ -28,5 +30,8 @@ struct CatalogEntry {
 // Entries in byte order of their names; `kind` as catalog_kind() gives it. Reads the shipped files where the kind is one of
 // files.
 [[nodiscard]] std::vector<CatalogEntry> catalog(std::string_view kind);
+
+// The profile of that file, or the shipped one of that name; ConfigError with the nearest name.
+[[nodiscard]] Profile find_profile(const std::string& file_or_name);
 
 }  // namespace weft::plan

@@ -228,17 +228,4 @@ std::string explain_profile(const Profile& profile) {
   return text;
 }
 
-Profile find_profile(const std::string& file_or_name) {
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(file_or_name, ignored)) return Profile::load(file_or_name, all_param_groups());
-  if (const auto shipped = net::find_config(std::filesystem::path{"profiles"} / (file_or_name + ".yaml"))) {
-    return Profile::load(*shipped, all_param_groups());
-  }
-  throw ConfigError({Diagnostic{.where = {},
-                                .message = fmt::format("no profile '{}': neither a file nor a shipped one", file_or_name),
-                                .source_line = {},
-                                .length = 1,
-                                .note = did_you_mean(file_or_name, profile_names(), "profiles")}});
-}
-
 }  // namespace weft::plan

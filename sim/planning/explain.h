@@ -31,9 +31,6 @@ struct ModelText {
 // Lists the values that a profile sets, their sources, and the errors it showed and where.
 [[nodiscard]] std::string explain_profile(const Profile& profile);
 
-// The profile of that file, or the shipped one of that name; ConfigError with the nearest name.
-[[nodiscard]] Profile find_profile(const std::string& file_or_name);
-
 // Everything that explain() knows, in byte order.
 [[nodiscard]] std::vector<std::string> explained_names();
 
