@@ -90,7 +90,7 @@ class Assembler {
       if (step_) outside += outside_steps(rank.events);
     }
     std::string what;
-    if (negative > 0) what = fmt::format("{} events of kinds that are not read and of negative duration", negative);
+    if (negative > 0) what = fmt::format("{} events of negative duration that take no time of GPU or driver", negative);
     if (outside > 0) {
       what +=
           fmt::format("{}{} device activities launched in none of the marked iterations", what.empty() ? "" : ", ", outside);

@@ -218,7 +218,7 @@ class Reader {
     while (json_.next_element()) {
       if (json_.kind() != JsonPull::Kind::kObject) json_.fail("an element of traceEvents is no object");
       read_event();
-      if (event_.phase == 'X' || event_.phase == 'B') keep();
+      if ((event_.phase == 'X' || event_.phase == 'B') && event_.duration >= 0) keep();
     }
   }
 
@@ -247,7 +247,7 @@ class Reader {
     event_.clear();
     json_.begin_object();
     while (json_.next_member()) read_member(event_key(json_.key()));
-    if (is_read()) check_duration();  // its category may have come after its duration
+    check_duration();  // its category may have come after its duration
     if (event_.duration < 0) ++result_.negative_durations;
   }
 
@@ -269,7 +269,7 @@ class Reader {
         return;
       case EventKey::kDuration:
         event_.duration = time("dur");
-        if (is_read()) check_duration();
+        check_duration();
         event_.has_duration = true;
         return;
       case EventKey::kProcess:
@@ -287,13 +287,15 @@ class Reader {
     json_.skip();
   }
 
-  // Whether something is taken from the event; the category may not be known yet.
-  [[nodiscard]] bool is_read() const {
-    return event_.category != EventCategory::kUnknown && event_.category != EventCategory::kOther;
+  // Whether the event is of the GPU or its driver; the category may not be known yet.
+  [[nodiscard]] bool is_timed() const {
+    return event_.category == EventCategory::kKernel || event_.category == EventCategory::kMemcpy ||
+           event_.category == EventCategory::kMemset || event_.category == EventCategory::kRuntime;
   }
 
   void check_duration() {
-    if (event_.duration < 0) json_.fail("dur is negative");
+    if (event_.category == EventCategory::kUnknown || event_.category == EventCategory::kOther) return;
+    if (event_.duration < 0 && is_timed()) json_.fail("dur is negative");
     if (event_.duration > kLongestTask.ps() / 1'000) json_.fail("dur is more than 28 hours");
   }
 

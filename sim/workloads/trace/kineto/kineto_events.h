@@ -139,7 +139,7 @@ struct RankEvents {
   std::int64_t process = -1;                                        // theirs, of the operating system
   std::vector<std::pair<std::uint32_t, std::uint32_t>> data_waits;  // of activities: what reads, what wrote; not in the file
   std::vector<Annotation> steps;                                    // ProfilerStep#
-  std::size_t negative_durations = 0;                               // events of kinds that are not read
+  std::size_t negative_durations = 0;                               // events of no GPU or driver
   std::int64_t overhead_ns = 0;                                     // the profiler's own, as it says
   std::vector<Annotation> queue_full;                               // the host held up by a full launch queue
   OddValues odd_bytes;                                              // of copies: none is of such a size
