@@ -127,6 +127,16 @@ class Replay(Case):
         self.assertIn("--scale-compute: expected a factor above 0", self.refused("--scale-compute", "0"))
         self.assertIn("not together with --gpu, --scale-compute", self.refused("--scale-compute", "0.5", "--as-recorded"))
 
+    def test_one_rank_stands_for_all_that_a_table_of_layers_lists(self):
+        # 512 ranks, tensor parallel by eight: every node does the same.
+        row = "layer\t-1\t1000\tALLREDUCE\t1000000\t1000\tALLREDUCE\t1000000\t1000\tNONE\t0\t100\n"
+        table = self.folder / "table.txt"
+        table.write_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 512 "
+                         "checkpoints: 0 checkpoint_initiates: 0\n3\n" + 3 * row)
+        cluster = ROOT / "configs/clusters/dgx_h100_superpod.yaml"
+        result = json.loads(self.weft("replay", table, "--cluster", cluster, "--set", "nodes=64", "--quiet", "--json", "-").stdout)
+        self.assertEqual((result["ranks"], result["simulated_ranks"]), (512, 1))
+
     def profile(self, events):
         trace = self.folder / "profile.json"
         trace.write_text(json.dumps({"distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": events}))
