@@ -110,11 +110,18 @@ void read_kimi_linear(FamilyConfig& config, ModelDraft& draft) {
   if (config.has("attn_res_block_size")) draft.untimed("attention residuals, which are not counted");
 }
 
-// Mamba-2 under the spellings of Nemotron-H and of Granite.
-Recurrence read_mamba(FamilyConfig& config) {
+// Mamba-2 under the spellings of Nemotron-H and of Granite, where "auto" shares the expanded width among the heads.
+Recurrence read_mamba(FamilyConfig& config, std::int64_t hidden) {
   Recurrence r;
   r.value_heads = config.required({"mamba_num_heads", "mamba_n_heads"}, kMaxHeads);
-  r.value_dim = config.required({"mamba_head_dim", "mamba_d_head"}, kMaxHeadDim);
+  const auto width = config.params().node().find("mamba_d_head");
+  if (width && width->is_scalar() && width->scalar() == "auto") {
+    static_cast<void>(config.text("mamba_d_head", ""));
+    const std::int64_t all = config.optional("mamba_expand", 2, 64) * hidden;
+    r.value_dim = std::max<std::int64_t>(all / std::max<std::int64_t>(r.value_heads, 1), 1);
+  } else {
+    r.value_dim = config.required({"mamba_head_dim", "mamba_d_head"}, kMaxHeadDim);
+  }
   r.key_heads = config.optional({"n_groups", "mamba_n_groups"}, 1, kMaxHeads);
   r.key_dim = config.required({"ssm_state_size", "mamba_d_state"}, kMaxHeadDim);
   r.conv_kernel = config.optional({"conv_kernel", "mamba_d_conv"}, 4, kMaxHeadDim);
@@ -182,7 +189,7 @@ void read_nemotron_h(FamilyConfig& config, ModelDraft& draft) {
   model.tied_embedding = config.flag("tie_word_embeddings", false);
   NemotronParts parts;
   parts.attention = read_grouped(config, model, {});
-  parts.mamba = recurrent(AttentionKind::kMamba2, read_mamba(config));
+  parts.mamba = recurrent(AttentionKind::kMamba2, read_mamba(config, model.hidden));
   parts.mlp.is_gated = parts.experts.is_gated = false;
   parts.mlp.ffn = read_ffn(config);
   if (pattern.find('E') != std::string::npos) {
@@ -206,7 +213,7 @@ void read_granite_hybrid(FamilyConfig& config, ModelDraft& draft) {
   TransformerModel& model = draft.model;
   read_size(config, model, {.tied = true});
   const Mixer full = read_grouped(config, model, {});
-  const Mixer mamba = recurrent(AttentionKind::kMamba2, read_mamba(config));
+  const Mixer mamba = recurrent(AttentionKind::kMamba2, read_mamba(config, model.hidden));
   FeedForward feed;
   feed.ffn = config.optional("shared_intermediate_size", 0, kMaxFfn, 0);
   if (config.optional("num_local_experts", 0, kMaxExperts, 0) > 0) feed.moe = read_experts(config, {"intermediate_size"});
@@ -214,11 +221,26 @@ void read_granite_hybrid(FamilyConfig& config, ModelDraft& draft) {
   const std::vector<std::string> types = config.words(config.has("layer_types") ? "layer_types" : "layers_block_type");
   draft.each([&](LayerShape& layer, std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
-    if (at < types.size() && (types[at] == "mamba" || types[at] == "linear_attention")) layer.mixer = mamba;
+    if (types.empty() || (at < types.size() && (types[at] == "mamba" || types[at] == "linear_attention"))) layer.mixer = mamba;
+  });
+}
+
+// Mamba-2 but in the layers that are listed, then an MLP.
+void read_bamba(FamilyConfig& config, ModelDraft& draft) {
+  TransformerModel& model = draft.model;
+  read_size(config, model);
+  const Mixer full = read_grouped(config, model, {.kv_heads = 8});
+  FeedForward feed;
+  feed.ffn = read_ffn(config);
+  fill(draft, recurrent(AttentionKind::kMamba2, read_mamba(config, model.hidden)), feed);
+  const std::vector<std::int64_t> listed = config.numbers("attn_layer_indices");
+  draft.each([&](LayerShape& layer, std::int64_t i) {
+    if (std::ranges::find(listed, i) != listed.end()) layer.mixer = full;
   });
 }
 
 constexpr std::array kHybridTable{
+    Family{"BambaForCausalLM bamba", read_bamba},
     Family{"KimiLinearForCausalLM kimi_linear KimiK3ForConditionalGeneration kimi_k3", read_kimi_linear},
     Family{"GraniteMoeHybridForCausalLM granitemoehybrid", read_granite_hybrid},
     Family{"MiniMaxForCausalLM MiniMaxM1ForCausalLM MiniMaxText01ForCausalLM minimax minimax_m1 minimax_text_01",
