@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -373,6 +374,24 @@ TEST(KinetoTest, TheOrderOfEventsInTheFileDoesNotMatter) {
   EXPECT_EQ(forwards.recorded_step, 290_us);
   EXPECT_EQ(read(true).recorded_step, forwards.recorded_step);
   EXPECT_EQ(read(true).recorded, forwards.recorded);
+}
+
+// Both have a stream 7, and work at the same time.
+TEST(KinetoTest, GpusOfOneProcessHaveStreamsOfTheirOwn) {
+  RankFile file{0, 1};
+  file.launch(0, 1).launch(5, 2);
+  for (const int device : {0, 1}) {
+    file.raw(fmt::format(R"({{"ph":"X","cat":"kernel","name":"k","pid":{},"tid":7,"ts":20,"dur":500,)"
+                         R"("args":{{"device":{},"stream":7,"correlation":{}}}}})",
+                         device, device, device + 1));
+  }
+  const Trace trace = read_trace(std::vector{file.write("Gpus")}, {});
+  std::set<std::uint8_t> streams;
+  for (const Operation& op : trace.program.program_of(0).operations) {
+    if (op.kind == OpKind::kKernel) streams.insert(op.stream);
+  }
+  EXPECT_EQ(streams.size(), 2U);
+  EXPECT_EQ(all_findings(trace), "2 GPUs at work in one process: taken for one rank, with the streams of all of them\n");
 }
 
 TEST(KinetoTest, NegativeDurationsOfWhatTakesNoTimeAreCounted) {

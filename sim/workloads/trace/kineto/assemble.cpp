@@ -96,6 +96,12 @@ class Assembler {
           fmt::format("{}{} device activities launched in none of the marked iterations", what.empty() ? "" : ", ", outside);
     }
     if (!what.empty()) note("left out: " + what);
+    for (const RankTrace& rank : ranks_) {
+      if (rank.events.other_devices.empty()) continue;
+      note(fmt::format("{} GPUs at work in one process: taken for one rank, with the streams of all of them",
+                       1 + rank.events.other_devices.size()),
+           rank.events.file);
+    }
   }
 
   // Unless it was asked for.

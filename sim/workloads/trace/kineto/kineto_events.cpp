@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "sim/core/error.h"
 #include "sim/workloads/trace/json_pull.h"
@@ -530,7 +531,7 @@ class Reader {
     DeviceActivity activity{.start = event_.start,
                             .duration = event_.duration,
                             .bytes = event_.bytes,
-                            .stream = event_.stream >= 0 ? event_.stream : event_.thread,
+                            .stream = stream_of(event_.device >= 0 ? event_.device : event_.process),
                             .correlation = event_.correlation,
                             .external = event_.external,
                             .name = name_of(event_.name),
@@ -541,8 +542,19 @@ class Reader {
       activity.comm = static_cast<std::uint32_t>(result_.comms.size());
       result_.comms.push_back(event_.comm);
     }
-    if (device_ < 0) device_ = event_.device >= 0 ? event_.device : event_.process;
     result_.activities.push_back(activity);
+  }
+
+  // A process may drive several GPUs, each with streams of its own: beside those of the first, others' are numbered from -2
+  // down.
+  std::int64_t stream_of(std::int64_t device) {
+    const std::int64_t stream = event_.stream >= 0 ? event_.stream : event_.thread;
+    if (device_ < 0) device_ = device;
+    if (device == device_) return stream;
+    if (std::ranges::find(result_.other_devices, device) == result_.other_devices.end())
+      result_.other_devices.push_back(device);
+    const auto next = -2 - static_cast<std::int64_t>(other_streams_.size());
+    return other_streams_.try_emplace({device, stream}, next).first->second;
   }
 
   std::uint32_t name_of(const std::string& name) {
@@ -569,6 +581,7 @@ class Reader {
   Event event_;
   std::vector<std::pair<std::int64_t, std::string>> devices_;
   std::int64_t device_ = -1;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> other_streams_;
   std::vector<HostComm> nccl_functions_;
   std::unordered_map<std::string, std::uint32_t> name_index_;
 };

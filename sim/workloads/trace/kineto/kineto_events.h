@@ -127,7 +127,8 @@ struct RankEvents {
   std::int64_t world = -1;
   std::int64_t base_ns = 0;
   std::vector<ProcessGroup> groups;
-  std::string gpu;  // of the device that its kernels ran on
+  std::string gpu;                          // of the device that its kernels ran on
+  std::vector<std::int64_t> other_devices;  // that did something, too
 
   std::vector<std::string> names;  // of device activities and operators
   std::vector<DeviceActivity> activities;
