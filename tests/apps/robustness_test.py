@@ -236,6 +236,17 @@ class ForeignJson(Robustness):
         (self.folder / "config.json").write_text('{"model_type": "llama", "rope_scaling": %s}' % self.DEEP)
         self.assertIn("levels", self.weft("check", "config.json", expect=2).stderr)
 
+    def test_a_result_whose_values_are_of_other_kinds_is_none(self):
+        for members, why in (('"command": null, "digest": null', "run a command with --json"),
+                             ('"command": "run", "digest": "0", "points": {"a": 1}', "points: expected a list of objects"),
+                             ('"command": "run", "digest": "0", "points": [1]', "points: expected a list of objects"),
+                             ('"command": "collective", "digest": "0", "points": [{"time_us": "x"}]', "time_us: expected a number"),
+                             ('"command": "topo", "digest": "0", "capital": [1]', "capital: expected an object"),
+                             ('"command": "run", "digest": "0", "seed": []', "seed: expected a text"),
+                             ('"command": "run", "digest": "0", "warnings": [null]', "type must be string")):
+            (self.folder / "result.json").write_text("{%s}" % members)
+            self.assertIn(why, self.weft("report", "result.json", "--markdown", "-", expect=2).stderr)
+
     def test_a_number_that_no_double_holds_is_refused(self):
         (self.folder / "copies.json").write_text('{"nvbandwidth": {"testcases": 1e999}}')
         done = self.weft("validate", "copies.json", "-c", os.environ["WEFT_CONFIG_DIR"] + "/clusters/h200x4.yaml", expect=2)

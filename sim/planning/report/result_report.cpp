@@ -7,6 +7,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -22,21 +24,45 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string text_of(const OrderedJson& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || found->is_null()) return {};
-  return found->is_string() ? found->get<std::string>() : found->dump();
-}
+// A value of another kind than this program writes: whatever it is, the file was not written by it.
+class NotOurs : public std::runtime_error {
+ public:
+  NotOurs(const char* key, const char* expected) : std::runtime_error{fmt::format("{}: expected {}", key, expected)} {}
+};
 
-double json_number(const OrderedJson& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : std::nan("");
-}
-
-const OrderedJson& member(const OrderedJson& json, const char* key) {
+// Absent and null: a null.
+const OrderedJson& value_of(const OrderedJson& json, const char* key) {
   static const OrderedJson none;
   const auto found = json.find(key);
   return found == json.end() ? none : *found;
+}
+
+std::string text_of(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  if (value.is_structured()) throw NotOurs(key, "a text");
+  if (value.is_null()) return {};
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+double json_number(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  if (value.is_null()) return std::nan("");
+  if (!value.is_number()) throw NotOurs(key, "a number");
+  return value.get<double>();
+}
+
+const OrderedJson& member(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  if (!value.is_null() && !value.is_object()) throw NotOurs(key, "an object");
+  return value;
+}
+
+// Of objects; nulls stand where a run did not come to its turn.
+const OrderedJson& list(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  const auto is_item = [](const OrderedJson& item) { return item.is_object() || item.is_null(); };
+  if (!value.is_null() && !(value.is_array() && std::ranges::all_of(value, is_item))) throw NotOurs(key, "a list of objects");
+  return value;
 }
 
 // Four digits, or "-".
@@ -131,7 +157,7 @@ class Report {
   void add_points(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
     ChartSeries series{.name = "bus bandwidth", .mark = Mark::kLineAndDots};
-    for (const OrderedJson& point : member(result, "points")) {
+    for (const OrderedJson& point : list(result, "points")) {
       rows.push_back({text_of(point, "collective"), text_of(point, "ranks"), text_of(point, "bytes"),
                       text_of(point, "algorithm") + " " + text_of(point, "protocol"), text_of(point, "channels"),
                       figure(json_number(point, "time_us")), figure(json_number(point, "algbw_GBps")),
@@ -160,7 +186,7 @@ class Report {
 
   void add_links(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
-    for (const OrderedJson& link : member(result, "hottest_links")) {
+    for (const OrderedJson& link : list(result, "hottest_links")) {
       rows.push_back(
           {text_of(link, "name"), figure(json_number(link, "bytes")), percent_text(json_number(link, "utilization"))});
     }
@@ -169,10 +195,10 @@ class Report {
 
   void add_compare(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
-    for (const OrderedJson& workload : member(result, "workloads")) {
+    for (const OrderedJson& workload : list(result, "workloads")) {
       std::vector<std::pair<std::string, double>> times;
       std::vector<std::vector<std::string>> gains;
-      for (const OrderedJson& run : member(workload, "runs")) {
+      for (const OrderedJson& run : list(workload, "runs")) {
         if (run.is_null()) continue;
         const OrderedJson& cost = member(run, "cost");
         rows.push_back({text_of(workload, "scenario"), text_of(workload, "collective"), text_of(run, "cluster"),
@@ -181,7 +207,7 @@ class Report {
                         figure(json_number(cost, "facility_W") / 1e3), figure(json_number(cost, "usd_per_hour")),
                         figure(json_number(cost, "usd_per_million_tokens"))});
         times.emplace_back(text_of(run, "cluster"), json_number(run, "time_us") / 1e3);
-        for (const OrderedJson& point : member(run, "sensitivity")) {
+        for (const OrderedJson& point : list(run, "sensitivity")) {
           gains.push_back({text_of(run, "cluster"), text_of(point, "parameter"), percent_text(json_number(point, "gain"))});
         }
       }
@@ -218,7 +244,7 @@ class Report {
     ChartSeries daly{.name = "Daly", .mark = Mark::kLine, .colour = 1};
     ChartSeries young{.name = "Young", .mark = Mark::kLine, .colour = 2, .dashed = true};
     std::vector<std::vector<std::string>> rows;
-    for (const OrderedJson& point : member(result, "intervals")) {
+    for (const OrderedJson& point : list(result, "intervals")) {
       const double interval = json_number(point, "interval_s");
       simulated.points.push_back({interval, json_number(point, "useful"), {}});
       daly.points.push_back({interval, json_number(point, "useful_daly"), {}});
@@ -243,7 +269,7 @@ class Report {
            {"restarts", false}},
           std::move(rows));
     rows.clear();
-    for (const OrderedJson& cause : member(result, "causes")) {
+    for (const OrderedJson& cause : list(result, "causes")) {
       rows.push_back({text_of(cause, "cause"), text_of(cause, "per"), figure(json_number(cause, "per_day"))});
     }
     table("What fails: " + text_of(result, "rates_source"), {{"cause", true}, {"per", true}, {"a day", false}},
@@ -253,14 +279,14 @@ class Report {
   void add_bill(const OrderedJson& result) {
     const OrderedJson& bill = member(result, "bill_of_materials");
     std::vector<std::vector<std::string>> rows;
-    for (const OrderedJson& line : member(bill, "servers")) {
+    for (const OrderedJson& line : list(bill, "servers")) {
       rows.push_back({text_of(line, "count"), "server " + text_of(line, "node")});
       rows.push_back({text_of(line, "gpus"), "GPU " + text_of(line, "gpu")});
     }
-    for (const OrderedJson& line : member(bill, "switches")) {
+    for (const OrderedJson& line : list(bill, "switches")) {
       rows.push_back({text_of(line, "count"), text_of(line, "tier") + " switch, " + text_of(line, "type")});
     }
-    for (const OrderedJson& line : member(bill, "cables")) {
+    for (const OrderedJson& line : list(bill, "cables")) {
       rows.push_back({text_of(line, "count"), "cable " + text_of(line, "tiers") + ", " + text_of(line, "medium")});
     }
     table("Bill of materials", {{"count", false}, {"item", true}}, std::move(rows));
@@ -269,7 +295,7 @@ class Report {
   void add_cost(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
     const OrderedJson& capital = member(result, "capital");
-    for (const OrderedJson& line : member(capital, "lines")) {
+    for (const OrderedJson& line : list(capital, "lines")) {
       rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "each_usd")),
                       short_usd(json_number(line, "usd")), text_of(line, "source"), text_of(line, "date")});
     }
@@ -280,7 +306,7 @@ class Report {
     }
     rows.clear();
     const OrderedJson& power = member(result, "power");
-    for (const OrderedJson& line : member(power, "lines")) {
+    for (const OrderedJson& line : list(power, "lines")) {
       rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "max_W")),
                       figure(json_number(line, "idle_W")), text_of(line, "source"), text_of(line, "date")});
     }
@@ -310,14 +336,14 @@ class Report {
       }
     };
     add_profile(member(result, "profile"));
-    for (const OrderedJson& profile : member(result, "profiles")) add_profile(profile);
-    for (const OrderedJson& warning : member(result, "warnings")) items.push_back("warning: " + warning.get<std::string>());
+    for (const OrderedJson& profile : list(result, "profiles")) add_profile(profile);
+    for (const OrderedJson& warning : value_of(result, "warnings")) items.push_back("warning: " + warning.get<std::string>());
     if (!items.empty()) document_.add(TextBlock{"What it rests on:"}).add(ListBlock{std::move(items)});
     document_.add(TextBlock{"To have it again:"});
     document_.add(CodeBlock{fmt::format("{}\n# weft {} ({}), seed {}, digest {}", text_of(result, "command_line"),
                                         text_of(result, "version"), text_of(result, "commit"), text_of(result, "seed"),
                                         text_of(result, "digest"))});
-    if (const OrderedJson& configuration = member(result, "configuration"); !configuration.is_null()) {
+    if (const OrderedJson& configuration = value_of(result, "configuration"); !configuration.is_null()) {
       document_.add(FoldedBlock{"resolved configuration", configuration.dump(1)});
     }
     if (command == "goodput") used_.emplace_back("goodput");
@@ -361,14 +387,18 @@ Document result_report(const std::vector<std::filesystem::path>& results, const 
     if (!in) throw ConfigError(fmt::format("cannot read '{}'", file.string()));
     const std::string text{std::istreambuf_iterator<char>{in}, {}};
     const auto json = work::shallow_json<OrderedJson>(text);
-    if (json.is_discarded() || !json.is_object() || !json.contains("command") || !json.contains("digest")) {
+    if (!json.is_object() || !value_of(json, "command").is_string() || !value_of(json, "digest").is_string()) {
       throw ConfigError(fmt::format("'{}' is no result of weft: run a command with --json {}", file.string(), file.string()));
     }
-    // A value of another kind than this program writes: whatever it is, the file was not written by it.
+    const auto refuse = [&](const std::exception& error) {
+      throw ConfigError(fmt::format("'{}' is no result of weft: {}", file.string(), error.what()));
+    };
     try {
       report.add(file.filename().string(), json);
     } catch (const OrderedJson::exception& error) {
-      throw ConfigError(fmt::format("'{}' is no result of weft: {}", file.string(), error.what()));
+      refuse(error);
+    } catch (const NotOurs& error) {
+      refuse(error);
     }
   }
   report.add_assumptions();

@@ -274,6 +274,7 @@ void SweepDatabase::check(const Sweep& sweep) {
                                   .length = 1,
                                   .note = std::move(note)}});
   };
+  if (found["schema"].empty()) connection_->damaged("it does not say what it holds");
   if (found["schema"] != kSchema) refuse(fmt::format("has schema {}, this program writes {}", found["schema"], kSchema), {});
   if (found["weft_version"] != version() || found["weft_commit"] != commit()) {
     refuse(fmt::format("was written by weft {} ({}), this is {} ({})", found["weft_version"], found["weft_commit"], version(),
