@@ -19,7 +19,7 @@ fi
 flags="-fsanitize=address,undefined -fsanitize=fuzzer-no-link -fno-sanitize-recover=all -O1 -g1 -Wno-deprecated-declarations"
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="$flags" \
   -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DWEFT_FUZZ=ON -DWEFT_BUILD_BENCHMARKS=OFF >/dev/null
-ninja -C build/fuzz fuzz_readers
+ninja --quiet -C build/fuzz fuzz_readers >&2
 
 fuzz_one() {
   local found=build/fuzz/found/$1

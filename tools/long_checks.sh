@@ -4,6 +4,7 @@
 #   tools/long_checks.sh                    all sections
 #   tools/long_checks.sh sweep_kills ...    those named
 #
+# What a section prints is kept in build/long_checks; tools/record_long_checks.py SECTION... puts it into docs/reliability.md.
 # WEFT names the program (build/weft).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,11 +37,11 @@ trace_speed() { python3 tests/bench/trace_speed.py "$weft" --wanted 250; }
 # Every reader under libFuzzer and sanitizers, ten minutes each.
 fuzz() { tools/fuzz_readers.sh 600; }
 
-# The program itself on mutated inputs of every command, for an hour, other ones each time.
+# The program itself on mutated inputs of every command, for an hour (or MUTATE_SECONDS), other ones each time.
 mutate() {
   local seed=${SEED:-$RANDOM}
   echo "seed $seed"
-  python3 tests/fuzz/mutate_inputs.py . "$weft" --seconds 3600 --seed "$seed"
+  python3 tests/fuzz/mutate_inputs.py . "$weft" --seconds "${MUTATE_SECONDS:-3600}" --seed "$seed"
 }
 
 # Properties that hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
@@ -55,9 +56,12 @@ for section in "${chosen[@]}"; do
     exit 2
   fi
 done
+mkdir -p build/long_checks
 for section in "${chosen[@]}"; do
-  echo "== $section"
-  SECONDS=0
-  "$section"
-  echo "   ${SECONDS} s"
+  {
+    echo "== $section"
+    SECONDS=0
+    "$section"
+    echo "   ${SECONDS} s"
+  } | tee "build/long_checks/$section.txt"
 done
