@@ -37,6 +37,8 @@ std::uint64_t bus_of(const XmlElement& element, std::string_view attribute) {
   return net::bus_id_number(text_of(element, attribute)).value_or(0);
 }
 
+constexpr std::int64_t kMostPcieLanes = 32;  // of one link
+
 // Broadcom's generation 4 and 5 switches show themselves as two levels of one device (models/nccl §1.1).
 int broadcom_generation(std::uint64_t device, std::uint64_t level) {
   if ((device & 0xFFFF'FFFF'FFFF'F000) == 0x1000'C010'1000'A000) return 4;
@@ -132,10 +134,12 @@ class SystemBuilder {
 
   void add_pci(const XmlElement& pci, NodeIndex parent, std::int32_t system) {
     const std::uint64_t bus = bus_of(pci, "busid");
-    const auto lanes = static_cast<int>(number_of(pci, "link_width", 0));
+    const std::int64_t stated = number_of(pci, "link_width", 0);
+    // 0 is none stated. What no PCIe link has is taken for that, as topologies are imported.
+    const int lanes = stated >= 1 && stated <= kMostPcieLanes ? static_cast<int>(stated) : net::kDefaultPcieLanes;
     const int lane_rate = net::pcie_lane_rate(text_of(pci, "link_speed")).value_or(net::kDefaultPcieLaneRate);
     // models/nccl §1.2: bw = lanes * u / 80.
-    const auto bandwidth = static_cast<float>((lanes == 0 ? net::kDefaultPcieLanes : lanes) * lane_rate / 80.0);
+    const auto bandwidth = static_cast<float>(lanes * lane_rate / 80.0);
 
     if (const XmlElement* gpu = pci.child("gpu")) {
       if (gpu->find("rank") == nullptr) return;
