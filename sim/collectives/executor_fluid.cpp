@@ -15,6 +15,12 @@ bool is_chain(const FluidFlow& flow) { return flow.fill_bytes.count() > 0; }
 
 bool is_local(const FluidEdge& edge) { return edge.from == edge.to; }
 
+// Messages that the lane moves for one of a flow of a single edge: those of the flows it carries in turn, one of each.
+std::int64_t turns_of(const FluidFlow& flow) {
+  if (flow.edges.size() > 1 || flow.edges.front().work == Bytes{}) return 1;
+  return flow.edges.front().work.count() / flow.step_bytes.count();
+}
+
 // Each edge begins where the one before ends, and the first where the last does.
 bool is_ring(const FluidFlow& flow) {
   const auto follows = [](const FluidEdge& a, const FluidEdge& b) { return a.to == b.from; };
@@ -90,17 +96,18 @@ std::size_t path_length(const FluidFlow& flow) {
 
 void Executor::add_demand(const FluidFlow& flow, std::size_t hop, std::vector<double>& demand) {
   if (is_local(flow.edges[hop])) return;
+  const auto turns = static_cast<double>(turns_of(flow));
   for (const Usage& usage : fabric_.footprint(path(flow.edges[hop].from, flow.edges[hop].to, flow.channel)).usages) {
-    demand[usage.resource.index()] += usage.usage;
+    demand[usage.resource.index()] += usage.usage / turns;
   }
 }
 
 Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, const std::vector<double>& demand) {
   const FluidEdge& edge = flow.edges[hop];
   const double effort = effort_on(edge, flow, *schedule_, costs_, usual_.effort);
-  const double busy = work_on(edge, flow, *schedule_, costs_, effort);
+  const double busy = work_on(edge, flow, *schedule_, costs_, effort) / static_cast<double>(turns_of(flow));
   // The first message finds the block's other lanes waiting.
-  const Bytes data = edge.work > Bytes{} ? edge.work : flow.step_bytes;
+  const Bytes data = edge.work > Bytes{} && flow.edges.size() > 1 ? edge.work : flow.step_bytes;
   const auto alone = static_cast<double>(costs_.work(data, edge.share, effort, edge.share).ps());
   const auto before = static_cast<double>((costs_.before_slices(usual_.copies) + edge.peers * costs_.peer_slice).ps());
   const int full = costs_.slice_bytes(flow.step_bytes, 1) > Bytes{} ? costs_.slices : 1;  // slices with data
@@ -173,7 +180,7 @@ Duration Executor::latency_of(const FluidFlow& flow, const std::vector<double>& 
   const bool ring = !is_chain(flow) && is_ring(flow);
   const double pace = ring ? std::max(slowest.pace, round / static_cast<double>(flow.edges.size())) : slowest.pace;
   const std::int64_t filling = is_chain(flow) ? static_cast<std::int64_t>(path_length(flow)) - 1 : 0;
-  double latency = static_cast<double>(flow.serial_steps - filling) * (pace - slowest.drain);
+  double latency = static_cast<double>(turns_of(flow) * flow.serial_steps - filling) * (pace - slowest.drain);
   const double alone = slowest.step + (costs_.cut_through ? slowest.drain : 0.0);
   if (!ring) latency += (is_chain(flow) ? first_message : alone) - pace;
   // The first message may find links emptier than the pace of all of them has it.
@@ -190,7 +197,8 @@ Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>&
     if (steps == 0) continue;
     const Step last = schedule_->step(edge.to, flow.channel, lane, steps - 1);
     if (std::ranges::find(last.receive_from, edge.from) == last.receive_from.end() || !last.send_to.empty()) continue;
-    const double share = is_chain(flow) ? schedule_->warp_share(edge.to, flow.channel, lane) : 1.0;
+    const bool is_ring = !is_chain(flow) && flow.edges.size() > 1;
+    const double share = is_ring ? 1.0 : schedule_->warp_share(edge.to, flow.channel, lane);
     const double effort = effort_of(last, transport(edge.from, edge.to));
     Duration copy = costs_.work(flow.step_bytes, share, effort, share);
     // Data in host memory is read over links, not copied.
@@ -208,12 +216,37 @@ void Executor::start_fluid() {
   // with it. There may be very many flows of one edge: they are not kept.
   std::vector<FluidFlow> coupled_flows;
   std::vector<double> demand(fabric_.resource_count(), 0.0);
+  const auto stores_to_peer = [&](const FluidEdge& edge) {
+    return !is_local(edge) && transport(edge.from, edge.to) == Transport::kNvlink;
+  };
+  // Blocks, in whole ones' warps, that a rank's port serves while lanes carry the first of their flows, the second, and so on.
+  std::vector<std::vector<double>> loads_by_turn(static_cast<std::size_t>(schedule_->ranks()));
   for (std::int64_t i = 0; i < count; ++i) {
     FluidFlow flow = schedule_->fluid_flow(i);
     for (std::size_t hop = 0; hop < flow.edges.size(); ++hop) add_demand(flow, hop, demand);
-    if (flow.edges.size() > 1) coupled_flows.push_back(std::move(flow));
+    if (flow.edges.size() > 1) {
+      coupled_flows.push_back(std::move(flow));
+    } else if (const FluidEdge& edge = flow.edges.front(); stores_to_peer(edge)) {
+      const auto turns = static_cast<std::size_t>(turns_of(flow));
+      std::vector<double>& loads = loads_by_turn[static_cast<std::size_t>(edge.from)];
+      loads.resize(std::max(loads.size(), turns), 0.0);
+      for (std::size_t turn = 0; turn < turns; ++turn) loads[turn] += edge.share / static_cast<double>(turns);
+    }
   }
   const std::vector<double> first_message = first_message_times(coupled_flows);
+  // How long the lanes of a block queue at a port for a message. Of fewer warps each store brings less, and there are more to
+  // wait for.
+  const auto port_wait = [&](const FluidFlow& flow) {
+    const FluidEdge& edge = flow.edges.front();
+    if (flow.edges.size() > 1) return port_queue_.wait(flow.step_bytes, schedule_->channels() - 1);
+    if (costs_.port.raw == Bandwidth{} || !stores_to_peer(edge)) return Duration{};
+    const double inward = port_loads_.inward(edge.from, edge.to);
+    const std::vector<double>& loads = loads_by_turn[static_cast<std::size_t>(edge.from)];
+    Duration of_block;
+    for (std::int64_t turn = 0; turn < turns_of(flow); ++turn)
+      of_block = of_block + port_queue_.wait(flow.step_bytes, loads[static_cast<std::size_t>(turn)] - edge.share, inward);
+    return Duration::whole_ps(static_cast<double>(of_block.ps()) / edge.share);
+  };
   std::size_t next_coupled = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const FluidFlow flow = schedule_->fluid_flow(i);
@@ -236,8 +269,7 @@ void Executor::start_fluid() {
                            .extra_latency = extra,
                            .tag = static_cast<std::uint64_t>(i)};
     transfer.rate_cap =
-        StepCosts::pace(costs_.on_wire(flow.step_bytes), most_work(flow, *schedule_, costs_, usual_.effort) +
-                                                             port_queue_.wait(flow.step_bytes, schedule_->channels() - 1));
+        StepCosts::pace(costs_.on_wire(flow.step_bytes), most_work(flow, *schedule_, costs_, usual_.effort) + port_wait(flow));
     ++messages_;
     post(transfer);
   }

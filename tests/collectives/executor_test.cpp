@@ -166,6 +166,19 @@ TEST(ExecutorTest, GrainsAgreeWhereChannelsUseDifferentLinks) {
   }
 }
 
+// 16 ranks and four channels: a block works on rounds r, r + 4, r + 8 and r + 12 in two slots, each of which serves two peers in
+// turn. Of its 20 warps six send for each slot, at 20 GB/s x 6 / 20: 2 x 60 MB take 20 ms, and the last receiver keeps 1 MiB.
+TEST(ExecutorTest, AllToAllsPayForPeersThatALaneServesInTurnInBothGrains) {
+  const CollectiveCall call{.kind = Collective::kAllToAll, .bytes = 960_MB};
+  const Choice choice{.algorithm = "nccl_p2p", .protocol = {}, .channels = 4, .chunk = 1_MiB};
+  const StepCosts costs{
+      .rate = 20_GBps, .memory = {.receive = 0.1, .source = 0.24, .store = 0.33}, .slots = 8, .rendezvous = false};
+  for (const Grain grain : {Grain::kChunk, Grain::kFluid}) {
+    OneCall one{hosts_of_gpus(1, 16, 360_GBps, 50_GBps, 200_ns)};
+    EXPECT_NEAR(one.run(call, choice, grain, costs).us(), 20'000, 200) << to_string(grain);
+  }
+}
+
 // Eight slots are in flight: 128 chunks of 512 KiB follow one another at 50 GB/s, 1342.2 us, and the last one's hop takes 10
 // us. One at a time they would take 10 us each more.
 TEST(ExecutorTest, ASendOfManyChunksPaysForOneHopInBothGrains) {

@@ -32,6 +32,22 @@ def step_of(points):
     return max(0.0, here / max(before, after) - 1, min(before, after) / here - 1)
 
 
+def sends_in_flows(weft, domain, row, options, first):
+    """Sends that `auto` runs as flows where all of their messages take too long: compared where these are few."""
+    command = ["collective", row["collective"], *options]
+    count = size(LAST)
+    if first is None:
+        return
+    by_itself = weft.series(*command[1:], "-b", size(first), "-e", size(first))[0]
+    if by_itself["algorithm"] != "nccl_p2p" or by_itself.get("grain") != "fluid":
+        return
+    commands = [[*command, "-b", count, "-e", count, "--grain", grain] for grain in ("chunk", "fluid")]
+    chunk, fluid = (weft.series(*each[1:])[0] for each in commands)
+    yield Comparison(apart(chunk["time_us"], fluid["time_us"]), GRAIN, f"{chunk['bytes']} B take {chunk['time_us']} us in chunks, "
+                     f"{fluid['time_us']} us in flows ({said(chunk)})", commands,
+                     domain.facts(row) | {"bytes": chunk["bytes"], "algorithm": "nccl_p2p", "what": "grain"})
+
+
 def check_grain(weft, domain, row):
     """Where `auto` no longer runs every message of a call, it and all of them are run, and the growth of the time is looked at."""
     options = domain.arguments(row)
@@ -39,6 +55,7 @@ def check_grain(weft, domain, row):
     messages = small[-1]["messages"] / max(1, small[-1]["bytes"])
     first = next((1 << e for e in range(LAST.bit_length(), LARGEST.bit_length()) if messages * (1 << e) > AUTO_MESSAGES), None)
     if first is None or messages * 2 * first > MOST * domain.most_messages:
+        yield from sends_in_flows(weft, domain, row, options, first)
         return
     around = [*options, "-b", size(first // 4), "-e", size(2 * first)]
     points = weft.series(row["collective"], *around)

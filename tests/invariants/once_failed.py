@@ -10,6 +10,7 @@ ROWS = {
         {"cluster": "dgx_h100", "nodes": 2, "collective": "sendrecv", "choice": "/", "channels": 0},
         {"cluster": "gb200_nvl72", "nodes": 1, "collective": "all_reduce", "choice": "/", "channels": 0},
         {"cluster": "dgx_h100", "nodes": 4, "collective": "all_reduce", "choice": "tree/Simple", "channels": 0},
+        {"cluster": "dgx_h100", "nodes": 4, "collective": "alltoall", "choice": "/", "channels": 0},
     ],
     "fidelity": [
         {"cluster": "dgx_h100", "nodes": 4, "collective": "all_reduce", "choice": "collnet_direct/Simple", "channels": 0,

@@ -6,7 +6,8 @@
 // rounds that are s modulo 8, one after another. Messages are chunks of at most `choice.chunk`; `choice.shares` is not used.
 //
 // Model: a lane goes on to its round of the next batch without waiting for the other lanes of the batch.
-// Model: the fluid form has all transfers under way at once; small ones in many batches take longer.
+// Model: the fluid form has all transfers under way at once, those of one lane at their part of its pace; small ones in many
+// batches take longer.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -152,15 +153,18 @@ class P2pSchedule final : public Schedule {
     }
     const nccl::P2pRound peers = order_.round(rank, round);
     FluidFlow flow;
-    if (kind_ == Collective::kGather) {
-      flow.edges = {{peers.receive_from, rank}};
-    } else {
-      flow.edges = {{rank, peers.send_to}};
-    }
     flow.channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_);
     flow.bytes = Bytes{parts_[static_cast<std::size_t>(part)].bytes};
     flow.step_bytes = Bytes{std::min(chunk_, flow.bytes.count())};
     flow.serial_steps = chunks(part);
+    const Rank sender = kind_ == Collective::kGather ? peers.receive_from : rank;
+    const Rank receiver = kind_ == Collective::kGather ? rank : peers.send_to;
+    const int slot = round % kSlots;
+    const bool in_turn = rounds(sender).send == kAll || rounds(receiver).receive == kAll;
+    flow.edges = {{.from = sender,
+                   .to = receiver,
+                   .work = (in_turn ? transfers_of(flow.channel, slot) : 1) * flow.step_bytes,
+                   .share = warp_share(sender, flow.channel, 2 * slot)}};
     return flow;
   }
 
@@ -226,6 +230,11 @@ class P2pSchedule final : public Schedule {
   [[nodiscard]] const P2pRounds& rounds(Rank rank) const { return rounds_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const LaneItems& lane_items(int channel, int lane) const {
     return lanes_[flat_index(channel, kSlots, lane / 2)];
+  }
+  // Parts that the slot of a rank that serves all others sends, or receives, one after another.
+  [[nodiscard]] int transfers_of(int channel, int slot) const {
+    const std::vector<Item>& items = lanes_[flat_index(channel, kSlots, slot)].items;
+    return static_cast<int>(std::ranges::count_if(items, [](const Item& item) { return item.round > 0; }));
   }
   [[nodiscard]] int part_count() const { return static_cast<int>(parts_.size()); }
   [[nodiscard]] std::int64_t chunks(int part) const { return ceil_div(parts_[static_cast<std::size_t>(part)].bytes, chunk_); }
