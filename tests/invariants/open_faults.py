@@ -5,10 +5,10 @@ from exceptions import Exception_ as Fault
 
 OPEN = [
     Fault("open: P100, two channels to an NVLink", "chosen",
-          {"cluster": "dgx1_p100", "collective": ("reduce_scatter", "all_gather")}, 0.085,
+          {"cluster": "dgx1_p100", "collective": ("reduce_scatter", "all_gather", "all_reduce")}, 0.085,
           "channels 0 and 4 are one ring: with one slice a chunk they may stay in phase, with two they do not"),
     Fault("open: the same, the choice held", "monotone",
-          {"cluster": "dgx1_p100", "collective": ("reduce_scatter", "all_gather")}, 0.085, "as above"),
+          {"cluster": "dgx1_p100", "collective": ("reduce_scatter", "all_gather", "all_reduce")}, 0.085, "as above"),
     Fault("open: CollNet in packets", "fidelity", {"algorithm": ("collnet_direct", "collnet_chain")}, 0.55,
           "one channel agrees; with many, lanes in packets pay per step what they pay per chunk in flows"),
     Fault("open: PAT in packets", "fidelity", {"algorithm": "pat"}, 0.1, "one channel agrees"),

@@ -35,7 +35,7 @@ def check_chosen(weft, domain, row):
     points = weft.series(row["collective"], *options)
     for less, more in zip(points, points[1:]):
         difference = slower(less["time_us"], more["time_us"])
-        known = known_falls.reason(row, less, more) if difference > FALL else None
+        known = known_falls.reason(row, less, more, difference) if difference > FALL else None
         yield Comparison(0.0 if known else difference, FALL if choice_of(less) != choice_of(more) else 0.001,
                          f"{less['bytes']} B take {less['time_us']} us with {said(less)}, {more['bytes']} B {more['time_us']} us "
                          f"with {said(more)}", [["collective", row["collective"], *options]],
