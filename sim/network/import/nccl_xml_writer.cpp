@@ -230,10 +230,18 @@ class Writer {
     }
   }
 
+  // NCCL's search goes by the order of a file. Of a node that is described otherwise it does not depend on which kind of device
+  // the description names first: GPUs come first, then bridges and what is below them, then NICs.
   void add_children(XmlElement& to, std::uint32_t parent) {
+    std::vector<std::uint32_t> children;
     for (std::uint32_t i = 0; i < tmpl_.devices.size(); ++i) {
-      if (parent_[i] == parent && kind(i) != DeviceKind::kCpu) to.children.push_back(device(i));
+      if (parent_[i] == parent && kind(i) != DeviceKind::kCpu) children.push_back(i);
     }
+    const auto rank = [&](std::uint32_t i) {
+      return kind(i) == DeviceKind::kGpu ? 0 : kind(i) == DeviceKind::kPcieSwitch ? 1 : 2;
+    };
+    if (!came_from_file(tmpl_.labels)) std::ranges::stable_sort(children, {}, rank);
+    for (const std::uint32_t i : children) to.children.push_back(device(i));
   }
 
   // ---- one element for each kind of device
