@@ -78,6 +78,20 @@ std::int64_t used_channels(const Schedule& schedule) {
   return used;
 }
 
+// How far packets and flows are known to be apart where nothing is congested (tests/invariants/open_faults.py); nothing: 5 %.
+std::optional<std::string> doubt_of_packets(const Choice& choice) {
+  const std::string& name = choice.algorithm;
+  const bool collnet = name == "collnet_direct" || name == "collnet_chain";
+  if (choice.channels == 1 || !(collnet || name == "nvls" || name == "pat")) return std::nullopt;
+  return fmt::format(
+      "packets: {} of several channels takes up to {} % longer or shorter than in flows, to which profiles are fitted: where "
+      "channels share a port, their packets take turns and flows share it",
+      name,
+      collnet          ? 55
+      : name == "nvls" ? 25
+                       : 10);
+}
+
 // All NVLinks of a GPU together; a rate of 0: it has none.
 PortRate nvlink_port(const net::Topology& topology, DeviceId gpu) {
   std::int64_t rate = 0;
@@ -379,6 +393,11 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (result.grain == Grain::kFluid && schedule->fluid_flow_count() == 0) result.grain = Grain::kChunk;
   if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
     result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
+  }
+  if (result.grain == Grain::kFluid && result.choice.algorithm == "nccl_p2p" && nodes_ == 1)
+    result.notes.emplace_back("fluid grain: sends inside a node, whose blocks queue at ports, are up to 10 % off");
+  if (in_packets) {
+    if (std::optional<std::string> doubt = doubt_of_packets(result.choice)) result.notes.push_back(*std::move(doubt));
   }
   if (result.grain == Grain::kClosedForm) {
     run_closed_form(*opened.communicator, costs, result);

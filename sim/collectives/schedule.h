@@ -118,8 +118,7 @@ struct Step {
 struct FluidEdge {
   Rank from = 0;
   Rank to = 0;
-  // A lane moves this for one message, and has this share of the warps. 0: `step_bytes`, all of them. The only edge of a flow
-  // states a message of each of the flows that the lane carries one after another.
+  // A lane moves this for one message, with those of the flows it carries in turn, and has this share of the warps. 0: `step_bytes`.
   Bytes work = {};
   double share = 1.0;
   int peers = 0;  // of a scatter or gather
