@@ -83,13 +83,11 @@ std::optional<std::string> doubt_of_packets(const Choice& choice) {
   const std::string& name = choice.algorithm;
   const bool collnet = name == "collnet_direct" || name == "collnet_chain";
   if (choice.channels == 1 || !(collnet || name == "nvls" || name == "pat")) return std::nullopt;
+  const int percent = collnet ? 55 : name == "nvls" ? 25 : 10;
   return fmt::format(
-      "packets: {} of several channels takes up to {} % longer or shorter than in flows, to which profiles are fitted: where "
-      "channels share a port, their packets take turns and flows share it",
-      name,
-      collnet          ? 55
-      : name == "nvls" ? 25
-                       : 10);
+      "packets: {} of several channels takes up to {} % longer or shorter than in flows, to which profiles are fitted; "
+      "with one channel the two agree",
+      name, percent);
 }
 
 // All NVLinks of a GPU together; a rate of 0: it has none.

@@ -143,6 +143,43 @@ TEST(NcclXmlWriterTest, WhatItMakesUpReadsBackWithoutAWarning) {
   EXPECT_EQ(test::links_between(again.topology, "gpu1", "nvswitch0").at(0).width, 12);
 }
 
+// Two bridges, the second below the first, each with two GPUs. NCCL numbers GPUs in the order of the file.
+TEST(NcclXmlWriterTest, GpusComeInOneOrderWhicheverKindOfDeviceADescriptionNamesFirst) {
+  const auto ranks_of = [](bool gpus_first) {
+    TopologyBuilder builder;
+    HostTemplate host;
+    host.name = "serial";
+    const auto add = [&](const std::string& name, DeviceKind kind) {
+      host.devices.push_back({.name = name, .kind = kind, .forwarding = {}, .labels = {}});
+      return static_cast<std::uint32_t>(host.devices.size() - 1);
+    };
+    std::vector<std::uint32_t> gpus;
+    const auto add_gpus = [&] {
+      for (int i = 0; i < 4; ++i) gpus.push_back(add("gpu" + std::to_string(i), DeviceKind::kGpu));
+    };
+    if (gpus_first) add_gpus();
+    const std::uint32_t upper = add("pcie0", DeviceKind::kPcieSwitch);
+    const std::uint32_t lower = add("pcie1", DeviceKind::kPcieSwitch);
+    const std::uint32_t cpu = add("cpu0", DeviceKind::kCpu);
+    if (!gpus_first) add_gpus();
+    const std::uint32_t pcie = builder.add_spec(make_link_spec("pcie4", 16, default_profile()));
+    weft::testing::add_template_cable(host, upper, lower, pcie);
+    weft::testing::add_template_cable(host, upper, cpu, pcie);
+    for (std::size_t i = 0; i < 4; ++i) weft::testing::add_template_cable(host, gpus[i], i < 2 ? upper : lower, pcie);
+    builder.add_host(builder.add_template(std::move(host)));
+    std::vector<std::string> ranks;
+    const auto collect = [&](const auto& self, const XmlElement& at) -> void {
+      if (at.name == "gpu") ranks.push_back(*at.find("rank"));
+      for (const XmlElement& child : at.children) self(self, child);
+    };
+    collect(collect, nccl_xml_tree(std::move(builder).freeze(), 0));
+    return ranks;
+  };
+  const std::vector<std::string> in_order{"0", "1", "2", "3"};
+  EXPECT_EQ(ranks_of(true), in_order);
+  EXPECT_EQ(ranks_of(false), in_order);
+}
+
 // GPUs that links of one type join in pairs, each pair to a device of its own: an NVSwitch, or one another.
 Topology pairs(const std::string& type, bool switched, bool trunk = false, const std::string& sm = "") {
   TopologyBuilder builder;
