@@ -92,7 +92,7 @@ def check_fidelity(weft, domain, row):
     commands = [["collective", row["collective"], *options, "--fidelity", fidelity] for fidelity in ("flow", "packet")]
     results = [weft.run(*command) for command in commands]
     flow, packet = (result["points"][0] for result in results)
-    if packet["algorithm"] in DOUBTED and packet["channels"] > 1:
+    if packet["algorithm"] in DOUBTED:
         is_said = any(warning.startswith("packets:") for warning in results[1].get("warnings", []))
         yield Comparison(0.0 if is_said else 1.0, 0.0, f"{said(packet)} in packets says nothing of how far it may be off",
                          commands[1:], domain.facts(row) | {"algorithm": None})

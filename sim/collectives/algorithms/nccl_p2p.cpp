@@ -160,7 +160,7 @@ class P2pSchedule final : public Schedule {
     const Rank sender = kind_ == Collective::kGather ? peers.receive_from : rank;
     const Rank receiver = kind_ == Collective::kGather ? rank : peers.send_to;
     const int slot = round % kSlots;
-    const bool in_turn = rounds(sender).send == kAll || rounds(receiver).receive == kAll;
+    const bool in_turn = rounds(sender).send == kAll;  // a root that receives is limited by its links, not by its lanes
     flow.edges = {{.from = sender,
                    .to = receiver,
                    .work = (in_turn ? transfers_of(flow.channel, slot) : 1) * flow.step_bytes,
