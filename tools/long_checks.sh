@@ -4,7 +4,7 @@
 #   tools/long_checks.sh                    all sections
 #   tools/long_checks.sh sweep_kills ...    those named
 #
-# What a section prints is kept in build/long_checks; tools/record_long_checks.py SECTION... puts it into docs/reliability.md.
+# The output of a section is kept in build/long_checks; tools/record_long_checks.py SECTION... puts it into docs/reliability.md.
 # WEFT names the program (build/weft).
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -118,7 +118,8 @@ struct Step {
 struct FluidEdge {
   Rank from = 0;
   Rank to = 0;
-  // A lane moves this for one message, with those of the flows it carries in turn, and has this share of the warps. 0: `step_bytes`.
+  // A lane moves this for one message, with those of the flows it carries in turn, and has this share of the warps. 0:
+  // `step_bytes`.
   Bytes work = {};
   double share = 1.0;
   int peers = 0;  // of a scatter or gather

@@ -113,10 +113,12 @@ const std::vector<ModelText>& replay_texts() {
             "calls that the profile says nothing of are matched between ranks by order and end, and take what the rank that "
             "waited least took, whatever the network",
             "files are taken for those of one job where what a group's ranks call together is of one size, all-to-alls aside",
-            "copies of less than 1 MiB, and pageable ones, keep their recorded time"},
+            "copies of less than 1 MiB, and pageable ones, keep their recorded time",
+            "--unprofiled finds one factor for all of the host's time, as if a profiler slowed all of it alike"},
        .sources = {"models/workloads §5.2"},
        .files = {"workloads/trace/formats/kineto.cpp", "workloads/trace/kineto/match.cpp", "workloads/trace/kineto/same_job.h",
-                 "workloads/trace/kineto/stream_waits.h", "workloads/trace/kineto/undescribed_calls.h"}},
+                 "workloads/trace/kineto/stream_waits.h", "workloads/trace/kineto/undescribed_calls.h",
+                 "planning/unprofiled.cpp"}},
       {.names = {"trace.execution_trace", "execution_trace"},
        .title = "what PyTorch's execution traces add to its profiles",
        .assumes =

@@ -166,8 +166,9 @@ TEST(ExecutorTest, GrainsAgreeWhereChannelsUseDifferentLinks) {
   }
 }
 
-// 16 ranks and four channels: a block works on rounds r, r + 4, r + 8 and r + 12 in two slots, each of which serves two peers in
-// turn. Of its 20 warps six send for each slot, at 20 GB/s x 6 / 20: 2 x 60 MB take 20 ms, and the last receiver keeps 1 MiB.
+// 16 ranks and four channels: a block works on rounds r, r + 4, r + 8 and r + 12 in two slots, each of which serves two peers
+// in turn. Of its 20 warps six send for each slot, at 20 GB/s x 6 / 20: 2 x 60 MB take 20 ms, and the last receiver keeps 1
+// MiB.
 TEST(ExecutorTest, AllToAllsPayForPeersThatALaneServesInTurnInBothGrains) {
   const CollectiveCall call{.kind = Collective::kAllToAll, .bytes = 960_MB};
   const Choice choice{.algorithm = "nccl_p2p", .protocol = {}, .channels = 4, .chunk = 1_MiB};

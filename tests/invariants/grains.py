@@ -6,7 +6,7 @@ from domain import LARGEST
 GRAIN, STEP, FIDELITY = 0.03, 0.03, 0.05
 # Algorithms in which no two messages come to one rank over the network at a time.
 QUIET = {"ring", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "nccl_p2p", "plain_ring", "pat"}
-# Of which a run in packets says how far from flows it is (open_faults.py).
+# A run of these in packets says how far from flows it is (open_faults.py).
 DOUBTED = {"collnet_direct", "collnet_chain", "nvls", "pat"}
 FIRST, LAST = 64 << 10, 16 << 20
 AUTO_MESSAGES = 200_000  # `auto` may leave messages of larger calls out (sim/collectives/runner.cpp)

@@ -22,7 +22,7 @@ TO_BE_WRITTEN = re.compile(r"(\w+_)?[xX]([_.].*)?")
 NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}(?:::\w+)?(?:\(\))?|\w+::\w+(?:\(\))?|[a-z]+(?:_[a-z]+)+\(\)")
 COMMAND = re.compile(r"(?:build/)?weft ([a-z]\w*)")
 # A word for a way of writing, and folders of other projects that documents name.
-OTHERS = {"PascalCase", "tests/traces", "tools/topo_expl/models"}
+OTHERS = {"PascalCase", "tests/traces", "tools/topo_expl/models", "tools/msccl-algorithms", "tools/msccl-unit-test-algorithms"}
 
 
 def alternatives(path):

@@ -57,7 +57,7 @@ const OrderedJson& member(const OrderedJson& json, const char* key) {
   return value;
 }
 
-// Of objects; nulls stand where a run did not come to its turn.
+// A list of objects; nulls stand where a run did not come to its turn.
 const OrderedJson& list(const OrderedJson& json, const char* key) {
   const OrderedJson& value = value_of(json, key);
   const auto is_item = [](const OrderedJson& item) { return item.is_object() || item.is_null(); };
