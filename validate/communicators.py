@@ -7,7 +7,7 @@ Each RUN is a `weft measure` of one kind of node; those of another kind follow a
 communicator, or several (`communicator` in the records). The offset of one is the median, over the calls to 256 KiB in CUDA graphs that
 all have, of its time less the mean over the communicators. Printed: the offsets, how much the calls of one scatter around it, and two
 standard deviations: of communicators within a run, and of runs (Henderson, 1953: the variance of their means, less what the
-communicators make of it). sim/planning/calibrate.cpp takes a run and a communicator to be off by as much.
+communicators make of it). sim/measured/fit/calibrate.cpp takes a run and a communicator to be off by as much.
 """
 import json
 import pathlib

@@ -22,14 +22,14 @@
 #include "sim/apps/table.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/json_writer.h"
 #include "sim/core/printable.h"
-#include "sim/planning/calibrate.h"
-#include "sim/planning/calibrate_kernels.h"
-#include "sim/planning/catalog.h"
-#include "sim/planning/json_writer.h"
-#include "sim/planning/kernel_points.h"
-#include "sim/planning/measurements/measurement_set.h"
-#include "sim/planning/validation_output.h"
+#include "sim/measured/fit/calibrate.h"
+#include "sim/measured/fit/calibrate_kernels.h"
+#include "sim/measured/kernel_points.h"
+#include "sim/measured/readers/measurement_set.h"
+#include "sim/output/validation_output.h"
+#include "sim/scenario/catalog.h"
 
 namespace weft::apps {
 namespace {
@@ -97,18 +97,18 @@ bool names_output(const std::string& cluster, const std::string& output) {
   return std::filesystem::weakly_canonical(path, ignored) == std::filesystem::weakly_canonical(output, ignored);
 }
 
-std::string spread_text(const plan::FittedParameter& parameter) {
+std::string spread_text(const measured::FittedParameter& parameter) {
   if (!parameter.determined || !std::isfinite(parameter.relative_sd)) return "not known";
   return parameter.relative_sd > 9.99 ? std::string{"> 999 %"} : fmt::format("{:.1f} %", 100 * parameter.relative_sd);
 }
 
-void print_result(const Report& report, const plan::CalibrationResult& result) {
+void print_result(const Report& report, const measured::CalibrationResult& result) {
   Table parameters;
   parameters.add_column("parameter", Table::Align::kLeft);
   parameters.add_column("before");
   parameters.add_column("after");
   parameters.add_column("std error");
-  for (const plan::FittedParameter& parameter : result.parameters) {
+  for (const measured::FittedParameter& parameter : result.parameters) {
     parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after), spread_text(parameter)});
   }
   report.print(parameters.text());
@@ -120,23 +120,23 @@ void print_result(const Report& report, const plan::CalibrationResult& result) {
                            result.training.size(), percent(result.training_after.median),
                            percent(result.training_before.median), percent(result.training_after.max),
                            percent(result.training_before.max), result.evaluations));
-  report.print(plan::points_table({result.training}));
-  for (const plan::HeldOut& log : result.held_out) {
+  report.print(measured::points_table({result.training}));
+  for (const measured::HeldOut& log : result.held_out) {
     report.print(fmt::format("# held out: {}: {} rows, median error {}, p95 {}, max {}\n", log.file, log.errors.points,
                              percent(log.errors.median), percent(log.errors.p95), percent(log.errors.max)));
   }
   if (result.held_out.empty()) report.print("# held out: no row; the profile is not validated\n");
 }
 
-void write_result(std::ostream& out, const plan::ResultHeader& header, const plan::CalibrationResult& result) {
-  const auto errors = [](plan::JsonWriter& json, const plan::ErrorSummary& summary) {
+void write_result(std::ostream& out, const ResultHeader& header, const measured::CalibrationResult& result) {
+  const auto errors = [](JsonWriter& json, const measured::ErrorSummary& summary) {
     json.field("points", summary.points).field("median", summary.median).field("p95", summary.p95).field("max", summary.max);
   };
-  plan::JsonWriter json{out};
+  JsonWriter json{out};
   json.begin_object();
-  plan::write_header(json, header);
+  write_header(json, header);
   json.field("evaluations", result.evaluations).key("parameters").begin_array();
-  for (const plan::FittedParameter& parameter : result.parameters) {
+  for (const measured::FittedParameter& parameter : result.parameters) {
     json.begin_object().field("key", parameter.key).field("before", to_string(parameter.before));
     json.field("after", to_string(parameter.after)).field("determined", parameter.determined);
     json.field("at_min", parameter.at_min).field("at_max", parameter.at_max);
@@ -153,7 +153,7 @@ void write_result(std::ostream& out, const plan::ResultHeader& header, const pla
   json.end_array().key("training").begin_object();
   errors(json, result.training_after);
   json.end_object().key("held_out").begin_array();
-  for (const plan::HeldOut& log : result.held_out) {
+  for (const measured::HeldOut& log : result.held_out) {
     json.begin_object().field("file", log.file);
     errors(json, log.errors);
     json.end_object();
@@ -163,7 +163,7 @@ void write_result(std::ostream& out, const plan::ResultHeader& header, const pla
 }
 
 // "64M" is a size, "8-1G" every size between that a log has.
-void take_sizes(const std::string& text, const plan::MeasurementSet& set, std::vector<Bytes>& sizes) {
+void take_sizes(const std::string& text, const measured::MeasurementSet& set, std::vector<Bytes>& sizes) {
   const std::size_t dash = text.find('-');
   if (dash == std::string::npos) {
     sizes.push_back(size_of("--sizes", text));
@@ -172,8 +172,8 @@ void take_sizes(const std::string& text, const plan::MeasurementSet& set, std::v
   const Bytes first = size_of("--sizes", text.substr(0, dash));
   const Bytes last = size_of("--sizes", text.substr(dash + 1));
   const std::size_t before = sizes.size();
-  for (const plan::Measurement& measurement : set.measurements) {
-    for (const plan::NcclTestsRow& row : measurement.log.rows) {
+  for (const measured::Measurement& measurement : set.measurements) {
+    for (const measured::NcclTestsRow& row : measurement.log.rows) {
       const bool wanted = row.out_of_place && row.bytes > Bytes{} && row.bytes >= first && row.bytes <= last;
       if (wanted && std::ranges::find(sizes, row.bytes) == sizes.end()) sizes.push_back(row.bytes);
     }
@@ -182,7 +182,7 @@ void take_sizes(const std::string& text, const plan::MeasurementSet& set, std::v
 }
 
 bool is_of_kernels(const std::vector<std::string>& files) {
-  const auto kernels = std::ranges::count_if(files, plan::is_kernel_log);
+  const auto kernels = std::ranges::count_if(files, measured::is_kernel_log);
   if (kernels != 0 && static_cast<std::size_t>(kernels) != files.size())
     throw ConfigError("logs of kernels (.jsonl) and of collectives are fitted one after the other, not together");
   return kernels != 0;
@@ -194,40 +194,40 @@ struct KernelStart {
   Profile profile;
 };
 
-KernelStart start_of(const CalibrateOptions& options, const plan::Overrides& overrides) {
+KernelStart start_of(const CalibrateOptions& options, const scenario::Overrides& overrides) {
   if (options.logs.cluster.empty()) {
-    if (overrides.profile) return {.cluster = {}, .profile = plan::find_profile(overrides.profile->string())};
+    if (overrides.profile) return {.cluster = {}, .profile = scenario::find_profile(overrides.profile->string())};
     throw ConfigError("--profile or --cluster: expected the profile that the fit starts from");
   }
   Diagnostics diagnostics;
-  net::Cluster cluster = plan::load_cluster(options.logs.cluster, overrides, diagnostics);
+  net::Cluster cluster = scenario::load_cluster(options.logs.cluster, overrides, diagnostics);
   Profile profile = cluster.profile;
   return {.cluster = std::move(cluster), .profile = std::move(profile)};
 }
 
-void print_kernel_fits(const Report& report, const plan::KernelCalibration& result) {
+void print_kernel_fits(const Report& report, const measured::KernelCalibration& result) {
   Table parameters;
   parameters.add_column("parameter", Table::Align::kLeft);
   parameters.add_column("before");
   parameters.add_column("after");
   parameters.add_column("std error");
-  for (const plan::KernelFit& fit : result.fits) {
-    for (const plan::FittedParameter& parameter : fit.parameters)
+  for (const measured::KernelFit& fit : result.fits) {
+    for (const measured::FittedParameter& parameter : fit.parameters)
       parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after), spread_text(parameter)});
   }
   report.print(parameters.text() + "#\n");
   Table points;
   for (const char* name : {"fit", "what", "file"}) points.add_column(name, Table::Align::kLeft);
   for (const char* name : {"measured", "fitted", "error"}) points.add_column(name);
-  for (const plan::KernelFit& fit : result.fits) {
-    for (const plan::ValidationPoint& point : fit.training) {
+  for (const measured::KernelFit& fit : result.fits) {
+    for (const measured::ValidationPoint& point : fit.training) {
       points.add_row({fit.id, point.algorithm, std::filesystem::path{point.file}.filename().string(),
                       fmt::format("{:.4g}", point.measured_us), fmt::format("{:.4g}", *point.predicted_us),
-                      fmt::format("{:+.1f} %", 100 * *plan::relative_error(point))});
+                      fmt::format("{:+.1f} %", 100 * *measured::relative_error(point))});
     }
   }
   report.print(points.text() + "#\n");
-  for (const plan::KernelFit& fit : result.fits) {
+  for (const measured::KernelFit& fit : result.fits) {
     report.print(fmt::format("# {}: {} rows, median error {} (before {}), max {} (before {})\n", fit.id, fit.after.points,
                              percent(fit.after.median), percent(fit.before.median), percent(fit.after.max),
                              percent(fit.before.max)));
@@ -235,7 +235,7 @@ void print_kernel_fits(const Report& report, const plan::KernelCalibration& resu
 }
 
 int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const KernelStart& from,
-                const std::vector<plan::KernelLog>& logs, const std::string& id_suffix) {
+                const std::vector<measured::KernelLog>& logs, const std::string& id_suffix) {
   const Profile& start = from.profile;
   for (const auto& [name, value] : {std::pair{"--fit", &options.keys}, std::pair{"--sizes", &options.sizes},
                                     std::pair{"--validate-from", &options.validate_from}, std::pair{"--id", &options.id}}) {
@@ -243,8 +243,8 @@ int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const K
   }
   if (!options.date.empty()) check_date(options.date);
   if (!outputs.json.empty()) throw ConfigError("--json: not for kernels");
-  plan::KernelCalibration result = plan::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date,
-                                                           id_suffix, from.cluster ? &*from.cluster : nullptr);
+  measured::KernelCalibration result = measured::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date,
+                                                                   id_suffix, from.cluster ? &*from.cluster : nullptr);
   std::string name = options.name.empty() ? start.name() : options.name;
   result.profile =
       result.profile.with_name(std::move(name), options.description.empty() ? start.description() : options.description);
@@ -263,17 +263,17 @@ int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const K
 }
 
 int run_calibrate_kernels(const CalibrateOptions& options, const Outputs& outputs) {
-  std::vector<plan::KernelLog> logs;
-  for (const std::string& file : options.logs.files) logs.push_back(plan::read_kernel_log(file));
+  std::vector<measured::KernelLog> logs;
+  for (const std::string& file : options.logs.files) logs.push_back(measured::read_kernel_log(file));
   return fit_kernels(options, outputs, start_of(options, to_overrides(options.common)), logs, {});
 }
 
 // Kernels of measurement files: of the record set that --train names, or all.
-int run_calibrate_points(const CalibrateOptions& options, const Outputs& outputs, const plan::MeasurementSet& set) {
+int run_calibrate_points(const CalibrateOptions& options, const Outputs& outputs, const measured::MeasurementSet& set) {
   const KernelStart start = start_of(options, to_overrides(options.common));
-  std::vector<plan::KernelLog> logs;
-  for (const plan::PointLog& log : set.points) {
-    plan::KernelLog kernels = plan::kernel_log_of(log, start.profile, options.train);
+  std::vector<measured::KernelLog> logs;
+  for (const measured::PointLog& log : set.points) {
+    measured::KernelLog kernels = measured::kernel_log_of(log, start.profile, options.train);
     if (!kernels.kernels.empty() || !kernels.copies.empty()) logs.push_back(std::move(kernels));
   }
   if (logs.empty())
@@ -286,10 +286,10 @@ int run_calibrate(const CalibrateOptions& options) {
   claim_output("-o", options.output);
   if (is_of_kernels(options.logs.files)) return run_calibrate_kernels(options, outputs);
   if (options.logs.cluster.empty()) throw ConfigError("--cluster: expected the cluster that the logs were taken on");
-  plan::Overrides overrides = to_overrides(options.common);
+  scenario::Overrides overrides = to_overrides(options.common);
   if (!options.common.timeline.empty()) throw ConfigError("--timeline: a calibration has no timeline");
   if (!options.date.empty()) check_date(options.date);
-  plan::CalibrationOptions fit{
+  measured::CalibrationOptions fit{
       .keys = split_list(options.keys),
       .sizes = {},
       .train = split_list(options.train),
@@ -301,7 +301,7 @@ int run_calibrate(const CalibrateOptions& options) {
       .date = options.date.empty() ? today() : options.date,
       .predict = predict_options(overrides)};
   if (fit.name.empty() && !is_standard_output(options.output)) fit.name = std::filesystem::path{options.output}.stem().string();
-  const plan::MeasurementSet set = read_logs(options.logs, options.common);
+  const measured::MeasurementSet set = read_logs(options.logs, options.common);
   if (fit.keys.empty() && !set.points.empty()) return run_calibrate_points(options, outputs, set);
   for (const std::string& sizes : split_list(options.sizes)) take_sizes(sizes, set, fit.sizes);
   const bool starts_from_defaults = !overrides.profile && names_output(options.logs.cluster, options.output);
@@ -311,7 +311,7 @@ int run_calibrate(const CalibrateOptions& options) {
 
   ProgressBar progress{"rows", options.common.quiet};
   fit.predict.observer = &progress;
-  const auto result = plan::calibrate(cluster, set.measurements, fit);
+  const auto result = measured::calibrate(cluster, set.measurements, fit);
   progress.wipe();
   if (!result) return kInterrupted;  // the profile stays as it was
   const auto write_profile = [&](std::ostream& out) { out << result->profile.to_yaml(); };
@@ -333,14 +333,14 @@ int run_calibrate(const CalibrateOptions& options) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
     warnings.insert(warnings.end(), result->warnings.begin(), result->warnings.end());
     warnings.insert(warnings.end(), result->notes.begin(), result->notes.end());
-    plan::ProfileStatement statement{
+    ProfileStatement statement{
         .name = result->profile.name(), .file = options.output, .stated_error = result->profile.stated_error()};
-    const plan::ResultHeader header{.command = "calibrate",
-                                    .command_line = command_line(),
-                                    .seed = fit.predict.seed,
-                                    .configuration = plan::validation_configuration(cluster, set.measurements, fit.predict),
-                                    .profiles = {std::move(statement)},
-                                    .warnings = std::move(warnings)};
+    const ResultHeader header{.command = "calibrate",
+                              .command_line = command_line(),
+                              .seed = fit.predict.seed,
+                              .configuration = output::validation_configuration(cluster, set.measurements, fit.predict),
+                              .profiles = {std::move(statement)},
+                              .warnings = std::move(warnings)};
     write_file(outputs.json, [&](std::ostream& out) { write_result(out, header, *result); });
   }
   if (is_standard_output(options.output)) write_file(options.output, write_profile);

@@ -12,7 +12,7 @@
 #include "sim/apps/output.h"
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
-#include "sim/planning/check_file.h"
+#include "sim/output/check_file.h"
 
 namespace weft::apps {
 namespace {
@@ -23,12 +23,12 @@ struct CheckOptions {
 };
 
 int run(const CheckOptions& options) {
-  const std::vector<std::filesystem::path> files = plan::files_to_check(options.files);
+  const std::vector<std::filesystem::path> files = output::files_to_check(options.files);
   std::size_t bad = 0;
   std::size_t errors = 0;
   for (const std::filesystem::path& file : files) {
     try {
-      const plan::CheckedFile checked = plan::check_file(file);
+      const output::CheckedFile checked = output::check_file(file);
       for (const Diagnostic& warning : checked.warnings) {
         if (!options.quiet) std::fputs(format(warning, "warning").c_str(), stderr);
       }

@@ -21,13 +21,13 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
-#include "sim/planning/catalog.h"
-#include "sim/planning/collective_sweep.h"
-#include "sim/planning/configuration_text.h"
-#include "sim/planning/memory_plan.h"
-#include "sim/planning/result_header.h"
-#include "sim/planning/result_json.h"
-#include "sim/planning/timeline.h"
+#include "sim/core/result_header.h"
+#include "sim/output/result_json.h"
+#include "sim/output/timeline.h"
+#include "sim/scenario/catalog.h"
+#include "sim/scenario/collective_sweep.h"
+#include "sim/scenario/configuration_text.h"
+#include "sim/scenario/memory_plan.h"
 
 namespace weft::apps {
 namespace {
@@ -37,7 +37,7 @@ struct CollectiveOptions {
   std::string kind;
   std::string cluster;
   std::string topology;
-  plan::TopologyHints hints;
+  scenario::TopologyHints hints;
   std::string min_bytes = "8";
   std::string max_bytes = "4G";
   std::string step_bytes;
@@ -109,36 +109,37 @@ void take_protocol(const std::string& text, coll::RunOptions& options) {
 }
 
 // A cluster with at least the nodes asked for: one whose file says fewer is loaded again with `nodes` set.
-net::Cluster load_with_nodes(const CollectiveOptions& options, plan::Overrides& overrides, Diagnostics& diagnostics) {
+net::Cluster load_with_nodes(const CollectiveOptions& options, scenario::Overrides& overrides, Diagnostics& diagnostics) {
   if (options.cluster.empty() == options.topology.empty())
     throw ConfigError("expected either --cluster FILE or --topo-xml FILE");
   if (options.topology.empty() && options.hints.any())
     throw ConfigError("--gpu, --cpu, --nic-rate and --nvlinks go with --topo-xml; a cluster says these itself");
   Diagnostics first;
   const Profile profile =
-      overrides.profile ? plan::find_profile(overrides.profile->string()) : Profile::defaults(plan::all_param_groups());
-  const ConfigNode file = options.topology.empty() ? ConfigNode::load_file(options.cluster, "cluster")
-                                                   : plan::cluster_of_topology(options.topology, options.hints, profile, first);
+      overrides.profile ? scenario::find_profile(overrides.profile->string()) : Profile::defaults(scenario::all_param_groups());
+  const ConfigNode file = options.topology.empty()
+                              ? ConfigNode::load_file(options.cluster, "cluster")
+                              : scenario::cluster_of_topology(options.topology, options.hints, profile, first);
   const Diagnostics of_file = first;
-  net::Cluster cluster = plan::load_cluster(file, overrides, first);
+  net::Cluster cluster = scenario::load_cluster(file, overrides, first);
   if (!options.nodes || static_cast<std::size_t>(std::max(*options.nodes, 0)) <= cluster.topology.host_count()) {
     diagnostics = std::move(first);
     return cluster;
   }
   overrides.sets.emplace_back("nodes", std::to_string(*options.nodes));
   diagnostics = of_file;
-  return plan::load_cluster(file, overrides, diagnostics);
+  return scenario::load_cluster(file, overrides, diagnostics);
 }
 
-std::string ranks_line(const plan::Participants& who) {
+std::string ranks_line(const scenario::Participants& who) {
   return fmt::format("# ranks {} on {} node{}: {} process{} of {} thread{} with {} GPU{} each\n", who.devices.size(), who.nodes,
                      who.nodes == 1 ? "" : "s", who.processes, who.processes == 1 ? "" : "es", who.threads,
                      who.threads == 1 ? "" : "s", who.gpus_per_thread, who.gpus_per_thread == 1 ? "" : "s");
 }
 
 // Plans the memory of the sweep's largest call.
-plan::MemoryPlan memory_of(const plan::CollectiveSweep& sweep) {
-  plan::SimulationOptions simulation;
+scenario::MemoryPlan memory_of(const scenario::CollectiveSweep& sweep) {
+  scenario::SimulationOptions simulation;
   simulation.fidelity = sweep.fidelity;
   simulation.grain = sweep.options.grain;
   simulation.seed = sweep.seed;
@@ -146,26 +147,26 @@ plan::MemoryPlan memory_of(const plan::CollectiveSweep& sweep) {
       .call = sweep.call, .devices = sweep.participants.devices, .count = 1, .algorithm = sweep.options.algorithm};
   item.call.bytes = std::ranges::max(sweep.sizes);
   item.channels = sweep.options.custom != nullptr && sweep.options.channels == 0 ? 1 : sweep.options.channels;
-  return plan::plan_memory(sweep.cluster, simulation, item);
+  return scenario::plan_memory(sweep.cluster, simulation, item);
 }
 
 int run_collective(const CollectiveOptions& options) {
-  const coll::Collective kind = plan::collective_named(options.kind);
-  const plan::DataType type = plan::data_type(options.type);
-  const coll::Reduction reduction = plan::reduction_named(options.reduction);
-  const plan::SizeRange range{.min = size_option("-b", options.min_bytes),
-                              .max = size_option("-e", options.max_bytes),
-                              .factor = options.factor,
-                              .step = options.step_bytes.empty() ? Bytes{} : size_option("-i", options.step_bytes)};
+  const coll::Collective kind = scenario::collective_named(options.kind);
+  const scenario::DataType type = scenario::data_type(options.type);
+  const coll::Reduction reduction = scenario::reduction_named(options.reduction);
+  const scenario::SizeRange range{.min = size_option("-b", options.min_bytes),
+                                  .max = size_option("-e", options.max_bytes),
+                                  .factor = options.factor,
+                                  .step = options.step_bytes.empty() ? Bytes{} : size_option("-i", options.step_bytes)};
   if (!options.step_bytes.empty() && range.step == Bytes{}) throw ConfigError("-i: expected a step of 1 byte or more, got 0");
-  std::vector<Bytes> sizes = plan::sweep_sizes(range);
-  plan::Overrides overrides = to_overrides(options.common, true);
+  std::vector<Bytes> sizes = scenario::sweep_sizes(range);
+  scenario::Overrides overrides = to_overrides(options.common, true);
   const Outputs outputs = outputs_of(options.common, fmt::format("collective_{}", coll::to_string(kind)));
 
   Diagnostics diagnostics;
   const net::Cluster cluster = load_with_nodes(options, overrides, diagnostics);
   print_warnings(diagnostics, options.common);
-  plan::CollectiveSweep sweep{
+  scenario::CollectiveSweep sweep{
       .cluster = cluster,
       .call = {.kind = kind,
                .bytes = {},
@@ -174,8 +175,8 @@ int run_collective(const CollectiveOptions& options) {
                .numbers = type.numbers,
                .reduction = reduction},
       .sizes = std::move(sizes),
-      .participants = plan::participants(cluster.topology,
-                                         {.nodes = options.nodes, .threads = options.threads, .gpus_per_thread = options.gpus}),
+      .participants = scenario::participants(
+          cluster.topology, {.nodes = options.nodes, .threads = options.threads, .gpus_per_thread = options.gpus}),
       .options = {},
       .seed = overrides.seed.value_or(1),
       .shuffle_ties = overrides.shuffle_ties.value_or(0),
@@ -185,12 +186,12 @@ int run_collective(const CollectiveOptions& options) {
     throw ConfigError(
         fmt::format("--root: rank {} is not in a communicator of {} ranks (0 to {})", options.root, ranks, ranks - 1));
   }
-  sweep.options.settings = plan::nccl_settings(cluster, overrides);
+  sweep.options.settings = scenario::nccl_settings(cluster, overrides);
   sweep.options.grain = overrides.grain.value_or(coll::Grain::kAuto);
   sweep.options.channels = options.channels;
   sweep.options.cuda_graph = options.cuda_graph;
   sweep.options.iterations = static_cast<int>(options.iterations);
-  plan::StepTimeline steps;
+  output::StepTimeline steps;
   if (!outputs.timeline.empty()) sweep.options.steps = &steps;
   const auto custom = options.msccl.empty() ? nullptr : coll::msccl_algorithm(options.msccl);
   if (custom) {
@@ -202,8 +203,8 @@ int run_collective(const CollectiveOptions& options) {
   if (!options.algorithm.empty()) take_algorithm(options.algorithm, sweep.options);
   if (!options.protocol.empty()) take_protocol(options.protocol, sweep.options);
 
-  const plan::MemoryPlan memory = memory_of(sweep);
-  plan::check_memory(memory, memory_limit(options.memory));
+  const scenario::MemoryPlan memory = memory_of(sweep);
+  scenario::check_memory(memory, memory_limit(options.memory));
   const Report report{outputs};
   report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster + options.topology),
                          sweep.seed, sweep.options.grain, sweep.fidelity));
@@ -223,7 +224,7 @@ int run_collective(const CollectiveOptions& options) {
       told.push_back(note);
     }
   };
-  const plan::SweepResult result = plan::run_sweep(sweep, &progress, [&](const coll::CollectiveResult& point) {
+  const scenario::SweepResult result = scenario::run_sweep(sweep, &progress, [&](const coll::CollectiveResult& point) {
     progress.wipe();
     tell(point.notes);
     report.print(sweep_row(point, type.name));
@@ -233,7 +234,7 @@ int run_collective(const CollectiveOptions& options) {
     report.print(fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
   }
   report.print(fmt::format("# Avg bus bandwidth    : {:.6g}\n", result.mean_bus_bandwidth_gbps()));
-  report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),
+  report.print(fmt::format("# digest {}  {}\n", digest_text(result.digest),
                            cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.common.verbose) {
     report.print(solver_line(result.solves, result.peak_live));
@@ -243,18 +244,18 @@ int run_collective(const CollectiveOptions& options) {
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
     warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
-    const plan::ResultHeader header{.command = "collective",
-                                    .command_line = command_line(),
-                                    .seed = sweep.seed,
-                                    .configuration = plan::sweep_configuration(sweep),
-                                    .profiles = {plan::profile_statement(cluster)},
-                                    .warnings = std::move(warnings),
-                                    .digest = result.digest,
-                                    .interrupted = result.interrupted};
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_collective_result(out, header, result, type.name); });
+    const ResultHeader header{.command = "collective",
+                              .command_line = command_line(),
+                              .seed = sweep.seed,
+                              .configuration = scenario::sweep_configuration(sweep),
+                              .profiles = {scenario::profile_statement(cluster)},
+                              .warnings = std::move(warnings),
+                              .digest = result.digest,
+                              .interrupted = result.interrupted};
+    write_file(outputs.json, [&](std::ostream& out) { output::write_collective_result(out, header, result, type.name); });
   }
   if (!outputs.timeline.empty()) {
-    write_file(outputs.timeline, [&](std::ostream& out) { plan::write_collective_timeline(out, result.points, {}, &steps); });
+    write_file(outputs.timeline, [&](std::ostream& out) { output::write_collective_timeline(out, result.points, {}, &steps); });
     if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", printable(note)));
   }
   return result.interrupted ? kInterrupted : kOk;

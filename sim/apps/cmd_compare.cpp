@@ -14,9 +14,9 @@
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
+#include "sim/core/result_header.h"
+#include "sim/output/result_json.h"
 #include "sim/planning/compare.h"
-#include "sim/planning/result_header.h"
-#include "sim/planning/result_json.h"
 
 namespace weft::apps {
 namespace {
@@ -96,8 +96,8 @@ std::string figures_table(const plan::Comparison& comparison) {
   if (has_tokens) {
     for (const char* title : {"tokens/s", "MFU"}) table.add_column(title);
   }
-  for (std::size_t l = 0; l < plan::kLinkClasses; ++l) {
-    table.add_column(fmt::format("exposed {} (ms)", to_string(static_cast<plan::LinkClass>(l))));
+  for (std::size_t l = 0; l < scenario::kLinkClasses; ++l) {
+    table.add_column(fmt::format("exposed {} (ms)", to_string(static_cast<scenario::LinkClass>(l))));
   }
   if (has_idle) table.add_column("idle GPUs");
   if (has_power) table.add_column("power");
@@ -157,7 +157,7 @@ struct CompareOptions {
 };
 
 int run_compare(const CompareOptions& options) {
-  const plan::Overrides overrides = to_overrides(options.common, true);
+  const scenario::Overrides overrides = to_overrides(options.common, true);
   const Outputs outputs = outputs_of(options.common, "compare");
   if (!outputs.timeline.empty() && !options.common.timeline.empty()) {
     throw ConfigError("--timeline: a comparison has no one timeline; use 'weft run' on one cluster");
@@ -185,22 +185,22 @@ int run_compare(const CompareOptions& options) {
   report.print("#\n" + comparison_table(result, options.scenarios.size() > 1));
   if (const std::string figures = figures_table(result); !figures.empty()) report.print("#\n" + figures);
   if (settings.sensitivity) report.print(sensitivity_table(result, settings.better));
-  report.print(fmt::format("# digest {}  {}\n", plan::digest_text(result.digest),
+  report.print(fmt::format("# digest {}  {}\n", digest_text(result.digest),
                            cost_text(result.events, result.transfers, result.wall_seconds)));
 
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
     warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
-    plan::ResultHeader header{.command = "compare",
-                              .command_line = command_line(),
-                              .seed = result.seed,
-                              .configuration = result.configuration,
-                              .profiles = {},
-                              .warnings = std::move(warnings),
-                              .digest = result.digest,
-                              .interrupted = result.interrupted};
+    ResultHeader header{.command = "compare",
+                        .command_line = command_line(),
+                        .seed = result.seed,
+                        .configuration = result.configuration,
+                        .profiles = {},
+                        .warnings = std::move(warnings),
+                        .digest = result.digest,
+                        .interrupted = result.interrupted};
     for (const plan::ComparedCluster& cluster : result.clusters) header.profiles.push_back(cluster.profile);
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_compare_result(out, header, result); });
+    write_file(outputs.json, [&](std::ostream& out) { output::write_compare_result(out, header, result); });
   }
   return result.interrupted ? kInterrupted : result.cut_short ? kCheckFailed : kOk;
 }

@@ -13,9 +13,9 @@
 #include "sim/apps/output.h"
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
-#include "sim/planning/catalog.h"
-#include "sim/planning/explain.h"
-#include "sim/planning/explain_channels.h"
+#include "sim/output/explain/explain.h"
+#include "sim/output/explain/explain_channels.h"
+#include "sim/scenario/catalog.h"
 
 namespace weft::apps {
 namespace {
@@ -24,7 +24,7 @@ struct ExplainOptions {
   std::vector<std::string> words;
   std::string cluster;
   std::string topology_xml;
-  plan::TopologyHints hints;
+  scenario::TopologyHints hints;
   std::optional<int> nodes;
   std::optional<int> gpus;
   std::string graph_xml;
@@ -45,30 +45,30 @@ void explain_channels(const ExplainOptions& options) {
   claim_output("--xml", options.graph_xml);
   claim_output("--json", options.common.json);
   if (options.gpus && *options.gpus < 1) throw ConfigError(fmt::format("-g: expected 1 GPU or more, got {}", *options.gpus));
-  const plan::ChannelQuestion question{
+  const output::ChannelQuestion question{
       .nodes = options.nodes, .gpus = options.gpus, .hints = options.hints, .overrides = to_overrides(options.common)};
   Diagnostics diagnostics;
-  const plan::ChannelReport report = options.cluster.empty()
-                                         ? plan::explain_channels_of_xml(options.topology_xml, question, diagnostics)
-                                         : plan::explain_channels(options.cluster, question, diagnostics);
+  const output::ChannelReport report = options.cluster.empty()
+                                           ? output::explain_channels_of_xml(options.topology_xml, question, diagnostics)
+                                           : output::explain_channels(options.cluster, question, diagnostics);
   print_warnings(diagnostics, options.common);
   if (!is_standard_output(options.graph_xml) && !is_standard_output(options.common.json))
-    say("{}", plan::channels_text(report));
+    say("{}", output::channels_text(report));
   if (!options.graph_xml.empty()) {
-    write_file(options.graph_xml, [&](std::ostream& out) { out << plan::channels_graph_xml(report); });
+    write_file(options.graph_xml, [&](std::ostream& out) { out << output::channels_graph_xml(report); });
   }
   if (!options.common.json.empty()) {
-    plan::ResultHeader header;
+    ResultHeader header;
     header.command = "explain channels";
     header.command_line = command_line();
     header.warnings = warning_texts(diagnostics);
-    write_file(options.common.json, [&](std::ostream& out) { plan::write_channels(out, header, report); });
+    write_file(options.common.json, [&](std::ostream& out) { output::write_channels(out, header, report); });
   }
 }
 
 std::string text_for(const ExplainOptions& options) {
   const std::string& thing = options.words.front();
-  if (thing == "profile" && options.words.size() == 2) return plan::explain_profile(plan::find_profile(options.words[1]));
+  if (thing == "profile" && options.words.size() == 2) return output::explain_profile(scenario::find_profile(options.words[1]));
   if (options.words.size() > 1) {
     throw ConfigError(fmt::format("expected one thing to explain, got {}; `weft explain profile FILE` takes two words",
                                   options.words.size()));
@@ -76,9 +76,9 @@ std::string text_for(const ExplainOptions& options) {
   if (options.about_channels()) {
     throw ConfigError("--cluster, --topo-xml, --nodes, -g, --nccl, --xml and --json go with `weft explain channels`");
   }
-  if (options.common.profile.empty()) return plan::explain(thing);
-  const Profile profile = plan::find_profile(options.common.profile);
-  return plan::explain(thing, &profile);
+  if (options.common.profile.empty()) return output::explain(thing);
+  const Profile profile = scenario::find_profile(options.common.profile);
+  return output::explain(thing, &profile);
 }
 
 void run_explain(const ExplainOptions& options) {

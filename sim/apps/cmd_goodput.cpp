@@ -13,7 +13,7 @@
 #include "sim/apps/output.h"
 #include "sim/apps/table.h"
 #include "sim/core/version.h"
-#include "sim/planning/reliability/goodput_json.h"
+#include "sim/output/goodput_json.h"
 
 namespace weft::apps {
 namespace {
@@ -88,7 +88,7 @@ void print_curve(const Report& report, const plan::GoodputReport& result) {
 }
 
 int run_goodput(const std::string& file, const CommonOptions& options) {
-  const plan::Overrides overrides = to_overrides(options);
+  const scenario::Overrides overrides = to_overrides(options);
   const Outputs outputs = outputs_of(options, fmt::format("goodput_{}", std::filesystem::path{file}.stem().string()));
   Diagnostics diagnostics;
   const plan::GoodputJob job = plan::load_goodput_job(file, overrides.sets, overrides.seed, diagnostics);
@@ -106,17 +106,17 @@ int run_goodput(const std::string& file, const CommonOptions& options) {
   print_causes(report, job);
   print_shares(report, job, result);
   print_curve(report, result);
-  report.print(fmt::format("# {} runs of {}  digest {}\n", job.input.runs, to_string(job.input.length),
-                           plan::digest_text(result.digest)));
+  report.print(
+      fmt::format("# {} runs of {}  digest {}\n", job.input.runs, to_string(job.input.length), digest_text(result.digest)));
   if (outputs.json.empty()) return kOk;
-  const plan::ResultHeader header{.command = "goodput",
-                                  .command_line = command_line(),
-                                  .seed = job.input.seed,
-                                  .configuration = job.resolved.to_json(),
-                                  .profiles = {},
-                                  .warnings = warning_texts(diagnostics),
-                                  .digest = result.digest};
-  write_file(outputs.json, [&](std::ostream& out) { plan::write_goodput_result(out, header, job, result); });
+  const ResultHeader header{.command = "goodput",
+                            .command_line = command_line(),
+                            .seed = job.input.seed,
+                            .configuration = job.resolved.to_json(),
+                            .profiles = {},
+                            .warnings = warning_texts(diagnostics),
+                            .digest = result.digest};
+  write_file(outputs.json, [&](std::ostream& out) { output::write_goodput_result(out, header, job, result); });
   return kOk;
 }
 

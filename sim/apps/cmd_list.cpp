@@ -8,17 +8,17 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
-#include "sim/planning/catalog.h"
+#include "sim/scenario/catalog.h"
 #include "sim/workloads/model/huggingface_config.h"
 
 namespace weft::apps {
 namespace {
 
 void print_kind(std::string_view kind) {
-  const std::vector<plan::CatalogEntry> entries = plan::catalog(kind);
+  const std::vector<scenario::CatalogEntry> entries = scenario::catalog(kind);
   std::size_t width = 0;
-  for (const plan::CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
-  for (const plan::CatalogEntry& entry : entries) say("{:<{}}  {}\n", entry.name, width, entry.summary);
+  for (const scenario::CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
+  for (const scenario::CatalogEntry& entry : entries) say("{:<{}}  {}\n", entry.name, width, entry.summary);
   if (kind != "models") return;
   say("\nA file of one's own, or a config.json of Hugging Face of one of these architectures:\n");
   for (const std::string& name : work::huggingface_architectures()) say("  {}\n", name);
@@ -26,8 +26,8 @@ void print_kind(std::string_view kind) {
 
 // Each kind with its names; those of parameters by number, as there are many.
 void print_all() {
-  for (const plan::CatalogKind& kind : plan::catalog_kinds()) {
-    const std::vector<plan::CatalogEntry> entries = plan::catalog(kind.name);
+  for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) {
+    const std::vector<scenario::CatalogEntry> entries = scenario::catalog(kind.name);
     say("{}: {}\n ", kind.name, kind.what);
     if (kind.name == "parameters") {
       say(" {} parameters\n", entries.size());
@@ -35,7 +35,7 @@ void print_all() {
     }
     constexpr std::size_t kWidth = 100;
     std::size_t column = 1;
-    for (const plan::CatalogEntry& entry : entries) {
+    for (const scenario::CatalogEntry& entry : entries) {
       if (column > 1 && column + 1 + entry.name.size() > kWidth) {
         say("\n ");
         column = 1;
@@ -59,7 +59,7 @@ void add_list(CLI::App& app, int& exit_code) {
     if (kind->empty()) {
       print_all();
     } else {
-      print_kind(plan::catalog_kind(*kind));
+      print_kind(scenario::catalog_kind(*kind));
     }
     exit_code = kOk;
   });

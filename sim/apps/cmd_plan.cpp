@@ -19,9 +19,9 @@
 #include "sim/apps/print_cost.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
+#include "sim/output/search_json.h"
 #include "sim/planning/plan_search/plan_scenario.h"
 #include "sim/planning/plan_search/search.h"
-#include "sim/planning/plan_search/search_json.h"
 #include "sim/workloads/model/model_reader.h"
 
 namespace weft::apps {
@@ -175,7 +175,7 @@ std::string plans_table(const plan::PlanSearchResult& result, const plan::PlanSe
 }
 
 int run_plan(const PlanOptions& options) {
-  const plan::Overrides overrides = to_overrides(options.common);
+  const scenario::Overrides overrides = to_overrides(options.common);
   const Outputs outputs = outputs_of(options.common, "plan");
   if (!outputs.timeline.empty() && !options.common.timeline.empty()) {
     throw ConfigError("--timeline: a search has no one timeline; use 'weft run' on one plan");
@@ -196,10 +196,10 @@ int run_plan(const PlanOptions& options) {
   settings.threads = options.threads;
 
   Diagnostics diagnostics;
-  net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
+  net::Cluster cluster = scenario::load_cluster(options.cluster, overrides, diagnostics);
   diagnostics.throw_if_any();
-  plan::Scenario scenario{"plan", std::move(cluster), {}, {}, {}, {}, {}, {}};
-  scenario.nccl = plan::nccl_settings(scenario.cluster, overrides);
+  scenario::Scenario scenario{"plan", std::move(cluster), {}, {}, {}, {}, {}, {}};
+  scenario.nccl = scenario::nccl_settings(scenario.cluster, overrides);
   if (overrides.seed) scenario.simulation.seed = *overrides.seed;
   if (overrides.grain) scenario.simulation.grain = *overrides.grain;
   if (overrides.shuffle_ties) scenario.simulation.shuffle_ties = *overrides.shuffle_ties;
@@ -222,18 +222,19 @@ int run_plan(const PlanOptions& options) {
   report.print("#\n" + verdict(result, settings));
   report.print(
       "# t tensor  p pipeline  v virtual stages  c context  d data  e expert  et expert_tensor  z zero  mb micro batch\n");
-  report.print(fmt::format("# digest {}  wall {:.1f} s\n", plan::digest_text(result.digest), result.wall_seconds));
+  report.print(fmt::format("# digest {}  wall {:.1f} s\n", digest_text(result.digest), result.wall_seconds));
 
   if (!outputs.json.empty()) {
-    const plan::ResultHeader header{.command = "plan",
-                                    .command_line = command_line(),
-                                    .seed = scenario.simulation.seed,
-                                    .configuration = scenario.cluster.resolved.to_json(),
-                                    .profiles = {plan::profile_statement(scenario.cluster)},
-                                    .warnings = warning_texts(diagnostics),
-                                    .digest = result.digest,
-                                    .interrupted = result.interrupted};
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_plan_result(out, header, space, settings, costed, result); });
+    const ResultHeader header{.command = "plan",
+                              .command_line = command_line(),
+                              .seed = scenario.simulation.seed,
+                              .configuration = scenario.cluster.resolved.to_json(),
+                              .profiles = {scenario::profile_statement(scenario.cluster)},
+                              .warnings = warning_texts(diagnostics),
+                              .digest = result.digest,
+                              .interrupted = result.interrupted};
+    write_file(outputs.json,
+               [&](std::ostream& out) { output::write_plan_result(out, header, space, settings, costed, result); });
   }
   if (!options.write.empty() && !result.plans.empty()) {
     const plan::PlanFiles files{.model = options.model, .cluster = options.cluster, .written = options.write};

@@ -20,10 +20,10 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
-#include "sim/planning/replay_json.h"
-#include "sim/planning/replay_run.h"
-#include "sim/planning/replay_timeline.h"
-#include "sim/planning/unprofiled.h"
+#include "sim/output/replay_json.h"
+#include "sim/output/replay_timeline.h"
+#include "sim/scenario/replay_run.h"
+#include "sim/scenario/unprofiled.h"
 #include "sim/workloads/trace/trace_format.h"
 
 namespace weft::apps {
@@ -39,7 +39,7 @@ struct ReplayOptions {
   bool as_recorded = false;
   int repeat = 1;
   std::string memory;
-  plan::ReplayRunOptions run;
+  scenario::ReplayRunOptions run;
 };
 
 std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
@@ -82,13 +82,13 @@ Duration unprofiled_step(const std::string& text) {
   throw ConfigError("--unprofiled: expected the time of a step without the profiler, such as 95 ms");
 }
 
-void print_figures(const Report& report, const plan::ReplayRunResult& result, bool as_recorded) {
+void print_figures(const Report& report, const scenario::ReplayRunResult& result, bool as_recorded) {
   report.print(fmt::format("#\n# where it goes, median over ranks{}\n",
                            as_recorded ? "" : "; traced: on the hardware it was recorded on"));
   Table table;
   table.add_column("what", Table::Align::kLeft);
   for (const char* title : {"traced (ms)", "predicted (ms)", "difference"}) table.add_column(title);
-  for (const plan::ReplayFigure& figure : result.figures) {
+  for (const scenario::ReplayFigure& figure : result.figures) {
     if (figure.traced == Duration{} && figure.predicted == Duration{}) continue;
     std::string name = figure.name == "nccl" ? "NCCL busy" : figure.name == "exposed_nccl" ? "NCCL exposed" : figure.name;
     table.add_row({std::move(name), milliseconds(figure.traced), milliseconds(figure.predicted),
@@ -97,14 +97,14 @@ void print_figures(const Report& report, const plan::ReplayRunResult& result, bo
   report.print(table.text());
 }
 
-void print_calls(const Report& report, const plan::ReplayRunResult& result) {
+void print_calls(const Report& report, const scenario::ReplayRunResult& result) {
   if (result.calls.empty()) return;
   report.print("#\n# collectives and messages, median of the calls once all ranks are there\n");
   Table table;
   table.add_column("kind", Table::Align::kLeft);
   for (const char* title : {"ranks", "size (B)", "calls", "traced (us)", "predicted (us)", "difference"})
     table.add_column(title);
-  for (const plan::ReplayCalls& call : result.calls) {
+  for (const scenario::ReplayCalls& call : result.calls) {
     const bool both = call.traced > Duration{} && call.predicted > Duration{};
     table.add_row({call.kind, std::to_string(call.ranks), size_text(call.bytes), std::to_string(call.count),
                    call.traced > Duration{} ? fmt::format("{:.1f}", call.traced.us()) : "-",
@@ -114,7 +114,7 @@ void print_calls(const Report& report, const plan::ReplayRunResult& result) {
   report.print(table.text());
 }
 
-void print_result(const Report& report, const plan::ReplayRunResult& result, const ReplayOptions& options) {
+void print_result(const Report& report, const scenario::ReplayRunResult& result, const ReplayOptions& options) {
   if (result.run.interrupted) report.print("# interrupted: what follows is what was finished\n");
   if (result.run.replay.iterations.empty()) return;
   if (result.run.replay.iterations.size() > 1) report.print(iterations_line(result.run.replay));
@@ -144,7 +144,7 @@ void print_result(const Report& report, const plan::ReplayRunResult& result, con
   table.add_column("link", Table::Align::kLeft);
   for (const char* title : {"bytes", "utilization"}) table.add_column(title);
   for (std::size_t i = 0; i < std::min<std::size_t>(result.run.hottest.size(), 4); ++i) {
-    const plan::LinkUse& link = result.run.hottest[i];
+    const scenario::LinkUse& link = result.run.hottest[i];
     table.add_row({link.name, fmt::format("{:.0f}", link.bytes), fmt::format("{:.1f} %", 100 * link.utilization)});
   }
   report.print(table.text());
@@ -153,10 +153,10 @@ void print_result(const Report& report, const plan::ReplayRunResult& result, con
 int run_replay(const ReplayOptions& options) {
   check(options);
   const double tolerance = options.max_error.empty() ? -1 : tolerance_of(options.max_error);
-  const plan::Overrides overrides = to_overrides(options.common);
+  const scenario::Overrides overrides = to_overrides(options.common);
   const Outputs outputs = outputs_of(options.common, "replay");
   Diagnostics diagnostics;
-  const net::Cluster cluster = plan::load_cluster(options.cluster, overrides, diagnostics);
+  const net::Cluster cluster = scenario::load_cluster(options.cluster, overrides, diagnostics);
   const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
   work::Trace trace = work::read_trace(files, options.reading);
   for (const Diagnostic& finding : trace.findings) diagnostics.warning(finding);
@@ -165,29 +165,29 @@ int run_replay(const ReplayOptions& options) {
     throw ConfigError(fmt::format("--as-recorded: traces of format '{}' record no times to compare with", trace.format));
   }
 
-  plan::ReplayRunOptions run = options.run;
+  scenario::ReplayRunOptions run = options.run;
   if (overrides.seed) run.simulation.seed = *overrides.seed;
   if (overrides.grain) run.simulation.grain = *overrides.grain;
   if (overrides.fidelity) run.simulation.fidelity = *overrides.fidelity;
   if (overrides.shuffle_ties) run.simulation.shuffle_ties = *overrides.shuffle_ties;
   run.simulation.iterations = options.repeat;
-  run.nccl = plan::nccl_settings(cluster, overrides);
+  run.nccl = scenario::nccl_settings(cluster, overrides);
   run.memory = memory_limit(options.memory);
   if (!options.unprofiled.empty()) {
-    run.scale_host = plan::unprofiled_host_factor(cluster, trace, run, unprofiled_step(options.unprofiled));
+    run.scale_host = scenario::unprofiled_host_factor(cluster, trace, run, unprofiled_step(options.unprofiled));
   }
   const Report report{outputs};
   report.print(head_line("replay", options.files.front(), run.simulation.seed, run.simulation.grain));
   report.print(cluster_line(cluster));
   ProgressBar progress{"operations", options.common.quiet};
-  plan::ReplayRunResult result;
+  scenario::ReplayRunResult result;
   const auto begin = std::chrono::steady_clock::now();
   if (outputs.timeline.empty()) {
-    result = plan::run_replay(cluster, trace, run, &progress);
+    result = scenario::run_replay(cluster, trace, run, &progress);
   } else {
     write_file(outputs.timeline, [&](std::ostream& out) {
-      plan::ReplayTimeline timeline{out};
-      result = plan::run_replay(cluster, trace, run, &progress, &timeline);
+      output::ReplayTimeline timeline{out};
+      result = scenario::run_replay(cluster, trace, run, &progress, &timeline);
       timeline.finish();
     });
   }
@@ -200,7 +200,7 @@ int run_replay(const ReplayOptions& options) {
   report.print(fmt::format("# {} trace, {} ranks, {} simulated{}\n", trace.format, result.ranks, result.simulated,
                            trace.recorded_gpu.empty() ? "" : ", recorded on " + trace.recorded_gpu));
   print_result(report, result, options);
-  report.print(fmt::format("#\n# digest {}\n", plan::digest_text(result.run.digest)));
+  report.print(fmt::format("#\n# digest {}\n", digest_text(result.run.digest)));
   report.print(fmt::format("# {}\n", cost_text(result.run.events, result.run.transfers, wall)));
   if (options.common.verbose) {
     report.print(predicted_line(result.memory));
@@ -209,15 +209,15 @@ int run_replay(const ReplayOptions& options) {
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
     warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
-    const plan::ResultHeader header{.command = "replay",
-                                    .command_line = command_line(),
-                                    .seed = run.simulation.seed,
-                                    .configuration = cluster.resolved.to_json(),
-                                    .profiles = {plan::profile_statement(cluster)},
-                                    .warnings = std::move(warnings),
-                                    .digest = result.run.digest,
-                                    .interrupted = result.run.interrupted};
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_replay_result(out, header, trace, result, wall); });
+    const ResultHeader header{.command = "replay",
+                              .command_line = command_line(),
+                              .seed = run.simulation.seed,
+                              .configuration = cluster.resolved.to_json(),
+                              .profiles = {scenario::profile_statement(cluster)},
+                              .warnings = std::move(warnings),
+                              .digest = result.run.digest,
+                              .interrupted = result.run.interrupted};
+    write_file(outputs.json, [&](std::ostream& out) { output::write_replay_result(out, header, trace, result, wall); });
   }
   if (result.run.interrupted) return kInterrupted;
   if (tolerance >= 0 && result.traced_step) {

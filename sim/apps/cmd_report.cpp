@@ -11,7 +11,7 @@
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
 #include "sim/core/error.h"
-#include "sim/planning/report/result_report.h"
+#include "sim/output/report/result_report.h"
 
 namespace weft::apps {
 namespace {
@@ -29,9 +29,9 @@ int run_report(const ReportOptions& options) {
   }
   claim_output("--html", options.html);
   claim_output("--markdown", options.markdown);
-  const plan::Document document = plan::result_report({options.results.begin(), options.results.end()}, options.title);
-  if (!options.html.empty()) write_file(options.html, [&](std::ostream& out) { out << plan::to_html(document); });
-  if (!options.markdown.empty()) write_file(options.markdown, [&](std::ostream& out) { out << plan::to_markdown(document); });
+  const output::Document document = output::result_report({options.results.begin(), options.results.end()}, options.title);
+  if (!options.html.empty()) write_file(options.html, [&](std::ostream& out) { out << output::to_html(document); });
+  if (!options.markdown.empty()) write_file(options.markdown, [&](std::ostream& out) { out << output::to_markdown(document); });
   return kOk;
 }
 

@@ -21,17 +21,17 @@
 #include "sim/core/error.h"
 #include "sim/core/output_folder.h"
 #include "sim/core/printable.h"
-#include "sim/planning/collective_sweep.h"
-#include "sim/planning/configuration_text.h"
-#include "sim/planning/cost/cost_json.h"
-#include "sim/planning/flow_summary.h"
-#include "sim/planning/memory_plan.h"
-#include "sim/planning/network_json.h"
-#include "sim/planning/replay_timeline.h"
-#include "sim/planning/result_header.h"
-#include "sim/planning/result_json.h"
-#include "sim/planning/run_scenario.h"
-#include "sim/planning/timeline.h"
+#include "sim/core/result_header.h"
+#include "sim/output/cost_json.h"
+#include "sim/output/network_json.h"
+#include "sim/output/replay_timeline.h"
+#include "sim/output/result_json.h"
+#include "sim/output/timeline.h"
+#include "sim/scenario/collective_sweep.h"
+#include "sim/scenario/configuration_text.h"
+#include "sim/scenario/flow_summary.h"
+#include "sim/scenario/memory_plan.h"
+#include "sim/scenario/run_scenario.h"
 #include "sim/workloads/trace/writers/writers.h"
 
 namespace weft::apps {
@@ -41,24 +41,23 @@ std::string plural(std::size_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-void print_collectives(const Report& report, const plan::RunResult& result) {
+void print_collectives(const Report& report, const scenario::RunResult& result) {
   report.print("#\n" + mixed_columns());
   for (std::size_t i = 0; i < result.collectives.size(); ++i) {
     const coll::CollectiveResult& point = result.collectives[i];
-    report.print(mixed_row(point, plan::type_name_of(point.call.element_size), result.counts[i]));
+    report.print(mixed_row(point, scenario::type_name_of(point.call.element_size), result.counts[i]));
   }
 }
 
-void print_flows(const Report& report, const plan::Scenario& scenario, const plan::RunResult& result) {
-  const plan::FlowSummary summary = plan::summarize_flows(result.flows);
+void print_flows(const Report& report, const scenario::Scenario& scenario, const scenario::RunResult& result) {
+  const scenario::FlowSummary summary = scenario::summarize_flows(result.flows);
   report.print(fmt::format("#\n# flows {} finished of {}{}, {}\n", summary.finished, summary.flows,
                            summary.aborted > 0 ? fmt::format(" ({} aborted)", summary.aborted) : "",
                            short_bytes(static_cast<double>(summary.bytes.count()))));
   if (summary.finished == 0) return;
-  report.print(
-      fmt::format("# last end {} us  aggregate rate {:.2f} Gb/s\n", plan::us_text(summary.last_end), summary.rate_gbps));
-  report.print(fmt::format("# FCT (us): min {}  median {}  p99 {}  max {}\n", plan::us_text(summary.min_fct),
-                           plan::us_text(summary.median_fct), plan::us_text(summary.p99_fct), plan::us_text(summary.max_fct)));
+  report.print(fmt::format("# last end {} us  aggregate rate {:.2f} Gb/s\n", us_text(summary.last_end), summary.rate_gbps));
+  report.print(fmt::format("# FCT (us): min {}  median {}  p99 {}  max {}\n", us_text(summary.min_fct),
+                           us_text(summary.median_fct), us_text(summary.p99_fct), us_text(summary.max_fct)));
   report.print("#\n# slowest flows\n");
   Table table;
   table.add_column("id");
@@ -71,18 +70,18 @@ void print_flows(const Report& report, const plan::Scenario& scenario, const pla
     const work::FlowResult& flow = result.flows[id];
     table.add_row({std::to_string(id), topology.name(item.from), topology.name(item.to), std::to_string(flow.bytes.count()),
                    fmt::format("{:.2f}", flow.start.since_start().us()), fmt::format("{:.2f}", (flow.end - flow.start).us()),
-                   fmt::format("{:.2f}", plan::rate_gbps(flow).value_or(0))});
+                   fmt::format("{:.2f}", scenario::rate_gbps(flow).value_or(0))});
   }
   report.print(table.text());
 }
 
-void print_links(const Report& report, const plan::RunResult& result) {
+void print_links(const Report& report, const scenario::RunResult& result) {
   if (result.hottest.empty()) return;
   report.print("#\n# hottest links\n");
   Table table;
   table.add_column("link", Table::Align::kLeft);
   for (const char* title : {"bytes", "utilization", "busy (us)"}) table.add_column(title);
-  for (const plan::LinkUse& link : result.hottest) {
+  for (const scenario::LinkUse& link : result.hottest) {
     table.add_row({link.name, fmt::format("{:.0f}", link.bytes), fmt::format("{:.1f} %", 100 * link.utilization),
                    fmt::format("{:.2f}", link.busy.us())});
   }
@@ -90,13 +89,13 @@ void print_links(const Report& report, const plan::RunResult& result) {
 }
 
 // Ports worth a look: the busiest, and those that queued, paused, marked or lost most.
-void print_ports(const Report& report, const plan::NetworkReport& network) {
+void print_ports(const Report& report, const scenario::NetworkReport& network) {
   if (!network.is_packet || network.ports.empty()) return;
   constexpr std::size_t kPorts = 12;
-  const auto losses = [](const plan::PortResult& port) { return port.drops; };
-  std::vector<const plan::PortResult*> shown;
-  for (const plan::PortResult& port : network.ports) shown.push_back(&port);
-  const auto rank = [&](const plan::PortResult* a, const plan::PortResult* b) {
+  const auto losses = [](const scenario::PortResult& port) { return port.drops; };
+  std::vector<const scenario::PortResult*> shown;
+  for (const scenario::PortResult& port : network.ports) shown.push_back(&port);
+  const auto rank = [&](const scenario::PortResult* a, const scenario::PortResult* b) {
     if (losses(*a) != losses(*b)) return losses(*a) > losses(*b);
     if (a->peak_queue_bytes != b->peak_queue_bytes) return a->peak_queue_bytes > b->peak_queue_bytes;
     if (a->paused != b->paused) return a->paused > b->paused;
@@ -111,7 +110,7 @@ void print_ports(const Report& report, const plan::NetworkReport& network) {
        {"used", "peak queue (B)", "mean queue (B)", "mean wait (ns)", "peak ingress (B)", "paused (us)", "marks", "drops"}) {
     table.add_column(title);
   }
-  for (const plan::PortResult* port : shown) {
+  for (const scenario::PortResult* port : shown) {
     table.add_row({port->name, fmt::format("{:.1f} %", 100 * port->utilization), std::to_string(port->peak_queue_bytes),
                    fmt::format("{:.0f}", port->mean_queue_bytes), fmt::format("{:.1f}", port->mean_wait_ns),
                    std::to_string(port->peak_ingress_bytes), fmt::format("{:.2f}", port->paused.us()),
@@ -120,7 +119,7 @@ void print_ports(const Report& report, const plan::NetworkReport& network) {
   report.print(table.text());
 }
 
-void print_network(const Report& report, const net::Topology& topology, const plan::NetworkReport& network) {
+void print_network(const Report& report, const net::Topology& topology, const scenario::NetworkReport& network) {
   print_ports(report, network);
   if (!network.is_packet) return;
   report.print(fmt::format("# packet hops {}  pauses {}\n", short_count(static_cast<double>(network.packet_hops)),
@@ -128,16 +127,16 @@ void print_network(const Report& report, const net::Topology& topology, const pl
   if (!network.deadlock) return;
   std::string links;
   for (const LinkId link : network.deadlock->links) links += (links.empty() ? "" : ", ") + topology.name(link);
-  report.print(fmt::format("# deadlock at {} us: {}\n", plan::us_text(network.deadlock->at - Time{}), links));
+  report.print(fmt::format("# deadlock at {} us: {}\n", us_text(network.deadlock->at - Time{}), links));
 }
 
 // Flows of a few lines, each with what it did; long lists have their slowest in print_flows.
-void print_rates(const Report& report, const plan::Scenario& scenario, const plan::RunResult& result) {
+void print_rates(const Report& report, const scenario::Scenario& scenario, const scenario::RunResult& result) {
   constexpr std::size_t kFlows = 32;
   const bool measured = !result.network.flow_rates.empty();
   if ((!measured && !result.network.is_packet) || result.flows.empty() || result.flows.size() > kFlows) return;
-  report.print(measured ? fmt::format("#\n# flows from {} to {} us\n", plan::us_text(result.network.from - Time{}),
-                                      plan::us_text(result.network.to - Time{}))
+  report.print(measured ? fmt::format("#\n# flows from {} to {} us\n", us_text(result.network.from - Time{}),
+                                      us_text(result.network.to - Time{}))
                         : "#\n# flows\n");
   Table table;
   table.add_column("id");
@@ -150,12 +149,12 @@ void print_rates(const Report& report, const plan::Scenario& scenario, const pla
   for (std::size_t i = 0; i < result.flows.size(); ++i) {
     const work::FlowItem& item = scenario.workload.flows[i];
     const work::FlowResult& flow = result.flows[i];
-    const double rate = measured ? result.network.flow_rates[i].rate_gbps : plan::rate_gbps(flow).value_or(0);
+    const double rate = measured ? result.network.flow_rates[i].rate_gbps : scenario::rate_gbps(flow).value_or(0);
     std::vector<std::string> row{std::to_string(i),
                                  scenario.cluster.topology.name(item.from),
                                  scenario.cluster.topology.name(item.to),
                                  std::to_string(flow.bytes.count()),
-                                 plan::has_ended(flow) ? fmt::format("{:.2f}", (flow.end - flow.start).us()) : "-",
+                                 scenario::has_ended(flow) ? fmt::format("{:.2f}", (flow.end - flow.start).us()) : "-",
                                  fmt::format("{:.3f}", rate)};
     if (result.network.is_packet) {
       const net::FlowCounters& counters = result.network.flow_counters[i];
@@ -169,7 +168,7 @@ void print_rates(const Report& report, const plan::Scenario& scenario, const pla
   if (result.network.jain_index) report.print(fmt::format("# Jain index of the rates {:.4f}\n", *result.network.jain_index));
 }
 
-void print_jobs(const Report& report, const plan::Scenario& scenario, const plan::RunResult& result) {
+void print_jobs(const Report& report, const scenario::Scenario& scenario, const scenario::RunResult& result) {
   if (result.jobs.empty()) return;
   report.print("#\n# jobs\n");
   Table table;
@@ -249,13 +248,13 @@ class ProgramExport final : public work::ReplayObserver {
 
 int run_run(const std::string& file, const RunOptions& files, const CostOptions& cost, const CommonOptions& options) {
   const std::string& series = files.series;
-  const plan::Overrides overrides = to_overrides(options, true);
+  const scenario::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
   claim_output("--series", series);
   claim_output("--write-goal", files.goal);
   claim_output_folder("--write-chakra", files.chakra);
   Diagnostics diagnostics;
-  plan::Scenario scenario = plan::load_scenario(file, overrides, diagnostics);
+  scenario::Scenario scenario = scenario::load_scenario(file, overrides, diagnostics);
   scenario.simulation.threads = files.threads;
   print_warnings(diagnostics, options);
   const plan::CostBooks books = load_books(cost);
@@ -281,23 +280,23 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
                         : is_inference                    ? "requests"
                         : scenario.workload.flows.empty() ? "collectives"
                                                           : "flows";
-  const plan::MemoryPlan memory = plan::plan_memory(scenario);
+  const scenario::MemoryPlan memory = scenario::plan_memory(scenario);
   if (options.verbose) report.print(predicted_line(memory));
-  plan::check_memory(memory, memory_limit(files.memory));
+  scenario::check_memory(memory, memory_limit(files.memory));
   ProgressBar progress{counted, options.quiet};
-  plan::RunResult result;
-  plan::StepTimeline steps;
-  plan::StepTimeline* const wanted_steps = outputs.timeline.empty() ? nullptr : &steps;
+  scenario::RunResult result;
+  output::StepTimeline steps;
+  output::StepTimeline* const wanted_steps = outputs.timeline.empty() ? nullptr : &steps;
   const std::string stem = std::filesystem::path{file}.stem().string();
   const auto run = [&](work::ReplayObserver* next) {
     ProgramExport exported{files, stem, next};
-    result = plan::run_scenario(scenario, &progress, writes_program ? &exported : next, wanted_steps);
+    result = scenario::run_scenario(scenario, &progress, writes_program ? &exported : next, wanted_steps);
     exported.commit();
     for (const Diagnostic& finding : exported.findings()) result.notes.push_back(finding.message);
   };
   if (is_training && !outputs.timeline.empty()) {
     write_file(outputs.timeline, [&](std::ostream& out) {
-      plan::ReplayTimeline timeline{out};
+      output::ReplayTimeline timeline{out};
       run(&timeline);
       timeline.finish();
     });
@@ -307,7 +306,7 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   if (result.interrupted) report.print("# interrupted: what follows is what was finished\n");
   report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
-                           plan::us_text(result.makespan)));
+                           us_text(result.makespan)));
   if (result.training) print_training(report, *scenario.workload.training, *result.training);
   if (!result.training_jobs.empty()) print_training_jobs(report, result.training_jobs);
   if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
@@ -323,7 +322,7 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   print_network(report, scenario.cluster.topology, result.network);
   print_links(report, result);
   if (!result.time_story.empty()) report.print(fmt::format("#\n# {}\n", result.time_story));
-  report.print(fmt::format("#\n# digest {}\n", plan::digest_text(result.digest)));
+  report.print(fmt::format("#\n# digest {}\n", digest_text(result.digest)));
   report.print(fmt::format("# {}\n", cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.verbose) {
     report.print(solver_line(result.solves, result.peak_live));
@@ -333,27 +332,28 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   if (!outputs.json.empty()) {
     std::vector<std::string> warnings = warning_texts(diagnostics);
     warnings.insert(warnings.end(), result.notes.begin(), result.notes.end());
-    const plan::ResultHeader header{.command = "run",
-                                    .command_line = command_line(),
-                                    .seed = scenario.simulation.seed,
-                                    .configuration = plan::run_configuration(scenario),
-                                    .profiles = {plan::profile_statement(scenario.cluster)},
-                                    .warnings = std::move(warnings),
-                                    .digest = result.digest,
-                                    .interrupted = result.interrupted};
+    const ResultHeader header{.command = "run",
+                              .command_line = command_line(),
+                              .seed = scenario.simulation.seed,
+                              .configuration = scenario::run_configuration(scenario),
+                              .profiles = {scenario::profile_statement(scenario.cluster)},
+                              .warnings = std::move(warnings),
+                              .digest = result.digest,
+                              .interrupted = result.interrupted};
     write_file(outputs.json, [&](std::ostream& out) {
-      plan::write_run_result(out, header, scenario, result, run_cost ? &*costed : nullptr, run_cost.value_or(plan::RunCost{}));
+      output::write_run_result(out, header, scenario, result, run_cost ? &*costed : nullptr,
+                               run_cost.value_or(plan::RunCost{}));
     });
   }
   if (!series.empty()) {
-    write_file(series, [&](std::ostream& out) { plan::write_series_csv(out, result.network); });
+    write_file(series, [&](std::ostream& out) { output::write_series_csv(out, result.network); });
   }
   if (!outputs.timeline.empty() && !is_training) {
     write_file(outputs.timeline, [&](std::ostream& out) {
       if (scenario.workload.flows.empty()) {
-        plan::write_collective_timeline(out, result.collectives, result.counts, &steps);
+        output::write_collective_timeline(out, result.collectives, result.counts, &steps);
       } else {
-        plan::write_flow_timeline(out, scenario.cluster.topology, scenario.workload.flows, result.flows);
+        output::write_flow_timeline(out, scenario.cluster.topology, scenario.workload.flows, result.flows);
       }
     });
     if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", printable(note)));

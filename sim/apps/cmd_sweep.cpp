@@ -175,14 +175,14 @@ void write_export(const SweepOptions& options, const std::string& file, const Pr
     write_file(file, [&](std::ostream& out) { plan::write_sweep_csv(out, prepared.plan, database); });
     return;
   }
-  const plan::ResultHeader header{.command = "sweep",
-                                  .command_line = command_line(),
-                                  .seed = to_overrides(options.common, true).seed.value_or(1),
-                                  .configuration = prepared.sweep.node().to_json(),
-                                  .profiles = {},
-                                  .warnings = {},
-                                  .digest = prepared.plan.digest,
-                                  .interrupted = !is_whole};
+  const ResultHeader header{.command = "sweep",
+                            .command_line = command_line(),
+                            .seed = to_overrides(options.common, true).seed.value_or(1),
+                            .configuration = prepared.sweep.node().to_json(),
+                            .profiles = {},
+                            .warnings = {},
+                            .digest = prepared.plan.digest,
+                            .interrupted = !is_whole};
   write_file(file, [&](std::ostream& out) { plan::write_sweep_json(out, header, prepared.plan, database); });
 }
 

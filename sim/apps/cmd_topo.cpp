@@ -18,18 +18,18 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
+#include "sim/core/result_header.h"
 #include "sim/core/version.h"
 #include "sim/network/builtin.h"
 #include "sim/network/import/graphml.h"
 #include "sim/network/import/graphviz.h"
 #include "sim/network/import/nccl_xml_writer.h"
-#include "sim/planning/catalog.h"
-#include "sim/planning/configuration_text.h"
-#include "sim/planning/cost/cost_json.h"
-#include "sim/planning/import_topology.h"
-#include "sim/planning/result_header.h"
-#include "sim/planning/topology_json.h"
-#include "sim/planning/topology_summary.h"
+#include "sim/output/cost_json.h"
+#include "sim/output/topology_json.h"
+#include "sim/scenario/catalog.h"
+#include "sim/scenario/configuration_text.h"
+#include "sim/scenario/import_topology.h"
+#include "sim/scenario/topology_summary.h"
 
 namespace weft::apps {
 namespace {
@@ -45,7 +45,7 @@ struct TopoOptions {
   std::string dot;
   std::string graphml;
   std::string nccl_xml;
-  plan::TopologyHints hints;
+  scenario::TopologyHints hints;
   std::string yaml;
   bool nccl_view = false;
   bool bom = false;
@@ -67,7 +67,7 @@ std::string width_text(const net::LinkSpec& spec) {
   return spec.width > 1 ? fmt::format("{} x{}", spec.type, spec.width) : spec.type;
 }
 
-void print_summary(const plan::TopologySummary& summary) {
+void print_summary(const scenario::TopologySummary& summary) {
   std::string line;
   const auto add = [&line](const std::string& item) { line += (line.empty() ? "" : ", ") + item; };
   for (const auto& [name, count] : summary.hosts) add(fmt::format("{} x {}", count, printable(name)));
@@ -76,7 +76,7 @@ void print_summary(const plan::TopologySummary& summary) {
   for (const auto& [kind, count] : summary.devices) add(fmt::format("{} {}", count, net::to_string(kind)));
   say("devices    {}\n", line);
   line.clear();
-  for (const plan::SwitchCount& count : summary.switches) {
+  for (const scenario::SwitchCount& count : summary.switches) {
     add(fmt::format("{} {} ({}{} ports used)", count.switches, count.name,
                     count.tier.empty() ? "" : fmt::format("tier {}, ", count.tier), count.ports));
   }
@@ -90,7 +90,7 @@ void print_summary(const plan::TopologySummary& summary) {
   table.add_column("link", Table::Align::kLeft);
   table.add_column("where", Table::Align::kLeft);
   for (const char* title : {"cables", "rate(GB/s)", "payload(GB/s)", "latency(ns)"}) table.add_column(title);
-  for (const plan::CableCount& cable : summary.cables) {
+  for (const scenario::CableCount& cable : summary.cables) {
     table.add_row({width_text(cable.spec), cable.in_hosts ? "host" : "fabric", std::to_string(cable.cables),
                    fmt::format("{:.2f}", cable.spec.rate.gigabytes_per_second()),
                    fmt::format("{:.2f}", gigabytes_per_second(cable.spec.capacity())),
@@ -120,7 +120,7 @@ std::string_view class_meaning(std::string_view cell) {
 void print_matrix(const net::Router& router) {
   const net::Topology& topology = router.topology();
   if (topology.host_count() == 0) return;
-  plan::PathMatrix matrix = plan::path_matrix(router, 0);
+  scenario::PathMatrix matrix = scenario::path_matrix(router, 0);
   for (std::string& name : matrix.names) name = printable(name);
   if (matrix.names.size() < 2) return;
   say("\n# paths inside a host ({})\n", printable(topology.template_of_host(0).name));
@@ -157,9 +157,9 @@ struct RouteLine {
   int cables = 0;
 };
 
-std::vector<RouteLine> route_lines(const net::Topology& topology, const std::vector<plan::RouteLink>& hop) {
+std::vector<RouteLine> route_lines(const net::Topology& topology, const std::vector<scenario::RouteLink>& hop) {
   std::vector<RouteLine> lines;
-  for (const plan::RouteLink& entry : hop) {
+  for (const scenario::RouteLink& entry : hop) {
     const net::Link& link = topology.link(entry.link);
     const RouteLine made{link.from, link.to, &topology.spec(entry.link), entry.weight, entry.usage, 1};
     const auto same = std::ranges::find_if(lines, [&made](const RouteLine& line) {
@@ -175,7 +175,7 @@ std::vector<RouteLine> route_lines(const net::Topology& topology, const std::vec
   return lines;
 }
 
-void print_route(const net::Topology& topology, const plan::RouteView& view, const std::string& head) {
+void print_route(const net::Topology& topology, const scenario::RouteView& view, const std::string& head) {
   say("\n{}\n", printable(head));
   Table table;
   table.add_column("hop");
@@ -251,20 +251,20 @@ struct Shown {
   const net::Topology& topology;
   std::string routing;
   std::string configuration;  // JSON
-  std::vector<plan::ProfileStatement> profiles;
+  std::vector<ProfileStatement> profiles;
   std::vector<std::string> warnings;
   std::string head;
 };
 
 void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
   const net::Topology& topology = shown.topology;
-  const plan::TopologySummary summary = plan::summarize(topology);
-  std::optional<plan::RouteView> route;
+  const scenario::TopologySummary summary = scenario::summarize(topology);
+  std::optional<scenario::RouteView> route;
   std::string route_head;
   if (!options.route.empty()) {
-    const DeviceId from = plan::find_endpoint(topology, options.route[0]);
-    const DeviceId to = plan::find_endpoint(topology, options.route[1]);
-    route = plan::view_route(topology, shown.routing, seed, from, to);
+    const DeviceId from = scenario::find_endpoint(topology, options.route[0]);
+    const DeviceId to = scenario::find_endpoint(topology, options.route[1]);
+    route = scenario::view_route(topology, shown.routing, seed, from, to);
     route_head = fmt::format("# route {} -> {}: {}, routing {}, seed {}", topology.name(from), topology.name(to),
                              net::to_string(route->path_class), shown.routing, seed);
   }
@@ -291,20 +291,20 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
   }
   export_all(topology, options);
   if (!options.common.json.empty()) {
-    plan::ResultHeader header;
+    ResultHeader header;
     header.command = "topo";
     header.command_line = command_line();
     header.seed = seed;
     header.configuration = shown.configuration;
     header.profiles = shown.profiles;
     header.warnings = shown.warnings;
-    header.digest = plan::topology_digest(topology);
+    header.digest = output::topology_digest(topology);
     write_file(options.common.json, [&](std::ostream& out) {
-      plan::write_topology(out, header, topology, summary, route ? &*route : nullptr, [&](plan::JsonWriter& json) {
+      output::write_topology(out, header, topology, summary, route ? &*route : nullptr, [&](JsonWriter& json) {
         if (!bill) return;
-        plan::write_bill(json, bill->bill, plan::install(bill->bill, books.floor_plan()));
-        if (bill->cost) plan::write_capital(json, *bill->cost);
-        if (bill->power) plan::write_power(json, *bill->power);
+        output::write_bill(json, bill->bill, plan::install(bill->bill, books.floor_plan()));
+        if (bill->cost) output::write_capital(json, *bill->cost);
+        if (bill->power) output::write_power(json, *bill->power);
       });
     });
   }
@@ -312,35 +312,35 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
 
 void run_cluster(const TopoOptions& options) {
   if (options.file.empty()) throw ConfigError("topo: expected the file of a cluster, or `import FILE`");
-  const plan::Overrides overrides = to_overrides(options.common);
+  const scenario::Overrides overrides = to_overrides(options.common);
   claim_outputs(options);
   Diagnostics diagnostics;
-  const net::Cluster cluster = plan::load_cluster(options.file, overrides, diagnostics);
+  const net::Cluster cluster = scenario::load_cluster(options.file, overrides, diagnostics);
   print_warnings(diagnostics, options.common);
   const std::string head = fmt::format("# weft {} ({})  topo  {}\n# {}  routing {}\n", version(), commit(), options.file,
                                        cluster.name, cluster.routing);
   show({cluster.topology,
         cluster.routing,
         cluster.resolved.to_json(),
-        {plan::profile_statement(cluster)},
+        {scenario::profile_statement(cluster)},
         warning_texts(diagnostics),
         head},
        options, overrides.seed.value_or(1));
 }
 
 void run_import(const TopoOptions& options) {
-  const plan::Overrides overrides = to_overrides(options.common);
+  const scenario::Overrides overrides = to_overrides(options.common);
   claim_outputs(options);
   const Profile profile =
-      overrides.profile ? plan::find_profile(overrides.profile->string()) : Profile::defaults(plan::all_param_groups());
-  const plan::ImportedFile imported = plan::import_topology(options.file, options.hints, profile);
+      overrides.profile ? scenario::find_profile(overrides.profile->string()) : Profile::defaults(scenario::all_param_groups());
+  const scenario::ImportedFile imported = scenario::import_topology(options.file, options.hints, profile);
   Diagnostics diagnostics;
   for (const Diagnostic& warning : imported.imported.warnings) diagnostics.warning(warning);
   print_warnings(diagnostics, options.common);
   const std::string head =
       fmt::format("# weft {} ({})  topo import  {}\n# {}\n", version(), commit(), options.file, imported.kind);
   if (!options.yaml.empty()) {
-    const std::string text = plan::cluster_text(imported, options.file, options.hints, profile);
+    const std::string text = scenario::cluster_text(imported, options.file, options.hints, profile);
     write_file(options.yaml, [&](std::ostream& out) { out << text; });
   }
   show({imported.imported.topology, "ecmp", "null", {}, warning_texts(diagnostics), head}, options, overrides.seed.value_or(1));

@@ -16,9 +16,9 @@
 #include "sim/apps/table.h"
 #include "sim/apps/trace_options.h"
 #include "sim/core/error.h"
-#include "sim/planning/replay_json.h"
-#include "sim/planning/step_program.h"
-#include "sim/planning/traced_kernels.h"
+#include "sim/measured/traced_kernels.h"
+#include "sim/output/replay_json.h"
+#include "sim/scenario/step_program.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
@@ -102,7 +102,7 @@ int run_info(const InfoOptions& options) {
   print_calls(report, summary);
   print_ranks(report, summary);
   if (!outputs.json.empty()) {
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_trace_summary(out, trace, summary); });
+    write_file(outputs.json, [&](std::ostream& out) { output::write_trace_summary(out, trace, summary); });
   }
   return kOk;
 }
@@ -121,13 +121,13 @@ bool is_scenario(const std::vector<std::string>& files) {
 
 // The training step of a scenario, as `weft run` would run it.
 work::Trace generated_step(const ConvertOptions& options, Diagnostics& findings) {
-  const plan::Scenario scenario = plan::load_scenario(options.files.front(), to_overrides(options.common), findings);
+  const scenario::Scenario scenario = scenario::load_scenario(options.files.front(), to_overrides(options.common), findings);
   if (!scenario.workload.training) {
     throw ConfigError(fmt::format("{}: only training steps are programs; this scenario has none", options.files.front()));
   }
   std::vector<std::string> notes;
   work::Trace trace;
-  trace.program = plan::step_program(scenario, *scenario.workload.training, notes);
+  trace.program = scenario::step_program(scenario, *scenario.workload.training, notes);
   trace.full_clock = true;
   for (std::string& note : notes) findings.warning({.where = {}, .message = std::move(note), .source_line = {}, .note = {}});
   return trace;
@@ -217,7 +217,7 @@ int run_kernels(const KernelOptions& options) {
   const work::GpuSpec& gpu = work::gpu_spec(options.gpu);
   const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
   std::ostringstream text;
-  const plan::TracedKernels told = plan::write_traced_kernels(text, files, std::string{gpu.name}, options.reading);
+  const measured::TracedKernels told = measured::write_traced_kernels(text, files, std::string{gpu.name}, options.reading);
   write_file(options.out, [&](std::ostream& out) { out << text.str(); });
   if (!is_standard_output(options.out)) {
     say("# {}: {} rows of {} kernels; {} kernels of no known shape and {} launched by no operator are left out\n", options.out,

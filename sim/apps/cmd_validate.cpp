@@ -23,14 +23,14 @@
 #include "sim/core/error.h"
 #include "sim/core/output_folder.h"
 #include "sim/core/printable.h"
-#include "sim/planning/calibrate_kernels.h"
-#include "sim/planning/measurements/measurement_set.h"
-#include "sim/planning/predict.h"
-#include "sim/planning/predict_points.h"
-#include "sim/planning/prediction_uncertainty.h"
-#include "sim/planning/report/validation_page.h"
-#include "sim/planning/validation_output.h"
-#include "sim/planning/validation_report.h"
+#include "sim/measured/fit/calibrate_kernels.h"
+#include "sim/measured/predict.h"
+#include "sim/measured/predict_points.h"
+#include "sim/measured/prediction_uncertainty.h"
+#include "sim/measured/readers/measurement_set.h"
+#include "sim/measured/validation_report.h"
+#include "sim/output/report/validation_page.h"
+#include "sim/output/validation_output.h"
 
 namespace weft::apps {
 namespace {
@@ -70,28 +70,28 @@ void claim_report(const std::string& folder) {
   for (std::size_t i = 0; i < kReportFiles.size(); ++i) claim_output("--report", in_report(folder, i));
 }
 
-void write_report(const std::string& folder, const plan::ValidationOutput& output) {
+void write_report(const std::string& folder, const output::ValidationOutput& output) {
   OutputFolder files{folder};
-  files.write(kReportFiles[0], [&](std::ostream& out) { plan::write_points_csv(out, output.report); });
-  files.write(kReportFiles[1], [&](std::ostream& out) { plan::write_validation_result(out, output); });
-  files.write(kReportFiles[2], [&](std::ostream& out) { plan::write_validation_markdown(out, output); });
-  files.write(kReportFiles[3], [&](std::ostream& out) { plan::write_validation_page(out, output); });
+  files.write(kReportFiles[0], [&](std::ostream& out) { output::write_points_csv(out, output.report); });
+  files.write(kReportFiles[1], [&](std::ostream& out) { output::write_validation_result(out, output); });
+  files.write(kReportFiles[2], [&](std::ostream& out) { output::write_validation_markdown(out, output); });
+  files.write(kReportFiles[3], [&](std::ostream& out) { output::write_validation_page(out, output); });
   files.commit();
 }
 
 std::string profile_lines(const net::Cluster& cluster) {
-  const plan::ProfileStatement statement = plan::profile_statement(cluster);
+  const ProfileStatement statement = scenario::profile_statement(cluster);
   std::string text;
   if (!statement.file.empty()) text += fmt::format("# profile file {}\n", statement.file);
-  const std::vector<std::string> calibrations = plan::calibration_lines(cluster.profile);
+  const std::vector<std::string> calibrations = output::calibration_lines(cluster.profile);
   for (const std::string& line : calibrations) text += fmt::format("# calibration {}\n", line);
   if (calibrations.empty()) text += "# the profile was fitted on no measurement: no point is training\n";
   return text;
 }
 
 struct Measured {
-  plan::MeasurementSet set;
-  std::vector<plan::KernelLog> kernels;
+  measured::MeasurementSet set;
+  std::vector<measured::KernelLog> kernels;
 };
 
 struct Totals {
@@ -102,7 +102,7 @@ struct Totals {
   std::vector<std::string> notes;
 };
 
-void take(plan::Predictions predictions, const std::string& file, plan::ValidationReport& report, Totals& totals) {
+void take(measured::Predictions predictions, const std::string& file, measured::ValidationReport& report, Totals& totals) {
   totals.digest.add(predictions.digest);
   totals.events += predictions.events;
   totals.transfers += predictions.transfers;
@@ -114,18 +114,18 @@ void take(plan::Predictions predictions, const std::string& file, plan::Validati
   totals.interrupted = predictions.interrupted;
 }
 
-std::uint64_t rows_of(const plan::MeasurementSet& set) {
+std::uint64_t rows_of(const measured::MeasurementSet& set) {
   std::uint64_t rows = 0;
-  for (const plan::Measurement& measurement : set.measurements) rows += measurement.log.rows.size();
+  for (const measured::Measurement& measurement : set.measurements) rows += measurement.log.rows.size();
   return rows;
 }
 
 // Counts the rows on in `options`.
-plan::ValidationReport predict_collectives(const net::Cluster& cluster, const plan::MeasurementSet& set,
-                                           plan::PredictOptions& options, Totals& totals) {
-  plan::ValidationReport report;
-  for (const plan::Measurement& measurement : set.measurements) {
-    take(plan::predict(cluster, measurement, options), measurement.file, report, totals);
+measured::ValidationReport predict_collectives(const net::Cluster& cluster, const measured::MeasurementSet& set,
+                                               measured::PredictOptions& options, Totals& totals) {
+  measured::ValidationReport report;
+  for (const measured::Measurement& measurement : set.measurements) {
+    take(measured::predict(cluster, measurement, options), measurement.file, report, totals);
     options.rows_before += measurement.log.rows.size();
     if (totals.interrupted) break;
   }
@@ -133,22 +133,22 @@ plan::ValidationReport predict_collectives(const net::Cluster& cluster, const pl
 }
 
 // Kernels, copies, overlap: whatever is no collective.
-void predict_others(const net::Cluster& cluster, const Measured& measured, const plan::PredictOptions& options,
-                    plan::ValidationReport& report, Totals& totals) {
-  for (const plan::PointLog& log : measured.set.points) {
+void predict_others(const net::Cluster& cluster, const Measured& measured, const measured::PredictOptions& options,
+                    measured::ValidationReport& report, Totals& totals) {
+  for (const measured::PointLog& log : measured.set.points) {
     if (totals.interrupted) return;
-    take(plan::predict_points(cluster, log, options), log.file, report, totals);
+    take(measured::predict_points(cluster, log, options), log.file, report, totals);
   }
-  for (const plan::KernelLog& log : measured.kernels) {
-    const std::vector<plan::ValidationPoint> points = plan::predict_kernels(cluster.profile, log);
+  for (const measured::KernelLog& log : measured.kernels) {
+    const std::vector<measured::ValidationPoint> points = measured::predict_kernels(cluster.profile, log);
     report.points.insert(report.points.end(), points.begin(), points.end());
   }
 }
 
-plan::ValidationReport predict_all(const net::Cluster& cluster, const Measured& measured, plan::PredictOptions options,
-                                   Totals& totals) {
+measured::ValidationReport predict_all(const net::Cluster& cluster, const Measured& measured, measured::PredictOptions options,
+                                       Totals& totals) {
   options.rows_total = rows_of(measured.set);
-  plan::ValidationReport report = predict_collectives(cluster, measured.set, options, totals);
+  measured::ValidationReport report = predict_collectives(cluster, measured.set, options, totals);
   predict_others(cluster, measured, options, report, totals);
   return report;
 }
@@ -157,17 +157,17 @@ plan::ValidationReport predict_all(const net::Cluster& cluster, const Measured& 
 bool acts_on_collectives(std::string_view parameter) { return !parameter.starts_with("gpu."); }
 
 // False where the user stopped it.
-bool add_uncertainty(const net::Cluster& cluster, const Measured& measured, plan::PredictOptions options,
-                     std::vector<plan::ValidationPoint>& points) {
-  const auto times = std::ranges::count_if(plan::uncertain_parameters(cluster.profile), acts_on_collectives);
+bool add_uncertainty(const net::Cluster& cluster, const Measured& measured, measured::PredictOptions options,
+                     std::vector<measured::ValidationPoint>& points) {
+  const auto times = std::ranges::count_if(measured::uncertain_parameters(cluster.profile), acts_on_collectives);
   options.rows_total = rows_of(measured.set) * static_cast<std::uint64_t>(times);
   const auto first_other =
-      std::ranges::find_if(points, [](const plan::ValidationPoint& point) { return point.kind != "collective"; });
-  const std::vector<plan::ValidationPoint> collectives{points.begin(), first_other};
+      std::ranges::find_if(points, [](const measured::ValidationPoint& point) { return point.kind != "collective"; });
+  const std::vector<measured::ValidationPoint> collectives{points.begin(), first_other};
   const auto predict = [&](const net::Cluster& moved,
-                           std::string_view parameter) -> std::optional<std::vector<plan::ValidationPoint>> {
+                           std::string_view parameter) -> std::optional<std::vector<measured::ValidationPoint>> {
     Totals totals;
-    plan::ValidationReport report;
+    measured::ValidationReport report;
     if (acts_on_collectives(parameter)) {
       report = predict_collectives(moved, measured.set, options, totals);
     } else {
@@ -177,24 +177,24 @@ bool add_uncertainty(const net::Cluster& cluster, const Measured& measured, plan
     if (totals.interrupted) return std::nullopt;
     return std::move(report.points);
   };
-  return plan::add_uncertainty(cluster, predict, points);
+  return measured::add_uncertainty(cluster, predict, points);
 }
 
 int run_validate(const ValidateOptions& options) {
-  const plan::Overrides overrides = to_overrides(options.common);
-  const plan::ErrorLimits limits{.max_median = limit("--max-median", options.max_median),
-                                 .max_p95 = limit("--max-p95", options.max_p95),
-                                 .max_error = limit("--max-error", options.max_error)};
-  const plan::PredictOptions predict = predict_options(overrides);
+  const scenario::Overrides overrides = to_overrides(options.common);
+  const measured::ErrorLimits limits{.max_median = limit("--max-median", options.max_median),
+                                     .max_p95 = limit("--max-p95", options.max_p95),
+                                     .max_error = limit("--max-error", options.max_error)};
+  const measured::PredictOptions predict = predict_options(overrides);
   if (!options.common.timeline.empty()) throw ConfigError("--timeline: a validation has no timeline");
   const Outputs outputs = outputs_of(options.common, "validate");
   claim_report(options.report);
 
   MeasuredLogs logs = options.logs;
-  std::erase_if(logs.files, plan::is_kernel_log);
+  std::erase_if(logs.files, measured::is_kernel_log);
   Measured measured;
   for (const std::string& file : options.logs.files) {
-    if (plan::is_kernel_log(file)) measured.kernels.push_back(plan::read_kernel_log(file));
+    if (measured::is_kernel_log(file)) measured.kernels.push_back(measured::read_kernel_log(file));
   }
   measured.set = read_logs(logs, options.common);
   Diagnostics diagnostics;
@@ -207,38 +207,38 @@ int run_validate(const ValidateOptions& options) {
 
   ProgressBar progress{"rows", options.common.quiet};
   Totals totals;
-  plan::PredictOptions watched = predict;
+  measured::PredictOptions watched = predict;
   watched.observer = &progress;
   const auto wall_begin = std::chrono::steady_clock::now();
-  plan::ValidationReport report = predict_all(cluster, measured, watched, totals);
+  measured::ValidationReport report = predict_all(cluster, measured, watched, totals);
   if (options.uncertainty && !totals.interrupted)
     totals.interrupted = !add_uncertainty(cluster, measured, watched, report.points);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   progress.wipe();
 
   for (const std::string& note : totals.notes) table.print(fmt::format("# note: {}\n", printable(note)));
-  table.print(fmt::format("#\n{}#\n{}", plan::points_table(report), plan::summary_table(report)));
+  table.print(fmt::format("#\n{}#\n{}", measured::points_table(report), measured::summary_table(report)));
   if (totals.interrupted) table.print("# interrupted: the logs were not predicted to their end\n");
   const std::vector<std::string> missed = report.missed(limits);
   const bool has_limits = limits.max_median || limits.max_p95 || limits.max_error;
   if (has_limits) table.print(missed.empty() ? "# within the limits\n" : "# over the limits\n");
-  table.print(fmt::format("# digest {}  {}\n", plan::digest_text(totals.digest.value()),
-                          cost_text(totals.events, totals.transfers, wall)));
+  table.print(
+      fmt::format("# digest {}  {}\n", digest_text(totals.digest.value()), cost_text(totals.events, totals.transfers, wall)));
   for (const std::string& text : missed) std::fputs(fmt::format("failed: {}\n", printable_lines(text)).c_str(), stderr);
 
   std::vector<std::string> warnings = warning_texts(diagnostics);
   warnings.insert(warnings.end(), totals.notes.begin(), totals.notes.end());
-  const plan::ResultHeader header{.command = "validate",
-                                  .command_line = command_line(),
-                                  .seed = predict.seed,
-                                  .configuration = plan::validation_configuration(cluster, measured.set.measurements, predict),
-                                  .profiles = {plan::profile_statement(cluster)},
-                                  .warnings = std::move(warnings),
-                                  .digest = totals.digest.value(),
-                                  .interrupted = totals.interrupted};
-  const plan::ValidationOutput output{header, cluster, report, missed};
+  const ResultHeader header{.command = "validate",
+                            .command_line = command_line(),
+                            .seed = predict.seed,
+                            .configuration = output::validation_configuration(cluster, measured.set.measurements, predict),
+                            .profiles = {scenario::profile_statement(cluster)},
+                            .warnings = std::move(warnings),
+                            .digest = totals.digest.value(),
+                            .interrupted = totals.interrupted};
+  const output::ValidationOutput output{header, cluster, report, missed};
   if (!outputs.json.empty()) {
-    write_file(outputs.json, [&](std::ostream& out) { plan::write_validation_result(out, output); });
+    write_file(outputs.json, [&](std::ostream& out) { output::write_validation_result(out, output); });
   }
   if (!options.report.empty()) write_report(options.report, output);
   if (totals.interrupted) return kInterrupted;

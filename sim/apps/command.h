@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/core/config/params.h"
-#include "sim/planning/import_topology.h"
-#include "sim/planning/scenario.h"
+#include "sim/scenario/import_topology.h"
+#include "sim/scenario/scenario.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): of CLI11
 class App;
@@ -39,12 +39,12 @@ struct CommonOptions {
 };
 void add_common_options(CLI::App& command, CommonOptions& options);
 // --gpu, --cpu, --nic-rate and --nvlinks: what a topology file leaves open.
-void add_topology_hints(CLI::App& command, plan::TopologyHints& hints);
+void add_topology_hints(CLI::App& command, scenario::TopologyHints& hints);
 // --jobs: what of one simulation may run at the same time; all processors unless given.
 void add_jobs_option(CLI::App& command, int& threads);
 // ConfigError for what is not `key=value`, no known grain, and so on.
 // `runs_packets`: the command knows packet fidelity.
-[[nodiscard]] plan::Overrides to_overrides(const CommonOptions& options, bool runs_packets = false);
+[[nodiscard]] scenario::Overrides to_overrides(const CommonOptions& options, bool runs_packets = false);
 
 // Warnings of loading go to stderr, unless quiet.
 void print_warnings(const Diagnostics& diagnostics, const CommonOptions& options);

@@ -40,7 +40,7 @@ void check_choice(const std::string& text, const char* option, const std::vector
 
 }  // namespace
 
-void add_topology_hints(CLI::App& command, plan::TopologyHints& hints) {
+void add_topology_hints(CLI::App& command, scenario::TopologyHints& hints) {
   const auto text = [&](const char* name, std::string& value, const char* help, const char* form) {
     command.add_option(name, value, help)->type_name(form)->group("What a topology file leaves open");
   };
@@ -89,8 +89,8 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("--verbose,-v", options.verbose, "Say more")->group("Common options");
 }
 
-plan::Overrides to_overrides(const CommonOptions& options, bool runs_packets) {
-  plan::Overrides overrides;
+scenario::Overrides to_overrides(const CommonOptions& options, bool runs_packets) {
+  scenario::Overrides overrides;
   for (const std::string& text : options.sets) overrides.sets.push_back(assignment(text, "--set", "key.path=value"));
   for (const std::string& text : options.nccl) overrides.nccl.push_back(assignment(text, "--nccl", "KEY=VALUE"));
   if (!options.profile.empty()) overrides.profile = options.profile;

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "sim/planning/foreign_logs.h"
+#include "sim/measured/foreign_logs.h"
 
 namespace weft::apps {
 
@@ -20,23 +20,23 @@ void add_measured_logs(CLI::App& command, MeasuredLogs& logs) {
   command.add_option("--cluster,-c", logs.cluster, "Cluster file")->required()->type_name("FILE");
 }
 
-plan::MeasurementSet read_logs(const MeasuredLogs& logs, const CommonOptions& common) {
-  plan::MeasurementSet set = plan::read_measurements(logs.files, plan::parse_nccl_settings(common.nccl));
-  plan::set_layout(set, logs.threads, logs.gpus);
+measured::MeasurementSet read_logs(const MeasuredLogs& logs, const CommonOptions& common) {
+  measured::MeasurementSet set = measured::read_measurements(logs.files, measured::parse_nccl_settings(common.nccl));
+  measured::set_layout(set, logs.threads, logs.gpus);
   return set;
 }
 
-net::Cluster load_cluster(const MeasuredLogs& logs, const plan::MeasurementSet& set, const CommonOptions& common,
-                          const plan::Overrides& overrides, Diagnostics& diagnostics) {
-  net::Cluster cluster = plan::load_cluster(logs.cluster, overrides, diagnostics);
+net::Cluster load_cluster(const MeasuredLogs& logs, const measured::MeasurementSet& set, const CommonOptions& common,
+                          const scenario::Overrides& overrides, Diagnostics& diagnostics) {
+  net::Cluster cluster = scenario::load_cluster(logs.cluster, overrides, diagnostics);
   for (const Diagnostic& warning : set.warnings) diagnostics.warning(warning);
-  for (const Diagnostic& warning : plan::warn_of_foreign_logs(cluster, set)) diagnostics.warning(warning);
+  for (const Diagnostic& warning : measured::warn_of_foreign_logs(cluster, set)) diagnostics.warning(warning);
   print_warnings(diagnostics, common);
-  static_cast<void>(plan::nccl_settings(cluster, overrides));  // names and values are known ones
+  static_cast<void>(scenario::nccl_settings(cluster, overrides));  // names and values are known ones
   return cluster;
 }
 
-plan::PredictOptions predict_options(const plan::Overrides& overrides) {
+measured::PredictOptions predict_options(const scenario::Overrides& overrides) {
   return {.grain = overrides.grain.value_or(coll::Grain::kAuto),
           .seed = overrides.seed.value_or(1),
           .shuffle_ties = overrides.shuffle_ties.value_or(0)};

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/apps/command.h"
-#include "sim/planning/measurements/measurement_set.h"
-#include "sim/planning/predict.h"
+#include "sim/measured/predict.h"
+#include "sim/measured/readers/measurement_set.h"
 
 namespace weft::apps {
 
@@ -19,11 +19,12 @@ struct MeasuredLogs {
 };
 void add_measured_logs(CLI::App& command, MeasuredLogs& logs);
 
-[[nodiscard]] plan::MeasurementSet read_logs(const MeasuredLogs& logs, const CommonOptions& common);
+[[nodiscard]] measured::MeasurementSet read_logs(const MeasuredLogs& logs, const CommonOptions& common);
 // The cluster under `overrides`, with the warnings about it and about `set` told. ConfigError also where NCCL has no such
 // variable, or cannot take the value, that the cluster or --nccl sets.
-[[nodiscard]] net::Cluster load_cluster(const MeasuredLogs& logs, const plan::MeasurementSet& set, const CommonOptions& common,
-                                        const plan::Overrides& overrides, Diagnostics& diagnostics);
-[[nodiscard]] plan::PredictOptions predict_options(const plan::Overrides& overrides);
+[[nodiscard]] net::Cluster load_cluster(const MeasuredLogs& logs, const measured::MeasurementSet& set,
+                                        const CommonOptions& common, const scenario::Overrides& overrides,
+                                        Diagnostics& diagnostics);
+[[nodiscard]] measured::PredictOptions predict_options(const scenario::Overrides& overrides);
 
 }  // namespace weft::apps

@@ -88,7 +88,7 @@ std::string cluster_line(const net::Cluster& cluster) {
   std::string text =
       fmt::format("# cluster {}: {} node{}", printable(cluster.name), topology.host_count(), plural(topology.host_count()));
   if (has_gpus) text += fmt::format(", {} GPU{}", endpoints, plural(endpoints));
-  const plan::ProfileStatement profile = plan::profile_statement(cluster);
+  const ProfileStatement profile = scenario::profile_statement(cluster);
   return text + fmt::format("  profile {}: {}\n", profile.name, profile.stated_error);
 }
 
@@ -96,7 +96,7 @@ std::string cost_text(std::uint64_t events, std::uint64_t transfers, double wall
   const double rate = wall_seconds > 0 ? static_cast<double>(events) / wall_seconds : 0.0;
   return fmt::format("events {} ({}/s)  transfers {}  peak_memory {}  wall {:.2f} s", short_count(static_cast<double>(events)),
                      short_count(rate), short_count(static_cast<double>(transfers)),
-                     short_bytes(static_cast<double>(plan::peak_memory_bytes())), wall_seconds);
+                     short_bytes(static_cast<double>(scenario::peak_memory_bytes())), wall_seconds);
 }
 
 std::string solver_line(std::uint64_t solves, std::uint64_t peak_live) {

@@ -16,7 +16,7 @@
 #include "sim/apps/command.h"
 #include "sim/core/output_file.h"
 #include "sim/core/used_files.h"
-#include "sim/planning/result_json.h"
+#include "sim/output/result_json.h"
 
 namespace weft::apps {
 

@@ -45,11 +45,11 @@ std::string requests_text(const work::RequestSpec& spec) {
   return fmt::format("{} requests, Poisson {} a second, {}", spec.count, spec.rate, lengths());
 }
 
-void print_latencies(const Report& report, const plan::InferenceResult& result) {
+void print_latencies(const Report& report, const scenario::InferenceResult& result) {
   Table table;
   table.add_column("latency", Table::Align::kLeft);
   for (const char* title : {"p50 (ms)", "p90 (ms)", "p99 (ms)", "mean (ms)"}) table.add_column(title);
-  const auto row = [&](const char* name, const plan::Quantiles& of) {
+  const auto row = [&](const char* name, const scenario::Quantiles& of) {
     const auto ms = [](double ns) { return fmt::format("{:.3f}", ns / 1e6); };
     table.add_row({name, ms(of.p50_ns), ms(of.p90_ns), ms(of.p99_ns), ms(of.mean_ns)});
   };
@@ -69,7 +69,7 @@ void print_memory(const Report& report, const char* what, const work::EngineMemo
       memory.activations / 1e9, memory.cache / 1e9, memory.tokens(setup.kv_cache)));
 }
 
-void print_engines(const Report& report, const plan::InferenceResult& result) {
+void print_engines(const Report& report, const scenario::InferenceResult& result) {
   report.print(fmt::format("#\n# engines{}\n", result.engines.size() > kEnginesShown ? ", the first ones" : ""));
   Table table;
   table.add_column("engine");
@@ -89,7 +89,7 @@ void print_engines(const Report& report, const plan::InferenceResult& result) {
   report.print(table.text());
 }
 
-void print_parts(const Report& report, const plan::InferenceResult& result) {
+void print_parts(const Report& report, const scenario::InferenceResult& result) {
   Duration sum;
   for (const Duration part : result.parts) sum += part;
   if (sum == Duration{}) return;
@@ -104,7 +104,7 @@ void print_parts(const Report& report, const plan::InferenceResult& result) {
 
 }  // namespace
 
-void print_inference(const Report& report, const work::InferenceSetup& setup, const plan::InferenceResult& result) {
+void print_inference(const Report& report, const work::InferenceSetup& setup, const scenario::InferenceResult& result) {
   const double total = static_cast<double>(work::total_parameters(setup.model));
   const std::string engines = setup.decode
                                   ? fmt::format("prefill: {}; decode: {}", plan_text(setup.plan), plan_text(*setup.decode))

@@ -9,7 +9,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/core/memory.h"
-#include "sim/planning/run_scenario.h"
+#include "sim/scenario/run_scenario.h"
 
 namespace weft::apps {
 namespace {
@@ -55,12 +55,12 @@ std::optional<std::uint64_t> memory_limit(const std::string& memory) {
   return static_cast<std::uint64_t>(bytes->count());
 }
 
-std::string predicted_line(const plan::MemoryPlan& memory) {
-  return fmt::format("# memory predicted {}\n", plan::memory_text(memory));
+std::string predicted_line(const scenario::MemoryPlan& memory) {
+  return fmt::format("# memory predicted {}\n", scenario::memory_text(memory));
 }
 
-std::string memory_line(const plan::MemoryPlan& memory, std::size_t gpus) {
-  const auto peak = static_cast<double>(plan::peak_memory_bytes());
+std::string memory_line(const scenario::MemoryPlan& memory, std::size_t gpus) {
+  const auto peak = static_cast<double>(scenario::peak_memory_bytes());
   return fmt::format("# memory held at most: {}; peak {}, {} per GPU; predicted / peak {:.2f}\n", held_text(),
                      short_bytes(peak), short_bytes(peak / static_cast<double>(std::max<std::size_t>(1, gpus))),
                      memory.total() / peak);

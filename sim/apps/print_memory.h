@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/planning/memory_plan.h"
+#include "sim/scenario/memory_plan.h"
 
 namespace weft::apps {
 
@@ -16,8 +16,8 @@ void add_memory_option(CLI::App& command, std::string& memory);
 [[nodiscard]] std::optional<std::uint64_t> memory_limit(const std::string& memory);
 
 // "# memory predicted 1.20 GiB: ...\n"
-[[nodiscard]] std::string predicted_line(const plan::MemoryPlan& memory);
+[[nodiscard]] std::string predicted_line(const scenario::MemoryPlan& memory);
 // "# memory held at most: ...; predicted / peak 0.96\n", after the run.
-[[nodiscard]] std::string memory_line(const plan::MemoryPlan& memory, std::size_t gpus);
+[[nodiscard]] std::string memory_line(const scenario::MemoryPlan& memory, std::size_t gpus);
 
 }  // namespace weft::apps

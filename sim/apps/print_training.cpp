@@ -29,7 +29,7 @@ std::string plan_text(const work::ParallelPlan& plan) {
 
 std::string ms(Duration duration) { return fmt::format("{:.2f}", duration.us() / 1e3); }
 
-void print_breakdown(const Report& report, const plan::TrainingResult& result) {
+void print_breakdown(const Report& report, const scenario::TrainingResult& result) {
   report.print("#\n# where an iteration goes, mean over GPUs\n");
   Table table;
   table.add_column("what", Table::Align::kLeft);
@@ -53,7 +53,7 @@ void print_breakdown(const Report& report, const plan::TrainingResult& result) {
   report.print(table.text());
 }
 
-void print_ranks(const Report& report, const plan::TrainingResult& result) {
+void print_ranks(const Report& report, const scenario::TrainingResult& result) {
   if (result.ranks.size() < 2) return;
   report.print(fmt::format("#\n# ranks{}\n", result.ranks.size() > kRanksShown ? ", the first ones" : ""));
   Table table;
@@ -62,7 +62,7 @@ void print_ranks(const Report& report, const plan::TrainingResult& result) {
     table.add_column(title);
   }
   for (std::size_t i = 0; i < std::min(result.ranks.size(), kRanksShown); ++i) {
-    const plan::RankReport& rank = result.ranks[i];
+    const scenario::RankReport& rank = result.ranks[i];
     Duration exposed;
     for (const Duration each : rank.times.exposed) exposed += each;
     table.add_row({std::to_string(rank.rank), std::to_string(rank.stands_for), ms(rank.times.compute), ms(exposed),
@@ -94,7 +94,7 @@ std::string iterations_line(const work::ReplayResult& replay) {
                      replay.skipped > 0 ? " as exact repetitions" : "");
 }
 
-void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result) {
+void print_training(const Report& report, const work::TrainingSetup& setup, const scenario::TrainingResult& result) {
   const double total = static_cast<double>(work::total_parameters(setup.model));
   const double active = static_cast<double>(work::active_parameters(setup.model));
   report.print(fmt::format("# {}: {:.2f} B parameters{}; {}; {} GPUs, {} simulated\n",
@@ -113,7 +113,7 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
   report.print(fmt::format("MFU         {:.1f} %  ({:.0f} TFLOP/s per GPU, {}; peak {})\n", 100 * result.mfu,
                            result.model_tflops_per_gpu, result.convention, result.peak_name));
   report.print(fmt::format("HFU         {:.1f} %\n", 100 * result.hfu));
-  const plan::MemoryParts& memory = result.memory;
+  const scenario::MemoryParts& memory = result.memory;
   report.print(fmt::format(
       "memory      {:.2f} of {:.0f} GB  (rank {}: parameters {:.2f}, gradients {:.2f}, optimizer {:.2f}, activations {:.2f})\n",
       memory.total() / 1e9, memory.capacity / 1e9, memory.rank, memory.parameters / 1e9, memory.gradients / 1e9,
@@ -130,13 +130,13 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
   }
 }
 
-void print_training_jobs(const Report& report, const std::vector<plan::TrainingJobResult>& jobs) {
+void print_training_jobs(const Report& report, const std::vector<scenario::TrainingJobResult>& jobs) {
   Table table;
   table.add_column("job", Table::Align::kLeft);
   for (const char* title : {"GPUs", "start (ms)", "end (ms)", "iteration (ms)", "alone (ms)", "slowdown", "tokens/s", "MFU"}) {
     table.add_column(title);
   }
-  for (const plan::TrainingJobResult& job : jobs) {
+  for (const scenario::TrainingJobResult& job : jobs) {
     table.add_row({job.name, std::to_string(job.together.gpus), ms(job.start - Time{}), ms(job.end - Time{}),
                    ms(job.mean_together), ms(job.mean_alone), fmt::format("{:.3f}", job.slowdown()),
                    fmt::format("{:.0f}", job.together.tokens_per_second), fmt::format("{:.1f} %", 100 * job.together.mfu)});

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/apps/output.h"
-#include "sim/planning/training_jobs_run.h"
-#include "sim/planning/training_run.h"
+#include "sim/scenario/training_jobs_run.h"
+#include "sim/scenario/training_run.h"
 #include "sim/workloads/training/training.h"
 
 namespace weft::apps {
@@ -18,7 +18,7 @@ namespace weft::apps {
 // "# iterations 1000: 4 simulated, 996 skipped as exact repetitions"
 [[nodiscard]] std::string iterations_line(const work::ReplayResult& replay);
 
-void print_training(const Report& report, const work::TrainingSetup& setup, const plan::TrainingResult& result);
-void print_training_jobs(const Report& report, const std::vector<plan::TrainingJobResult>& jobs);
+void print_training(const Report& report, const work::TrainingSetup& setup, const scenario::TrainingResult& result);
+void print_training_jobs(const Report& report, const std::vector<scenario::TrainingJobResult>& jobs);
 
 }  // namespace weft::apps

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/planning/run_scenario.h"
+#include "sim/scenario/run_scenario.h"
 
 namespace weft::apps {
 
-class ProgressBar final : public plan::RunObserver {
+class ProgressBar final : public scenario::RunObserver {
  public:
   // `unit` is what is counted: "sizes", "flows". `quiet` draws nothing.
   ProgressBar(std::string unit, bool quiet);

@@ -9,7 +9,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
-#include "sim/planning/collective_sweep.h"
+#include "sim/scenario/collective_sweep.h"
 
 namespace weft::apps {
 namespace {
@@ -40,7 +40,7 @@ std::string scaled(double value, double step, const auto& units) {
 std::string row_text(const coll::CollectiveResult& point, std::string_view type) {
   const coll::Collective kind = point.call.kind;
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {}  {}  {}  {:>10}  {:>6}  {:>8}", point.sizes.reported.count(),
-                     point.sizes.count, type, plan::redop_of(point.call), plan::has_root(kind) ? point.call.root : -1,
+                     point.sizes.count, type, scenario::redop_of(point.call), scenario::has_root(kind) ? point.call.root : -1,
                      fit_number(point.time.us(), 7), fit_number(point.algorithm_bandwidth_gbps(), 6),
                      fit_number(point.bus_bandwidth_gbps(), 6), point.choice.algorithm,
                      point.choice.protocol.empty() ? "-" : point.choice.protocol, point.choice.channels);

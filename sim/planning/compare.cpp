@@ -7,17 +7,17 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
-#include "sim/planning/configuration_text.h"
-#include "sim/planning/scenario_layers.h"
-#include "sim/planning/what_if.h"
+#include "sim/scenario/configuration_text.h"
+#include "sim/scenario/scenario_layers.h"
+#include "sim/scenario/what_if.h"
 
 namespace weft::plan {
 namespace {
 
 // Tells the observer how many runs of all are done; a run by itself knows only its own items.
-class OverallProgress final : public RunObserver {
+class OverallProgress final : public scenario::RunObserver {
  public:
-  OverallProgress(RunObserver& observer, std::uint64_t total) : observer_{observer}, total_{total} {}
+  OverallProgress(scenario::RunObserver& observer, std::uint64_t total) : observer_{observer}, total_{total} {}
   void on_progress(const Simulator& simulator, std::uint64_t, std::uint64_t) override {
     observer_.on_progress(simulator, done_, total_);
   }
@@ -28,7 +28,7 @@ class OverallProgress final : public RunObserver {
   }
 
  private:
-  RunObserver& observer_;
+  scenario::RunObserver& observer_;
   std::uint64_t done_ = 0;
   std::uint64_t total_;
 };
@@ -74,13 +74,13 @@ ComparedWorkload describe(const std::string& scenario, const work::Workload& par
   return row;
 }
 
-ComparedRun compared_run(const Scenario& scenario, const RunResult& result, const CostedCluster& costed) {
+ComparedRun compared_run(const scenario::Scenario& scenario, const scenario::RunResult& result, const CostedCluster& costed) {
   ComparedRun run;
   run.time = result.training ? result.training->iteration : result.makespan;
   if (result.training) {
     run.tokens_per_second = result.training->tokens_per_second;
     run.mfu = result.training->mfu;
-    run.exposed = exposed_by_link(*scenario.workload.training, scenario.cluster.topology, *result.training);
+    run.exposed = scenario::exposed_by_link(*scenario.workload.training, scenario.cluster.topology, *result.training);
     run.ranks = static_cast<int>(result.training->gpus);
   }
   if (result.inference) {
@@ -97,8 +97,8 @@ ComparedRun compared_run(const Scenario& scenario, const RunResult& result, cons
     run.channels = call.choice.channels;
     run.ranks = call.ranks;
     run.nodes = call.nodes;
-    run.exposed[static_cast<std::size_t>(call.nodes > 1 ? LinkClass::kNetwork : node_class(scenario.cluster.topology))] =
-        call.time;
+    run.exposed[static_cast<std::size_t>(call.nodes > 1 ? scenario::LinkClass::kNetwork
+                                                        : scenario::node_class(scenario.cluster.topology))] = call.time;
   }
   if (!result.hottest.empty()) {
     run.busiest_link = result.hottest.front().name;
@@ -108,16 +108,16 @@ ComparedRun compared_run(const Scenario& scenario, const RunResult& result, cons
 }
 
 // Each thing a tenth better, by itself.
-std::vector<SensitivityPoint> sensitivity_of(Scenario& scenario, const ComparedRun& base, double better, RunObserver* observer,
-                                             Comparison& comparison) {
+std::vector<SensitivityPoint> sensitivity_of(scenario::Scenario& scenario, const ComparedRun& base, double better,
+                                             scenario::RunObserver* observer, Comparison& comparison) {
   std::vector<SensitivityPoint> points;
-  for (const std::string_view name : what_if_names()) {
+  for (const std::string_view name : scenario::what_if_names()) {
     const bool of_gpu = name == "gpu_speed" || name == "hbm_speed" || name == "launch_cost";
     if (of_gpu && !scenario.workload.training && !scenario.workload.inference) continue;
-    std::optional<net::Cluster> changed = with_better(scenario.cluster, name, better);
+    std::optional<net::Cluster> changed = scenario::with_better(scenario.cluster, name, better);
     if (!changed) continue;
     std::swap(scenario.cluster, *changed);
-    const RunResult result = run_scenario(scenario, observer);
+    const scenario::RunResult result = scenario::run_scenario(scenario, observer);
     std::swap(scenario.cluster, *changed);
     comparison.events += result.events;
     comparison.transfers += result.transfers;
@@ -133,7 +133,7 @@ std::vector<SensitivityPoint> sensitivity_of(Scenario& scenario, const ComparedR
 }
 
 // Which GPUs a workload leaves idle: what stands beside it is of those that work.
-std::string idle_note(const Scenario& scenario, const std::string& kind, std::int64_t idle, std::size_t endpoints) {
+std::string idle_note(const scenario::Scenario& scenario, const std::string& kind, std::int64_t idle, std::size_t endpoints) {
   return fmt::format("{}: {} of {}: {} of its {} GPUs are idle, and dollars and watts are of all of them",
                      scenario.cluster.name, kind, scenario.name, idle, endpoints);
 }
@@ -146,24 +146,24 @@ std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
 }
 
 Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
-                   const Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
-                   RunObserver* observer) {
-  if (std::ranges::any_of(changes_of(overrides.sets), names_cluster)) {
+                   const scenario::Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
+                   scenario::RunObserver* observer) {
+  if (std::ranges::any_of(scenario::changes_of(overrides.sets), scenario::names_cluster)) {
     throw ConfigError("--set cluster=...: the clusters of a comparison are those of --clusters");
   }
   Comparison comparison;
-  std::vector<Scenario> loaded;  // scenario by scenario, each on every cluster
+  std::vector<scenario::Scenario> loaded;  // scenario by scenario, each on every cluster
   loaded.reserve(scenarios.size() * clusters.size());
   for (const std::string& scenario : scenarios) {
     for (const std::string& cluster : clusters) {
-      Overrides one = overrides;
+      scenario::Overrides one = overrides;
       one.sets.emplace_back("cluster", yaml_scalar(cluster));
-      loaded.push_back(load_scenario(scenario, one, diagnostics));
+      loaded.push_back(scenario::load_scenario(scenario, one, diagnostics));
       if (&scenario != &scenarios.front()) continue;
       const net::Cluster& made = loaded.back().cluster;
       comparison.clusters.push_back({.name = made.name,
                                      .file = cluster,
-                                     .profile = profile_statement(made),
+                                     .profile = scenario::profile_statement(made),
                                      .configuration = made.resolved.to_json(),
                                      .nodes = made.topology.host_count(),
                                      .endpoints = made.topology.endpoints().size(),
@@ -173,20 +173,22 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
   if (!loaded.empty()) {
     comparison.seed = loaded.front().simulation.seed;
     comparison.fidelity = loaded.front().simulation.fidelity;
-    const auto differs = [&](const Scenario& scenario) { return scenario.simulation.fidelity != comparison.fidelity; };
+    const auto differs = [&](const scenario::Scenario& scenario) {
+      return scenario.simulation.fidelity != comparison.fidelity;
+    };
     if (std::ranges::any_of(loaded, differs)) comparison.fidelity = "mixed";
   }
   for (std::size_t s = 0; s < scenarios.size(); ++s) {
-    comparison.configuration += (s == 0 ? "[" : ", ") + run_configuration(loaded[s * clusters.size()]);
+    comparison.configuration += (s == 0 ? "[" : ", ") + scenario::run_configuration(loaded[s * clusters.size()]);
   }
   comparison.configuration += "]";
 
   // By scenario and cluster: the parts. What the clusters' parts describe is the same but for the size of rounded shares.
   std::vector<std::vector<work::Workload>> parts;
   std::uint64_t total = 0;
-  for (Scenario& scenario : loaded) {
+  for (scenario::Scenario& scenario : loaded) {
     parts.push_back(parts_of(std::move(scenario.workload)));
-    total += parts.back().size() * (settings.sensitivity ? 1 + what_if_names().size() : 1);
+    total += parts.back().size() * (settings.sensitivity ? 1 + scenario::what_if_names().size() : 1);
   }
   std::optional<OverallProgress> progress;
   if (observer != nullptr) progress.emplace(*observer, total);
@@ -201,9 +203,9 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
       ComparedWorkload row = describe(loaded[first].name, parts[first][part]);
       row.runs.resize(clusters.size());
       for (std::size_t c = 0; c < clusters.size() && !comparison.interrupted; ++c) {
-        Scenario& scenario = loaded[first + c];
+        scenario::Scenario& scenario = loaded[first + c];
         scenario.workload = std::move(parts[first + c][part]);
-        const RunResult result = run_scenario(scenario, progress ? &*progress : nullptr);
+        const scenario::RunResult result = scenario::run_scenario(scenario, progress ? &*progress : nullptr);
         comparison.interrupted = result.interrupted;
         comparison.events += result.events;
         comparison.transfers += result.transfers;

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "sim/core/config/params.h"
+#include "sim/core/result_header.h"
 #include "sim/planning/cost/costed_cluster.h"
-#include "sim/planning/link_classes.h"
-#include "sim/planning/result_header.h"
-#include "sim/planning/run_scenario.h"
-#include "sim/planning/scenario.h"
+#include "sim/scenario/link_classes.h"
+#include "sim/scenario/run_scenario.h"
+#include "sim/scenario/scenario.h"
 
 namespace weft::plan {
 
@@ -56,9 +56,9 @@ struct ComparedRun {
   std::int64_t idle_gpus = 0;  // of the cluster's, those that the workload does not use
   std::string busiest_link;    // empty: nothing crossed a link
   double busiest_utilization = 0;
-  double tokens_per_second = 0;  // 0: it makes no tokens
-  double mfu = 0;                // 0: no training step
-  ByLinkClass exposed{};         // communication that compute did not hide, of a training step; all of a collective's time
+  double tokens_per_second = 0;     // 0: it makes no tokens
+  double mfu = 0;                   // 0: no training step
+  scenario::ByLinkClass exposed{};  // communication that compute did not hide, of a training step; all of a collective's time
   RunCost cost;
   std::vector<SensitivityPoint> sensitivity;  // most gained first
 };
@@ -91,7 +91,7 @@ struct Comparison {
 // Loads everything first, so that bad input is told before anything runs. The cluster that a scenario names is not used, nor
 // are its `overrides` (scenario_layers.h): each run is what a scenario written for the cluster would be.
 [[nodiscard]] Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
-                                 const Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
-                                 RunObserver* observer);
+                                 const scenario::Overrides& overrides, const CompareSettings& settings,
+                                 Diagnostics& diagnostics, scenario::RunObserver* observer);
 
 }  // namespace weft::plan

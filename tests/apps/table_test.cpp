@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/apps/progress.h"
-#include "sim/planning/measurements/nccl_tests_row.h"
-#include "sim/planning/measurements/words.h"
+#include "sim/core/words.h"
+#include "sim/measured/readers/nccl_tests_row.h"
 
 namespace weft::apps {
 namespace {
@@ -52,15 +52,15 @@ TEST(SweepTableTest, IsReadByTheReaderOfNcclTests) {
   const std::size_t begin = columns.find("#       size");
   ASSERT_NE(begin, std::string::npos);
   const std::string names = columns.substr(begin + 1, columns.find('\n', begin) - begin - 1);
-  const plan::detail::Layout layout = plan::detail::layout_of_header(plan::words_of(names));
+  const measured::detail::Layout layout = measured::detail::layout_of_header(words_of(names));
   ASSERT_FALSE(layout.empty());
 
   // 1 GiB over 4 ranks in 4,000 us: 268.44 GB/s, times 2 x 3 / 4 on the bus (models/nccl §8.2).
   std::string row = sweep_row(point(coll::Collective::kAllReduce, 1_GiB, 4, 4'000_us), "float");
   ASSERT_EQ(row.back(), '\n');
   row.pop_back();
-  const plan::detail::RowReading reading = plan::detail::read_row(row, layout, true);
-  ASSERT_EQ(reading.state, plan::detail::RowState::kComplete) << reading.message;
+  const measured::detail::RowReading reading = measured::detail::read_row(row, layout, true);
+  ASSERT_EQ(reading.state, measured::detail::RowState::kComplete) << reading.message;
   EXPECT_EQ(reading.row.bytes, 1_GiB);
   EXPECT_EQ(reading.row.count, 268'435'456);
   EXPECT_EQ(reading.row.type, "float");

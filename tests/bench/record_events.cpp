@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "sim/core/error.h"
-#include "sim/planning/run_scenario.h"
-#include "sim/planning/scenario.h"
+#include "sim/scenario/run_scenario.h"
+#include "sim/scenario/scenario.h"
 
 namespace {
 

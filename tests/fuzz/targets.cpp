@@ -15,23 +15,23 @@
 #include "sim/core/config/json.h"
 #include "sim/core/config/node.h"
 #include "sim/core/profile.h"
+#include "sim/core/result_header.h"
 #include "sim/core/version.h"
+#include "sim/measured/readers/kernel_log.h"
+#include "sim/measured/readers/measurement_set.h"
 #include "sim/network/cluster.h"
 #include "sim/network/import/nccl_xml.h"
 #include "sim/network/import/source_text.h"
-#include "sim/planning/check_file.h"
-#include "sim/planning/explain_channels.h"
-#include "sim/planning/import_topology.h"
-#include "sim/planning/measurements/kernel_log.h"
-#include "sim/planning/measurements/measurement_set.h"
-#include "sim/planning/report/document.h"
-#include "sim/planning/report/result_report.h"
-#include "sim/planning/result_header.h"
-#include "sim/planning/scenario.h"
+#include "sim/output/check_file.h"
+#include "sim/output/explain/explain_channels.h"
+#include "sim/output/report/document.h"
+#include "sim/output/report/result_report.h"
 #include "sim/planning/sweep/database.h"
 #include "sim/planning/sweep/export.h"
 #include "sim/planning/sweep/point_run.h"
 #include "sim/planning/sweep/sweep.h"
+#include "sim/scenario/import_topology.h"
+#include "sim/scenario/scenario.h"
 #include "sim/workloads/flow_file.h"
 
 namespace weft::fuzz {
@@ -40,7 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Options of the command line describe what the file of a machine leaves open.
-const plan::TopologyHints kHints{.gpu = "h200", .cpu = "sapphire_rapids", .nic_rate = "400 Gb/s", .nvlinks = 18};
+const scenario::TopologyHints kHints{.gpu = "h200", .cpu = "sapphire_rapids", .nic_rate = "400 Gb/s", .nvlinks = 18};
 
 void must_be_equal(const std::string& written, const std::string& read_again) {
   if (written != read_again) throw std::logic_error{"what was written reads back as another tree:\n" + written};
@@ -59,11 +59,12 @@ void read_yaml(const fs::path& input) {
 }
 
 // As `weft check` reads it: nothing is run.
-void read_configuration(const fs::path& input) { static_cast<void>(plan::check_file(input)); }
+void read_configuration(const fs::path& input) { static_cast<void>(output::check_file(input)); }
 
-void import_with(const fs::path& input, const plan::TopologyHints& hints) {
-  const Profile profile = Profile::defaults(plan::all_param_groups());
-  static_cast<void>(plan::cluster_text(plan::import_topology(input.string(), hints, profile), input.string(), hints, profile));
+void import_with(const fs::path& input, const scenario::TopologyHints& hints) {
+  const Profile profile = Profile::defaults(scenario::all_param_groups());
+  static_cast<void>(
+      scenario::cluster_text(scenario::import_topology(input.string(), hints, profile), input.string(), hints, profile));
 }
 
 void read_topology(const fs::path& input) { import_with(input, {}); }
@@ -72,7 +73,8 @@ void read_cloud_topology(const fs::path& input) { import_with(input, kHints); }
 
 void read_channels(const fs::path& input) {
   Diagnostics diagnostics;
-  static_cast<void>(plan::channels_graph_xml(plan::explain_channels_of_xml(input.string(), {.hints = kHints}, diagnostics)));
+  static_cast<void>(
+      output::channels_graph_xml(output::explain_channels_of_xml(input.string(), {.hints = kHints}, diagnostics)));
 }
 
 // Channels of a machine of two GPUs.
@@ -95,15 +97,15 @@ void read_graph(const fs::path& input) {
 void read_msccl(const fs::path& input) { static_cast<void>(coll::msccl_algorithm(input.string())); }
 
 void read_result(const fs::path& input) {
-  const plan::Document document = plan::result_report({input}, "");
-  static_cast<void>(to_html(document));
-  static_cast<void>(to_markdown(document));
+  const output::Document document = output::result_report({input}, "");
+  static_cast<void>(output::to_html(document));
+  static_cast<void>(output::to_markdown(document));
 }
 
-void read_measured(const fs::path& input) { static_cast<void>(plan::read_measurements({input.string()})); }
+void read_measured(const fs::path& input) { static_cast<void>(measured::read_measurements({input.string()})); }
 
 void read_kernels(const fs::path& input) {
-  if (plan::is_kernel_log(input.string())) static_cast<void>(plan::read_kernel_log(input.string()));
+  if (measured::is_kernel_log(input.string())) static_cast<void>(measured::read_kernel_log(input.string()));
 }
 
 constexpr std::string_view kTwoHosts = R"({nodes: 2, node: {type: host},
@@ -113,7 +115,7 @@ void read_flows(const fs::path& input) {
   Diagnostics diagnostics;
   static const net::Cluster cluster = [] {
     Diagnostics none;
-    return plan::load_cluster(ConfigNode::parse(kTwoHosts, "cluster.yaml"), {}, none);
+    return scenario::load_cluster(ConfigNode::parse(kTwoHosts, "cluster.yaml"), {}, none);
   }();
   work::Workload workload;
   read_flow_file(input, cluster.topology, diagnostics, workload);
@@ -126,8 +128,7 @@ void stamp(const fs::path& input, const plan::SweepPlan& plan) {
   if (sqlite3_open_v2(input.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK) {
     const std::string set = "UPDATE meta SET value = '";
     const std::string sql = set + std::string{version()} + "' WHERE key = 'weft_version';" + set + std::string{commit()} +
-                            "' WHERE key = 'weft_commit';" + set + plan::digest_text(plan.digest) +
-                            "' WHERE key = 'sweep_digest'";
+                            "' WHERE key = 'weft_commit';" + set + digest_text(plan.digest) + "' WHERE key = 'sweep_digest'";
     sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr);  // where it is too damaged for that, it stays as it is
   }
   sqlite3_close(database);
@@ -139,8 +140,8 @@ void read_sweep_database(const fs::path& input) {
       std::ofstream{folder / "sweep.yaml"} << "scenario: {cluster: " << kTwoHosts
                                            << ", workload: {flows: [{from: h0, to: h1, bytes: 1 MB}]}}\n"
                                               "grid: {simulation.seed: [1, 2, 3]}\nmetrics: [makespan_ns]\n";
-      sweep.emplace(folder / "sweep.yaml", plan::Overrides{});
-      plan = check_sweep(*sweep);
+      sweep.emplace(folder / "sweep.yaml", scenario::Overrides{});
+      plan = plan::check_sweep(*sweep);
     }
     std::optional<plan::Sweep> sweep;
     plan::SweepPlan plan;
@@ -152,8 +153,8 @@ void read_sweep_database(const fs::path& input) {
   {
     const plan::SweepDatabase database{input, *asked.sweep, asked.plan, Open::kRead};
     std::ostringstream out;
-    write_sweep_csv(out, asked.plan, database);
-    write_sweep_json(out, {}, asked.plan, database);
+    plan::write_sweep_csv(out, asked.plan, database);
+    plan::write_sweep_json(out, {}, asked.plan, database);
   }
   plan::SweepDatabase database{input, *asked.sweep, asked.plan, Open::kExisting};
   const std::vector<bool> finished = database.finished();

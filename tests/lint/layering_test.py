@@ -1,13 +1,15 @@
 """Fails on an #include that points up the layers, or that brings a library where it does not belong.
 
-core <- network <- collectives <- workloads <- planning <- apps: a file includes its own layer and those left of it.
+core <- network <- collectives <- workloads <- scenario <- (measured, planning) <- output <- apps: a file includes its own layer and
+those left of it; measured and planning do not know each other.
 """
 
 import re
 
 import repository
 
-LAYERS = ["core", "network", "collectives", "workloads", "planning", "apps"]
+LAYERS = ["core", "network", "collectives", "workloads", "scenario", "measured", "planning", "output", "apps"]
+APART = {"measured", "planning"}
 SOURCE = re.compile(r"sim/.*\.(h|hpp|cpp|cu|cuh|def)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -39,7 +41,8 @@ def check_file(name, content):
             quote, target = include.groups()
             parts = target.split("/")
             if parts[0] == "sim" and len(parts) > 2 and parts[1] in LAYERS:
-                if layer in LAYERS and LAYERS.index(parts[1]) > LAYERS.index(layer):
+                above = layer in LAYERS and LAYERS.index(parts[1]) > LAYERS.index(layer)
+                if above or layer != parts[1] and {layer, parts[1]} == APART:
                     yield f"{where}: {layer} includes {target}, which is above it ({' <- '.join(LAYERS)})"
             elif quote == '"':
                 yield f"{where}: '{target}' is not a path from the project's root, such as sim/core/units.h"
@@ -64,6 +67,7 @@ def self_test():
     cases = [
         ("upward", "sim/core/a.h", '#include "sim/network/b.h"\n', "sim/core/a.h:1", "above it"),
         ("apps", "sim/planning/a.cpp", '// head\n#include "sim/apps/b.h"\n', "sim/planning/a.cpp:2", "above it"),
+        ("beside", "sim/planning/a.cpp", '#include "sim/measured/predict.h"\n', "sim/planning/a.cpp:1", "above it"),
         ("relative", "sim/core/a.cpp", '#include "a.h"\n', "not a path from the project's root"),
         ("yaml", "sim/core/a.h", "#include <yaml-cpp/yaml.h>\n", "yaml-cpp only in .cpp"),
         ("spdlog", "sim/core/a.h", "#include <spdlog/spdlog.h>\n", "spdlog only in .cpp"),
@@ -78,7 +82,7 @@ def self_test():
         "sim/network/topology.cpp": '#include <boost/graph/adjacency_list.hpp>\n#include "sim/core/a.h"\n',
         "sim/network/routing/ecmp.cpp": "#include <boost/graph/adjacency_list.hpp>\n",
         "sim/network/packet_level/fine.cpp": 'std::string_view a; // std::function is not for here\nf("std::string");\n',
-        "sim/apps/main.cpp": '#include <CLI/CLI.hpp>\n#include "sim/planning/scenario.h"\n#include "sim/apps/print.h"\n',
+        "sim/apps/main.cpp": '#include <CLI/CLI.hpp>\n#include "sim/scenario/scenario.h"\n#include "sim/apps/print.h"\n',
     }
     return repository.complaints_about(check, cases, allowed)
 

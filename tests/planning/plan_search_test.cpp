@@ -24,11 +24,11 @@ namespace {
 
 constexpr int kGpus = 16;
 
-Scenario two_nodes() {
+scenario::Scenario two_nodes() {
   Diagnostics diagnostics;
-  Overrides overrides;
+  scenario::Overrides overrides;
   overrides.sets = {{"nodes", "2"}};
-  net::Cluster cluster = load_cluster(WEFT_SOURCE_DIR "/configs/clusters/dgx_h100.yaml", overrides, diagnostics);
+  net::Cluster cluster = scenario::load_cluster(WEFT_SOURCE_DIR "/configs/clusters/dgx_h100.yaml", overrides, diagnostics);
   diagnostics.throw_if_any();
   return {"plan", std::move(cluster), {}, {}, {}, {}, {}, {}};
 }
@@ -128,16 +128,16 @@ std::vector<PlanCandidate> every_plan(const PlanSpace& space) {
 
 struct Simulated {
   PlanCandidate candidate;
-  std::optional<TrainingResult> run;  // none: it does not fit
+  std::optional<scenario::TrainingResult> run;  // none: it does not fit
 };
 
-std::vector<Simulated> simulate_all(const Scenario& scenario, const PlanSpace& space,
+std::vector<Simulated> simulate_all(const scenario::Scenario& scenario, const PlanSpace& space,
                                     const std::vector<PlanCandidate>& candidates) {
   std::vector<Simulated> all;
-  const std::shared_ptr<work::GroupRuns> group_runs = shared_runs(scenario);
+  const std::shared_ptr<work::GroupRuns> group_runs = scenario::shared_runs(scenario);
   for (const PlanCandidate& candidate : candidates) {
     all.push_back({candidate, std::nullopt});
-    TrainingResult run = run_training(scenario, setup_of(space, candidate), nullptr, nullptr, group_runs);
+    scenario::TrainingResult run = scenario::run_training(scenario, setup_of(space, candidate), nullptr, nullptr, group_runs);
     if (run.memory.fits()) all.back().run = std::move(run);
   }
   return all;
@@ -154,7 +154,7 @@ void PrintTo(const SmallCase& one, std::ostream* out) { *out << one.model << ", 
 
 class PlanSearchTest : public ::testing::TestWithParam<SmallCase> {
  protected:
-  const Scenario scenario_ = two_nodes();
+  const scenario::Scenario scenario_ = two_nodes();
   const PlanSpace space_ = space_of(GetParam().model, GetParam().layers, GetParam().batch);
 };
 
@@ -201,7 +201,7 @@ TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
     EXPECT_EQ(row.digest, same->run->run.digest) << plan_text(row.candidate);
   }
   // Alone, as `weft run` has it, the best step is the same.
-  const TrainingResult alone = run_training(scenario_, setup_of(space_, found.plans.front().candidate));
+  const scenario::TrainingResult alone = scenario::run_training(scenario_, setup_of(space_, found.plans.front().candidate));
   EXPECT_EQ(found.plans.front().digest, alone.run.digest);
   // It did so without simulating most of them, and none is lost.
   EXPECT_EQ(found.simulated + found.pruned + found.too_big, all.size());

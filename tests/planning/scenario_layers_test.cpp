@@ -1,4 +1,4 @@
-#include "sim/planning/scenario_layers.h"
+#include "sim/scenario/scenario_layers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 
 #include "sim/core/error.h"
 #include "sim/planning/compare.h"
-#include "sim/planning/run_scenario.h"
-#include "sim/planning/scenario.h"
 #include "sim/planning/sweep/sweep.h"
-#include "sim/planning/what_if.h"
+#include "sim/scenario/run_scenario.h"
+#include "sim/scenario/scenario.h"
+#include "sim/scenario/what_if.h"
 #include "tests/support/temp_folder.h"
 
 namespace weft::plan {
@@ -52,21 +52,21 @@ class ScenarioLayersTest : public ::testing::Test {
               kOverrides + kWorkload);
   }
 
-  [[nodiscard]] Scenario load(const std::string& file, Sets sets = {}) const {
-    Overrides overrides;
+  [[nodiscard]] scenario::Scenario load(const std::string& file, Sets sets = {}) const {
+    scenario::Overrides overrides;
     overrides.sets = std::move(sets);
     Diagnostics diagnostics;
-    return load_scenario(folder_ / file, overrides, diagnostics);
+    return scenario::load_scenario(folder_ / file, overrides, diagnostics);
   }
   void write(const std::string& name, const std::string& text) const { static_cast<void>(folder_.write(name, text)); }
   [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
   // The same cluster to the last key, and the same results.
-  void expect_second(const Scenario& swapped) const {
-    const Scenario written = load("of_second.yaml");
+  void expect_second(const scenario::Scenario& swapped) const {
+    const scenario::Scenario written = load("of_second.yaml");
     EXPECT_EQ(swapped.cluster.resolved.to_json(), written.cluster.resolved.to_json());
-    const RunResult expected = run_scenario(written);
-    const RunResult result = run_scenario(swapped);
+    const scenario::RunResult expected = scenario::run_scenario(written);
+    const scenario::RunResult result = scenario::run_scenario(swapped);
     EXPECT_EQ(result.digest, expected.digest);
     EXPECT_EQ(result.makespan, expected.makespan);
   }
@@ -78,7 +78,7 @@ class ScenarioLayersTest : public ::testing::Test {
 };
 
 TEST_F(ScenarioLayersTest, OverridesChangeTheClusterTheyStandBeside) {
-  const Scenario scenario = load("of_first.yaml");
+  const scenario::Scenario scenario = load("of_first.yaml");
   EXPECT_EQ(scenario.cluster.topology.host_count(), 2U);
   EXPECT_EQ(scenario.cluster.nccl.at("ALGO"), "Tree");
 }
@@ -116,7 +116,7 @@ TEST_F(ScenarioLayersTest, WhatIsSaidBesideTheNewClusterOrOverItIsAboutIt) {
 // A map without a node is none: it changes the cluster there is.
 TEST_F(ScenarioLayersTest, PartOfAClusterIsLaidOverTheOneThereIs) {
   write("part.yaml", "extends: inline.yaml\ncluster: {nccl: {PROTO: LL}}\n");
-  const Scenario scenario = load("part.yaml");
+  const scenario::Scenario scenario = load("part.yaml");
   EXPECT_EQ(scenario.cluster.nccl.at("PROTO"), "LL");
   EXPECT_EQ(scenario.cluster.nccl.at("ALGO"), "Tree");
 }
@@ -151,10 +151,10 @@ TEST_F(ScenarioLayersTest, AComparisonRunsWhatScenariosWrittenForItsClustersWoul
   Diagnostics diagnostics;
   const Comparison comparison =
       compare({file("of_first.yaml")}, {file("second.yaml"), file("first.yaml")}, {}, {}, diagnostics, nullptr);
-  Scenario written = load("of_second.yaml");
+  scenario::Scenario written = load("of_second.yaml");
   written.workload.collectives.front().count = 1;  // a comparison is of one call
   ASSERT_TRUE(comparison.workloads.front().runs.front());
-  EXPECT_EQ(comparison.workloads.front().runs.front()->time, run_scenario(written).makespan);
+  EXPECT_EQ(comparison.workloads.front().runs.front()->time, scenario::run_scenario(written).makespan);
   EXPECT_EQ(comparison.clusters.front().nodes, 3U);
   EXPECT_EQ(comparison.clusters.back().nodes, 1U);
 }
@@ -171,7 +171,7 @@ TEST_F(ScenarioLayersTest, AComparisonNamesGpusThatHaveNothingToDo) {
 
 TEST_F(ScenarioLayersTest, AComparisonTakesChangesOfItsClustersButNoOtherCluster) {
   Diagnostics diagnostics;
-  Overrides overrides;
+  scenario::Overrides overrides;
   overrides.sets = {{"cluster.nodes", "2"}};
   EXPECT_EQ(compare({file("of_first.yaml")}, {file("second.yaml")}, overrides, {}, diagnostics, nullptr).clusters.front().nodes,
             2U);
@@ -182,12 +182,12 @@ TEST_F(ScenarioLayersTest, AComparisonTakesChangesOfItsClustersButNoOtherCluster
 
 // Made from the cluster's own words: with nothing better it is the same.
 TEST_F(ScenarioLayersTest, AWhatIfOfNothingBetterIsTheClusterItself) {
-  Scenario scenario = load("of_first.yaml");
-  const RunResult expected = run_scenario(scenario);
-  auto made = with_better(scenario.cluster, "network_rate", 0.0);
+  scenario::Scenario scenario = load("of_first.yaml");
+  const scenario::RunResult expected = scenario::run_scenario(scenario);
+  auto made = scenario::with_better(scenario.cluster, "network_rate", 0.0);
   ASSERT_TRUE(made);
   scenario.cluster = std::move(*made);
-  const RunResult result = run_scenario(scenario);
+  const scenario::RunResult result = scenario::run_scenario(scenario);
   EXPECT_EQ(result.digest, expected.digest);
   EXPECT_EQ(result.makespan, expected.makespan);
 }

@@ -7,6 +7,7 @@
 
 #include "sim/core/config/json.h"
 #include "sim/core/config/tree.h"
+#include "sim/core/words.h"
 
 namespace weft {
 namespace {
@@ -33,8 +34,6 @@ constexpr std::size_t kMaxShown = 120;  // bytes of a line in an error
   if (printable && line.size() <= kMaxShown) diagnostic.source_line = line;
   throw ConfigError({std::move(diagnostic)});
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class JsonParser {
  public:

@@ -1,4 +1,5 @@
 #include "sim/core/config/quantity.h"
+#include "sim/core/words.h"
 
 #include <algorithm>
 #include <charconv>
@@ -14,8 +15,6 @@ constexpr Int128 kMax = std::numeric_limits<std::int64_t>::max();
 // The largest size that is read: twice it is still a number.
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 constexpr Int128 kMin = std::numeric_limits<std::int64_t>::min();
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // mantissa * 10^exponent
 struct Decimal {

@@ -20,7 +20,7 @@ CostedCluster cost_of(const net::Topology& topology, const CostBooks& books) {
   return made;
 }
 
-Activity activity_of(const RunResult& result) {
+Activity activity_of(const scenario::RunResult& result) {
   if (result.inference) {
     double busy = 0;
     for (const work::EngineReport& engine : result.inference->engines) busy += engine.busy_share;
@@ -41,7 +41,7 @@ Activity activity_of(const RunResult& result) {
           .communication = std::min(1.0, communication / step)};
 }
 
-std::int64_t idle_gpus(const Scenario& scenario) {
+std::int64_t idle_gpus(const scenario::Scenario& scenario) {
   const net::Topology& topology = scenario.cluster.topology;
   const work::Workload& workload = scenario.workload;
   std::set<DeviceId> used;
@@ -67,7 +67,7 @@ std::int64_t idle_gpus(const Scenario& scenario) {
   return std::max<std::int64_t>(0, std::ranges::count_if(topology.endpoints(), is_gpu) - count);
 }
 
-RunCost cost_of_run(const CostedCluster& cluster, const Scenario& scenario, const RunResult& result) {
+RunCost cost_of_run(const CostedCluster& cluster, const scenario::Scenario& scenario, const scenario::RunResult& result) {
   const Activity activity = activity_of(result);
   if (result.training) {
     const work::Batch& batch = scenario.workload.training->batch;

@@ -9,7 +9,7 @@
 #include "sim/planning/cost/bill_of_materials.h"
 #include "sim/planning/cost/cluster_cost.h"
 #include "sim/planning/cost/floor_plan.h"
-#include "sim/planning/run_scenario.h"
+#include "sim/scenario/run_scenario.h"
 
 namespace weft::plan {
 
@@ -35,12 +35,13 @@ struct CostedCluster {
 
 // Returns what the GPUs did: in a training step's last iteration, or all the time communication for collectives and flows.
 // Model: while an inference engine is busy it is bound by memory.
-[[nodiscard]] Activity activity_of(const RunResult& result);
+[[nodiscard]] Activity activity_of(const scenario::RunResult& result);
 
 // GPUs of the scenario's cluster that its workload has nothing for.
-[[nodiscard]] std::int64_t idle_gpus(const Scenario& scenario);
+[[nodiscard]] std::int64_t idle_gpus(const scenario::Scenario& scenario);
 
 // Costs one iteration of a training step, and the whole run otherwise. Tokens are those trained, or those put out.
-[[nodiscard]] RunCost cost_of_run(const CostedCluster& cluster, const Scenario& scenario, const RunResult& result);
+[[nodiscard]] RunCost cost_of_run(const CostedCluster& cluster, const scenario::Scenario& scenario,
+                                  const scenario::RunResult& result);
 
 }  // namespace weft::plan

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
-#include "sim/planning/cluster_gpu.h"
+#include "sim/scenario/cluster_gpu.h"
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/parallel/rank_groups.h"
 #include "sim/workloads/training/group_slots.h"
@@ -90,10 +90,10 @@ struct PlanBounds::Layout {
   std::vector<Stage> stages;
 };
 
-PlanBounds::PlanBounds(const PlanSpace& space, const Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs)
+PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs)
     : space_{space},
       cluster_{scenario.cluster},
-      times_{cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
+      times_{scenario::cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
       clock_{cluster_.profile.get(work::clock_rule)},
       contention_{cluster_.profile.get(work::contention_costs)},
       costs_{cluster_.topology,
@@ -102,7 +102,7 @@ PlanBounds::PlanBounds(const PlanSpace& space, const Scenario& scenario, std::sh
              cluster_.profile,
              {.grain = scenario.simulation.grain, .nccl = scenario.nccl},
              std::move(group_runs)},
-      capacity_{gpu_memory(cluster_.topology, times_.gpu())},
+      capacity_{scenario::gpu_memory(cluster_.topology, times_.gpu())},
       gpu_rate_{out_rate(cluster_.topology, cluster_.topology.endpoints().front())},
       node_rate_{host_rate(cluster_.topology)} {}
 

@@ -28,7 +28,7 @@
 #include "sim/network/cluster.h"
 #include "sim/planning/plan_search/pass_profile.h"
 #include "sim/planning/plan_search/space.h"
-#include "sim/planning/scenario.h"
+#include "sim/scenario/scenario.h"
 #include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
@@ -39,7 +39,7 @@ namespace weft::plan {
 class PlanBounds {
  public:
   // All must outlive it; the scenario's workload does not count. `group_runs`: shared_runs(scenario), or null.
-  PlanBounds(const PlanSpace& space, const Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs = nullptr);
+  PlanBounds(const PlanSpace& space, const scenario::Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs = nullptr);
 
   [[nodiscard]] double seconds(const PlanCandidate& candidate);
   // Estimates what a plan of this bound takes, for the order in which plans are tried. It is no bound.

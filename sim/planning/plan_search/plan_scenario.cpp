@@ -64,7 +64,7 @@ std::string parallelism(const work::ParallelPlan& plan) {
 }  // namespace
 
 std::string plan_scenario(const PlanSpace& space, const PlanCandidate& candidate, const PlanFiles& files,
-                          const Overrides& overrides, const SimulationOptions& simulation) {
+                          const scenario::Overrides& overrides, const scenario::SimulationOptions& simulation) {
   std::string text = "# The best plan that weft plan found.\n";
   text += fmt::format("cluster: {}\n", seen_from(files.cluster, files.written));
   std::string over;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/planning/plan_search/space.h"
-#include "sim/planning/scenario.h"
+#include "sim/scenario/scenario.h"
 
 namespace weft::plan {
 
@@ -17,6 +17,6 @@ struct PlanFiles {
 
 // YAML. `overrides`: what the command line said over the cluster's file.
 [[nodiscard]] std::string plan_scenario(const PlanSpace& space, const PlanCandidate& candidate, const PlanFiles& files,
-                                        const Overrides& overrides, const SimulationOptions& simulation);
+                                        const scenario::Overrides& overrides, const scenario::SimulationOptions& simulation);
 
 }  // namespace weft::plan

@@ -12,8 +12,8 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/core/parallel.h"
-#include "sim/planning/cluster_gpu.h"
 #include "sim/planning/plan_search/bound.h"
+#include "sim/scenario/cluster_gpu.h"
 
 namespace weft::plan {
 namespace {
@@ -28,7 +28,7 @@ constexpr double kMemoryTolerance = 0.95;
 constexpr double kOperationsPerLayer = 60;
 
 // Stops a simulation at the user's wish, or at a plan's limit.
-class PlanWatch final : public RunObserver {
+class PlanWatch final : public scenario::RunObserver {
  public:
   PlanWatch(const PlanSearchObserver& observer, double limit) : observer_{observer}, limit_{limit}, begin_{Clock::now()} {}
   void on_progress(const Simulator&, std::uint64_t, std::uint64_t) override {
@@ -47,7 +47,7 @@ class PlanWatch final : public RunObserver {
 };
 
 // Returns what takes most of the mean GPU's step: compute, exposed communication or waiting.
-std::pair<std::string, double> bottleneck_of(const TrainingResult& result) {
+std::pair<std::string, double> bottleneck_of(const scenario::TrainingResult& result) {
   const double step = result.iteration.seconds();
   std::pair<std::string, double> most{"bubble", result.mean.bubble.seconds() / step};
   const auto offer = [&](std::string_view name, double seconds) {
@@ -63,7 +63,7 @@ std::pair<std::string, double> bottleneck_of(const TrainingResult& result) {
   return most;
 }
 
-double exposed_share(const TrainingResult& result) {
+double exposed_share(const scenario::TrainingResult& result) {
   Duration exposed;
   for (std::size_t c = 0; c < work::kCategories; ++c) {
     if (work::is_communication(static_cast<work::Category>(c))) exposed += result.mean.exposed[c];
@@ -81,7 +81,7 @@ struct Bounded {
 
 // The fate of one candidate.
 struct Outcome {
-  std::optional<TrainingResult> run;
+  std::optional<scenario::TrainingResult> run;
   bool is_too_big = false;
   bool is_too_long = false;
 };
@@ -91,14 +91,14 @@ constexpr std::size_t kRound = 4;
 
 class Search {
  public:
-  Search(const Scenario& scenario, const PlanSpace& space, const PlanSearchSettings& settings, const CostedCluster& costed,
-         PlanSearchObserver& observer)
+  Search(const scenario::Scenario& scenario, const PlanSpace& space, const PlanSearchSettings& settings,
+         const CostedCluster& costed, PlanSearchObserver& observer)
       : scenario_{scenario},
         space_{space},
         settings_{settings},
         costed_{costed},
         observer_{observer},
-        group_runs_{shared_runs(scenario)},
+        group_runs_{scenario::shared_runs(scenario)},
         capacity_bytes_{PlanBounds{space, scenario, group_runs_}.capacity_bytes()},
         begin_{Clock::now()} {}
 
@@ -157,7 +157,7 @@ class Search {
     std::vector<const std::vector<std::size_t>*> sets;
     for (const auto& [groups, members] : by_groups) sets.push_back(&members);
     std::vector<PlanBound> found(plans.size());
-    const double limit = capacity_bytes_ - kReservedBytes;
+    const double limit = capacity_bytes_ - scenario::kReservedBytes;
     on_threads(sets.size(), settings_.threads, [&](std::size_t set) {
       PlanBounds bounds{space_, scenario_, group_runs_};
       for (const std::size_t i : *sets[set]) {
@@ -192,7 +192,7 @@ class Search {
           "no plan fits: of {} valid ones for {} GPUs the smallest needs {:.1f} GB and {:.1f} GB for context and buffers, and "
           "a "
           "GPU has {:.1f} GB\n  note: more GPUs would help (--gpus, or --set nodes=N)",
-          list.plans.size(), space_.gpus, result_.smallest_bytes / 1e9, kReservedBytes / 1e9, capacity_bytes_ / 1e9));
+          list.plans.size(), space_.gpus, result_.smallest_bytes / 1e9, scenario::kReservedBytes / 1e9, capacity_bytes_ / 1e9));
     }
   }
 
@@ -245,7 +245,7 @@ class Search {
     if (is_too_long(setup)) return {.run = {}, .is_too_long = true};
     PlanWatch watch{observer_, settings_.plan_seconds};
     Outcome outcome;
-    outcome.run = run_training(scenario_, setup, &watch, nullptr, group_runs_);
+    outcome.run = scenario::run_training(scenario_, setup, &watch, nullptr, group_runs_);
     if (outcome.run->run.interrupted) {
       outcome.run.reset();
       outcome.is_too_long = !observer_.stop();
@@ -275,8 +275,8 @@ class Search {
     }
   }
 
-  void keep(const Bounded& bounded, const TrainingResult& run) {
-    RunResult whole;
+  void keep(const Bounded& bounded, const scenario::TrainingResult& run) {
+    scenario::RunResult whole;
     whole.training = run;
     const double seconds = run.iteration.seconds();
     const RunCost cost = run_cost_of(activity_of(whole), seconds);
@@ -298,7 +298,7 @@ class Search {
     result_.plans.insert(place, std::move(made));
   }
 
-  const Scenario& scenario_;
+  const scenario::Scenario& scenario_;
   const PlanSpace& space_;
   const PlanSearchSettings& settings_;
   const CostedCluster& costed_;
@@ -310,16 +310,16 @@ class Search {
   PlanSearchResult result_;
 };
 
-bool some_plan_fits(const PlanSpace& space, const Scenario& scenario, const PlanSearchObserver& observer) {
+bool some_plan_fits(const PlanSpace& space, const scenario::Scenario& scenario, const PlanSearchObserver& observer) {
   PlanBounds bounds{space, scenario};
   const PlanList list = enumerate_plans(space, [&] { return observer.stop(); });
   return std::ranges::any_of(list.plans, [&](const PlanCandidate& candidate) {
-    return bounds.memory_bytes(candidate) + kReservedBytes <= bounds.capacity_bytes();
+    return bounds.memory_bytes(candidate) + scenario::kReservedBytes <= bounds.capacity_bytes();
   });
 }
 
 // More layers of the same kind, in steps of the layers there are: 1 x, 2 x, ... The widest step that fits.
-void grow(PlanSpace& space, const Scenario& scenario, const PlanSearchObserver& observer) {
+void grow(PlanSpace& space, const scenario::Scenario& scenario, const PlanSearchObserver& observer) {
   const std::int64_t step = space.setup.model.layers;
   constexpr std::int64_t kMost = 32'000;  // layers are tags of 16 bits
   std::int64_t fits = 0;
@@ -361,7 +361,7 @@ std::size_t PlanSearchResult::proven() const {
   return bounds_all ? rows : 0;
 }
 
-PlanSearchResult search_plans(const Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
+PlanSearchResult search_plans(const scenario::Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
                               const CostedCluster& costed, PlanSearchObserver& observer) {
   if (settings.objective == PlanObjective::kLargestModel) grow(space, scenario, observer);
   return Search{scenario, space, settings, costed, observer}.run();

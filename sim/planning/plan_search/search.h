@@ -15,8 +15,8 @@
 
 #include "sim/planning/cost/costed_cluster.h"
 #include "sim/planning/plan_search/space.h"
-#include "sim/planning/scenario.h"
-#include "sim/planning/training_run.h"
+#include "sim/scenario/scenario.h"
+#include "sim/scenario/training_run.h"
 
 namespace weft::plan {
 
@@ -43,7 +43,7 @@ struct RankedPlan {
   Duration iteration;
   double tokens_per_second = 0;
   double mfu = 0;
-  MemoryParts memory;
+  scenario::MemoryParts memory;
   double exposed_share = 0;  // of the step: communication with no compute beside it, mean over GPUs
   std::string bottleneck;    // what takes most of the step beside GEMMs: "tensor comm"
   double bottleneck_share = 0;
@@ -88,7 +88,8 @@ class PlanSearchObserver {
 };
 
 // `scenario`: cluster and simulation; its workload does not count. ConfigError where no plan is valid, or none fits.
-[[nodiscard]] PlanSearchResult search_plans(const Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
-                                            const CostedCluster& costed, PlanSearchObserver& observer);
+[[nodiscard]] PlanSearchResult search_plans(const scenario::Scenario& scenario, PlanSpace space,
+                                            const PlanSearchSettings& settings, const CostedCluster& costed,
+                                            PlanSearchObserver& observer);
 
 }  // namespace weft::plan

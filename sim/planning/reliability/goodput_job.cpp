@@ -7,9 +7,9 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
-#include "sim/planning/read_on.h"
-#include "sim/planning/scenario.h"
-#include "sim/planning/scenario_layers.h"
+#include "sim/scenario/read_on.h"
+#include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_layers.h"
 
 namespace weft::plan {
 namespace {
@@ -26,7 +26,7 @@ FailureRates rates_of(const ConfigNode& node, Diagnostics& diagnostics) {
     }
   }
   FailureRates rates;
-  read_part(diagnostics, [&] { rates = read_failure_rates(load_reference(node), diagnostics); });
+  scenario::read_part(diagnostics, [&] { rates = read_failure_rates(load_reference(node), diagnostics); });
   return rates;
 }
 
@@ -44,8 +44,9 @@ std::optional<ComponentCounts> read_counts(ParamReader& job, std::string& cluste
   }
   std::optional<net::Cluster> cluster;
   const ConfigNode named = job.raw("cluster");
-  read_part(diagnostics, [&] {
-    cluster = net::read_cluster(cluster_with(named, overrides), {.profile = {}, .groups = all_param_groups()}, diagnostics);
+  scenario::read_part(diagnostics, [&] {
+    cluster = net::read_cluster(scenario::cluster_with(named, overrides),
+                                {.profile = {}, .groups = scenario::all_param_groups()}, diagnostics);
   });
   if (!cluster) return std::nullopt;
   cluster_name = cluster->name;
@@ -92,7 +93,7 @@ constexpr double kMaxFailures = 1e8;  // of all runs together: seconds of comput
 
 GoodputJob load_goodput_job(const std::filesystem::path& file, const std::vector<std::pair<std::string, std::string>>& sets,
                             std::optional<std::uint64_t> seed, Diagnostics& diagnostics) {
-  const ConfigNode root = with_changes(load_scenario_file(file), changes_of(sets));
+  const ConfigNode root = scenario::with_changes(scenario::load_scenario_file(file), scenario::changes_of(sets));
   ParamReader reader{root, diagnostics};
   GoodputJob job;
   static_cast<void>(reader.choice("kind", {"goodput"}, "goodput"));

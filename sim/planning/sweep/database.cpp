@@ -11,9 +11,9 @@
 
 #include "sim/core/error.h"
 #include "sim/core/file_lock.h"
+#include "sim/core/result_header.h"
 #include "sim/core/used_files.h"
 #include "sim/core/version.h"
-#include "sim/planning/result_header.h"
 
 namespace weft::plan {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/core/config/quantity.h"
-#include "sim/planning/csv_field.h"
+#include "sim/core/csv_field.h"
 
 namespace weft::plan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <iosfwd>
 
-#include "sim/planning/result_header.h"
+#include "sim/core/result_header.h"
 #include "sim/planning/sweep/database.h"
 
 namespace weft::plan {

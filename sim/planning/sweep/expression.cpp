@@ -12,7 +12,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/core/portable_math.h"
-#include "sim/planning/measurements/words.h"
+#include "sim/core/words.h"
 
 namespace weft::plan {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/planning/flow_summary.h"
+#include "sim/scenario/flow_summary.h"
 
 namespace weft::plan {
 namespace {
@@ -11,46 +11,46 @@ namespace {
 double ns(Duration duration) { return static_cast<double>(duration.ps()) / 1e3; }
 double us(Duration duration) { return static_cast<double>(duration.ps()) / 1e6; }
 
-using Read = Cell (*)(const Scenario&, const RunResult&);
+using Read = Cell (*)(const scenario::Scenario&, const scenario::RunResult&);
 using enum ColumnType;
 
 // Figures of the first collective that is listed.
 template <class Get>
-Cell of_collective(const RunResult& result, Get get) {
+Cell of_collective(const scenario::RunResult& result, Get get) {
   return result.collectives.empty() ? Cell{} : Cell{get(result.collectives.front())};
 }
 
 template <class Get>
-Cell of_training(const RunResult& result, Get get) {
+Cell of_training(const scenario::RunResult& result, Get get) {
   return result.training && !result.training->run.replay.iterations.empty() ? Cell{get(*result.training)} : Cell{};
 }
 
 template <class Get>
-Cell of_inference(const RunResult& result, Get get) {
+Cell of_inference(const scenario::RunResult& result, Get get) {
   return result.inference ? Cell{get(*result.inference)} : Cell{};
 }
 
 template <class Get>
-Cell of_flows(const RunResult& result, Get get) {
-  const FlowSummary summary = summarize_flows(result.flows, 0);
+Cell of_flows(const scenario::RunResult& result, Get get) {
+  const scenario::FlowSummary summary = scenario::summarize_flows(result.flows, 0);
   return summary.finished == 0 ? Cell{} : Cell{get(summary)};
 }
 
 template <class Get>
-std::int64_t over_ports(const RunResult& result, Get get) {
+std::int64_t over_ports(const scenario::RunResult& result, Get get) {
   std::int64_t sum = 0;
-  for (const PortResult& port : result.network.ports) sum += get(port);
+  for (const scenario::PortResult& port : result.network.ports) sum += get(port);
   return sum;
 }
 
 // Time in which a rank did nothing but communicate, mean over the ranks.
-Duration exposed_communication(const TrainingResult& training) {
+Duration exposed_communication(const scenario::TrainingResult& training) {
   Duration sum;
   for (const Duration part : training.mean.exposed) sum += part;
   return sum;
 }
 
-Cell mean_job_iteration(const RunResult& result) {
+Cell mean_job_iteration(const scenario::RunResult& result) {
   double sum = 0;
   std::int64_t count = 0;
   for (const work::JobResult& job : result.jobs) {
@@ -64,16 +64,22 @@ Cell mean_job_iteration(const RunResult& result) {
 }
 
 #define WEFT_COLLECTIVE(expression)                                                      \
-  [](const Scenario&, const RunResult& r) {                                              \
+  [](const scenario::Scenario&, const scenario::RunResult& r) {                          \
     return of_collective(r, [](const coll::CollectiveResult& c) { return expression; }); \
   }
-#define WEFT_TRAINING(expression) \
-  [](const Scenario&, const RunResult& r) { return of_training(r, [](const TrainingResult& t) { return expression; }); }
-#define WEFT_INFERENCE(expression) \
-  [](const Scenario&, const RunResult& r) { return of_inference(r, [](const InferenceResult& i) { return expression; }); }
-#define WEFT_FLOWS(expression) \
-  [](const Scenario&, const RunResult& r) { return of_flows(r, [](const FlowSummary& f) { return expression; }); }
-#define WEFT_RUN(expression) [](const Scenario&, const RunResult& r) -> Cell { return expression; }
+#define WEFT_TRAINING(expression)                                                        \
+  [](const scenario::Scenario&, const scenario::RunResult& r) {                          \
+    return of_training(r, [](const scenario::TrainingResult& t) { return expression; }); \
+  }
+#define WEFT_INFERENCE(expression)                                                         \
+  [](const scenario::Scenario&, const scenario::RunResult& r) {                            \
+    return of_inference(r, [](const scenario::InferenceResult& i) { return expression; }); \
+  }
+#define WEFT_FLOWS(expression)                                                     \
+  [](const scenario::Scenario&, const scenario::RunResult& r) {                    \
+    return of_flows(r, [](const scenario::FlowSummary& f) { return expression; }); \
+  }
+#define WEFT_RUN(expression) [](const scenario::Scenario&, const scenario::RunResult& r) -> Cell { return expression; }
 
 const std::array kMetrics{
     Metric{"makespan_ns", kReal, "any", "from the start to the last end", WEFT_RUN(ns(r.makespan))},
@@ -119,13 +125,13 @@ const std::array kMetrics{
     Metric{"job_iteration_mean_us", kReal, "jobs", "over all jobs and iterations", WEFT_RUN(mean_job_iteration(r))},
     Metric{"peak_queue_bytes", kInteger, "packets", "of any port", WEFT_RUN([&] {
              std::int64_t most = 0;
-             for (const PortResult& port : r.network.ports) most = std::max(most, port.peak_queue_bytes);
+             for (const scenario::PortResult& port : r.network.ports) most = std::max(most, port.peak_queue_bytes);
              return most;
            }())},
     Metric{"marks", kInteger, "packets", "of all ports",
-           WEFT_RUN(over_ports(r, [](const PortResult& port) { return port.marks; }))},
+           WEFT_RUN(over_ports(r, [](const scenario::PortResult& port) { return port.marks; }))},
     Metric{"drops", kInteger, "packets", "of all ports",
-           WEFT_RUN(over_ports(r, [](const PortResult& port) { return port.drops; }))},
+           WEFT_RUN(over_ports(r, [](const scenario::PortResult& port) { return port.drops; }))},
     Metric{"pauses", kInteger, "packets", "of all links", WEFT_RUN(static_cast<std::int64_t>(r.network.pauses.size()))},
     Metric{"packet_hops", kInteger, "packets", "link crossings", WEFT_RUN(static_cast<std::int64_t>(r.network.packet_hops))},
     Metric{"hottest_link", kText, "any", "the busiest one",
@@ -142,7 +148,7 @@ const std::array kMetrics{
 #undef WEFT_FLOWS
 #undef WEFT_RUN
 
-bool has(const Scenario& scenario, std::string_view of) {
+bool has(const scenario::Scenario& scenario, std::string_view of) {
   const work::Workload& workload = scenario.workload;
   if (of == "collectives") return !workload.collectives.empty();
   if (of == "training") return workload.training.has_value();
@@ -167,7 +173,7 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-std::vector<const Metric*> metrics_of(const Scenario& scenario) {
+std::vector<const Metric*> metrics_of(const scenario::Scenario& scenario) {
   std::vector<const Metric*> found;
   for (const Metric& metric : kMetrics) {
     if (has(scenario, metric.of)) found.push_back(&metric);

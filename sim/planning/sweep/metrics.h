@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "sim/planning/run_scenario.h"
-#include "sim/planning/scenario.h"
+#include "sim/scenario/run_scenario.h"
+#include "sim/scenario/scenario.h"
 
 namespace weft::plan {
 
@@ -24,7 +24,7 @@ struct Metric {
   ColumnType type = ColumnType::kReal;
   std::string_view of;  // "any", "collectives", "training", "inference", "flows", "jobs" or "packets"
   std::string_view summary;
-  Cell (*read)(const Scenario& scenario, const RunResult& result);
+  Cell (*read)(const scenario::Scenario& scenario, const scenario::RunResult& result);
 };
 
 [[nodiscard]] std::span<const Metric> all_metrics();
@@ -32,6 +32,6 @@ struct Metric {
 [[nodiscard]] std::vector<std::string> metric_names();
 
 // Those that runs of this scenario have.
-[[nodiscard]] std::vector<const Metric*> metrics_of(const Scenario& scenario);
+[[nodiscard]] std::vector<const Metric*> metrics_of(const scenario::Scenario& scenario);
 
 }  // namespace weft::plan

@@ -14,9 +14,9 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
-#include "sim/planning/configuration_text.h"
-#include "sim/planning/read_scenario.h"
-#include "sim/planning/result_header.h"
+#include "sim/core/result_header.h"
+#include "sim/scenario/configuration_text.h"
+#include "sim/scenario/read_scenario.h"
 
 namespace weft::plan {
 namespace {
@@ -24,7 +24,7 @@ namespace {
 using Values = std::vector<std::optional<AxisValue>>;
 
 // Ends the run of this thread when the sweep is to stop.
-class StopWatch final : public RunObserver {
+class StopWatch final : public scenario::RunObserver {
  public:
   explicit StopWatch(const std::atomic<bool>& stop) : stop_{stop} {}
   void on_begin(Simulator& simulator) override { simulator_ = &simulator; }
@@ -120,8 +120,8 @@ bool is_lost(const SweepAxis& axis, const Diagnostic& problem) {
   return false;
 }
 
-Scenario load(const ConfigNode& node, const Sweep& sweep, Diagnostics& diagnostics) {
-  return read_scenario(node, sweep.scenario_name(), sweep.overrides(), diagnostics);
+scenario::Scenario load(const ConfigNode& node, const Sweep& sweep, Diagnostics& diagnostics) {
+  return scenario::read_scenario(node, sweep.scenario_name(), sweep.overrides(), diagnostics);
 }
 
 // Points to try: for each axis the first that sets it, and some spread over all.
@@ -141,15 +141,15 @@ std::vector<std::size_t> tried_places(const Sweep& sweep, const std::vector<std:
 
 // The first point that can be loaded. A key path that no point which sets it can be loaded with, and that an error names, is
 // the sweep's mistake; so is an unknown key where nothing can be loaded at all.
-std::optional<Scenario> first_scenario(const Sweep& sweep, const std::vector<std::uint64_t>& points) {
+std::optional<scenario::Scenario> first_scenario(const Sweep& sweep, const std::vector<std::uint64_t>& points) {
   const std::size_t axes = sweep.axes().size();
   std::vector<bool> is_fine(axes, false);
   std::vector<std::optional<Diagnostic>> lost(axes);
   std::optional<Diagnostic> unknown;
-  std::optional<Scenario> first;
+  std::optional<scenario::Scenario> first;
   for (const std::size_t place : tried_places(sweep, points)) {
     const Values values = sweep.values(points[place]);
-    std::optional<Scenario> loaded;
+    std::optional<scenario::Scenario> loaded;
     try {
       Diagnostics diagnostics;
       loaded = load(sweep.scenario_of(values), sweep, diagnostics);
@@ -175,7 +175,7 @@ std::optional<Scenario> first_scenario(const Sweep& sweep, const std::vector<std
   return first;
 }
 
-std::vector<SweepColumn> metric_columns(const Sweep& sweep, const std::optional<Scenario>& scenario) {
+std::vector<SweepColumn> metric_columns(const Sweep& sweep, const std::optional<scenario::Scenario>& scenario) {
   std::vector<const Metric*> chosen;
   for (const std::string& name : sweep.metrics()) {
     const Metric* metric = find_metric(name);
@@ -230,7 +230,7 @@ std::string text_of(const ConfigError& error) {
 SweepPlan check_sweep(const Sweep& sweep) {
   SweepPlan plan;
   plan.points = sweep.points();
-  const std::optional<Scenario> scenario = first_scenario(sweep, plan.points);
+  const std::optional<scenario::Scenario> scenario = first_scenario(sweep, plan.points);
   plan.axes = axis_columns(sweep, plan.points);
   plan.metrics = metric_columns(sweep, scenario);
   Digest digest;
@@ -239,7 +239,7 @@ SweepPlan check_sweep(const Sweep& sweep) {
     for (const SweepColumn& column : *columns) digest.add(column.name).add(static_cast<int>(column.type));
   }
   if (scenario) {
-    plan.configuration = run_configuration(*scenario);
+    plan.configuration = scenario::run_configuration(*scenario);
     digest.add(plan.configuration);
   }
   plan.digest = digest.value();
@@ -255,9 +255,9 @@ std::optional<PointRow> run_point(const Sweep& sweep, const SweepPlan& plan, std
   try {
     const ConfigNode node = sweep.scenario_of(values);
     Diagnostics diagnostics;
-    const Scenario scenario = load(node, sweep, diagnostics);
+    const scenario::Scenario scenario = load(node, sweep, diagnostics);
     StopWatch watch{stop};
-    const RunResult result = run_scenario(scenario, &watch);
+    const scenario::RunResult result = scenario::run_scenario(scenario, &watch);
     if (result.interrupted) return std::nullopt;
     row.digest = digest_text(result.digest);
     if (result.cut_short) row.error = fmt::format("cut short: {}", fmt::join(result.notes, "\n"));

@@ -12,10 +12,10 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/random.h"
-#include "sim/planning/read_on.h"
-#include "sim/planning/scenario_layers.h"
 #include "sim/planning/sweep/axis_range.h"
 #include "sim/planning/sweep/metrics.h"
+#include "sim/scenario/read_on.h"
+#include "sim/scenario/scenario_layers.h"
 
 namespace weft::plan {
 namespace {
@@ -70,7 +70,7 @@ void add_files(const ConfigNode& node, std::set<std::string>& seen, Digest& dige
 
 }  // namespace
 
-Sweep::Sweep(const std::filesystem::path& file, Overrides overrides) : overrides_{std::move(overrides)} {
+Sweep::Sweep(const std::filesystem::path& file, scenario::Overrides overrides) : overrides_{std::move(overrides)} {
   root_ = ConfigNode::load_file(file);
   Diagnostics diagnostics;
   ParamReader reader{root_, diagnostics};
@@ -108,13 +108,13 @@ void Sweep::read_base(ParamReader& reader, Diagnostics& diagnostics) {
         root_.diagnostic("expected a scenario", "a sweep names the one it varies: scenario: ../scenarios/llama3_8b_dp32.yaml"));
     return;
   }
-  read_part(diagnostics, [&] {
+  scenario::read_part(diagnostics, [&] {
     const bool is_file = scenario->is_scalar();
-    stated_ = is_file ? load_scenario_file(referenced_file(*scenario)) : load_scenario_file(*scenario);
+    stated_ = is_file ? scenario::load_scenario_file(referenced_file(*scenario)) : scenario::load_scenario_file(*scenario);
     scenario_name_ = is_file ? std::filesystem::path{scenario->scalar()}.stem().string() : name_;
-    if (set) set_ = changes_of(*set);
-    for (ScenarioChange& change : changes_of(overrides_.sets)) set_.push_back(std::move(change));
-    base_ = with_changes(stated_, set_);
+    if (set) set_ = scenario::changes_of(*set);
+    for (scenario::ScenarioChange& change : scenario::changes_of(overrides_.sets)) set_.push_back(std::move(change));
+    base_ = scenario::with_changes(stated_, set_);
     overrides_.sets.clear();
   });
 }
@@ -152,7 +152,8 @@ void Sweep::read_grid(ParamReader& reader, Diagnostics& diagnostics) {
     return;
   }
   const std::vector<std::string> paths = grid->keys();
-  for (std::size_t i = 0; i < paths.size(); ++i) read_part(diagnostics, [&] { read_grid_axis(paths[i], (*grid)[i]); });
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    scenario::read_part(diagnostics, [&] { read_grid_axis(paths[i], (*grid)[i]); });
 }
 
 void Sweep::read_grid_axis(const std::string& path, const ConfigNode& node) {
@@ -174,7 +175,7 @@ void Sweep::read_grid_axis(const std::string& path, const ConfigNode& node) {
 
 void Sweep::read_list(ParamReader& reader, Diagnostics& diagnostics) {
   const auto list = reader.optional_raw("list");
-  if (list) read_part(diagnostics, [&] { read_points(*list); });
+  if (list) scenario::read_part(diagnostics, [&] { read_points(*list); });
 }
 
 void Sweep::read_points(const ConfigNode& list) {
@@ -207,7 +208,8 @@ void Sweep::read_draws(ParamReader& reader, std::string_view key, bool latin, Di
   const ConfigNode axes = section->raw("axes");
   section->finish();
   if (diagnostics.errors().size() != errors_before) return;
-  read_part(diagnostics, [&] { draw(section->node(), axes, {.key = key, .count = count, .seed = seed, .latin = latin}); });
+  scenario::read_part(diagnostics,
+                      [&] { draw(section->node(), axes, {.key = key, .count = count, .seed = seed, .latin = latin}); });
 }
 
 void Sweep::draw(const ConfigNode& section, const ConfigNode& axes, const Draws& draws) {
@@ -257,7 +259,7 @@ void Sweep::read_derived(ParamReader& reader, bool knows_axes, Diagnostics& diag
   }
   const std::vector<std::string> paths = derived->keys();
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    read_part(diagnostics, [&] {
+    scenario::read_part(diagnostics, [&] {
       const bool was_known = std::exchange(knows_axes, false);
       Expression expression{(*derived)[i]};
       if (!was_known) return;
@@ -273,7 +275,7 @@ void Sweep::read_where(ParamReader& reader, bool knows_axes, Diagnostics& diagno
   const auto where = reader.optional_raw("where");
   if (!where) return;
   const auto add = [&](const ConfigNode& node) {
-    read_part(diagnostics, [&] {
+    scenario::read_part(diagnostics, [&] {
       Expression expression{node};
       if (!knows_axes) return;
       std::vector<Binding> bindings = bind(expression, node);
@@ -376,11 +378,11 @@ std::vector<Sweep::Binding> Sweep::bind(const Expression& expression, const Conf
 
 // The scenario before any axis but that of clusters.
 ConfigNode Sweep::on_its_cluster(const std::vector<std::optional<AxisValue>>& values) const {
-  std::vector<ScenarioChange> changes = set_;
+  std::vector<scenario::ScenarioChange> changes = set_;
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].path == "cluster" && values[i]) changes.push_back(change_at(i, *values[i]));
   }
-  return changes.size() == set_.size() ? base_ : with_changes(stated_, changes);
+  return changes.size() == set_.size() ? base_ : scenario::with_changes(stated_, changes);
 }
 
 std::optional<SweepValue> Sweep::value_at(const std::string& path, const std::vector<std::optional<AxisValue>>& values) const {
@@ -459,22 +461,22 @@ std::vector<std::uint64_t> Sweep::points() const {
   return included;
 }
 
-ScenarioChange Sweep::change_at(std::size_t which, const AxisValue& value) const {
+scenario::ScenarioChange Sweep::change_at(std::size_t which, const AxisValue& value) const {
   const SweepAxis& axis = axes_[which];
   if (value.node) return {axis.path, *value.node};
   if (value.yaml.empty()) {
     axis.node.fail(fmt::format("{}: gives {} that cannot be written as a value", axis.node.path(), value.value.what()));
   }
   const Location at = axis.node.location();
-  return change_of(axis.path, value.yaml, fmt::format("{}:{}:{}", at.file, at.line, at.column));
+  return scenario::change_of(axis.path, value.yaml, fmt::format("{}:{}:{}", at.file, at.line, at.column));
 }
 
 ConfigNode Sweep::scenario_of(const std::vector<std::optional<AxisValue>>& values) const {
-  std::vector<ScenarioChange> changes = set_;
+  std::vector<scenario::ScenarioChange> changes = set_;
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (values[i]) changes.push_back(change_at(i, *values[i]));
   }
-  return with_changes(stated_, changes);
+  return scenario::with_changes(stated_, changes);
 }
 
 std::uint64_t Sweep::digest() const {

@@ -32,9 +32,9 @@
 
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
-#include "sim/planning/scenario.h"
-#include "sim/planning/scenario_layers.h"
 #include "sim/planning/sweep/expression.h"
+#include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_layers.h"
 
 namespace weft::plan {
 
@@ -64,13 +64,13 @@ struct SweepObjective {
 class Sweep {
  public:
   // ConfigError with what is wrong. `overrides`: what the command line says over the scenario.
-  Sweep(const std::filesystem::path& file, Overrides overrides);
+  Sweep(const std::filesystem::path& file, scenario::Overrides overrides);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& scenario_name() const { return scenario_name_; }
   [[nodiscard]] const ConfigNode& node() const { return root_; }
   [[nodiscard]] const ConfigNode& scenario() const { return base_; }
-  [[nodiscard]] const Overrides& overrides() const { return overrides_; }
+  [[nodiscard]] const scenario::Overrides& overrides() const { return overrides_; }
   [[nodiscard]] const std::vector<SweepAxis>& axes() const { return axes_; }
   [[nodiscard]] const std::vector<std::string>& metrics() const { return metrics_; }  // as stated; may be empty
   [[nodiscard]] const std::optional<SweepObjective>& objective() const { return objective_; }
@@ -126,7 +126,7 @@ class Sweep {
   [[nodiscard]] SweepValue evaluate(const Expression& expression, const std::vector<Binding>& bindings,
                                     const std::vector<std::optional<AxisValue>>& values) const;
   [[nodiscard]] ConfigNode on_its_cluster(const std::vector<std::optional<AxisValue>>& values) const;
-  [[nodiscard]] ScenarioChange change_at(std::size_t which, const AxisValue& value) const;
+  [[nodiscard]] scenario::ScenarioChange change_at(std::size_t which, const AxisValue& value) const;
   [[nodiscard]] std::optional<SweepValue> value_at(const std::string& path,
                                                    const std::vector<std::optional<AxisValue>>& values) const;
   [[nodiscard]] std::vector<SweepValue> bound(const std::vector<Binding>& bindings,
@@ -135,10 +135,10 @@ class Sweep {
   std::string name_;
   std::string scenario_name_;
   ConfigNode root_;
-  ConfigNode stated_;                // the scenario as its file has it
-  std::vector<ScenarioChange> set_;  // over it at every point
-  ConfigNode base_;                  // the two together
-  Overrides overrides_;
+  ConfigNode stated_;                          // the scenario as its file has it
+  std::vector<scenario::ScenarioChange> set_;  // over it at every point
+  ConfigNode base_;                            // the two together
+  scenario::Overrides overrides_;
   std::vector<SweepAxis> axes_;
   std::vector<std::vector<Binding>> derived_bindings_;  // by axis
   std::vector<std::uint64_t> sections_;                 // turns of each

@@ -13,7 +13,7 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
-#include "sim/planning/result_header.h"
+#include "sim/core/result_header.h"
 #include "sim/planning/sweep/row_text.h"
 
 namespace weft::plan {

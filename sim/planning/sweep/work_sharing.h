@@ -28,7 +28,7 @@ struct SweepProgress {
 
 struct SweepRunOptions {
   std::filesystem::path file;  // of the sweep: each thread reads it for itself
-  Overrides overrides = {};
+  scenario::Overrides overrides = {};
   int threads = 1;
   const std::atomic<bool>* stop = nullptr;                               // set: keep what is finished and end
   std::function<void(const SweepProgress&)> on_progress = [](auto&) {};  // on the calling thread, some times a second

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 class SweepTest : public SweepFiles {
  protected:
-  [[nodiscard]] Sweep sweep(const std::string& sections, const Overrides& overrides = {}) const {
+  [[nodiscard]] Sweep sweep(const std::string& sections, const scenario::Overrides& overrides = {}) const {
     return Sweep{write(kOneFlow + sections), overrides};
   }
   // Every point as "a/b/c".
@@ -106,7 +106,7 @@ TEST_F(SweepTest, TheDigestFollowsEverythingThatDecidesTheResults) {
   EXPECT_EQ(check_sweep(sweep(grid)).digest, digest);
   EXPECT_NE(check_sweep(sweep("grid:\n  simulation.seed: [1, 3]\n")).digest, digest);
   EXPECT_NE(check_sweep(sweep(grid + "metrics: [makespan_ns]\n")).digest, digest);
-  Overrides overrides;
+  scenario::Overrides overrides;
   overrides.sets = {{"cluster.nodes", "5"}};
   EXPECT_NE(check_sweep(sweep(grid, overrides)).digest, digest);
 }

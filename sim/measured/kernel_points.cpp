@@ -1,0 +1,63 @@
+#include "sim/measured/kernel_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "sim/core/digest.h"
+#include "sim/core/error.h"
+#include "sim/measured/point_models.h"
+#include "sim/network/device.h"
+#include "sim/workloads/kernels/kernel_costs.h"
+#include "sim/workloads/kernels/kernel_times.h"
+
+namespace weft::measured {
+namespace {
+
+// Launches that take the host half as long as the kernel still show in its time.
+constexpr double kLongerThanLaunch = 2;
+
+// "NVIDIA H200" is "h200_sxm".
+std::string spec_name(const PointLog& log) {
+  std::string name;
+  for (const char c : log.gpu)
+    name += c == ' ' || c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (name.starts_with("nvidia_")) name.erase(0, 7);
+  for (std::size_t end = name.size(); end != std::string::npos && end > 0; end = name.rfind('_', end - 1)) {
+    if (const work::GpuSpec* gpu = work::find_gpu(name.substr(0, end))) return std::string{gpu->name};
+    if (end == 0) break;
+  }
+  throw ConfigError(fmt::format("{}: nothing is known of its GPU '{}'; {}", log.file, log.gpu, work::gpu_names_note(name)));
+}
+
+}  // namespace
+
+std::string digest_of(const PointLog& log, const std::string& record_set) {
+  return record_set.empty() ? log.digest : Digest{}.add(log.digest).add(record_set).hex();
+}
+
+KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::string& record_set) {
+  KernelLog kernels;
+  kernels.file = log.file;
+  kernels.gpu = spec_name(log);
+  kernels.machine = log.gpu;
+  kernels.digest = digest_of(log, record_set);
+  const double gap = profile.get(work::stream_costs).gap.us();
+  const double launch = profile.get(net::launch_timings).host_cost.us();
+  for (const MeasuredPoint& point : log.points) {
+    if (!record_set.empty() && point.record_set != record_set) continue;
+    if (point.kind == "copy") kernels.copies.push_back(point);
+    const std::vector<work::Kernel> one = detail::kernels_of(point);
+    const double shortest = kLongerThanLaunch * std::max(launch, point.host_us);
+    if (one.size() != 1 || point.sustained || point.median_us < shortest) continue;
+    KernelRow row;
+    row.kernel = one.front();
+    row.us = point.median_us - gap;
+    row.line = point.line;
+    kernels.kernels.push_back(row);
+  }
+  return kernels;
+}
+
+}  // namespace weft::measured

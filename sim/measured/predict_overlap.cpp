@@ -1,0 +1,173 @@
+// Streams that run at once on every rank, as a program for the Replayer: what each part's last call ends at.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "sim/core/error.h"
+#include "sim/measured/point_models.h"
+#include "sim/network/device.h"
+#include "sim/scenario/cluster_gpu.h"
+#include "sim/scenario/collective_sweep.h"
+#include "sim/scenario/program_run.h"
+#include "sim/scenario/scenario.h"
+#include "sim/workloads/kernels/clock.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/program.h"
+
+namespace weft::measured::detail {
+namespace {
+
+using work::Operation;
+using work::OpKind;
+
+// When each stream's last operation ended, on the slowest rank, in the last iteration.
+class StreamEnds final : public work::ReplayObserver {
+ public:
+  explicit StreamEnds(std::size_t streams) : ends_(streams) {}
+  void on_program(const work::Program& program) override { program_ = &program; }
+  void on_operation(const Span& span) override {
+    const Operation& op = program_->program_of(span.rank).operations[span.op];
+    ends_[op.stream] = std::max(ends_[op.stream], span.end);
+  }
+  [[nodiscard]] Time end(std::size_t stream) const { return ends_[stream]; }
+
+ private:
+  const work::Program* program_ = nullptr;
+  std::vector<Time> ends_;
+};
+
+// Throws ConfigError for what has no model.
+Operation operation_of(const OverlapPart& part, const work::KernelTimes& times) {
+  Operation op;
+  if (part.op == "gemm") {
+    work::Kernel kernel;
+    kernel.kind = work::KernelKind::kGemm;
+    kernel.m = part.m;
+    kernel.n = part.n;
+    kernel.k = part.k;
+    if (part.m <= 0 || part.n <= 0 || part.k <= 0) throw ConfigError("a GEMM without sizes");
+    op.duration = times.alone(kernel) + times.gap();
+    op.category = work::Category::kGemm;
+    op.fills_gpu = true;
+    return op;
+  }
+  if (part.op == "copy") {
+    work::Kernel kernel;
+    kernel.kind = work::KernelKind::kCopy;
+    kernel.bytes = 2.0 * static_cast<double>(part.bytes.count());  // read and written
+    op.duration = times.alone(kernel) + times.gap();
+    op.fills_memory = work::fills_memory(work::class_of(kernel.kind), kernel.bytes);
+    op.fills_gpu = true;  // its blocks were all queued before those of a collective that becomes ready
+    return op;
+  }
+  const auto kind = coll::collective_from(part.op);
+  if (!kind) throw ConfigError(fmt::format("'{}' beside others", part.op));
+  op.kind = OpKind::kCollective;
+  op.collective = *kind;
+  op.bytes = part.bytes;
+  op.category = work::Category::kCommOther;
+  op.element_size = part.type == "float" ? 4 : 2;
+  return op;
+}
+
+bool is_collective(const OverlapPart& part) { return part.op != "gemm" && part.op != "copy"; }
+
+// A communicator for every group of every part; a part is a slot of every rank.
+void add_groups(const MeasuredPoint& point, work::Program& program) {
+  std::uint16_t slot = 0;
+  for (const OverlapPart& part : point.parts) {
+    if (!is_collective(part)) continue;
+    std::vector<std::vector<int>> groups = part.groups;
+    if (groups.empty()) {
+      groups.emplace_back(static_cast<std::size_t>(point.ranks));
+      std::iota(groups.front().begin(), groups.front().end(), 0);
+    }
+    for (const std::vector<int>& members : groups) {
+      work::Group group{.name = fmt::format("part {}", slot), .ranks = {}};
+      for (const int rank : members) {
+        if (rank < 0 || rank >= point.ranks) throw ConfigError(fmt::format("rank {} of {}", rank, point.ranks));
+        work::ProgramRank& place = program.ranks[static_cast<std::size_t>(rank)];
+        if (place.groups.size() != slot) throw ConfigError("a rank in two communicators of one part");
+        place.groups.push_back(static_cast<std::uint32_t>(program.groups.size()));
+        group.ranks.push_back(static_cast<Rank>(rank));
+      }
+      program.groups.push_back(std::move(group));
+    }
+    ++slot;
+    for (const work::ProgramRank& rank : program.ranks) {
+      if (rank.groups.size() != slot) throw ConfigError("a part that not all ranks take part in");
+    }
+  }
+}
+
+work::Program program_of(const net::Cluster& cluster, const MeasuredPoint& point, const work::KernelTimes& times) {
+  const std::vector<DeviceId>& devices = cluster.topology.endpoints();
+  if (point.ranks < 1 || static_cast<std::size_t>(point.ranks) > devices.size())
+    throw ConfigError(fmt::format("{} ranks on a cluster of {}", point.ranks, devices.size()));
+  work::Program program;
+  program.devices.assign(devices.begin(), devices.begin() + point.ranks);
+  for (int rank = 0; rank < point.ranks; ++rank) program.ranks.push_back({.leader = static_cast<Rank>(rank)});
+  add_groups(point, program);
+
+  work::RankProgramBuilder builder;
+  std::uint16_t slot = 0;
+  for (std::size_t i = 0; i < point.parts.size(); ++i) {
+    const OverlapPart& part = point.parts[i];
+    Operation op = operation_of(part, times);
+    op.stream = builder.stream(fmt::format("part {}", i));
+    if (is_collective(part)) op.slot = slot++;
+    for (int call = 0; call < part.calls; ++call) {
+      op.launched = call == 0 || point.what != "collective_in_graph";
+      builder.add(op, part.op);
+    }
+  }
+  program.programs.push_back(builder.take());
+  return program;
+}
+
+// GPUs of one kind are not equally fast, and nothing but the collectives keeps them in step here. Evenly spaced speeds, of that
+// sample deviation; the slowest at the kernels' own, which the slowest of a group was measured at (clock.h).
+std::vector<std::pair<Rank, double>> out_of_step(double deviation, int ranks) {
+  std::vector<std::pair<Rank, double>> factors;
+  const double step = deviation / std::sqrt(ranks * (ranks + 1.0) / 12.0);
+  for (Rank rank = 1; rank < ranks; ++rank) factors.emplace_back(rank, 1.0 - step * rank);
+  return factors;
+}
+
+}  // namespace
+
+std::vector<PointAnswer> predict_overlap(const net::Cluster& cluster, const MeasuredPoint& point,
+                                         const PredictOptions& options) {
+  std::vector<PointAnswer> answers(std::max<std::size_t>(point.parts.size(), 1));
+  if (point.parts.empty()) {
+    answers.front().why_not = fmt::format("overlap '{}'", point.what);
+    return answers;
+  }
+  try {
+    const work::KernelTimes times{scenario::cluster_gpu(cluster.topology, "overlap"), cluster.profile};
+    const work::Program program = program_of(cluster, point, times);
+    scenario::ProgramRunOptions run;
+    run.iterations = 1;
+    run.simulation.seed = options.seed;
+    run.simulation.grain = options.grain;
+    run.nccl = scenario::nccl_settings(cluster, {});
+    for (const auto& [key, value] : point.env) run.nccl.set_from_log(key, value);
+    // Beside compute the clock falls while the samples are taken; what was read after them is not theirs.
+    if (std::ranges::all_of(point.parts, is_collective)) run.slowdown = point.slowdown;
+    if (std::ranges::any_of(point.parts, [](const OverlapPart& part) { return part.op == "gemm"; })) {
+      run.jitter.stragglers = out_of_step(cluster.profile.get(work::speed_spread).side_by_side, point.ranks);
+    }
+    StreamEnds ends{point.parts.size()};
+    const scenario::ProgramRunResult result = scenario::run_program(cluster, program, run, nullptr, &ends);
+    if (result.interrupted) throw ConfigError("interrupted");
+    for (std::size_t i = 0; i < point.parts.size(); ++i) answers[i].us = (ends.end(i) - Time{}).us();
+  } catch (const ConfigError& error) {
+    for (PointAnswer& answer : answers) answer.why_not = error.diagnostics().front().message;
+  }
+  return answers;
+}
+
+}  // namespace weft::measured::detail

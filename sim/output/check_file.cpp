@@ -1,0 +1,288 @@
+#include "sim/output/check_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "sim/collectives/nccl/choose.h"
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/node.h"
+#include "sim/core/config/params.h"
+#include "sim/core/profile.h"
+#include "sim/network/builtin.h"
+#include "sim/network/cluster.h"
+#include "sim/network/node_template.h"
+#include "sim/network/router.h"
+#include "sim/planning/cost/power_book.h"
+#include "sim/planning/cost/price_book.h"
+#include "sim/planning/reliability/goodput_job.h"
+#include "sim/planning/sweep/point_run.h"
+#include "sim/scenario/scenario.h"
+#include "sim/workloads/model/memory.h"
+#include "sim/workloads/model/model_reader.h"
+#include "sim/workloads/model/parameters.h"
+#include "sim/workloads/model/quantization.h"
+
+namespace weft::output {
+namespace {
+
+struct KindKeys {
+  std::string_view kind;
+  std::vector<std::string> keys;  // a file that has one of these, and none of the kinds above it, is of this kind
+};
+// In this order: a scenario's inline cluster is not at the top, but a cluster may hold a profile and a node.
+const std::array kFileKinds{
+    KindKeys{"goodput", {"checkpoint", "restart"}},
+    KindKeys{"failure_rates", {"causes"}},
+    KindKeys{"prices", {"amortisation"}},
+    KindKeys{"power", {"pue"}},
+    KindKeys{"sweep", {"grid", "list", "latin_hypercube", "random", "derive", "where", "objective"}},
+    KindKeys{"scenario", {"workload", "cluster", "simulation"}},
+    KindKeys{"cluster", {"node", "nodes", "fabric"}},
+    KindKeys{"profile", {"parameters", "calibrations", "validation"}},
+    KindKeys{"node", {"devices", "links"}},
+    KindKeys{"model", {"layers", "hidden", "heads", "architectures", "model_type"}},
+};
+
+constexpr std::string_view kKindsNote =
+    "a sweep has a 'grid', a scenario a 'workload', a cluster a 'node', a profile 'parameters', a node template 'devices', a "
+    "model 'layers'";
+
+std::string_view recognise(const ConfigNode& root) {
+  std::vector<std::string> names;
+  for (const KindKeys& kind : kFileKinds) names.emplace_back(kind.kind);
+  if (root.is_null()) root.fail("the file is empty", std::string{kKindsNote});
+  if (root.is_scalar()) {
+    root.fail(fmt::format("expected a map of keys, got {}", found_text(root)),
+              "topology files of NCCL are for `weft topo import`, logs of nccl-tests for `weft validate`");
+  }
+  if (!root.is_map()) root.fail(fmt::format("expected a map of keys, got {}", found_text(root)), std::string{kKindsNote});
+  if (const auto stated = root.find("kind")) {
+    for (const KindKeys& kind : kFileKinds) {
+      if (stated->is_scalar() && stated->scalar() == kind.kind) return kind.kind;
+    }
+    stated->fail(stated->is_scalar() ? fmt::format("unknown kind of file '{}'", stated->scalar())
+                                     : fmt::format("expected a kind of file, got {}", found_text(*stated)),
+                 did_you_mean(stated->scalar(), names, "kinds"));
+  }
+  for (const KindKeys& kind : kFileKinds) {
+    for (const std::string& key : kind.keys) {
+      if (root.find(key)) return kind.kind;
+    }
+  }
+  // A misspelt key may be all that is wrong.
+  for (const std::string& written : root.keys()) {
+    for (const KindKeys& kind : kFileKinds) {
+      if (!nearest(written, kind.keys).empty()) return kind.kind;
+    }
+  }
+  root.fail("cannot tell what kind of file this is", std::string{kKindsNote});
+}
+
+std::string plural(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string size_text(const net::Topology& topology) {
+  std::size_t gpus = 0;
+  for (const DeviceId endpoint : topology.endpoints()) gpus += topology.kind(endpoint) == net::DeviceKind::kGpu ? 1U : 0U;
+  const std::string endpoints = gpus > 0 ? plural(gpus, "GPU") : plural(topology.endpoints().size(), "endpoint");
+  return fmt::format("{}, {}, {}, {}", plural(topology.host_count(), "node"), endpoints,
+                     plural(topology.device_count(), "device"), plural(topology.link_count() / 2, "cable"));
+}
+
+// Every pair of one host, and every host from the first one. That the graph is connected the loader has checked already; here
+// it is routes, which GPUs do not forward. Of very many hosts some are tried, spread evenly: routes of all would be as many
+// tables.
+void check_routes(const net::Topology& topology, std::string_view routing, const ConfigNode& root, std::string_view what,
+                  Diagnostics& diagnostics) {
+  constexpr std::size_t kHosts = 64;
+  const net::Router router{topology, net::make_routing_policy(routing), 1};
+  std::vector<std::vector<DeviceId>> hosts(topology.host_count());
+  for (const DeviceId endpoint : topology.endpoints())
+    hosts[static_cast<std::size_t>(topology.host_of(endpoint))].push_back(endpoint);
+  const auto refuse = [&](const std::string& message) {
+    const std::optional<ConfigNode> node = root.find("node");
+    const std::string text = fmt::format("{}: {}", what, message);
+    diagnostics.error(node ? node->key_diagnostic(text) : root.diagnostic(text));
+  };
+
+  std::set<std::uint32_t> seen;
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    if (!seen.insert(topology.host(host).host_template).second) continue;
+    for (const DeviceId a : hosts[host]) {
+      for (const DeviceId b : hosts[host]) {
+        if (router.path_class(a, b) != net::PathClass::kDis) continue;
+        return refuse(fmt::format("no route from {} to {} inside their host", topology.name(a), topology.name(b)));
+      }
+    }
+  }
+  if (hosts.empty()) return;
+  const std::size_t count = std::min(kHosts, hosts.size());
+  std::vector<net::NextHop> hops;
+  for (std::size_t i = 1; i < count; ++i) {
+    const std::size_t host = i * (hosts.size() - 1) / (count - 1);
+    for (const DeviceId a : hosts.front()) {
+      for (const DeviceId b : hosts[host]) {
+        try {
+          hops.clear();
+          router.next_hops(a, a, b, {}, hops);
+          hops.clear();
+          router.next_hops(b, b, a, {}, hops);
+        } catch (const ConfigError& error) {
+          return refuse(error.diagnostics().front().message);
+        }
+      }
+    }
+  }
+}
+
+std::string check_cluster(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  const net::Cluster cluster = scenario::load_cluster(file, {}, diagnostics);
+  static_cast<void>(scenario::nccl_settings(cluster, {}));
+  check_routes(cluster.topology, cluster.routing, cluster.resolved, "cluster", diagnostics);
+  return size_text(cluster.topology);
+}
+
+std::string check_node(const ConfigNode& root, const std::string& name, Diagnostics& diagnostics) {
+  const Profile profile = Profile::defaults(scenario::all_param_groups());
+  net::TopologyBuilder builder;
+  net::HostTemplate host = read_node_template(root, name, profile, builder, diagnostics);
+  diagnostics.throw_if_any();
+  static_cast<void>(builder.add_host(builder.add_template(std::move(host))));
+  const net::Topology topology = std::move(builder).freeze();
+  check_routes(topology, "ecmp", root, "node", diagnostics);
+  return size_text(topology);
+}
+
+std::string check_profile(const std::filesystem::path& file) {
+  const Profile profile = Profile::load(file, scenario::all_param_groups());
+  const std::vector<std::string> keys = profile.keys();
+  const auto set = std::ranges::count_if(keys, [&](const std::string& key) { return !profile.provenance(key).is_default; });
+  return fmt::format("{} of {} set, {}", plural(static_cast<std::size_t>(set), "parameter"), keys.size(),
+                     profile.stated_error());
+}
+
+std::string check_scenario(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  const scenario::Scenario scenario = scenario::load_scenario(file, {}, diagnostics);
+  check_routes(scenario.cluster.topology, scenario.cluster.routing, scenario.cluster.resolved, "cluster", diagnostics);
+  const work::Workload& workload = scenario.workload;
+  std::string work = plural(workload.flows.size(), "flow");
+  if (!workload.collectives.empty()) work = plural(workload.collectives.size(), "collective");
+  if (!workload.jobs.empty()) work = (workload.flows.empty() ? "" : work + ", ") + plural(workload.jobs.size(), "job");
+  return fmt::format("{} on {}", work, size_text(scenario.cluster.topology));
+}
+
+std::string check_sweep_file(const std::filesystem::path& file) {
+  const plan::Sweep sweep{file, {}};
+  const plan::SweepPlan plan = plan::check_sweep(sweep);
+  return fmt::format("{}, {} {} of {}", plural(plan.points.size(), "point"), sweep.axes().size(),
+                     sweep.axes().size() == 1 ? "axis" : "axes", sweep.scenario_name());
+}
+
+std::string parameters_text(std::int64_t parameters, std::string_view what) {
+  const auto count = static_cast<double>(parameters);
+  const bool is_large = parameters >= 1'000'000'000;
+  return fmt::format("{} {} ({:.2f} {})", parameters, what, count * (is_large ? 1e-9 : 1e-6), is_large ? "B" : "M");
+}
+
+std::string check_model(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  const work::TransformerModel model = work::read_model(work::load_model_file(file), diagnostics);
+  diagnostics.throw_if_any();
+  std::string text = parameters_text(work::total_parameters(model), "parameters");
+  if (model.moe.experts > 0) text += ", " + parameters_text(work::active_parameters(model), "active");
+  if (model.mtp_modules > 0) text += ", " + parameters_text(work::mtp_parameters(model), "more for prediction");
+  text = fmt::format("{}, {} of {} hidden, {} heads, KV cache {:.0f} B a token in bf16", text,
+                     plural(static_cast<std::size_t>(model.layers), "layer"), model.hidden, model.heads,
+                     work::kv_bytes_per_token(model, work::Precision::kBf16));
+  if (!model.stored.name.empty()) {
+    text += fmt::format(", {:.2f} GB as stored ({})", work::stored_bytes(model) / 1e9, model.stored.name);
+  }
+  const double states = work::state_bytes_per_sequence(model);
+  return states > 0 ? fmt::format("{}, states {:.0f} B a sequence in fp32", text, states) : text;
+}
+
+std::string check_prices(const ConfigNode& root, Diagnostics& diagnostics) {
+  const plan::PriceBook book = plan::read_price_book(root, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("{}, {}, {} of cables and modules", plural(book.servers.size() + book.gpus.size(), "server and GPU price"),
+                     plural(book.switches.size(), "switch price"),
+                     book.copper.size() + book.fibre.size() + book.modules.size());
+}
+
+std::string check_power(const ConfigNode& root, Diagnostics& diagnostics) {
+  const plan::PowerBook book = plan::read_power_book(root, diagnostics);
+  diagnostics.throw_if_any();
+  return fmt::format("{}, {}, PUE {:g}", plural(book.servers.size() + book.gpus.size(), "server and GPU draw"),
+                     plural(book.switches.size(), "switch draw"), book.pue.value);
+}
+
+std::string check_rates(const ConfigNode& root, Diagnostics& diagnostics) {
+  const plan::FailureRates rates = plan::read_failure_rates(root, diagnostics);
+  diagnostics.throw_if_any();
+  return plural(rates.causes.size(), "cause");
+}
+
+std::string check_goodput(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  const plan::GoodputJob job = plan::load_goodput_job(file, {}, std::nullopt, diagnostics);
+  return fmt::format("a failure every {}, {} to restart, {} of {}", to_string(job.input.mttf), to_string(job.input.restart),
+                     plural(static_cast<std::size_t>(job.input.runs), "run"), to_string(job.input.length));
+}
+
+}  // namespace
+
+CheckedFile check_file(const std::filesystem::path& file) {
+  CheckedFile checked;
+  Diagnostics diagnostics;
+  const bool is_json = file.extension() == ".json";
+  checked.kind = recognise(is_json ? work::load_model_file(file) : ConfigNode::load_file(file));
+  if (checked.kind == "cluster") {
+    checked.summary = check_cluster(file, diagnostics);
+  } else if (checked.kind == "node") {
+    checked.summary = check_node(ConfigNode::load_file(file, "node"), file.stem().string(), diagnostics);
+  } else if (checked.kind == "profile") {
+    checked.summary = check_profile(file);
+  } else if (checked.kind == "model") {
+    checked.summary = check_model(file, diagnostics);
+  } else if (checked.kind == "prices") {
+    checked.summary = check_prices(ConfigNode::load_file(file, "prices"), diagnostics);
+  } else if (checked.kind == "power") {
+    checked.summary = check_power(ConfigNode::load_file(file, "power"), diagnostics);
+  } else if (checked.kind == "failure_rates") {
+    checked.summary = check_rates(ConfigNode::load_file(file, "failure_rates"), diagnostics);
+  } else if (checked.kind == "goodput") {
+    checked.summary = check_goodput(file, diagnostics);
+  } else if (checked.kind == "sweep") {
+    checked.summary = check_sweep_file(file);
+  } else {
+    checked.summary = check_scenario(file, diagnostics);
+  }
+  diagnostics.throw_if_any();
+  checked.warnings = diagnostics.warnings();
+  return checked;
+}
+
+std::vector<std::filesystem::path> files_to_check(const std::vector<std::string>& paths) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.emplace_back(path);
+      continue;
+    }
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path, error)) {
+      if (entry.path().extension() == ".yaml") found.push_back(entry.path());
+    }
+    if (found.empty()) throw ConfigError(fmt::format("no .yaml file in '{}'", path));
+    std::ranges::sort(found);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+}  // namespace weft::output

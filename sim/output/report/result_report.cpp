@@ -1,0 +1,408 @@
+#include "sim/output/report/result_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "sim/core/error.h"
+#include "sim/core/used_files.h"
+#include "sim/core/version.h"
+#include "sim/output/explain/explain.h"
+#include "sim/output/report/chart.h"
+#include "sim/planning/cost/amount.h"
+#include "sim/workloads/trace/shallow_json.h"
+
+namespace weft::output {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// A value of another kind than this program writes: whatever it is, the file was not written by it.
+class NotOurs : public std::runtime_error {
+ public:
+  NotOurs(const char* key, const char* expected) : std::runtime_error{fmt::format("{}: expected {}", key, expected)} {}
+};
+
+// Absent and null: a null.
+const OrderedJson& value_of(const OrderedJson& json, const char* key) {
+  static const OrderedJson none;
+  const auto found = json.find(key);
+  return found == json.end() ? none : *found;
+}
+
+std::string text_of(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  if (value.is_structured()) throw NotOurs(key, "a text");
+  if (value.is_null()) return {};
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+double json_number(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  if (value.is_null()) return std::nan("");
+  if (!value.is_number()) throw NotOurs(key, "a number");
+  return value.get<double>();
+}
+
+const OrderedJson& member(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  if (!value.is_null() && !value.is_object()) throw NotOurs(key, "an object");
+  return value;
+}
+
+// A list of objects; nulls stand where a run did not come to its turn.
+const OrderedJson& list(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = value_of(json, key);
+  const auto is_item = [](const OrderedJson& item) { return item.is_object() || item.is_null(); };
+  if (!value.is_null() && !(value.is_array() && std::ranges::all_of(value, is_item))) throw NotOurs(key, "a list of objects");
+  return value;
+}
+
+// Four digits, or "-".
+std::string figure(double number) {
+  if (!std::isfinite(number)) return "-";
+  if (number != 0 && (std::abs(number) >= 1e7 || std::abs(number) < 1e-3)) return fmt::format("{:.3e}", number);
+  return fmt::format("{:.4g}", number);
+}
+std::string percent_text(double share) { return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-"; }
+
+class Report {
+ public:
+  explicit Report(Document& document) : document_{document} {}
+
+  void add(const std::string& file, const OrderedJson& result) {
+    const std::string command = text_of(result, "command");
+    document_.add(SectionBlock{fmt::format("{}: {}", command, file)});
+    if (result.value("interrupted", false)) document_.add(NoteBlock{"Interrupted: what follows is what was finished."});
+    if (command == "run") add_run(result);
+    if (command == "collective") add_points(result);
+    if (command == "compare") add_compare(result);
+    if (command == "goodput") add_goodput(result);
+    if (command == "topo") add_bill(result);
+    add_cost(result);
+    add_basis(result, command);
+  }
+
+ private:
+  void table(std::string caption, const std::vector<std::pair<std::string, bool>>& columns,
+             std::vector<std::vector<std::string>> rows) {
+    if (rows.empty()) return;
+    HtmlTable made;
+    made.caption = std::move(caption);
+    for (const auto& [title, is_text] : columns) made.columns.push_back({.title = title, .is_text = is_text});
+    for (std::vector<std::string>& row : rows) {
+      std::vector<HtmlCell>& cells = made.rows.emplace_back();
+      for (std::string& cell : row) cells.push_back({.text = std::move(cell)});
+    }
+    document_.add(TableBlock{std::move(made)});
+  }
+
+  void bars(const std::string& title, const std::string& unit, const std::vector<std::pair<std::string, double>>& values) {
+    if (values.size() < 2) return;
+    BarChart chart{.title = title, .value = {.title = unit}};
+    BarSeries series{.colour = 0};
+    for (const auto& [name, value] : values) {
+      chart.categories.push_back(name);
+      series.values.push_back(value);
+    }
+    chart.series.push_back(std::move(series));
+    document_.add(ChartBlock{to_svg(chart), {}});
+  }
+
+  void add_run(const OrderedJson& result) {
+    if (result.contains("iteration_time_ns")) {
+      add_training(result);
+    } else if (result.contains("points")) {
+      add_points(result);
+    } else {
+      document_.add(TileBlock{{{.label = "makespan", .value = figure(json_number(result, "makespan_ns") / 1e3) + " us"},
+                               {.label = "transfers", .value = text_of(result, "transfers")}}});
+    }
+    add_links(result);
+  }
+
+  void add_training(const OrderedJson& result) {
+    document_.add(
+        TileBlock{{{.label = "iteration", .value = figure(json_number(result, "iteration_time_ns") / 1e6) + " ms"},
+                   {.label = "tokens/s", .value = fmt::format("{:.0f}", json_number(result, "tokens_per_second"))},
+                   {.label = "MFU", .value = percent_text(json_number(result, "mfu")), .note = text_of(result, "peak")},
+                   {.label = "GPUs", .value = text_of(result, "gpus")}}});
+    std::vector<std::pair<std::string, double>> shares;
+    std::vector<std::vector<std::string>> rows;
+    const OrderedJson& breakdown = member(result, "breakdown_ns");
+    const double step = json_number(result, "iteration_time_ns");
+    for (const auto& [name, time] : breakdown.items()) {
+      if (!time.is_number()) continue;
+      const double ns = time.get<double>();
+      rows.push_back({name, figure(ns / 1e6), percent_text(ns / step)});
+      if (ns > 0) shares.emplace_back(name, ns / 1e6);
+    }
+    bars("Where an iteration goes", "ms, mean over GPUs", shares);
+    table("Time by category: busy, exposed (not hidden behind compute), waiting; mean over GPUs",
+          {{"what", true}, {"ms", false}, {"of the iteration", false}}, std::move(rows));
+    rows.clear();
+    for (const auto& [part, bytes] : member(result, "memory_per_gpu_bytes").items()) {
+      if (part != "rank" && bytes.is_number()) rows.push_back({part, figure(bytes.get<double>() / 1e9)});
+    }
+    table("Memory of the fullest GPU", {{"part", true}, {"GB", false}}, std::move(rows));
+  }
+
+  void add_points(const OrderedJson& result) {
+    std::vector<std::vector<std::string>> rows;
+    ChartSeries series{.name = "bus bandwidth", .mark = Mark::kLineAndDots};
+    for (const OrderedJson& point : list(result, "points")) {
+      rows.push_back({text_of(point, "collective"), text_of(point, "ranks"), text_of(point, "bytes"),
+                      text_of(point, "algorithm") + " " + text_of(point, "protocol"), text_of(point, "channels"),
+                      figure(json_number(point, "time_us")), figure(json_number(point, "algbw_GBps")),
+                      figure(json_number(point, "busbw_GBps"))});
+      series.points.push_back({json_number(point, "bytes"), json_number(point, "busbw_GBps"), rows.back()[3]});
+    }
+    if (series.points.size() > 2) {
+      const std::string title = "Bus bandwidth by size";
+      document_.add(ChartBlock{to_svg(XyChart{.title = title,
+                                              .x = {.title = "size", .logarithmic = true, .text = TickText::kBytes},
+                                              .y = {.title = "GB/s"},
+                                              .series = {series}}),
+                               {}});
+    }
+    table("Collectives",
+          {{"collective", true},
+           {"ranks", false},
+           {"bytes", false},
+           {"choice", true},
+           {"channels", false},
+           {"time (us)", false},
+           {"algbw (GB/s)", false},
+           {"busbw (GB/s)", false}},
+          std::move(rows));
+  }
+
+  void add_links(const OrderedJson& result) {
+    std::vector<std::vector<std::string>> rows;
+    for (const OrderedJson& link : list(result, "hottest_links")) {
+      rows.push_back(
+          {text_of(link, "name"), figure(json_number(link, "bytes")), percent_text(json_number(link, "utilization"))});
+    }
+    table("Hottest links", {{"link", true}, {"bytes", false}, {"used", false}}, std::move(rows));
+  }
+
+  void add_compare(const OrderedJson& result) {
+    std::vector<std::vector<std::string>> rows;
+    for (const OrderedJson& workload : list(result, "workloads")) {
+      std::vector<std::pair<std::string, double>> times;
+      std::vector<std::vector<std::string>> gains;
+      for (const OrderedJson& run : list(workload, "runs")) {
+        if (run.is_null()) continue;
+        const OrderedJson& cost = member(run, "cost");
+        rows.push_back({text_of(workload, "scenario"), text_of(workload, "collective"), text_of(run, "cluster"),
+                        figure(json_number(run, "time_us") / 1e3), figure(json_number(run, "ratio")),
+                        figure(json_number(run, "tokens_per_second")), text_of(member(run, "bottleneck"), "link"),
+                        figure(json_number(cost, "facility_W") / 1e3), figure(json_number(cost, "usd_per_hour")),
+                        figure(json_number(cost, "usd_per_million_tokens"))});
+        times.emplace_back(text_of(run, "cluster"), json_number(run, "time_us") / 1e3);
+        for (const OrderedJson& point : list(run, "sensitivity")) {
+          gains.push_back({text_of(run, "cluster"), text_of(point, "parameter"), percent_text(json_number(point, "gain"))});
+        }
+      }
+      const std::string name = fmt::format("{}, {} of {} B", text_of(workload, "scenario"), text_of(workload, "collective"),
+                                           text_of(workload, "bytes"));
+      bars(name, "ms", times);
+      table(name + ": time saved with one thing 10 % better", {{"cluster", true}, {"better", true}, {"saved", false}},
+            std::move(gains));
+    }
+    table("Every run",
+          {{"scenario", true},
+           {"workload", true},
+           {"cluster", true},
+           {"time (ms)", false},
+           {"ratio", false},
+           {"tokens/s", false},
+           {"hottest link", true},
+           {"kW", false},
+           {"USD/h", false},
+           {"USD/M tokens", false}},
+          std::move(rows));
+  }
+
+  void add_goodput(const OrderedJson& result) {
+    const OrderedJson& goodput = member(result, "goodput");
+    document_.add(
+        TileBlock{{{.label = "time to failure", .value = figure(json_number(result, "time_to_failure_s") / 3'600) + " h"},
+                   {.label = "useful", .value = percent_text(json_number(goodput, "useful")), .note = "simulated"},
+                   {.label = "Daly", .value = percent_text(json_number(result, "useful_daly")), .note = "closed form"},
+                   {.label = "best interval",
+                    .value = figure(json_number(result, "best_interval_simulated_s")) + " s",
+                    .note = "simulated"}}});
+    ChartSeries simulated{.name = "simulated", .mark = Mark::kDots, .colour = 0};
+    ChartSeries daly{.name = "Daly", .mark = Mark::kLine, .colour = 1};
+    ChartSeries young{.name = "Young", .mark = Mark::kLine, .colour = 2, .dashed = true};
+    std::vector<std::vector<std::string>> rows;
+    for (const OrderedJson& point : list(result, "intervals")) {
+      const double interval = json_number(point, "interval_s");
+      simulated.points.push_back({interval, json_number(point, "useful"), {}});
+      daly.points.push_back({interval, json_number(point, "useful_daly"), {}});
+      young.points.push_back({interval, json_number(point, "useful_young"), {}});
+      rows.push_back({figure(interval), percent_text(json_number(point, "useful")),
+                      percent_text(json_number(point, "useful_daly")), percent_text(json_number(point, "useful_young")),
+                      percent_text(json_number(point, "checkpoints")), percent_text(json_number(point, "redone")),
+                      percent_text(json_number(point, "restarts"))});
+    }
+    document_.add(ChartBlock{to_svg(XyChart{.title = "Useful share by checkpoint interval",
+                                            .x = {.title = "interval (s)", .logarithmic = true},
+                                            .y = {.title = "of wall-clock time", .text = TickText::kPercent},
+                                            .series = {simulated, daly, young}}),
+                             {}});
+    table("Useful share by checkpoint interval",
+          {{"interval (s)", false},
+           {"simulated", false},
+           {"Daly", false},
+           {"Young", false},
+           {"checkpoints", false},
+           {"redone", false},
+           {"restarts", false}},
+          std::move(rows));
+    rows.clear();
+    for (const OrderedJson& cause : list(result, "causes")) {
+      rows.push_back({text_of(cause, "cause"), text_of(cause, "per"), figure(json_number(cause, "per_day"))});
+    }
+    table("What fails: " + text_of(result, "rates_source"), {{"cause", true}, {"per", true}, {"a day", false}},
+          std::move(rows));
+  }
+
+  void add_bill(const OrderedJson& result) {
+    const OrderedJson& bill = member(result, "bill_of_materials");
+    std::vector<std::vector<std::string>> rows;
+    for (const OrderedJson& line : list(bill, "servers")) {
+      rows.push_back({text_of(line, "count"), "server " + text_of(line, "node")});
+      rows.push_back({text_of(line, "gpus"), "GPU " + text_of(line, "gpu")});
+    }
+    for (const OrderedJson& line : list(bill, "switches")) {
+      rows.push_back({text_of(line, "count"), text_of(line, "tier") + " switch, " + text_of(line, "type")});
+    }
+    for (const OrderedJson& line : list(bill, "cables")) {
+      rows.push_back({text_of(line, "count"), "cable " + text_of(line, "tiers") + ", " + text_of(line, "medium")});
+    }
+    table("Bill of materials", {{"count", false}, {"item", true}}, std::move(rows));
+  }
+
+  void add_cost(const OrderedJson& result) {
+    std::vector<std::vector<std::string>> rows;
+    const OrderedJson& capital = member(result, "capital");
+    for (const OrderedJson& line : list(capital, "lines")) {
+      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "each_usd")),
+                      plan::short_usd(json_number(line, "usd")), text_of(line, "source"), text_of(line, "date")});
+    }
+    if (!rows.empty()) {
+      table(fmt::format("Capital {} USD (book {})", plan::short_usd(json_number(capital, "usd")), text_of(capital, "book")),
+            {{"count", false}, {"item", true}, {"each (USD)", false}, {"all (USD)", false}, {"source", true}, {"date", true}},
+            std::move(rows));
+    }
+    rows.clear();
+    const OrderedJson& power = member(result, "power");
+    for (const OrderedJson& line : list(power, "lines")) {
+      rows.push_back({text_of(line, "count"), text_of(line, "what"), figure(json_number(line, "max_W")),
+                      figure(json_number(line, "idle_W")), text_of(line, "source"), text_of(line, "date")});
+    }
+    if (!rows.empty()) {
+      table(fmt::format("Power {} busy, {} idle, PUE {} (book {})", plan::short_watts(json_number(power, "busy_W")),
+                        plan::short_watts(json_number(power, "idle_W")), text_of(power, "pue"), text_of(power, "book")),
+            {{"count", false}, {"item", true}, {"busy (W)", false}, {"idle (W)", false}, {"source", true}, {"date", true}},
+            std::move(rows));
+    }
+    const OrderedJson& cost = member(result, "cost");
+    if (cost.is_object() && cost.contains("usd")) {
+      std::string text = fmt::format("The run costs {} USD an hour", figure(json_number(cost, "usd_per_hour")));
+      if (cost.contains("usd_per_million_tokens")) {
+        text += fmt::format(", {} USD a million tokens", figure(json_number(cost, "usd_per_million_tokens")));
+      }
+      document_.add(TextBlock{text + "."});
+    }
+  }
+
+  // Adds the items that a reader must know before believing any of it.
+  void add_basis(const OrderedJson& result, const std::string& command) {
+    std::vector<std::string> items;
+    const auto add_profile = [&](const OrderedJson& profile) {
+      if (profile.is_object()) {
+        const std::string item = fmt::format("profile {}: {}", text_of(profile, "name"), text_of(profile, "stated_error"));
+        if (std::ranges::find(items, item) == items.end()) items.push_back(item);
+      }
+    };
+    add_profile(member(result, "profile"));
+    for (const OrderedJson& profile : list(result, "profiles")) add_profile(profile);
+    for (const OrderedJson& warning : value_of(result, "warnings")) items.push_back("warning: " + warning.get<std::string>());
+    if (!items.empty()) document_.add(TextBlock{"What it rests on:"}).add(ListBlock{std::move(items)});
+    document_.add(TextBlock{"To have it again:"});
+    document_.add(CodeBlock{fmt::format("{}\n# weft {} ({}), seed {}, digest {}", text_of(result, "command_line"),
+                                        text_of(result, "version"), text_of(result, "commit"), text_of(result, "seed"),
+                                        text_of(result, "digest"))});
+    if (const OrderedJson& configuration = value_of(result, "configuration"); !configuration.is_null()) {
+      document_.add(FoldedBlock{"resolved configuration", configuration.dump(1)});
+    }
+    if (command == "goodput") used_.emplace_back("goodput");
+    if (command != "goodput" && command != "topo") used_.emplace_back("flow");
+    if (result.contains("iteration_time_ns")) used_.insert(used_.end(), {"training", "megatron"});
+    if (result.contains("capital") || result.contains("power") || result.contains("cost")) used_.emplace_back("cost");
+  }
+
+  Document& document_;
+
+ public:
+  // The texts of what was used say what they leave out.
+  void add_assumptions() {
+    std::vector<std::string> items;
+    for (const ModelText& text : model_texts()) {
+      bool is_used = false;
+      for (const std::string& name : used_)
+        is_used |= std::find(text.names.begin(), text.names.end(), name) != text.names.end();
+      if (!is_used) continue;
+      for (const auto& line : text.leaves_out) items.emplace_back(line);
+    }
+    if (items.empty()) return;
+    document_.add(SectionBlock{"Assumptions"});
+    document_.add(TextBlock{"What the models behind these results leave out (weft explain simplifications has all):"});
+    document_.add(ListBlock{std::move(items)});
+  }
+
+ private:
+  std::vector<std::string> used_;
+};
+
+}  // namespace
+
+Document result_report(const std::vector<std::filesystem::path>& results, const std::string& title) {
+  Document document;
+  document.title = title.empty() ? (results.size() == 1 ? results.front().stem().string() : "Results") : title;
+  document.subtitle = fmt::format("weft {} ({})", version(), commit());
+  Report report{document};
+  for (const std::filesystem::path& file : results) {
+    std::ifstream in = open_input(file);
+    if (!in) throw ConfigError(fmt::format("cannot read '{}'", file.string()));
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    const auto json = work::shallow_json<OrderedJson>(text);
+    if (!json.is_object() || !value_of(json, "command").is_string() || !value_of(json, "digest").is_string()) {
+      throw ConfigError(fmt::format("'{}' is no result of weft: run a command with --json {}", file.string(), file.string()));
+    }
+    const auto refuse = [&](const std::exception& error) {
+      throw ConfigError(fmt::format("'{}' is no result of weft: {}", file.string(), error.what()));
+    };
+    try {
+      report.add(file.filename().string(), json);
+    } catch (const OrderedJson::exception& error) {
+      refuse(error);
+    } catch (const NotOurs& error) {
+      refuse(error);
+    }
+  }
+  report.add_assumptions();
+  return document;
+}
+
+}  // namespace weft::output

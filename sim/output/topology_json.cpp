@@ -1,0 +1,93 @@
+#include "sim/output/topology_json.h"
+
+#include <cmath>
+
+#include "sim/core/digest.h"
+#include "sim/core/json_writer.h"
+
+namespace weft::output {
+namespace {
+
+void write_route(JsonWriter& json, const net::Topology& topology, const scenario::RouteView& route) {
+  json.key("route").begin_object();
+  json.field("path_class", net::to_string(route.path_class));
+  json.field("latency_ns", route.footprint.latency_of(route.footprint.fill_packet).ns());
+  json.field("rate_GBps", route.bytes_per_ps * 1e3);
+  if (route.bottleneck.valid()) {
+    json.field("bottleneck", topology.name(route.bottleneck));
+  } else {
+    json.null_field("bottleneck");
+  }
+  json.key("hops").begin_array();
+  for (std::size_t hop = 0; hop < route.hops.size(); ++hop) {
+    for (const scenario::RouteLink& link : route.hops[hop]) {
+      const net::LinkSpec& spec = topology.spec(link.link);
+      json.begin_object();
+      json.field("hop", hop + 1).field("link", topology.name(link.link)).field("type", spec.type);
+      json.field("rate_GBps", spec.rate.gigabytes_per_second()).field("weight", link.weight).field("usage", link.usage);
+      json.end_object();
+    }
+  }
+  json.end_array();
+  json.key("footprint").begin_array();
+  for (const Usage& usage : route.footprint.usages) {
+    json.begin_object();
+    json.field("link", topology.name(LinkId{usage.resource.value()})).field("usage", usage.usage);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+std::uint64_t topology_digest(const net::Topology& topology) {
+  Digest digest;
+  for (std::size_t i = 0; i < topology.device_count(); ++i) {
+    digest.add(static_cast<std::int64_t>(topology.kind(DeviceId::from_index(i))));
+  }
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const net::Link& link = topology.link(LinkId::from_index(i));
+    const net::LinkSpec& spec = topology.spec(LinkId::from_index(i));
+    digest.add(static_cast<std::int64_t>(link.from.value())).add(static_cast<std::int64_t>(link.to.value()));
+    digest.add(spec.rate.bits_per_second()).add(spec.latency);
+    digest.add(static_cast<std::int64_t>(std::llround(spec.efficiency * 1e9)));
+  }
+  return digest.value();
+}
+
+void write_topology(std::ostream& out, const ResultHeader& header, const net::Topology& topology,
+                    const scenario::TopologySummary& summary, const scenario::RouteView* route,
+                    const std::function<void(JsonWriter&)>& more) {
+  JsonWriter json{out};
+  json.begin_object();
+  write_header(json, header);
+  json.key("hosts").begin_array();
+  for (const auto& [name, count] : summary.hosts) json.begin_object().field("node", name).field("count", count).end_object();
+  json.end_array();
+  json.key("devices").begin_object();
+  for (const auto& [kind, count] : summary.devices) json.field(net::to_string(kind), count);
+  json.end_object();
+  json.key("switches").begin_array();
+  for (const scenario::SwitchCount& count : summary.switches) {
+    json.begin_object().field("name", count.name).field("tier", count.tier).field("count", count.switches);
+    json.field("ports_used", count.ports).end_object();
+  }
+  json.end_array();
+  json.key("links").begin_array();
+  for (const scenario::CableCount& cable : summary.cables) {
+    json.begin_object()
+        .field("type", cable.spec.type)
+        .field("width", cable.spec.width)
+        .field("where", cable.in_hosts ? "host" : "fabric");
+    json.field("cables", cable.cables).field("rate_GBps", cable.spec.rate.gigabytes_per_second());
+    json.field("payload_GBps", cable.spec.capacity() * 1e3).field("latency_ns", cable.spec.latency.ns()).end_object();
+  }
+  json.end_array();
+  json.field("endpoints", summary.endpoints).field("all_devices", summary.all_devices).field("all_cables", summary.all_cables);
+  if (route != nullptr) write_route(json, topology, *route);
+  if (more) more(json);
+  json.end_object();
+  json.finish();
+}
+
+}  // namespace weft::output

@@ -1,0 +1,22 @@
+// The JSON of `weft topo`: counts, links by kind, and the route that was asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+
+#include "sim/core/result_header.h"
+#include "sim/network/topology.h"
+#include "sim/scenario/topology_summary.h"
+
+namespace weft::output {
+
+// Covers every device's kind and every link's ends, rate, efficiency and latency, in id order.
+[[nodiscard]] std::uint64_t topology_digest(const net::Topology& topology);
+
+// `route` may be null; `more` writes further members.
+void write_topology(std::ostream& out, const ResultHeader& header, const net::Topology& topology,
+                    const scenario::TopologySummary& summary, const scenario::RouteView* route,
+                    const std::function<void(JsonWriter&)>& more = {});
+
+}  // namespace weft::output

@@ -1,0 +1,191 @@
+#include "sim/scenario/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+
+#include "sim/collectives/builtin.h"
+#include "sim/collectives/call.h"
+#include "sim/core/config/nearest.h"
+#include "sim/core/config/node.h"
+#include "sim/core/error.h"
+#include "sim/core/profile.h"
+#include "sim/network/builtin.h"
+#include "sim/network/find_config.h"
+#include "sim/scenario/scenario.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/parallel/pipeline_schedule.h"
+#include "sim/workloads/trace/trace_format.h"
+#include "sim/workloads/trace/writers/trace_writer.h"
+#include "sim/workloads/training/layer_operators.h"
+
+namespace weft::scenario {
+namespace {
+
+constexpr std::array kCatalogKinds{
+    CatalogKind{"algorithms", "how a collective runs: `algorithm:`, --algo"},
+    CatalogKind{"collectives", "what `weft collective` and `workload: collectives` run: `kind:`"},
+    CatalogKind{"fabrics", "shapes of the network between hosts: `fabric: {type: ...}`"},
+    CatalogKind{"routing", "choice among equal-cost links: `fabric: {routing: ...}`"},
+    CatalogKind{"congestion", "congestion control of queue pairs, packet fidelity"},
+    CatalogKind{"link_types", "`type:` of a link"},
+    CatalogKind{"clusters", "shipped clusters, configs/clusters"},
+    CatalogKind{"nodes", "shipped node templates: `node: {type: ...}`"},
+    CatalogKind{"profiles", "shipped profiles, configs/profiles"},
+    CatalogKind{"models", "shipped models, configs/models"},
+    CatalogKind{"gpus", "what is known of GPUs: `model:` of a node's GPU"},
+    CatalogKind{"schedules", "orders of work in a pipeline: `parallelism: {schedule: ...}`"},
+    CatalogKind{"trace_formats", "what `weft replay` and `weft trace info` read: --format"},
+    CatalogKind{"trace_writers", "what `weft trace convert --to` writes"},
+    CatalogKind{"frameworks", "what a training step is made of: `framework:`"},
+    CatalogKind{"parameters", "what a profile may set"},
+};
+
+template <class I>
+std::vector<CatalogEntry> registered(const Registry<I>& registry) {
+  std::vector<CatalogEntry> entries;
+  for (const Registration<I>* entry : registry.entries())
+    entries.push_back({std::string{entry->name}, std::string{entry->summary}});
+  return entries;
+}
+
+std::vector<CatalogEntry> collectives() {
+  return {{"all_gather", "every rank ends with the blocks of all"},
+          {"all_reduce", "every rank ends with the sum of all vectors"},
+          {"alltoall", "every rank sends a block of its own to every other"},
+          {"broadcast", "the root's vector goes to all"},
+          {"gather", "the root ends with the blocks of all"},
+          {"reduce", "the root ends with the sum of all vectors"},
+          {"reduce_scatter", "every rank ends with its block of the sum"},
+          {"scatter", "every rank gets its block from the root"},
+          {"sendrecv", "every rank sends to the next one and receives from the one before"}};
+}
+
+std::vector<CatalogEntry> gpus() {
+  std::vector<CatalogEntry> entries;
+  for (const work::GpuSpec& gpu : work::gpu_table()) {
+    entries.push_back({std::string{gpu.name},
+                       fmt::format("{:.0f} TFLOP/s bf16, {:.0f} GB at {:.2f} TB/s, {} SMs", gpu.bf16 / 1e12,
+                                   static_cast<double>(gpu.hbm_bytes) / 1e9, gpu.hbm_bytes_per_second / 1e12, gpu.sms)});
+  }
+  std::ranges::sort(entries, {}, &CatalogEntry::name);
+  return entries;
+}
+
+// The file's own words about itself.
+std::string summary_of(const std::filesystem::path& file) {
+  try {
+    const ConfigNode node = ConfigNode::load_file(file);
+    for (const char* key : {"description", "name"}) {
+      const auto text = node.find(key);
+      if (text && text->is_scalar() && !text->scalar().empty()) return text->scalar();
+    }
+    return {};
+  } catch (const ConfigError&) {
+    return fmt::format("cannot be read: see weft check {}", file.string());
+  }
+}
+
+std::vector<CatalogEntry> files(const std::string& folder) {
+  std::vector<std::filesystem::path> folders;
+  for (const std::filesystem::path& base : net::config_folders()) folders.push_back(base / folder);
+  std::vector<CatalogEntry> entries;
+  for (const std::string& stem : net::yaml_stems(folders)) {
+    const auto file = net::find_config(std::filesystem::path{folder} / (stem + ".yaml"));
+    entries.push_back({stem, file ? summary_of(*file) : std::string{}});
+  }
+  return entries;
+}
+
+// Beside its own words, how many of its values are its GPU's and how many another's.
+std::vector<CatalogEntry> profiles() {
+  std::vector<CatalogEntry> entries = files("profiles");
+  for (CatalogEntry& entry : entries) {
+    try {
+      const std::string owners = find_profile(entry.name).owners();
+      if (!owners.empty()) entry.summary += "; " + owners;
+    } catch (const ConfigError&) {  // `weft check` reports it
+      continue;
+    }
+  }
+  return entries;
+}
+
+// Lists the name and the summary of every item of a list of pointers.
+std::vector<CatalogEntry> named(const auto& list) {
+  std::vector<CatalogEntry> entries;
+  for (const auto* each : list) entries.push_back({std::string{each->name}, std::string{each->summary}});
+  std::ranges::sort(entries, {}, &CatalogEntry::name);
+  return entries;
+}
+
+std::vector<CatalogEntry> parameters() {
+  std::vector<CatalogEntry> entries;
+  for (const ParamGroupBase* group : all_param_groups()) {
+    for (const ParamInfo& info : group->infos()) {
+      entries.push_back({info.key, fmt::format("{}; default {} ({})", info.description, to_string(info.default_value),
+                                               info.gpu.empty() ? std::string{to_string(info.source)}
+                                                                : fmt::format("{}, {}", to_string(info.source), info.gpu))});
+    }
+  }
+  std::ranges::sort(entries, {}, &CatalogEntry::name);
+  return entries;
+}
+
+}  // namespace
+
+std::span<const CatalogKind> catalog_kinds() { return kCatalogKinds; }
+
+std::string_view catalog_kind(std::string_view name) {
+  std::string wanted{name};
+  std::ranges::transform(wanted, wanted.begin(),
+                         [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(c)); });
+  std::vector<std::string> names;
+  for (const CatalogKind& kind : kCatalogKinds) {
+    if (wanted == kind.name || wanted + "s" == kind.name) return kind.name;
+    names.emplace_back(kind.name);
+  }
+  throw ConfigError({Diagnostic{.where = {},
+                                .message = fmt::format("unknown kind '{}'", name),
+                                .source_line = {},
+                                .length = 1,
+                                .note = did_you_mean(wanted, names, "kinds")}});
+}
+
+std::vector<CatalogEntry> catalog(std::string_view kind) {
+  if (kind == "algorithms") return registered(coll::algorithms());
+  if (kind == "collectives") return collectives();
+  if (kind == "fabrics") return registered(net::topology_shapes());
+  if (kind == "routing") return registered(net::routing_policies());
+  if (kind == "congestion") return registered(net::congestion_controls());
+  if (kind == "link_types") return registered(net::link_types());
+  if (kind == "parameters") return parameters();
+  if (kind == "schedules") return registered(work::pipeline_schedules());
+  if (kind == "trace_formats") return named(work::trace_formats());
+  if (kind == "trace_writers") return named(work::trace_writers());
+  if (kind == "frameworks") return registered(work::training_frameworks());
+  if (kind == "gpus") return gpus();
+  if (kind == "profiles") return profiles();
+  WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "models");
+  return files(std::string{kind});
+}
+
+Profile find_profile(const std::string& file_or_name) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(file_or_name, ignored)) return Profile::load(file_or_name, all_param_groups());
+  if (const auto shipped = net::find_config(std::filesystem::path{"profiles"} / (file_or_name + ".yaml"))) {
+    return Profile::load(*shipped, all_param_groups());
+  }
+  std::vector<std::string> names;
+  for (const CatalogEntry& entry : files("profiles")) names.push_back(entry.name);
+  throw ConfigError({Diagnostic{.where = {},
+                                .message = fmt::format("no profile '{}': neither a file nor a shipped one", file_or_name),
+                                .source_line = {},
+                                .length = 1,
+                                .note = did_you_mean(file_or_name, names, "profiles")}});
+}
+
+}  // namespace weft::scenario

@@ -1,0 +1,42 @@
+#include "sim/scenario/cluster_gpu.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
+#include "sim/workloads/kernels/kernel_costs.h"
+
+namespace weft::scenario {
+namespace {
+
+std::string label_of(const net::Topology& topology, std::string_view key) {
+  return std::string{net::label_of(topology.labels(topology.endpoints().front()), key)};
+}
+
+}  // namespace
+
+const work::GpuSpec& cluster_gpu(const net::Topology& topology, std::string_view what) {
+  const std::string model = label_of(topology, "model");
+  if (model.empty()) {
+    throw ConfigError(fmt::format("{} has no 'model': {} needs to know its GPUs (h100_sxm, a100_sxm, ...)",
+                                  topology.name(topology.endpoints().front()), what));
+  }
+  return work::gpu_spec(model);
+}
+
+double gpu_memory(const net::Topology& topology, const work::GpuSpec& gpu) {
+  const std::string memory = label_of(topology, "memory");
+  const auto bytes = memory.empty() ? std::nullopt : parse_bytes(memory);
+  return static_cast<double>(bytes ? bytes->count() : gpu.hbm_bytes);
+}
+
+double sm_memory_rate(const net::Topology& topology, const Profile& profile) {
+  const work::GpuSpec* gpu = work::find_gpu(label_of(topology, "model"));
+  if (gpu == nullptr) return 0;
+  return gpu->hbm_bytes_per_second * profile.get(work::memory_costs).contiguous_efficiency / gpu->sms;
+}
+
+}  // namespace weft::scenario

@@ -1,0 +1,60 @@
+// Inference from setup to figures: what fits, how requests are served, what users and GPUs saw (metrics: models/workloads §6).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/link_use.h"
+#include "sim/scenario/run_observer.h"
+#include "sim/scenario/scenario.h"
+#include "sim/workloads/inference/serving.h"
+
+namespace weft::scenario {
+
+// Nearest-rank percentiles, of what there was; all 0 where there was nothing.
+struct Quantiles {
+  double p50_ns = 0;
+  double p90_ns = 0;
+  double p99_ns = 0;
+  double mean_ns = 0;
+};
+[[nodiscard]] Quantiles quantiles_of(const std::vector<double>& values_ns);
+
+struct InferenceResult {
+  std::int64_t requests = 0;
+  std::int64_t finished = 0;
+  std::int64_t prompt_tokens = 0;  // of finished requests
+  std::int64_t output_tokens = 0;
+  Quantiles ttft;                        // arrival to first token
+  Quantiles tpot;                        // (last - first token) / (tokens - 1), of answers of two tokens or more
+  Quantiles itl;                         // each gap between tokens
+  Quantiles e2e;                         // arrival to last token
+  Quantiles queue;                       // arrival to first step
+  Quantiles transfer;                    // prompt cached to cache arrived, disaggregated
+  double tokens_per_second = 0;          // output, from the first arrival to the last token
+  double tokens_per_second_per_gpu = 0;  // of all engines' GPUs
+  double requests_per_second = 0;
+  double goodput = 0;         // requests per second that meet the targets
+  double within_targets = 0;  // share of finished requests
+  double cache_bytes_moved = 0;
+  work::ServingMemory memory;
+  std::vector<work::EngineReport> engines;
+  work::StepParts parts{};  // of all engines
+  std::int64_t gpus = 0;
+  std::size_t simulated_groups = 0;  // collectives that were run for the engines' costs
+  Duration makespan;
+  std::vector<LinkUse> hottest;
+  std::uint64_t digest = 0;
+  std::uint64_t events = 0;
+  std::uint64_t transfers = 0;
+  std::uint64_t solves = 0;
+  std::uint64_t peak_live = 0;
+  bool interrupted = false;
+  std::vector<std::string> notes;
+};
+
+// ConfigError where an engine does not fit its GPUs, with what it holds and what would fit.
+[[nodiscard]] InferenceResult run_inference(const Scenario& scenario, RunObserver* observer = nullptr);
+
+}  // namespace weft::scenario

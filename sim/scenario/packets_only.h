@@ -1,0 +1,20 @@
+// Names what a cluster or a workload states that only packets heed. Flow fidelity says so, lest its shares pass for what
+// pauses, marks or windows would give.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/network/cluster.h"
+#include "sim/workloads/workload.h"
+
+namespace weft::scenario {
+
+// Key paths, as "fabric.pfc"; sections with `enabled: false` are none.
+[[nodiscard]] std::vector<std::string> packets_only(const net::Cluster& cluster);
+[[nodiscard]] std::vector<std::string> packets_only(const net::Cluster& cluster, const work::Workload& workload);
+
+// The warning; empty where nothing is ignored.
+[[nodiscard]] std::string ignored_note(const std::vector<std::string>& keys);
+
+}  // namespace weft::scenario

@@ -1,0 +1,187 @@
+#include "sim/scenario/program_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sim/core/digest.h"
+#include "sim/core/error.h"
+#include "sim/scenario/cluster_gpu.h"
+#include "sim/scenario/link_use.h"
+#include "sim/workloads/kernels/clock.h"
+#include "sim/workloads/replay/group_costs.h"
+
+namespace weft::scenario {
+namespace {
+
+struct ReplayProgress {
+  RunObserver* observer;
+  std::vector<std::unique_ptr<work::Replayer>>* replayers;
+};
+
+void replay_progress_hook(void* context, const Simulator& simulator) {
+  const ReplayProgress& progress = *static_cast<const ReplayProgress*>(context);
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  for (const auto& replayer : *progress.replayers) {
+    done += replayer->operations_done();
+    total += replayer->operations_total();
+  }
+  progress.observer->on_progress(simulator, done, total);
+}
+
+// Clocks by leader, from what each did in the one iteration at full clock; all keep step with the slowest of the job's GPUs.
+std::vector<work::ClockSlowdown> clocks_of(const Profile& profile, const work::ReplayResult& result, std::size_t gpus) {
+  const work::ClockRule rule = profile.get(work::clock_rule);
+  const double slowest = work::slowest_of(profile.get(work::speed_spread), gpus);
+  std::vector<work::ClockSlowdown> clocks;
+  for (const work::RankResult& rank : result.ranks) {
+    const double step = std::max(1.0, static_cast<double>(rank.iteration_ends.back().ps()));
+    clocks.push_back(work::clock_slowdown(rule, {.compute_share = static_cast<double>(rank.last.tensor.ps()) / step,
+                                                 .overlap_share = static_cast<double>(rank.last.tensor_beside.ps()) / step}));
+    clocks.back().compute *= slowest;
+    clocks.back().cycles *= slowest;
+  }
+  return clocks;
+}
+
+work::GroupCosts group_costs(const net::Cluster& cluster, const ProgramRunOptions& options) {
+  work::GroupRunSettings settings{.grain = options.simulation.grain, .nccl = options.nccl};
+  if (options.slowdown) settings.slowdown = *options.slowdown;
+  return work::GroupCosts{cluster.topology, cluster.routing,     options.simulation.seed,
+                          cluster.profile,  std::move(settings), options.group_runs};
+}
+
+work::ReplayOptions replay_options(const net::Cluster& cluster, const work::Program& program,
+                                   const ProgramRunOptions& options) {
+  if (options.simulation.has_packets()) {
+    throw ConfigError("training steps and traces run at flow fidelity in this version: --fidelity flow");
+  }
+  work::ReplayOptions replay;
+  replay.iterations = options.iterations;
+  // Ties that are shuffled fall differently in each iteration.
+  replay.skip = options.simulation.skip && options.simulation.shuffle_ties == 0;
+  replay.seed = options.simulation.seed;
+  replay.jitter = options.jitter;
+  replay.contention = cluster.profile.get(work::contention_costs);
+  replay.sm_memory_rate = sm_memory_rate(cluster.topology, cluster.profile);
+  if (!options.gemms_drain) replay.contention.gemm_drain = {};
+  replay.storage = options.storage;
+  replay.links_idle = options.links_idle;
+  if (options.slowdown) {
+    replay.clocks.assign(program.ranks.size(), {.compute = *options.slowdown, .memory = 1.0, .cycles = *options.slowdown});
+  }
+  return replay;
+}
+
+// A machine and what runs on it. `hosts`: the routes of its hosts, where somebody has them already.
+class ReplayRun {
+ public:
+  ReplayRun(const net::Cluster& cluster, const SimulationOptions& simulation, RunObserver* observer,
+            std::shared_ptr<const net::HostRoutes> hosts)
+      : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties, nullptr, std::move(hosts)},
+        launch_{cluster.profile.get(net::launch_timings)},
+        threads_{simulation.threads},
+        observer_{observer} {}
+
+  void add(const work::Program& program, work::GroupCosts& costs, const work::ReplayOptions& options,
+           work::ReplayObserver* operations = nullptr) {
+    calls_of_.emplace_back(&program, &costs);
+    replayers_.push_back(std::make_unique<work::Replayer>(machine_, program, costs, launch_, options, operations));
+  }
+
+  // By replayer, with the counters of the machine.
+  std::vector<ProgramRunResult> run() {
+    ReplayProgress progress{observer_, &replayers_};
+    if (observer_ != nullptr) {
+      machine_.simulator.set_progress_hook(replay_progress_hook, &progress, 100'000);
+      observer_->on_begin(machine_.simulator);
+    }
+    for (const auto& [program, costs] : calls_of_) run_ahead(*program, *costs);
+    for (const auto& replayer : replayers_) replayer->start();
+    machine_.simulator.run();
+    if (observer_ != nullptr) observer_->on_end();
+    const bool interrupted = machine_.simulator.stopped();
+    if (!interrupted) {
+      for (const auto& replayer : replayers_) replayer->check_finished();
+      machine_.fabric.check_conservation();
+    }
+    ProgramRunResult of_all;
+    of_all.interrupted = interrupted;
+    of_all.events = machine_.simulator.events();
+    of_all.makespan = machine_.simulator.now() - Time{};
+    for (const auto& replayer : replayers_) of_all.makespan += replayer->skipped_time();
+    of_all.hottest = hottest_links(machine_, of_all.makespan);
+    of_all.transfers = machine_.fabric.totals().posted;
+    of_all.solves = machine_.fabric.totals().solves;
+    of_all.peak_live = machine_.fabric.totals().peak_live;
+    std::vector<ProgramRunResult> results(replayers_.size(), of_all);
+    Digest digest;
+    for (std::size_t i = 0; i < replayers_.size(); ++i) {
+      results[i].replay = replayers_[i]->result();
+      digest.add(results[i].replay.digest);
+    }
+    add_link_bytes(digest, machine_);
+    for (ProgramRunResult& result : results) result.digest = digest.value();
+    return results;
+  }
+
+ private:
+  void run_ahead(const work::Program& program, work::GroupCosts& costs) {
+    work::RunAhead on{.threads = threads_, .until = &machine_.simulator, .done = {}};
+    if (observer_ != nullptr) on.done = [this](std::size_t done, std::size_t of) { observer_->on_ahead(done, of); };
+    costs.run_ahead(program, on);
+  }
+
+  coll::Machine machine_;
+  net::LaunchTimings launch_;
+  int threads_;
+  RunObserver* observer_;
+  std::vector<std::pair<const work::Program*, work::GroupCosts*>> calls_of_;
+  std::vector<std::unique_ptr<work::Replayer>> replayers_;
+};
+
+}  // namespace
+
+ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& program, const ProgramRunOptions& options,
+                             RunObserver* observer, work::ReplayObserver* operations) {
+  work::ReplayOptions replay = replay_options(cluster, program, options);
+  work::GroupCosts costs = group_costs(cluster, options);
+  std::uint64_t events = 0;
+  if (options.sustained_clocks && !options.slowdown) {
+    replay.iterations = 1;
+    ReplayRun at_full_clock{cluster, options.simulation, observer, costs.machine().router.host_routes()};
+    at_full_clock.add(program, costs, replay);
+    ProgramRunResult result = std::move(at_full_clock.run().front());
+    if (result.interrupted) return result;
+    events = result.events;
+    replay.clocks = clocks_of(cluster.profile, result.replay, program.ranks.size());
+    if (options.recorded) {
+      for (work::ClockSlowdown& clock : replay.clocks) clock.compute = clock.memory = 1.0;
+    }
+    replay.iterations = options.iterations;
+  }
+  ReplayRun last{cluster, options.simulation, observer, costs.machine().router.host_routes()};
+  last.add(program, costs, replay, operations);
+  ProgramRunResult result = std::move(last.run().front());
+  result.events += events;
+  result.clocks = std::move(replay.clocks);
+  return result;
+}
+
+std::vector<ProgramRunResult> run_programs(const net::Cluster& cluster, const std::vector<ProgramJob>& jobs,
+                                           RunObserver* observer) {
+  WEFT_CHECK(!jobs.empty());
+  work::GroupCosts costs = group_costs(cluster, jobs.front().options);
+  ReplayRun together{cluster, jobs.front().options.simulation, observer, costs.machine().router.host_routes()};
+  for (const ProgramJob& job : jobs) {
+    work::ReplayOptions replay = replay_options(cluster, *job.program, job.options);
+    replay.start = job.start;
+    replay.skip = false;  // others' state is not looked at
+    replay.clocks = job.clocks;
+    together.add(*job.program, costs, replay);
+  }
+  return together.run();
+}
+
+}  // namespace weft::scenario

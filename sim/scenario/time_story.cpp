@@ -1,0 +1,74 @@
+#include "sim/scenario/time_story.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "sim/core/json_writer.h"
+#include "sim/scenario/flow_summary.h"
+
+namespace weft::scenario {
+namespace {
+
+std::optional<std::size_t> slowest_of(const work::Workload& workload, std::span<const work::FlowResult> flows) {
+  std::optional<std::size_t> slowest;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const work::FlowOptions& options = workload.options_of(workload.flows[i]);
+    if (!has_ended(flows[i]) || options.unlimited || options.messages != 1) continue;
+    const auto taken = [&](std::size_t flow) { return flows[flow].end - flows[flow].start; };
+    if (!slowest || taken(i) > taken(*slowest)) slowest = i;
+  }
+  return slowest;
+}
+
+// For its bytes alone on its way, at the narrowest link's rate.
+Duration alone(const coll::Machine& machine, const net::Footprint& path, Bytes bytes, Bandwidth cap) {
+  double rate = cap > Bandwidth{} ? cap.bytes_per_ps() : std::numeric_limits<double>::infinity();
+  for (const Usage& usage : path.usages) rate = std::min(rate, machine.fabric.capacity(usage.resource) / usage.usage);
+  if (!std::isfinite(rate) || rate <= 0) return {};
+  return Duration::nearest_ps(static_cast<double>(bytes.count()) / rate);
+}
+
+}  // namespace
+
+std::string time_story(const coll::Machine& machine, const work::Workload& workload, std::span<const work::FlowResult> flows,
+                       std::span<const PortResult> ports) {
+  const std::optional<std::size_t> slowest = slowest_of(workload, flows);
+  if (!slowest) return {};
+  const work::FlowItem& item = workload.flows[*slowest];
+  const work::FlowResult& flow = flows[*slowest];
+  const net::Footprint& path = machine.fabric.footprint(flow.footprint);
+  const Duration taken = flow.end - flow.start;
+  const Duration bytes = std::min(taken, alone(machine, path, flow.bytes, item.rate_cap));
+  const Duration latency = std::min(taken - bytes, path.latency_of(flow.bytes));
+  const Duration rest = taken - bytes - latency;
+  const auto percent = [&](Duration part) {
+    return taken > Duration{} ? 100 * static_cast<double>(part.ps()) / static_cast<double>(taken.ps()) : 0.0;
+  };
+  std::string text = fmt::format(
+      "the slowest flow, {} ({} to {}), took {} us: {:.1f} % for its bytes at the rate of its narrowest link, {:.1f} % "
+      "latency, "
+      "{:.1f} % sharing and waiting",
+      *slowest, machine.topology.name(item.from), machine.topology.name(item.to), us_text(taken), percent(bytes),
+      percent(latency), percent(rest));
+  std::set<std::string> on_path;
+  for (const Usage& usage : path.usages) on_path.insert(machine.topology.name(LinkId{usage.resource.value()}));
+  const PortResult* busiest = nullptr;
+  const PortResult* paused = nullptr;
+  for (const PortResult& port : ports) {
+    if (!on_path.contains(port.name)) continue;
+    if (busiest == nullptr || port.utilization > busiest->utilization) busiest = &port;
+    if (port.paused > Duration{} && (paused == nullptr || port.paused > paused->paused)) paused = &port;
+  }
+  if (busiest != nullptr)
+    text += fmt::format("; its busiest link {} was {:.1f} % used", busiest->name, 100 * busiest->utilization);
+  if (paused != nullptr) text += fmt::format("; {} was paused for {} us", paused->name, us_text(paused->paused));
+  return text;
+}
+
+}  // namespace weft::scenario

@@ -1,0 +1,18 @@
+// One sentence on where the time of a run of flows went: the slowest flow's bytes, its latency, and the rest, which is sharing,
+// queues and pauses.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/collectives/runner.h"
+#include "sim/scenario/measure.h"
+#include "sim/workloads/flow_run.h"
+
+namespace weft::scenario {
+
+// Empty where no flow ended. `ports`: of the whole run or of the measured part of it.
+[[nodiscard]] std::string time_story(const coll::Machine& machine, const work::Workload& workload,
+                                     std::span<const work::FlowResult> flows, std::span<const PortResult> ports);
+
+}  // namespace weft::scenario

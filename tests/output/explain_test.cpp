@@ -1,0 +1,189 @@
+#include "sim/output/explain/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "sim/core/error.h"
+#include "sim/scenario/catalog.h"
+#include "sim/scenario/scenario.h"
+
+namespace weft::output {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string explain_message_of(const std::string& thing) {
+  try {
+    static_cast<void>(explain(thing));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::set<std::string_view> all_texts() {
+  std::set<std::string_view> names;
+  for (const ModelText& text : model_texts()) names.insert(text.names.begin(), text.names.end());
+  return names;
+}
+
+TEST(ExplainTest, EveryRegisteredModelHasAText) {
+  const std::set<std::string_view> texts = all_texts();
+  for (const char* kind : {"algorithms", "collectives", "fabrics", "routing", "congestion", "link_types"}) {
+    for (const scenario::CatalogEntry& entry : scenario::catalog(kind)) {
+      EXPECT_TRUE(texts.contains(entry.name)) << kind << " " << entry.name << ": nothing in explain_texts.cpp";
+    }
+  }
+}
+
+TEST(ExplainTest, NoNameIsExplainedTwice) {
+  std::set<std::string_view> seen;
+  for (const ModelText& text : model_texts()) {
+    for (const std::string_view name : text.names) EXPECT_TRUE(seen.insert(name).second) << name;
+  }
+}
+
+TEST(ExplainTest, EveryTextNamesSourcesAndFilesThatExist) {
+  for (const ModelText& text : model_texts()) {
+    EXPECT_FALSE(text.title.empty() || text.assumes.empty() || text.sources.empty()) << text.names.front();
+    for (const std::string_view file : text.files) {
+      EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::path{WEFT_SOURCE_DIR} / "sim" / file)) << file;
+    }
+  }
+}
+
+// A source file states a simplification under "Model:", and `weft explain` must know of it.
+TEST(ExplainTest, EveryFileThatStatesASimplificationIsNamedByAText) {
+  std::set<std::string> named;
+  for (const ModelText& text : model_texts()) named.insert(text.files.begin(), text.files.end());
+  const std::filesystem::path root = std::filesystem::path{WEFT_SOURCE_DIR} / "sim";
+  int found = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp") continue;
+    std::ifstream file{entry.path()};
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t text = line.find_first_not_of(' ');
+      if (text == std::string::npos || !line.substr(text).starts_with("// Model:")) continue;
+      ++found;
+      const std::string name = std::filesystem::relative(entry.path(), root).generic_string();
+      EXPECT_TRUE(named.contains(name)) << name << ": \"" << line << "\" is in no text of explain_texts.cpp";
+    }
+  }
+  EXPECT_GE(found, 10);
+}
+
+TEST(ExplainTest, AModelShowsWhatItLeavesOutAndItsSources) {
+  const std::string text = explain("pcie5");
+  EXPECT_THAT(text, HasSubstr("completions (20 B of overhead) are charged as writes (24 B)"));
+  EXPECT_THAT(text, HasSubstr("models/network §1.4"));
+  EXPECT_THAT(text, HasSubstr("network.pcie5"));
+}
+
+TEST(ExplainTest, SimplificationsAreThoseOfAllModels) {
+  const std::string text = explain("simplifications");
+  for (const ModelText& model : model_texts()) {
+    for (const std::string_view line : model.leaves_out) EXPECT_THAT(text, HasSubstr(std::string{line.substr(0, 60)}));
+  }
+}
+
+TEST(ExplainTest, AParameterShowsTypeRangeDefaultAndSource) {
+  const std::string text = explain("device.launch.host_cost");
+  EXPECT_THAT(text, HasSubstr("duration"));
+  EXPECT_THAT(text, HasSubstr("default  5 us"));
+  EXPECT_THAT(explain("device.launch"), HasSubstr("device.launch.graph_kernel_cost"));
+}
+
+TEST(ExplainTest, AParameterShowsItsValueInAProfile) {
+  const Profile profile = Profile::defaults(scenario::all_param_groups()).with_value("device.launch.host_cost", "7 us", "test");
+  EXPECT_THAT(explain("device.launch.host_cost", &profile), HasSubstr("7 us (assumed"));
+  EXPECT_THAT(explain("device.launch.graph_kernel_cost", &profile), HasSubstr("(the default)"));
+}
+
+TEST(ExplainTest, AProfileShowsWhatItSetsAndThatItIsNotValidated) {
+  const Profile profile = Profile::defaults(scenario::all_param_groups()).with_value("device.launch.host_cost", "7 us", "test");
+  const std::string text = explain_profile(profile);
+  EXPECT_THAT(text, HasSubstr("not validated"));
+  EXPECT_THAT(text, HasSubstr("device.launch.host_cost"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("device.launch.graph_kernel_cost")));
+}
+
+// A value that was fitted or measured here is not literature.
+void expect_a_source(const std::string& where, ParamSource source, const std::string& reference,
+                     const std::string& calibration) {
+  if (source == ParamSource::kAssumed) return;
+  EXPECT_FALSE(reference.empty() && calibration.empty()) << where << " is " << to_string(source) << ", but by whom?";
+  if (source != ParamSource::kLiterature) return;
+  for (const char* not_published :
+       {"fitted", "between fits", "validate/measured", "models/training_steps", "models/nccl_calibration"})
+    EXPECT_THAT(reference, ::testing::Not(HasSubstr(not_published))) << where;
+}
+
+TEST(ExplainTest, EveryParameterHasASourceAndNothingFittedIsLiterature) {
+  std::set<ParamSource> sources;
+  for (const ParamGroupBase* group : scenario::all_param_groups()) {
+    for (const ParamInfo& info : group->infos()) {
+      sources.insert(info.source);
+      expect_a_source(info.key, info.source, info.reference, {});
+      if (info.source == ParamSource::kFitted || info.source == ParamSource::kMeasured) {
+        EXPECT_TRUE(!info.gpu.empty() || info.key.starts_with("device.launch")) << info.key << ": of which GPU?";
+      }
+    }
+  }
+  EXPECT_EQ(sources.size(), kParamSources);
+}
+
+TEST(ExplainTest, ShippedProfilesNameTheirGpuAndTheSourceOfEveryValue) {
+  for (const scenario::CatalogEntry& entry : scenario::catalog("profiles")) {
+    const Profile profile = scenario::find_profile(entry.name);
+    EXPECT_FALSE(profile.gpu().empty()) << entry.name;
+    EXPECT_THAT(entry.summary, HasSubstr(profile.owners()));
+    EXPECT_THAT(explain_profile(profile), HasSubstr(profile.gpu() + ": "));
+    for (const std::string& key : profile.keys()) {
+      const Provenance& from = profile.provenance(key);
+      expect_a_source(entry.name + " " + key, from.source, from.reference, from.calibration);
+    }
+  }
+}
+
+// GB300 was never measured: apart from two assumptions about its clocks it has values of GB200, B200 and H200.
+TEST(ExplainTest, AProfileLaidOverAnothersSaysWhoseValuesItHas) {
+  const Profile gb300 = scenario::find_profile("gb300");
+  EXPECT_EQ(gb300.other_gpu("gpu.gemm.efficiency"), "GB200");
+  EXPECT_EQ(gb300.other_gpu("collectives.ll.base_latency"), "B200");
+  EXPECT_EQ(gb300.other_gpu("gpu.contention.gemm"), "H200");
+  EXPECT_THAT(explain("gpu.contention.gemm", &gb300), HasSubstr("(the default, of H200)"));
+  EXPECT_THAT(gb300.owners(), ::testing::StartsWith("2 values of its own"));
+}
+
+TEST(ExplainTest, EverythingThatIsListedCanBeExplained) {
+  for (const std::string& name : explained_names()) EXPECT_FALSE(explain(name).empty()) << name;
+}
+
+TEST(ExplainTest, UnknownThingsAreAnsweredWithTheNearest) {
+  EXPECT_EQ(explain_message_of("nvlink44"), "error: nothing is known of 'nvlink44'\nnote: did you mean 'nvlink4'?\n");
+}
+
+TEST(CatalogTest, KindsAreTakenInTheSingularAndWithHyphens) {
+  EXPECT_EQ(scenario::catalog_kind("link-type"), "link_types");
+  EXPECT_EQ(scenario::catalog_kind("Algorithms"), "algorithms");
+  EXPECT_THROW(static_cast<void>(scenario::catalog_kind("colours")), ConfigError);
+}
+
+TEST(CatalogTest, EveryEntryHasASummary) {
+  for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) {
+    const std::vector<scenario::CatalogEntry> entries = scenario::catalog(kind.name);
+    EXPECT_FALSE(entries.empty()) << kind.name;
+    EXPECT_TRUE(std::ranges::is_sorted(entries, {}, &scenario::CatalogEntry::name)) << kind.name;
+    for (const scenario::CatalogEntry& entry : entries) EXPECT_FALSE(entry.summary.empty()) << kind.name << " " << entry.name;
+  }
+}
+
+}  // namespace
+}  // namespace weft::output
