@@ -47,7 +47,20 @@ mutate() {
 # Properties that hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
 invariants() { python3 tests/invariants/invariants_test.py . "$weft" --all --work build/invariants; }
 
-sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants)
+# The whole suite under address and undefined-behaviour sanitizers, then under the thread sanitizer.
+sanitizers() {
+  local preset failed=0
+  for preset in asan tsan; do
+    cmake --preset "$preset" >/dev/null
+    cmake --build --preset "$preset" --parallel "$(nproc)" >/dev/null
+    ctest --preset "$preset" --parallel "$(nproc)" --quiet --output-log "build/long_checks/$preset.log" || failed=1
+    echo "$preset: $(grep 'tests passed' "build/long_checks/$preset.log"), $SECONDS s"
+    grep -E '^[[:space:]]+[0-9]+ - .*\(' "build/long_checks/$preset.log" || true
+  done
+  return "$failed"
+}
+
+sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants sanitizers)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do
