@@ -22,6 +22,7 @@
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
 #include "sim/core/result_header.h"
+#include "sim/core/words.h"
 #include "sim/output/result_json.h"
 #include "sim/output/timeline.h"
 #include "sim/scenario/catalog.h"
@@ -57,17 +58,9 @@ struct CollectiveOptions {
   std::string memory;
 };
 
-std::string lower(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 std::optional<std::string_view> find_ignoring_case(const auto& names, std::string_view text) {
   for (const std::string_view name : names) {
-    if (lower(name) == lower(text)) return name;
+    if (lower_case(name) == lower_case(text)) return name;
   }
   return std::nullopt;
 }
@@ -88,8 +81,8 @@ Bytes size_option(const char* option, const std::string& text) {
 // A registered algorithm runs as asked; a name of NCCL's that is not registered goes the way of NCCL_ALGO, which says in a note
 // what becomes of it.
 void take_algorithm(const std::string& text, coll::RunOptions& options) {
-  if (coll::algorithms().find(lower(text)) != nullptr) {
-    options.algorithm = lower(text);
+  if (coll::algorithms().find(lower_case(text)) != nullptr) {
+    options.algorithm = lower_case(text);
   } else if (const auto known = find_ignoring_case(coll::nccl::algo_names(), text)) {
     options.settings.set("ALGO", *known);
   } else {

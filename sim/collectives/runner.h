@@ -25,10 +25,10 @@
 #include "sim/core/digest.h"
 #include "sim/core/profile.h"
 #include "sim/core/simulator.h"
-#include "sim/network/device.h"
 #include "sim/network/fabric.h"
 #include "sim/network/flow_level/rerouting.h"
 #include "sim/network/hybrid_fabric.h"
+#include "sim/network/launch_timings.h"
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/router.h"
 

@@ -82,52 +82,6 @@ concept PendingEvents = requires(Q queue, const Q& constant, const Event& event)
   { constant.empty() } -> std::same_as<bool>;
 };
 
-// A heap with four children per node: half the levels of a binary heap, and the children of a node share two cache lines.
-class QuaternaryHeapQueue {
- public:
-  void push(const Event& event) {
-    std::size_t hole = heap_.size();
-    heap_.push_back(event);
-    while (hole > 0) {
-      const std::size_t parent = (hole - 1) / 4;
-      if (!runs_before(event, heap_[parent])) break;
-      heap_[hole] = heap_[parent];
-      hole = parent;
-    }
-    heap_[hole] = event;
-  }
-  Event pop() {
-    const Event first = heap_.front();
-    const Event moved = heap_.back();
-    heap_.pop_back();
-    if (!heap_.empty()) sift_down(moved);
-    return first;
-  }
-  [[nodiscard]] Time next_time() const { return heap_.front().time; }
-  [[nodiscard]] std::uint64_t next_order() const { return heap_.front().order; }
-  [[nodiscard]] std::size_t size() const { return heap_.size(); }
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
-
- private:
-  void sift_down(const Event& moved) {
-    const std::size_t count = heap_.size();
-    std::size_t hole = 0;
-    for (std::size_t child = 1; child < count; child = 4 * hole + 1) {
-      const std::size_t end = std::min(child + 4, count);
-      std::size_t least = child;
-      for (std::size_t i = child + 1; i < end; ++i) {
-        if (runs_before(heap_[i], heap_[least])) least = i;
-      }
-      if (!runs_before(heap_[least], moved)) break;
-      heap_[hole] = heap_[least];
-      hole = least;
-    }
-    heap_[hole] = moved;
-  }
-
-  std::vector<Event> heap_;
-};
-
 // A monotone radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, 1990) on the picoseconds of an event's time, in digits of
 // kDigitBits bits. An event later than the current time, which is that of the last pop, waits in the bucket named by the
 // highest digit in which its time differs from the current time (the level) and by its own value of that digit. The earliest
@@ -299,6 +253,6 @@ class BasicRadixQueue {
 
 using RadixQueue = BasicRadixQueue<6, 31>;
 
-static_assert(PendingEvents<QuaternaryHeapQueue> && PendingEvents<RadixQueue>);
+static_assert(PendingEvents<RadixQueue>);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -18,6 +19,14 @@ struct Word {
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// ASCII only, whatever the locale.
+inline char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+inline std::string lower_case(std::string_view text) {
+  std::string result{text};
+  for (char& c : result) c = lower_case(c);
+  return result;
+}
 
 inline bool all_digits(std::string_view text) {
   for (const char c : text) {

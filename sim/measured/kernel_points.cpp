@@ -8,7 +8,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/measured/point_models.h"
-#include "sim/network/device.h"
+#include "sim/network/launch_timings.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/kernel_times.h"
 

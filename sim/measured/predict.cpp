@@ -13,19 +13,12 @@
 #include "sim/collectives/runner.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/core/words.h"
 #include "sim/scenario/collective_sweep.h"
 #include "sim/scenario/os_hosts.h"
 
 namespace weft::measured {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
 
 // "0000:00:06" and "0000:00:06.0" are one; "0x07", as older versions print, is the bus alone ("0000:07:00.0").
 bool is_same_bus_id(std::string_view printed, std::string_view label) {
@@ -41,8 +34,8 @@ bool is_same_bus_id(std::string_view printed, std::string_view label) {
     const auto read_b = std::from_chars(bus.data(), bus.data() + bus.size(), b, 16);
     return read_a.ec == std::errc{} && read_b.ec == std::errc{} && a == b;
   }
-  const std::string a = lower(printed);
-  const std::string b = lower(label);
+  const std::string a = lower_case(printed);
+  const std::string b = lower_case(label);
   return a == b || (b.starts_with(a) && b.substr(a.size()).starts_with('.')) ||
          (a.starts_with(b) && a.substr(b.size()).starts_with('.'));
 }

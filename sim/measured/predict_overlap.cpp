@@ -8,7 +8,7 @@
 
 #include "sim/core/error.h"
 #include "sim/measured/point_models.h"
-#include "sim/network/device.h"
+#include "sim/network/launch_timings.h"
 #include "sim/scenario/cluster_gpu.h"
 #include "sim/scenario/collective_sweep.h"
 #include "sim/scenario/program_run.h"

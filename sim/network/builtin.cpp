@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "sim/network/device.h"
 #include "sim/network/host_memory.h"
+#include "sim/network/launch_timings.h"
 #include "sim/network/node_template.h"
 
 namespace weft::net {

@@ -11,6 +11,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/core/words.h"
 #include "sim/scenario/link_use.h"
 #include "sim/scenario/packet_part.h"
 #include "sim/scenario/packets_only.h"
@@ -99,7 +100,7 @@ std::string nccl_tests_collective_name(std::string_view name) {
   if (name.ends_with("_perf")) name.remove_suffix(5);
   std::string folded;
   for (const char c : name) {
-    if (c != '_') folded += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    if (c != '_') folded += lower_case(c);
   }
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames{{{"allreduce", "all_reduce"},
                                                                                          {"allgather", "all_gather"},

@@ -8,6 +8,7 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/core/words.h"
 #include "sim/network/import/cluster_text.h"
 #include "sim/network/import/nccl_xml_reader.h"
 #include "sim/network/import/nvidia_smi.h"
@@ -20,7 +21,7 @@ namespace {
 // "h100" and "H100 SXM" are the `h100_sxm` of node templates; empty where none is known.
 std::string gpu_model(const std::string& gpu) {
   std::string name;
-  for (const char c : gpu) name += c == ' ' || c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const char c : gpu) name += c == ' ' || c == '-' ? '_' : lower_case(c);
   for (const std::string& candidate : {name, name + "_sxm"}) {
     if (work::find_gpu(candidate) != nullptr) return candidate;
   }

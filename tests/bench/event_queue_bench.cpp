@@ -122,7 +122,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   weft::add_benchmarks<weft::BinaryHeapQueue>("binary_heap", record);
-  weft::add_benchmarks<weft::QuaternaryHeapQueue>("quaternary_heap", record);
   weft::add_benchmarks<weft::RadixQueue>("radix", record);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -52,8 +52,7 @@ class EventQueueTest : public ::testing::Test {
   }
 };
 
-using Queues = ::testing::Types<BinaryHeapQueue, QuaternaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>,
-                                EventQueue>;
+using Queues = ::testing::Types<BinaryHeapQueue, RadixQueue, BasicRadixQueue<1, 1>, BasicRadixQueue<4, 15>, EventQueue>;
 TYPED_TEST_SUITE(EventQueueTest, Queues);
 
 TYPED_TEST(EventQueueTest, PopsByTimeThenOrder) {

@@ -3,7 +3,7 @@
 
 #include "sim/collectives/costs.h"
 #include "sim/collectives/runner.h"
-#include "sim/network/device.h"
+#include "sim/network/launch_timings.h"
 #include "sim/scenario/scenario.h"
 
 namespace weft::scenario {

@@ -8,6 +8,7 @@
 #include "sim/collectives/nccl/tuning_tables.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/core/words.h"
 
 namespace weft::coll::nccl {
 namespace {
@@ -22,7 +23,7 @@ std::string key(std::string_view word) {
   std::string result;
   for (const char c : word) {
     if (c == '_') continue;
-    result += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    result += lower_case(c);
   }
   return result;
 }

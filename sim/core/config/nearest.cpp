@@ -1,5 +1,7 @@
 #include "sim/core/config/nearest.h"
 
+#include "sim/core/words.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -9,14 +11,6 @@ namespace {
 // Names longer than this are nobody's typo, and the distance costs the product of the lengths.
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kNamesShown = 40;
-
-std::string lower(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -40,12 +34,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   if (name.size() > kLongestName) return {};
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   std::size_t limit = std::max<std::size_t>(name.size() / 3, name.size() >= 4 ? 2 : 1);
   std::string best;
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
-    const std::size_t distance = edit_distance(wanted, lower(candidate));
+    const std::size_t distance = edit_distance(wanted, lower_case(candidate));
     // Everything may be replaced in a name as short as the limit: that is another name, not a typo.
     if (distance > limit || distance >= std::max(name.size(), candidate.size())) continue;
     if (best.empty() || distance < limit || candidate < best) best = candidate;

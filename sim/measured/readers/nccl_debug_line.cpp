@@ -113,7 +113,7 @@ std::string documented_name(std::string_view printed) {
   const auto folded = [](std::string_view name) {
     std::string result;
     for (const char c : name) {
-      if (c != '_') result += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+      if (c != '_') result += lower_case(c);
     }
     return result;
   };

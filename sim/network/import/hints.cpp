@@ -1,5 +1,7 @@
 #include "sim/network/import/hints.h"
 
+#include "sim/core/words.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,7 @@ namespace {
 
 std::string in_lower_case(std::string_view text) {
   std::string lower;
-  for (const char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const char c : text) lower += lower_case(c);
   return lower;
 }
 

@@ -1,5 +1,7 @@
 #include "sim/network/topologies/folded_clos.h"
 
+#include "sim/core/whole_numbers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +11,6 @@ namespace weft::net {
 namespace {
 
 constexpr std::int64_t kMaxPorts = 4096;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // The fewest switches that `links` up-links of each of `below` switches fit into, such that every switch below reaches each of
 // them by the same number of cables. `below` must not exceed `ports`.

@@ -192,16 +192,15 @@ const std::vector<ModelText>& network_texts() {
        .sources = {"models/nccl §1.1, §1.2"},
        .files = {"network/import/nccl_xml_reader.h", "network/import/nccl_xml_writer.h", "network/import/nvidia_smi.h",
                  "network/import/cluster_text.h"}},
-      {.names = {"device", "gpu", "launch"},
-       .title = "what a GPU and its host own besides links: SMs, HBM, copy engines, streams, launching thread",
-       .assumes = "Communication kernels hold one SM per channel and HBM bandwidth as long as they run; compute kernels "
-                  "share the rest max-min fairly. A host thread launches one kernel after another at a fixed cost.",
-       .leaves_out =
-           {"the launching thread runs ahead of the GPUs without bound: no launch waits for a full stream",
-            "gaps between dependent kernels of a stream are part of what the kernels' own models say",
-            "SMs are divisible and follow every change at once: no tail waves, no waiting for a persistent kernel to drain"},
-       .sources = {"models/training_steps §2, §6", "models/workloads §4.5", "models/nccl §7.1"},
-       .files = {"network/device.h"}},
+      {.names = {"launch", "device"},
+       .title = "what launching costs the host",
+       .assumes =
+           "A host thread launches one kernel after another at a fixed cost, whichever GPU each is for. The kernels of a "
+           "CUDA graph cost it less each, and all are issued at once.",
+       .leaves_out = {"the launching thread runs ahead of the GPUs without bound: no launch waits for a full stream",
+                      "gaps between dependent kernels of a stream are part of what the kernels' own models say"},
+       .sources = {"models/training_steps §2, §6", "models/nccl §7.1"},
+       .files = {"network/launch_timings.h"}},
   };
   return texts;
 }

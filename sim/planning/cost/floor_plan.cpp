@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/core/whole_numbers.h"
 #include "sim/planning/cost/amount.h"
 
 namespace weft::plan {
 namespace {
 
 constexpr std::int64_t kRackOfGpus = 16;  // more of them, and the server is a rack
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 double metres_of(const CableLine& line, const FloorPlan& plan) {
   if (line.at_node) return plan.node_metres;

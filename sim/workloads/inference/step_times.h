@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/network/device.h"
+#include "sim/network/launch_timings.h"
 #include "sim/workloads/inference/engine_memory.h"
 #include "sim/workloads/inference/engine_messages.h"
 #include "sim/workloads/inference/inference.h"

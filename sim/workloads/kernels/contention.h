@@ -61,10 +61,6 @@ inline constexpr int kContentionCtas = 24;
   return memory_full ? std::max({slowed, costs.collective_memory, memory_share / costs.block_memory_share}) : slowed;
 }
 
-// Returns T + min(T, rest): the time of a GEMM that splits statically, takes T alone, and starts while a collective is resident
-// that ends `rest` later. It replaces the factor.
-[[nodiscard]] inline Duration static_split_beside(Duration alone, Duration rest) { return alone + std::min(alone, rest); }
-
 // Kernels that hold every SM until they end.
 [[nodiscard]] inline bool fills_gpu(KernelClass kernel_class) { return kernel_class == KernelClass::kGemm; }
 
@@ -78,8 +74,5 @@ inline constexpr int kContentionCtas = 24;
 [[nodiscard]] inline Duration gemm_drain(const ContentionCosts& costs, Duration alone) {
   return std::min(costs.gemm_drain, Duration::whole_ps(static_cast<double>(alone.ps()) * costs.gemm_drain_share));
 }
-
-// When a collective starts that is ready at `ready` while a kernel runs that fills the GPU and ends at `drained`.
-[[nodiscard]] inline Time start_after_drain(Time ready, Time drained) { return std::max(ready, drained); }
 
 }  // namespace weft::work

@@ -36,7 +36,7 @@
 #include "sim/collectives/runner.h"
 #include "sim/core/digest.h"
 #include "sim/core/random.h"
-#include "sim/network/device.h"
+#include "sim/network/launch_timings.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_costs.h"

@@ -19,6 +19,7 @@
 
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/words.h"
 #include "sim/workloads/trace/line_reader.h"
 #include "sim/workloads/trace/task_graph.h"
 #include "sim/workloads/trace/trace_format.h"
@@ -68,12 +69,6 @@ constexpr std::array kCsvKinds = {
     Kind{"barrier", kCollectiveKind, coll::Collective::kAllReduce},
 };
 
-std::string lower(std::string_view text) {
-  std::string result{text};
-  std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return result;
-}
-
 struct Row {
   Task task;
   Word group;
@@ -122,7 +117,7 @@ class CsvReader {
   void header() {
     has_header_ = true;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      const std::string name = lower(fields_[i].text);
+      const std::string name = lower_case(fields_[i].text);
       const auto known = std::ranges::find(kColumnNames, name);
       if (known == kColumnNames.end()) {
         lines_.error(fields_[i], fmt::format("unknown column '{}'", fields_[i].text),
@@ -163,7 +158,7 @@ class CsvReader {
     }
     const auto rank = number(Column::kRank, "a rank", 0, options_.max_ranks - 1);
     const Word op = field(Column::kOp);
-    const std::string name = lower(op.text);
+    const std::string name = lower_case(op.text);
     const auto kind = std::ranges::find(kCsvKinds, name, &Kind::name);
     if (kind == kCsvKinds.end()) {
       std::vector<std::string> names;
@@ -341,7 +336,7 @@ bool recognises_csv(const std::filesystem::path&, std::string_view head) {
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first != std::string_view::npos && line[first] != '#') {
       std::vector<std::string> names;
-      for (const Word& each : fields_of(line.substr(0, line.find('\r')))) names.push_back(lower(each.text));
+      for (const Word& each : fields_of(line.substr(0, line.find('\r')))) names.push_back(lower_case(each.text));
       return std::ranges::count(names, "rank") > 0 && std::ranges::count(names, "op") > 0;
     }
     head.remove_prefix(std::min(end + 1, head.size()));

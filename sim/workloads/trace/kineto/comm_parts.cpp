@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/words.h"
 #include "sim/workloads/trace/line_reader.h"
 
 namespace weft::work::kineto {
@@ -14,7 +15,7 @@ std::string plain(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (c == '_' || c == '-' || c == ' ' || c == ':') continue;
-    result += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    result += lower_case(c);
   }
   return result;
 }

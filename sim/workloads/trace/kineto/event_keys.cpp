@@ -1,5 +1,7 @@
 #include "sim/workloads/trace/kineto/event_keys.h"
 
+#include "sim/core/words.h"
+
 namespace weft::work::kineto {
 namespace {
 
@@ -73,7 +75,7 @@ ArgumentKey argument_key(std::string_view word) { return kArgumentKeys.of(word);
 EventCategory event_category(std::string_view text) {
   std::array<char, 20> lower{};
   if (text.size() > lower.size()) return EventCategory::kOther;
-  std::ranges::transform(text, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(text, lower.begin(), [](char c) { return lower_case(c); });
   return kCategoryWords.of({lower.data(), text.size()});
 }
 
