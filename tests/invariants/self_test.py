@@ -4,6 +4,7 @@
 import io
 import pathlib
 import random
+import re
 import sys
 import tempfile
 
@@ -75,8 +76,21 @@ def complaints_about_nothing():
         yield "a property that compares nothing passes"
 
 
+def complaints_about_mutations():
+    """Each patch of mutations/ still finds in the sources what it changes."""
+    here = pathlib.Path(__file__).resolve().parent
+    for patch in sorted((here / "mutations").glob("*.patch")):
+        text = patch.read_text(encoding="utf-8")
+        source = here.parents[1] / re.search(r"(?m)^--- a/(.*)$", text).group(1)
+        lines = source.read_text(encoding="utf-8") if source.is_file() else ""
+        for hunk in re.split(r"(?m)^@@.*\n", text)[1:]:
+            before = "".join(line[1:] for line in hunk.splitlines(keepends=True) if line[0] in " -")
+            if before not in lines:
+                yield f"mutations: {patch.name} does not apply to {source.name}"
+
+
 def main():
-    checks = [complaints_about_rows, complaints_about_exceptions, complaints_about_nothing, complaints_about_properties]
+    checks = [complaints_about_mutations, complaints_about_rows, complaints_about_exceptions, complaints_about_nothing, complaints_about_properties]
     complaints = [complaint for check in checks for complaint in check()]
     for complaint in complaints:
         print(complaint)
