@@ -8,7 +8,7 @@
 
 namespace {
 
-class Recorder final : public weft::plan::RunObserver {
+class Recorder final : public weft::scenario::RunObserver {
  public:
   explicit Recorder(const char* path) : path_{path} {}
   void on_progress(const weft::Simulator&, std::uint64_t, std::uint64_t) override {}
@@ -29,8 +29,8 @@ int main(int argc, char** argv) {
   try {
     weft::Diagnostics diagnostics;
     Recorder recorder{argv[2]};
-    const weft::plan::RunResult result =
-        weft::plan::run_scenario(weft::plan::load_scenario(argv[1], {}, diagnostics), &recorder);
+    const weft::scenario::RunResult result =
+        weft::scenario::run_scenario(weft::scenario::load_scenario(argv[1], {}, diagnostics), &recorder);
     std::cout << result.events << " events\n";
   } catch (const weft::ConfigError& error) {
     std::cerr << error.what();

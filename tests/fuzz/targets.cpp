@@ -54,6 +54,7 @@ void read_json(const fs::path& input) {
 void read_yaml(const fs::path& input) {
   const ConfigNode tree = ConfigNode::load_file(input);
   const std::string written = tree.to_yaml();
+  if (written.size() > 1'000'000) return;  // aliases repeated: under sanitizers half a minute to read again
   must_be_equal(written, ConfigNode::parse(written, "written").to_yaml());
   static_cast<void>(parse_json(tree.to_json(), "written"));
 }
