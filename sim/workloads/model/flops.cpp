@@ -134,12 +134,4 @@ double hardware_flops(const TransformerModel& model, double tokens, double seque
   WEFT_CHECK(false);
 }
 
-double gpt_72_form(double batch, double sequence, double layers, double hidden, double vocab) {
-  return 72 * batch * sequence * layers * hidden * hidden * (1 + sequence / (6 * hidden) + vocab / (12 * layers * hidden));
-}
-
-double gpt_96_form(double batch, double sequence, double layers, double hidden, double vocab) {
-  return 96 * batch * sequence * layers * hidden * hidden * (1 + sequence / (6 * hidden) + vocab / (16 * layers * hidden));
-}
-
 }  // namespace weft::work

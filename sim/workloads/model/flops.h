@@ -40,8 +40,4 @@ struct LayerFlops {
 [[nodiscard]] double hardware_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention,
                                     Recompute recompute);
 
-// GPT's closed forms, for published figures that are computed with them.
-[[nodiscard]] double gpt_72_form(double batch, double sequence, double layers, double hidden, double vocab);
-[[nodiscard]] double gpt_96_form(double batch, double sequence, double layers, double hidden, double vocab);
-
 }  // namespace weft::work

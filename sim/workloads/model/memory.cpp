@@ -187,14 +187,6 @@ double korthikanti_coefficient(const TransformerModel& model, const ParallelPlan
   WEFT_CHECK(false);
 }
 
-double korthikanti_first_stage(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch) {
-  // p microbatches of L/p layers; interleaving holds (p - 1)/(p v) more. Without embedding dropout, last norm and logits.
-  const double p = plan.pipeline;
-  const double interleaving = plan.virtual_stages > 1 ? 1 + (p - 1) / (p * plan.virtual_stages) : 1;
-  return static_cast<double>(model.layers * batch.micro * batch.sequence * model.hidden) * interleaving *
-         korthikanti_coefficient(model, plan, static_cast<double>(batch.sequence));
-}
-
 double kv_bytes_per_token(const TransformerModel& model, Precision precision) {
   std::int64_t elements = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) elements += layer_shape(model, layer).mixer.cache_elements();

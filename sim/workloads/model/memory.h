@@ -35,8 +35,6 @@ struct StateBytes {
                                       const Batch& batch, const PrecisionPlan& precision);
 // Korthikanti's coefficients: bytes over s b h of one layer of a GPT without flash attention.
 [[nodiscard]] double korthikanti_coefficient(const TransformerModel& model, const ParallelPlan& plan, double sequence);
-// The first pipeline stage, bytes, as Korthikanti's figure 1 counts it.
-[[nodiscard]] double korthikanti_first_stage(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch);
 
 // Key/value cache, bytes per token over all layers and one replica (MLA: not divided by tensor parallelism).
 // Layers with a window count as the others.

@@ -6,12 +6,6 @@ double hidden_state_bytes(const TransformerModel& model, const ParallelPlan& pla
   return static_cast<double>(batch.micro * batch.sequence * model.hidden) * bytes_per_element(precision) / plan.context;
 }
 
-double pipeline_message_bytes(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch, Precision precision,
-                              bool scattered) {
-  const double whole = hidden_state_bytes(model, plan, batch, precision);
-  return plan.sequence_parallel || scattered ? whole / plan.tensor : whole;
-}
-
 ExpertMessage expert_message_bytes(const TransformerModel& model, double tokens, Precision precision) {
   const double elements = tokens * static_cast<double>(model.moe.experts_per_token * model.hidden);
   // Scales of MXFP8 and FP4 are part of bytes_per_element.

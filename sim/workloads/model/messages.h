@@ -11,11 +11,6 @@ namespace weft::work {
 [[nodiscard]] double hidden_state_bytes(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch,
                                         Precision precision);
 
-// Returns the bytes that one rank sends to the next pipeline stage: its share of the hidden states. `scattered`: by Megatron's
-// scatter/gather each rank of a tensor group sends a part, even where all hold the whole.
-[[nodiscard]] double pipeline_message_bytes(const TransformerModel& model, const ParallelPlan& plan, const Batch& batch,
-                                            Precision precision, bool scattered);
-
 // Expert dispatch or combine of one rank's `tokens`: a copy for each expert a token visits.
 struct ExpertMessage {
   double payload = 0;

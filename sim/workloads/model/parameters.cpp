@@ -137,11 +137,6 @@ std::int64_t mtp_parameters(const TransformerModel& model) {
   return model.mtp_modules * module;
 }
 
-std::int64_t gpt_closed_form(std::int64_t layers, std::int64_t hidden, std::int64_t vocab, std::int64_t positions) {
-  // 12 L h^2 (1 + 13 / (12 h) + (V + s) / (12 L h)), multiplied out.
-  return layers * hidden * (12 * hidden + 13) + (vocab + positions) * hidden;
-}
-
 std::int64_t padded_vocab(std::int64_t vocab, int tensor) {
   const std::int64_t multiple = std::int64_t{128} * tensor;
   return (vocab + multiple - 1) / multiple * multiple;

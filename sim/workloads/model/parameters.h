@@ -34,9 +34,6 @@ struct LayerParameters {
 // Multi-token prediction (DeepSeek-V3 §2.2): each module is one layer like the last (or mtp_layers) and a projection of 2h to
 // h, with three norms; embedding and head are the model's.
 [[nodiscard]] std::int64_t mtp_parameters(const TransformerModel& model);
-// GPT's closed form (Narayanan 2021, eq. 2): tied head, learned positions, biases; without the final norm.
-[[nodiscard]] std::int64_t gpt_closed_form(std::int64_t layers, std::int64_t hidden, std::int64_t vocab,
-                                           std::int64_t positions);
 // Megatron's: vocab up to a multiple of 128 t.
 [[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, int tensor);
 

@@ -3,7 +3,7 @@
 //   const auto schedule = make_pipeline_schedule("1f1b");
 //   for (const PipelineOp& op : schedule->order({.stages = 4, .microbatches = 8}, stage)) ...
 //
-// An order says nothing about time: what an op waits for is in pipeline_timing.h (models/workloads §3). Implementations live in
+// An order says nothing about time: what an op waits for is in models/workloads §3. Implementations live in
 // schedules/, one file each, listed in schedules.def; to add one see sim/README.md.
 #pragma once
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tests/support/published_forms.h"
 #include "tests/workloads/model/model_support.h"
 
 namespace weft::work {

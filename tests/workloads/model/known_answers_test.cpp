@@ -9,6 +9,7 @@
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/model/messages.h"
 #include "sim/workloads/model/parameters.h"
+#include "tests/support/published_forms.h"
 #include "tests/workloads/model/model_support.h"
 
 namespace weft::work {

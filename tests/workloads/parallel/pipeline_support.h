@@ -11,7 +11,7 @@
 
 #include "sim/core/units.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
-#include "sim/workloads/parallel/pipeline_timing.h"
+#include "tests/support/pipeline_timing.h"
 
 namespace weft::work::test {
 

@@ -1,4 +1,4 @@
-#include "sim/workloads/parallel/pipeline_timing.h"
+#include "tests/support/pipeline_timing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// How long a pipeline takes whose stages run their orders strictly in order: exact, without a network or GPUs. The plan search
-// ranks schedules with it, and it shows that an order can be executed at all. Times of a real step come from the simulation.
+// Times a pipeline whose stages run their orders strictly in order: exact, without a network or GPUs. Tests hold schedules to
+// published bubbles with it, and see that an order can be executed at all.
 //
 //   const PipelineTiming timing = time_pipeline(*make_pipeline_schedule("zb_h1"), {.stages = 4, .microbatches = 8},
 //                                               {.passes = {{.forward = 1_ms, .backward_input = 1_ms, .backward_weight =
