@@ -242,13 +242,8 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
     result.hybrid = machine.hybrid->hybrid_totals();
     result.notes.push_back(hybrid_note(*result.hybrid));
   }
-  add_link_bytes(digest, machine);
+  static_cast<RunStats&>(result) = run_stats(machine, digest);
   result.interrupted = result.points.size() < sweep.sizes.size();
-  result.digest = digest.value();
-  result.events = machine.simulator.events();
-  result.transfers = machine.fabric.totals().posted;
-  result.solves = machine.fabric.totals().solves;
-  result.peak_live = machine.fabric.totals().peak_live;
   result.simulated = machine.simulator.now() - Time{};
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   if (observer != nullptr) observer->on_end();

@@ -17,6 +17,7 @@
 #include "sim/core/units.h"
 #include "sim/network/cluster.h"
 #include "sim/scenario/run_scenario.h"
+#include "sim/scenario/run_stats.h"
 #include "sim/scenario/scenario.h"
 
 namespace weft::scenario {
@@ -80,14 +81,9 @@ struct CollectiveSweep {
   std::string fidelity = "flow";  // or packet, or hybrid: packets between hosts; with the cluster's settings
 };
 
-struct SweepResult {
+struct SweepResult : RunStats {
   std::vector<coll::CollectiveResult> points;  // one per size, fewer after an interrupt
-  std::uint64_t digest = 0;                    // of every point and of the bytes on every link
   std::optional<net::HybridTotals> hybrid;     // what was packets, at hybrid fidelity
-  std::uint64_t events = 0;
-  std::uint64_t transfers = 0;
-  std::uint64_t solves = 0;
-  std::uint64_t peak_live = 0;
   Duration simulated;
   double wall_seconds = 0;
   bool interrupted = false;

@@ -156,12 +156,7 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
   result.hottest = hottest_links(machine, result.makespan);
   Digest digest;
   digest.add(serving.digest());
-  add_link_bytes(digest, machine);
-  result.digest = digest.value();
-  result.events = machine.simulator.events();
-  result.transfers = machine.fabric.totals().posted;
-  result.solves = machine.fabric.totals().solves;
-  result.peak_live = machine.fabric.totals().peak_live;
+  static_cast<RunStats&>(result) = run_stats(machine, digest);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "sim/scenario/link_use.h"
 #include "sim/scenario/run_observer.h"
+#include "sim/scenario/run_stats.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workloads/inference/serving.h"
 
@@ -21,7 +22,7 @@ struct Quantiles {
 };
 [[nodiscard]] Quantiles quantiles_of(const std::vector<double>& values_ns);
 
-struct InferenceResult {
+struct InferenceResult : RunStats {
   std::int64_t requests = 0;
   std::int64_t finished = 0;
   std::int64_t prompt_tokens = 0;  // of finished requests
@@ -45,11 +46,6 @@ struct InferenceResult {
   std::size_t simulated_groups = 0;  // collectives that were run for the engines' costs
   Duration makespan;
   std::vector<LinkUse> hottest;
-  std::uint64_t digest = 0;
-  std::uint64_t events = 0;
-  std::uint64_t transfers = 0;
-  std::uint64_t solves = 0;
-  std::uint64_t peak_live = 0;
   bool interrupted = false;
   std::vector<std::string> notes;
 };

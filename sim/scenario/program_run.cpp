@@ -108,21 +108,17 @@ class ReplayRun {
     }
     ProgramRunResult of_all;
     of_all.interrupted = interrupted;
-    of_all.events = machine_.simulator.events();
     of_all.makespan = machine_.simulator.now() - Time{};
     for (const auto& replayer : replayers_) of_all.makespan += replayer->skipped_time();
     of_all.hottest = hottest_links(machine_, of_all.makespan);
-    of_all.transfers = machine_.fabric.totals().posted;
-    of_all.solves = machine_.fabric.totals().solves;
-    of_all.peak_live = machine_.fabric.totals().peak_live;
     std::vector<ProgramRunResult> results(replayers_.size(), of_all);
     Digest digest;
     for (std::size_t i = 0; i < replayers_.size(); ++i) {
       results[i].replay = replayers_[i]->result();
       digest.add(results[i].replay.digest);
     }
-    add_link_bytes(digest, machine_);
-    for (ProgramRunResult& result : results) result.digest = digest.value();
+    const RunStats stats = run_stats(machine_, digest);
+    for (ProgramRunResult& result : results) static_cast<RunStats&>(result) = stats;
     return results;
   }
 

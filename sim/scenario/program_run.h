@@ -11,6 +11,7 @@
 #include "sim/network/cluster.h"
 #include "sim/scenario/link_use.h"
 #include "sim/scenario/run_observer.h"
+#include "sim/scenario/run_stats.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_runs.h"
@@ -37,15 +38,10 @@ struct ProgramRunOptions {
   std::vector<Duration> links_idle = {};  // work::ReplayOptions::links_idle
 };
 
-struct ProgramRunResult {
+struct ProgramRunResult : RunStats {
   work::ReplayResult replay;
   std::vector<LinkUse> hottest;
   std::vector<work::ClockSlowdown> clocks;  // by leader; empty: full clock
-  std::uint64_t digest = 0;
-  std::uint64_t events = 0;
-  std::uint64_t transfers = 0;
-  std::uint64_t solves = 0;
-  std::uint64_t peak_live = 0;
   Duration makespan;
   bool interrupted = false;
   std::vector<std::string> notes;

@@ -76,12 +76,7 @@ class ScenarioRun {
     if (!result_.flows.empty() && packet_ != nullptr && machine_.hybrid == nullptr) {
       result_.time_story = time_story(machine_, scenario_.workload, result_.flows, result_.network.ports);
     }
-    add_link_bytes(digest_, machine_);
-    result_.digest = digest_.value();
-    result_.events = machine_.simulator.events();
-    result_.transfers = machine_.fabric.totals().posted;
-    result_.solves = machine_.fabric.totals().solves;
-    result_.peak_live = machine_.fabric.totals().peak_live;
+    static_cast<RunStats&>(result_) = run_stats(machine_, digest_);
     if (machine_.hybrid != nullptr) {
       result_.hybrid = machine_.hybrid->hybrid_totals();
       notes_.insert(hybrid_note(*result_.hybrid));
@@ -316,11 +311,7 @@ template <class Run>
 void copy_counts(const Run& run, RunResult& result) {
   result.hottest = run.hottest;
   result.makespan = run.makespan;
-  result.digest = run.digest;
-  result.events = run.events;
-  result.transfers = run.transfers;
-  result.solves = run.solves;
-  result.peak_live = run.peak_live;
+  static_cast<RunStats&>(result) = run;
   result.interrupted = run.interrupted;
 }
 

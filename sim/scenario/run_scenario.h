@@ -10,6 +10,7 @@
 #include "sim/scenario/inference_run.h"
 #include "sim/scenario/link_use.h"
 #include "sim/scenario/run_observer.h"
+#include "sim/scenario/run_stats.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/training_jobs_run.h"
 #include "sim/scenario/training_run.h"
@@ -34,7 +35,7 @@ struct NetworkReport {
   std::optional<double> jain_index;              // of the flows' rates (Jain, Chiu and Hawe 1984)
 };
 
-struct RunResult {
+struct RunResult : RunStats {
   std::vector<coll::CollectiveResult> collectives;  // one per item, the time of one call
   std::vector<std::int64_t> counts;
   std::vector<work::FlowResult> flows;
@@ -48,11 +49,6 @@ struct RunResult {
   std::string time_story;                   // where the time went; empty: nothing to tell
   std::vector<LinkUse> hottest;             // busiest links first, at most ten
   Duration makespan;
-  std::uint64_t digest = 0;
-  std::uint64_t events = 0;
-  std::uint64_t transfers = 0;
-  std::uint64_t solves = 0;
-  std::uint64_t peak_live = 0;
   double wall_seconds = 0;  // of the simulation
   bool interrupted = false;
   bool cut_short = false;  // a flow or a job was aborted or can never end; notes say which and why
