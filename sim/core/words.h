@@ -28,6 +28,15 @@ inline std::string lower_case(std::string_view text) {
   return result;
 }
 
+// "all_reduce" and "AllReduce" are one name: "allreduce".
+inline std::string folded_name(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    if (c != '_') result += lower_case(c);
+  }
+  return result;
+}
+
 inline bool all_digits(std::string_view text) {
   for (const char c : text) {
     if (!is_digit(c)) return false;

@@ -46,4 +46,10 @@ std::vector<std::string> yaml_stems(const std::vector<std::filesystem::path>& fo
   return {stems.begin(), stems.end()};
 }
 
+std::vector<std::string> config_names(const std::filesystem::path& kind) {
+  std::vector<std::filesystem::path> folders = config_folders();
+  for (std::filesystem::path& folder : folders) folder /= kind;
+  return yaml_stems(folders);
+}
+
 }  // namespace weft::net

@@ -17,4 +17,7 @@ namespace weft::net {
 // Stems of the .yaml files in these folders, in byte order, each once.
 [[nodiscard]] std::vector<std::string> yaml_stems(const std::vector<std::filesystem::path>& folders);
 
+// Names of the shipped configurations of one kind, such as "profiles".
+[[nodiscard]] std::vector<std::string> config_names(const std::filesystem::path& kind);
+
 }  // namespace weft::net

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 
 #include "sim/collectives/builtin.h"
@@ -13,6 +12,7 @@
 #include "sim/core/config/node.h"
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
+#include "sim/core/words.h"
 #include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
 #include "sim/scenario/scenario.h"
@@ -90,10 +90,8 @@ std::string summary_of(const std::filesystem::path& file) {
 }
 
 std::vector<CatalogEntry> files(const std::string& folder) {
-  std::vector<std::filesystem::path> folders;
-  for (const std::filesystem::path& base : net::config_folders()) folders.push_back(base / folder);
   std::vector<CatalogEntry> entries;
-  for (const std::string& stem : net::yaml_stems(folders)) {
+  for (const std::string& stem : net::config_names(folder)) {
     const auto file = net::find_config(std::filesystem::path{folder} / (stem + ".yaml"));
     entries.push_back({stem, file ? summary_of(*file) : std::string{}});
   }
@@ -140,9 +138,8 @@ std::vector<CatalogEntry> parameters() {
 std::span<const CatalogKind> catalog_kinds() { return kCatalogKinds; }
 
 std::string_view catalog_kind(std::string_view name) {
-  std::string wanted{name};
-  std::ranges::transform(wanted, wanted.begin(),
-                         [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(c)); });
+  std::string wanted = lower_case(name);
+  std::ranges::replace(wanted, '-', '_');
   std::vector<std::string> names;
   for (const CatalogKind& kind : kCatalogKinds) {
     if (wanted == kind.name || wanted + "s" == kind.name) return kind.name;
@@ -179,13 +176,11 @@ Profile find_profile(const std::string& file_or_name) {
   if (const auto shipped = net::find_config(std::filesystem::path{"profiles"} / (file_or_name + ".yaml"))) {
     return Profile::load(*shipped, all_param_groups());
   }
-  std::vector<std::string> names;
-  for (const CatalogEntry& entry : files("profiles")) names.push_back(entry.name);
   throw ConfigError({Diagnostic{.where = {},
                                 .message = fmt::format("no profile '{}': neither a file nor a shipped one", file_or_name),
                                 .source_line = {},
                                 .length = 1,
-                                .note = did_you_mean(file_or_name, names, "profiles")}});
+                                .note = did_you_mean(file_or_name, net::config_names("profiles"), "profiles")}});
 }
 
 }  // namespace weft::scenario

@@ -98,10 +98,7 @@ bool has_root(coll::Collective kind) {
 std::string nccl_tests_collective_name(std::string_view name) {
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
   if (name.ends_with("_perf")) name.remove_suffix(5);
-  std::string folded;
-  for (const char c : name) {
-    if (c != '_') folded += lower_case(c);
-  }
+  const std::string folded = folded_name(name);
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames{{{"allreduce", "all_reduce"},
                                                                                          {"allgather", "all_gather"},
                                                                                          {"reducescatter", "reduce_scatter"},

@@ -18,18 +18,8 @@ constexpr std::array<Collective, kTunedCollectives> kTuned = {
 constexpr std::array<std::string_view, kTunedCollectives> kCollectiveNames = {"Broadcast", "Reduce", "AllGather",
                                                                               "ReduceScatter", "AllReduce"};
 
-// Returns the key that two spellings are compared by.
-std::string key(std::string_view word) {
-  std::string result;
-  for (const char c : word) {
-    if (c == '_') continue;
-    result += lower_case(c);
-  }
-  return result;
-}
-
 std::size_t find(std::string_view word, std::span<const std::string_view> names) {
-  const auto found = std::ranges::find_if(names, [&](std::string_view name) { return key(name) == key(word); });
+  const auto found = std::ranges::find_if(names, [&](std::string_view name) { return folded_name(name) == folded_name(word); });
   return static_cast<std::size_t>(found - names.begin());
 }
 

@@ -110,15 +110,8 @@ namespace {
 std::string documented_name(std::string_view printed) {
   static constexpr std::array<std::string_view, 10> kNames{"Ring", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree",
                                                            "PAT",  "LL",   "LL128",         "Simple"};
-  const auto folded = [](std::string_view name) {
-    std::string result;
-    for (const char c : name) {
-      if (c != '_') result += lower_case(c);
-    }
-    return result;
-  };
   for (const std::string_view name : kNames) {
-    if (folded(name) == folded(printed)) return std::string{name};
+    if (folded_name(name) == folded_name(printed)) return std::string{name};
   }
   return std::string{printed};
 }

@@ -70,12 +70,6 @@ std::string unit_text(const ParamInfo& info) {
   return info.unit.empty() ? std::string{type} : fmt::format("{} ({})", type, info.unit);
 }
 
-std::vector<std::string> profile_names() {
-  std::vector<std::filesystem::path> folders;
-  for (const std::filesystem::path& folder : net::config_folders()) folders.push_back(folder / "profiles");
-  return net::yaml_stems(folders);
-}
-
 std::string parameter_text(const ParamInfo& info, const Profile* profile) {
   std::string text = filled(info.key + ": ", info.description);
   text += fmt::format("  type     {}\n  range    {}\n  default  {}\n", unit_text(info), range_text(info),
@@ -95,7 +89,7 @@ std::string parameter_text(const ParamInfo& info, const Profile* profile) {
     return text +
            filled(fmt::format("  in {}: ", profile->name()), fmt::format("{} ({})", to_string(profile->value(info.key)), from));
   }
-  for (const std::string& name : profile_names()) {
+  for (const std::string& name : net::config_names("profiles")) {
     try {
       const Profile shipped = scenario::find_profile(name);
       const Provenance& provenance = shipped.provenance(info.key);

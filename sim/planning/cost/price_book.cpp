@@ -91,14 +91,11 @@ std::filesystem::path find_book(const std::string& file_or_name, const std::stri
   std::error_code error;
   if (std::filesystem::exists(file_or_name, error)) return file_or_name;
   if (const auto shipped = net::find_config(std::filesystem::path{folder} / (file_or_name + ".yaml"))) return *shipped;
-  std::vector<std::filesystem::path> folders;
-  for (const std::filesystem::path& base : net::config_folders()) folders.push_back(base / folder);
-  const std::vector<std::string> names = net::yaml_stems(folders);
   throw ConfigError({Diagnostic{.where = {},
                                 .message = fmt::format("no file, and no shipped book of {}, '{}'", folder, file_or_name),
                                 .source_line = {},
                                 .length = 1,
-                                .note = did_you_mean(file_or_name, names, "books")}});
+                                .note = did_you_mean(file_or_name, net::config_names(folder), "books")}});
 }
 
 PriceBook load_price_book(const std::string& file_or_name) {
