@@ -173,7 +173,7 @@ int run_collective(const CollectiveOptions& options) {
       .options = {},
       .seed = overrides.seed.value_or(1),
       .shuffle_ties = overrides.shuffle_ties.value_or(0),
-      .fidelity = overrides.fidelity.value_or("flow")};
+      .fidelity = overrides.fidelity.value_or(net::Fidelity::kFlow)};
   const auto ranks = static_cast<int>(sweep.participants.devices.size());
   if (options.root < 0 || options.root >= ranks) {
     throw ConfigError(
@@ -200,7 +200,7 @@ int run_collective(const CollectiveOptions& options) {
   scenario::check_memory(memory, memory_limit(options.memory));
   const Report report{outputs};
   report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster + options.topology),
-                         sweep.seed, sweep.options.grain, sweep.fidelity));
+                         sweep.seed, sweep.options.grain, net::to_string(sweep.fidelity)));
   report.print(cluster_line(cluster));
   report.print(ranks_line(sweep.participants));
   if (options.common.verbose) report.print(predicted_line(memory));

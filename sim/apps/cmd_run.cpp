@@ -270,7 +270,8 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   }
 
   const Report report{outputs};
-  report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain, scenario.simulation.fidelity));
+  report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain,
+                         net::to_string(scenario.simulation.fidelity)));
   report.print(cluster_line(scenario.cluster));
   const bool is_training = scenario.workload.training.has_value();
   const bool is_inference = scenario.workload.inference.has_value();

@@ -95,9 +95,9 @@ scenario::Overrides to_overrides(const CommonOptions& options, bool runs_packets
   for (const std::string& text : options.nccl) overrides.nccl.push_back(assignment(text, "--nccl", "KEY=VALUE"));
   if (!options.profile.empty()) overrides.profile = options.profile;
   if (!options.fidelity.empty()) {
-    check_choice(options.fidelity, "--fidelity", {"flow", "packet", "hybrid"});
-    overrides.fidelity = options.fidelity;
-    if (options.fidelity != "flow" && !runs_packets) {
+    check_choice(options.fidelity, "--fidelity", net::fidelity_names());
+    overrides.fidelity = net::fidelity_from(options.fidelity);
+    if (net::has_packets(*overrides.fidelity) && !runs_packets) {
       throw ConfigError(
           "--fidelity: this command simulates flows; `weft run`, `weft collective` and `weft compare` simulate packets");
     }

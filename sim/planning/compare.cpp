@@ -172,10 +172,9 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
   }
   if (!loaded.empty()) {
     comparison.seed = loaded.front().simulation.seed;
-    comparison.fidelity = loaded.front().simulation.fidelity;
-    const auto differs = [&](const scenario::Scenario& scenario) {
-      return scenario.simulation.fidelity != comparison.fidelity;
-    };
+    const net::Fidelity first = loaded.front().simulation.fidelity;
+    const auto differs = [&](const scenario::Scenario& scenario) { return scenario.simulation.fidelity != first; };
+    comparison.fidelity = net::to_string(first);
     if (std::ranges::any_of(loaded, differs)) comparison.fidelity = "mixed";
   }
   for (std::size_t s = 0; s < scenarios.size(); ++s) {

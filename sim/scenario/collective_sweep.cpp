@@ -195,7 +195,7 @@ double SweepResult::mean_bus_bandwidth_gbps() const {
 SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
                       const std::function<void(const coll::CollectiveResult&)>& on_point) {
   SweepResult result;
-  const bool packets = sweep.fidelity != "flow";
+  const bool packets = net::has_packets(sweep.fidelity);
   const coll::PacketPart part = links_between_hosts(sweep.cluster.topology);
   if (!packets) {
     if (std::string note = ignored_note(packets_only(sweep.cluster)); !note.empty()) result.notes.push_back(std::move(note));
@@ -207,7 +207,7 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
                         sweep.shuffle_ties,
                         packets ? &sweep.cluster.packet : nullptr,
                         nullptr,
-                        sweep.fidelity == "hybrid" ? &part : nullptr};
+                        sweep.fidelity == net::Fidelity::kHybrid ? &part : nullptr};
   RunWatch watch{observer, 0, sweep.sizes.size()};
   if (observer != nullptr) {
     machine.simulator.set_progress_hook(watch_hook, &watch, 100'000);

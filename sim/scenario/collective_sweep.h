@@ -16,6 +16,7 @@
 #include "sim/collectives/runner.h"
 #include "sim/core/units.h"
 #include "sim/network/cluster.h"
+#include "sim/network/fidelity.h"
 #include "sim/scenario/run_scenario.h"
 #include "sim/scenario/run_stats.h"
 #include "sim/scenario/scenario.h"
@@ -78,7 +79,7 @@ struct CollectiveSweep {
   coll::RunOptions options = {};
   std::uint64_t seed = 1;
   std::uint64_t shuffle_ties = 0;
-  std::string fidelity = "flow";  // or packet, or hybrid: packets between hosts; with the cluster's settings
+  net::Fidelity fidelity = net::Fidelity::kFlow;  // hybrid: packets between hosts; all with the cluster's settings
 };
 
 struct SweepResult : RunStats {

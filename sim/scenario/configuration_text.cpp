@@ -36,7 +36,7 @@ std::string sweep_configuration(const CollectiveSweep& sweep) {
   json.field("threads_per_process", who.threads).field("gpus_per_thread", who.gpus_per_thread);
   json.field("algorithm", sweep.options.algorithm).field("channels", sweep.options.channels);
   write_settings(json, sweep.options.settings);
-  json.field("fidelity", sweep.fidelity).field("grain", coll::to_string(sweep.options.grain));
+  json.field("fidelity", net::to_string(sweep.fidelity)).field("grain", coll::to_string(sweep.options.grain));
   json.field("shuffle_ties", sweep.shuffle_ties).end_object();
   json.finish();
   return text.str();
@@ -48,7 +48,8 @@ std::string run_configuration(const Scenario& scenario) {
   json.begin_object().key("scenario").raw(scenario.resolved.to_json());
   json.key("cluster").raw(scenario.cluster.resolved.to_json());
   write_settings(json, scenario.nccl);
-  json.field("fidelity", scenario.simulation.fidelity).field("grain", coll::to_string(scenario.simulation.grain));
+  json.field("fidelity", net::to_string(scenario.simulation.fidelity))
+      .field("grain", coll::to_string(scenario.simulation.grain));
   json.field("shuffle_ties", scenario.simulation.shuffle_ties).end_object();
   json.finish();
   return text.str();

@@ -123,7 +123,7 @@ struct FaultReader {
 
 Duration pause_time(std::int64_t quanta, Bandwidth rate) { return transmission_time(quanta * Bytes{512 / 8}, rate); }
 
-Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::size_t flows, std::string_view fidelity) {
+Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::size_t flows, net::Fidelity fidelity) {
   using ReadFault = void (FaultReader::*)(ParamReader&);
   constexpr std::array<std::pair<std::string_view, ReadFault>, 4> kFaults{{{"drop", &FaultReader::drop},
                                                                            {"pause", &FaultReader::pause},
@@ -136,10 +136,10 @@ Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::si
       if (!entry.has(name)) continue;
       ++given;
       ParamReader item = entry.map(name);
-      if (fidelity == "hybrid") {
+      if (fidelity == net::Fidelity::kHybrid) {
         entry.error(name, "hybrid fidelity knows no faults: what is flows would not meet them",
                     "simulation: {fidelity: packet}");
-      } else if (fidelity != "packet" && name != "link_down") {
+      } else if (fidelity == net::Fidelity::kFlow && name != "link_down") {
         entry.error(name, "needs packets, and the fidelity is 'flow'", "simulation: {fidelity: packet}");
       }
       (reader.*read)(item);

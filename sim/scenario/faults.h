@@ -10,11 +10,11 @@
 
 #include <cstddef>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "sim/collectives/runner.h"
 #include "sim/core/config/params.h"
+#include "sim/network/fidelity.h"
 #include "sim/network/packet_level/faults.h"
 #include "sim/workloads/flow_run.h"
 
@@ -53,7 +53,7 @@ struct Faults {
 
 // The list under `faults` of a scenario with `flows` flows.
 [[nodiscard]] Faults read_faults(ParamReader& scenario, const net::Topology& topology, std::size_t flows,
-                                 std::string_view fidelity);
+                                 net::Fidelity fidelity);
 
 // Puts faults to work on a machine, before its run.
 class FaultInjector final : private EventTarget {

@@ -133,7 +133,7 @@ class SeriesReader {
 }  // namespace
 
 MeasureOptions read_measure(ParamReader& scenario, const net::Topology& topology, std::size_t flows, std::optional<Time> until,
-                            std::string_view fidelity) {
+                            net::Fidelity fidelity) {
   MeasureOptions options;
   std::optional<ParamReader> section = scenario.optional_map("measure");
   if (!section) return options;
@@ -150,7 +150,7 @@ MeasureOptions read_measure(ParamReader& scenario, const net::Topology& topology
   if (section->has("series") && !every) section->error("series", "needs 'every', the time between samples");
   if (!section->has("series") && every) section->error("every", "without 'series' there is nothing to sample");
   options.every = every.value_or(Duration{});
-  if (fidelity == "flow") {
+  if (!net::has_packets(fidelity)) {
     for (const SeriesItem& item : options.series) {
       if (item.quantity == "rate") continue;
       section->error("series", fmt::format("'{}' needs packets, and the fidelity is 'flow'", item.quantity),

@@ -19,6 +19,7 @@
 
 #include "sim/collectives/runner.h"
 #include "sim/core/config/params.h"
+#include "sim/network/fidelity.h"
 #include "sim/workloads/flow_run.h"
 
 namespace weft::scenario {
@@ -44,7 +45,7 @@ inline constexpr double kMaxSamples = 500e6;  // of all series together
 
 // The map under `measure`, of a scenario with `flows` flows that ends at `until` if not before.
 [[nodiscard]] MeasureOptions read_measure(ParamReader& scenario, const net::Topology& topology, std::size_t flows,
-                                          std::optional<Time> until, std::string_view fidelity);
+                                          std::optional<Time> until, net::Fidelity fidelity);
 
 struct Series {
   std::string quantity;

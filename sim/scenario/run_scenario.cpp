@@ -46,7 +46,7 @@ class ScenarioRun {
                  scenario.simulation.shuffle_ties,
                  packet_,
                  nullptr,
-                 scenario.simulation.is_hybrid() ? &scenario.packet_part : nullptr},
+                 scenario.simulation.fidelity == net::Fidelity::kHybrid ? &scenario.packet_part : nullptr},
         flows_{machine_, scenario.workload, packet_, scenario.simulation.seed},
         jobs_{machine_, scenario.workload.jobs, scenario.workload.flows.size()},
         faults_{machine_, scenario.faults, &flows_},

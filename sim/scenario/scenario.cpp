@@ -33,7 +33,7 @@ net::LoadOptions load_options(const Overrides& overrides) {
 
 SimulationOptions read_simulation(ParamReader& reader, const Overrides& overrides) {
   SimulationOptions options;
-  options.fidelity = reader.choice("fidelity", {"flow", "packet", "hybrid"}, "flow");
+  options.fidelity = *net::fidelity_from(reader.choice("fidelity", net::fidelity_names(), "flow"));
   static_cast<void>(reader.optional_raw("packets"));  // names links: it waits for the cluster
   options.grain = reader.choice<coll::Grain>("grain",
                                              {{"auto", coll::Grain::kAuto},
@@ -141,18 +141,17 @@ struct KnownParts {
 struct Assumed {
   StandIn devices;
   std::size_t flows;
-  const char* fidelity;
+  net::Fidelity fidelity;
   work::Workload workload = {};
 };
 
 void read_under(const KnownParts& known, const Assumed& assumed, Diagnostics& diagnostics) {
   const net::Topology& topology = known.cluster == nullptr ? stand_in_topology(assumed.devices) : known.cluster->topology;
   const SimulationOptions& simulation = known.simulation;
-  const std::string fidelity = known.knows_simulation ? simulation.fidelity : assumed.fidelity;
+  const net::Fidelity fidelity = known.knows_simulation ? simulation.fidelity : assumed.fidelity;
   const net::PacketSettings any;
   const net::PacketSettings* packet = known.cluster == nullptr ? &any : &known.cluster->packet;
-  const std::string_view packets_of = known.cluster == nullptr ? assumed.fidelity : std::string_view{fidelity};
-  if (packets_of == "flow") packet = nullptr;
+  if (!net::has_packets(known.cluster == nullptr ? assumed.fidelity : fidelity)) packet = nullptr;
 
   work::Workload workload;
   const work::WorkloadContext context{topology, packet, simulation.seed};
@@ -167,8 +166,8 @@ void read_under(const KnownParts& known, const Assumed& assumed, Diagnostics& di
 
 // The errors that the rest of the scenario has whatever is meant by the parts that are wrong.
 void read_on(const KnownParts& known, Diagnostics& diagnostics) {
-  Assumed some{.devices = StandIn::kSome, .flows = 1, .fidelity = "flow"};
-  Assumed others{.devices = StandIn::kOthers, .flows = 1'000'003, .fidelity = "packet"};
+  Assumed some{.devices = StandIn::kSome, .flows = 1, .fidelity = net::Fidelity::kFlow};
+  Assumed others{.devices = StandIn::kOthers, .flows = 1'000'003, .fidelity = net::Fidelity::kPacket};
   for (int kind = 0; kind <= static_cast<int>(coll::Collective::kScatter); ++kind) {
     work::CollectiveItem item;
     item.call.kind = static_cast<coll::Collective>(kind);
@@ -286,7 +285,7 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   MeasureOptions measure = read_measure(reader, cluster.topology, workload.flows.size(), simulation.until, simulation.fidelity);
   Faults faults = read_faults(reader, cluster.topology, workload.flows.size(), simulation.fidelity);
   coll::PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);
-  if (simulation.is_hybrid()) check_priorities(root, workload, diagnostics);
+  if (simulation.fidelity == net::Fidelity::kHybrid) check_priorities(root, workload, diagnostics);
   check_end(root, workload, cluster.topology, simulation, diagnostics);
   check_program(root, workload, simulation, diagnostics);
   diagnostics.throw_if_any();

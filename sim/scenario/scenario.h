@@ -20,6 +20,7 @@
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
 #include "sim/network/cluster.h"
+#include "sim/network/fidelity.h"
 #include "sim/scenario/faults.h"
 #include "sim/scenario/measure.h"
 #include "sim/scenario/packet_part.h"
@@ -31,7 +32,7 @@ namespace weft::scenario {
 [[nodiscard]] const ParamGroups& all_param_groups();
 
 struct SimulationOptions {
-  std::string fidelity = "flow";
+  net::Fidelity fidelity = net::Fidelity::kFlow;
   coll::Grain grain = coll::Grain::kAuto;
   std::uint64_t seed = 1;
   std::uint64_t shuffle_ties = 0;
@@ -43,16 +44,15 @@ struct SimulationOptions {
   bool must_fit = true;  // a training step that does not fit its GPUs is refused
   int threads = 1;       // not of the file: what one run may use; results do not depend on it
 
-  [[nodiscard]] bool is_hybrid() const { return fidelity == "hybrid"; }
   // All of it is packets, or a part.
-  [[nodiscard]] bool has_packets() const { return fidelity == "packet" || is_hybrid(); }
+  [[nodiscard]] bool has_packets() const { return net::has_packets(fidelity); }
 };
 
 // The command line's words over a file.
 struct Overrides {
   std::vector<std::pair<std::string, std::string>> sets = {};  // --set key.path=value, of the file given
   std::optional<std::filesystem::path> profile = {};
-  std::optional<std::string> fidelity = {};
+  std::optional<net::Fidelity> fidelity = {};
   std::optional<coll::Grain> grain = {};
   std::optional<std::uint64_t> seed = {};
   std::optional<std::uint64_t> shuffle_ties = {};

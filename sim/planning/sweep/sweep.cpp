@@ -486,7 +486,9 @@ std::uint64_t Sweep::digest() const {
   add_files(root_, seen, digest);
   add_files(base_, seen, digest);
   for (const auto& [key, value] : overrides_.nccl) digest.add(key).add(value);
-  digest.add(overrides_.fidelity.value_or("")).add(overrides_.seed.value_or(0)).add(overrides_.shuffle_ties.value_or(0));
+  digest.add(overrides_.fidelity ? net::to_string(*overrides_.fidelity) : std::string_view{})
+      .add(overrides_.seed.value_or(0))
+      .add(overrides_.shuffle_ties.value_or(0));
   digest.add(overrides_.grain ? static_cast<int>(*overrides_.grain) + 1 : 0);
   digest.add(overrides_.seed.has_value()).add(overrides_.shuffle_ties.has_value());
   if (overrides_.profile) digest.add(ConfigNode::load_file(*overrides_.profile).to_json());
