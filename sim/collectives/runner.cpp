@@ -10,8 +10,6 @@
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/closed_form.h"
 #include "sim/core/error.h"
-#include "sim/network/builtin.h"
-#include "sim/network/flow_level/flow_fabric.h"
 
 namespace weft::coll {
 namespace {
@@ -26,7 +24,8 @@ constexpr std::uint64_t kChunkMessages = 200'000;
 constexpr std::uint64_t kChunkMessagesOfChains = 2'000'000;
 
 // For the closed form: what the rings of all channels together get on their narrowest link, and their longest latency.
-IdealNetwork ideal_network(const Machine& machine, const Communicator& communicator, const StepCosts& costs, int channels) {
+IdealNetwork ideal_network(const net::Machine& machine, const Communicator& communicator, const StepCosts& costs,
+                           int channels) {
   std::vector<double> demand(machine.topology.link_count(), 0.0);
   Duration latency;
   for (int channel = 0; channel < channels; ++channel) {
@@ -108,67 +107,6 @@ constexpr std::uint64_t kLoopMessages = 40'000;
 
 }  // namespace
 
-namespace {
-
-std::unique_ptr<net::Fabric> make_fabric(Simulator& simulator, const net::Router& router, const net::PacketSettings* packet,
-                                         const PacketPart* part, std::uint64_t seed) {
-  if (packet == nullptr) return std::make_unique<net::FlowFabric>(simulator, router.topology());
-  if (part != nullptr) return std::make_unique<net::HybridFabric>(simulator, router, *packet, seed, part->links);
-  return std::make_unique<net::PacketFabric>(simulator, router, *packet, seed);
-}
-
-}  // namespace
-
-Machine::Machine(const net::Topology& t, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties,
-                 const net::PacketSettings* packet, std::shared_ptr<const net::HostRoutes> hosts, const PacketPart* part)
-    : topology{t},
-      router{t, net::make_routing_policy(routing), seed, std::move(hosts)},
-      packet_collectives{part == nullptr ? std::vector<Collective>{} : part->collectives},
-      owned_fabric{make_fabric(simulator, router, packet, part, seed)},
-      hybrid{packet != nullptr && part != nullptr ? static_cast<net::HybridFabric*>(owned_fabric.get()) : nullptr},
-      packets{hybrid != nullptr   ? &hybrid->packets()
-              : packet != nullptr ? static_cast<net::PacketFabric*>(owned_fabric.get())
-                                  : nullptr},
-      fabric{*owned_fabric},
-      rerouting{packets == nullptr ? std::make_unique<net::Rerouting>(router, static_cast<net::FlowFabric&>(fabric))
-                                   : nullptr} {
-  if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
-}
-
-bool Machine::takes_packets(FootprintId footprint) const {
-  return hybrid != nullptr ? hybrid->takes_packets(footprint) : packets != nullptr;
-}
-
-bool Machine::begin_phase(Collective kind) {
-  if (hybrid == nullptr) return packets != nullptr;
-  const bool may = packet_collectives.empty() || std::ranges::find(packet_collectives, kind) != packet_collectives.end();
-  hybrid->allow_packets(may);
-  return may;
-}
-
-double Machine::moved_bytes(TransferId flow) const {
-  return hybrid != nullptr ? hybrid->moved_bytes(flow) : static_cast<const net::FlowFabric&>(fabric).moved_bytes(flow);
-}
-
-void Machine::set_cable_state(LinkId link, bool up, bool returns) {
-  const LinkId both[] = {link, topology.link(link).twin};
-  if (packets == nullptr) {
-    rerouting->set_link_state(both, up, returns);
-    return;
-  }
-  if (returns) returning += up ? -1 : 1;
-  packets->set_failures_pass(returning > 0);
-  for (const LinkId each : both) router.set_link_state(each, up);
-  for (const LinkId each : both) {
-    const ResourceId resource{each.value()};
-    if (up) {
-      fabric.restore(resource);
-    } else {
-      fabric.fail(resource);
-    }
-  }
-}
-
 double CollectiveResult::algorithm_bandwidth_gbps() const {
   if (time <= Duration{}) return 0.0;
   return static_cast<double>(sizes.reported.count()) / time.seconds() / 1e9;
@@ -176,7 +114,7 @@ double CollectiveResult::algorithm_bandwidth_gbps() const {
 
 double CollectiveResult::bus_bandwidth_gbps() const { return algorithm_bandwidth_gbps() * bus_factor(call.kind, ranks); }
 
-CollectiveRunner::CollectiveRunner(Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
+CollectiveRunner::CollectiveRunner(net::Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
                                    std::shared_ptr<const nccl::View> view)
     : machine_{machine},
       costs_{profile},
@@ -371,8 +309,10 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const std::uint64_t links = chosen.kernel == nccl::Kernel::kInSwitch ? static_cast<std::uint64_t>(ranks() / nodes_) : 1;
   const std::uint64_t messages = links * Executor::count_messages(*schedule, most);
   // Where no message of the call can be packets, all of it is as at flow fidelity.
-  const bool in_packets = machine_.begin_phase(call.kind) &&
-                          (machine_.hybrid == nullptr || opened.executor->crosses(*schedule, machine_.hybrid->chosen_links()));
+  const std::vector<Collective>& kinds = options.packet_kinds;
+  machine_.fabric.allow_packets(kinds.empty() || std::ranges::find(kinds, call.kind) != kinds.end());
+  const bool in_packets =
+      machine_.fabric.sends_packets([&](const std::vector<bool>& links) { return opened.executor->crosses(*schedule, links); });
   if (in_packets && result.grain == Grain::kFluid) {
     result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");
     result.grain = Grain::kChunk;

@@ -1,6 +1,6 @@
 // Runs collectives on a machine and times them as nccl-tests does: the loop of back-to-back calls, not one call by itself.
 //
-//   Machine machine{topology, "adaptive", seed};
+//   net::Machine machine{topology, "adaptive", seed};
 //   CollectiveRunner runner{machine, profile, ranks};
 //   const CollectiveResult result = runner.run({.kind = Collective::kAllReduce, .bytes = 1_GiB}, {});
 //
@@ -24,51 +24,10 @@
 #include "sim/collectives/shortened_schedule.h"
 #include "sim/core/digest.h"
 #include "sim/core/profile.h"
-#include "sim/core/simulator.h"
-#include "sim/network/fabric.h"
-#include "sim/network/flow_level/rerouting.h"
-#include "sim/network/hybrid_fabric.h"
 #include "sim/network/launch_timings.h"
-#include "sim/network/packet_level/packet_fabric.h"
-#include "sim/network/router.h"
+#include "sim/network/machine.h"
 
 namespace weft::coll {
-
-// Hybrid fidelity sends chosen links' and collectives' traffic as packets and everything else as flows.
-struct PacketPart {
-  std::vector<bool> links;              // what crosses one of these, by link
-  std::vector<Collective> collectives;  // as long as one of these runs; empty: always
-};
-
-// A topology brought to life: clock, routes and fabric. The topology must outlive it.
-struct Machine {
-  // With `packet`: at packet fidelity, or with `part` what that names of it; else transfers are flows. `hosts`: as Router's,
-  // another machine's of the same topology.
-  Machine(const net::Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
-          const net::PacketSettings* packet = nullptr, std::shared_ptr<const net::HostRoutes> hosts = nullptr,
-          const PacketPart* part = nullptr);
-
-  // Whether what is posted on the footprint is packets.
-  [[nodiscard]] bool takes_packets(FootprintId footprint) const;
-  // Whether a collective of this kind may be packets; of hybrid fidelity what is posted from now on belongs to it.
-  bool begin_phase(Collective kind);
-  // Bytes of a flow under way that have left its source.
-  [[nodiscard]] double moved_bytes(TransferId flow) const;
-
-  // Both directions of a cable fail, or are back: for routes and for the fabric at once. `returns`: it fails for a time only.
-  void set_cable_state(LinkId link, bool up, bool returns = false);
-
-  const net::Topology& topology;
-  Simulator simulator;
-  net::Router router;
-  std::vector<Collective> packet_collectives;  // of hybrid fidelity; empty: all
-  std::unique_ptr<net::Fabric> owned_fabric;
-  net::HybridFabric* hybrid;   // the fabric, where it is one of flows and packets; else null
-  net::PacketFabric* packets;  // the fabric, or the part of it, that is packets; else null
-  net::Fabric& fabric;
-  std::unique_ptr<net::Rerouting> rerouting;  // of flows; packets find their own way
-  int returning = 0;                          // cables that are down for a time
-};
 
 // The user may say this about how a call runs.
 struct RunOptions {
@@ -77,6 +36,8 @@ struct RunOptions {
   Grain grain = Grain::kAuto;
   // Messages that `auto` simulates one by one at most; 0: as many as take about a second.
   std::uint64_t chunk_messages = 0;
+  // At hybrid fidelity calls of these kinds may be packets; empty: all may.
+  std::vector<Collective> packet_kinds;
   int iterations = 20;          // calls in the loop (nccl-tests -n)
   int launches_per_thread = 1;  // GPUs that one host thread drives (nccl-tests -g)
   bool cuda_graph = false;      // the loop is one graph on each GPU (nccl-tests -G)
@@ -119,7 +80,7 @@ struct CollectiveResult {
 class CollectiveRunner final : private ExecutorListener {
  public:
   // `view`: NCCL's view of these devices where somebody has it already, of any machine of the topology.
-  CollectiveRunner(Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
+  CollectiveRunner(net::Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
                    std::shared_ptr<const nccl::View> view = nullptr);
 
   // ConfigError for what cannot be run; InternalError for a deadlock, naming ranks and what they wait for.
@@ -150,7 +111,7 @@ class CollectiveRunner final : private ExecutorListener {
                         const LaunchPlan& plan, const RunOptions& options, CollectiveResult& result);
   void run_closed_form(const Communicator& communicator, const StepCosts& costs, CollectiveResult& result) const;
 
-  Machine& machine_;
+  net::Machine& machine_;
   CollectiveCosts costs_;
   net::LaunchTimings launch_;
   std::vector<DeviceId> devices_;

@@ -216,12 +216,12 @@ class LogRun {
     }
   }
 
-  [[nodiscard]] coll::Machine& machine() { return machine_; }
+  [[nodiscard]] net::Machine& machine() { return machine_; }
 
  private:
   const NcclTestsLog& log_;
   Notes& notes_;
-  coll::Machine machine_;
+  net::Machine machine_;
   coll::CollectiveRunner runner_;
   coll::RunOptions run_options_;
   struct Known {

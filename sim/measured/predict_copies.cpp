@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "sim/collectives/runner.h"
 #include "sim/core/error.h"
 #include "sim/measured/point_models.h"
 #include "sim/network/host_memory.h"
+#include "sim/network/machine.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/kernels/copy_costs.h"
 
@@ -30,7 +30,7 @@ class LastDelivery final : public net::TransferListener {
 };
 
 // The GPU of that number, of the first host; host memory is that of `other`'s host.
-std::optional<DeviceId> end_of(const coll::Machine& machine, int number, int other) {
+std::optional<DeviceId> end_of(const net::Machine& machine, int number, int other) {
   const std::vector<DeviceId>& gpus = machine.topology.endpoints();
   const auto exists = [&](int gpu) { return gpu >= 0 && static_cast<std::size_t>(gpu) < gpus.size(); };
   if (number != kHostMemory) return exists(number) ? std::optional{gpus[static_cast<std::size_t>(number)]} : std::nullopt;
@@ -38,7 +38,7 @@ std::optional<DeviceId> end_of(const coll::Machine& machine, int number, int oth
 }
 
 // By copy engine: NVLinks carry more than thread blocks get through them.
-void relieve_nvlinks(const coll::Machine& machine, double factor, net::Footprint& footprint) {
+void relieve_nvlinks(const net::Machine& machine, double factor, net::Footprint& footprint) {
   for (Usage& usage : footprint.usages) {
     if (usage.resource.index() >= machine.topology.link_count()) continue;
     const net::LinkSpec& spec = machine.topology.spec(LinkId{static_cast<std::uint32_t>(usage.resource.index())});
@@ -80,7 +80,7 @@ PointAnswer predict_copy(const net::Cluster& cluster, const Profile& profile, co
     answer.why_not = "copies among all pairs at once, of which switches carry less than their links could";
     return answer;
   }
-  coll::Machine machine{cluster.topology, cluster.routing, options.seed, options.shuffle_ties};
+  net::Machine machine{cluster.topology, cluster.routing, options.seed, options.shuffle_ties};
   net::HostMemory memory{machine.fabric, profile.get(net::host_memory_params)};
   LastDelivery last{machine.simulator};
   const double factor = is_by_engine(point) ? profile.get(work::contention_costs).collective_links : 1.0;
@@ -122,7 +122,7 @@ PointAnswer predict_nic(const net::Cluster& cluster, const MeasuredPoint& point,
     answer.why_not = "messages between nodes: the cluster has one";
     return answer;
   }
-  coll::Machine machine{cluster.topology, cluster.routing, options.seed, options.shuffle_ties};
+  net::Machine machine{cluster.topology, cluster.routing, options.seed, options.shuffle_ties};
   const std::vector<DeviceId>& ends = machine.topology.endpoints();
   const auto other = std::ranges::find_if(
       ends, [&](DeviceId end) { return machine.topology.host_of(end) != machine.topology.host_of(ends.front()); });

@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
@@ -56,6 +58,13 @@ class Fabric {
   // Footprints are kept for the fabric's life: a path used a million times is stored once.
   virtual FootprintId add_footprint(Footprint footprint) = 0;
   [[nodiscard]] virtual const Footprint& footprint(FootprintId footprint) const = 0;
+
+  // Says whether transfers posted from now on may be packets, where a fabric has the choice. At first they may.
+  virtual void allow_packets(bool /*allow*/) {}
+  // Knows of a set of messages whether one of them crosses any of these links.
+  using CrossesAny = std::function<bool(const std::vector<bool>& links)>;
+  // Whether any of the messages would be packets, were they posted now. Asks `crosses` only where it depends on their ways.
+  [[nodiscard]] virtual bool sends_packets(const CrossesAny& /*crosses*/) const { return false; }
 
   // Starts a transfer now. The id is valid until its last callback. A transfer of 0 bytes takes its latency only.
   virtual TransferId post(const Transfer& transfer, TransferListener& listener) = 0;

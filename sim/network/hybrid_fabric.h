@@ -65,6 +65,8 @@ class HybridFabric final : public Fabric, private RateListener {
   // The id is the footprint's in both fabrics.
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return flows_.footprint(footprint); }
+  void allow_packets(bool allow) override { allows_packets_ = allow; }
+  [[nodiscard]] bool sends_packets(const CrossesAny& crosses) const override { return allows_packets_ && crosses(chosen_); }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void set_rate_cap(TransferId transfer, Bandwidth cap) override;
@@ -78,9 +80,6 @@ class HybridFabric final : public Fabric, private RateListener {
   void repeat_counted(std::int64_t times) override { flows_.repeat_counted(times); }
   void check_conservation() const override;
 
-  // Says whether transfers posted from now on may be packets, or are flows whatever they cross. At first they may.
-  void allow_packets(bool allow) { allows_packets_ = allow; }
-  [[nodiscard]] const std::vector<bool>& chosen_links() const { return chosen_; }
   // Whether what is posted on it now would be packets.
   [[nodiscard]] bool takes_packets(FootprintId footprint) const { return allows_packets_ && crosses_[footprint.index()]; }
   [[nodiscard]] PacketFabric& packets() { return packets_; }

@@ -195,19 +195,17 @@ double SweepResult::mean_bus_bandwidth_gbps() const {
 SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
                       const std::function<void(const coll::CollectiveResult&)>& on_point) {
   SweepResult result;
-  const bool packets = net::has_packets(sweep.fidelity);
-  const coll::PacketPart part = links_between_hosts(sweep.cluster.topology);
-  if (!packets) {
+  if (!net::has_packets(sweep.fidelity)) {
     if (std::string note = ignored_note(packets_only(sweep.cluster)); !note.empty()) result.notes.push_back(std::move(note));
   }
   const auto wall_begin = std::chrono::steady_clock::now();
-  coll::Machine machine{sweep.cluster.topology,
-                        sweep.cluster.routing,
-                        sweep.seed,
-                        sweep.shuffle_ties,
-                        packets ? &sweep.cluster.packet : nullptr,
-                        nullptr,
-                        sweep.fidelity == net::Fidelity::kHybrid ? &part : nullptr};
+  net::Machine machine{sweep.cluster.topology,
+                       sweep.cluster.routing,
+                       sweep.seed,
+                       sweep.shuffle_ties,
+                       {.fidelity = sweep.fidelity,
+                        .packet = &sweep.cluster.packet,
+                        .packet_links = links_between_hosts(sweep.cluster.topology)}};
   RunWatch watch{observer, 0, sweep.sizes.size()};
   if (observer != nullptr) {
     machine.simulator.set_progress_hook(watch_hook, &watch, 100'000);

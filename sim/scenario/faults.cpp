@@ -165,7 +165,7 @@ Time Faults::next_change(Time now) const {
   return next;
 }
 
-FaultInjector::FaultInjector(coll::Machine& machine, const Faults& faults, work::FlowRun* flows)
+FaultInjector::FaultInjector(net::Machine& machine, const Faults& faults, work::FlowRun* flows)
     : machine_{machine}, faults_{faults} {
   const ComponentId component = machine.simulator.add_component("faults");
   if (!faults.downs.empty()) machine.router.expect_changes();

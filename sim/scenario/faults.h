@@ -12,9 +12,9 @@
 #include <optional>
 #include <vector>
 
-#include "sim/collectives/runner.h"
 #include "sim/core/config/params.h"
 #include "sim/network/fidelity.h"
+#include "sim/network/machine.h"
 #include "sim/network/packet_level/faults.h"
 #include "sim/workloads/flow_run.h"
 
@@ -59,11 +59,11 @@ struct Faults {
 class FaultInjector final : private EventTarget {
  public:
   // `flows`: null where the workload has none. All must outlive the run.
-  FaultInjector(coll::Machine& machine, const Faults& faults, work::FlowRun* flows);
+  FaultInjector(net::Machine& machine, const Faults& faults, work::FlowRun* flows);
 
  private:
   void on_event(std::uint64_t down) override;
-  coll::Machine& machine_;
+  net::Machine& machine_;
   const Faults& faults_;
 };
 

@@ -116,12 +116,12 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
                          scenario.simulation.seed,
                          cluster.profile,
                          {.grain = scenario.simulation.grain, .nccl = scenario.nccl}};
-  coll::Machine machine{cluster.topology,
-                        cluster.routing,
-                        scenario.simulation.seed,
-                        scenario.simulation.shuffle_ties,
-                        nullptr,
-                        costs.machine().router.host_routes()};
+  net::Machine machine{cluster.topology,
+                       cluster.routing,
+                       scenario.simulation.seed,
+                       scenario.simulation.shuffle_ties,
+                       {},
+                       costs.machine().router.host_routes()};
   work::Serving serving{machine,         setup, std::move(requests), kernels,
                         cluster.profile, costs, result.memory,       scenario.simulation.seed};
   ServingProgress progress{observer, &serving, serving.records().size()};

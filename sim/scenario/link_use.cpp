@@ -6,7 +6,7 @@
 
 namespace weft::scenario {
 
-std::vector<LinkUse> hottest_links(const coll::Machine& machine, Duration makespan) {
+std::vector<LinkUse> hottest_links(const net::Machine& machine, Duration makespan) {
   std::vector<std::pair<double, ResourceId>> used;
   for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
     const ResourceId id = ResourceId::from_index(i);
@@ -25,7 +25,7 @@ std::vector<LinkUse> hottest_links(const coll::Machine& machine, Duration makesp
   return links;
 }
 
-void add_link_bytes(Digest& digest, const coll::Machine& machine) {
+void add_link_bytes(Digest& digest, const net::Machine& machine) {
   for (std::size_t i = 0; i < machine.topology.link_count(); ++i) {
     digest.add(std::llround(machine.fabric.counters(ResourceId::from_index(i)).bytes));
   }

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/runner.h"
 #include "sim/core/digest.h"
 #include "sim/core/units.h"
+#include "sim/network/machine.h"
 
 namespace weft::scenario {
 
@@ -18,8 +18,8 @@ struct LinkUse {
 };
 
 // The busiest first, at most ten.
-[[nodiscard]] std::vector<LinkUse> hottest_links(const coll::Machine& machine, Duration makespan);
+[[nodiscard]] std::vector<LinkUse> hottest_links(const net::Machine& machine, Duration makespan);
 // Whole bytes of every link, in id order.
-void add_link_bytes(Digest& digest, const coll::Machine& machine);
+void add_link_bytes(Digest& digest, const net::Machine& machine);
 
 }  // namespace weft::scenario

@@ -169,7 +169,7 @@ MeasureOptions read_measure(ParamReader& scenario, const net::Topology& topology
   return options;
 }
 
-RunMeter::RunMeter(coll::Machine& machine, const MeasureOptions& options, const work::FlowRun* flows)
+RunMeter::RunMeter(net::Machine& machine, const MeasureOptions& options, const work::FlowRun* flows)
     : machine_{machine}, options_{options}, flows_{flows}, component_{machine.simulator.add_component("meter")} {
   for (const SeriesItem& item : options.series) series_.push_back({item.quantity, item.of, {}});
   last_.resize(series_.size(), 0);

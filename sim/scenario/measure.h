@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/collectives/runner.h"
 #include "sim/core/config/params.h"
 #include "sim/network/fidelity.h"
+#include "sim/network/machine.h"
 #include "sim/workloads/flow_run.h"
 
 namespace weft::scenario {
@@ -76,7 +76,7 @@ struct FlowMeasure {
 class RunMeter final : private EventTarget {
  public:
   // `flows`: null where the workload has none. All must outlive the run.
-  RunMeter(coll::Machine& machine, const MeasureOptions& options, const work::FlowRun* flows);
+  RunMeter(net::Machine& machine, const MeasureOptions& options, const work::FlowRun* flows);
 
   void start();
   // After the run; `end` closes a window that is still open.
@@ -118,7 +118,7 @@ class RunMeter final : private EventTarget {
   [[nodiscard]] double value_of(const SeriesItem& item, double& last) const;
   [[nodiscard]] double moved(const SeriesItem& item) const;  // what a rate counts, bytes
 
-  coll::Machine& machine_;
+  net::Machine& machine_;
   const MeasureOptions& options_;
   const work::FlowRun* flows_;
   ComponentId component_;

@@ -101,16 +101,15 @@ std::vector<coll::Collective> read_collectives(ParamReader& section, const work:
 
 }  // namespace
 
-coll::PacketPart links_between_hosts(const net::Topology& topology) {
-  coll::PacketPart part;
-  part.links.resize(topology.link_count());
-  for (std::size_t i = 0; i < part.links.size(); ++i) part.links[i] = !net::is_inside_host(topology, LinkId::from_index(i));
-  return part;
+std::vector<bool> links_between_hosts(const net::Topology& topology) {
+  std::vector<bool> links(topology.link_count());
+  for (std::size_t i = 0; i < links.size(); ++i) links[i] = !net::is_inside_host(topology, LinkId::from_index(i));
+  return links;
 }
 
-coll::PacketPart read_packet_part(const ConfigNode& root, const net::Topology& topology, const work::Workload& workload,
-                                  Diagnostics& diagnostics) {
-  coll::PacketPart part = links_between_hosts(topology);
+PacketPart read_packet_part(const ConfigNode& root, const net::Topology& topology, const work::Workload& workload,
+                            Diagnostics& diagnostics) {
+  PacketPart part{.links = links_between_hosts(topology), .collectives = {}};
   const std::optional<ConfigNode> simulation = root.find("simulation");
   const std::optional<ConfigNode> stated = simulation ? simulation->find("packets") : std::nullopt;
   if (!stated) return part;

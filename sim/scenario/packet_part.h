@@ -10,8 +10,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "sim/collectives/runner.h"
+#include "sim/collectives/call.h"
 #include "sim/core/config/params.h"
 #include "sim/network/hybrid_fabric.h"
 #include "sim/network/topology.h"
@@ -19,13 +20,19 @@
 
 namespace weft::scenario {
 
-// All links between hosts, at any time.
-[[nodiscard]] coll::PacketPart links_between_hosts(const net::Topology& topology);
+// Hybrid fidelity sends chosen links' and collectives' traffic as packets and everything else as flows.
+struct PacketPart {
+  std::vector<bool> links;                    // what crosses one of these, by link
+  std::vector<coll::Collective> collectives;  // as long as one of these runs; empty: always
+};
+
+// All links between hosts, by link.
+[[nodiscard]] std::vector<bool> links_between_hosts(const net::Topology& topology);
 
 // Reads the part from the scenario `root`. It is checked at any fidelity and used at hybrid only, so that the same file runs at
 // all.
-[[nodiscard]] coll::PacketPart read_packet_part(const ConfigNode& root, const net::Topology& topology,
-                                                const work::Workload& workload, Diagnostics& diagnostics);
+[[nodiscard]] PacketPart read_packet_part(const ConfigNode& root, const net::Topology& topology, const work::Workload& workload,
+                                          Diagnostics& diagnostics);
 
 // Hybrid fidelity cannot say what happens where flows go before packets: an error, at the workload.
 void check_priorities(const ConfigNode& root, const work::Workload& workload, Diagnostics& diagnostics);

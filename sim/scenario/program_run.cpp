@@ -79,7 +79,7 @@ class ReplayRun {
  public:
   ReplayRun(const net::Cluster& cluster, const SimulationOptions& simulation, RunObserver* observer,
             std::shared_ptr<const net::HostRoutes> hosts)
-      : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties, nullptr, std::move(hosts)},
+      : machine_{cluster.topology, cluster.routing, simulation.seed, simulation.shuffle_ties, {}, std::move(hosts)},
         launch_{cluster.profile.get(net::launch_timings)},
         threads_{simulation.threads},
         observer_{observer} {}
@@ -129,7 +129,7 @@ class ReplayRun {
     costs.run_ahead(program, on);
   }
 
-  coll::Machine machine_;
+  net::Machine machine_;
   net::LaunchTimings launch_;
   int threads_;
   RunObserver* observer_;

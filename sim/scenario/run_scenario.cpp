@@ -44,9 +44,9 @@ class ScenarioRun {
                  scenario.cluster.routing,
                  scenario.simulation.seed,
                  scenario.simulation.shuffle_ties,
-                 packet_,
-                 nullptr,
-                 scenario.simulation.fidelity == net::Fidelity::kHybrid ? &scenario.packet_part : nullptr},
+                 {.fidelity = scenario.simulation.fidelity,
+                  .packet = &scenario.cluster.packet,
+                  .packet_links = scenario.packet_part.links}},
         flows_{machine_, scenario.workload, packet_, scenario.simulation.seed},
         jobs_{machine_, scenario.workload.jobs, scenario.workload.flows.size()},
         faults_{machine_, scenario.faults, &flows_},
@@ -102,6 +102,7 @@ class ScenarioRun {
       options.channels = item.channels;
       options.grain = scenario_.simulation.grain;
       options.settings = scenario_.nccl;
+      options.packet_kinds = scenario_.packet_part.collectives;
       options.steps = steps_;
       options.walked = coll::RunOptions::kMemory;
       coll::CollectiveResult done = run_calls(*runners[index], item, options);
@@ -293,7 +294,7 @@ class ScenarioRun {
   const Scenario& scenario_;
   coll::StepObserver* steps_;
   const net::PacketSettings* packet_;
-  coll::Machine machine_;
+  net::Machine machine_;
   work::FlowRun flows_;
   work::JobRun jobs_;
   FaultInjector faults_;

@@ -4,7 +4,7 @@
 
 namespace weft::scenario {
 
-RunStats run_stats(const coll::Machine& machine, Digest& digest) {
+RunStats run_stats(const net::Machine& machine, Digest& digest) {
   add_link_bytes(digest, machine);
   return {.digest = digest.value(),
           .events = machine.simulator.events(),

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "sim/collectives/runner.h"
 #include "sim/core/digest.h"
+#include "sim/network/machine.h"
 
 namespace weft::scenario {
 
@@ -17,6 +17,6 @@ struct RunStats {
 };
 
 // Adds the bytes on the links to the digest.
-[[nodiscard]] RunStats run_stats(const coll::Machine& machine, Digest& digest);
+[[nodiscard]] RunStats run_stats(const net::Machine& machine, Digest& digest);
 
 }  // namespace weft::scenario

@@ -284,7 +284,7 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   if (diagnostics.has_errors()) read_on(known, diagnostics);
   MeasureOptions measure = read_measure(reader, cluster.topology, workload.flows.size(), simulation.until, simulation.fidelity);
   Faults faults = read_faults(reader, cluster.topology, workload.flows.size(), simulation.fidelity);
-  coll::PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);
+  PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);
   if (simulation.fidelity == net::Fidelity::kHybrid) check_priorities(root, workload, diagnostics);
   check_end(root, workload, cluster.topology, simulation, diagnostics);
   check_program(root, workload, simulation, diagnostics);

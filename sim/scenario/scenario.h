@@ -68,7 +68,7 @@ struct Scenario {
   Faults faults;
   coll::nccl::Settings nccl;
   ConfigNode resolved;
-  coll::PacketPart packet_part = {};  // of hybrid fidelity
+  PacketPart packet_part = {};  // of hybrid fidelity
 };
 
 // All throw ConfigError with every error found; warnings stay in `diagnostics`.

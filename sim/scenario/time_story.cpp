@@ -27,7 +27,7 @@ std::optional<std::size_t> slowest_of(const work::Workload& workload, std::span<
 }
 
 // For its bytes alone on its way, at the narrowest link's rate.
-Duration alone(const coll::Machine& machine, const net::Footprint& path, Bytes bytes, Bandwidth cap) {
+Duration alone(const net::Machine& machine, const net::Footprint& path, Bytes bytes, Bandwidth cap) {
   double rate = cap > Bandwidth{} ? cap.bytes_per_ps() : std::numeric_limits<double>::infinity();
   for (const Usage& usage : path.usages) rate = std::min(rate, machine.fabric.capacity(usage.resource) / usage.usage);
   if (!std::isfinite(rate) || rate <= 0) return {};
@@ -36,7 +36,7 @@ Duration alone(const coll::Machine& machine, const net::Footprint& path, Bytes b
 
 }  // namespace
 
-std::string time_story(const coll::Machine& machine, const work::Workload& workload, std::span<const work::FlowResult> flows,
+std::string time_story(const net::Machine& machine, const work::Workload& workload, std::span<const work::FlowResult> flows,
                        std::span<const PortResult> ports) {
   const std::optional<std::size_t> slowest = slowest_of(workload, flows);
   if (!slowest) return {};

@@ -5,14 +5,14 @@
 #include <span>
 #include <string>
 
-#include "sim/collectives/runner.h"
+#include "sim/network/machine.h"
 #include "sim/scenario/measure.h"
 #include "sim/workloads/flow_run.h"
 
 namespace weft::scenario {
 
 // Empty where no flow ended. `ports`: of the whole run or of the measured part of it.
-[[nodiscard]] std::string time_story(const coll::Machine& machine, const work::Workload& workload,
+[[nodiscard]] std::string time_story(const net::Machine& machine, const work::Workload& workload,
                                      std::span<const work::FlowResult> flows, std::span<const PortResult> ports);
 
 }  // namespace weft::scenario

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/collectives/runner.h"
+#include "sim/network/machine.h"
 
 namespace weft::work {
 
@@ -16,7 +16,7 @@ namespace weft::work {
 inline constexpr std::string_view kLostForGood = "packets were lost, and nobody sends them again";
 
 // `key`: the transfer's entropy.
-[[nodiscard]] inline std::optional<std::string> cut_between(coll::Machine& machine, DeviceId from, DeviceId to,
+[[nodiscard]] inline std::optional<std::string> cut_between(net::Machine& machine, DeviceId from, DeviceId to,
                                                             std::uint64_t key) {
   const std::optional<std::string> cut = machine.router.what_cuts(machine.router.find_route(from, to, {key}));
   if (!cut) return std::nullopt;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kRequest = kStop;                // of a transfer's tag
 
 }  // namespace
 
-FlowRun::FlowRun(coll::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed)
+FlowRun::FlowRun(net::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed)
     : machine_{machine},
       workload_{workload},
       packet_{packet},

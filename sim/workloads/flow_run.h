@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/runner.h"
 #include "sim/core/random.h"
+#include "sim/network/machine.h"
 #include "sim/workloads/workload.h"
 
 namespace weft::work {
@@ -49,7 +49,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
  public:
   // All must outlive the run; flows keep their order as ids. `packet`: the settings the machine was made with, null at flow
   // fidelity.
-  FlowRun(coll::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed);
+  FlowRun(net::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed);
 
   void start();
   // The flow's queue pair; made at its first message, or when first asked for.
@@ -102,7 +102,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   [[nodiscard]] Bytes payload_of(std::size_t flow, const net::LinkSpec& narrowest) const;
   [[nodiscard]] LinkId narrowest_link(std::size_t flow) const;
 
-  coll::Machine& machine_;
+  net::Machine& machine_;
   const Workload& workload_;
   const net::PacketSettings* packet_;
   std::uint64_t seed_;

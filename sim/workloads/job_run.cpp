@@ -9,7 +9,7 @@
 
 namespace weft::work {
 
-JobRun::JobRun(coll::Machine& machine, const std::vector<JobItem>& jobs, std::uint64_t first_key)
+JobRun::JobRun(net::Machine& machine, const std::vector<JobItem>& jobs, std::uint64_t first_key)
     : machine_{machine},
       jobs_{jobs},
       first_key_{first_key},

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/runner.h"
+#include "sim/network/machine.h"
 #include "sim/workloads/workload.h"
 
 namespace weft::work {
@@ -31,7 +31,7 @@ struct JobResult {
 class JobRun final : private net::TransferListener, private EventTarget {
  public:
   // `first_key`: the transfers' entropies count up from it, apart from those of flows.
-  JobRun(coll::Machine& machine, const std::vector<JobItem>& jobs, std::uint64_t first_key);
+  JobRun(net::Machine& machine, const std::vector<JobItem>& jobs, std::uint64_t first_key);
 
   void start();
   [[nodiscard]] const std::vector<JobResult>& results() const { return results_; }
@@ -54,7 +54,7 @@ class JobRun final : private net::TransferListener, private EventTarget {
   void send(std::size_t job);
   [[nodiscard]] std::string what_is_cut(const JobItem& job, std::uint64_t first_key) const;
 
-  coll::Machine& machine_;
+  net::Machine& machine_;
   const std::vector<JobItem>& jobs_;
   std::uint64_t first_key_;
   ComponentId component_;

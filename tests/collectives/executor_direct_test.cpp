@@ -39,7 +39,7 @@ net::Topology two_gpus(net::DeviceKind between) {
 // One message of 1000 bytes from rank 0, which rank 1 keeps.
 Duration one_message(net::DeviceKind between, const StepCosts& costs) {
   const net::Topology topology = two_gpus(between);
-  Machine machine{topology, "spray", 1};
+  net::Machine machine{topology, "spray", 1};
   const Communicator communicator{topology, {topology.device_of(0, 0), topology.device_of(0, 1)}, rank_order_rings(2, 1)};
   Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
   TableSchedule table{2, 1};

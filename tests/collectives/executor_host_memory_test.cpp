@@ -55,7 +55,7 @@ class HostMemory final : private ExecutorListener {
  private:
   void on_collective_done(Time at) override { done_ = at; }
   net::Topology topology_;
-  Machine machine_;
+  net::Machine machine_;
   Communicator communicator_;
   Executor executor_;
   Time done_;

@@ -43,14 +43,14 @@ class Switch final : private ExecutorListener {
     return all;
   }
   double bytes_over(std::size_t link) { return machine_.fabric.counters(ResourceId::from_index(link)).bytes; }
-  Machine& machine() { return machine_; }
+  net::Machine& machine() { return machine_; }
 
  private:
   static constexpr Bandwidth kRate = Bandwidth::from_bytes_per_second(1'000'000'000);
   static net::Topology star(int count, Bandwidth rate, Duration latency) { return testing::star(count, rate, latency); }
   void on_collective_done(Time at) override { done_ = at; }
   net::Topology topology_;
-  Machine machine_;
+  net::Machine machine_;
   Communicator communicator_;
   Executor executor_;
   Time done_;

@@ -40,12 +40,12 @@ class OneCall final : private ExecutorListener {
     machine_.fabric.check_conservation();
     return done_ - begin;
   }
-  Machine& machine() { return machine_; }
+  net::Machine& machine() { return machine_; }
 
  private:
   void on_collective_done(Time at) override { done_ = at; }
   net::Topology topology_;
-  Machine machine_;
+  net::Machine machine_;
   Time done_;
 };
 
@@ -93,7 +93,7 @@ TEST(ExecutorTest, K23RingAllReduceBound) {
 TEST(ExecutorTest, K27SixRingsOnAHybridCubeMesh) {
   const net::Topology topology = testing::cube_mesh();
 
-  Machine machine{topology, "spray", 1};
+  net::Machine machine{topology, "spray", 1};
   const Communicator communicator{topology, topology.endpoints(), cube_mesh_rings()};
   Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
   const auto schedule =
@@ -145,7 +145,7 @@ TEST(ExecutorTest, GrainsAgreeWhereChannelsUseDifferentLinks) {
   for (const Collective kind : {Collective::kAllReduce, Collective::kBroadcast, Collective::kReduce}) {
     const auto run = [&](Grain grain) {
       const net::Topology topology = testing::cube_mesh();
-      Machine machine{topology, "spray", 1};
+      net::Machine machine{topology, "spray", 1};
       const Communicator communicator{topology, topology.endpoints(), cube_mesh_rings()};
       Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
       const CollectiveCall call{.kind = kind, .bytes = 64_MiB};
@@ -260,7 +260,7 @@ TEST(ExecutorTest, OneRankEndsAtOnce) {
 TEST(ExecutorTest, ShuffledTiesChangeNothingOnASymmetricRing) {
   const auto run = [](std::uint64_t shuffle) {
     const net::Topology topology = testing::star(8, 450_GBps, 1_us);
-    Machine machine{topology, "spray", 1, shuffle};
+    net::Machine machine{topology, "spray", 1, shuffle};
     const Communicator communicator{topology, topology.endpoints(), rank_order_rings(8, 4)};
     Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
     const auto schedule = make_algorithm("ring")->plan(communicator, kAllReduce1GB, {.algorithm = "ring", .channels = 4});

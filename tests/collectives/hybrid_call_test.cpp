@@ -1,6 +1,7 @@
 // A call at hybrid fidelity runs as packets only if any of its messages may be packets.
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/builtin.h"
@@ -28,10 +29,8 @@ class HybridCallTest : public ::testing::Test {
     return links;
   }
   [[nodiscard]] std::vector<DeviceId> ranks() const { return {topology_.endpoints()[0], topology_.endpoints()[1]}; }
-  // `part`: null at flow fidelity.
-  [[nodiscard]] CollectiveResult run(const PacketPart* part) const {
-    const net::PacketSettings settings;
-    Machine machine{topology_, "ecmp", 1, 0, part == nullptr ? nullptr : &settings, nullptr, part};
+  [[nodiscard]] CollectiveResult run(const net::FabricChoice& choice) const {
+    net::Machine machine{topology_, "ecmp", 1, 0, choice};
     ParamGroups groups = collective_param_groups();
     for (const auto& group : net::network_param_groups()) groups.push_back(group);
     const Profile profile = Profile::defaults(groups);
@@ -42,13 +41,17 @@ class HybridCallTest : public ::testing::Test {
     return runner.run({.kind = Collective::kAllReduce, .bytes = 1_MiB}, options);
   }
 
+  [[nodiscard]] net::FabricChoice packets_over(std::vector<bool> links) const {
+    return {.fidelity = net::Fidelity::kHybrid, .packet = &settings_, .packet_links = std::move(links)};
+  }
+
   net::Topology topology_;
+  net::PacketSettings settings_;
 };
 
 TEST_F(HybridCallTest, WithoutAMessageOverChosenLinksACallIsThatOfFlowFidelity) {
-  const PacketPart elsewhere{.links = cable_of(2), .collectives = {}};
-  const CollectiveResult flow = run(nullptr);
-  const CollectiveResult hybrid = run(&elsewhere);
+  const CollectiveResult flow = run({});
+  const CollectiveResult hybrid = run(packets_over(cable_of(2)));
   EXPECT_EQ(flow.grain, Grain::kFluid);
   EXPECT_EQ(hybrid.grain, flow.grain);
   EXPECT_EQ(hybrid.time, flow.time);
@@ -56,12 +59,11 @@ TEST_F(HybridCallTest, WithoutAMessageOverChosenLinksACallIsThatOfFlowFidelity) 
 }
 
 TEST_F(HybridCallTest, AMessageOverAChosenLinkMakesACallOneOfPackets) {
-  const PacketPart here{.links = cable_of(1), .collectives = {}};
-  EXPECT_EQ(run(&here).grain, Grain::kChunk);
+  EXPECT_EQ(run(packets_over(cable_of(1))).grain, Grain::kChunk);
 }
 
 TEST_F(HybridCallTest, AScheduleCrossesTheLinksOfItsSendersAndReceivers) {
-  Machine machine{topology_, "ecmp", 1};
+  net::Machine machine{topology_, "ecmp", 1};
   const Communicator communicator{topology_, ranks(), rank_order_rings(2, 1)};
   const Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
   testing::TableSchedule one_way{2, 1};

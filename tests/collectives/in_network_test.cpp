@@ -16,8 +16,7 @@ namespace weft::coll {
 namespace {
 
 using namespace literals;
-
-enum class Fidelity { kFlow, kPacket };
+using net::Fidelity;
 
 // `nodes` nodes of `gpus` GPUs on one NVSwitch, each with a NIC of its own; all NICs on one switch.
 net::Topology rails(int nodes, int gpus, Bandwidth nvlink, Bandwidth nic, Duration latency) {
@@ -56,7 +55,8 @@ net::Topology rails(int nodes, int gpus, Bandwidth nvlink, Bandwidth nic, Durati
 class InNetwork final : private ExecutorListener {
  public:
   InNetwork(net::Topology topology, Fidelity fidelity) : topology_{std::move(topology)} {
-    machine_ = std::make_unique<Machine>(topology_, "spray", 1, 0, fidelity == Fidelity::kPacket ? &settings_ : nullptr);
+    machine_ =
+        std::make_unique<net::Machine>(topology_, "spray", 1, 0, net::FabricChoice{.fidelity = fidelity, .packet = &settings_});
   }
 
   Duration run(const std::string& algorithm, Collective kind, Bytes bytes, int channels = 1) {
@@ -98,7 +98,7 @@ class InNetwork final : private ExecutorListener {
 
   net::Topology topology_;
   net::PacketSettings settings_;
-  std::unique_ptr<Machine> machine_;
+  std::unique_ptr<net::Machine> machine_;
   Time done_;
 };
 

@@ -31,7 +31,11 @@ class LinkFailure final : private EventTarget {
   LinkFailure(std::vector<Outage> outages, Grain grain, const net::PacketSettings* packet = nullptr,
               std::string_view routing = "ecmp")
       : topology_{testing::two_spines(Bytes{1000})},
-        machine_{topology_, routing, 1, 0, packet},
+        machine_{topology_,
+                 routing,
+                 1,
+                 0,
+                 {.fidelity = packet == nullptr ? net::Fidelity::kFlow : net::Fidelity::kPacket, .packet = packet}},
         outages_{std::move(outages)},
         grain_{grain} {
     machine_.router.expect_changes();
@@ -80,7 +84,7 @@ class LinkFailure final : private EventTarget {
   }
 
   net::Topology topology_;
-  Machine machine_;
+  net::Machine machine_;
   std::vector<Outage> outages_;
   Grain grain_;
 };

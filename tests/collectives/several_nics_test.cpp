@@ -36,7 +36,11 @@ Duration time_of(const std::string& yaml, Collective kind, Bytes bytes, const Ru
   Diagnostics diagnostics;
   const net::Topology topology = net::load_cluster(ConfigNode::parse(yaml, "test.yaml", "cluster"), {}, diagnostics).topology;
   const net::PacketSettings packet;
-  Machine machine{topology, run.routing, 1, 0, run.packets ? &packet : nullptr};
+  net::Machine machine{topology,
+                       run.routing,
+                       1,
+                       0,
+                       {.fidelity = run.packets ? net::Fidelity::kPacket : net::Fidelity::kFlow, .packet = &packet}};
   ParamGroups groups = collective_param_groups();
   for (const auto& group : net::network_param_groups()) groups.push_back(group);
   std::vector<DeviceId> ranks = topology.endpoints();

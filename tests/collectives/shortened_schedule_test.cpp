@@ -134,7 +134,7 @@ TEST_P(SampledTest, AndToTheTimeOfAll) {
   const SampledCase& c = GetParam();
   const StepCosts costs{.hop = {1_us, 1_us, 1_us}, .slice = 500_ns, .rate = 20_GBps, .slots = 8, .rendezvous = false};
   const net::Topology topology = testing::star(c.ranks, 50_GBps, 1_us);
-  Machine machine{topology, "spray", 1};
+  net::Machine machine{topology, "spray", 1};
   const Communicator communicator{topology, topology.endpoints(), rank_order_rings(c.ranks, 2)};
   Executor executor{machine.simulator, machine.fabric, machine.router, communicator};
   struct Done final : ExecutorListener {
@@ -181,7 +181,7 @@ class AutoGrainTest : public ::testing::TestWithParam<Collective> {
     ParamGroups groups = collective_param_groups();
     for (const auto& group : net::network_param_groups()) groups.push_back(group);
     const Profile profile = Profile::defaults(groups);
-    Machine machine{topology_, "spray", 1};
+    net::Machine machine{topology_, "spray", 1};
     CollectiveRunner runner{machine, profile, topology_.endpoints()};
     RunOptions options;
     options.algorithm = "ring";

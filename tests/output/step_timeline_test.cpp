@@ -37,7 +37,7 @@ struct RecordedRing {
   }
 
   net::Topology topology = testing::star(4, 1_GBps, 1_us);
-  coll::Machine machine{topology, "spray", 1};
+  net::Machine machine{topology, "spray", 1};
   coll::RunOptions options;
   StepTimeline steps;
   coll::CollectiveResult result;

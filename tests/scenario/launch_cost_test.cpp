@@ -16,7 +16,7 @@ using namespace literals;
 TEST(LaunchCostTest, ALaunchCostsTheHostMoreForEachChannelWithWork) {
   Diagnostics diagnostics;
   const net::Cluster cluster = load_cluster(WEFT_SOURCE_DIR "/configs/clusters/h200x4.yaml", {}, diagnostics);
-  Machine machine{cluster.topology, cluster.routing, 1};
+  net::Machine machine{cluster.topology, cluster.routing, 1};
   CollectiveRunner runner{machine, cluster.profile, cluster.topology.endpoints()};
   const Duration of_kernel = cluster.profile.get(net::launch_timings).host_cost;
   const Duration of_channel = cluster.profile.get(channel_costs).launch_cost;
@@ -39,7 +39,7 @@ TEST(LaunchCostTest, ACallByItselfTakesAsLongWhateverItsLaunchCosts) {
   for (const Grain grain : {Grain::kChunk, Grain::kFluid}) {
     for (const Collective kind : {Collective::kAllReduce, Collective::kAllToAll}) {
       const auto device = [&](Duration launch) {
-        Machine machine{cluster.topology, cluster.routing, 1};
+        net::Machine machine{cluster.topology, cluster.routing, 1};
         CollectiveRunner runner{machine, cluster.profile, cluster.topology.endpoints()};
         RunOptions options;
         options.grain = grain;

@@ -22,7 +22,7 @@ net::Cluster superpod(int nodes) {
 
 TEST(ScaleTest, EveryLinkOfAnAllToAllOver256GpusCarriesItsShare) {
   const net::Cluster cluster = superpod(32);
-  coll::Machine machine{cluster.topology, cluster.routing, 1};
+  net::Machine machine{cluster.topology, cluster.routing, 1};
   coll::CollectiveRunner runner{machine, cluster.profile, cluster.topology.endpoints()};
   coll::RunOptions options;
   options.grain = coll::Grain::kFluid;
@@ -54,7 +54,7 @@ TEST(ScaleTest, EveryLinkOfAnAllToAllOver256GpusCarriesItsShare) {
 
 TEST(ScaleTest, GrainsAgreeOnARingOverAThousandGpus) {
   const net::Cluster cluster = superpod(128);
-  coll::Machine machine{cluster.topology, cluster.routing, 1};
+  net::Machine machine{cluster.topology, cluster.routing, 1};
   coll::CollectiveRunner runner{machine, cluster.profile, cluster.topology.endpoints()};
   coll::RunOptions options;
   options.algorithm = "plain_ring";

@@ -29,7 +29,7 @@ class FlowRunTest : public ::testing::Test {
   const FlowResult& flow(std::size_t id) { return run_->results()[id]; }
 
   net::Topology topology_ = weft::testing::star(4, 100_Gbps, 0_us);
-  coll::Machine machine_{topology_, "ecmp", 1};
+  net::Machine machine_{topology_, "ecmp", 1};
   Workload workload_;
   std::optional<FlowRun> run_;
 };

@@ -12,7 +12,7 @@ using namespace weft::literals;
 // models/network §7 K31: two jobs share one 100 Gb/s link; an iteration is 100 ms of compute, then 1.25 GB, 100 ms alone.
 std::vector<JobResult> run_pair(int priority) {
   const net::Topology topology = weft::testing::star(3, 100_Gbps, 0_us);
-  coll::Machine machine{topology, "ecmp", 1};
+  net::Machine machine{topology, "ecmp", 1};
   const std::string tail = ", to: h2, bytes: 1.25 GB, compute: 100 ms, iterations: 5";
   const Workload workload =
       read("{jobs: [{from: h0, priority: " + std::to_string(priority) + tail + "}, {from: h1" + tail + "}]}", topology);
@@ -42,7 +42,7 @@ TEST(JobRunTest, StrictPriorityMovesJobsOutOfPhase) {
 
 TEST(JobRunTest, AnIterationEndsWithItsLastTransfer) {
   const net::Topology topology = weft::testing::star(3, 100_Gbps, 0_us);
-  coll::Machine machine{topology, "ecmp", 1};
+  net::Machine machine{topology, "ecmp", 1};
   const Workload workload = read(
       "{jobs: [{compute: 1 us, iterations: 2, transfers: [{from: h0, to: h1, bytes: 1 MB}, {from: h1, to: h0, bytes: 2 MB}]}]}",
       topology);

@@ -113,6 +113,7 @@ class PacketFabric final : public Fabric {
   [[nodiscard]] std::size_t resource_count() const override;
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override;
+  [[nodiscard]] bool sends_packets(const CrossesAny& /*crosses*/) const override { return true; }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;

@@ -29,7 +29,7 @@ std::vector<DeviceId> EngineMessages::tensor_group(int stage) const {
 double EngineMessages::nvlink_rate(int stage) {
   const auto [known, is_new] = nvlink_rates_.try_emplace(stage, 0.0);
   if (!is_new) return known->second;
-  const coll::Machine& machine = costs_.machine();
+  const net::Machine& machine = costs_.machine();
   const std::vector<DeviceId> group = tensor_group(stage);
   double slowest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 1; i < group.size(); ++i) {

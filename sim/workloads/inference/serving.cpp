@@ -59,7 +59,7 @@ struct Serving::Handover {
   std::size_t pending = 0;  // transfers
 };
 
-Serving::Serving(coll::Machine& machine, const InferenceSetup& setup, std::vector<Request> requests, const KernelTimes& kernels,
+Serving::Serving(net::Machine& machine, const InferenceSetup& setup, std::vector<Request> requests, const KernelTimes& kernels,
                  const Profile& profile, GroupCosts& costs, const ServingMemory& memory, std::uint64_t seed)
     : machine_{machine},
       setup_{setup},

@@ -69,7 +69,7 @@ struct ServingMemory {
 class Serving final : private net::TransferListener, private EventTarget {
  public:
   // Requests in order of arrival. All but `profile` must outlive it. The engines' GPUs are the cluster's first ones.
-  Serving(coll::Machine& machine, const InferenceSetup& setup, std::vector<Request> requests, const KernelTimes& kernels,
+  Serving(net::Machine& machine, const InferenceSetup& setup, std::vector<Request> requests, const KernelTimes& kernels,
           const Profile& profile, GroupCosts& costs, const ServingMemory& memory, std::uint64_t seed);
   ~Serving();
 
@@ -117,7 +117,7 @@ class Serving final : private net::TransferListener, private EventTarget {
   void settle(RequestId request);
   void admit_handovers();
 
-  coll::Machine& machine_;
+  net::Machine& machine_;
   const InferenceSetup& setup_;
   ComponentId component_;
   RandomStream acceptance_;

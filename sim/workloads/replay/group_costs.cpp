@@ -40,7 +40,7 @@ GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing
       group_runs_{runs != nullptr
                       ? std::move(runs)
                       : std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain, settings_.nccl)},
-      machine_{topology, routing, seed, 0, nullptr, group_runs_->host_routes()} {}
+      machine_{topology, routing, seed, 0, {}, group_runs_->host_routes()} {}
 
 const GroupRun& GroupCosts::run(const GroupCall& call, double slowdown) {
   ++runs_;

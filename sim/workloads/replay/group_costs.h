@@ -77,7 +77,7 @@ class GroupCosts {
   [[nodiscard]] double stretch_at(const GroupCost& cost, double slowdown);
 
   // An idle machine, for routes and capacities. Its routes inside hosts are the runs'.
-  [[nodiscard]] const coll::Machine& machine() const { return machine_; }
+  [[nodiscard]] const net::Machine& machine() const { return machine_; }
   // Calls asked of the runs so far; the rest was remembered.
   [[nodiscard]] std::size_t runs() const { return runs_; }
 
@@ -95,7 +95,7 @@ class GroupCosts {
 
   GroupRunSettings settings_;
   std::shared_ptr<GroupRuns> group_runs_;
-  coll::Machine machine_;
+  net::Machine machine_;
   std::map<GroupCall, GroupCost> costs_;
   std::map<PatternKey, const GroupCall*> run_for_;  // the call that was run
   std::map<const GroupCall*, double> stretches_;    // at settings_.slowdown

@@ -89,7 +89,7 @@ void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::Colle
   options.slowdown = slowdown;
   if (call.bytes >= kLargeBytes) options.chunk_messages = kChunkMessages;
   options.settings = nccl_;
-  coll::Machine machine{topology_, routing_, seed_, 0, nullptr, host_routes_};
+  net::Machine machine{topology_, routing_, seed_, 0, {}, host_routes_};
   coll::CollectiveRunner runner{machine, profile_, devices, view_of(devices)};
   const coll::CollectiveResult result = runner.run(call, options);
   run.device = result.device;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kGenerations = 0x0FFF'FFFF;
 
 }  // namespace
 
-Replayer::Replayer(coll::Machine& machine, const Program& program, GroupCosts& costs, const net::LaunchTimings& launch,
+Replayer::Replayer(net::Machine& machine, const Program& program, GroupCosts& costs, const net::LaunchTimings& launch,
                    const ReplayOptions& options, ReplayObserver* observer)
     : machine_{machine},
       program_{program},

@@ -66,7 +66,7 @@ class TimingStore;
 class Replayer final : private net::TransferListener, private EventTarget {
  public:
   // All must outlive the run. Followers (ProgramRank::leader) are not run.
-  Replayer(coll::Machine& machine, const Program& program, GroupCosts& costs, const net::LaunchTimings& launch,
+  Replayer(net::Machine& machine, const Program& program, GroupCosts& costs, const net::LaunchTimings& launch,
            const ReplayOptions& options, ReplayObserver* observer = nullptr);
   ~Replayer();
 
@@ -163,7 +163,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   [[nodiscard]] std::string blocked() const;
   [[nodiscard]] std::vector<CriticalStep> critical_path() const;
 
-  coll::Machine& machine_;
+  net::Machine& machine_;
   const Program& program_;
   GroupCosts& costs_;
   ReplayOptions options_;

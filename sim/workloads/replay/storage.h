@@ -12,8 +12,8 @@
 #include <string>
 #include <tuple>
 
-#include "sim/collectives/runner.h"
 #include "sim/core/units.h"
+#include "sim/network/machine.h"
 #include "sim/network/transfer.h"
 #include "sim/workloads/program.h"
 
@@ -34,7 +34,7 @@ struct Storage {
 // Storage as resources of a machine's fabric, added when they are first used.
 class StorageDevices {
  public:
-  StorageDevices(coll::Machine& machine, const Storage& storage) : machine_{machine}, storage_{storage} {}
+  StorageDevices(net::Machine& machine, const Storage& storage) : machine_{machine}, storage_{storage} {}
 
   // Adds to `loads` what each byte of a kCopy or kStorage with this slot takes on the links and storage of the GPU's host. A
   // ConfigError says what the host lacks.
@@ -45,7 +45,7 @@ class StorageDevices {
  private:
   ResourceId resource(const std::string& name, std::int32_t host, std::uint16_t slot, Bandwidth rate);
 
-  coll::Machine& machine_;
+  net::Machine& machine_;
   const Storage& storage_;
   std::map<std::tuple<std::int32_t, std::uint16_t>, ResourceId> resources_;  // by host (-1: of all) and slot
 };

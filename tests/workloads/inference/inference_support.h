@@ -70,7 +70,7 @@ struct ServingRun {
   Profile profile = serving_profile();
   KernelTimes kernels{gpu_spec("h100_sxm"), profile};
   net::Topology topology;
-  coll::Machine machine;
+  net::Machine machine;
   GroupCosts costs;
   Serving serving;
 };

@@ -76,7 +76,7 @@ class ReplayerTest : public ::testing::Test {
   };
 
   ReplayResult run() {
-    coll::Machine machine{topology_, "ecmp", 1, shuffle_};
+    net::Machine machine{topology_, "ecmp", 1, shuffle_};
     GroupCosts costs{topology_, "ecmp", 1, profile_, {}};
     log_ = {};
     Replayer replayer{machine, program_, costs, launch_, options_, &log_};

@@ -120,7 +120,7 @@ struct Outcome {
 Outcome run(const net::Topology& topology, const Profile& profile, const Program& program, ReplayOptions options,
             bool run_ahead) {
   options.run_ahead = run_ahead;
-  coll::Machine machine{topology, "ecmp", 1, 0};
+  net::Machine machine{topology, "ecmp", 1, 0};
   GroupCosts costs{topology, "ecmp", 1, profile, {}};
   net::LaunchTimings launch;
   launch.host_cost = 7_us;

@@ -81,7 +81,7 @@ class StorageTest : public ::testing::Test {
 
   ReplayResult run(int iterations = 1) {
     options_.iterations = iterations;
-    coll::Machine machine{topology_, "ecmp", 1};
+    net::Machine machine{topology_, "ecmp", 1};
     GroupCosts costs{topology_, "ecmp", 1, profile_, {}};
     Replayer replayer{machine, program_, costs, launch_, options_};
     replayer.start();

@@ -59,7 +59,7 @@ class TraceRun final : ReplayObserver {
     launch.host_cost = {};
     ReplayOptions options;
     options.contention = {.gemm = 1, .attention = 1, .memory = 1, .collective = 1};
-    coll::Machine machine{topology_, "ecmp", 1};
+    net::Machine machine{topology_, "ecmp", 1};
     GroupCosts costs{topology_, "ecmp", 1, profile, {}};
     Replayer replayer{machine, program_, costs, launch, options, this};
     replayer.start();

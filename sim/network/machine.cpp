@@ -1,0 +1,69 @@
+#include "sim/network/machine.h"
+
+#include <utility>
+
+#include "sim/core/error.h"
+#include "sim/network/builtin.h"
+#include "sim/network/flow_level/flow_fabric.h"
+
+namespace weft::net {
+namespace {
+
+std::unique_ptr<Fabric> make_fabric(Simulator& simulator, const Router& router, const FabricChoice& choice,
+                                    std::uint64_t seed) {
+  WEFT_CHECK(!has_packets(choice.fidelity) || choice.packet != nullptr);
+  switch (choice.fidelity) {
+    case Fidelity::kFlow:
+      return std::make_unique<FlowFabric>(simulator, router.topology());
+    case Fidelity::kPacket:
+      return std::make_unique<PacketFabric>(simulator, router, *choice.packet, seed);
+    case Fidelity::kHybrid:
+      return std::make_unique<HybridFabric>(simulator, router, *choice.packet, seed, choice.packet_links);
+  }
+  throw InternalError("a fidelity without a fabric");
+}
+
+}  // namespace
+
+Machine::Machine(const Topology& t, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties,
+                 const FabricChoice& choice, std::shared_ptr<const HostRoutes> hosts)
+    : topology{t},
+      router{t, make_routing_policy(routing), seed, std::move(hosts)},
+      owned_fabric{make_fabric(simulator, router, choice, seed)},
+      hybrid{choice.fidelity == Fidelity::kHybrid ? static_cast<HybridFabric*>(owned_fabric.get()) : nullptr},
+      packets{hybrid != nullptr                      ? &hybrid->packets()
+              : choice.fidelity == Fidelity::kPacket ? static_cast<PacketFabric*>(owned_fabric.get())
+                                                     : nullptr},
+      fabric{*owned_fabric},
+      rerouting{packets == nullptr ? std::make_unique<Rerouting>(router, static_cast<FlowFabric&>(fabric)) : nullptr} {
+  if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
+}
+
+bool Machine::takes_packets(FootprintId footprint) const {
+  return hybrid != nullptr ? hybrid->takes_packets(footprint) : packets != nullptr;
+}
+
+double Machine::moved_bytes(TransferId flow) const {
+  return hybrid != nullptr ? hybrid->moved_bytes(flow) : static_cast<const FlowFabric&>(fabric).moved_bytes(flow);
+}
+
+void Machine::set_cable_state(LinkId link, bool up, bool returns) {
+  const LinkId both[] = {link, topology.link(link).twin};
+  if (packets == nullptr) {
+    rerouting->set_link_state(both, up, returns);
+    return;
+  }
+  if (returns) returning += up ? -1 : 1;
+  packets->set_failures_pass(returning > 0);
+  for (const LinkId each : both) router.set_link_state(each, up);
+  for (const LinkId each : both) {
+    const ResourceId resource{each.value()};
+    if (up) {
+      fabric.restore(resource);
+    } else {
+      fabric.fail(resource);
+    }
+  }
+}
+
+}  // namespace weft::net

@@ -1,0 +1,58 @@
+// A machine is a topology brought to life: its clock, its routes and the fabric that moves its transfers.
+//
+//   Machine machine{topology, "adaptive", seed};                                                    // transfers are flows
+//   Machine packets{topology, "ecmp", seed, 0, {.fidelity = Fidelity::kPacket, .packet = &settings}};
+//   const FootprintId way = machine.fabric.add_footprint(machine.router.route(from, to, {}));
+//   machine.fabric.post({.footprint = way, .bytes = 1_MiB}, listener);
+//   machine.simulator.run();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/simulator.h"
+#include "sim/network/fabric.h"
+#include "sim/network/fidelity.h"
+#include "sim/network/flow_level/rerouting.h"
+#include "sim/network/hybrid_fabric.h"
+#include "sim/network/packet_level/packet_fabric.h"
+#include "sim/network/packet_level/settings.h"
+#include "sim/network/router.h"
+
+namespace weft::net {
+
+// Chooses the fabric of a machine.
+struct FabricChoice {
+  Fidelity fidelity = Fidelity::kFlow;
+  const PacketSettings* packet = nullptr;  // read where there are packets, and copied
+  std::vector<bool> packet_links = {};     // by link, at hybrid fidelity: what crosses one of these is packets
+};
+
+// The topology must outlive it.
+struct Machine {
+  // `hosts`: as Router's, another machine's of the same topology.
+  Machine(const Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
+          const FabricChoice& choice = {}, std::shared_ptr<const HostRoutes> hosts = nullptr);
+
+  // Whether what is posted on the footprint is packets.
+  [[nodiscard]] bool takes_packets(FootprintId footprint) const;
+  // Bytes of a flow under way that have left its source.
+  [[nodiscard]] double moved_bytes(TransferId flow) const;
+
+  // Both directions of a cable fail, or are back: for routes and for the fabric at once. `returns`: it fails for a time only.
+  void set_cable_state(LinkId link, bool up, bool returns = false);
+
+  const Topology& topology;
+  Simulator simulator;
+  Router router;
+  std::unique_ptr<Fabric> owned_fabric;
+  HybridFabric* hybrid;   // the fabric, where it is one of flows and packets; else null
+  PacketFabric* packets;  // the fabric, or the part of it, that is packets; else null
+  Fabric& fabric;
+  std::unique_ptr<Rerouting> rerouting;  // of flows; packets find their own way
+  int returning = 0;                     // cables that are down for a time
+};
+
+}  // namespace weft::net
