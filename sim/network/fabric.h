@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,15 @@ struct FabricTotals {
   std::uint64_t peak_live = 0;     // transfers at once
 };
 
+// Data packets of a fabric's transport.
+struct PacketShape {
+  std::optional<Bytes> payload = {};  // none: as much as the narrowest link on the way takes
+  Bytes telemetry = {};               // that switches stamp into each
+};
+
+class Router;
+struct FlowTransport;  // flow_transport.h
+
 class Fabric {
  public:
   virtual ~Fabric() = default;
@@ -59,6 +70,14 @@ class Fabric {
   virtual FootprintId add_footprint(Footprint footprint) = 0;
   [[nodiscard]] virtual const Footprint& footprint(FootprintId footprint) const = 0;
 
+  // The footprint's own transport, before its first transfer. Flows heed its rate, where a transfer has no cap of its own.
+  virtual void set_transport(FootprintId footprint, const FlowTransport& transport) = 0;
+  // How messages are cut into packets, unless a footprint's own transport says otherwise.
+  [[nodiscard]] virtual PacketShape packet_shape() const { return {}; }
+
+  // Whether what is posted on the footprint now is packets. Packets on one footprint keep their order by themselves and are
+  // counted with their headers. Flows share links from the moment they are posted, and are counted by transfer.
+  [[nodiscard]] virtual bool takes_packets(FootprintId /*footprint*/) const { return false; }
   // Says whether transfers posted from now on may be packets, where a fabric has the choice. At first they may.
   virtual void allow_packets(bool /*allow*/) {}
   // Knows of a set of messages whether one of them crosses any of these links.
@@ -73,10 +92,14 @@ class Fabric {
   virtual void cut_short(TransferId transfer);
   // From now on a transfer in flight moves at most at this rate; 0: at any. InternalError where the fabric cannot.
   virtual void set_rate_cap(TransferId transfer, Bandwidth cap);
+  // Bytes of a flow in flight that have left its source so far. InternalError where the transfer is packets.
+  [[nodiscard]] virtual double moved_bytes(TransferId transfer) const;
   // Ends every transfer that uses `resource` with on_aborted, and lets none pass it from now on.
   virtual void fail(ResourceId resource) = 0;
   // Transfers may pass it again.
   virtual void restore(ResourceId resource) = 0;
+  // Sets links up or down, for the router and for what moves over them at once. `returns`: they are down for a time only.
+  virtual void set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns);
 
   [[nodiscard]] virtual ResourceCounters counters(ResourceId resource) const = 0;
   [[nodiscard]] virtual const FabricTotals& totals() const = 0;

@@ -35,6 +35,12 @@ FootprintId HybridFabric::add_footprint(Footprint footprint) {
   return id;
 }
 
+// Transfers on one footprint may be of either kind, as packets are allowed or not.
+void HybridFabric::set_transport(FootprintId footprint, const FlowTransport& transport) {
+  flows_.set_transport(footprint, transport);
+  packets_.set_transport(footprint, transport);
+}
+
 TransferId HybridFabric::post(const Transfer& transfer, TransferListener& listener) {
   const std::uint32_t index = records_.take();
   const bool is_packets = takes_packets(transfer.footprint);

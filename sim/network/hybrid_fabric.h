@@ -65,11 +65,19 @@ class HybridFabric final : public Fabric, private RateListener {
   // The id is the footprint's in both fabrics.
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override { return flows_.footprint(footprint); }
+  void set_transport(FootprintId footprint, const FlowTransport& transport) override;
+  [[nodiscard]] PacketShape packet_shape() const override { return packets_.packet_shape(); }
+  [[nodiscard]] bool takes_packets(FootprintId footprint) const override {
+    return allows_packets_ && crosses_[footprint.index()];
+  }
   void allow_packets(bool allow) override { allows_packets_ = allow; }
   [[nodiscard]] bool sends_packets(const CrossesAny& crosses) const override { return allows_packets_ && crosses(chosen_); }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void set_rate_cap(TransferId transfer, Bandwidth cap) override;
+  [[nodiscard]] double moved_bytes(TransferId transfer) const override {
+    return flows_.moved_bytes(records_[transfer.index()].inner);
+  }
   void fail(ResourceId resource) override;
   void restore(ResourceId resource) override;
   // Adds both kinds; busy: the longer time of the two.
@@ -80,14 +88,10 @@ class HybridFabric final : public Fabric, private RateListener {
   void repeat_counted(std::int64_t times) override { flows_.repeat_counted(times); }
   void check_conservation() const override;
 
-  // Whether what is posted on it now would be packets.
-  [[nodiscard]] bool takes_packets(FootprintId footprint) const { return allows_packets_ && crosses_[footprint.index()]; }
   [[nodiscard]] PacketFabric& packets() { return packets_; }
   [[nodiscard]] const HybridTotals& hybrid_totals() const { return hybrid_; }
   // Payload that flows alone have moved over a link.
   [[nodiscard]] double flow_bytes(LinkId link) const { return flows_.counters(ResourceId{link.value()}).bytes; }
-  // Bytes of a flow in flight that have left its source so far.
-  [[nodiscard]] double moved_bytes(TransferId transfer) const { return flows_.moved_bytes(records_[transfer.index()].inner); }
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;

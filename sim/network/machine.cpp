@@ -34,36 +34,13 @@ Machine::Machine(const Topology& t, std::string_view routing, std::uint64_t seed
       packets{hybrid != nullptr                      ? &hybrid->packets()
               : choice.fidelity == Fidelity::kPacket ? static_cast<PacketFabric*>(owned_fabric.get())
                                                      : nullptr},
-      fabric{*owned_fabric},
-      rerouting{packets == nullptr ? std::make_unique<Rerouting>(router, static_cast<FlowFabric&>(fabric)) : nullptr} {
+      fabric{*owned_fabric} {
   if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
-}
-
-bool Machine::takes_packets(FootprintId footprint) const {
-  return hybrid != nullptr ? hybrid->takes_packets(footprint) : packets != nullptr;
-}
-
-double Machine::moved_bytes(TransferId flow) const {
-  return hybrid != nullptr ? hybrid->moved_bytes(flow) : static_cast<const FlowFabric&>(fabric).moved_bytes(flow);
 }
 
 void Machine::set_cable_state(LinkId link, bool up, bool returns) {
   const LinkId both[] = {link, topology.link(link).twin};
-  if (packets == nullptr) {
-    rerouting->set_link_state(both, up, returns);
-    return;
-  }
-  if (returns) returning += up ? -1 : 1;
-  packets->set_failures_pass(returning > 0);
-  for (const LinkId each : both) router.set_link_state(each, up);
-  for (const LinkId each : both) {
-    const ResourceId resource{each.value()};
-    if (up) {
-      fabric.restore(resource);
-    } else {
-      fabric.fail(resource);
-    }
-  }
+  fabric.set_link_state(router, both, up, returns);
 }
 
 }  // namespace weft::net

@@ -15,7 +15,6 @@
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/fidelity.h"
-#include "sim/network/flow_level/rerouting.h"
 #include "sim/network/hybrid_fabric.h"
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/packet_level/settings.h"
@@ -36,11 +35,6 @@ struct Machine {
   Machine(const Topology& topology, std::string_view routing, std::uint64_t seed, std::uint64_t shuffle_ties = 0,
           const FabricChoice& choice = {}, std::shared_ptr<const HostRoutes> hosts = nullptr);
 
-  // Whether what is posted on the footprint is packets.
-  [[nodiscard]] bool takes_packets(FootprintId footprint) const;
-  // Bytes of a flow under way that have left its source.
-  [[nodiscard]] double moved_bytes(TransferId flow) const;
-
   // Both directions of a cable fail, or are back: for routes and for the fabric at once. `returns`: it fails for a time only.
   void set_cable_state(LinkId link, bool up, bool returns = false);
 
@@ -51,8 +45,6 @@ struct Machine {
   HybridFabric* hybrid;   // the fabric, where it is one of flows and packets; else null
   PacketFabric* packets;  // the fabric, or the part of it, that is packets; else null
   Fabric& fabric;
-  std::unique_ptr<Rerouting> rerouting;  // of flows; packets find their own way
-  int returning = 0;                     // cables that are down for a time
 };
 
 }  // namespace weft::net

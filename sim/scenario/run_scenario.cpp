@@ -47,7 +47,7 @@ class ScenarioRun {
                  {.fidelity = scenario.simulation.fidelity,
                   .packet = &scenario.cluster.packet,
                   .packet_links = scenario.packet_part.links}},
-        flows_{machine_, scenario.workload, packet_, scenario.simulation.seed},
+        flows_{machine_, scenario.workload, scenario.simulation.seed},
         jobs_{machine_, scenario.workload.jobs, scenario.workload.flows.size()},
         faults_{machine_, scenario.faults, &flows_},
         meter_{machine_, scenario.measure, &flows_},

@@ -16,10 +16,9 @@ constexpr std::uint64_t kRequest = kStop;                // of a transfer's tag
 
 }  // namespace
 
-FlowRun::FlowRun(net::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed)
+FlowRun::FlowRun(net::Machine& machine, const Workload& workload, std::uint64_t seed)
     : machine_{machine},
       workload_{workload},
-      packet_{packet},
       seed_{seed},
       component_{machine.simulator.add_component("flows")},
       sources_(workload.options.size() - 1) {
@@ -59,7 +58,7 @@ FootprintId FlowRun::footprint(std::size_t flow) {
   const FlowOptions& options = workload_.options_of(item);
   made = machine_.fabric.add_footprint(options.read ? machine_.router.route(item.to, item.from, {flow}, true)
                                                     : machine_.router.route(item.from, item.to, {flow}));
-  if (machine_.packets != nullptr && options.has_transport) machine_.packets->set_transport(made, options.transport);
+  if (options.has_transport) machine_.fabric.set_transport(made, options.transport);
   return made;
 }
 
@@ -83,10 +82,6 @@ void FlowRun::post(std::size_t flow) {
   transfer.footprint = footprint(flow);
   transfer.bytes = item.bytes;
   transfer.rate_cap = item.rate_cap;
-  const FlowOptions& options = workload_.options_of(item);
-  if (!machine_.takes_packets(transfer.footprint) && options.transport.rate && transfer.rate_cap == Bandwidth{}) {
-    transfer.rate_cap = *options.transport.rate;
-  }
   transfer.priority = static_cast<std::uint8_t>(item.priority);
   transfer.tag = flow;
   results_[flow].transfer = machine_.fabric.post(transfer, *this);
@@ -121,14 +116,7 @@ void FlowRun::post_request(Source& source) {
   const FlowOptions& options = workload_.options_of(item);
   if (!source.requests.valid()) {
     source.requests = machine_.fabric.add_footprint(machine_.router.route(item.from, item.to, {source.flow}));
-    if (machine_.packets != nullptr) {
-      auto plain = std::make_shared<net::TransportSettings>(packet_->transport);
-      plain->acks = net::AckMode::kNone;
-      plain->reliability = net::Reliability::kNone;
-      plain->window = std::nullopt;
-      plain->queue_pairs = 1;
-      machine_.packets->set_transport(source.requests, {.settings = plain, .override_congestion = true});
-    }
+    machine_.fabric.set_transport(source.requests, {.datagrams = true});
   }
   machine_.fabric.post({.footprint = source.requests,
                         .bytes = options.request,
@@ -152,7 +140,7 @@ void FlowRun::post_message(Source& source) {
 }
 
 void FlowRun::send(Source& source) {
-  if (!machine_.takes_packets(footprint(source.flow)) && source.sending) {
+  if (source.sending && !machine_.fabric.takes_packets(footprint(source.flow))) {
     ++source.held;
     return;
   }
@@ -174,7 +162,7 @@ void FlowRun::on_source_free(TransferId, std::uint64_t flow) {
 
 void FlowRun::stop(std::size_t flow) {
   if (results_[flow].end != Time::max() || results_[flow].aborted) return;
-  if (!in_packets(flow)) results_[flow].bytes = Bytes{std::llround(delivered_bytes(flow))};
+  results_[flow].bytes = Bytes{std::llround(delivered_bytes(flow))};
   if (!results_[flow].transfer.valid()) return;  // a READ that has not been answered yet
   machine_.fabric.cut_short(results_[flow].transfer);
 }
@@ -226,7 +214,7 @@ void FlowRun::on_aborted(TransferId, std::uint64_t tag) {
 
 bool FlowRun::in_packets(std::size_t flow) const {
   const FootprintId footprint = results_[flow].footprint;
-  return footprint.valid() && machine_.takes_packets(footprint);
+  return footprint.valid() && machine_.fabric.takes_packets(footprint);
 }
 
 double FlowRun::delivered_bytes(std::size_t flow) const {
@@ -239,7 +227,7 @@ double FlowRun::delivered_bytes(std::size_t flow) const {
   if (several != nullptr) return static_cast<double>(several->delivered_bytes.count());
   if (result.end != Time::max()) return static_cast<double>(result.bytes.count());
   if (!result.transfer.valid() || result.aborted) return 0;
-  return machine_.moved_bytes(result.transfer);
+  return machine_.fabric.moved_bytes(result.transfer);
 }
 
 double FlowRun::wire_share(std::size_t flow) const {
@@ -249,7 +237,7 @@ double FlowRun::wire_share(std::size_t flow) const {
   const net::LinkSpec& spec = machine_.topology.spec(link);
   const auto payload = static_cast<double>(std::min(payload_of(flow, spec), workload_.flows[flow].bytes).count());
   if (payload <= 0) return 1;
-  return (payload + static_cast<double>((spec.overhead + packet_->transport.telemetry).count())) / payload;
+  return (payload + static_cast<double>((spec.overhead + machine_.fabric.packet_shape().telemetry).count())) / payload;
 }
 
 std::size_t FlowRun::unfinished() const {
@@ -285,8 +273,7 @@ LinkId FlowRun::narrowest_link(std::size_t flow) const {
 Bytes FlowRun::payload_of(std::size_t flow, const net::LinkSpec& narrowest) const {
   const net::FlowTransport& own = workload_.options_of(workload_.flows[flow]).transport;
   if (own.payload) return *own.payload;
-  if (packet_ != nullptr && packet_->transport.payload) return *packet_->transport.payload;
-  return narrowest.packet;
+  return machine_.fabric.packet_shape().payload.value_or(narrowest.packet);
 }
 
 double FlowRun::mean_gap_ps(std::size_t flow) {
@@ -300,7 +287,7 @@ double FlowRun::mean_gap_ps(std::size_t flow) {
     const net::LinkSpec& spec = machine_.topology.spec(link);
     const std::int64_t payload = std::max<std::int64_t>(1, payload_of(flow, spec).count());
     const std::int64_t packets = (item.bytes.count() + payload - 1) / payload;
-    const Bytes telemetry = packet_ == nullptr ? Bytes{} : packet_->transport.telemetry;
+    const Bytes telemetry = machine_.fabric.packet_shape().telemetry;
     wire += static_cast<double>(packets * (spec.overhead + telemetry).count());
     if (options.load > 0) rate = options.load * spec.rate.bytes_per_ps();
   }

@@ -47,9 +47,8 @@ struct MessageCounts {
 
 class FlowRun final : private net::TransferListener, private EventTarget {
  public:
-  // All must outlive the run; flows keep their order as ids. `packet`: the settings the machine was made with, null at flow
-  // fidelity.
-  FlowRun(net::Machine& machine, const Workload& workload, const net::PacketSettings* packet, std::uint64_t seed);
+  // All must outlive the run; flows keep their order as ids.
+  FlowRun(net::Machine& machine, const Workload& workload, std::uint64_t seed);
 
   void start();
   // The flow's queue pair; made at its first message, or when first asked for.
@@ -104,7 +103,6 @@ class FlowRun final : private net::TransferListener, private EventTarget {
 
   net::Machine& machine_;
   const Workload& workload_;
-  const net::PacketSettings* packet_;
   std::uint64_t seed_;
   ComponentId component_;
   std::vector<FlowResult> results_;

@@ -23,9 +23,7 @@ void JobRun::start() {
     states_[j].first_key = key;
     for (const JobTransfer& transfer : jobs_[j].transfers) {
       const FootprintId footprint = machine_.fabric.add_footprint(machine_.router.route(transfer.from, transfer.to, {key++}));
-      if (machine_.packets != nullptr && jobs_[j].has_transport) {
-        machine_.packets->set_transport(footprint, jobs_[j].transport);
-      }
+      if (jobs_[j].has_transport) machine_.fabric.set_transport(footprint, jobs_[j].transport);
       states_[j].footprints.push_back(footprint);
     }
     machine_.simulator.schedule(jobs_[j].start, Phase::kAction, component_, *this, j);
@@ -59,9 +57,6 @@ void JobRun::send(std::size_t job) {
     transfer.footprint = state.footprints[i];
     transfer.bytes = item.transfers[i].bytes;
     transfer.rate_cap = item.rate_cap;
-    if (!machine_.takes_packets(transfer.footprint) && item.transport.rate && transfer.rate_cap == Bandwidth{}) {
-      transfer.rate_cap = *item.transport.rate;
-    }
     transfer.resend = true;
     transfer.priority = static_cast<std::uint8_t>(item.priority);
     transfer.tag = job;

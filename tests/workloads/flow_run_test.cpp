@@ -16,7 +16,7 @@ class FlowRunTest : public ::testing::Test {
  protected:
   void run(const std::string& flows, std::optional<Duration> until = {}) {
     workload_ = read("{flows: [" + flows + "]}", topology_);
-    run_.emplace(machine_, workload_, nullptr, 1);
+    run_.emplace(machine_, workload_, 1);
     run_->start();
     if (until) {
       machine_.simulator.run_until(Time{} + *until);

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/network/flow_level/rerouting.h"
+#include "sim/network/flow_transport.h"
 
 namespace weft::net {
 namespace {
@@ -81,6 +84,12 @@ double FlowFabric::alone(std::uint32_t footprint) const {
   return rate;
 }
 
+void FlowFabric::set_transport(FootprintId footprint, const FlowTransport& transport) {
+  if (!transport.rate) return;
+  if (paces_.size() <= footprint.index()) paces_.resize(footprint.index() + 1);
+  paces_[footprint.index()] = *transport.rate;
+}
+
 TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener) { return post(transfer, listener, false); }
 
 TransferId FlowFabric::post_shadow(const Transfer& transfer, TransferListener& listener) {
@@ -114,7 +123,11 @@ TransferId FlowFabric::post(const Transfer& transfer, TransferListener& listener
   flow.listener = &listener;
   flow.tag = transfer.tag;
   flow.weight = transfer.weight;
-  if (transfer.rate_cap > Bandwidth{}) flow.cap = transfer.rate_cap.bytes_per_ps();
+  if (transfer.rate_cap > Bandwidth{}) {
+    flow.cap = transfer.rate_cap.bytes_per_ps();
+  } else if (!shadow && transfer.footprint.index() < paces_.size() && paces_[transfer.footprint.index()] > Bandwidth{}) {
+    flow.cap = paces_[transfer.footprint.index()].bytes_per_ps();
+  }
   flow.bytes = transfer.bytes.count();
   flow.remaining = static_cast<double>(flow.bytes);
   flow.footprint = transfer.footprint.value();
@@ -387,6 +400,11 @@ void FlowFabric::arm() {
   } else {
     completion_.arm(heap_.front().finish);
   }
+}
+
+void FlowFabric::set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns) {
+  if (rerouting_ == nullptr) rerouting_ = std::make_unique<Rerouting>(router, *this);
+  rerouting_->set_link_state(links, up, returns);
 }
 
 double FlowFabric::moved_bytes(TransferId transfer) const {

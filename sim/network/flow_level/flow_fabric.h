@@ -38,6 +38,8 @@ class RateListener {
   ~RateListener() = default;
 };
 
+class Rerouting;
+
 class FlowFabric final : public Fabric, private EventTarget {
  public:
   // One resource per link of the topology, with its capacity. Both must outlive the fabric.
@@ -64,8 +66,10 @@ class FlowFabric final : public Fabric, private EventTarget {
   [[nodiscard]] bool is_held(FootprintId footprint) const {
     return footprint.index() < held_.size() && held_[footprint.index()];
   }
+  void set_transport(FootprintId footprint, const FlowTransport& transport) override;
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
-  // Stands for what another fabric moves: it takes its share of every resource, but no counter has its bytes.
+  // Stands for what another fabric moves: it takes its share of every resource, but no counter has its bytes, and the
+  // footprint's own rate does not hold it back.
   TransferId post_shadow(const Transfer& transfer, TransferListener& listener);
   // Before anything is posted, and where no paths are replaced.
   void listen(RateListener& rates) { rates_ = &rates; }
@@ -73,6 +77,8 @@ class FlowFabric final : public Fabric, private EventTarget {
   void set_rate_cap(TransferId transfer, Bandwidth cap) override;
   void fail(ResourceId resource) override;
   void restore(ResourceId resource) override;
+  // By way of a Rerouting that is made with the first change.
+  void set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override { return totals_; }
   // Transfers that move again get the slots, and so the place in every sum, that they would get in a new fabric.
@@ -81,8 +87,7 @@ class FlowFabric final : public Fabric, private EventTarget {
   void repeat_counted(std::int64_t times) override;
   void check_conservation() const override;
 
-  // Bytes of a transfer in flight that have left its source so far.
-  [[nodiscard]] double moved_bytes(TransferId transfer) const;
+  [[nodiscard]] double moved_bytes(TransferId transfer) const override;
   // Every resource counts as tight from now on, for tests: the same rates from larger solves. Before anything is posted.
   void solve_whole_components() { all_tight_ = true; }
   // Present rate of a transfer in flight, bytes per picosecond; settled once the instant's solve has run.
@@ -243,11 +248,13 @@ class FlowFabric final : public Fabric, private EventTarget {
   bool all_tight_ = false;
   bool many_priorities_ = false;  // of what was posted since the fabric was idle, as what follows
   std::uint8_t first_priority_ = 0;
-  std::size_t whole_work_ = 0;  // usages in the last solve of all that hung together
-  int doubts_ = 0;              // changes in a row that were followed in vain
-  int doubtful_ = 0;            // changes that are not to be followed
-  std::uint32_t failed_ = 0;    // resources
-  std::vector<bool> held_;      // footprints; empty: none ever was
+  std::size_t whole_work_ = 0;            // usages in the last solve of all that hung together
+  int doubts_ = 0;                        // changes in a row that were followed in vain
+  int doubtful_ = 0;                      // changes that are not to be followed
+  std::uint32_t failed_ = 0;              // resources
+  std::vector<bool> held_;                // footprints; empty: none ever was
+  std::vector<Bandwidth> paces_;          // by footprint, of its own transport; 0, or beyond the end: none
+  std::unique_ptr<Rerouting> rerouting_;  // null: no link has changed yet
   RateListener* rates_ = nullptr;
   FabricTotals totals_;
   std::vector<Counted> marked_;  // by bundle; empty: never

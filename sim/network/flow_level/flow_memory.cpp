@@ -1,6 +1,7 @@
 // A FlowFabric tells what it held when it held most, when it ends (sim/core/memory.h).
 #include "sim/core/memory.h"
 #include "sim/network/flow_level/flow_fabric.h"
+#include "sim/network/flow_level/rerouting.h"
 
 namespace weft::net {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/core/error.h"
 #include "sim/network/packet_level/packet_network.h"
 #include "sim/network/packet_level/transport.h"
@@ -11,6 +13,15 @@ namespace {
 
 bool wants_telemetry(const std::shared_ptr<const CongestionFactory>& congestion) {
   return congestion != nullptr && congestion->needs().telemetry;
+}
+
+FlowTransport datagrams(const TransportSettings& of_fabric) {
+  auto plain = std::make_shared<TransportSettings>(of_fabric);
+  plain->acks = AckMode::kNone;
+  plain->reliability = Reliability::kNone;
+  plain->window = std::nullopt;
+  plain->queue_pairs = 1;
+  return {.settings = std::move(plain), .override_congestion = true};
 }
 
 }  // namespace
@@ -62,7 +73,11 @@ void PacketFabric::restore(ResourceId resource) {
   transport_->routes_changed();
 }
 
-void PacketFabric::set_failures_pass(bool pass) { transport_->set_failures_pass(pass); }
+void PacketFabric::set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns) {
+  if (returns) returning_ += up ? -1 : 1;
+  transport_->set_failures_pass(returning_ > 0);
+  Fabric::set_link_state(router, links, up, returns);
+}
 
 // Payload, as flow fidelity counts it: a link's share for headers is not in it.
 ResourceCounters PacketFabric::counters(ResourceId resource) const {
@@ -87,7 +102,11 @@ YetToCome PacketFabric::yet_to_come() const { return transport_->yet_to_come(); 
 
 void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transport) {
   if (wants_telemetry(transport.congestion)) network_->stamp_telemetry();
-  transport_->set_transport(flow, transport);
+  transport_->set_transport(flow, transport.datagrams ? datagrams(settings_.transport) : transport);
+}
+
+PacketShape PacketFabric::packet_shape() const {
+  return {.payload = settings_.transport.payload, .telemetry = settings_.transport.telemetry};
 }
 
 void PacketFabric::add_drop_rule(const DropRule& rule) {

@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
+#include "sim/network/flow_transport.h"
 #include "sim/network/packet_level/faults.h"
 #include "sim/network/packet_level/settings.h"
 #include "sim/network/router.h"
@@ -56,18 +58,6 @@ struct FlowCounters {
   Bandwidth rate;                         // present limit of its congestion control; 0: none
   Bytes window = Bytes::max();
   std::int64_t outstanding_bytes = 0;
-};
-
-// A queue pair's differences from the fabric's TransportSettings.
-struct FlowTransport {
-  // In place of the fabric's, but for its telemetry; null: the fabric's. What follows goes before both.
-  std::shared_ptr<const TransportSettings> settings = {};
-  std::optional<Bytes> payload = {};
-  std::optional<Bytes> window = {};
-  std::optional<Bandwidth> rate = {};  // paced at, without congestion control
-  bool open_loop = false;              // packets join the queue of the first link as they are posted, whatever is ahead of them
-  bool override_congestion = false;
-  std::shared_ptr<const CongestionFactory> congestion = {};  // null with override_congestion: none
 };
 
 // A cycle of links each of which is paused (or out of credits) and waits for the next.
@@ -113,13 +103,16 @@ class PacketFabric final : public Fabric {
   [[nodiscard]] std::size_t resource_count() const override;
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override;
+  void set_transport(FootprintId flow, const FlowTransport& transport) override;
+  [[nodiscard]] PacketShape packet_shape() const override;
+  [[nodiscard]] bool takes_packets(FootprintId /*footprint*/) const override { return true; }
   [[nodiscard]] bool sends_packets(const CrossesAny& /*crosses*/) const override { return true; }
   TransferId post(const Transfer& transfer, TransferListener& listener) override;
   void cut_short(TransferId transfer) override;
   void fail(ResourceId resource) override;
   void restore(ResourceId resource) override;
-  // Some of what has failed will be back: who waits for a way need not give up.
-  void set_failures_pass(bool pass);
+  // As long as some of what has failed will be back, who waits for a way need not give up.
+  void set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns) override;
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
   void check_conservation() const override;
@@ -129,9 +122,6 @@ class PacketFabric final : public Fabric {
   // Sums over all transfers; reductions and multicasts in switches count as unsent as long as they last. Walks over all that
   // waits.
   [[nodiscard]] YetToCome yet_to_come() const;
-
-  // Before the footprint's first transfer.
-  void set_transport(FootprintId flow, const FlowTransport& transport);
 
   // Faults, before the run begins or at their time.
   void add_drop_rule(const DropRule& rule);
@@ -158,6 +148,7 @@ class PacketFabric final : public Fabric {
   PacketSettings settings_;
   std::unique_ptr<PacketNetwork> network_;
   std::unique_ptr<Transport> transport_;
+  int returning_ = 0;  // changes of links that are down for a time
 };
 
 }  // namespace weft::net
