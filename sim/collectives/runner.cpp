@@ -311,8 +311,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   // Where no message of the call can be packets, all of it is as at flow fidelity.
   const std::vector<Collective>& kinds = options.packet_kinds;
   machine_.fabric.allow_packets(kinds.empty() || std::ranges::find(kinds, call.kind) != kinds.end());
-  const bool in_packets =
-      machine_.fabric.sends_packets([&](const std::vector<bool>& links) { return opened.executor->crosses(*schedule, links); });
+  const bool in_packets = machine_.fabric.sends_packets(
+      [&](const std::vector<bool>& chosen_links) { return opened.executor->crosses(*schedule, chosen_links); });
   if (in_packets && result.grain == Grain::kFluid) {
     result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");
     result.grain = Grain::kChunk;

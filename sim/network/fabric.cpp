@@ -2,6 +2,8 @@
 #include "sim/network/fabric.h"
 
 #include "sim/core/error.h"
+#include "sim/network/packet_level/faults.h"
+#include "sim/network/packet_probe.h"
 #include "sim/network/router.h"
 
 namespace weft::net {
@@ -26,6 +28,23 @@ void Fabric::set_link_state(Router& router, std::span<const LinkId> links, bool 
       fail(resource);
     }
   }
+}
+
+void Fabric::add_drop_rule(const DropRule& /*rule*/) { throw InternalError("this fabric has no packets to drop"); }
+
+void Fabric::force_pause(const ForcedPause& /*pause*/) { throw InternalError("this fabric has no packets to pause"); }
+
+void Fabric::inject_cnp(FootprintId /*flow*/, Time /*at*/) { throw InternalError("this fabric has no queue pairs to notify"); }
+
+const PacketProbe& Fabric::probe() const {
+  static const PacketProbe none;
+  return none;
+}
+
+double Fabric::wire_bytes(LinkId link) const { return counters(ResourceId{link.value()}).bytes; }
+
+double Fabric::utilization(LinkId link, double bytes, Duration /*busy*/, Duration window) const {
+  return bytes / (capacity(ResourceId{link.value()}) * static_cast<double>(window.ps()));
 }
 
 void Fabric::mark_counters() { throw InternalError("this fabric does not repeat what it counted"); }

@@ -52,8 +52,25 @@ struct PacketShape {
   Bytes telemetry = {};               // that switches stamp into each
 };
 
+// Traffic so far that was packets and that was flows.
+struct HybridTotals {
+  std::uint64_t packet_transfers = 0;
+  std::uint64_t flow_transfers = 0;
+  double packet_bytes = 0;
+  double flow_bytes = 0;
+  std::uint64_t shared_links = 0;  // that carried both kinds, one direction each
+
+  [[nodiscard]] double packet_share() const {
+    const double all = packet_bytes + flow_bytes;
+    return all > 0 ? packet_bytes / all : 0;
+  }
+};
+
+class PacketProbe;  // packet_probe.h
 class Router;
+struct DropRule;       // packet_level/faults.h
 struct FlowTransport;  // flow_transport.h
+struct ForcedPause;    // packet_level/faults.h
 
 class Fabric {
  public:
@@ -101,8 +118,28 @@ class Fabric {
   // Sets links up or down, for the router and for what moves over them at once. `returns`: they are down for a time only.
   virtual void set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns);
 
+  // Faults that only packets meet, before the run begins or at their time. InternalError where there are none.
+  virtual void add_drop_rule(const DropRule& rule);
+  virtual void force_pause(const ForcedPause& pause);
+  virtual void inject_cnp(FootprintId flow, Time at);
+
   [[nodiscard]] virtual ResourceCounters counters(ResourceId resource) const = 0;
   [[nodiscard]] virtual const FabricTotals& totals() const = 0;
+  // Reads queues and queue pairs.
+  [[nodiscard]] virtual const PacketProbe& probe() const;
+  // Peaks of the probe's counters start again from what is queued now; its other counters go on.
+  virtual void reset_peaks() {}
+  // Bytes that a link has carried so far: with their headers, where transfers are packets.
+  [[nodiscard]] virtual double wire_bytes(LinkId link) const;
+  // A link's use in a window in which wire_bytes() grew by `bytes` and it was busy for so long: 1 is all that it can carry.
+  [[nodiscard]] virtual double utilization(LinkId link, double bytes, Duration busy, Duration window) const;
+  // Whether all that waits for a link is in the probe's counters of its port.
+  [[nodiscard]] virtual bool sees_every_wait() const { return false; }
+  // Whether events may follow the last delivery: timers of transports run on.
+  [[nodiscard]] virtual bool has_timers() const { return false; }
+  // How traffic was divided between packets and flows, where it was.
+  [[nodiscard]] virtual std::optional<HybridTotals> division() const { return std::nullopt; }
+
   // Nothing is in flight, and nothing is left of what was but counters: the same transfers would take the same course as on a
   // new fabric.
   [[nodiscard]] virtual bool is_idle() const { return false; }

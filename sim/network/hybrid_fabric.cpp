@@ -267,6 +267,14 @@ ResourceCounters HybridFabric::counters(ResourceId resource) const {
   return counters;
 }
 
+double HybridFabric::wire_bytes(LinkId link) const {
+  return packets_.wire_bytes(link) + flows_.counters(ResourceId{link.value()}).bytes / topology_.spec(link).efficiency;
+}
+
+double HybridFabric::utilization(LinkId link, double bytes, Duration /*busy*/, Duration window) const {
+  return bytes / (topology_.spec(link).rate.bytes_per_ps() * static_cast<double>(window.ps()));
+}
+
 const FabricTotals& HybridFabric::totals() const {
   totals_.solves = flows_.totals().solves;
   totals_.solved_flows = flows_.totals().solved_flows;

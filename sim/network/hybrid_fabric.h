@@ -33,20 +33,6 @@
 
 namespace weft::net {
 
-// Traffic so far at each fidelity.
-struct HybridTotals {
-  std::uint64_t packet_transfers = 0;
-  std::uint64_t flow_transfers = 0;
-  double packet_bytes = 0;
-  double flow_bytes = 0;
-  std::uint64_t shared_links = 0;  // that carried both kinds, one direction each
-
-  [[nodiscard]] double packet_share() const {
-    const double all = packet_bytes + flow_bytes;
-    return all > 0 ? packet_bytes / all : 0;
-  }
-};
-
 class SharedLinks;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 class HybridFabric final : public Fabric, private RateListener {
@@ -83,6 +69,13 @@ class HybridFabric final : public Fabric, private RateListener {
   // Adds both kinds; busy: the longer time of the two.
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
+  [[nodiscard]] const PacketProbe& probe() const override { return packets_; }
+  void reset_peaks() override { packets_.reset_peaks(); }
+  // Packets with their headers; flows as if they had them.
+  [[nodiscard]] double wire_bytes(LinkId link) const override;
+  [[nodiscard]] double utilization(LinkId link, double bytes, Duration busy, Duration window) const override;
+  [[nodiscard]] bool has_timers() const override { return true; }
+  [[nodiscard]] std::optional<HybridTotals> division() const override { return hybrid_; }
   // Only calls that are flows throughout are counted so.
   void mark_counters() override { flows_.mark_counters(); }
   void repeat_counted(std::int64_t times) override { flows_.repeat_counted(times); }
@@ -90,8 +83,6 @@ class HybridFabric final : public Fabric, private RateListener {
 
   [[nodiscard]] PacketFabric& packets() { return packets_; }
   [[nodiscard]] const HybridTotals& hybrid_totals() const { return hybrid_; }
-  // Payload that flows alone have moved over a link.
-  [[nodiscard]] double flow_bytes(LinkId link) const { return flows_.counters(ResourceId{link.value()}).bytes; }
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;

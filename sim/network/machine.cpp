@@ -5,6 +5,8 @@
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 #include "sim/network/flow_level/flow_fabric.h"
+#include "sim/network/hybrid_fabric.h"
+#include "sim/network/packet_level/packet_fabric.h"
 
 namespace weft::net {
 namespace {
@@ -30,10 +32,6 @@ Machine::Machine(const Topology& t, std::string_view routing, std::uint64_t seed
     : topology{t},
       router{t, make_routing_policy(routing), seed, std::move(hosts)},
       owned_fabric{make_fabric(simulator, router, choice, seed)},
-      hybrid{choice.fidelity == Fidelity::kHybrid ? static_cast<HybridFabric*>(owned_fabric.get()) : nullptr},
-      packets{hybrid != nullptr                      ? &hybrid->packets()
-              : choice.fidelity == Fidelity::kPacket ? static_cast<PacketFabric*>(owned_fabric.get())
-                                                     : nullptr},
       fabric{*owned_fabric} {
   if (shuffle_ties != 0) simulator.set_shuffle_ties(shuffle_ties);
 }

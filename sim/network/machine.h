@@ -15,8 +15,6 @@
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/fidelity.h"
-#include "sim/network/hybrid_fabric.h"
-#include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/packet_level/settings.h"
 #include "sim/network/router.h"
 
@@ -42,8 +40,6 @@ struct Machine {
   Simulator simulator;
   Router router;
   std::unique_ptr<Fabric> owned_fabric;
-  HybridFabric* hybrid;   // the fabric, where it is one of flows and packets; else null
-  PacketFabric* packets;  // the fabric, or the part of it, that is packets; else null
   Fabric& fabric;
 };
 

@@ -195,8 +195,8 @@ double SweepResult::mean_bus_bandwidth_gbps() const {
 SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
                       const std::function<void(const coll::CollectiveResult&)>& on_point) {
   SweepResult result;
-  if (!net::has_packets(sweep.fidelity)) {
-    if (std::string note = ignored_note(packets_only(sweep.cluster)); !note.empty()) result.notes.push_back(std::move(note));
+  if (std::string note = ignored_note(sweep.fidelity, packets_only(sweep.cluster)); !note.empty()) {
+    result.notes.push_back(std::move(note));
   }
   const auto wall_begin = std::chrono::steady_clock::now();
   net::Machine machine{sweep.cluster.topology,
@@ -233,10 +233,8 @@ SweepResult run_sweep(const CollectiveSweep& sweep, RunObserver* observer,
     ++watch.done;
     if (observer != nullptr) observer->on_progress(machine.simulator, watch.done, watch.total);
   }
-  if (machine.hybrid != nullptr) {
-    result.hybrid = machine.hybrid->hybrid_totals();
-    result.notes.push_back(hybrid_note(*result.hybrid));
-  }
+  result.hybrid = machine.fabric.division();
+  if (result.hybrid) result.notes.push_back(hybrid_note(*result.hybrid));
   static_cast<RunStats&>(result) = run_stats(machine, digest);
   result.interrupted = result.points.size() < sweep.sizes.size();
   result.simulated = machine.simulator.now() - Time{};

@@ -175,14 +175,13 @@ FaultInjector::FaultInjector(net::Machine& machine, const Faults& faults, work::
       machine.simulator.schedule(faults.downs[i].until, Phase::kAction, component, *this, 2 * i + 1);
     }
   }
-  if (machine.packets == nullptr) return;
   for (const DropFault& fault : faults.drops) {
     net::DropRule rule = fault.rule;
     if (fault.flow) rule.flow = flows->footprint(*fault.flow);
-    machine.packets->add_drop_rule(rule);
+    machine.fabric.add_drop_rule(rule);
   }
-  for (const net::ForcedPause& pause : faults.pauses) machine.packets->force_pause(pause);
-  for (const CnpFault& fault : faults.cnps) machine.packets->inject_cnp(flows->footprint(fault.flow), fault.at);
+  for (const net::ForcedPause& pause : faults.pauses) machine.fabric.force_pause(pause);
+  for (const CnpFault& fault : faults.cnps) machine.fabric.inject_cnp(flows->footprint(fault.flow), fault.at);
 }
 
 void FaultInjector::on_event(std::uint64_t event) {

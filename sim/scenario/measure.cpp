@@ -10,6 +10,7 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/config/time_bounds.h"
+#include "sim/network/packet_probe.h"
 #include "sim/scenario/link_names.h"
 
 namespace weft::scenario {
@@ -191,7 +192,7 @@ void RunMeter::on_event(std::uint64_t kind) {
   if (kind == kBegin) {
     open_ = true;
     begin_ = snapshot();
-    if (machine_.packets != nullptr) machine_.packets->reset_peaks();
+    machine_.fabric.reset_peaks();
     if (series_.empty()) return;
   }
   sample();
@@ -212,16 +213,9 @@ void RunMeter::finish(Time end) {
 }
 
 RunMeter::Port RunMeter::port(LinkId link) const {
-  if (machine_.packets == nullptr) {
-    const net::ResourceCounters counters = machine_.fabric.counters(ResourceId{link.value()});
-    Port port;
-    port.bytes = counters.bytes;
-    port.busy = counters.busy;
-    return port;
-  }
-  const net::PortCounters counters = machine_.packets->port(link);
-  return {.bytes = wire_bytes(link),
-          .busy = counters.busy,
+  const net::PortCounters counters = machine_.fabric.probe().port(link);
+  return {.bytes = machine_.fabric.wire_bytes(link),
+          .busy = machine_.fabric.counters(ResourceId{link.value()}).busy,
           .packets = counters.packets,
           .queue_byte_ps = counters.queue_byte_ps,
           .wait_ps = counters.wait_ps,
@@ -230,22 +224,6 @@ RunMeter::Port RunMeter::port(LinkId link) const {
           .paused = counters.paused,
           .peak_queue = counters.peak_queue_bytes,
           .peak_ingress = counters.peak_ingress_bytes};
-}
-
-double RunMeter::wire_bytes(LinkId link) const {
-  const auto packets = static_cast<double>(machine_.packets->port(link).bytes);
-  if (machine_.hybrid == nullptr) return packets;
-  return packets + machine_.hybrid->flow_bytes(link) / machine_.topology.spec(link).efficiency;
-}
-
-// Where there are packets alone, the time that they took.
-double RunMeter::utilization(LinkId link, const Port& begin, const Port& end, Duration window) const {
-  const auto time = static_cast<double>(window.ps());
-  if (machine_.packets == nullptr) {
-    return (end.bytes - begin.bytes) / (machine_.fabric.capacity(ResourceId{link.value()}) * time);
-  }
-  if (machine_.hybrid == nullptr) return static_cast<double>((end.busy - begin.busy).ps()) / time;
-  return (end.bytes - begin.bytes) / (machine_.topology.spec(link).rate.bytes_per_ps() * time);
 }
 
 RunMeter::Snapshot RunMeter::snapshot() const {
@@ -263,7 +241,7 @@ RunMeter::Snapshot RunMeter::snapshot() const {
 
 double RunMeter::moved(const SeriesItem& item) const {
   if (!item.link.valid()) return flows_->delivered_bytes(item.flow);
-  return machine_.packets == nullptr ? machine_.fabric.counters(ResourceId{item.link.value()}).bytes : wire_bytes(item.link);
+  return machine_.fabric.wire_bytes(item.link);
 }
 
 double RunMeter::value_of(const SeriesItem& item, double& last) const {
@@ -271,7 +249,7 @@ double RunMeter::value_of(const SeriesItem& item, double& last) const {
     const double before = std::exchange(last, moved(item));
     return times_.size() < 2 ? 0 : gigabits(last - before, times_.back() - times_[times_.size() - 2]);
   }
-  const net::PacketFabric& packets = *machine_.packets;
+  const net::PacketProbe& packets = machine_.fabric.probe();
   if (item.quantity == "queue") {
     return static_cast<double>(item.priority < 0 ? packets.queued_bytes(item.link)
                                                  : packets.queued_bytes(item.link, item.priority));
@@ -320,7 +298,7 @@ std::vector<PortResult> RunMeter::ports() const {
     PortResult port;
     port.name = machine_.topology.name(link);
     if (window > Duration{}) {
-      port.utilization = utilization(link, begin, end, window);
+      port.utilization = machine_.fabric.utilization(link, end.bytes - begin.bytes, end.busy - begin.busy, window);
       port.mean_queue_bytes = (end.queue_byte_ps - begin.queue_byte_ps) / static_cast<double>(window.ps());
     }
     port.packets = end.packets - begin.packets;
@@ -329,8 +307,9 @@ std::vector<PortResult> RunMeter::ports() const {
     port.peak_ingress_bytes = end.peak_ingress;
     port.marks = end.marks - begin.marks;
     port.drops = end.drops - begin.drops;
-    port.total_marks = machine_.packets == nullptr ? 0 : machine_.packets->port(link).marks;
-    port.total_drops = machine_.packets == nullptr ? 0 : machine_.packets->port(link).drops;
+    const net::PortCounters whole_run = machine_.fabric.probe().port(link);
+    port.total_marks = whole_run.marks;
+    port.total_drops = whole_run.drops;
     port.paused = end.paused - begin.paused;
     ports.push_back(std::move(port));
   }

@@ -112,8 +112,6 @@ class RunMeter final : private EventTarget {
   void on_event(std::uint64_t kind) override;
   [[nodiscard]] Port port(LinkId link) const;
   [[nodiscard]] Snapshot snapshot() const;
-  [[nodiscard]] double wire_bytes(LinkId link) const;  // of packets, and of flows where there are both
-  [[nodiscard]] double utilization(LinkId link, const Port& begin, const Port& end, Duration window) const;
   void sample();
   [[nodiscard]] double value_of(const SeriesItem& item, double& last) const;
   [[nodiscard]] double moved(const SeriesItem& item) const;  // what a rate counts, bytes

@@ -14,7 +14,7 @@
 
 #include "sim/collectives/call.h"
 #include "sim/core/config/params.h"
-#include "sim/network/hybrid_fabric.h"
+#include "sim/network/fabric.h"
 #include "sim/network/topology.h"
 #include "sim/workloads/workload.h"
 

@@ -54,8 +54,8 @@ std::vector<std::string> packets_only(const net::Cluster& cluster, const work::W
   return keys;
 }
 
-std::string ignored_note(const std::vector<std::string>& keys) {
-  if (keys.empty()) return {};
+std::string ignored_note(net::Fidelity fidelity, const std::vector<std::string>& keys) {
+  if (net::has_packets(fidelity) || keys.empty()) return {};
   const bool pauses = std::ranges::find(keys, "fabric.pfc") != keys.end();
   return fmt::format(
       "flow fidelity ignores {}{}; simulation: {{fidelity: packet}} heeds them", fmt::join(keys, ", "),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/network/cluster.h"
+#include "sim/network/fidelity.h"
 #include "sim/workloads/workload.h"
 
 namespace weft::scenario {
@@ -15,6 +16,6 @@ namespace weft::scenario {
 [[nodiscard]] std::vector<std::string> packets_only(const net::Cluster& cluster, const work::Workload& workload);
 
 // The warning; empty where nothing is ignored.
-[[nodiscard]] std::string ignored_note(const std::vector<std::string>& keys);
+[[nodiscard]] std::string ignored_note(net::Fidelity fidelity, const std::vector<std::string>& keys);
 
 }  // namespace weft::scenario

@@ -13,6 +13,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json_writer.h"
 #include "sim/core/memory.h"
+#include "sim/network/packet_probe.h"
 #include "sim/scenario/flow_summary.h"
 #include "sim/scenario/packet_part.h"
 #include "sim/scenario/packets_only.h"
@@ -39,7 +40,6 @@ class ScenarioRun {
   ScenarioRun(const Scenario& scenario, RunObserver* observer, coll::StepObserver* steps)
       : scenario_{scenario},
         steps_{steps},
-        packet_{scenario.simulation.has_packets() ? &scenario.cluster.packet : nullptr},
         machine_{scenario.cluster.topology,
                  scenario.cluster.routing,
                  scenario.simulation.seed,
@@ -59,11 +59,8 @@ class ScenarioRun {
   }
 
   RunResult run() {
-    if (packet_ == nullptr) {
-      if (std::string note = ignored_note(packets_only(scenario_.cluster, scenario_.workload)); !note.empty()) {
-        notes_.insert(std::move(note));
-      }
-    }
+    std::string ignored = ignored_note(scenario_.simulation.fidelity, packets_only(scenario_.cluster, scenario_.workload));
+    if (!ignored.empty()) notes_.insert(std::move(ignored));
     meter_.start();
     if (!scenario_.workload.collectives.empty()) {
       run_collectives();
@@ -73,14 +70,12 @@ class ScenarioRun {
     result_.interrupted = machine_.simulator.stopped();
     report_network();
     result_.hottest = hottest_links(machine_, span_);
-    if (!result_.flows.empty() && packet_ != nullptr && machine_.hybrid == nullptr) {
+    if (!result_.flows.empty() && machine_.fabric.sees_every_wait()) {
       result_.time_story = time_story(machine_, scenario_.workload, result_.flows, result_.network.ports);
     }
     static_cast<RunStats&>(result_) = run_stats(machine_, digest_);
-    if (machine_.hybrid != nullptr) {
-      result_.hybrid = machine_.hybrid->hybrid_totals();
-      notes_.insert(hybrid_note(*result_.hybrid));
-    }
+    result_.hybrid = machine_.fabric.division();
+    if (result_.hybrid) notes_.insert(hybrid_note(*result_.hybrid));
     result_.notes.assign(notes_.begin(), notes_.end());
     return std::move(result_);
   }
@@ -114,8 +109,8 @@ class ScenarioRun {
       result_.counts.push_back(item.count);
       ++watch_.done;
     }
-    // Timers of the transport (retransmission, congestion control) run on when all is delivered.
-    const bool is_done = packet_ != nullptr && !machine_.simulator.stopped();
+    // Timers of a transport (retransmission, congestion control) run on when all is delivered.
+    const bool is_done = machine_.fabric.has_timers() && !machine_.simulator.stopped();
     span_ = (is_done ? last_end : machine_.simulator.now()) - Time{};
   }
 
@@ -231,12 +226,8 @@ class ScenarioRun {
 
   // Nothing happens any more: all is delivered, or the scenario itself has seen to it that something never is.
   void check_done() {
-    if (packet_ == nullptr) {
-      machine_.fabric.check_conservation();
-      return;
-    }
     const std::size_t left = flows_.unfinished() + jobs_.unfinished();
-    if (left > 0 && (scenario_.faults.may_block() || has_losses() || machine_.packets->deadlock())) {
+    if (left > 0 && (scenario_.faults.may_block() || has_losses() || machine_.fabric.probe().deadlock())) {
       notes_.insert(fmt::format("{} of {} flows and jobs did not end", left,
                                 scenario_.workload.flows.size() + scenario_.workload.jobs.size()));
       result_.cut_short = true;
@@ -248,7 +239,7 @@ class ScenarioRun {
   // Without acknowledgements what is lost stays lost, and its message never ends.
   [[nodiscard]] bool has_losses() const {
     for (std::size_t i = 0; i < machine_.topology.link_count(); ++i) {
-      if (machine_.packets->port(LinkId::from_index(i)).drops > 0) return true;
+      if (machine_.fabric.probe().port(LinkId::from_index(i)).drops > 0) return true;
     }
     return false;
   }
@@ -258,18 +249,19 @@ class ScenarioRun {
     meter_.finish(Time{} + span_);
     report.from = meter_.from();
     report.to = meter_.to();
-    report.is_packet = packet_ != nullptr;
+    report.is_packet = scenario_.simulation.has_packets();
     report.flow_rates = meter_.flow_rates();
     report.jain_index = jain_index();
     report.sample_times = meter_.times();
     report.series = meter_.take_series();
-    if (packet_ != nullptr || scenario_.measure.stated) report.ports = meter_.ports();
-    if (packet_ == nullptr) return;
-    report.pauses = machine_.packets->pauses();
-    report.deadlock = machine_.packets->deadlock();
-    report.packet_hops = machine_.packets->packet_hops();
+    if (report.is_packet || scenario_.measure.stated) report.ports = meter_.ports();
+    if (!report.is_packet) return;
+    const net::PacketProbe& packets = machine_.fabric.probe();
+    report.pauses = packets.pauses();
+    report.deadlock = packets.deadlock();
+    report.packet_hops = packets.packet_hops();
     for (const work::FlowResult& flow : result_.flows) {
-      report.flow_counters.push_back(flow.footprint.valid() ? machine_.packets->flow(flow.footprint) : net::FlowCounters{});
+      report.flow_counters.push_back(flow.footprint.valid() ? packets.flow(flow.footprint) : net::FlowCounters{});
     }
     for (const net::PauseRecord& pause : report.pauses) digest_.add(pause.start).add(pause.end);
     digest_.add(report.packet_hops);
@@ -293,7 +285,6 @@ class ScenarioRun {
 
   const Scenario& scenario_;
   coll::StepObserver* steps_;
-  const net::PacketSettings* packet_;
   net::Machine machine_;
   work::FlowRun flows_;
   work::JobRun jobs_;

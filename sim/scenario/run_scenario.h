@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collectives/runner.h"
+#include "sim/network/packet_probe.h"
 #include "sim/scenario/inference_run.h"
 #include "sim/scenario/link_use.h"
 #include "sim/scenario/run_observer.h"

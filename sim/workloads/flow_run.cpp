@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/core/digest.h"
+#include "sim/network/packet_probe.h"
 #include "sim/workloads/cut_reason.h"
 
 namespace weft::work {
@@ -221,7 +222,7 @@ double FlowRun::delivered_bytes(std::size_t flow) const {
   const FlowResult& result = results_[flow];
   if (!result.footprint.valid()) return 0;
   if (in_packets(flow)) {
-    return static_cast<double>(machine_.packets->flow(result.footprint).delivered_wire_bytes) / wire_share(flow);
+    return static_cast<double>(machine_.fabric.probe().flow(result.footprint).delivered_wire_bytes) / wire_share(flow);
   }
   const MessageCounts* several = messages(flow);
   if (several != nullptr) return static_cast<double>(several->delivered_bytes.count());

@@ -24,7 +24,7 @@
 #include "sim/core/config/params.h"
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
-#include "sim/network/packet_level/packet_fabric.h"
+#include "sim/network/flow_transport.h"
 #include "sim/network/topology.h"
 #include "sim/workloads/inference/inference.h"
 #include "sim/workloads/replay/replay_options.h"

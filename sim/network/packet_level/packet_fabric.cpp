@@ -119,6 +119,10 @@ void PacketFabric::force_pause(const ForcedPause& pause) { network_->force_pause
 
 void PacketFabric::inject_cnp(FootprintId flow, Time at) { transport_->inject_cnp(flow, at); }
 
+double PacketFabric::utilization(LinkId /*link*/, double /*bytes*/, Duration busy, Duration window) const {
+  return static_cast<double>(busy.ps()) / static_cast<double>(window.ps());
+}
+
 PortCounters PacketFabric::port(LinkId link) const { return network_->counters(link); }
 
 void PacketFabric::reset_peaks() { network_->reset_peaks(); }

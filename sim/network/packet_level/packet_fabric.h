@@ -23,48 +23,10 @@
 #include "sim/network/flow_transport.h"
 #include "sim/network/packet_level/faults.h"
 #include "sim/network/packet_level/settings.h"
+#include "sim/network/packet_probe.h"
 #include "sim/network/router.h"
 
 namespace weft::net {
-
-// Counters of one link direction and the queues in front of it, since the start or the last reset_peaks().
-struct PortCounters {
-  std::int64_t bytes = 0;    // on the wire, all kinds of packets
-  std::int64_t packets = 0;  // that left, all kinds
-  Duration busy;
-  std::int64_t peak_queue_bytes = 0;    // egress, waiting and in transmission
-  double queue_byte_ps = 0;             // its integral over time: bytes x picoseconds, up to now
-  double wait_ps = 0;                   // summed over packets, from joining the queue to the start of transmission
-  std::int64_t peak_ingress_bytes = 0;  // counted at the far end as having come over this link
-  std::int64_t marks = 0;
-  std::int64_t drops = 0;  // for want of memory at the far end or in this queue, or by a rule
-  Duration paused;         // time that at least one priority was paused
-};
-
-// One priority of one link, from the moment its sender heeds the pause to the moment it may go on.
-struct PauseRecord {
-  LinkId link;
-  int priority = 0;
-  Time start;
-  Time end = Time::max();  // max: it lasts
-};
-
-// Counters of one queue pair.
-struct FlowCounters {
-  std::int64_t packets_sent = 0;  // data, retransmissions included
-  std::int64_t retransmitted = 0;
-  std::int64_t cnps = 0;                  // that its sender received
-  std::int64_t delivered_wire_bytes = 0;  // of data packets that its receiver accepted
-  Bandwidth rate;                         // present limit of its congestion control; 0: none
-  Bytes window = Bytes::max();
-  std::int64_t outstanding_bytes = 0;
-};
-
-// A cycle of links each of which is paused (or out of credits) and waits for the next.
-struct Deadlock {
-  Time at;
-  std::vector<LinkId> links;
-};
 
 // Payload of transfers in flight that their links have yet to carry.
 struct YetToCome {
@@ -91,7 +53,7 @@ class LinkSharer {
 class PacketNetwork;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 class Transport;      // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
-class PacketFabric final : public Fabric {
+class PacketFabric final : public Fabric, public PacketProbe {
  public:
   // All must outlive the fabric.
   PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed);
@@ -123,24 +85,27 @@ class PacketFabric final : public Fabric {
   // waits.
   [[nodiscard]] YetToCome yet_to_come() const;
 
-  // Faults, before the run begins or at their time.
-  void add_drop_rule(const DropRule& rule);
-  void force_pause(const ForcedPause& pause);
-  void inject_cnp(FootprintId flow, Time at);
+  void add_drop_rule(const DropRule& rule) override;
+  void force_pause(const ForcedPause& pause) override;
+  void inject_cnp(FootprintId flow, Time at) override;
 
-  // Counters so far.
-  [[nodiscard]] PortCounters port(LinkId link) const;
-  void reset_peaks();  // peaks start again from what is queued now; the other counters go on
-  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const;
-  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const;
-  [[nodiscard]] std::int64_t ingress_bytes(LinkId link) const;
-  [[nodiscard]] FlowCounters flow(FootprintId flow) const;
-  // A variable of the queue pair's congestion control ("alpha"); NaN: there is none of that name.
-  [[nodiscard]] double flow_state(FootprintId flow, std::string_view name) const;
-  [[nodiscard]] const std::vector<PauseRecord>& pauses() const;  // in the order they began
-  [[nodiscard]] std::uint64_t packet_hops() const;               // link crossings of all kinds of packets
-  // The first cycle found, while it ran or now.
-  [[nodiscard]] std::optional<Deadlock> deadlock() const;
+  [[nodiscard]] const PacketProbe& probe() const override { return *this; }
+  [[nodiscard]] double wire_bytes(LinkId link) const override { return static_cast<double>(port(link).bytes); }
+  // The share of the time that packets took.
+  [[nodiscard]] double utilization(LinkId link, double bytes, Duration busy, Duration window) const override;
+  [[nodiscard]] bool sees_every_wait() const override { return true; }
+  [[nodiscard]] bool has_timers() const override { return true; }
+  void reset_peaks() override;
+
+  [[nodiscard]] PortCounters port(LinkId link) const override;
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link) const override;
+  [[nodiscard]] std::int64_t queued_bytes(LinkId link, int priority) const override;
+  [[nodiscard]] std::int64_t ingress_bytes(LinkId link) const override;
+  [[nodiscard]] FlowCounters flow(FootprintId flow) const override;
+  [[nodiscard]] double flow_state(FootprintId flow, std::string_view name) const override;
+  [[nodiscard]] const std::vector<PauseRecord>& pauses() const override;
+  [[nodiscard]] std::uint64_t packet_hops() const override;
+  [[nodiscard]] std::optional<Deadlock> deadlock() const override;
   // Transfers that are not delivered and what they wait for, one a line; for a run that stops with work left.
   [[nodiscard]] std::string blocked() const;
 
