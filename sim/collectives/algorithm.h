@@ -10,6 +10,12 @@
 
 namespace weft::coll {
 
+// An algorithm's time was seen so many percent apart when it was simulated in two ways. 0: no more than any is.
+struct Doubts {
+  int in_packets = 0;      // packets and flows, where nothing is congested (tests/invariants/open_faults.py)
+  int fluid_in_nodes = 0;  // fluid and chunk grain, inside a node
+};
+
 class Algorithm {
  public:
   virtual ~Algorithm() = default;
@@ -18,6 +24,12 @@ class Algorithm {
   // The schedule keeps a reference to `communicator`. `choice.channels` <= communicator.channels(). Only for supported calls.
   [[nodiscard]] virtual std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                        const Choice& choice) const = 0;
+
+  // Whether NCCL's kernel sends a chunk in slices; else a chunk is one (models/nccl §4.3).
+  [[nodiscard]] virtual bool sends_slices() const { return false; }
+  // Whether coupled transfers tell its time badly, so that `auto` simulates more of its messages one by one.
+  [[nodiscard]] virtual bool couples_badly(int /*nodes*/) const { return false; }
+  [[nodiscard]] virtual Doubts doubts() const { return {}; }
 };
 
 }  // namespace weft::coll

@@ -77,18 +77,6 @@ std::int64_t used_channels(const Schedule& schedule) {
   return used;
 }
 
-// How far packets and flows were seen apart where nothing is congested (tests/invariants/open_faults.py); nothing: 5 %.
-std::optional<std::string> doubt_of_packets(const std::string& algorithm) {
-  int percent = 0;
-  if (algorithm == "collnet_direct" || algorithm == "collnet_chain") percent = 55;
-  if (algorithm == "nvls") percent = 50;
-  if (algorithm == "pat") percent = 15;
-  if (percent == 0) return std::nullopt;
-  return fmt::format(
-      "packets: {} was seen up to {} % from what it takes in flows, to which profiles are fitted; why is not known", algorithm,
-      percent);
-}
-
 // All NVLinks of a GPU together; a rate of 0: it has none.
 PortRate nvlink_port(const net::Topology& topology, DeviceId gpu) {
   std::int64_t rate = 0;
@@ -164,7 +152,8 @@ void CollectiveRunner::on_collective_settled(Time) {
   if (keep_pending_) machine_.simulator.leave();
 }
 
-StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const CollectiveResult& result, Bytes walked) const {
+StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm& algorithm, const CollectiveResult& result,
+                                     Bytes walked) const {
   const Collective kind = result.call.kind;
   const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
   const Bytes kept = kind == Collective::kReduce ? Bytes{} : result.sizes.output;  // of a rank that is not the root
@@ -181,7 +170,7 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Collectiv
     case nccl::Kernel::kCollective:
       break;
   }
-  return costs_.of(chosen.choice.protocol, chosen.choice.warps, chain || chosen.choice.algorithm != "ring", false, data);
+  return costs_.of(chosen.choice.protocol, chosen.choice.warps, chain || !algorithm.sends_slices(), false, data);
 }
 
 LaunchPlan CollectiveRunner::launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
@@ -285,11 +274,11 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.reason = std::move(chosen.reason);
   result.notes = std::move(chosen.notes);
 
-  StepCosts costs = costs_of(chosen, result, options.walked);
-  if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
-  Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
+  StepCosts costs = costs_of(chosen, algorithm, result, options.walked);
+  if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
+  Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
   const std::shared_ptr<const Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
   const Duration launch_cost =
@@ -301,8 +290,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.ended = machine_.simulator.now();
   result.grain = options.grain;
   const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  const bool is_coarse = chain || result.choice.algorithm == "pairwise" || result.choice.algorithm == "nvls_tree" ||
-                         (result.choice.algorithm == "nvls" && nodes_ > 1);
+  const bool is_coarse = chain || algorithm.couples_badly(nodes_);
   std::uint64_t most = is_coarse || !schedule->has_fluid_flows() ? kChunkMessagesOfChains : kChunkMessages;
   if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
   // Data that a switch adds up or copies cross the links of a node's ranks.
@@ -332,10 +320,15 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
     result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
   }
-  if (result.grain == Grain::kFluid && result.choice.algorithm == "nccl_p2p" && nodes_ == 1)
-    result.notes.emplace_back("fluid grain: sends inside a node were seen up to 37 % from what they take in chunks");
-  if (in_packets) {
-    if (std::optional<std::string> doubt = doubt_of_packets(result.choice.algorithm)) result.notes.push_back(*std::move(doubt));
+  const Doubts doubts = algorithm.doubts();
+  if (result.grain == Grain::kFluid && doubts.fluid_in_nodes > 0 && nodes_ == 1) {
+    result.notes.push_back(fmt::format("fluid grain: sends inside a node were seen up to {} % from what they take in chunks",
+                                       doubts.fluid_in_nodes));
+  }
+  if (in_packets && doubts.in_packets > 0) {
+    result.notes.push_back(fmt::format(
+        "packets: {} was seen up to {} % from what it takes in flows, to which profiles are fitted; why is not known",
+        result.choice.algorithm, doubts.in_packets));
   }
   if (result.grain == Grain::kClosedForm) {
     run_closed_form(*opened.communicator, costs, result);

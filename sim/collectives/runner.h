@@ -102,7 +102,8 @@ class CollectiveRunner final : private ExecutorListener {
   };
   Opened& open(const nccl::View* view, int channels);
   // Returns the costs for the result's call and sizes.
-  [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const CollectiveResult& result, Bytes walked) const;
+  [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const Algorithm& algorithm, const CollectiveResult& result,
+                                   Bytes walked) const;
   [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
                                     std::uint64_t messages) const;
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,

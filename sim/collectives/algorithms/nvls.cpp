@@ -139,6 +139,8 @@ class Nvls final : public Algorithm {
     if (communicator.nodes() > 1) return make_nvls_network(communicator, call, choice);
     return std::make_unique<NvlsSchedule>(communicator, call, choice);
   }
+  [[nodiscard]] bool couples_badly(int nodes) const override { return nodes > 1; }
+  [[nodiscard]] Doubts doubts() const override { return {.in_packets = 50}; }
 };
 
 }  // namespace

@@ -234,6 +234,7 @@ class NvlsTree final : public Algorithm {
     WEFT_CHECK(supports(call.kind));
     return std::make_unique<NvlsTreeSchedule>(communicator, call, choice);
   }
+  [[nodiscard]] bool couples_badly(int /*nodes*/) const override { return true; }
 };
 
 }  // namespace

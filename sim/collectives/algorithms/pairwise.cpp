@@ -81,6 +81,7 @@ class Pairwise final : public Algorithm {
     WEFT_CHECK(supports(call.kind));
     return std::make_unique<PairwiseSchedule>(communicator, call, choice.channels);
   }
+  [[nodiscard]] bool couples_badly(int /*nodes*/) const override { return true; }
 };
 
 }  // namespace

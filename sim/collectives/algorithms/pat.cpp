@@ -298,6 +298,7 @@ class Pat final : public Algorithm {
     WEFT_CHECK(supports(call.kind));
     return std::make_unique<PatSchedule>(communicator, call, choice);
   }
+  [[nodiscard]] Doubts doubts() const override { return {.in_packets = 15}; }
 };
 
 }  // namespace

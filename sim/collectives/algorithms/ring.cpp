@@ -16,6 +16,7 @@ class Ring final : public Algorithm {
                                                const Choice& choice) const override {
     return std::make_unique<RingSchedule>(communicator, call, choice);
   }
+  [[nodiscard]] bool sends_slices() const override { return true; }
 };
 
 }  // namespace
