@@ -9,8 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/core/memory.h"
 #include "sim/network/builtin.h"
-#include "sim/network/flow_level/flow_fabric.h"
-#include "sim/network/packet_level/packet_memory.h"
+#include "sim/network/fabric_memory.h"
 #include "sim/network/router.h"
 #include "sim/scenario/program_memory.h"
 #include "sim/scenario/step_program.h"
@@ -31,7 +30,7 @@ class MemoryPlanner {
   MemoryPlanner(const net::Cluster& cluster, const SimulationOptions& simulation)
       : cluster_{cluster},
         topology_{cluster.topology},
-        is_packet_{simulation.has_packets()},
+        memory_{net::fabric_memory(simulation.fidelity)},
         grain_{simulation.grain},
         until_{simulation.until},
         router_{topology_, net::make_routing_policy(cluster.routing), simulation.seed} {
@@ -64,21 +63,15 @@ class MemoryPlanner {
   }
 
   // Counts the machine that runs. The machines beside it, for routes and costs, keep alike ports as one (bundles.h).
-  void add_ports() {
-    const double each = static_cast<double>(is_packet_ ? net::packet_memory().port : net::FlowFabric::kPortBytes);
-    add("ports", static_cast<double>(topology_.link_count()), each);
-  }
+  void add_ports() { add("ports", static_cast<double>(topology_.link_count()), static_cast<double>(memory_.port)); }
 
   // A transfer between two devices: its path, and its place on every link of it.
   double path_bytes(DeviceId from, DeviceId to) {
     const std::optional<net::Footprint> path = from == to ? std::nullopt : router_.find_route(from, to, {});
     const double links = path ? static_cast<double>(path->usages.size()) : 0;
-    const double usage = static_cast<double>(is_packet_ ? sizeof(Usage) : net::FlowFabric::kUsageBytes);
-    return static_cast<double>(sizeof(net::Footprint) + sizeof(net::PathEnds)) + links * usage;
+    return static_cast<double>(sizeof(net::Footprint) + sizeof(net::PathEnds)) + links * static_cast<double>(memory_.usage);
   }
-  [[nodiscard]] double transfer_bytes() const {
-    return static_cast<double>(is_packet_ ? net::packet_memory().queue_pair : net::FlowFabric::kTransferBytes);
-  }
+  [[nodiscard]] double transfer_bytes() const { return static_cast<double>(memory_.transfer); }
 
   // The program is made here to be counted, and again for the run. From a full pipeline on each microbatch adds the same: of
   // many of them, two short steps are counted in place of a program that may never fit.
@@ -137,11 +130,11 @@ class MemoryPlanner {
     for (const work::JobItem& job : workload.jobs) {
       for (const work::JobTransfer& transfer : job.transfers) add_pair(transfer.from, transfer.to, transfer.bytes);
     }
-    const std::size_t message = sizeof(Time) + (is_packet_ ? net::packet_memory().message : 0);
+    const std::size_t message = sizeof(Time) + memory_.message;
     add("messages in queues", backlog, kGrowth * static_cast<double>(message));
     add("transfers", static_cast<double>(pairs.size()), kGrowth * (transfer_bytes() + sampled_path(pairs)));
-    if (is_packet_) {
-      add("packets", std::min(packets, packets_in_network(payload)), static_cast<double>(net::packet_memory().packet));
+    if (memory_.packet > 0) {
+      add("packets", std::min(packets, packets_in_network(payload)), static_cast<double>(memory_.packet));
     }
   }
 
@@ -191,7 +184,7 @@ class MemoryPlanner {
 
   const net::Cluster& cluster_;
   const net::Topology& topology_;
-  bool is_packet_;  // or a part is, which part is not known: as if all were
+  net::FabricMemory memory_;
   coll::Grain grain_;
   std::optional<Time> until_;
   net::Router router_;

@@ -1,14 +1,9 @@
-#include "sim/network/packet_level/packet_memory.h"
-
+// A packet fabric tells what it held when it held most, when it ends (sim/core/memory.h).
 #include "sim/core/memory.h"
 #include "sim/network/packet_level/packet_network.h"
 #include "sim/network/packet_level/transport.h"
 
 namespace weft::net {
-
-PacketMemory packet_memory() {
-  return {PacketNetwork::kPortBytes, PacketNetwork::kPacketBytes, Transport::kQueuePairBytes, Transport::kMessageBytes};
-}
 
 void PacketNetwork::note_memory() const {
   const auto size_of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
