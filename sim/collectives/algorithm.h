@@ -10,7 +10,8 @@
 
 namespace weft::coll {
 
-// An algorithm's time was seen so many percent apart when it was simulated in two ways. 0: no more than any is.
+// An algorithm's time was seen so many percent apart when it was simulated in two ways; 0: within the bounds that hold for all
+// (docs/invariants.md).
 struct Doubts {
   int in_packets = 0;      // packets and flows, where nothing is congested (tests/invariants/open_faults.py)
   int fluid_in_nodes = 0;  // fluid and chunk grain, inside a node

@@ -1,5 +1,5 @@
-// Fidelity says how closely a network's transfers are simulated. Only here is it listed; whoever needs to know what a fidelity
-// can do asks the Fabric (fabric.h), not for the fidelity's name.
+// Fidelity says how closely a network's transfers are simulated. Readers of scenarios refuse by it what it does not know. Once
+// there is a machine, nobody asks for it: the Fabric answers what depends on it (fabric.h).
 #pragma once
 
 #include <cstdint>
