@@ -23,33 +23,33 @@ namespace {
 struct LabelName {
   std::string_view element, attribute, key;
 };
-constexpr LabelName kNames[] = {{"pci", "busid", "bus_id"},
-                                {"pci", "vendor", "vendor"},
-                                {"pci", "device", "device"},
-                                {"pci", "subsystem_vendor", "subsystem_vendor"},
-                                {"pci", "subsystem_device", "subsystem_device"},
-                                {"gpu", "dev", "dev"},
-                                {"gpu", "sm", "sm"},
-                                {"gpu", "rank", "rank"},
-                                {"gpu", "gdr", "gdr"},
-                                {"gpu", "gcn", "gcn"},
-                                {"net", "name", "net_name"},
-                                {"net", "dev", "dev"},
-                                {"net", "speed", "speed"},
-                                {"net", "port", "port"},
-                                {"net", "guid", "guid"},
-                                {"net", "maxconn", "maxconn"},
-                                {"net", "gdr", "gdr"},
-                                {"net", "coll", "coll"},
-                                {"net", "rail", "rail"},
-                                {"net", "plane", "plane"},
-                                {"cpu", "numaid", "numa"},
-                                {"cpu", "arch", "arch"},
-                                {"cpu", "vendor", "vendor"},
-                                {"cpu", "familyid", "family"},
-                                {"cpu", "modelid", "model"},
-                                {"cpu", "host_hash", "host_hash"},
-                                {"cpu", "affinity", "affinity"}};
+constexpr LabelName kLabelNames[] = {{"pci", "busid", "bus_id"},
+                                     {"pci", "vendor", "vendor"},
+                                     {"pci", "device", "device"},
+                                     {"pci", "subsystem_vendor", "subsystem_vendor"},
+                                     {"pci", "subsystem_device", "subsystem_device"},
+                                     {"gpu", "dev", "dev"},
+                                     {"gpu", "sm", "sm"},
+                                     {"gpu", "rank", "rank"},
+                                     {"gpu", "gdr", "gdr"},
+                                     {"gpu", "gcn", "gcn"},
+                                     {"net", "name", "net_name"},
+                                     {"net", "dev", "dev"},
+                                     {"net", "speed", "speed"},
+                                     {"net", "port", "port"},
+                                     {"net", "guid", "guid"},
+                                     {"net", "maxconn", "maxconn"},
+                                     {"net", "gdr", "gdr"},
+                                     {"net", "coll", "coll"},
+                                     {"net", "rail", "rail"},
+                                     {"net", "plane", "plane"},
+                                     {"cpu", "numaid", "numa"},
+                                     {"cpu", "arch", "arch"},
+                                     {"cpu", "vendor", "vendor"},
+                                     {"cpu", "familyid", "family"},
+                                     {"cpu", "modelid", "model"},
+                                     {"cpu", "host_hash", "host_hash"},
+                                     {"cpu", "affinity", "affinity"}};
 
 bool is_flag(std::string_view key) { return key == "gdr" || key == "coll"; }
 bool is_text(std::string_view key) {
@@ -80,7 +80,7 @@ Labels template_labels(const TemplateDevice& device) {
     return labels;
   }
   for (const XmlElement& element : elements_of(device.labels)) {
-    for (const LabelName& name : kNames) {
+    for (const LabelName& name : kLabelNames) {
       const std::string* value = element.name == name.element ? element.find(name.attribute) : nullptr;
       if (value != nullptr) add(name.key, *value);
     }
