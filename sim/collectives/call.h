@@ -37,6 +37,9 @@ enum class Reduction : std::uint8_t { kSum, kProduct, kMin, kMax, kAverage, kSca
 [[nodiscard]] std::optional<Reduction> reduction_from(std::string_view name);
 [[nodiscard]] std::span<const std::string_view> reduction_names();
 
+// Larger calls are refused: no GPU's memory comes near, and what NCCL reckons from the size would not fit its numbers.
+inline constexpr Bytes kLargestCall{std::int64_t{1} << 50};
+
 struct CollectiveCall {
   Collective kind = Collective::kAllReduce;
   Bytes bytes = {};               // nccl-tests' size column: the vector, or the total over all ranks (models/nccl §8.2)

@@ -71,6 +71,9 @@ bool is_nccls(std::string_view algorithm) {
 }
 
 Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels) {
+  if (call.bytes > kLargestCall)
+    throw ConfigError(
+        fmt::format("{} of {}: expected at most {}", to_string(call.kind), to_string(call.bytes), to_string(kLargestCall)));
   if (!is_nccls(algorithm)) return textbook(algorithm, call, ranks, channels);
   const bool tuned = tuned_index(call.kind).has_value();
   if (!algorithm.empty()) check_supported(algorithm, call.kind);

@@ -22,7 +22,8 @@ inline constexpr std::int64_t kMiB = 1024 * kKiB;
 
 inline constexpr int kMostKib = 1 << 30;  // 1 TiB, more than any GPU has
 inline constexpr int kMostMib = 1 << 20;
-inline constexpr int kMostCalls = 100'000;  // in a row, of a measured point
+inline constexpr int kMostElements = 1 << 30;  // along one dimension of a kernel
+inline constexpr int kMostCalls = 100'000;     // in a row, of a measured point
 
 class JsonRecord {
  public:
@@ -37,6 +38,10 @@ class JsonRecord {
   [[nodiscard]] std::int64_t whole(const char* key, std::int64_t otherwise) const;
   // From `least` to `most`, which an int holds.
   [[nodiscard]] int whole_within(const char* key, int otherwise, int least, int most) const;
+  // Elements along one dimension of a kernel: two of them multiply without loss.
+  [[nodiscard]] std::int64_t dimension(const char* key, int otherwise = 0) const {
+    return whole_within(key, otherwise, 0, kMostElements);
+  }
   [[nodiscard]] Bytes bytes(const char* key) const;  // 0 or more
   [[nodiscard]] bool flag(const char* key, bool otherwise) const;
   [[nodiscard]] std::string text(const char* key, std::string_view otherwise = {}) const;

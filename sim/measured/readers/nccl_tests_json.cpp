@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/collectives/call.h"
 #include "sim/core/words.h"
 #include "sim/measured/readers/json_record.h"
 #include "sim/measured/readers/nccl_tests_log.h"
@@ -192,7 +193,7 @@ void read_rows(JsonReader& reader, const Json& root, NcclTestsLog& log) {
       continue;
     }
     NcclTestsRow result;
-    result.bytes = Bytes{reader.whole(row, path, "size", 0, kMax, 0)};
+    result.bytes = Bytes{reader.whole(row, path, "size", 0, coll::kLargestCall.count(), 0)};
     result.count = reader.whole(row, path, "count", 0, kMax, 0);
     result.type = JsonReader::text(row, "type", 40);
     result.redop = JsonReader::text(row, "redop", 40);

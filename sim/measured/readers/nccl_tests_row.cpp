@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "sim/collectives/call.h"
 #include "sim/measured/readers/nccl_tests_parser.h"
 #include "sim/measured/readers/text_lines.h"
 
@@ -66,7 +67,7 @@ bool looks_like_row(const std::vector<Word>& words, bool after_header) {
 std::string_view expectation(Column column) {
   switch (column) {
     case Column::kSize:
-      return "the size in bytes";
+      return "the size in bytes, at most 1 PiB";
     case Column::kCount:
       return "the number of elements";
     case Column::kType:
@@ -96,7 +97,7 @@ bool take(Column column, std::string_view word, NcclTestsRow& row, std::optional
   switch (column) {
     case Column::kSize:
       row.bytes = Bytes{whole()};
-      return whole() >= 0;
+      return whole() >= 0 && row.bytes <= coll::kLargestCall;
     case Column::kCount:
       row.count = whole();
       return row.count >= 0;

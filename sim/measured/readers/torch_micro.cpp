@@ -86,9 +86,9 @@ void MicroReader::launch() {
 void MicroReader::gemms() {
   for (const JsonRecord& row : root_.objects("gemm_bf16")) {
     MeasuredPoint& point = add("gemm", "gemm");
-    point.m = row.whole("m", 0);
-    point.n = row.whole("n", 0);
-    point.k = row.whole("k", 0);
+    point.m = row.dimension("m");
+    point.n = row.dimension("n");
+    point.k = row.dimension("k");
     take_times(row, "us", point);
   }
 }
@@ -97,10 +97,11 @@ void MicroReader::memory() {
   for (const JsonRecord& row : root_.objects("memory")) {
     const std::string op = row.text("op");
     MeasuredPoint& point = add("memory", op);
-    point.n = row.whole("rows", 0);
-    point.k = row.whole("h", 0);
-    point.elements =
-        point.n > 0 ? point.n * point.k : std::llround(row.number("mib", 0) * static_cast<double>(detail::kMiB)) / kBf16;
+    point.n = row.dimension("rows");
+    point.k = row.dimension("h");
+    const double mib = row.number("mib", 0);
+    if (mib < 0 || mib > detail::kMostMib) row.fail(fmt::format("mib: expected 0 to {}, got {:g}", detail::kMostMib, mib));
+    point.elements = point.n > 0 ? point.n * point.k : std::llround(mib * static_cast<double>(detail::kMiB)) / kBf16;
     const std::int64_t tensors = op == "add" ? 3 : 2;  // read and written
     point.bytes = Bytes{tensors * kBf16 * point.elements};
     take_times(row, "us", point);
@@ -111,9 +112,9 @@ void MicroReader::attention() {
   for (const JsonRecord& row : root_.objects("attention")) {
     for (const bool backward : {false, true}) {
       MeasuredPoint& point = add("attention", backward ? "flash, forward and backward" : "flash");
-      point.m = point.n = row.whole("seq", 0);
-      point.k = row.whole("d", 0);
-      point.batch = row.whole("b", 1) * row.whole("heads", 1);
+      point.m = point.n = row.dimension("seq");
+      point.k = row.dimension("d");
+      point.batch = row.dimension("b", 1) * row.dimension("heads", 1);
       point.causal = row.flag("causal", false);
       point.backward = backward;
       take_times(row, backward ? "fwd_bwd_us" : "fwd_us", point);

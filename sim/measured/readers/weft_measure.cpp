@@ -106,17 +106,17 @@ MeasuredPoint MeasureReader::point(const JsonRecord& record, const std::string& 
   for (const char* key : {"what", "op", "method", "case", "tool", "engine"}) {
     if (point.what.empty()) point.what = record.text(key);
   }
-  point.m = record.whole("m", 0);
-  point.n = record.whole("n", record.whole("rows", 0));
-  point.k = record.whole("k", record.whole("columns", 0));
-  point.batch = record.whole("batch", 1);
+  point.m = record.dimension("m");
+  point.n = record.dimension(record.has("n") ? "n" : "rows");
+  point.k = record.dimension(record.has("k") ? "k" : "columns");
+  point.batch = record.dimension("batch", 1);
   point.elements = record.whole("elements", 0);
   point.count = std::max<std::int64_t>(record.whole("nodes", 1), record.whole("threads", 1));
   point.sustained = record.flag("sustained", false);
   if (kind == "attention") {
-    point.m = point.n = record.whole("sequence_length", 0);
-    point.k = record.whole("head_size", 0);
-    point.batch *= record.whole("heads", 1);
+    point.m = point.n = record.dimension("sequence_length");
+    point.k = record.dimension("head_size");
+    point.batch *= record.dimension("heads", 1);
     point.causal = record.flag("causal", false);
   }
   if (kind == "copy") copy(record, point);
@@ -142,9 +142,9 @@ void MeasureReader::overlap(const JsonRecord& record, MeasuredPoint& point) {
     part.op = entry.text("op");
     part.bytes = entry.bytes("bytes");
     part.type = entry.text("type");
-    part.m = entry.whole("m", 0);
-    part.n = entry.whole("n", 0);
-    part.k = entry.whole("k", 0);
+    part.m = entry.dimension("m");
+    part.n = entry.dimension("n");
+    part.k = entry.dimension("k");
     part.calls = entry.whole_within("calls", 1, 1, detail::kMostCalls);
     part.groups = entry.lists_of_ints("groups");
     part.median_us = entry.number("median_us", 0);

@@ -13,6 +13,8 @@
 namespace weft::output::detail {
 namespace {
 
+// Ends this close, as a share of their size, are one value: no tick between them could be told from either.
+constexpr double kLeastSpread = 1e-9;
 constexpr double kPad = 0.04;  // of the span, on the sides that the data sets
 
 std::string with_prefix(double value, double step, std::initializer_list<std::string_view> prefixes) {
@@ -92,10 +94,11 @@ void AxisScale::span(const ChartAxis& axis, const std::vector<double>& values) {
   // A quantity that is never negative is seen against 0 unless all of it is far from there.
   if (low > 0 && low < 0.6 * high) low = 0;
   if (high < 0 && high > 0.6 * low) high = 0;
-  const double size = high > low ? high - low : std::max(std::abs(high), 1e-9);
+  const double magnitude = std::max(std::abs(low), std::abs(high));
+  const double size = high - low > kLeastSpread * magnitude ? high - low : std::max(magnitude, 1e-9);
   low_ = axis.min.value_or(low == 0 ? 0 : low - kPad * size);
   high_ = axis.max.value_or(high == 0 && low < 0 ? 0 : high + kPad * size);
-  if (!(high_ > low_)) high_ = low_ + std::max(std::abs(low_), 1.0);
+  if (!(high_ - low_ > kLeastSpread * std::abs(low_))) high_ = low_ + std::max(std::abs(low_), 1.0);
 }
 
 bool AxisScale::shows(double value) const { return std::isfinite(value) && (!logarithmic_ || value > 0); }

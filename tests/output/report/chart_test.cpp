@@ -45,6 +45,14 @@ TEST(AxisScaleTest, BeginsAtZeroUnlessTheDataAreFarFromIt) {
   EXPECT_TRUE(far.beyond(0));
 }
 
+// Two means of the same times in another order differ in the last digit; ticks between them would have no end.
+TEST(AxisScaleTest, TakesValuesThatDifferByRoundingAsOne) {
+  for (const AxisScale& scale : {AxisScale({}, {26.41078398703156, 26.41078398703157}, 200, 40),
+                                 AxisScale({.min = 26.41078398703156, .max = 26.41078398703157}, {}, 200, 40)}) {
+    EXPECT_LE(labels(scale).size(), 10);
+  }
+}
+
 TEST(AxisScaleTest, StepsByOneTwoOrFive) {
   // 0 to 1 with room for 5 labels: 0.2 is the smallest step of at least 1/5.
   const AxisScale scale{{.text = TickText::kPercent, .min = 0.0, .max = 1.0}, {}, 200, 40};
