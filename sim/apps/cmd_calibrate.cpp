@@ -25,7 +25,6 @@
 #include "sim/core/json_writer.h"
 #include "sim/core/printable.h"
 #include "sim/measured/fit/calibrate.h"
-#include "sim/measured/fit/calibrate_kernels.h"
 #include "sim/measured/kernel_points.h"
 #include "sim/measured/readers/measurement_set.h"
 #include "sim/output/validation_output.h"
@@ -102,25 +101,33 @@ std::string spread_text(const measured::FittedParameter& parameter) {
   return parameter.relative_sd > 9.99 ? std::string{"> 999 %"} : fmt::format("{:.1f} %", 100 * parameter.relative_sd);
 }
 
+std::string parameters_text(const std::vector<measured::CalibrationFit>& fits) {
+  Table table;
+  table.add_column("parameter", Table::Align::kLeft);
+  for (const char* name : {"before", "after", "std error"}) table.add_column(name);
+  for (const measured::CalibrationFit& fit : fits) {
+    for (const measured::FittedParameter& parameter : fit.parameters)
+      table.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after), spread_text(parameter)});
+  }
+  return table.text();
+}
+
+// "median error 1.2 % (before 3.4 %), max 5.6 % (before 7.8 %)"
+std::string errors_text(const measured::CalibrationFit& fit) {
+  return fmt::format("median error {} (before {}), max {} (before {})", percent(fit.after.median), percent(fit.before.median),
+                     percent(fit.after.max), percent(fit.before.max));
+}
+
 void print_result(const Report& report, const measured::CalibrationResult& result) {
-  Table parameters;
-  parameters.add_column("parameter", Table::Align::kLeft);
-  parameters.add_column("before");
-  parameters.add_column("after");
-  parameters.add_column("std error");
-  for (const measured::FittedParameter& parameter : result.parameters) {
-    parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after), spread_text(parameter)});
-  }
-  report.print(parameters.text());
-  if (!result.open_combinations.empty()) {
+  const measured::CalibrationFit& fit = result.fits.front();
+  report.print(parameters_text(result.fits));
+  if (!fit.open_combinations.empty()) {
     report.print("# the training rows tell these apart badly (a parameter's own std error is with all others free):\n");
-    for (const std::string& text : result.open_combinations) report.print(fmt::format("#   {}\n", text));
+    for (const std::string& text : fit.open_combinations) report.print(fmt::format("#   {}\n", text));
   }
-  report.print(fmt::format("#\n# training: {} rows, median error {} (before {}), max {} (before {}); {} evaluations\n",
-                           result.training.size(), percent(result.training_after.median),
-                           percent(result.training_before.median), percent(result.training_after.max),
-                           percent(result.training_before.max), result.evaluations));
-  report.print(measured::points_table({result.training}));
+  report.print(
+      fmt::format("#\n# training: {} rows, {}; {} evaluations\n", fit.training.size(), errors_text(fit), result.evaluations));
+  report.print(measured::points_table({fit.training}));
   for (const measured::HeldOut& log : result.held_out) {
     report.print(fmt::format("# held out: {}: {} rows, median error {}, p95 {}, max {}\n", log.file, log.errors.points,
                              percent(log.errors.median), percent(log.errors.p95), percent(log.errors.max)));
@@ -132,26 +139,27 @@ void write_result(std::ostream& out, const ResultHeader& header, const measured:
   const auto errors = [](JsonWriter& json, const measured::ErrorSummary& summary) {
     json.field("points", summary.points).field("median", summary.median).field("p95", summary.p95).field("max", summary.max);
   };
+  const measured::CalibrationFit& fit = result.fits.front();
   JsonWriter json{out};
   json.begin_object();
   write_header(json, header);
   json.field("evaluations", result.evaluations).key("parameters").begin_array();
-  for (const measured::FittedParameter& parameter : result.parameters) {
+  for (const measured::FittedParameter& parameter : fit.parameters) {
     json.begin_object().field("key", parameter.key).field("before", to_string(parameter.before));
     json.field("after", to_string(parameter.after)).field("determined", parameter.determined);
     json.field("at_min", parameter.at_min).field("at_max", parameter.at_max);
     json.field("relative_sd", parameter.relative_sd).end_object();
   }
   json.end_array().key("correlations").begin_array();
-  for (const std::vector<double>& row : result.correlations) {
+  for (const std::vector<double>& row : fit.correlations) {
     json.begin_array();
     for (const double value : row) json.value(value);
     json.end_array();
   }
   json.end_array().key("open_combinations").begin_array();
-  for (const std::string& text : result.open_combinations) json.value(text);
+  for (const std::string& text : fit.open_combinations) json.value(text);
   json.end_array().key("training").begin_object();
-  errors(json, result.training_after);
+  errors(json, fit.after);
   json.end_object().key("held_out").begin_array();
   for (const measured::HeldOut& log : result.held_out) {
     json.begin_object().field("file", log.file);
@@ -205,21 +213,12 @@ KernelStart start_of(const CalibrateOptions& options, const scenario::Overrides&
   return {.cluster = std::move(cluster), .profile = std::move(profile)};
 }
 
-void print_kernel_fits(const Report& report, const measured::KernelCalibration& result) {
-  Table parameters;
-  parameters.add_column("parameter", Table::Align::kLeft);
-  parameters.add_column("before");
-  parameters.add_column("after");
-  parameters.add_column("std error");
-  for (const measured::KernelFit& fit : result.fits) {
-    for (const measured::FittedParameter& parameter : fit.parameters)
-      parameters.add_row({parameter.key, to_string(parameter.before), to_string(parameter.after), spread_text(parameter)});
-  }
-  report.print(parameters.text() + "#\n");
+void print_kernel_fits(const Report& report, const measured::CalibrationResult& result) {
+  report.print(parameters_text(result.fits) + "#\n");
   Table points;
   for (const char* name : {"fit", "what", "file"}) points.add_column(name, Table::Align::kLeft);
   for (const char* name : {"measured", "fitted", "error"}) points.add_column(name);
-  for (const measured::KernelFit& fit : result.fits) {
+  for (const measured::CalibrationFit& fit : result.fits) {
     for (const measured::ValidationPoint& point : fit.training) {
       points.add_row({fit.id, point.algorithm, std::filesystem::path{point.file}.filename().string(),
                       fmt::format("{:.4g}", point.measured_us), fmt::format("{:.4g}", *point.predicted_us),
@@ -227,10 +226,8 @@ void print_kernel_fits(const Report& report, const measured::KernelCalibration& 
     }
   }
   report.print(points.text() + "#\n");
-  for (const measured::KernelFit& fit : result.fits) {
-    report.print(fmt::format("# {}: {} rows, median error {} (before {}), max {} (before {})\n", fit.id, fit.after.points,
-                             percent(fit.after.median), percent(fit.before.median), percent(fit.after.max),
-                             percent(fit.before.max)));
+  for (const measured::CalibrationFit& fit : result.fits) {
+    report.print(fmt::format("# {}: {} rows, {}\n", fit.id, fit.after.points, errors_text(fit)));
   }
 }
 
@@ -243,7 +240,7 @@ int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const K
   }
   if (!options.date.empty()) check_date(options.date);
   if (!outputs.json.empty()) throw ConfigError("--json: not for kernels");
-  measured::KernelCalibration result = measured::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date,
+  measured::CalibrationResult result = measured::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date,
                                                                    id_suffix, from.cluster ? &*from.cluster : nullptr);
   std::string name = options.name.empty() ? start.name() : options.name;
   result.profile =

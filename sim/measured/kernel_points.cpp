@@ -7,7 +7,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
-#include "sim/measured/point_models.h"
+#include "sim/measured/point_kind.h"
 #include "sim/network/launch_timings.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/kernel_times.h"
@@ -48,7 +48,7 @@ KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::
   for (const MeasuredPoint& point : log.points) {
     if (!record_set.empty() && point.record_set != record_set) continue;
     if (point.kind == "copy") kernels.copies.push_back(point);
-    const std::vector<work::Kernel> one = detail::kernels_of(point);
+    const std::vector<work::Kernel> one = kernels_of(point);
     const double shortest = kLongerThanLaunch * std::max(launch, point.host_us);
     if (one.size() != 1 || point.sustained || point.median_us < shortest) continue;
     KernelRow row;

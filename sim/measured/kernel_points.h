@@ -1,4 +1,4 @@
-// Measured kernels of a measurement file as the rows that calibrate_kernels.h fits.
+// Measured kernels of a measurement file as the rows that fit/calibrate.h fits.
 #pragma once
 
 #include <string>

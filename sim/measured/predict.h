@@ -1,24 +1,18 @@
-// Predicts every row of a measured log, by one simulated call per row. It takes the log's ranks on the cluster's devices, its
-// collective, sizes, types, roots, NCCL settings and launch mode.
+// Predicts what was measured: rows of nccl-tests' logs, records of measurement files, rows of kernel logs. What each kind of
+// point is predicted by is in kinds/ (point_kind.h).
 //
 //   const Predictions predictions = predict(cluster, measurement, {});
 //   ValidationReport report{predictions.points};
 //
-// Not here: which points count and how errors are summed up (validation_report.h), fitting (calibrate.h).
-//
-// Model: in-place calls take as long as out-of-place ones; aggregated calls cost what plain calls cost; several communicators
-// side by side are one by itself. Where a log is of that kind, a note says so. Where a file says what each call took its host
-// (`weft measure` does), that is the host's cost of a launch; rows where the host was all that the loop waited for are marked.
+// Not here: which points count and how errors are summed up (validation_report.h), fitting (fit/calibrate.h).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "sim/collectives/executor.h"
-#include "sim/core/ids.h"
+#include "sim/measured/readers/kernel_log.h"
 #include "sim/measured/readers/measurement_set.h"
 #include "sim/measured/validation_report.h"
 #include "sim/network/cluster.h"
@@ -45,13 +39,15 @@ struct Predictions {
 };
 
 // A row that is not modelled gives a point without a prediction, and a note. ConfigError, with the log's name, where the
-// cluster has too few devices.
+// cluster has too few devices. Deterministic, as all of these.
 [[nodiscard]] Predictions predict(const net::Cluster& cluster, const Measurement& measurement, const PredictOptions& options);
 
-// Which device held each rank: by host in order of appearance, and on it by bus id where the cluster's devices carry the ids
-// that the log prints ("0000:00:06" is "0000:00:06.0"); otherwise the first of the host, or of the cluster. Rank r is element
-// r.
-[[nodiscard]] std::vector<DeviceId> devices_of(const net::Cluster& cluster, const Measurement& measurement);
+// Every record gives at least one point, of overlap one for each stream. A point that no model covers has no prediction and
+// says why.
+[[nodiscard]] Predictions predict_points(const net::Cluster& cluster, const PointLog& log, const PredictOptions& options);
+
+// Every row as a point, predicted with the profile: alone as gemm, attention, memory or optimizer.
+[[nodiscard]] std::vector<ValidationPoint> predict_kernels(const Profile& profile, const KernelLog& log);
 
 // The NCCL that ran, "2.28.9"; empty where the log does not say, or where it is older than what is modelled.
 [[nodiscard]] std::string release_of(const NcclTestsLog& log);

@@ -10,7 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/parameter_scale.h"
 #include "sim/core/portable_math.h"
-#include "sim/measured/fit/calibrate.h"
+#include "sim/measured/fit/sample.h"
 
 namespace weft::measured {
 namespace {

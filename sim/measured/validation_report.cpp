@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/core/portable_math.h"
+#include "sim/measured/point_kind.h"
 
 namespace weft::measured {
 namespace {
@@ -15,7 +16,10 @@ namespace {
 using namespace weft::literals;
 using OrderedJson = nlohmann::ordered_json;  // keys in the order written
 
-const std::string& group_of(const ValidationPoint& point) { return point.collective.empty() ? point.kind : point.collective; }
+const std::string& group_of(const ValidationPoint& point) {
+  const PointKind* kind = find_point_kind(point.kind);
+  return kind != nullptr && kind->group != nullptr ? kind->group(point) : point.kind;
+}
 
 // The summaries of the points that count, by what `key_of` says of each.
 template <class Key, class KeyOf>
@@ -89,17 +93,6 @@ std::string summary_row(std::string_view name, std::size_t width, std::string_vi
                      percent(summary.median), percent(summary.geomean), percent(summary.p95), percent(summary.max));
 }
 
-// Samples that lie as far apart as this, over their median, have more than one outcome: which of them is the median is chance.
-// Two nodes of 2 x H200 measured 134 times of streams side by side (validate/measured/h200x2_full.jsonl and
-// h200x2_full_later.jsonl). Of these, 129 agree within 7 %. The five others, calls of 1 MiB beside kernels, are 16 to 78 %
-// apart; their samples spread by 0.05 to 0.8 on one node and by 0.6 to 1.4 on the other.
-constexpr double kUnsteadySpread = 0.4;
-
-bool is_unsteady(const ValidationPoint& point) {
-  return point.kind == "overlap" && point.measured_low_us > 0 &&
-         point.measured_high_us - point.measured_low_us > kUnsteadySpread * point.measured_us;
-}
-
 }  // namespace
 
 std::string_view to_string(Exclusion exclusion) {
@@ -126,10 +119,11 @@ std::string_view to_string(Exclusion exclusion) {
 
 Exclusion exclusion_of(const ValidationPoint& point) {
   if (point.in_place) return Exclusion::kInPlace;
-  if (point.kind == "collective" && point.bytes == Bytes{}) return Exclusion::kZeroBytes;
+  const PointKind* kind = find_point_kind(point.kind);
+  const Exclusion own = kind != nullptr && kind->exclusion != nullptr ? kind->exclusion(point) : Exclusion::kNone;
+  if (own != Exclusion::kNone) return own;
   if (point.has_debug_output) return Exclusion::kDebugLog;
   if (point.is_cpu_time) return Exclusion::kCpuTime;
-  if (is_unsteady(point)) return Exclusion::kUnsteady;
   if (!relative_error(point)) return Exclusion::kNotPredicted;
   return point.training ? Exclusion::kTraining : Exclusion::kNone;
 }
@@ -153,6 +147,14 @@ ErrorSummary summarize(std::vector<double> errors) {
     summary.geomean = portable_exp(logarithms / static_cast<double>(n));
   }
   return summary;
+}
+
+ErrorSummary summary_of(const std::vector<ValidationPoint>& points) {
+  std::vector<double> errors;
+  for (const ValidationPoint& point : points) {
+    if (const auto error = relative_error(point)) errors.push_back(std::abs(*error));
+  }
+  return summarize(std::move(errors));
 }
 
 SizeClass size_class_of(Bytes bytes) {

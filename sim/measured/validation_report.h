@@ -20,7 +20,7 @@ namespace weft::measured {
 
 struct ValidationPoint {
   std::string file;
-  std::string kind = "collective";  // or gemm, memory, copy, overlap, launch, ...
+  std::string kind = "collective";  // or another of point_kinds()
   std::string collective;           // nccl-tests' name; empty for other kinds
   int ranks = 0;
   int nodes = 0;
@@ -64,6 +64,8 @@ struct ErrorSummary {
 };
 
 ErrorSummary summarize(std::vector<double> absolute_errors);
+// Takes in all points that have an error, whether they count or not.
+ErrorSummary summary_of(const std::vector<ValidationPoint>& points);
 
 // Size classes of models/nccl_calibration: below 2 MiB launch and latency decide, above 32 MiB bandwidth.
 enum class SizeClass { kBelow2MiB, k2To32MiB, kAbove32MiB };

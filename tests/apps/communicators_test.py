@@ -30,7 +30,7 @@ def runs_of(root, gpus):
 
 
 def check_constants(root):
-    source = (root / "sim/measured/fit/calibrate.cpp").read_text(encoding="utf-8")
+    source = (root / "sim/measured/kinds/collective.cpp").read_text(encoding="utf-8")
     stated = [float(re.search(rf"{name} = ([0-9.]+);", source)[1]) for name in ("kRunSdUs", "kCommunicatorSdUs")]
     measured = deviations(root, [runs_of(root, "h100x2"), runs_of(root, "h200x2")])
     for of_source, of_data in zip(stated, measured):

@@ -1,5 +1,3 @@
-#include "sim/measured/fit/calibrate_kernels.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +5,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
-#include "sim/measured/point_models.h"
+#include "sim/measured/fit/calibrate.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/kernels/kernel_costs.h"
@@ -57,16 +55,16 @@ KernelLog log_of_truth() {
   return log;
 }
 
-double fitted(const KernelCalibration& result, const char* key) { return std::get<double>(result.profile.value(key)); }
+double fitted(const CalibrationResult& result, const char* key) { return std::get<double>(result.profile.value(key)); }
 
 TEST(CalibrateKernelsTest, FindsTheParametersThatMadeTheLog) {
-  const KernelCalibration result = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21");
+  const CalibrationResult result = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21");
   // A prior that counts as a row or two holds them towards the defaults.
   EXPECT_NEAR(fitted(result, "gpu.gemm.efficiency"), 0.7, 0.01);
   EXPECT_NEAR(fitted(result, "gpu.memory.contiguous_efficiency"), 0.7, 0.01);
   EXPECT_NEAR(fitted(result, "gpu.memory.strided_copy_ps"), 5, 0.1);
   EXPECT_NEAR(fitted(result, "gpu.contention.gemm"), 1.5, 0.01);
-  for (const KernelFit& fit : result.fits) EXPECT_LT(fit.after.max, 0.03) << fit.id;
+  for (const CalibrationFit& fit : result.fits) EXPECT_LT(fit.after.max, 0.03) << fit.id;
 }
 
 // In one fit, efficiency and the fixed part share what rows say; in two, as copies and strided kernels are, nothing.
@@ -77,7 +75,7 @@ TEST(CalibrateKernelsTest, StatesHowWellEachValueIsKnown) {
     row.us = *row.us * (1 + noise);
     noise = -noise;
   }
-  const KernelCalibration result = calibrate_kernels(defaults(), {log}, "2026-11-21");
+  const CalibrationResult result = calibrate_kernels(defaults(), {log}, "2026-11-21");
   EXPECT_NEAR(result.profile.std_error("gpu.gemm.efficiency").value_or(0), 0.01, 0.009);
   EXPECT_EQ(result.profile.std_error("gpu.attention.tail"), std::nullopt) << "there are no rows of attention";
   const auto& calibrations = result.profile.calibrations();
@@ -97,46 +95,8 @@ TEST(CalibrateKernelsTest, StatesHowWellEachValueIsKnown) {
   EXPECT_THAT(memory->uncertainty[2].correlations, Each(0.0));
 }
 
-// Copies on four GPUs, as a memory of 100 and 80 GB/s and a start of 5 us would have them.
-TEST(CalibrateKernelsTest, FindsWhatCopiesCost) {
-  const net::Cluster cluster = test::four_gpus();
-  const Profile made = cluster.profile.with_value("gpu.copy.engine_start", "5 us", "test")
-                           .with_value("gpu.contention.collective_links", "1.15", "test")
-                           .with_value("network.host_memory.read", "100 GB/s", "test")
-                           .with_value("network.host_memory.write", "80 GB/s", "test");
-  KernelLog log{.file = "points.jsonl", .gpu = "h200_sxm", .machine = "H200", .digest = "0123456789abcdef"};
-  const auto add = [&](std::vector<std::pair<int, int>> transfers, std::int64_t bytes) {
-    MeasuredPoint point;
-    point.kind = "copy";
-    point.what = "copy_engine";
-    point.transfers = std::move(transfers);
-    point.bytes = Bytes{bytes};
-    point.median_us = *detail::predict_copy(cluster, made, point, {}).us;
-    log.copies.push_back(std::move(point));
-  };
-  const int host = kHostMemory;
-  for (const std::int64_t bytes : {1 << 12, 1 << 28}) {
-    add({{0, 1}}, bytes);
-    add({{0, host}}, bytes);
-    add({{host, 0}}, bytes);
-    add({{0, host}, {1, host}, {2, host}, {3, host}}, bytes);
-    add({{host, 0}, {host, 1}, {host, 2}, {host, 3}}, bytes);
-  }
-  const KernelCalibration result = calibrate_kernels(cluster.profile, {log}, "2026-11-25", "_points", &cluster);
-  const auto rate = [&](const char* key) { return std::get<Bandwidth>(result.profile.value(key)).gigabytes_per_second(); };
-  // A prior that counts as a row or two holds them towards the defaults.
-  EXPECT_NEAR(std::get<Duration>(result.profile.value("gpu.copy.engine_start")).us(), 5, 0.1);
-  EXPECT_NEAR(fitted(result, "gpu.contention.collective_links"), 1.15, 0.01);
-  EXPECT_NEAR(rate("network.host_memory.read"), 100, 2);
-  EXPECT_NEAR(rate("network.host_memory.write"), 80, 2);
-  EXPECT_TRUE(result.profile.trained_on("0123456789abcdef", "copy", 1, {}));
-  EXPECT_EQ(result.profile.provenance("network.host_memory.write").calibration, "copies_points");
-  // Without the cluster nothing is said of them.
-  EXPECT_TRUE(calibrate_kernels(cluster.profile, {log}, "2026-11-25").profile.calibrations().empty());
-}
-
 TEST(CalibrateKernelsTest, WritesWhatEachClassWasFittedTo) {
-  const KernelCalibration result = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21");
+  const CalibrationResult result = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21");
   const Provenance& provenance = result.profile.provenance("gpu.gemm.efficiency");
   EXPECT_EQ(provenance.source, ParamSource::kFitted);
   EXPECT_EQ(provenance.calibration, "gemm");
@@ -154,7 +114,7 @@ TEST(CalibrateKernelsTest, WritesWhatEachClassWasFittedTo) {
 }
 
 TEST(CalibrateKernelsTest, ClassesWithoutRowsKeepTheirValuesAndSaySo) {
-  const KernelCalibration result = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21");
+  const CalibrationResult result = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21");
   EXPECT_EQ(result.profile.value("gpu.attention.tail"), defaults().value("gpu.attention.tail"));
   EXPECT_TRUE(result.profile.provenance("gpu.attention.tail").is_default);
   EXPECT_THAT(result.warnings, Contains(HasSubstr("attention: no rows; gpu.attention.forward_efficiency")));
@@ -163,19 +123,6 @@ TEST(CalibrateKernelsTest, ClassesWithoutRowsKeepTheirValuesAndSaySo) {
 TEST(CalibrateKernelsTest, FittingAFittedProfileChangesNothing) {
   const Profile once = calibrate_kernels(defaults(), {log_of_truth()}, "2026-11-21").profile;
   EXPECT_EQ(calibrate_kernels(once, {log_of_truth()}, "2026-11-21").profile.to_yaml(), once.to_yaml());
-}
-
-TEST(CalibrateKernelsTest, TheClocksSlopesComeFromSteps) {
-  // 1 + 0.5 (share - 0.4) + 0.4 overlap.
-  KernelLog log{.file = "steps.jsonl", .gpu = "h200_sxm", .machine = "H200", .digest = "0123456789abcdef"};
-  for (const double share : {0.5, 0.6, 0.8, 0.9}) {
-    for (const double overlap : {0.0, 0.3})
-      log.clocks.push_back({.load = {share, overlap}, .slowdown = 1 + 0.5 * (share - 0.4) + 0.4 * overlap});
-  }
-  const KernelCalibration result =
-      calibrate_kernels(defaults().with_value("gpu.clock.limit", "2", "test"), {log}, "2026-11-21");
-  const work::ClockRule rule = result.profile.get(work::clock_rule);
-  for (const ClockRow& row : log.clocks) EXPECT_NEAR(clock_slowdown(rule, row.load).compute, row.slowdown, 0.01);
 }
 
 TEST(CalibrateKernelsTest, PredictsEveryRowAndKnowsWhatItWasFittedTo) {

@@ -5,7 +5,7 @@
 //
 // r[i] is the logarithm of predicted over measured, so that every size counts alike, and beyond 5 % an outlier pulls no harder
 // than in proportion. Solved without derivatives (BOBYQA: Powell, 2009; NLopt's) over log x, as a simulated time has kinks.
-// Deterministic: the same unknowns and residuals give the same result. Which parameters and which measurements is calibrate.h's
+// Deterministic: the same unknowns and residuals give the same result. Which parameters and which measurements is fitter.h's
 // business.
 #pragma once
 

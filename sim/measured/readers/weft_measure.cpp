@@ -9,6 +9,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/measured/point_kind.h"
 #include "sim/measured/readers/formats.h"
 #include "sim/measured/readers/json_record.h"
 #include "sim/measured/readers/nccl_tests_parser.h"
@@ -46,11 +47,9 @@ class MeasureReader {
   void header(const JsonRecord& record);
   void take(const JsonRecord& record);
   void collective(const JsonRecord& record);
-  MeasuredPoint point(const JsonRecord& record, const std::string& kind) const;
+  MeasuredPoint point(const JsonRecord& record, const PointKind& kind) const;
   // Full clock of the first GPU's SMs over the one that the record states.
   double slowdown(const JsonRecord& record) const;
-  static void copy(const JsonRecord& record, MeasuredPoint& point);
-  static void overlap(const JsonRecord& record, MeasuredPoint& point);
   void warn(int line, std::string message) {
     log_.warnings.push_back(
         {.where = {log_.file, line, 0}, .message = std::move(message), .source_line = {}, .length = 1, .note = {}});
@@ -90,13 +89,12 @@ double MeasureReader::slowdown(const JsonRecord& record) const {
   return mhz > 0 ? std::max(full_mhz_ / mhz, 1.0) : 1.0;
 }
 
-MeasuredPoint MeasureReader::point(const JsonRecord& record, const std::string& kind) const {
+MeasuredPoint MeasureReader::point(const JsonRecord& record, const PointKind& kind) const {
   MeasuredPoint point;
-  point.kind = kind;
+  point.kind = kind.name;
   point.line = record.line();
   point.record_set = record.text("set");
-  // A bandwidth test of a NIC states no time; one that does states it.
-  point.median_us = kind == "nic" ? record.number("median_us", 0) : record.required_time("median_us");
+  point.median_us = kind.states_time ? record.required_time("median_us") : record.number("median_us", 0);
   point.low_us = record.number("p25_us", 0);
   point.high_us = record.number("p75_us", 0);
   point.slowdown = slowdown(record);
@@ -113,46 +111,8 @@ MeasuredPoint MeasureReader::point(const JsonRecord& record, const std::string& 
   point.elements = record.whole("elements", 0);
   point.count = std::max<std::int64_t>(record.whole("nodes", 1), record.whole("threads", 1));
   point.sustained = record.flag("sustained", false);
-  if (kind == "attention") {
-    point.m = point.n = record.dimension("sequence_length");
-    point.k = record.dimension("head_size");
-    point.batch *= record.dimension("heads", 1);
-    point.causal = record.flag("causal", false);
-  }
-  if (kind == "copy") copy(record, point);
-  if (kind == "overlap") overlap(record, point);
-  if (kind == "nic" && point.median_us == 0 && record.number("GBps", 0) > 0)
-    point.median_us = static_cast<double>(point.bytes.count()) / record.number("GBps", 0) / 1e3;
+  if (kind.read != nullptr) kind.read(record, point);
   return point;
-}
-
-void MeasureReader::copy(const JsonRecord& record, MeasuredPoint& point) {
-  point.pattern = record.text("pattern");
-  for (const std::vector<int>& ends : record.lists_of_ints("transfers")) {
-    if (ends.size() != 2) record.fail("transfers: expected pairs [from, to]");
-    point.transfers.emplace_back(ends[0], ends[1]);
-  }
-}
-
-void MeasureReader::overlap(const JsonRecord& record, MeasuredPoint& point) {
-  point.ranks = record.whole_within("ranks", 1, 1, detail::kMaxRanks);
-  point.gpus_per_thread = record.object("layout").whole_within("gpus_per_thread", 1, 1, detail::kMaxRanks);
-  for (const JsonRecord& entry : record.objects("parts")) {
-    OverlapPart part;
-    part.op = entry.text("op");
-    part.bytes = entry.bytes("bytes");
-    part.type = entry.text("type");
-    part.m = entry.dimension("m");
-    part.n = entry.dimension("n");
-    part.k = entry.dimension("k");
-    part.calls = entry.whole_within("calls", 1, 1, detail::kMostCalls);
-    part.groups = entry.lists_of_ints("groups");
-    part.median_us = entry.number("median_us", 0);
-    part.shortest_us = entry.number("min_us", 0);
-    part.longest_us = entry.number("max_us", 0);
-    if (point.bytes == Bytes{}) point.bytes = part.bytes;
-    point.parts.push_back(std::move(part));
-  }
 }
 
 // Points that differ in nothing but their size make up one log of nccl-tests.
@@ -236,9 +196,8 @@ void MeasureReader::take(const JsonRecord& record) {
     ended_ = false;
   } else if (kind == "collective") {
     collective(record);
-  } else if (kind == "launch" || kind == "memory" || kind == "gemm" || kind == "attention" || kind == "copy" ||
-             kind == "overlap" || kind == "nic") {
-    MeasuredPoint measured = point(record, kind);
+  } else if (const PointKind* known_kind = find_point_kind(kind); known_kind != nullptr && known_kind->predict != nullptr) {
+    MeasuredPoint measured = point(record, *known_kind);
     const std::string id = record.text("id");
     const auto [known, is_new] =
         points_by_id_.try_emplace(id.empty() ? fmt::format("#{}", record.line()) : id, log_.points.size());

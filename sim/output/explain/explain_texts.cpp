@@ -398,7 +398,7 @@ const std::vector<ModelText>& collective_texts() {
                       "validate: aggregated calls cost what plain calls cost; a note says where a log is of that kind",
                       "validate: several communicators side by side are predicted as one by itself"},
        .sources = {"models/nccl_calibration", "models/nccl §8.2, §8.4 (nccl-tests)"},
-       .files = {"measured/predict.h", "collectives/runner.h"}},
+       .files = {"measured/predict.h", "measured/kinds/collective.h", "collectives/runner.h"}},
       {.names = {"profile", "calibration"},
        .title = "a profile: how hardware behaves, apart from what exists",
        .assumes =

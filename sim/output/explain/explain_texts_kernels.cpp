@@ -21,7 +21,7 @@ const std::vector<ModelText>& kernel_texts() {
             "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
        .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
                    "models/training_steps §3, §4 (kernels of real steps)"},
-       .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h", "measured/fit/calibrate_kernels.h"}},
+       .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h", "measured/kinds/kernel_models.h"}},
       {.names = {"contention"},
        .title = "compute and communication at the same time on one GPU",
        .assumes =
@@ -89,7 +89,7 @@ const std::vector<ModelText>& kernel_texts() {
             "measured points: copies by thread blocks reach what collectives reach on a link, whatever their number of blocks",
             "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},
        .sources = {"models/training_steps §2, §3, §6", "models/nccl_calibration"},
-       .files = {"measured/predict_points.h", "network/host_memory.h"}},
+       .files = {"measured/point_kind.h", "measured/kinds/copy.cpp", "network/host_memory.h"}},
   };
   return texts;
 }

@@ -1,0 +1,65 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/measured/kinds/kind_support.h"
+
+namespace weft::measured {
+namespace {
+
+using namespace test;
+using work::Kernel;
+using work::KernelKind;
+
+MeasuredPoint attention_record(const std::string& method) {
+  MeasuredPoint point = record_of("attention", method, 100);
+  point.type = "bf16";
+  point.m = point.n = 2048;
+  point.k = 128;
+  point.batch = 32;
+  return point;
+}
+
+Kernel attention_of(KernelKind kind) { return {.kind = kind, .m = 2048, .n = 2048, .k = 128, .batch = 32, .causal = false}; }
+
+TEST(AttentionKindTest, OfSingleKernelsIsTwoProductsAndASoftmaxBetweenThem) {
+  const net::Cluster cluster = four_gpus();
+  const work::KernelTimes times{work::gpu_spec("h200_sxm"), cluster.profile};
+  const double scores = 2.0 * 32 * 2048 * 2048;  // bytes; written and read again
+  const double alone = times.alone({.kind = KernelKind::kGemm, .m = 2048, .n = 2048, .k = 128, .batch = 32}).us() +
+                       times.alone({.kind = KernelKind::kSoftmaxLoss, .bytes = 2 * scores}).us() +
+                       times.alone({.kind = KernelKind::kGemm, .m = 2048, .n = 128, .k = 2048, .batch = 32}).us();
+  const ValidationPoint point = predicted(attention_record("gemm_softmax_gemm"));
+  EXPECT_NEAR(*point.predicted_us, alone + 3 * times.gap().us(), 1e-6);
+  EXPECT_EQ(point.algorithm, "gemm_softmax_gemm: 32 x 2048 x 128");
+  EXPECT_EQ(point.bytes, Bytes{4 * 2 * 32 * 2048 * 128}) << "queries, keys, values and the result";
+}
+
+TEST(AttentionKindTest, FlashIsOneKernelForwardAndFourMoreBackward) {
+  const net::Cluster cluster = four_gpus();
+  const work::KernelTimes times{work::gpu_spec("h200_sxm"), cluster.profile};
+  MeasuredPoint record = attention_record("flash");
+  const double forward = times.alone(attention_of(KernelKind::kAttentionForward)).us();
+  EXPECT_NEAR(*predicted(record).predicted_us, forward + times.gap().us(), 1e-6);
+  record.backward = true;
+  const double backward = times.alone(attention_of(KernelKind::kAttentionBackward)).us();
+  const double ends =
+      times.alone({.kind = KernelKind::kStrided, .strided = work::StridedKind::kAttentionEnds, .elements = 32.0 * 2048 * 128})
+          .us();
+  EXPECT_NEAR(*predicted(record).predicted_us, forward + backward + 2 * ends + 4 * times.gap().us(), 1e-6);
+}
+
+TEST(AttentionKindTest, SaysWhatItDoesNotKnow) {
+  EXPECT_EQ(predicted(attention_record("linear")).not_modelled, "attention kernels 'linear'");
+}
+
+TEST(AttentionKindTest, IsFittedToBothDirections) {
+  KernelLog log = kernel_log();
+  for (const KernelKind kind : {KernelKind::kAttentionForward, KernelKind::kAttentionBackward, KernelKind::kGemm})
+    log.kernels.push_back({.kernel = attention_of(kind), .us = 50.0});
+  const std::vector<FitPart> parts = fits_of("attention", {log}, four_gpus().profile);
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].samples.size(), 2U);
+}
+
+}  // namespace
+}  // namespace weft::measured

@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/workloads/kernels/clock.h"
+#include "tests/measured/kinds/kind_support.h"
+
+namespace weft::measured {
+namespace {
+
+using namespace test;
+
+TEST(GemmKindTest, TakesAKernelsTimeAloneAndTheGapBeforeIt) {
+  const net::Cluster cluster = four_gpus();
+  const work::KernelTimes times{work::gpu_spec("h200_sxm"), cluster.profile};
+  const ValidationPoint point = predicted(gemm(4096, 200));
+  EXPECT_NEAR(*point.predicted_us, (times.alone(square_gemm(4096)) + times.gap()).us(), 1e-6);
+  EXPECT_DOUBLE_EQ(point.flops, 2.0 * 4096 * 4096 * 4096);
+  EXPECT_EQ(point.bytes, Bytes{3 * 2 * 4096 * 4096});
+}
+
+TEST(GemmKindTest, TakesTheHostsTimeWhereAFrameworkIsSlowerThanTheKernel) {
+  MeasuredPoint small = gemm(256, 17.3);
+  small.host_us = 17;
+  const ValidationPoint point = predicted(small);
+  EXPECT_DOUBLE_EQ(*point.predicted_us, 17);
+  EXPECT_TRUE(point.is_cpu_time);
+  EXPECT_EQ(exclusion_of(point), Exclusion::kCpuTime);
+}
+
+TEST(GemmKindTest, WhatIsQueuedBeforehandTakesNoLaunch) {
+  // Records of `weft measure` are times on the device: a launch of 1 ms is in none of them.
+  const net::Cluster cluster = four_gpus("device.launch.host_cost: {value: 1 ms, source: assumed}");
+  for (const MeasuredPoint& point : {gemm(64, 3), copy({{0, 1}}, 4096)})
+    EXPECT_LT(*predicted(point, cluster).predicted_us, 20.0) << point.kind;
+}
+
+TEST(GemmKindTest, InARowOfNothingElseTheClockFalls) {
+  const net::Cluster cluster = four_gpus();
+  MeasuredPoint sustained = gemm(8192, 1500);
+  sustained.sustained = true;
+  const work::KernelTimes times{work::gpu_spec("h200_sxm"), cluster.profile};
+  const double slowdown = clock_slowdown(cluster.profile.get(work::clock_rule), {.compute_share = 1}).compute;
+  EXPECT_GT(slowdown, 1.0);
+  const double alone = times.alone(square_gemm(8192)).us();
+  EXPECT_NEAR(*predicted(sustained).predicted_us, alone * slowdown + times.gap().us(), 1e-6);
+  EXPECT_EQ(predicted(sustained).algorithm, "8192 x 8192 x 8192 bf16, sustained");
+}
+
+TEST(GemmKindTest, NumbersOfOneByteTakeHalfTheBytesOfTwoAndWordsTwice) {
+  MeasuredPoint point = gemm(1024, 10);
+  const Bytes of_two = predicted(point).bytes;
+  point.type = "fp8";
+  EXPECT_EQ(2 * predicted(point).bytes, of_two);
+  point.type = "tf32";
+  EXPECT_EQ(predicted(point).bytes, 2 * of_two);
+}
+
+TEST(GemmKindTest, SaysWhatItDoesNotKnow) {
+  MeasuredPoint point = gemm(1024, 10);
+  point.type = "int4";
+  EXPECT_EQ(predicted(point).not_modelled, "element type 'int4'");
+  point.type = "bf16";
+  point.k = 0;
+  EXPECT_EQ(predicted(point).not_modelled, "the record does not say how large it is");
+}
+
+TEST(GemmKindTest, IsFittedToProductsAndNothingElse) {
+  KernelLog log = kernel_log();
+  log.kernels = {{.kernel = square_gemm(4096), .us = 200.0}, {.kernel = square_gemm(64)}};
+  log.kernels.push_back({.kernel = {.kind = work::KernelKind::kCopy, .bytes = 1e8}, .us = 70.0});
+  const std::vector<FitPart> parts = fits_of("gemm", {log}, four_gpus().profile);
+  ASSERT_EQ(parts.size(), 1U);
+  ASSERT_EQ(parts[0].samples.size(), 1U) << "one was never seen alone";
+  EXPECT_EQ(parts[0].samples[0].point.measured_us, 200.0);
+  EXPECT_EQ(parts[0].samples[0].point.algorithm, "gemm 4096 x 4096 x 4096");
+}
+
+}  // namespace
+}  // namespace weft::measured
