@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "sim/core/parameter_scale.h"

@@ -1,7 +1,9 @@
 // Slow-downs of steps, and of GEMMs in a row of nothing else, which are a step of GEMMs alone.
-#include "sim/workloads/kernels/clock.h"
+#include <utility>
+
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
+#include "sim/workloads/kernels/clock.h"
 
 namespace weft::measured {
 namespace {

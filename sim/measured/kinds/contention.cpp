@@ -1,9 +1,11 @@
 // Times of kernels beside a collective over their times alone, which only traces hold.
 //
 // Model: a kernel that was never seen alone is compared with the fitted rule.
-#include "sim/workloads/kernels/contention.h"
+#include <utility>
+
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
+#include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::measured {

@@ -1,6 +1,8 @@
 // Matrix products, alone: bursts at full clock, or in a row of nothing else (sustained).
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
 

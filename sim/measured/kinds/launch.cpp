@@ -1,6 +1,8 @@
 // Launches of empty kernels, of which the gap between two kernels of a stream is modelled.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
 #include "sim/workloads/kernels/kernel_times.h"

@@ -1,4 +1,6 @@
 // Memory-bound kernels, alone: copies, elementwise kernels, norms, softmax, strided ones, scatters.
+#include <utility>
+
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
 
