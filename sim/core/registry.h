@@ -6,7 +6,7 @@
 //   const Registration<Algorithm>* const kBuiltin[] = {&ring_all_reduce, &tree_all_reduce};
 //   const Registry<Algorithm> algorithms{"algorithm", kBuiltin};
 //
-// `weft list`, the error that names the choices and the configuration reference all read the registry.
+// `weft list`, `weft explain`, the error that names the choices and the configuration reference all read the registry.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/core/model_text.h"
 
 namespace weft {
 
@@ -29,6 +30,8 @@ struct Registration {
   std::string_view name;     // snake_case, as written in YAML
   std::string_view summary;  // one line, lower case
   std::unique_ptr<I> (*make)(ParamReader& params) = nullptr;
+  ModelText model = {};                      // what it assumes, leaves out and cites
+  std::string_view file = __builtin_FILE();  // that this object is written in
 };
 
 template <class I>

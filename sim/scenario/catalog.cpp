@@ -44,12 +44,16 @@ constexpr std::array kCatalogKinds{
     CatalogKind{"parameters", "what a profile may set"},
 };
 
-template <class I>
-std::vector<CatalogEntry> registered(const Registry<I>& registry) {
-  std::vector<CatalogEntry> entries;
-  for (const Registration<I>* entry : registry.entries())
-    entries.push_back({std::string{entry->name}, std::string{entry->summary}});
-  return entries;
+std::string_view inside_sim(std::string_view file) {
+  constexpr std::string_view kFolder = "/sim/";
+  const std::size_t at = file.rfind(kFolder);
+  return at == std::string_view::npos ? file : file.substr(at + kFolder.size());
+}
+
+void add_models(std::vector<RegisteredModel>& models, std::string_view kind, const auto& list) {
+  const std::size_t first = models.size();
+  for (const auto* each : list) models.push_back({kind, each->name, each->summary, &each->model, inside_sim(each->file)});
+  std::ranges::sort(models.begin() + static_cast<std::ptrdiff_t>(first), models.end(), {}, &RegisteredModel::name);
 }
 
 std::vector<CatalogEntry> collectives() {
@@ -112,14 +116,6 @@ std::vector<CatalogEntry> profiles() {
   return entries;
 }
 
-// Lists the name and the summary of every item of a list of pointers.
-std::vector<CatalogEntry> named(const auto& list) {
-  std::vector<CatalogEntry> entries;
-  for (const auto* each : list) entries.push_back({std::string{each->name}, std::string{each->summary}});
-  std::ranges::sort(entries, {}, &CatalogEntry::name);
-  return entries;
-}
-
 std::vector<CatalogEntry> parameters() {
   std::vector<CatalogEntry> entries;
   for (const ParamGroupBase* group : all_param_groups()) {
@@ -152,22 +148,32 @@ std::string_view catalog_kind(std::string_view name) {
                                 .note = did_you_mean(wanted, names, "kinds")}});
 }
 
+std::vector<RegisteredModel> registered_models() {
+  std::vector<RegisteredModel> models;
+  add_models(models, "algorithms", coll::algorithms().entries());
+  add_models(models, "fabrics", net::topology_shapes().entries());
+  add_models(models, "routing", net::routing_policies().entries());
+  add_models(models, "congestion", net::congestion_controls().entries());
+  add_models(models, "link_types", net::link_types().entries());
+  add_models(models, "schedules", work::pipeline_schedules().entries());
+  add_models(models, "trace_formats", work::trace_formats());
+  add_models(models, "trace_writers", work::trace_writers());
+  add_models(models, "frameworks", work::training_frameworks().entries());
+  return models;
+}
+
 std::vector<CatalogEntry> catalog(std::string_view kind) {
-  if (kind == "algorithms") return registered(coll::algorithms());
   if (kind == "collectives") return collectives();
-  if (kind == "fabrics") return registered(net::topology_shapes());
-  if (kind == "routing") return registered(net::routing_policies());
-  if (kind == "congestion") return registered(net::congestion_controls());
-  if (kind == "link_types") return registered(net::link_types());
   if (kind == "parameters") return parameters();
-  if (kind == "schedules") return registered(work::pipeline_schedules());
-  if (kind == "trace_formats") return named(work::trace_formats());
-  if (kind == "trace_writers") return named(work::trace_writers());
-  if (kind == "frameworks") return registered(work::training_frameworks());
   if (kind == "gpus") return gpus();
   if (kind == "profiles") return profiles();
-  WEFT_CHECK(kind == "clusters" || kind == "nodes" || kind == "models");
-  return files(std::string{kind});
+  if (kind == "clusters" || kind == "nodes" || kind == "models") return files(std::string{kind});
+  std::vector<CatalogEntry> entries;
+  for (const RegisteredModel& model : registered_models()) {
+    if (model.kind == kind) entries.push_back({std::string{model.name}, std::string{model.summary}});
+  }
+  WEFT_CHECK(!entries.empty());
+  return entries;
 }
 
 Profile find_profile(const std::string& file_or_name) {

@@ -1,5 +1,5 @@
 // The catalog lists what users choose by name: registries of all layers, shipped configurations, parameters of profiles. `weft
-// list` prints it. explain.h says what the entries assume.
+// list` prints it. A registered model also says what it assumes, which `weft explain` prints.
 #pragma once
 
 #include <span>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/model_text.h"
 #include "sim/core/profile.h"
 
 namespace weft::scenario {
@@ -20,6 +21,17 @@ struct CatalogEntry {
   std::string name;
   std::string summary;  // one line
 };
+
+struct RegisteredModel {
+  std::string_view kind;  // of the catalog
+  std::string_view name;
+  std::string_view summary;
+  const ModelText* text;
+  std::string_view file;  // that it is registered in, relative to sim/
+};
+
+// Every model that is registered with its text, by kind and name.
+[[nodiscard]] std::vector<RegisteredModel> registered_models();
 
 // In the order in which they are listed.
 [[nodiscard]] std::span<const CatalogKind> catalog_kinds();

@@ -27,41 +27,53 @@ std::string explain_message_of(const std::string& thing) {
   return "no error";
 }
 
-std::set<std::string_view> all_texts() {
-  std::set<std::string_view> names;
-  for (const ModelText& text : model_texts()) names.insert(text.names.begin(), text.names.end());
+std::set<std::string> all_names() {
+  std::set<std::string> names;
+  for (const Explanation& each : explanations()) names.insert(each.names.begin(), each.names.end());
   return names;
 }
 
 TEST(ExplainTest, EveryRegisteredModelHasAText) {
-  const std::set<std::string_view> texts = all_texts();
-  for (const char* kind : {"algorithms", "collectives", "fabrics", "routing", "congestion", "link_types"}) {
+  const std::set<std::string> names = all_names();
+  for (const char* kind : {"algorithms", "collectives", "fabrics", "routing", "congestion", "link_types", "schedules",
+                           "trace_formats", "frameworks"}) {
     for (const scenario::CatalogEntry& entry : scenario::catalog(kind)) {
-      EXPECT_TRUE(texts.contains(entry.name)) << kind << " " << entry.name << ": nothing in explain_texts.cpp";
+      EXPECT_TRUE(names.contains(entry.name)) << kind << " " << entry.name << " says nothing of what it assumes";
     }
   }
+  for (const scenario::CatalogEntry& entry : scenario::catalog("trace_writers"))
+    EXPECT_TRUE(names.contains("write_" + entry.name)) << entry.name;
 }
 
 TEST(ExplainTest, NoNameIsExplainedTwice) {
-  std::set<std::string_view> seen;
-  for (const ModelText& text : model_texts()) {
-    for (const std::string_view name : text.names) EXPECT_TRUE(seen.insert(name).second) << name;
+  std::set<std::string> seen;
+  for (const Explanation& each : explanations()) {
+    for (const std::string& name : each.names) EXPECT_TRUE(seen.insert(name).second) << name;
   }
 }
 
 TEST(ExplainTest, EveryTextNamesSourcesAndFilesThatExist) {
-  for (const ModelText& text : model_texts()) {
-    EXPECT_FALSE(text.title.empty() || text.assumes.empty() || text.sources.empty()) << text.names.front();
-    for (const std::string_view file : text.files) {
+  for (const Explanation& each : explanations()) {
+    EXPECT_FALSE(each.summary.empty() || each.text.assumes.empty() || each.text.sources.empty()) << each.names.front();
+    EXPECT_FALSE(each.files.empty()) << each.names.front();
+    for (const std::string& file : each.files) {
       EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::path{WEFT_SOURCE_DIR} / "sim" / file)) << file;
     }
   }
 }
 
+// A registration's own file needs no mention: its text stands there.
+TEST(ExplainTest, AModelNamesTheFileThatItIsRegisteredIn) {
+  const auto timely =
+      std::ranges::find_if(explanations(), [](const Explanation& each) { return each.names.front() == "timely"; });
+  ASSERT_NE(timely, explanations().end());
+  EXPECT_THAT(timely->files, ::testing::ElementsAre("network/congestion/timely.cpp"));
+}
+
 // A source file states a simplification under "Model:", and `weft explain` must know of it.
 TEST(ExplainTest, EveryFileThatStatesASimplificationIsNamedByAText) {
   std::set<std::string> named;
-  for (const ModelText& text : model_texts()) named.insert(text.files.begin(), text.files.end());
+  for (const Explanation& each : explanations()) named.insert(each.files.begin(), each.files.end());
   const std::filesystem::path root = std::filesystem::path{WEFT_SOURCE_DIR} / "sim";
   int found = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
@@ -73,7 +85,7 @@ TEST(ExplainTest, EveryFileThatStatesASimplificationIsNamedByAText) {
       if (text == std::string::npos || !line.substr(text).starts_with("// Model:")) continue;
       ++found;
       const std::string name = std::filesystem::relative(entry.path(), root).generic_string();
-      EXPECT_TRUE(named.contains(name)) << name << ": \"" << line << "\" is in no text of explain_texts.cpp";
+      EXPECT_TRUE(named.contains(name)) << name << ": \"" << line << "\" is in no registration and in no topics_*.cpp";
     }
   }
   EXPECT_GE(found, 10);
@@ -86,10 +98,21 @@ TEST(ExplainTest, AModelShowsWhatItLeavesOutAndItsSources) {
   EXPECT_THAT(text, HasSubstr("network.pcie5"));
 }
 
+TEST(ExplainTest, ModelsOfAFamilyNameEachOtherAndThemselves) {
+  const std::string text = explain("pcie5");
+  EXPECT_THAT(text, ::testing::StartsWith("pcie5: PCI Express 5: 32 GT/s per lane"));
+  EXPECT_THAT(text, HasSubstr("family       PCI Express: rate from lanes and coding"));
+  EXPECT_THAT(text, HasSubstr("also for     pcie3, pcie4, pcie5, pcie6"));
+}
+
+TEST(ExplainTest, AWordForSeveralModelsLeadsToEachOfThem) {
+  EXPECT_EQ(explain("gloo"), explain("gloo_ring") + explain("gloo_halving_doubling") + explain("gloo_bcube"));
+}
+
 TEST(ExplainTest, SimplificationsAreThoseOfAllModels) {
   const std::string text = explain("simplifications");
-  for (const ModelText& model : model_texts()) {
-    for (const std::string_view line : model.leaves_out) EXPECT_THAT(text, HasSubstr(std::string{line.substr(0, 60)}));
+  for (const Explanation& each : explanations()) {
+    for (const std::string_view line : each.text.leaves_out) EXPECT_THAT(text, HasSubstr(std::string{line.substr(0, 60)}));
   }
 }
 

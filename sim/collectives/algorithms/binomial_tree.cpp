@@ -57,6 +57,7 @@ const Registration<Algorithm> builtin::binomial_tree{
             return std::make_unique<BinomialRounds>(communicator.ranks(), call);
           });
     },
+    .model = kRoundsText,
 };
 
 }  // namespace weft::coll

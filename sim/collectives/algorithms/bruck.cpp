@@ -93,6 +93,7 @@ const Registration<Algorithm> builtin::bruck{
             return std::make_unique<BruckAllToAll>(communicator.ranks());
           });
     },
+    .model = kRoundsText,
 };
 
 }  // namespace weft::coll

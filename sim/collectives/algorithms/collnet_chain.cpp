@@ -114,6 +114,7 @@ const Registration<Algorithm> builtin::collnet_chain{
     .name = "collnet_chain",
     .summary = "SHARP between nodes, a chain inside each: all-reduce",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<CollNetChain>(); },
+    .model = kSharpText,
 };
 
 }  // namespace weft::coll

@@ -123,6 +123,7 @@ const Registration<Algorithm> builtin::collnet_direct{
     .name = "collnet_direct",
     .summary = "SHARP between nodes, every rank's data shared out over the heads inside each",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<CollNetDirect>(); },
+    .model = kSharpText,
 };
 
 }  // namespace weft::coll

@@ -1,7 +1,5 @@
 // DeepEP-style dispatch (DeepEP, normal kernels): an all-to-all that sends over RDMA to the GPU of the sender's index on the
 // target node, which forwards over NVLink. So each GPU's NIC speaks with one GPU of every other node only, on its own rail.
-//
-// Model: every rank gets as much from everyone; DeepEP sends each token once to a node and forwards it as the experts ask.
 #include <memory>
 
 #include "sim/collectives/algorithms/relayed_all_to_all.h"
@@ -13,6 +11,7 @@ const Registration<Algorithm> builtin::deepep_dispatch{
     .name = "deepep_dispatch",
     .summary = "all-to-all over RDMA to the same GPU index of the node, then forwarded over NVLink (DeepEP dispatch)",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return make_relayed_all_to_all(RelayPlace::kAtReceiver); },
+    .model = kDeepEpText,
 };
 
 }  // namespace weft::coll

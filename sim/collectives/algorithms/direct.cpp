@@ -141,6 +141,10 @@ const Registration<Algorithm> builtin::direct{
     .name = "direct",
     .summary = "every message posted at once, straight to its receiver",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<Direct>(); },
+    .model = {.assumes = "Rank i posts to i+1, i+2, ... (mod n), so that no receiver is everybody's first.",
+              .leaves_out = {"direct messages are one per pair and channel: NCCL's p2p batches and channel mapping are not "
+                             "modelled"},
+              .sources = {"models/nccl §3.6"}},
 };
 
 }  // namespace weft::coll

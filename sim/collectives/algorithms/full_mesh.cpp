@@ -28,6 +28,9 @@ const Registration<Algorithm> builtin::full_mesh{
     .name = "full_mesh",
     .summary = "all-gather and reduce-scatter by messages between all pairs at once; one latency (textbook)",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<FullMesh>(); },
+    .model = {.assumes = "Every rank sends to all others at the same time.",
+              .sources = {"the textbook algorithm: all pairs at once"},
+              .files = {"collectives/algorithms/mesh_schedule.h"}},
 };
 
 }  // namespace weft::coll

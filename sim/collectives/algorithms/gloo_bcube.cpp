@@ -1,10 +1,6 @@
 // Gloo's BCube all-reduce (gloo/allreduce_bcube.h): as halving and doubling, but in groups of `base` ranks. In step s the ranks
 // that differ in digit s of their number only exchange all to all: each sends every other its part of what the group holds, and
 // adds up its own part. The all-gather takes the steps backwards.
-//
-// Model: Gloo's default base is 2, where this is halving and doubling; here it is 4, as its users set it for wider groups. Gloo
-// needs a number of ranks that is a multiple of powers of the base; for others the groups here are the largest divisors up to
-// the base, or else prime factors.
 #include <memory>
 #include <vector>
 
@@ -87,6 +83,14 @@ const Registration<Algorithm> builtin::gloo_bcube{
             return std::make_unique<GlooBcube>(communicator.ranks());
           });
     },
+    .model = {.assumes = "Cuts, order of messages and peers are those of Gloo's sources; the transport is the cluster's "
+                         "fabric.",
+              .leaves_out = {"gloo: notifications that guard receive buffers, which carry no data, are left out",
+                             "gloo_bcube: the base is 4, as users of Gloo set it for wider groups, not Gloo's default 2, where "
+                             "this is halving and doubling",
+                             "gloo_bcube: numbers of ranks that are no multiple of powers of the base are grouped by their "
+                             "largest divisors up to it, or else by prime factors"},
+              .sources = {"Gloo's public sources: allreduce_bcube.h, docs/algorithms.md"}},
 };
 
 }  // namespace weft::coll

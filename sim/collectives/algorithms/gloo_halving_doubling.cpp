@@ -2,8 +2,6 @@
 // between neighbours (vector halving, distance doubling), then the same exchanges backwards. Where the ranks are no power of
 // two it uses binary blocks (Thakur, Rabenseifner and Gropp, 2005): each power of two in n is a block of ranks, the largest
 // first, that halves by itself; then sums go from the smaller block to the next larger one, and totals come back.
-//
-// Model: Gloo's notifications, which keep receive buffers from being overwritten, are left out: they carry no data.
 #include <memory>
 
 #include "sim/collectives/algorithms/powers_of_two.h"
@@ -102,6 +100,10 @@ const Registration<Algorithm> builtin::gloo_halving_doubling{
             return std::make_unique<GlooHalvingDoubling>(communicator.ranks());
           });
     },
+    .model = {.assumes = "Cuts, order of messages and peers are those of Gloo's sources; the transport is the cluster's "
+                         "fabric.",
+              .leaves_out = {"gloo: notifications that guard receive buffers, which carry no data, are left out"},
+              .sources = {"Gloo's public sources: allreduce_halving_doubling.h, docs/algorithms.md"}},
 };
 
 }  // namespace weft::coll

@@ -1,9 +1,6 @@
 // Gloo's ring all-reduce (gloo/allreduce.cc): chunks of a rank each in at least two segments of at most 1 MiB, so that one is
 // under way while another is added up. Rank i sends to i-1 and receives from i+1. Reduce-scatter, then all-gather; a segment is
 // sent as soon as the segment two before it has come in.
-//
-// Model: segments beyond the end of the vector are sent empty; Gloo leaves them out. With several channels (Gloo has one) each
-// runs the ring on its share.
 #include <memory>
 #include <vector>
 
@@ -110,6 +107,12 @@ const Registration<Algorithm> builtin::gloo_ring{
     .name = "gloo_ring",
     .summary = "Gloo's ring all-reduce: two or more segments of at most 1 MiB for each rank, two under way",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<GlooRing>(); },
+    .model = {.assumes = "Cuts, order of messages and peers are those of Gloo's sources; the transport is the cluster's "
+                         "fabric.",
+              .leaves_out = {"gloo: notifications that guard receive buffers, which carry no data, are left out",
+                             "gloo_ring: segments beyond the end of the vector are sent empty; Gloo leaves them out",
+                             "gloo_ring: Gloo has one channel; here each of several runs the ring on its share"},
+              .sources = {"Gloo's public sources: allreduce.cc, docs/algorithms.md"}},
 };
 
 }  // namespace weft::coll

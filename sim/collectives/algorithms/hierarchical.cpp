@@ -83,6 +83,8 @@ const Registration<Algorithm> builtin::hierarchical{
             return std::make_unique<Hierarchical>(communicator);
           });
     },
+    .model = {.assumes = "Two levels: rings inside nodes, then between ranks of one local index, on every rail, and back.",
+              .sources = {"Cho et al., BlueConnect, 2019"}},
 };
 
 }  // namespace weft::coll

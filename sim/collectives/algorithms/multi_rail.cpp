@@ -2,8 +2,6 @@
 // systems with highly efficient collective communication library", 2021) and TCCL (Kim et al., 2024) publish: the data are cut
 // into as many shards as a node has NICs. Every rank of a node sends shard q to the leader of NIC q, the GPU with the shortest
 // path to it, which adds them up; the leaders of a rail do a ring all-reduce between nodes; then they hand the shards round.
-//
-// Model: leaders are chosen by the number of links on the path; TCCL chooses by the measured bandwidth of whole paths.
 #include <memory>
 
 #include "sim/collectives/algorithms/rail_leaders.h"
@@ -83,6 +81,12 @@ const Registration<Algorithm> builtin::multi_rail{
             return std::make_unique<MultiRail>(communicator);
           });
     },
+    .model =
+        {.assumes = "Two levels: one shard for each NIC, which the GPU nearest to it adds up, reduces between nodes on "
+                    "its rail and hands round.",
+         .leaves_out = {"multi_rail: leaders are chosen by the number of links to a NIC, not by measured bandwidth of whole "
+                        "paths, as TCCL does"},
+         .sources = {"Dong et al., ACCL, 2021", "Kim et al., TCCL, 2024"}},
 };
 
 }  // namespace weft::coll

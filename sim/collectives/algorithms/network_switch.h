@@ -1,15 +1,26 @@
 // Steps of collectives that the network's switches add up and copy (SHARP). Of the heads that take part one stands for the
 // switches: a lane of its own does what they do, while its other lanes are a head like the others. Its NIC sends and receives
 // each byte once, as every head's does with SHARP. Private to algorithms/.
-//
-// Model: a sum passes through the head that stands for the switches, not from the topmost switch to all heads at once.
 #pragma once
 
 #include <span>
 
 #include "sim/collectives/algorithms/steps.h"
+#include "sim/core/model_text.h"
 
 namespace weft::coll {
+
+// collnet_direct and collnet_chain share this text.
+inline constexpr ModelText kSharpText{
+    .title = "SHARP: the network's switches add up what the heads of the nodes hold",
+    .assumes =
+        "collnet_direct shares every rank's data out over up to eight heads of its node; collnet_chain has "
+        "one head a channel at the end of a chain. Every head's NIC sends and receives its share once.",
+    .leaves_out = {"SHARP: the total passes through one of the heads, not from the topmost switch to all at once",
+                   "SHARP: switches add up at the rate of their links, and as many groups at once as there are"},
+    .sources = {"models/nccl §3.3", "NCCL 2.30, src/device and src/transport/coll_net.cc"},
+    .files = {"collectives/algorithms/network_switch.h", "collectives/algorithms/collnet_direct.cpp",
+              "collectives/algorithms/collnet_chain.cpp", "collectives/algorithms/collnet_blocks.h"}};
 
 inline constexpr std::uint8_t kToNetwork = 2;  // connections
 inline constexpr std::uint8_t kFromNetwork = 3;

@@ -5,9 +5,6 @@
 // Lanes: scatter and gather as in NVLS; reduce, as a head: have the switch add up the node's copies, add what the tree's
 // children send, pass the sum to the parent; broadcast: take the total from the parent, pass it to the children, and have the
 // switch copy it to the node. The root of a tree does both in its reduce lane.
-//
-// Model: what NCCL does in one primitive (switch, tree and switch again) is a sequence of steps here, with the sum kept in
-// scratch in between.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -243,6 +240,20 @@ const Registration<Algorithm> builtin::nvls_tree{
     .name = "nvls_tree",
     .summary = "NVLink SHARP inside nodes, double binary trees of heads between them",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<NvlsTree>(); },
+    .model = {.assumes = "Each head owns a chunk of every loop: all ranks of the domain give it to the switch, which adds up "
+                         "all copies and writes the sum to all ranks. Over several nodes nvls has the network's switches add "
+                         "up what the heads of one index hold, where NICs have SHARP and NCCL_COLLNET_ENABLE=1; nvls_tree has "
+                         "the double binary tree between them.",
+              .leaves_out = {"nvls: never measured here; fitted to published tables of 8 H100 and 8 B200, which with 27 others "
+                             "are in validate/published (all_reduce.md has the errors): 8 GPUs from 4 MiB within 5 % in the "
+                             "median, domains of 64 and 72 6 and 15 % too fast, of 16 and 32, by one publisher, 10 to 18 %",
+                             "nvls: scatter and gather move data as fast with 5 warps as with 8, as published tables of 4 to 8 "
+                             "GPUs have it",
+                             "nvls_tree: switch, tree and switch are steps one after another, with the sum in scratch in "
+                             "between; NCCL does them in one primitive",
+                             "NCCL 2.25 and 2.26 know Blackwell as 2.27 does, and other GPUs as 2.23"},
+              .sources = {"models/nccl §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
+              .files = {"collectives/algorithms/steps.h", "collectives/nccl/view.cpp"}},
 };
 
 }  // namespace weft::coll

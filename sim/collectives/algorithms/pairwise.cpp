@@ -1,8 +1,5 @@
 // Pairwise exchange (Thakur, Rabenseifner and Gropp, 2005): an all-to-all in n-1 rounds, one after another. In round r rank i
 // sends to i+r and receives from i-r (mod n), and starts the next round when both are done.
-//
-// Model: the fluid form moves all rounds together at the rate of the slowest pair. Where rounds differ in speed (some stay
-// inside a host), it is faster than the rounds one by one.
 #include <memory>
 
 #include "sim/collectives/algorithms/parts.h"
@@ -90,6 +87,12 @@ const Registration<Algorithm> builtin::pairwise{
     .name = "pairwise",
     .summary = "all-to-all in n-1 rounds of send and receive, one after another",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<Pairwise>(); },
+    .model =
+        {.assumes = "In round r rank i sends to i+r and receives from i-r (mod n), and starts the next when both are "
+                    "done.",
+         .leaves_out = {"pairwise: the fluid grain moves all rounds together at the rate of the slowest pair, too fast where "
+                        "rounds differ, as where some stay inside a host"},
+         .sources = {"Thakur, Rabenseifner and Gropp, 2005"}},
 };
 
 }  // namespace weft::coll

@@ -11,8 +11,6 @@
 // A message has to be one stretch of memory. So a super-block lies in scratch with the block of its largest d last, because
 // that one alone may be missing further down (n is no power of two); each exchange puts what it brings behind what is there, or
 // in front of it where the last block brings nothing. Super-blocks are passed on before the next one comes: two are buffered.
-//
-// Model: NCCL runs up to 16 steps of a message side by side; here each passes a block on to all its children at once.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -307,6 +305,12 @@ const Registration<Algorithm> builtin::pat{
     .name = "pat",
     .summary = "NCCL's parallel aggregated trees: log2(n) steps for small blocks, n - 1 single ones for large",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<Pat>(); },
+    .model = {.assumes = "All-gather and reduce-scatter. For every block a binomial tree, the far steps first; as many small "
+                         "blocks as fit a slot travel together, so that small calls take log2(n) messages and large ones n-1 "
+                         "of one block.",
+              .leaves_out = {"pat: a step passes a block on to all its children at once; NCCL runs up to 16 steps of a message "
+                             "side by side"},
+              .sources = {"models/nccl §3.5", "arXiv 2506.20252"}},
 };
 
 }  // namespace weft::coll

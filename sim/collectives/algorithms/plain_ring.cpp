@@ -32,6 +32,10 @@ const Registration<Algorithm> builtin::plain_ring{
     .name = "plain_ring",
     .summary = "textbook ring: one message per step, no protocol; 2(n-1) steps for all-reduce",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<PlainRing>(); },
+    .model = {.assumes = "2(n-1) messages of S/n for all-reduce, in rank order, however large; it pays for the network alone: "
+                         "no launch, no protocol, no limit of a thread block.",
+              .leaves_out = {"plain_ring and pairwise leave out launch, protocol and reduction costs on purpose"},
+              .sources = {"Patarasuk and Yuan, 2009", "Thakur, Rabenseifner and Gropp, 2005"}},
 };
 
 }  // namespace weft::coll

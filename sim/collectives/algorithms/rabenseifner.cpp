@@ -100,6 +100,7 @@ const Registration<Algorithm> builtin::rabenseifner{
             return std::make_unique<Rabenseifner>(communicator.ranks(), call.kind == Collective::kReduce, call.root);
           });
     },
+    .model = kRoundsText,
 };
 
 }  // namespace weft::coll

@@ -66,6 +66,7 @@ const Registration<Algorithm> builtin::recursive_doubling{
             return std::make_unique<RecursiveDoubling>(communicator.ranks(), call.kind == Collective::kAllGather);
           });
     },
+    .model = kRoundsText,
 };
 
 }  // namespace weft::coll

@@ -78,6 +78,7 @@ const Registration<Algorithm> builtin::recursive_halving_doubling{
             return std::make_unique<HalvingDoubling>(communicator.ranks(), call.kind);
           });
     },
+    .model = kRoundsText,
 };
 
 }  // namespace weft::coll

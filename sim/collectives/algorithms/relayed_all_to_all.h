@@ -17,9 +17,22 @@
 #include "sim/collectives/algorithms/node_layout.h"
 #include "sim/collectives/algorithms/parts.h"
 #include "sim/collectives/schedule.h"
+#include "sim/core/model_text.h"
 #include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
+
+// Dispatch and combine share this text.
+inline constexpr ModelText kDeepEpText{
+    .title = "DeepEP-style all-to-all: RDMA on one's own rail, NVLink inside the node",
+    .assumes =
+        "Dispatch sends to the GPU of the sender's index on the target node, which forwards; combine goes "
+        "the way back. A block is forwarded once all of it is there.",
+    .leaves_out = {"deepep: every rank gets as much from everyone; DeepEP sends each token once to a node and forwards "
+                   "it as the experts ask: no tokens, top-k or experts",
+                   "deepep_combine: it moves data only; DeepEP also adds up what the experts return"},
+    .sources = {"DeepEP's README (normal kernels)", "models/workloads §9.7"},
+    .files = {"collectives/algorithms/relayed_all_to_all.h"}};
 
 enum class RelayPlace : std::uint8_t { kAtReceiver, kAtSender };  // dispatch, combine
 

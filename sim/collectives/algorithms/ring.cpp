@@ -1,6 +1,4 @@
 // NCCL's ring: every channel its own ring, its part of the data in chunks (models/nccl §3.1).
-//
-// Model: one lane runs loop after loop; what NCCL's protocols do inside a step is the executor's.
 #include <memory>
 
 #include "sim/collectives/algorithms/ring_schedule.h"
@@ -25,6 +23,16 @@ const Registration<Algorithm> builtin::ring{
     .name = "ring",
     .summary = "NCCL's ring: one per channel, in loops of n chunks; bandwidth-optimal, latency grows with n",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<Ring>(); },
+    .model =
+        {.assumes = "Every channel passes its share around its own ring: 2(n-1) steps of a chunk for all-reduce, n-1 for "
+                    "all-gather and reduce-scatter, a chain for broadcast and reduce. The rings are those of NCCL's "
+                    "search (nccl_search).",
+         .leaves_out = {"rings: without a planner's shares channels share the data evenly; NCCL cuts in cells of at least 16 "
+                        "KiB, which loads them unevenly at small sizes",
+                        "rings: one lane runs loop after loop; what NCCL's protocols do inside a step is the executor's",
+                        "rings of textbook algorithms follow rank order, not NCCL's search"},
+         .sources = {"models/nccl §2 (search), §3.1 (ring), §4.6 (cells)", "Patarasuk and Yuan, 2009"},
+         .files = {"collectives/algorithms/parts.h"}},
 };
 
 }  // namespace weft::coll

@@ -18,9 +18,22 @@
 #include "sim/collectives/algorithms/parts.h"
 #include "sim/collectives/schedule.h"
 #include "sim/core/error.h"
+#include "sim/core/model_text.h"
 #include "sim/core/registry.h"
 
 namespace weft::coll {
+
+// MPI's algorithms share this text.
+inline constexpr ModelText kRoundsText{
+    .title = "MPI's classic algorithms: moves of whole ranges, one after another",
+    .assumes =
+        "Every rank sends and receives in rounds: the input is copied, then all is done in place, one "
+        "message a round. Ranks beyond a power of two hand theirs to a neighbour first and get the result "
+        "last. Channels share the data and run the algorithm each by itself.",
+    .leaves_out = {"MPI's algorithms: no choice by size, no segments, no eager and rendezvous protocols",
+                   "MPI's algorithms: packing and unpacking of blocks are copies that cost nothing"},
+    .sources = {"Thakur, Rabenseifner and Gropp, 2005", "Rabenseifner, 2004", "Bruck et al., 1997", "Barnett et al., 1994"},
+    .files = {"collectives/algorithms/rounds.h", "collectives/algorithms/recursive_halving_doubling.cpp"}};
 
 // Blocks [begin, end) of the work area.
 struct Blocks {

@@ -153,6 +153,12 @@ const Registration<Algorithm> builtin::tree{
     .name = "tree",
     .summary = "NCCL's double binary tree over nodes, chains inside: all-reduce in two passes that overlap",
     .make = [](ParamReader&) -> std::unique_ptr<Algorithm> { return std::make_unique<TreeAlgorithm>(); },
+    .model = {.assumes = "Every channel adds up its chunks towards the root of its tree and passes the sums back down, each "
+                         "direction in warps of its own. Trees join nodes; inside a node the ranks are a chain. Where no "
+                         "search says otherwise half of the channels take each of NCCL's two trees.",
+              .leaves_out = {"tree: the fluid grain has all edges of a channel at one common rate, that of the slowest"},
+              .sources = {"models/nccl §3.2"},
+              .files = {"collectives/nccl/trees.h"}},
 };
 
 }  // namespace weft::coll

@@ -64,6 +64,7 @@ const Registration<Algorithm> builtin::van_de_geijn{
             return std::make_unique<ScatterAllGather>(communicator.ranks(), call.root);
           });
     },
+    .model = kRoundsText,
 };
 
 }  // namespace weft::coll

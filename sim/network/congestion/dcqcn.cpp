@@ -4,8 +4,6 @@
 //
 // Timers are not events: advance() catches up with each as if it had fired at its time. A timer that is due when a CNP comes or
 // a packet leaves fires first. Alpha's timer changes no rate, so next_update() does not count it.
-//
-// Model: losses do not slow a sender; DCQCN leaves them to the transport.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -156,6 +154,14 @@ const Registration<CongestionFactory> dcqcn{
     .name = "dcqcn",
     .summary = "rate by CNPs: the SIGCOMM 2015 paper's reaction point, timers and byte counter",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<DcqcnFactory>(params); },
+    .model = {.assumes = "Every congestion notification (CNP) cuts the rate by alpha/2. Expiries of a timer and of a byte "
+                         "counter bring it back: halfway to the rate before the cut, then beyond it by r_ai, then by r_hai. "
+                         "alpha rises with CNPs and decays without. r_ai scales with the line (40 Mb/s at 40 Gb/s). min_rate "
+                         "is ns-3's, the paper names none.",
+              .leaves_out = {"dcqcn: losses do not slow a sender; DCQCN leaves them to the transport"},
+              .sources = {"Zhu et al., Congestion control for large-scale RDMA deployments, SIGCOMM 2015",
+                          "models/network §3.1, K15"},
+              .files = {"network/congestion/dcqcn_rates.h"}},
 };
 
 }  // namespace weft::net

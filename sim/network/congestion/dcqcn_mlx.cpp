@@ -4,9 +4,6 @@
 //
 // At one instant alpha's event comes first, then the increase, then the decrease; what is due when a CNP comes goes before it.
 // None of them is an event of the simulator: advance() catches up, and periods in which nothing could change are stepped over.
-//
-// Model: stages are counted by the timer only; the byte counter that firmware also has is left out.
-// Model: losses do not slow a sender; DCQCN leaves them to the transport.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -182,6 +179,13 @@ const Registration<CongestionFactory> dcqcn_mlx{
     .name = "dcqcn_mlx",
     .summary = "rate by CNPs as NICs do it: alpha and cuts on timers of their own",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<DcqcnMlxFactory>(params); },
+    .model = {.assumes = "CNPs set flags that timers consume: alpha is updated and the rate cut by timers of their own, which "
+                         "look whether a CNP came in between. Increases are staged by the rate timer, which restarts at a "
+                         "cut. preset: hpcc_sim, hpcc_sim_paper, ns3 or firmware sets the defaults of all other keys.",
+              .leaves_out = {"dcqcn_mlx: stages are counted by the timer only; firmware's byte counter is left out",
+                             "dcqcn_mlx: losses do not slow a sender; DCQCN leaves them to the transport"},
+              .sources = {"models/network §3.1 (policy and columns of parameters)"},
+              .files = {"network/congestion/dcqcn_rates.h"}},
 };
 
 }  // namespace weft::net

@@ -4,10 +4,6 @@
 //
 // W and its reference W_c are kept as rates, R = W/T with T the base round trip, so W_AI is R_AI. Every ACK computes R from the
 // same reference, which moves once per round trip: when an ACK covers a packet sent after it last moved.
-//
-// Model: stamps are matched by their place on the path: after a change to a path of equal length the first ones compare
-// different ports. A change of length starts afresh; stamps that are not newer than those before are passed over.
-// Model: losses do not slow a sender.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -144,6 +140,15 @@ const Registration<CongestionFactory> hpcc{
     .name = "hpcc",
     .summary = "window and rate by what switches stamp into packets (INT)",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<HpccFactory>(params); },
+    .model =
+        {.assumes = "The bytes that each port sent and what waits there set the window, so that the busiest hop of the "
+                    "path is used to eta. Its reference moves once per round trip. n flows on one link settle at eta + n "
+                    "r_ai/line. A path of another length starts afresh, and stamps that are not newer than those before "
+                    "are passed over.",
+         .leaves_out = {"hpcc: stamps are matched by their place on the path; after a change to a path of equal length the "
+                        "first ones compare different ports",
+                        "hpcc: losses do not slow a sender"},
+         .sources = {"Li et al., HPCC: high precision congestion control, SIGCOMM 2019", "models/network §3.2, K17"}},
 };
 
 }  // namespace weft::net

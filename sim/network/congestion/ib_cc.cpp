@@ -4,9 +4,6 @@
 // standard's table is multiplier / 2^shift.
 //
 // Marks come from switches with `fecn`, BECNs as congestion notifications; cnp_interval: 0 ns returns one for each mark.
-//
-// Model: the index is of the queue pair, not of the service level; the timer starts with the BECN that raises the index from
-// its least value. Losses do not slow a sender.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -100,6 +97,12 @@ const Registration<CongestionFactory> ib_cc{
     .name = "ib_cc",
     .summary = "InfiniBand's: BECNs climb a table of injection delays, a timer steps down",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<IbCcFactory>(params); },
+    .model = {.assumes = "Every BECN raises the index into the table by ccti_increase, and every ccti_timer lowers it by one, "
+                         "not below ccti_min. An entry is the delay after a packet, in times of that packet: the rate is line "
+                         "/ (1 + entry). The table is 0, 1, ... 127 where none is stated, the timer 150 units of 1.024 us.",
+              .leaves_out = {"ib_cc: the index is of the queue pair, not of the service level; the timer starts with the BECN "
+                             "that raises the index from its least value; losses do not slow a sender"},
+              .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "models/network §4"}},
 };
 
 }  // namespace weft::net

@@ -1,9 +1,6 @@
 // Swift (Kumar et al., SIGCOMM 2020; models/network §3.4): a window in packets that holds the round trip at a target, which
 // grows with the hops of the path and, so that many flows can share a link, with 1/sqrt(window). Below one packet the window is
 // a pace: one packet every rtt/cwnd.
-//
-// Model: the whole round trip is held against the target; Swift also tells apart the delay inside the end hosts.
-// Model: timeouts and NAKs both cut the window by max_decrease, at most once per round trip.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -142,6 +139,14 @@ const Registration<CongestionFactory> swift{
     .name = "swift",
     .summary = "window by the round trip against a target that scales with hops and flows",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<SwiftFactory>(params); },
+    .model = {.assumes = "The target grows with the hops of the path and with 1/sqrt(window). Below it the window grows by "
+                         "`additive` packets per round trip, above it it shrinks in proportion, once per round trip; under "
+                         "one packet it is a pace.",
+              .leaves_out = {"swift: the whole round trip is held against one target; delay inside end hosts is not told apart",
+                             "swift: a NAK and a timeout both cut the window by max_decrease, at most once per round trip"},
+              .sources = {"Kumar et al., Swift: delay is simple and effective for congestion control in the datacenter, "
+                          "SIGCOMM 2020",
+                          "models/network §3.4 (values of htsim)"}},
 };
 
 }  // namespace weft::net

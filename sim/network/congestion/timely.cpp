@@ -2,8 +2,6 @@
 // gradient. It has infinitely many fixed points, so shares need not become equal (Zhu et al., CoNEXT 2016).
 //
 // A sample is the round trip of the ACK that completes a segment, as the paper's NIC reports one completion for 16 to 64 KB.
-//
-// Model: losses do not slow a sender.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -126,6 +124,11 @@ const Registration<CongestionFactory> timely{
     .name = "timely",
     .summary = "rate by the round trip and its gradient",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<TimelyFactory>(params); },
+    .model = {.assumes = "One sample per segment acknowledged. Below t_low the rate grows by delta, above t_high it shrinks, "
+                         "between them it follows the gradient. Shares need not become equal.",
+              .leaves_out = {"timely: losses do not slow a sender"},
+              .sources = {"Mittal et al., TIMELY: RTT-based congestion control for the datacenter, SIGCOMM 2015",
+                          "Zhu et al., ECN or delay, CoNEXT 2016", "models/network §3.3"}},
 };
 
 }  // namespace weft::net

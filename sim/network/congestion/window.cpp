@@ -49,6 +49,8 @@ const Registration<CongestionFactory> static_window{
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> {
       return std::make_unique<StaticWindowFactory>(params);
     },
+    .model = {.assumes = "The rate is at most window / round trip; by default the window is the bandwidth-delay product.",
+              .sources = {"models/network §3.6"}},
 };
 
 }  // namespace weft::net

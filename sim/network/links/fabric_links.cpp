@@ -12,11 +12,24 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/model_text.h"
 #include "sim/network/builtin.h"
 #include "sim/network/links/bonded_link.h"
 
 namespace weft::net {
 namespace {
+
+// All types of this file share this text.
+constexpr ModelText kFabricLinkText{
+    .title = "links of the fabric between hosts: InfiniBand, and Ethernet with RoCEv2",
+    .assumes =
+        "efficiency = payload / (payload + headers) x what the profile says, for packets of `mtu` bytes: 26 "
+        "B of headers for InfiniBand, 82 B for RoCEv2. The rate is that of the data (InfiniBand) or of the "
+        "MAC (Ethernet).",
+    .leaves_out = {"fabric links: the 16 B of RETH in the first packet of a write are left out",
+                   "fabric links: coding and forward error correction show in the latency only; cables do not fail or "
+                   "lose packets"},
+    .sources = {"models/network §1.7, §1.8 (headers, rates), §1.9 (latencies)"}};
 
 using namespace literals;
 
@@ -131,6 +144,7 @@ const Registration<LinkType> infiniband{
                                                       .group = &infiniband_group,
                                                       .timings = &read_timings<infiniband_group>});
     },
+    .model = kFabricLinkText,
 };
 const Registration<LinkType> ethernet{
     .name = "ethernet",
@@ -143,6 +157,7 @@ const Registration<LinkType> ethernet{
                                                       .group = &ethernet_group,
                                                       .timings = &read_timings<ethernet_group>});
     },
+    .model = kFabricLinkText,
 };
 
 }  // namespace weft::net

@@ -1,15 +1,25 @@
 // NVLink 1 to 6 (models/network §1.1) and AMD's Infinity Fabric between GPUs. A link is `width` bonded links; a GPU stripes
 // its traffic over all of them, so one fat link stands for them (models/network §1.2).
-//
-// Model: the quoted rate is the rate; forward error correction shows in the latency only. `efficiency` is what was measured,
-// and covers headers, responses on the reverse direction and credit returns alike, so `overhead` serves packet fidelity only.
 #include <memory>
 
+#include "sim/core/model_text.h"
 #include "sim/network/builtin.h"
 #include "sim/network/links/bonded_link.h"
 
 namespace weft::net {
 namespace {
+
+// All types of this file share this text.
+constexpr ModelText kNvlinkText{
+    .title = "NVLink 1 to 6, and AMD's Infinity Fabric between GPUs",
+    .assumes =
+        "`width` bonded links are one fat link, as a GPU stripes its traffic over all of them. The quoted "
+        "rate is the rate; `efficiency` is the share that measurement finds for payload.",
+    .leaves_out = {"NVLink: forward error correction shows in the latency only",
+                   "NVLink: the measured efficiency covers headers, responses on the reverse direction and credit "
+                   "returns alike; the overhead that a link states serves packet fidelity only",
+                   "NVLink 6 behaves like NVLink 5, at its own rate"},
+    .sources = {"models/network §1.1 (rates, measured efficiency, latency), §1.2 (bonding)", "AMD Instinct MI300X data sheet"}};
 
 using namespace literals;
 
@@ -59,36 +69,43 @@ const Registration<LinkType> nvlink1{
     .name = "nvlink1",
     .summary = "NVLink 1 (P100): 20 GB/s per link and direction",
     .make = [](ParamReader&) { return make<nvlink1_group>("nvlink1", 20_GBps); },
+    .model = kNvlinkText,
 };
 const Registration<LinkType> nvlink2{
     .name = "nvlink2",
     .summary = "NVLink 2 (V100): 25 GB/s per link and direction",
     .make = [](ParamReader&) { return make<nvlink2_group>("nvlink2", 25_GBps); },
+    .model = kNvlinkText,
 };
 const Registration<LinkType> nvlink3{
     .name = "nvlink3",
     .summary = "NVLink 3 (A100): 25 GB/s per link and direction",
     .make = [](ParamReader&) { return make<nvlink3_group>("nvlink3", 25_GBps); },
+    .model = kNvlinkText,
 };
 const Registration<LinkType> nvlink4{
     .name = "nvlink4",
     .summary = "NVLink 4 (H100, H200): 25 GB/s per link and direction",
     .make = [](ParamReader&) { return make<nvlink4_group>("nvlink4", 25_GBps); },
+    .model = kNvlinkText,
 };
 const Registration<LinkType> nvlink5{
     .name = "nvlink5",
     .summary = "NVLink 5 (B200, GB200): 50 GB/s per link and direction",
     .make = [](ParamReader&) { return make<nvlink5_group>("nvlink5", 50_GBps); },
+    .model = kNvlinkText,
 };
 const Registration<LinkType> nvlink6{
     .name = "nvlink6",
     .summary = "NVLink 6 (Rubin): 50 GB/s per link and direction",
     .make = [](ParamReader&) { return make<nvlink6_group>("nvlink6", 50_GBps); },
+    .model = kNvlinkText,
 };
 const Registration<LinkType> infinity_fabric{
     .name = "infinity_fabric",
     .summary = "Infinity Fabric between GPUs (MI300X): 64 GB/s per link and direction",
     .make = [](ParamReader&) { return make<infinity_fabric_group>("infinity_fabric", 64_GBps); },
+    .model = kNvlinkText,
 };
 
 }  // namespace weft::net

@@ -6,16 +6,25 @@
 //
 // `overhead` of a posted write is 24 B: framing 4, header 16 (64-bit address), LCRC 4; gen 6 flits frame and check by
 // themselves, which leaves the 16-B header. A read sends one such request, without payload, per MRRS bytes the other way.
-//
-// Model: completions (20 B of overhead instead of 24) are charged as writes; limits by tags and credits belong to packet
-// fidelity.
 #include <memory>
 #include <string>
 
+#include "sim/core/model_text.h"
 #include "sim/network/builtin.h"
 
 namespace weft::net {
 namespace {
+
+// All types of this file share this text.
+constexpr ModelText kPcieText{
+    .title = "PCI Express: rate from lanes and coding, efficiency from the size of TLPs",
+    .assumes =
+        "rate = GT/s x lanes x 128/130 (gen 6: 236/256, the bytes of a flit that TLPs may use); efficiency = "
+        "MPS / (MPS + 24 B) (gen 6: 16 B) x (1 - dllp_share) x what the profile says. A read sends one "
+        "header per MRRS bytes the other way.",
+    .leaves_out = {"PCIe: completions (20 B of overhead) are charged as writes (24 B)",
+                   "PCIe: limits by tags and credits belong to packet fidelity"},
+    .sources = {"PCI Express Base Specification 3.0 to 6.0", "models/network §1.4"}};
 
 using namespace literals;
 
@@ -160,21 +169,25 @@ const Registration<LinkType> pcie3{
     .name = "pcie3",
     .summary = "PCI Express 3: 8 GT/s per lane, 15.75 GB/s per direction on 16 lanes",
     .make = [](ParamReader&) { return make<pcie3_group>("pcie3", 8'000'000'000); },
+    .model = kPcieText,
 };
 const Registration<LinkType> pcie4{
     .name = "pcie4",
     .summary = "PCI Express 4: 16 GT/s per lane, 31.5 GB/s per direction on 16 lanes",
     .make = [](ParamReader&) { return make<pcie4_group>("pcie4", 16'000'000'000); },
+    .model = kPcieText,
 };
 const Registration<LinkType> pcie5{
     .name = "pcie5",
     .summary = "PCI Express 5: 32 GT/s per lane, 63 GB/s per direction on 16 lanes",
     .make = [](ParamReader&) { return make<pcie5_group>("pcie5", 32'000'000'000); },
+    .model = kPcieText,
 };
 const Registration<LinkType> pcie6{
     .name = "pcie6",
     .summary = "PCI Express 6: 64 GT/s per lane, 118 GB/s for TLPs per direction on 16 lanes",
     .make = [](ParamReader&) { return make<pcie6_group>("pcie6", 64'000'000'000); },
+    .model = kPcieText,
 };
 
 }  // namespace weft::net

@@ -1,15 +1,26 @@
 // Links between CPU sockets (QPI, UPI, xGMI and any other), between a CPU and its own GPU (NVLink-C2C), and the attachment of
 // virtual devices that never limits (models/network §1.1, §1.5).
-//
-// Model: a device's traffic across sockets reaches far less than the raw rate (ordering, 64-byte splitting); `efficiency` is
-// the planning value over the raw rate of one link, so raw rates stay what data sheets say.
 #include <memory>
 
+#include "sim/core/model_text.h"
 #include "sim/network/builtin.h"
 #include "sim/network/links/bonded_link.h"
 
 namespace weft::net {
 namespace {
+
+// All types of this file share this text.
+constexpr ModelText kSocketText{
+    .title =
+        "links between CPU sockets, between a CPU and its own GPU (NVLink-C2C), and attachments that never "
+        "limit",
+    .assumes =
+        "Raw rates are the data sheets'; `efficiency` is the planning value of NCCL over the raw rate of one "
+        "link (C2C: measured).",
+    .leaves_out = {"sockets: a device's traffic reaches far less than the raw rate (ordering, 64-byte splitting); one "
+                   "number stands for it",
+                   "sockets: traffic of the CPUs themselves is not simulated"},
+    .sources = {"models/network §1.1 (C2C), §1.5 (sockets)", "models/nccl §1.2 (local: 5000 GB/s)"}};
 
 using namespace literals;
 
@@ -60,6 +71,7 @@ const Registration<LinkType> c2c{
     .name = "c2c",
     .summary = "NVLink-C2C between a Grace CPU and its GPU: 450 GB/s per direction",
     .make = [](ParamReader&) { return make<c2c_group>("c2c", LinkMedium::kC2c, 450_GBps); },
+    .model = kSocketText,
 };
 const Registration<LinkType> qpi{
     .name = "qpi",
@@ -68,6 +80,7 @@ const Registration<LinkType> qpi{
         [](ParamReader&) {
           return make<qpi_group>("qpi", LinkMedium::kSocket, Bandwidth::from_bits_per_second(153'600'000'000));
         },
+    .model = kSocketText,
 };
 const Registration<LinkType> upi{
     .name = "upi",
@@ -76,27 +89,32 @@ const Registration<LinkType> upi{
         [](ParamReader&) {
           return make<upi_group>("upi", LinkMedium::kSocket, Bandwidth::from_bits_per_second(166'400'000'000));
         },
+    .model = kSocketText,
 };
 const Registration<LinkType> upi2{
     .name = "upi2",
     .summary = "UPI 2.0 16 GT/s between Intel sockets: 32 GB/s raw per link and direction",
     .make = [](ParamReader&) { return make<upi2_group>("upi2", LinkMedium::kSocket, 32_GBps); },
+    .model = kSocketText,
 };
 const Registration<LinkType> xgmi{
     .name = "xgmi",
     .summary = "xGMI between AMD sockets: 32 GB/s raw per link and direction",
     .make = [](ParamReader&) { return make<xgmi_group>("xgmi", LinkMedium::kSocket, 32_GBps); },
+    .model = kSocketText,
 };
 const Registration<LinkType> socket_link{
     .name = "socket",
     .summary = "any other link between CPUs; states its own rate, all of it payload",
     .make = [](ParamReader&) { return make_plain("socket", LinkMedium::kSocket, Bandwidth{}); },
+    .model = kSocketText,
 };
 // NCCL's LOC link: 5000 GB/s (models/nccl §1.2).
 const Registration<LinkType> local_link{
     .name = "local",
     .summary = "attachment of a virtual device: 5000 GB/s, no latency, never a limit",
     .make = [](ParamReader&) { return make_plain("local", LinkMedium::kLocal, 5'000_GBps); },
+    .model = kSocketText,
 };
 
 }  // namespace weft::net

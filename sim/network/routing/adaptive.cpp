@@ -1,5 +1,4 @@
 // Adaptive routing: the least loaded of the equal-cost links, packet by packet (models/network §4, §5.1).
-// Model: at flow fidelity an even spread over all of them, exact where the tree is symmetric (models/network §6.5).
 #include "sim/network/builtin.h"
 #include "sim/network/router.h"
 
@@ -17,6 +16,11 @@ const Registration<RoutingPolicy> adaptive{
     .name = "adaptive",
     .summary = "the least loaded equal-cost link; at flow fidelity an even spread",
     .make = [](ParamReader&) -> std::unique_ptr<RoutingPolicy> { return std::make_unique<Adaptive>(); },
+    .model = {.assumes = "The least loaded of the equal-cost links, packet by packet; at flow fidelity an even spread over "
+                         "all of them.",
+              .leaves_out = {"at flow fidelity adaptive routing equals spraying: exact where the tree is symmetric, too even "
+                             "where it is not"},
+              .sources = {"models/network §4, §5.1, §6.5"}},
 };
 
 }  // namespace weft::net

@@ -25,6 +25,11 @@ const Registration<RoutingPolicy> ecmp{
     .name = "ecmp",
     .summary = "one equal-cost path per flow, by hash",
     .make = [](ParamReader&) -> std::unique_ptr<RoutingPolicy> { return std::make_unique<Ecmp>(); },
+    .model = {.assumes = "Each switch hashes source, destination and the flow's own entropy with a seed of its own, so that "
+                         "tiers do not polarise. All packets of a flow take one path; two flows may collide on a link while "
+                         "another is idle.",
+              .leaves_out = {"real hashes differ by vendor: collisions are as frequent, but not on the same flows"},
+              .sources = {"models/network §5.1"}},
 };
 
 }  // namespace weft::net

@@ -16,6 +16,9 @@ const Registration<RoutingPolicy> static_routing{
     .name = "static",
     .summary = "always the first equal-cost link",
     .make = [](ParamReader&) -> std::unique_ptr<RoutingPolicy> { return std::make_unique<Static>(); },
+    .model = {.assumes = "The worst case that other policies are compared with.",
+              .leaves_out = {"no subnet manager balances routes over destinations; see d_mod_k for that"},
+              .sources = {"models/network §5.1"}},
 };
 
 }  // namespace weft::net

@@ -112,6 +112,9 @@ const Registration<TopologyShape> custom_fabric{
     .name = "custom",
     .summary = "switches and links listed in the file",
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> { return std::make_unique<Custom>(params); },
+    .model = {.assumes = "Exactly the devices and links listed. Where switches state a `group`, routes cross as few links "
+                         "between groups as they can.",
+              .sources = {"sim/network/wiring.h: the language of the lists"}},
 };
 
 }  // namespace weft::net

@@ -110,6 +110,7 @@ const Registration<TopologyShape> fat_tree{
     .name = "fat_tree",
     .summary = "k-ary fat tree, or as many tiers as the hosts need at a radix",
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> { return std::make_unique<FatTree>(params); },
+    .model = kClosText,
 };
 
 }  // namespace weft::net

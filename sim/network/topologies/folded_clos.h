@@ -13,9 +13,25 @@
 #include <vector>
 
 #include "sim/core/config/params.h"
+#include "sim/core/model_text.h"
 #include "sim/network/topology_shape.h"
 
 namespace weft::net {
+
+// The four shapes share this text.
+inline constexpr ModelText kClosText{
+    .title = "folded Clos networks: leaves, spines, cores",
+    .assumes =
+        "Sizes follow from the ports of a switch and the oversubscription at the leaves: two tiers while one "
+        "tier of spines reaches all leaves, three above. leaf_spine and fat_tree fill leaves node by node. "
+        "rail_optimized_fat_tree gives every rail of a scalable unit a leaf of its own. rail_only has one "
+        "network per rail and none between.",
+    .leaves_out = {"Clos networks are built as small as the number of nodes allows; spare switches of a real "
+                   "installation are not there",
+                   "cables of one kind have one length"},
+    .sources = {"Leiserson, 1985; Al-Fares et al., 2008 (k-ary fat tree)", "NVIDIA DGX SuperPOD reference architecture",
+                "models/network §5.1, §5.2"},
+    .files = {"network/topologies/folded_clos.h"}};
 
 // The keys these shapes share.
 struct ClosParams {

@@ -50,6 +50,7 @@ const Registration<TopologyShape> leaf_spine{
     .name = "leaf_spine",
     .summary = "leaves filled node by node, each joined to every spine",
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> { return std::make_unique<LeafSpine>(params); },
+    .model = kClosText,
 };
 
 }  // namespace weft::net

@@ -62,6 +62,7 @@ const Registration<TopologyShape> rail_only{
     .name = "rail_only",
     .summary = "one network per rail, none between rails",
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> { return std::make_unique<RailOnly>(params); },
+    .model = kClosText,
 };
 
 }  // namespace weft::net

@@ -62,6 +62,7 @@ const Registration<TopologyShape> rail_optimized_fat_tree{
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> {
       return std::make_unique<RailOptimizedFatTree>(params);
     },
+    .model = kClosText,
 };
 
 }  // namespace weft::net

@@ -37,6 +37,9 @@ const Registration<TopologyShape> single_switch{
     .name = "single_switch",
     .summary = "one switch for all",
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> { return std::make_unique<SingleSwitch>(params); },
+    .model = {.assumes = "All NICs hang on one switch. `ports` bounds it where given; the switch itself never blocks.",
+              .leaves_out = {"switches are crossbars: only ports limit"},
+              .sources = {"models/network §5.2"}},
 };
 
 }  // namespace weft::net

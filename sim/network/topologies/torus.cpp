@@ -77,6 +77,10 @@ const Registration<TopologyShape> torus{
     .name = "torus",
     .summary = "routers in a grid of any dimensions that closes on itself",
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> { return std::make_unique<Torus>(params); },
+    .model = {.assumes = "A router at every position, joined to its two neighbours in each dimension (one, where the size is "
+                         "2).",
+              .leaves_out = {"torus routes are all shortest ones, not dimension order; virtual channels are not modelled"},
+              .sources = {"models/network §5.2"}},
 };
 
 }  // namespace weft::net

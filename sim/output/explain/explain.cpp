@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <system_error>
 
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 #include "sim/network/find_config.h"
+#include "sim/output/explain/topics.h"
 #include "sim/scenario/catalog.h"
 #include "sim/scenario/scenario.h"
 
@@ -41,13 +43,67 @@ std::string filled(std::string_view first, std::string_view text) {
   return out + '\n';
 }
 
-std::string join(const std::vector<std::string_view>& items) {
+std::string join(const auto& items) {
   std::string text;
-  for (const std::string_view item : items) {
+  for (const auto& item : items) {
     if (!text.empty()) text += ", ";
     text += item;
   }
   return text;
+}
+
+// Words that lead to registered models.
+struct Alias {
+  std::string_view name;
+  TextLines models;
+};
+constexpr std::array kAliases{
+    Alias{"channels", {"ring"}},        Alias{"gloo", {"gloo_ring", "gloo_halving_doubling", "gloo_bcube"}},
+    Alias{"ring_order", {"ring"}},      Alias{"rounds", {"recursive_doubling"}},
+    Alias{"sharp", {"collnet_direct"}}, Alias{"training", {"pytorch_eager"}},
+};
+
+// Names of formats are words of other meanings too.
+std::vector<std::string> names_of(const scenario::RegisteredModel& model) {
+  const std::string name{model.name};
+  if (model.kind == "trace_formats") return {"trace." + name, name};
+  if (model.kind == "trace_writers") return {"write_" + name};
+  return {name};
+}
+
+std::vector<Explanation> make_explanations() {
+  std::vector<Explanation> all;
+  std::map<std::string_view, std::vector<std::string>> families;  // by title
+  for (const scenario::RegisteredModel& model : scenario::registered_models()) {
+    all.push_back({names_of(model), model.summary, *model.text, {}, {std::string{model.file}}});
+    families[model.text->title].push_back(all.back().names.front());
+  }
+  for (Explanation& each : all)
+    each.family = each.text.title.empty() ? std::vector{each.names.front()} : families[each.text.title];
+  for (std::vector<Topic> (*topics)() : {network_topics, collectives_topics, workloads_topics, planning_topics}) {
+    for (const Topic& topic : topics())
+      all.push_back(
+          {{topic.names.begin(), topic.names.end()}, topic.text.title, topic.text, {std::string{*topic.names.begin()}}, {}});
+  }
+  for (Explanation& each : all) {
+    for (const std::string_view file : each.text.files) {
+      if (std::ranges::find(each.files, file) == each.files.end()) each.files.emplace_back(file);
+    }
+  }
+  return all;
+}
+
+// Those that a name leads to: one, several of an alias, or none.
+std::vector<const Explanation*> explanations_of(std::string_view name) {
+  std::vector<const Explanation*> found;
+  for (const Explanation& each : explanations()) {
+    if (std::ranges::find(each.names, name) != each.names.end()) return {&each};
+  }
+  for (const Alias& alias : kAliases) {
+    if (alias.name != name) continue;
+    for (const std::string_view model : alias.models) found.push_back(explanations_of(model).front());
+  }
+  return found;
 }
 
 std::string source_text(const Provenance& provenance) {
@@ -103,16 +159,24 @@ std::string parameter_text(const ParamInfo& info, const Profile* profile) {
   return text;
 }
 
-std::string model_text(const ModelText& model, const std::string& name) {
-  std::string text = filled(name + ": ", model.title);
-  if (model.names.size() > 1) text += filled("  also for     ", join(model.names));
-  text += filled("  assumes      ", model.assumes);
-  for (std::size_t i = 0; i < model.leaves_out.size(); ++i)
-    text += filled(i == 0 ? "  leaves out   - " : "               - ", model.leaves_out[i]);
-  for (std::size_t i = 0; i < model.sources.size(); ++i)
-    text += filled(i == 0 ? "  sources      - " : "               - ", model.sources[i]);
-  for (std::size_t i = 0; i < model.files.size(); ++i)
-    text += filled(i == 0 ? "  code         - " : "               - ", fmt::format("sim/{}", model.files[i]));
+std::string list_text(std::string_view title, const auto& lines) {
+  std::string text;
+  for (const std::string_view line : lines)
+    text += filled(text.empty() ? fmt::format("  {:<12} - ", title) : "               - ", line);
+  return text;
+}
+
+std::string explanation_text(const Explanation& each, const std::string& name) {
+  std::string text = filled(name + ": ", each.summary);
+  if (each.family.size() > 1) text += filled("  family       ", each.text.title);
+  const std::vector<std::string>& names = each.family.size() > 1 ? each.family : each.names;
+  if (names.size() > 1) text += filled("  also for     ", join(names));
+  text += filled("  assumes      ", each.text.assumes);
+  text += list_text("leaves out", each.text.leaves_out);
+  text += list_text("sources", each.text.sources);
+  std::vector<std::string> files;
+  for (const std::string& file : each.files) files.push_back("sim/" + file);
+  text += list_text("code", files);
   const std::string group = "network." + name;
   for (const ParamGroupBase* params : scenario::all_param_groups()) {
     if (params->path() == group)
@@ -123,10 +187,13 @@ std::string model_text(const ModelText& model, const std::string& name) {
 
 std::string all_simplifications() {
   std::string text;
-  for (const ModelText& model : model_texts()) {
-    if (model.leaves_out.empty()) continue;
-    text += fmt::format("{}\n", join(model.names));
-    for (const std::string_view line : model.leaves_out) text += filled("  - ", line);
+  std::set<std::string_view> told;  // models that share a line say it once
+  for (const Explanation& each : explanations()) {
+    std::string lines;
+    for (const std::string_view line : each.text.leaves_out) {
+      if (told.insert(line).second) lines += filled("  - ", line);
+    }
+    if (!lines.empty()) text += fmt::format("{}\n{}", join(each.family.size() > 1 ? each.family : each.names), lines);
   }
   return text;
 }
@@ -149,9 +216,27 @@ std::string kind_text(std::string_view kind) {
 
 }  // namespace
 
+std::span<const Explanation> explanations() {
+  static const std::vector<Explanation> all = make_explanations();
+  return all;
+}
+
+std::vector<std::string> simplifications_of(const std::vector<std::string>& names) {
+  std::vector<std::string> lines;
+  for (const std::string& name : names) {
+    for (const Explanation* each : explanations_of(name)) {
+      for (const std::string_view line : each->text.leaves_out) {
+        if (std::ranges::find(lines, line) == lines.end()) lines.emplace_back(line);
+      }
+    }
+  }
+  return lines;
+}
+
 std::vector<std::string> explained_names() {
   std::set<std::string> names{"simplifications"};
-  for (const ModelText& model : model_texts()) names.insert(model.names.begin(), model.names.end());
+  for (const Explanation& each : explanations()) names.insert(each.names.begin(), each.names.end());
+  for (const Alias& alias : kAliases) names.emplace(alias.name);
   for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) names.emplace(kind.name);
   for (const ParamGroupBase* group : scenario::all_param_groups()) {
     names.insert(group->path());
@@ -162,9 +247,10 @@ std::vector<std::string> explained_names() {
 
 std::string explain(const std::string& thing, const Profile* profile) {
   if (thing == "simplifications") return all_simplifications();
-  for (const ModelText& model : model_texts()) {
-    if (std::ranges::find(model.names, thing) != model.names.end()) return model_text(model, thing);
-  }
+  std::string text;
+  for (const Explanation* each : explanations_of(thing))
+    text += explanation_text(*each, std::ranges::find(each->names, thing) != each->names.end() ? thing : each->names.front());
+  if (!text.empty()) return text;
   for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) {
     if (kind.name == thing) return kind_text(kind.name);
   }

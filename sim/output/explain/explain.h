@@ -1,28 +1,31 @@
-// The texts of `weft explain`: each model's assumptions, what it leaves out, and the sources of its numbers.
+// `weft explain`: what each model assumes, what it leaves out, and the sources of its numbers.
 //
-// The texts are data (explain_texts*.cpp) and say what the heads of the source files say under "Model:"; a test holds both to
-// it: every registered name has a text, and every file with a "Model:" comment is named by one.
+// A registered model says so in its registration, other topics in topics_*.cpp. A test holds both to it: every registered name
+// has a text, and every file with a "Model:" comment is named by one.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/core/model_text.h"
 #include "sim/core/profile.h"
 
 namespace weft::output {
 
-struct ModelText {
-  std::vector<std::string_view> names;       // registered names and general topics that it explains
-  std::string_view title;                    // one line
-  std::string_view assumes;                  // how it is modelled
-  std::vector<std::string_view> leaves_out;  // each one line of `weft explain simplifications`
-  std::vector<std::string_view> sources;     // papers, specifications, the project's reference notes
-  std::vector<std::string_view> files;       // the code that says the same, relative to sim/
+struct Explanation {
+  std::vector<std::string> names;  // that a user may ask for
+  std::string_view summary;        // one line
+  ModelText text;
+  std::vector<std::string> family;  // first names of the models that share the text, its own among them
+  std::vector<std::string> files;   // the code that says the same, relative to sim/
 };
-[[nodiscard]] std::span<const ModelText> model_texts();
+// Registered models by kind and name, then topics.
+[[nodiscard]] std::span<const Explanation> explanations();
+
+// Each line once that the texts of these names leave out; a name without a text adds none.
+[[nodiscard]] std::vector<std::string> simplifications_of(const std::vector<std::string>& names);
 
 // The text on a registered name, a topic ("flow", "nccl", "simplifications", ...), a parameter's key, or the path of a group of
 // parameters, at most about 110 columns wide. `profile` adds the value there. ConfigError with the nearest name.

@@ -357,14 +357,7 @@ class Report {
  public:
   // The texts of what was used say what they leave out.
   void add_assumptions() {
-    std::vector<std::string> items;
-    for (const ModelText& text : model_texts()) {
-      bool is_used = false;
-      for (const std::string& name : used_)
-        is_used |= std::find(text.names.begin(), text.names.end(), name) != text.names.end();
-      if (!is_used) continue;
-      for (const auto& line : text.leaves_out) items.emplace_back(line);
-    }
+    std::vector<std::string> items = simplifications_of(used_);
     if (items.empty()) return;
     document_.add(SectionBlock{"Assumptions"});
     document_.add(TextBlock{"What the models behind these results leave out (weft explain simplifications has all):"});

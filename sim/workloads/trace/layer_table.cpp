@@ -1,5 +1,3 @@
-// Model: every rank runs every row of the table; pipeline stages, their messages and recomputation are left out, as in the
-// table.
 #include "sim/workloads/trace/layer_table.h"
 
 #include <fmt/format.h>

@@ -10,10 +10,23 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/model_text.h"
 #include "sim/workloads/trace/line_reader.h"
 #include "sim/workloads/trace/trace_format.h"
 
 namespace weft::work {
+
+// Both formats share this text.
+inline constexpr ModelText kLayerTableText{
+    .title = "tables of layers: SimAI and ASTRA-sim 1",
+    .assumes =
+        "Every rank runs every row of the table: forward through the rows, each waiting for its "
+        "communication; backward in reverse, input gradients waiting for theirs, weight gradients' "
+        "communication beside the rest, updates behind it. Groups: tensor, then data. Times of ASTRA-sim 1 "
+        "are nanoseconds.",
+    .leaves_out = {"tables of layers: pipeline stages, their messages and recomputation, which the table does not have"},
+    .sources = {"models/workloads §5.4, §5.5"},
+    .files = {"workloads/trace/layer_table.h", "workloads/trace/layer_table.cpp"}};
 
 enum class LayerGroup : std::uint8_t { kNone, kTensor, kData, kExpert, kExpertData };
 inline constexpr std::size_t kLayerGroups = 5;

@@ -25,9 +25,26 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/model_text.h"
 #include "sim/workloads/program.h"
 
 namespace weft::work {
+
+// GOAL and lists in CSV share this text.
+inline constexpr ModelText kScheduleText{
+    .title = "schedules that say what waits for what: GOAL, and lists in CSV",
+    .assumes =
+        "What waits for what is followed; a cpu or a stream runs one computation at a time, in the order in which "
+        " a network without cost would let it. Messages meet by sender, receiver and tag in the order "
+        "of the file; a receive from any source takes what no other asks for. Messages take no time of a cpu, and a send is "
+        "over when "
+        "it has arrived.",
+    .leaves_out = {"goal: LogGOPSim's L, o, g, G and O, since the cluster says what messages cost; nic numbers, since it says "
+                   "which NIC a rank uses",
+                   "goal: sends of up to 65535 B go on unreceived only where ranks would else wait in a circle",
+                   "csv: a barrier is an all-reduce of four bytes"},
+    .sources = {"models/workloads §5.6"},
+    .files = {"workloads/trace/task_graph.h"}};
 
 inline constexpr std::int32_t kAnyRank = -1;
 inline constexpr std::int64_t kAnyTag = -1;

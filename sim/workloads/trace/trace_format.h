@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/model_text.h"
 #include "sim/workloads/trace/trace.h"
 
 namespace weft::work {
@@ -33,6 +34,8 @@ struct TraceFormat {
   Trace (*read)(std::span<const std::filesystem::path> files, const TraceReadOptions& options) = nullptr;
   // Another format whose files may be given along with its own, and which it reads with them; empty: none.
   std::string_view along_with = {};
+  ModelText model = {};                      // what it concludes from the files, and what it leaves out
+  std::string_view file = __builtin_FILE();  // that this object is written in
 };
 
 [[nodiscard]] std::span<const TraceFormat* const> trace_formats();

@@ -1,7 +1,5 @@
 // PyTorch in eager mode: every operator is a kernel of its own (models/training_steps §3 to §5). The model is a Llama-like
 // block with one matrix for Q, K and V and one for gate and up projection.
-//
-// Model: no rotary embedding, and no kernels for dropout; activations live until their layer's backward pass ends.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -378,6 +376,17 @@ const Registration<LayerOperators> pytorch_eager{
     .name = "pytorch_eager",
     .summary = "every operator a kernel of its own, as PyTorch without compilation",
     .make = [](ParamReader&) -> std::unique_ptr<LayerOperators> { return std::make_unique<PytorchEager>(); },
+    .model = {.assumes = "Training steps of PyTorch in eager mode: the operators of a gated block with one matrix for Q, K "
+                         "and V and one for gate and up projection, unfused loss, gradients scaled and accumulated by "
+                         "kernels, Adam in launches of 21 million elements; DDP's buckets in the order of the backward pass, "
+                         "FSDP2's units with its copies and streams.",
+              .leaves_out = {"pytorch_eager: rotary embedding and dropout have no kernels",
+                             "pytorch_eager: a layer's activations live until its backward pass ends",
+                             "ddp: old buckets are counted in every step's peak, as they are there once in a run",
+                             "fsdp: every microbatch gathers and reduces"},
+              .sources = {"models/training_steps §3 to §5", "Li et al., PyTorch Distributed, VLDB 2020",
+                          "Zhao et al., PyTorch FSDP, 2023"},
+              .files = {"workloads/training/ddp_sync.cpp", "workloads/training/fsdp_sync.cpp"}},
 };
 
 }  // namespace weft::work

@@ -1,6 +1,6 @@
 // The kernels that a framework runs for each part of a model on one rank, and the collectives inside the model. One
 // implementation per framework, registered by name (`workload.framework`); to add one write its file and list it in
-// layer_operators.cpp.
+// frameworks.def.
 //
 // The order of calls for a microbatch on a stage with embedding and head:
 //
@@ -49,8 +49,7 @@ class LayerOperators {
 };
 
 [[nodiscard]] const Registry<LayerOperators>& training_frameworks();
-extern const Registration<LayerOperators> pytorch_eager;
-extern const Registration<LayerOperators> pytorch_compile;
-extern const Registration<LayerOperators> megatron;
+#define WEFT_FRAMEWORK(name) extern const Registration<LayerOperators> name;
+#include "sim/workloads/training/frameworks.def"
 
 }  // namespace weft::work

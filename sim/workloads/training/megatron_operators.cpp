@@ -1,8 +1,6 @@
 // Megatron-LM with its fused kernels: one for norm, for bias and activation, for rotary embedding, for residual and dropout;
 // cross entropy in two passes over the logits; weight gradients accumulated by their GEMM; one kernel of the optimizer. Other
 // frameworks that fuse differ from it in a few points (FusedStyle).
-//
-// Model: gradients of biases and of norm weights are added to their buffers at no cost.
 #include "sim/workloads/training/megatron_operators.h"
 
 #include <string>
@@ -377,6 +375,21 @@ const Registration<LayerOperators> megatron{
     .name = "megatron",
     .summary = "fused kernels of Megatron-LM and Transformer Engine",
     .make = [](ParamReader&) { return fused_operators({}); },
+    .model = {.assumes = "Training steps of Megatron-LM, with tensor, sequence, context and expert parallelism: one kernel "
+                         "each for norm, activation, rotary embedding and residual, cross entropy in two passes, weight "
+                         "gradients accumulated by their GEMMs; tensor-parallel communication blocks forward and runs beside "
+                         "the other GEMM backward; gradients and parameters in contiguous buffers and buckets.",
+              .leaves_out = {"megatron: gradients of biases and norm weights are added to their buffers at no cost",
+                             "megatron: padding of buckets to even shards",
+                             "megatron: modules of multi-token prediction and dropout are not run",
+                             "overlap_tensor: the collective is cut in two, that which is exposed and the rest; the GEMM stays "
+                             "whole",
+                             "context parallelism: causal work is spread exactly evenly",
+                             "experts: all ranks of an expert group do what the most loaded one does",
+                             "experts: copies of a token to one node travel as one where routing is node-limited, else apart"},
+              .sources = {"models/workloads §2", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Megatron-core"},
+              .files = {"workloads/training/megatron_linear.cpp", "workloads/training/megatron_attention.cpp",
+                        "workloads/training/buffer_sync.cpp", "workloads/training/stage_model.h"}},
 };
 
 }  // namespace weft::work

@@ -1,9 +1,6 @@
 // PyTorch under torch.compile, a block at a time, as torchtitan runs it: kernels fused much as Megatron's are, with FSDP2's
 // copies, DTensor's tensor parallelism, which blocks, and fp8 scaled dynamically. What is fused was read off kernels of Llama-3
 // 8B's blocks on an H100 (validate/measured/h100x1_torch.json, PyTorch 2.11).
-//
-// Model: what a residual sum could share with the norm after it is not fused; asynchronous tensor parallelism is
-// overlap_tensor's.
 #include "sim/workloads/training/megatron_operators.h"
 
 namespace weft::work {
@@ -26,6 +23,15 @@ const Registration<LayerOperators> pytorch_compile{
                                   .rotary_bytes = kRotaryBytes,
                                   .activation_again_in_backward = true});
         },
+    .model = {.assumes = "Training steps under torch.compile, a block at a time: the operators of megatron, with FSDP2's and "
+                         "DDP's copies, rotary embedding by complex numbers that are not fused, an activation that "
+                         "recomputation by operators leaves to its backward kernel, tensor-parallel communication that blocks "
+                         "unless overlap_tensor, gathered inputs kept for the weight gradient, and fp8 operands scaled by "
+                         "their largest element.",
+              .leaves_out = {"pytorch_compile: what a residual sum could share with the norm after it is not fused",
+                             "pytorch_compile: asynchronous tensor parallelism is overlap_tensor's"},
+              .sources = {"validate/measured/h100x1_torch.json", "validate/measured/h200x2_torch.json", "torchtitan"},
+              .files = {"workloads/training/megatron_linear.cpp"}},
 };
 
 }  // namespace weft::work

@@ -9,9 +9,6 @@
 namespace weft::work {
 namespace {
 
-// DualPipe (DeepSeek-V3): half of the microbatches enter at rank 0 (chunk 0), half at the last rank (chunk 1), so each rank
-// holds the layers of two positions, s and p-1-s; forwards of one direction overlap full backwards of the other. Idle per rank
-// is (p/2-1)(FB + (B+W) - 3W) with FB the overlapped pair; p+1 microbatches in flight (models/workloads §3).
 class DualPipe final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override {
@@ -51,6 +48,11 @@ const Registration<PipelineSchedule> dualpipe{
     .name = "dualpipe",
     .summary = "microbatches from both ends, forwards beside backwards; parameters twice",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<DualPipe>(); },
+    .model = {.assumes = "Half of the microbatches enter at rank 0 (chunk 0), half at the last rank (chunk 1), so each rank "
+                         "holds the layers of two positions, s and p-1-s. Forwards of one direction overlap full backwards of "
+                         "the other. Idle per rank is (p/2-1)(FB + (B+W) - 3W), with FB the overlapped pair; p+1 microbatches "
+                         "are in flight.",
+              .sources = {"DeepSeek-V3", "models/workloads §3"}},
 };
 }  // namespace builtin
 

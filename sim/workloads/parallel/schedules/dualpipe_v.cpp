@@ -8,9 +8,6 @@
 namespace weft::work {
 namespace {
 
-// DualPipeV (DeepSeek; "cut in half" by Qi et al.): DualPipe on half as many ranks and without the second copy of the
-// parameters. A microbatch goes down through chunk 0 of every rank and back up through chunk 1, a V: rank s holds positions s
-// and 2p-1-s.
 class DualPipeV final : public VShaped {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override {
@@ -32,6 +29,10 @@ const Registration<PipelineSchedule> dualpipe_v{
     .name = "dualpipe_v",
     .summary = "dualpipe folded into a V: half the ranks, parameters once",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<DualPipeV>(); },
+    .model = {.assumes = "DualPipe on half as many ranks and without the second copy of the parameters. A microbatch goes "
+                         "down through chunk 0 of every rank and back up through chunk 1, a V: rank s holds positions s and "
+                         "2p-1-s.",
+              .sources = {"DeepSeek's DualPipe repository", "Qi et al., 2024 (cut in half)", "models/workloads §3"}},
 };
 }  // namespace builtin
 

@@ -6,8 +6,6 @@
 namespace weft::work {
 namespace {
 
-// GPipe (Huang et al., 2018): all forwards, then all backwards. Every stage holds all m microbatches at once and idles
-// (p-1)(F+B+W), models/workloads §3.
 class GPipe final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override { return one_chunk_refusal(shape, "gpipe"); }
@@ -26,6 +24,9 @@ const Registration<PipelineSchedule> gpipe{
     .name = "gpipe",
     .summary = "all forwards, then all backwards; holds every microbatch at once",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<GPipe>(); },
+    .model = {.assumes = "All forwards, then all backwards. Every stage holds all m microbatches at once and idles "
+                         "(p-1)(F+B+W).",
+              .sources = {"Huang et al., GPipe, 2018", "models/workloads §3"}},
 };
 }  // namespace builtin
 

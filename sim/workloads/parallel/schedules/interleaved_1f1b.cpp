@@ -9,10 +9,6 @@
 namespace weft::work {
 namespace {
 
-// Interleaved 1F1B (Narayanan et al., 2021) in Megatron's order: rank s holds v chunks, chunk c the layers at position c p + s.
-// Idle time is 1F1B's over v, at the price of v times as many messages (models/workloads §3.1). Microbatches go through a chunk
-// in groups, of p unless told otherwise. With overlapped experts the warm-up is one forward longer, and each forward of the
-// middle runs beside its backward.
 class Interleaved final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override {
@@ -63,6 +59,11 @@ const Registration<PipelineSchedule> interleaved_1f1b{
     .name = "interleaved_1f1b",
     .summary = "1f1b over v chunks per rank; its bubble over v, v times the messages",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<Interleaved>(); },
+    .model = {.assumes = "Megatron's order: rank s holds v chunks, chunk c the layers at position c p + s. Idle time is "
+                         "1F1B's over v, at the price of v times as many messages. Microbatches go through a chunk in groups, "
+                         "of p unless told otherwise. With overlapped experts the warm-up is one forward longer, and each "
+                         "forward of the middle runs beside its backward.",
+              .sources = {"Narayanan et al., 2021", "models/workloads §3.1"}},
 };
 }  // namespace builtin
 

@@ -6,9 +6,6 @@
 namespace weft::work {
 namespace {
 
-// 1F1B, PipeDream-flush (Narayanan et al., 2021): GPipe's idle time, but stage s holds only min(p-s, m) microbatches
-// (models/workloads §3.1). Without stages the forward of a microbatch may run beside the backward of the one before it, so that
-// expert all-to-alls overlap.
 class OneForwardOneBackward final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override {
@@ -31,6 +28,10 @@ const Registration<PipelineSchedule> one_f_one_b{
     .name = "1f1b",
     .summary = "one forward, one backward in turn after the warm-up; stage s holds p-s microbatches",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<OneForwardOneBackward>(); },
+    .model = {.assumes = "PipeDream-flush: GPipe's idle time, but stage s holds only min(p-s, m) microbatches. Without stages "
+                         "the forward of a microbatch may run beside the backward of the one before it, so that expert "
+                         "all-to-alls overlap.",
+              .sources = {"Narayanan et al., 2021", "models/workloads §3.1"}},
 };
 }  // namespace builtin
 

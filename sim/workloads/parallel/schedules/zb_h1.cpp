@@ -6,8 +6,6 @@
 namespace weft::work {
 namespace {
 
-// ZB-H1 (Qi et al., 2023): 1F1B whose weight gradients wait, s microbatches long on stage s, and fill what was idle:
-// (p-1)(F+B-W) is left, and every stage holds p microbatches (models/workloads §3.1).
 class ZeroBubbleH1 final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override { return one_chunk_refusal(shape, "zb_h1"); }
@@ -26,6 +24,9 @@ const Registration<PipelineSchedule> zb_h1{
     .name = "zb_h1",
     .summary = "1f1b with weight gradients put off; a third of its bubble, p microbatches on every stage",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<ZeroBubbleH1>(); },
+    .model = {.assumes = "1F1B whose weight gradients wait, s microbatches long on stage s, and fill what was idle: "
+                         "(p-1)(F+B-W) is left, and every stage holds p microbatches.",
+              .sources = {"Qi et al., 2023 (arXiv 2401.10241)", "models/workloads §3.1"}},
 };
 }  // namespace builtin
 

@@ -6,8 +6,6 @@
 namespace weft::work {
 namespace {
 
-// ZB-H2 (Qi et al., 2023): ZB-H1 with twice the warm-up and twice the delay. (p-1)(F+B-2W) is left between the first and the
-// last op of a stage, which is nothing where F = B = W, and every stage holds 2p-1 microbatches.
 class ZeroBubbleH2 final : public PipelineSchedule {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override { return one_chunk_refusal(shape, "zb_h2"); }
@@ -26,6 +24,9 @@ const Registration<PipelineSchedule> zb_h2{
     .name = "zb_h2",
     .summary = "zb_h1 with twice the warm-up; no bubble where F = B = W, 2p-1 microbatches on every stage",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<ZeroBubbleH2>(); },
+    .model = {.assumes = "zb_h1 with twice the warm-up and twice the delay. (p-1)(F+B-2W) is left between the first and the "
+                         "last op of a stage, which is nothing where F = B = W, and every stage holds 2p-1 microbatches.",
+              .sources = {"Qi et al., 2023 (arXiv 2401.10241)", "models/workloads §3"}},
 };
 }  // namespace builtin
 

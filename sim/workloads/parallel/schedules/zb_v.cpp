@@ -102,9 +102,6 @@ class ListSchedule {
   std::vector<std::vector<PipelineOp>> orders_;
 };
 
-// ZB-V (Qi et al., 2024): two chunks per rank in a V, input and weight gradients apart, as much memory as 1F1B's first stage: p
-// microbatches. The order is not the authors' own but a list schedule for F = B = W, see choose(). Where all passes are equal
-// it is at most p/3 passes longer than 6 m + p - 1, the least there can be, from 2p microbatches up.
 class ZeroBubbleV final : public VShaped {
  public:
   [[nodiscard]] std::string refusal(const PipelineShape& shape) const override {
@@ -124,6 +121,12 @@ const Registration<PipelineSchedule> zb_v{
     .name = "zb_v",
     .summary = "two chunks per rank in a V; almost no bubble where F = B = W, p microbatches on every stage",
     .make = [](ParamReader&) -> std::unique_ptr<PipelineSchedule> { return std::make_unique<ZeroBubbleV>(); },
+    .model = {.assumes = "Two chunks per rank in a V, input and weight gradients apart, as much memory as 1F1B's first stage: "
+                         "p microbatches.",
+              .leaves_out = {"zb_v: the order is not the authors' own but a list schedule for F = B = W; where all passes are "
+                             "equal it is at most p/3 passes longer than 6 m + p - 1, the least there can be, from 2p "
+                             "microbatches up"},
+              .sources = {"Qi et al., 2024", "models/workloads §3"}},
 };
 }  // namespace builtin
 

@@ -1,7 +1,5 @@
 // ASTRA-sim 1's text workloads (models/workloads §5.5): one table of layers for all ranks. The file does not say how many ranks
 // there are: Weft reads `ranks: N`, and `model_parallel_NPU_group: N` of hybrids, behind the policy on the first line.
-//
-// Model: times are nanoseconds, as in ASTRA-sim 1.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,6 +113,7 @@ const TraceFormat astra_text{
     .summary = "text workloads of ASTRA-sim 1: a table of layers",
     .recognises = recognises_astra_text,
     .read = read_astra_text,
+    .model = kLayerTableText,
 };
 }  // namespace trace_builtin
 

@@ -1,11 +1,5 @@
 // Chakra execution traces (MLCommons; models/workloads §5.1): one file per rank, protobuf or JSON, and process groups beside
 // them.
-//
-// Model: nodes run when all their data and control dependencies have ended; computation of one stream (attribute "stream", else
-// the GPU as a whole; CPU operations by their thread) runs one at a time. Memory nodes are copies between GPU and host.
-// Model: a send of any size lets its rank go on where ranks would else wait for each other in a circle, as in ASTRA-sim, where
-// no send waits for its receive.
-// Model: a node without duration that gives FLOPs and bytes takes the roofline of an H100 SXM.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -579,6 +573,16 @@ const TraceFormat chakra{
     .summary = "Chakra execution traces, protobuf or JSON, one file per rank",
     .recognises = recognises_chakra,
     .read = read_chakra,
+    .model =
+        {.assumes = "A node runs when all its data and control dependencies have ended; computation of one stream, or of "
+                    "the GPU where nodes name none, runs one at a time, and operations of the CPU by their thread. Sizes are "
+                    "the logical ones, except all-gathers of "
+                    "PyTorch, whose size is one rank's part.",
+         .leaves_out = {"chakra: where ranks would wait for each other in a circle, sends of any size go on before they are "
+                        "received, as in ASTRA-sim, where no send waits for its receive",
+                        "chakra: a node with FLOPs and bytes but no time takes the roofline of an H100 SXM",
+                        "chakra: involved_dim and comm_priority are not read; memory nodes are copies between GPU and host"},
+         .sources = {"models/workloads §5.1"}},
 };
 }  // namespace trace_builtin
 

@@ -45,7 +45,6 @@ constexpr std::size_t kColumns = 12;
 const std::array<std::string, kColumns> kColumnNames = {
     "rank", "op", "bytes", "peer", "tag", "group", "duration_us", "duration_ns", "stream", "after", "name", "element_size"};
 constexpr std::size_t kMostMembers = 1'048'576;  // of groups written out, all together
-// Model: a barrier is an all-reduce of four bytes.
 constexpr Bytes kBarrierBytes{4};
 
 struct Kind {
@@ -357,6 +356,7 @@ const TraceFormat csv{
     .summary = "lists of computation, messages and collectives: rank, op, bytes, peer, ...",
     .recognises = recognises_csv,
     .read = read_csv,
+    .model = kScheduleText,
 };
 }  // namespace trace_builtin
 

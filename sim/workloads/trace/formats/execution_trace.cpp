@@ -4,9 +4,6 @@
 // Times and kernels are the profile's; the execution trace adds what profiles may lack: process groups and their ranks, calls
 // of communication with their sizes, and from the tensors that operators wrote and read which kernels of other streams a kernel
 // had to wait for.
-//
-// Model: of an operator's kernels the first reads and the last writes; a wait that the recorded times contradict is none.
-// Writing does not wait for earlier readers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -255,6 +252,17 @@ const TraceFormat trace_builtin::execution_trace{
     .summary = "PyTorch execution traces, each with the Kineto trace of the same rank",
     .recognises = recognises_execution_trace,
     .read = read_execution_traces,
-    .along_with = "kineto"};
+    .along_with = "kineto",
+    .model =
+        {.assumes = "Operators of the two are joined by their record function ids; names must agree for most. Calls of "
+                    "communication and groups that the profile lacks are taken from the execution trace. Of an "
+                    "operator's kernels the first reads and the last writes: a kernel waits for the last one of another "
+                    "stream that wrote what its operator reads, unless the recorded times contradict that.",
+         .leaves_out = {"execution traces: a write does not wait for those that read the storage before it",
+                        "execution traces: ctrl_deps, shapes and strides are not read; sizes that differ from the profile's "
+                        "do not count"},
+         .sources = {"models/workloads §5.3"},
+         .files = {"workloads/trace/execution/nodes.h"}},
+};
 
 }  // namespace weft::work

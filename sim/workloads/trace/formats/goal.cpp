@@ -1,9 +1,5 @@
 // GOAL text, LogGOPSim's and ATLAHS' schedules (models/workloads §5.6): calc, send and recv of each rank, and what requires
 // what.
-//
-// Model: a calc takes its nanoseconds on its cpu, which runs one at a time; messages take no time of a cpu, and a send is over
-// when it has arrived. LogGOPSim's o, g and O are left out: the cluster says what messages cost.
-// Model: `nic` is left out: the cluster says which NIC a rank uses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -315,6 +311,7 @@ const TraceFormat goal{
     .summary = "GOAL text of LogGOPSim and ATLAHS: calc, send, recv",
     .recognises = recognises_goal,
     .read = read_goal,
+    .model = kScheduleText,
 };
 }  // namespace trace_builtin
 

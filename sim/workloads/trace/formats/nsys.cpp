@@ -1,8 +1,5 @@
 // Nsight Systems: what `nsys export --type sqlite` writes (models/workloads §5.7), one file per rank, or one of several
 // processes and GPUs, of which each is a rank. Becomes the events of a PyTorch profile, and is read on as one.
-//
-// Model: a communicator's members are the ranks that call it, in their order; where ranges do not name one, all ranks call as
-// one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -393,9 +390,16 @@ Trace read_nsys(std::span<const std::filesystem::path> files, const TraceReadOpt
 
 }  // namespace
 
-const TraceFormat trace_builtin::nsys{.name = "nsys",
-                                      .summary = "Nsight Systems exports to SQLite, one file per rank or of several GPUs",
-                                      .recognises = recognises_nsys,
-                                      .read = read_nsys};
+const TraceFormat trace_builtin::nsys{
+    .name = "nsys",
+    .summary = "Nsight Systems exports to SQLite, one file per rank or of several GPUs",
+    .recognises = recognises_nsys,
+    .read = read_nsys,
+    .model = {.assumes = "Read on as a PyTorch profile is. A process on a GPU is a rank. The members of a communicator are "
+                         "the ranks whose ranges name it, in their order; ranges that name none are calls of all ranks.",
+              .leaves_out = {"collectives whose size NVTX does not say take their recorded time on any network",
+                             "CUDA graphs that are recorded as a whole keep their time as compute"},
+              .sources = {"models/workloads §5.7"}},
+};
 
 }  // namespace weft::work

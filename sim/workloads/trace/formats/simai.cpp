@@ -84,6 +84,7 @@ const TraceFormat simai{
     .summary = "SimAI workloads as AICB writes them: a table of layers with the sizes of groups",
     .recognises = recognises_simai,
     .read = read_simai,
+    .model = kLayerTableText,
 };
 }  // namespace trace_builtin
 

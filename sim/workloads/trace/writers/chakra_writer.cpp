@@ -250,6 +250,12 @@ const TraceWriter trace_builtin::chakra_writer{
     .name = "chakra",
     .summary = "Chakra execution traces for ASTRA-sim, a folder with a file per rank",
     .written = "Chakra execution traces",
-    .to_folder = write_chakra_folder};
+    .to_folder = write_chakra_folder,
+    .model = {.assumes = "A node for each operation of each rank. The order of streams and of the host is written as data "
+                         "dependencies, so that others run what Weft runs. What only Weft knows stands in attributes of its "
+                         "own, which others pass over.",
+              .sources = {"models/workloads §5.1"},
+              .files = {"workloads/trace/chakra/exact.h"}},
+};
 
 }  // namespace weft::work

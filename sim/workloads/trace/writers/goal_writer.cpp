@@ -64,9 +64,16 @@ WrittenTrace write_lowered_goal(const Trace& trace, std::ostream& out) {
 
 }  // namespace
 
-const TraceWriter trace_builtin::goal_writer{.name = "goal",
-                                             .summary = "a GOAL schedule for LogGOPSim and ATLAHS, collectives as messages",
-                                             .written = "a GOAL schedule",
-                                             .to_file = write_lowered_goal};
+const TraceWriter trace_builtin::goal_writer{
+    .name = "goal",
+    .summary = "a GOAL schedule for LogGOPSim and ATLAHS, collectives as messages",
+    .written = "a GOAL schedule",
+    .to_file = write_lowered_goal,
+    .model = {.assumes = "A stream is a cpu; its order and the waits are `requires`. Collectives become the messages of "
+                         "textbook algorithms: rings of one channel, pairwise all-to-all.",
+              .leaves_out = {"write_goal: a step's reduction costs nothing, and launches, copies and storage take no time"},
+              .sources = {"models/workloads §5.6"},
+              .files = {"workloads/trace/writers/lower.cpp"}},
+};
 
 }  // namespace weft::work

@@ -1,6 +1,4 @@
 // A Program without collectives: each becomes the messages of its textbook schedule.
-//
-// Model: written to GOAL, a step's reduction costs nothing, and launches, copies and storage take no time.
 #include <fmt/format.h>
 
 #include <algorithm>

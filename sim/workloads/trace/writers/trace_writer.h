@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/model_text.h"
 #include "sim/workloads/trace/trace.h"
 
 namespace weft::work {
@@ -28,6 +29,8 @@ struct TraceWriter {
   // One of the two: into a folder that is made, its files named after `stem`; or a file.
   WrittenTrace (*to_folder)(const Trace& trace, const std::filesystem::path& folder, const std::string& stem) = nullptr;
   WrittenTrace (*to_file)(const Trace& trace, std::ostream& out) = nullptr;
+  ModelText model = {};                      // what is lost on the way
+  std::string_view file = __builtin_FILE();  // that this object is written in
 };
 
 [[nodiscard]] std::span<const TraceWriter* const> trace_writers();

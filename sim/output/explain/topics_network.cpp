@@ -1,0 +1,141 @@
+// Topics on networks: fidelities, routes, clusters and their files.
+#include "sim/output/explain/topics.h"
+
+namespace weft::output {
+
+std::vector<Topic> network_topics() {
+  return {
+      {.names = {"flow", "flow_fabric"},
+       .text = {.title = "flow fidelity: transfers share links max-min fairly",
+                .assumes =
+                    "A transfer has a footprint: the bytes each link carries per byte moved. Rates are the weighted "
+                    "max-min fair shares over all links of all footprints, solved again for the affected part at each "
+                    "arrival and departure; completions are exact to the picosecond. A link's capacity is its rate times "
+                    "its efficiency (headers, flow control, coding).",
+                .leaves_out =
+                    {"rates follow every arrival and departure at once: no congestion-control transients",
+                     "queues are empty and no port pauses another: no buffer, ECN, PFC or credit effects",
+                     "latency is charged after the last byte has left, and takes no capacity",
+                     "when a link fails nothing under way is lost: flows go on over another path at that instant, or wait "
+                     "where a cable will be back"},
+                .sources = {"models/network §6.1 (max-min, progressive filling), §6.3 (latency), §6.5 (what this misses)"},
+                .files = {"network/flow_level/flow_fabric.h", "network/flow_level/rerouting.h", "core/fair_share.h"}}},
+      {.names = {"packet"},
+       .text = {.title = "packet fidelity: queues, shared switch memory, PFC, ECN, credits, queue pairs",
+                .assumes =
+                    "Transfers are messages of queue pairs, one for each path. Packets wait in output queues by "
+                    "priority; switches count them by ingress (pauses) and egress (marks, drops) until their last bit "
+                    "has left. Links inside hosts and InfiniBand have credits. Routes are the flow fidelity's own; spray "
+                    "and adaptive choose for every packet.",
+                .leaves_out =
+                    {"packet: TLPs and flits are counted in the bytes on the wire, not simulated one by one; a packet "
+                     "inside a host is 4 KiB",
+                     "packet: memory is not cut into cells; the bits of pause frames and credit updates are not charged "
+                     "to the links",
+                     "packet: receivers take packets at line rate and answer at once",
+                     "packet: a switch adds up and copies in no time, and members of a group wait for no window",
+                     "packet: what is under way when a route changes, on a way that is no more, is lost; without "
+                     "acknowledgements collectives and jobs send it again from the source at once, as if it had been told",
+                     "packet: a lost RDMA READ request is not asked for again, and its answer is acknowledged as a write "
+                     "is",
+                     "packet: an output behind credits serves its inputs in turn, a packet each; what a device sends "
+                     "itself is one of them"},
+                .sources = {"models/network §2, §3.6, §4, §7 (K1-K31)"},
+                .files = {"network/packet_level/buffers.h", "network/packet_level/group_transfers.h",
+                          "network/packet_level/packet_fabric.h", "network/packet_level/packet_network.h",
+                          "network/packet_level/packet_routes.h", "network/packet_level/transport.h",
+                          "workloads/flow_run.cpp"}}},
+      {.names = {"hybrid", "hybrid_fabric"},
+       .text = {.title = "hybrid fidelity: packets over chosen links, flows elsewhere",
+                .assumes = "A transfer that crosses a chosen link is packets from end to end, any other is a flow. Where no "
+                           "link carries both kinds, each takes exactly the time of its own fidelity. Where one does, flows "
+                           "lose as many bytes of it as packets carry, at the packets' max-min share among all transfers. A "
+                           "packet takes the full rate of such a link as soon as that share has moved what went before it, "
+                           "however late it comes, or sooner at what flows leave; half of the flows' bytes of its turn come "
+                           "before it. A flow is felt at a link when a packet would be there.",
+                .leaves_out =
+                    {"hybrid: flows make no queue and no marks on a link of both kinds, pause no packets and are paused "
+                     "by none",
+                     "hybrid: flows are charged for packets as these are posted, whenever they come; a link of both kinds "
+                     "may carry more than its rate for as long as the two differ",
+                     "hybrid: flows fill links side by side evenly, whichever of them packets take",
+                     "hybrid: acknowledgements and what is sent again take nothing from flows; links do not fail",
+                     "hybrid: with acks: packets, acknowledgements wait for no flow, and flows have none: packets meet "
+                     "those of packets only, and may take another time than at either fidelity even where no link carries "
+                     "both kinds"},
+                .sources = {"docs/flow_and_packet.md: against packets throughout, within 8 % where flows and packets agree "
+                            "within 3 %",
+                            "Parekh and Gallager, A generalized processor sharing approach to flow control, 1993"},
+                .files = {"network/hybrid_fabric.h", "network/shared_links.h"}}},
+      {.names = {"vl_arbitration"},
+       .text = {.title = "InfiniBand's VL arbitration: two tables of virtual lanes with weights",
+                .assumes =
+                    "Each table is served round robin; an entry's turn lasts until its weight, in blocks of 64 B, is "
+                    "used up or its lane has nothing to send, and the packet that crosses the weight still goes. The "
+                    "high table goes first until high_limit x 4 KiB have left (0: a packet, 255: for ever), then the low "
+                    "one sends a packet.",
+                .leaves_out = {"vl_arbitration: lanes in no table are served when no listed one can send; VL15 is left out",
+                               "vl_arbitration: a service level has the same lane on all ports"},
+                .sources = {"InfiniBand Architecture Specification, volume 1, 7.6.9", "models/network §4"},
+                .files = {"network/packet_level/vl_arbitration.cpp"}}},
+      {.names = {"fecn"},
+       .text =
+           {.title = "InfiniBand's forward marks (FECN): by a threshold, at the root of the congestion",
+            .assumes = "A packet is marked that leaves by a lane with more than the threshold in front of it, every "
+                       "marking_rate + 1 of them. A weight of 1 to 15 stands for (16 - weight) / 16 of what a cable's "
+                       "receiver holds of one lane. Lanes that wait for credits are victims and mark nothing, unless "
+                       "victim_mask says so.",
+            .leaves_out = {"fecn: a lane is a victim while its credits do not last for another packet of the same size; marks "
+                           "are counted by lane, not by port; the credit-starvation threshold is left out"},
+            .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "models/network §4"},
+            .files = {"network/packet_level/fecn.cpp"}}},
+      {.names = {"router", "routes"},
+       .text = {.title = "which links lead towards a destination",
+                .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread "
+                           "over equal shortest paths in proportion to their narrowest link. Between hosts: out by the NICs "
+                           "nearest to the source GPU over PCIe, over equal-cost shortest paths by the routing policy, in by "
+                           "those nearest to the destination. A flow is spread over several NICs in proportion to what each "
+                           "carries; connections of NCCL name theirs. Where the fabric does not join the two sides' NICs, over "
+                           "NVLink to the GPU on the destination's rail first (PXN).",
+                .leaves_out = {"a flow by a library that drives one NIC only: it too has all of its GPU's",
+                               "shortest paths only: no detours around load (Valiant, UGAL) in dragonfly and torus"},
+                .sources = {"models/nccl §1.3 (path classes)", "models/network §5.1 (policies)"},
+                .files = {"network/router.h"}}},
+      {.names = {"cluster"},
+       .text = {.title = "a cluster: hosts of one node template, a fabric, a profile",
+                .assumes = "All hosts are alike. Graph and routes are checked when the file is loaded.",
+                .leaves_out = {"the fabric of a single node is read and checked, but not built (a custom one is built always)",
+                               "one node template per cluster: mixed hosts are not modelled"},
+                .sources = {"models/network §1.6 (inside of hosts)"},
+                .files = {"network/cluster.h"}}},
+      {.names = {"import", "export", "nccl_xml"},
+       .text = {.title = "NCCL's topology files and the matrix of nvidia-smi topo -m",
+                .assumes =
+                    "Every element and attribute of an NCCL file is kept, so that exporting an import gives the file "
+                    "back. A cloud's file of places is completed by --gpu, --nvlinks and --nic-rate as NCCL completes it "
+                    "from the machine. The xGMI links of RCCL's files have the rates of AMD's data sheets. What the "
+                    "matrix of nvidia-smi does not say is assumed, with a warning for each. NVLinks that a GPU could not "
+                    "hold one by one go through an NVSwitch; two GPUs among others have a bridge.",
+                .leaves_out =
+                    {"import: a GPU without rank, an NVSwitch's own PCI function and NVLinks out of the file are kept, "
+                     "but not simulated",
+                     "export: links that are no part of NCCL's tree are left out; links between GPUs of any kind but PCIe "
+                     "become NVLinks, Infinity Fabric the xgmi of RCCL's files",
+                     "a cluster made of a file (-o, --topo-xml): the order in which a GPU lists its links is not kept, so "
+                     "of rings that are equally fast NCCL may find others",
+                     "export: NCCL's file has one NVSwitch for all of a host; a host with several groups is refused"},
+                .sources = {"models/nccl §1.1, §1.2"},
+                .files = {"network/import/nccl_xml_reader.h", "network/import/nccl_xml_writer.h", "network/import/nvidia_smi.h",
+                          "network/import/cluster_text.h"}}},
+      {.names = {"launch", "device"},
+       .text = {.title = "what launching costs the host",
+                .assumes = "A host thread launches one kernel after another at a fixed cost, whichever GPU each is for. The "
+                           "kernels of a CUDA graph cost it less each, and all are issued at once.",
+                .leaves_out = {"the launching thread runs ahead of the GPUs without bound: no launch waits for a full stream",
+                               "gaps between dependent kernels of a stream are part of what the kernels' own models say"},
+                .sources = {"models/training_steps §2, §6", "models/nccl §7.1"},
+                .files = {"network/launch_timings.h"}}},
+  };
+}
+
+}  // namespace weft::output

@@ -1,0 +1,267 @@
+// Topics on what ranks execute: kernels, training steps, serving, and how programs are run.
+#include "sim/output/explain/topics.h"
+
+namespace weft::output {
+
+std::vector<Topic> workloads_topics() {
+  return {
+      {.names = {"kernels", "kernel_times", "gemm"},
+       .text = {.title = "how long a kernel takes alone on a GPU: one rule for each class",
+                .assumes =
+                    "GEMM: waves of tiles over the SMs, each tile at its SM's share of the peak times an efficiency, "
+                    "small tiles less, or bytes over bandwidth where that is longer; grouped GEMMs share the waves. "
+                    "Flash attention: FLOPs that are not masked over a share of the peak, a tail of the longest block, a "
+                    "fixed time. Elementwise kernels: bytes over bandwidth; strided ones, norms, scatters and fused "
+                    "Adam: a time per element, which scales with SMs x clock. The peaks are the data sheet's, by the "
+                    "model of the node's GPUs.",
+                .leaves_out =
+                    {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by "
+                     "heuristics",
+                     "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
+                     "a precision without tensor cores runs at the rate of the next wider one",
+                     "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the "
+                     "rule",
+                     "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
+                .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
+                            "models/training_steps §3, §4 (kernels of real steps)"},
+                .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h",
+                          "measured/kinds/kernel_models.h"}}},
+      {.names = {"contention"},
+       .text = {.title = "compute and communication at the same time on one GPU",
+                .assumes =
+                    "A kernel that starts while a collective is resident takes its class's factor longer, in proportion "
+                    "to the SMs held; the collective is slowed by one factor from when it meets compute. A kernel beside "
+                    "it may move 2 GiB and more at the memory's rate. Then its thread blocks get "
+                    "gpu.contention.block_memory_share of what an SM of that kernel does, for all that they read and "
+                    "write. That is what comes in twice, as it is stored and read again, and the call's input and "
+                    "output. A collective waits for a running GEMM to drain, which it does from "
+                    "gpu.contention.gemm_drain before its end on (recorded ones: at their end). A GEMM of up to two "
+                    "waves has its tiles shared out in advance: beside a collective it takes T + min(T, the rest of the "
+                    "collective) instead.",
+                .leaves_out =
+                    {"contention: factors of kernels depend on their class only, not on their size or on the collective's "
+                     "traffic",
+                     "contention: copies of 16 to 512 MiB fill the memory as well, and kernels that read 80 % or write 90 "
+                     "% of what a copy moves in part (1.04 to 1.6 in place of 1.8): left out",
+                     "contention: send/recv gets a share of 0.65 to 0.8 of a full memory where rings get 0.9 on H200, 0.8 "
+                     "on H100: all-to-alls beside copies are 10 % fast",
+                     "contention: whether calls of 1 MiB beside kernels begin in a drain or last as long as the kernels "
+                     "is chance on real nodes (`unsteady` in weft validate); here one of the two is said"},
+                .sources = {"models/training_steps §6", "copies of 1 GiB on 4 x H200 (validate/measured/h200x4_quick.jsonl)",
+                            "collectives of 4 to 32 thread blocks beside copies on 2 x H200 and 2 x H100 "
+                            "(validate/measured/h200x2_beside_kernels.json, h100x2_beside_kernels.json)"},
+                .files = {"workloads/kernels/contention.h", "workloads/replay/group_runs.cpp"}}},
+      {.names = {"clock", "clocks"},
+       .text = {.title = "clocks that fall when GPUs are kept busy with matrix products",
+                .assumes =
+                    "GEMMs and attention slow down with their share of the step beyond a free one, and with the share of "
+                    "the step in which they run beside communication; memory-bound kernels see a part of it. Where "
+                    "gpu.binning.deviation says how GPUs of one model differ, all of a job go at the pace of the slowest "
+                    "of as many.",
+                .leaves_out = {"clocks: one factor for a whole step; no power, temperature or controller is simulated",
+                               "clocks: every stage of a pipeline goes at the pace of the slowest GPU of all"},
+                .sources = {"models/training_steps §7", "models/workloads §7.2 (how GPUs differ)"},
+                .files = {"workloads/kernels/clock.h"}}},
+      {.names = {"transformer", "flops", "activations"},
+       .text =
+           {.title = "parameters, FLOPs and memory of a transformer, from its shapes",
+            .assumes = "FLOPs count multiplications and additions of matrices and of attention's products; the convention "
+                       "(full attention, causal, 6N) is named with every figure. Activations are the tensors a layer keeps "
+                       "for its backward pass under flash attention; optimizer states are Adam's.",
+            .leaves_out = {"transformer: of a Hugging Face config.json the decoder is counted, vision and audio towers are not",
+                           "transformer: biases, sinks, gates' functions and caps of scores are counted or named, and take no "
+                           "time",
+                           "transformer: recurrent layers (Mamba-2, linear, gated delta) are timed as products with their "
+                           "states, the convolution and the states' reads and writes as kernels bound by memory; training has "
+                           "no operators for them",
+                           "activations: inputs of matrices are kept in the precision of activations, in fp8 training too",
+                           "activations: what experts return is not kept for the gradient of their weights",
+                           "transformer: the vocabulary is split evenly over tensor ranks, without Megatron's padding"},
+            .sources = {"models/workloads §1", "Narayanan et al., 2021", "Korthikanti et al., 2022",
+                        "Rajbhandari et al., 2019"},
+            .files = {"workloads/model/parameters.h", "workloads/model/flops.h", "workloads/model/memory.cpp",
+                      "workloads/model/layer_shape.h", "workloads/model/families/family.h"}}},
+      {.names = {"deepspeed_2021"},
+       .text = {.title = "ZeRO-3 as DeepSpeed had it in 2021",
+                .assumes = "every matrix is gathered by a call of its own before the module that needs it, forward, in "
+                           "recomputation and backward, and its gradient reduced by another; a call takes a list of one tensor "
+                           "per rank, for which the host waits for the GPU and then pays operators in proportion to the ranks "
+                           "(gpu.stream.host_operator).",
+                .leaves_out = {"deepspeed_2021: nothing is prefetched, as where two matrices exceed max_live_parameters",
+                               "deepspeed_2021: a layer's gathers come together before its first kernel",
+                               "deepspeed_2021: the allocator's own pauses where memory is nearly full"},
+                .sources = {"DeepSpeed 0.3: runtime/zero/partition_parameters.py and stage3.py", "models/workloads §2.3, §4.4"},
+                .files = {"workloads/training/deepspeed_sync.cpp"}}},
+      {.names = {"pipeline"},
+       .text = {.title = "pipeline stages of a training step: the schedule's order, and messages between stages",
+                .assumes =
+                    "each stage runs its schedule's order; sends and receives have a stream per neighbour and direction.",
+                .leaves_out = {"pipeline: a receive is posted when the operation before it has ended, or one earlier where it "
+                               "overlaps",
+                               "dualpipe: the two copies of a stage do not exchange their gradients"},
+                .sources = {"models/workloads §2.6, §3"},
+                .files = {"workloads/training/stage_program.h"}}},
+      {.names = {"training_jobs"},
+       .text = {.title = "several training jobs on one cluster",
+                .assumes = "each job is run alone, then all together on the same links from their starts on; slowdown is the "
+                           "ratio of their mean iterations.",
+                .leaves_out = {"clocks: a job keeps those it has alone", "symmetry: every rank of every job is simulated"},
+                .sources = {"models/workloads §2.11"},
+                .files = {"scenario/training_jobs_run.h"}}},
+      {.names = {"replayer", "program"},
+       .text =
+           {.title = "how a program of streams and collectives is run",
+            .assumes = "An operation starts when the one before it in its stream and all it waits for have ended and the "
+                       "host has issued it. A collective starts on the wire when all its members have reached it, each "
+                       "communicator's in the order of issue, and ends on all at once; a message starts when both its ends "
+                       "are there. Its time alone and its links are those of NCCL's own choice, run once on an idle "
+                       "machine; others on its links slow it.",
+            .leaves_out = {"copies between GPU and host, and storage, move at one pace for all ranks that one stands for",
+                           "the host never waits for a full queue; a rank's next iteration begins when all its streams have "
+                           "drained",
+                           "kernels of several compute streams of one GPU do not slow each other",
+                           "the channels of a collective do not drift apart under contention; its start-up stretches with the "
+                           "rest",
+                           "packet fidelity: programs run at flow fidelity"},
+            .sources = {"models/workloads §2.9, §2.11", "models/training_steps §2, §5, §6"},
+            .files = {"workloads/replay/replayer.h", "workloads/replay/group_costs.h"}}},
+      {.names = {"link_turns"},
+       .text =
+           {.title = "collectives at once on one GPU's NVLinks",
+            .assumes = "Two collectives that are on the same NVLink at once are in step: while one has bytes for it, so has "
+                       "the other, and while one waits, the other waits too. Each takes T (1 + min(u, u')), u the share of "
+                       "its time alone for which it fills the link: twice its time where both fill it, little more where "
+                       "neither does. Nothing is fitted to this. Where its steps are shorter than the other's, its waits "
+                       "meet the other's bytes, and it takes 2.7 T (1 - u) (1 - s / s') more, s the time for which a step "
+                       "fills the link (measured). A ring's member whose peers are not there yet has sent its first step.",
+            .leaves_out = {"messages between two ranks share links fairly; so do collectives on links that are no NVLinks",
+                           "those that drift apart and fill each other's gaps",
+                           "which link a first step that is early leads to"},
+            .sources = {"our measurements of 4 x H200, validate/measured/h200x4_full.jsonl: within 7 % of 1 + u from 1 MiB "
+                        "to 1 GiB",
+                        "our measurements of 2 x H200, validate/measured/h200x2_two_communicators*.json: within 12 % beside "
+                        "larger calls"},
+            .files = {"workloads/replay/link_turns.h", "workloads/replay/first_steps.cpp"}}},
+      {.names = {"link_sleep"},
+       .text = {.title = "NVLinks that sleep",
+                .assumes =
+                    "A GPU's NVLinks sleep after 50 ms without a call of the GPU on them. The next call takes 67 us "
+                    "longer for each GPU along its way whose links sleep, at most two, and 18 us more for each where its "
+                    "first member has waited for 50 ms, so that answers' links sleep too. What a collective's member or "
+                    "a message's sender sends before the others are there wakes the links then. A replayed step is taken "
+                    "to follow one like it: links have been idle as long as the recorded step left them at its end.",
+                .leaves_out = {"generations of NVLink differ: all sleep and wake as the H200's do",
+                               "links to hosts and NICs do not sleep",
+                               "links of one GPU sleep and wake together, in both directions"},
+                .sources = {"our measurements of 2 x H200, validate/measured/h200x2_link_sleep*.json: 134 and 170 us for two "
+                            "GPUs, from 50 ms on and for any size"},
+                .files = {"workloads/replay/link_sleep.h"}}},
+      {.names = {"folding", "places"},
+       .text = {.title = "one rank for all that do the same",
+                .assumes =
+                    "Ranks of one pipeline stage run the same program at the same time. Where their groups spread over "
+                    "hosts in one pattern, and are as near inside them, one of them is run, and its collectives carry "
+                    "the traffic of all like it over the links of hosts that are run. Where links between switches may "
+                    "hold ranks up, more is asked: below oversubscribed switches groups lie in one pattern too, below "
+                    "each as many of every kind, and all that they send there is counted. Where routing picks one path "
+                    "of several for a flow (ecmp, static, d_mod_k) and groups lie below several leaves, which flows "
+                    "collide is different for each, and every rank is run; on a torus or a dragonfly too. A run says why "
+                    "it does. Jitter and stragglers turn folding off, and so does simulation: {fold: false}. In 96 small "
+                    "steps (tests/apps/folding_test.py) an iteration's time is within 0.5 % of that with every rank.",
+                .leaves_out =
+                    {"folding: which members of a group are inner nodes of a tree is not compared; all-to-alls over hosts "
+                     "beside gradients that go along trees are slowed less than they are (up to 1.5 % of an iteration; "
+                     "none with a distributed optimizer)"},
+                .sources = {"design: exact reductions by symmetry"},
+                .files = {"workloads/replay/places.h", "workloads/replay/fabric_places.h"}}},
+      {.names = {"skipping", "steady_state"},
+       .text = {.title = "iterations that repeat others are not run",
+                .assumes =
+                    "Exact. The state is compared each time every rank has ended another iteration and no transfer is in "
+                    "flight. It is all that the rest of the run depends on: streams, kernels, hosts, meetings, memory, "
+                    "pending events, each with its time from now. Where it equals an earlier state, the iterations from "
+                    "then to now come again and again. They are left out until each rank has one left to begin. Their "
+                    "times are copies, and bytes and busy times of links count as often. Periods of several iterations, "
+                    "as of checkpoints, are found too. Digests and results are those of every iteration run "
+                    "(tests/apps/skipping_test.py). simulation: {skip: false} and replay --no-skip turn it off, and so "
+                    "do jitter of kernels, shuffled ties and --timeline. Events and transfers of a run are those "
+                    "simulated. Calls of a scenario's collectives repeat on an idle machine, and one is simulated for "
+                    "all until the next fault.",
+                .leaves_out = {"states are compared by digests of 64 bits",
+                               "nothing is skipped where storage in the background is busy all the time, or states differ by a "
+                               "picosecond",
+                               "several training jobs on one cluster, and jobs of flows, run every iteration"},
+                .sources = {"R. P. Brent, An improved Monte Carlo factorization algorithm, BIT 20, 1980: the search for the "
+                            "period"},
+                .files = {"workloads/replay/steady_state.cpp"}}},
+      {.names = {"replay", "trace"},
+       .text =
+           {.title = "how a recorded step is replayed",
+            .assumes = "Compute kernels keep their recorded durations, and the gaps before them; collectives and messages "
+                       "are simulated on their groups. Communication beside a kernel slowed it in the recording. That is "
+                       "taken out first, by the factors of gpu.contention and for as long as the communication kernel was "
+                       "there. It comes back in the replay by what is beside it then, so that it is not counted twice. All "
+                       "ranks begin at once. --gpu: kernels take longer or shorter by what a large kernel of their class "
+                       "takes on both GPUs, each by the profile of its name.",
+            .leaves_out = {"clocks: the recorded durations hold what the clocks did then; calls are run at those that the load "
+                           "allows",
+                           "--replicas: a group that reaches over the copies is data parallel, and its calls keep their size",
+                           "ranks without a trace do what the traced rank before them does"},
+            .sources = {"models/workloads §5", "models/training_steps §1, §6"},
+            .files = {"scenario/replay_run.h", "workloads/trace/recorded_contention.h", "workloads/trace/stand_ins.h"}}},
+      {.names = {"storage", "checkpoint", "data_loading"},
+       .text = {.title = "checkpoints and training data, between GPUs, host memory and storage",
+                .assumes =
+                    "A checkpoint holds 14 B a parameter (parameters, both moments and the fp32 copy, by their "
+                    "precisions), each replica's ranks writing an equal part once. It is copied to the host's memory and "
+                    "written from there, or straight from the GPU (gpudirect). An asynchronous one holds up the step for "
+                    "the copy only, and the next checkpoint until it is written. Data is read by the ranks of the first "
+                    "and last stage, a step ahead with prefetch. Storage is a rate of each node, or of a file system "
+                    "that all share, each way.",
+                .leaves_out = {"storage: no latency, no metadata, and a network of its own",
+                               "gpudirect: loads the way to the host's nearest CPU, where the drives are taken to be",
+                               "checkpoint: what tensor-parallel ranks hold alike each of them writes; of LoRA, adapters only",
+                               "checkpoint: written when all of a rank's part is in the host's memory, which is never full",
+                               "checkpoint: to restore, every rank reads all that it holds",
+                               "data: one access a rank and step; tokenizing and shuffling cost nothing"},
+                .sources = {"models/workloads §2.9, §7.1"},
+                .files = {"workloads/replay/storage.h", "workloads/training/checkpoint.h",
+                          "workloads/training/data_loading.h"}}},
+      {.names = {"inference", "serving", "kv_cache", "continuous_batching", "disaggregated"},
+       .text = {.title = "serving of requests: engines that batch continuously, caches of keys and values, prefill apart from "
+                         "decoding",
+                .assumes =
+                    "An engine takes step after step: one token of every running answer, and pieces of waiting prompts "
+                    "up to a token budget. A step's time is that of its kernels (`weft explain kernels`), of NCCL's "
+                    "collectives over its GPUs as they run on the idle machine, and of launches. Weights are read once, "
+                    "and so are the experts that any token meets. The cache is paged; what is left of the memory's share "
+                    "after weights and activations holds it. Disaggregated, a prompt's cache moves over the fabric, "
+                    "beside the others'.",
+                .leaves_out =
+                    {"inference: kernels are fused as vLLM and TensorRT-LLM fuse them; quantizing activations costs "
+                     "nothing",
+                     "inference: requests are spread evenly over an engine's attention groups, routing over experts is "
+                     "uniform",
+                     "inference: prompts of a step share one attention kernel of mean length; windows cut the mean "
+                     "context",
+                     "inference: an engine's messages meet no other traffic, and nothing of a step overlaps",
+                     "inference: experts' tokens move by NCCL's all-to-all, not by kernels made for it such as DeepEP's",
+                     "inference: sizes of messages between powers of two take times on a straight line between theirs",
+                     "inference: a CUDA graph's kernels cost inference.engine.graph_kernel in place of fixed times, gaps "
+                     "and launches",
+                     "inference: states of recurrent layers, which do not grow with the prompt, are not sent from prefill "
+                     "to decoding",
+                     "inference: no prefix is shared between requests; windows do not shrink the cache",
+                     "inference: an engine, once chosen for a request, keeps it; requests and tokens travel at once",
+                     "inference: the memory that context and NCCL's buffers take is in what kv_cache.utilization leaves"},
+                .sources = {"models/workloads §6, §4.3, §4.4", "DeepSeek-V3 §3.4 (attention groups, expert parallelism)",
+                            "Kwon et al., 2023 (paged caches, preemption)", "Agrawal et al., 2024 (chunked prefill)",
+                            "Zhong et al., 2024 (disaggregation)", "Leviathan et al., 2023 (speculative decoding)"},
+                .files = {"workloads/inference/batch_scheduler.h", "workloads/inference/cache_pieces.h",
+                          "workloads/inference/engine_memory.h", "workloads/inference/engine_messages.h",
+                          "workloads/inference/layer_kernels.h", "workloads/inference/serving.h",
+                          "workloads/inference/step_times.h"}}},
+  };
+}
+
+}  // namespace weft::output
