@@ -15,6 +15,15 @@ if(WEFT_DEVELOPER_MODE)
   target_compile_options(weft_warnings INTERFACE -Werror)
 endif()
 
+# weft_models(links routing) makes ${links} and ${routing} of all .cpp in these folders, looked for again at every build. So a model
+# is a file and its line in the list of its kind; a file that no list names, lint.listed refuses.
+macro(weft_models)
+  foreach(folder IN ITEMS ${ARGN})
+    get_filename_component(kind ${folder} NAME)
+    file(GLOB ${kind} CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  endforeach()
+endmacro()
+
 # weft_add_layer(core HEADERS a.h SOURCES a.cpp DEPENDS weft::x PRIVATE_DEPENDS fmt::fmt)
 # makes the library weft_core (alias weft::core) with its public headers as a file set based at the project root.
 function(weft_add_layer name)
