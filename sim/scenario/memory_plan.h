@@ -1,8 +1,11 @@
 // Predicts the memory of a run before it starts: counts of what it will hold, times the bytes of each.
 //
-// Model: an upper bound where all of a list is alive at once (flows, messages of an all-to-all); inference, NCCL's search and
-// what the router keeps of a fabric beside ways between leaves are left out. Paths are as long as those of a sample of pairs.
 // Bytes of each are sizes of the program's own structures.
+//
+// Model: an upper bound where all of a list is alive at once (flows, messages of an all-to-all); inference, NCCL's search and
+// what the router keeps of a fabric beside ways between leaves are left out. Paths are as long as those of a sample of pairs;
+// a program's loads as those of a sample of its groups and pairs, rings for all but exchanges. Of each group and pair one call
+// is in flight.
 #pragma once
 
 #include <cstdint>
