@@ -2,6 +2,7 @@
 // one see sim/README.md.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "sim/collectives/call.h"
@@ -17,11 +18,21 @@ struct Doubts {
   int fluid_in_nodes = 0;  // fluid and chunk grain, inside a node
 };
 
+// Who runs a call, and so what its steps cost.
+enum class Kernel : std::uint8_t {
+  kTextbook,    // the network alone: no launch, no protocol, no thread block
+  kCollective,  // one of NCCL's kernels, or one like them: launches, protocols, thread blocks of channels
+  kInSwitch,    // NVLS, CollNet
+  kSendRecv,
+};
+
 class Algorithm {
  public:
   virtual ~Algorithm() = default;
 
   [[nodiscard]] virtual bool supports(Collective collective) const = 0;
+  // A kernel that is not NCCL's own has the protocol, channels and chunks that NCCL's ring would have for the call.
+  [[nodiscard]] virtual Kernel kernel() const { return Kernel::kTextbook; }
   // The schedule keeps a reference to `communicator`. `choice.channels` <= communicator.channels(). Only for supported calls.
   [[nodiscard]] virtual std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                        const Choice& choice) const = 0;

@@ -107,6 +107,7 @@ class CollNetDirect final : public Algorithm {
     return collective == Collective::kAllReduce || collective == Collective::kAllGather ||
            collective == Collective::kReduceScatter;
   }
+  [[nodiscard]] Kernel kernel() const override { return Kernel::kInSwitch; }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));

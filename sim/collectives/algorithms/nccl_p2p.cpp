@@ -260,6 +260,7 @@ class P2pSchedule final : public Schedule {
 class NcclP2p final : public Algorithm {
  public:
   [[nodiscard]] bool supports(Collective collective) const override { return is_sends(collective); }
+  [[nodiscard]] Kernel kernel() const override { return Kernel::kSendRecv; }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));

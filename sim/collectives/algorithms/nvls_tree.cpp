@@ -226,6 +226,7 @@ class NvlsTreeSchedule final : public Schedule {
 class NvlsTree final : public Algorithm {
  public:
   [[nodiscard]] bool supports(Collective collective) const override { return collective == Collective::kAllReduce; }
+  [[nodiscard]] Kernel kernel() const override { return Kernel::kInSwitch; }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));

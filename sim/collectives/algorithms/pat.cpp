@@ -291,6 +291,7 @@ class Pat final : public Algorithm {
   [[nodiscard]] bool supports(Collective collective) const override {
     return collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   }
+  [[nodiscard]] Kernel kernel() const override { return Kernel::kCollective; }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));

@@ -10,6 +10,7 @@ namespace {
 class Ring final : public Algorithm {
  public:
   [[nodiscard]] bool supports(Collective collective) const override { return is_ring_collective(collective); }
+  [[nodiscard]] Kernel kernel() const override { return Kernel::kCollective; }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     return std::make_unique<RingSchedule>(communicator, call, choice);

@@ -109,15 +109,18 @@ class RoundsSchedule final : public Schedule {
 using MakeRounds = std::unique_ptr<Rounds> (*)(const Communicator&, const CollectiveCall&);
 class RoundsAlgorithm final : public Algorithm {
  public:
-  RoundsAlgorithm(std::vector<Collective> collectives, MakeRounds make) : collectives_{std::move(collectives)}, make_{make} {}
+  RoundsAlgorithm(std::vector<Collective> collectives, MakeRounds make, Kernel kernel = Kernel::kTextbook)
+      : collectives_{std::move(collectives)}, make_{make}, kernel_{kernel} {}
 
   [[nodiscard]] bool supports(Collective collective) const override;
+  [[nodiscard]] Kernel kernel() const override { return kernel_; }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override;
 
  private:
   std::vector<Collective> collectives_;
   MakeRounds make_;
+  Kernel kernel_;
 };
 
 }  // namespace weft::coll

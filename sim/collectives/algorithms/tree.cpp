@@ -140,6 +140,7 @@ class TreeSchedule final : public Schedule {
 class TreeAlgorithm final : public Algorithm {
  public:
   [[nodiscard]] bool supports(Collective collective) const override { return collective == Collective::kAllReduce; }
+  [[nodiscard]] Kernel kernel() const override { return Kernel::kCollective; }
   [[nodiscard]] std::unique_ptr<Schedule> plan(const Communicator& communicator, const CollectiveCall& call,
                                                const Choice& choice) const override {
     WEFT_CHECK(supports(call.kind));

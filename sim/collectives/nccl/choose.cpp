@@ -35,6 +35,21 @@ Chosen textbook(const std::string& algorithm, const CollectiveCall& call, int ra
   return chosen;
 }
 
+std::string_view own_name_of(std::string_view algorithm) {
+  for (std::size_t i = 0; i < kAlgos; ++i) {
+    if (registered_name(static_cast<Algo>(i)) == algorithm) return to_string(static_cast<Algo>(i));
+  }
+  return {};
+}
+
+// An unknown name is refused later, with its choices.
+Kernel kernel_of(std::string_view algorithm) {
+  return algorithms().find(algorithm) == nullptr ? Kernel::kTextbook : make_algorithm(algorithm)->kernel();
+}
+
+// A kernel that NCCL does not have, and which borrows what NCCL would choose.
+bool is_lent(std::string_view algorithm) { return algorithm != "nccl_p2p" && own_name_of(algorithm).empty(); }
+
 // One transfer is what every rank sends to each of its peers.
 Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view, int channels) {
   const CallSizes sizes = sizes_of(call, ranks);
@@ -60,15 +75,11 @@ Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view,
 }  // namespace
 
 std::string_view nccl_name_of(std::string_view algorithm) {
-  for (std::size_t i = 0; i < kAlgos; ++i) {
-    if (registered_name(static_cast<Algo>(i)) == algorithm) return to_string(static_cast<Algo>(i));
-  }
-  return {};
+  if (const std::string_view name = own_name_of(algorithm); !name.empty()) return name;
+  return kernel_of(algorithm) == Kernel::kCollective ? to_string(Algo::kRing) : std::string_view{};
 }
 
-bool is_nccls(std::string_view algorithm) {
-  return algorithm.empty() || algorithm == "nccl_p2p" || !nccl_name_of(algorithm).empty();
-}
+bool is_nccls(std::string_view algorithm) { return algorithm.empty() || kernel_of(algorithm) != Kernel::kTextbook; }
 
 Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels) {
   if (call.bytes > kLargestCall)
@@ -78,18 +89,16 @@ Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std
   const bool tuned = tuned_index(call.kind).has_value();
   if (!algorithm.empty()) check_supported(algorithm, call.kind);
   if (view == nullptr) {
-    if (!algorithm.empty() && algorithm != "ring") {
-      throw ConfigError(fmt::format("algorithm '{}' is NCCL's and needs GPUs; the cluster's hosts have none", algorithm));
-    }
+    if (!algorithm.empty() && algorithm != "ring")
+      throw ConfigError(fmt::format("algorithm '{}' is a kernel of GPUs; the cluster's hosts have none", algorithm));
     Chosen chosen = textbook(tuned ? "ring" : "direct", call, ranks, channels);
     chosen.notes.emplace_back("hosts without GPUs: links alone, no protocol of NCCL");
     return chosen;
   }
   Chosen chosen;
-  if (!tuned || algorithm == "nccl_p2p") {
+  if (!tuned || kernel_of(algorithm) == Kernel::kSendRecv) {
     chosen = send_and_receive(call, ranks, *view, channels);
   } else if (ranks == 1) {
-    chosen.kernel = Kernel::kCollective;
     chosen.choice.algorithm = "ring";
     chosen.choice.protocol = "Simple";
     chosen.reason = "one rank: a copy";
@@ -98,9 +107,9 @@ Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std
     const Selection selection = view->model().select(call.kind, sizes.reported, 1, call);
     chosen.choice = plan(view->model(), call, selection);
     chosen.reason = selection.reason;
-    const std::string& name = chosen.choice.algorithm;
-    chosen.kernel = name == "ring" || name == "tree" || name == "pat" ? Kernel::kCollective : Kernel::kInSwitch;
   }
+  if (!algorithm.empty() && ranks > 1 && is_lent(algorithm)) chosen.choice.algorithm = algorithm;
+  chosen.kernel = kernel_of(chosen.choice.algorithm);
   for (const std::string& setting : view->settings().ignored()) chosen.notes.push_back(setting + " is not modelled yet");
   return chosen;
 }
