@@ -16,39 +16,40 @@ TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "number"
 
 
 def problems(schema, value, defs, path="line"):
-    """What of `value` breaks `schema`; knows the words of JSON Schema that our schema uses, and stops at others."""
+    """What of `value` breaks `schema`, one by one; knows the words of JSON Schema that our schema uses, and stops at others."""
     known = {"$ref", "$schema", "$defs", "title", "type", "enum", "const", "required", "properties", "additionalProperties",
              "items", "minItems", "maxItems", "minimum", "pattern", "allOf", "oneOf"}
     assert set(schema) <= known, set(schema) - known
     if "$ref" in schema:
-        return problems(defs[schema["$ref"].removeprefix("#/$defs/")], value, defs, path)
-    found = []
+        yield from problems(defs[schema["$ref"].removeprefix("#/$defs/")], value, defs, path)
+        return
     kind = schema.get("type")
     if kind and (not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind != "boolean")):
-        return [f"{path}: {value!r} is no {kind}"]
+        yield f"{path}: {value!r} is no {kind}"
+        return
     if "enum" in schema and value not in schema["enum"] or "const" in schema and value != schema["const"]:
-        found.append(f"{path}: {value!r} is not allowed")
+        yield f"{path}: {value!r} is not allowed"
     if "minimum" in schema and value < schema["minimum"]:
-        found.append(f"{path}: {value} is below {schema['minimum']}")
+        yield f"{path}: {value} is below {schema['minimum']}"
     if "pattern" in schema and not re.search(schema["pattern"], value):
-        found.append(f"{path}: {value!r} does not match")
+        yield f"{path}: {value!r} does not match"
     if isinstance(value, list):
         if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
-            found.append(f"{path}: {len(value)} items")
+            yield f"{path}: {len(value)} items"
         for i, item in enumerate(value):
-            found += problems(schema.get("items", {}), item, defs, f"{path}[{i}]")
+            yield from problems(schema.get("items", {}), item, defs, f"{path}[{i}]")
     if isinstance(value, dict):
-        found += [f"{path}: no {key}" for key in schema.get("required", []) if key not in value]
+        yield from (f"{path}: no {key}" for key in schema.get("required", []) if key not in value)
         others = schema.get("additionalProperties", {})
         for key, item in value.items():
-            found += problems(schema.get("properties", {}).get(key, others), item, defs, f"{path}.{key}")
+            yield from problems(schema.get("properties", {}).get(key, others), item, defs, f"{path}.{key}")
     for part in schema.get("allOf", []):
-        found += problems(part, value, defs, path)
+        yield from problems(part, value, defs, path)
     if "oneOf" in schema:
-        tries = [problems(part, value, defs, path) for part in schema["oneOf"]]
-        if sum(not one for one in tries) != 1:
-            found += min(tries, key=len) or [f"{path}: fits several kinds"]
-    return found
+        # The first problem of a kind says that it is not that one; all are listed only where none or several fit.
+        fitting = sum(next(problems(one, value, defs, path), None) is None for one in schema["oneOf"])
+        if fitting != 1:
+            yield from min((list(problems(one, value, defs, path)) for one in schema["oneOf"]), key=len) or [f"{path}: fits several kinds"]
 
 
 class Format(unittest.TestCase):
@@ -56,7 +57,7 @@ class Format(unittest.TestCase):
         self.schema = json.loads((ROOT / "validate/measure/schema.json").read_text())
 
     def complaints(self, line):
-        return problems(self.schema, line, self.schema["$defs"])
+        return list(problems(self.schema, line, self.schema["$defs"]))
 
     def check_file(self, path):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
