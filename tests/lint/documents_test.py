@@ -1,4 +1,5 @@
-"""Fails on a document that names what does not exist: a file or folder of the tree, a command of weft, a type or a function.
+"""Fails on a document that names what does not exist: a file or folder of the tree, a command of weft, a type or a function; and on
+a sentence of more than 40 words.
 
 Looked at are links and what stands in backticks. A path counts from the root, from the document's folder or from sim/; a bare
 file name of source may lie anywhere. `x.cpp` and `x_sync.cpp` stand for a file to be written: their folder must exist. The version
@@ -21,6 +22,10 @@ PATH = re.compile(r"[\w.*{},/+\[\]-]+")
 TO_BE_WRITTEN = re.compile(r"(\w+_)?[xX]([_.].*)?")
 NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}(?:::\w+)?(?:\(\))?|\w+::\w+(?:\(\))?|[a-z]+(?:_[a-z]+)+\(\)")
 COMMAND = re.compile(r"(?:build/)?weft ([a-z]\w*)")
+MOST_WORDS = 40
+# No prose: a heading, a row of a table, markup.
+NO_PROSE = re.compile(r"\s*(#|\||<|!\[)")
+ITEM = re.compile(r"^\s*([-*+]|\d+\.)\s+")
 # A word for a way of writing, and folders of other projects that documents name.
 OTHERS = {"PascalCase", "tests/traces", "tools/topo_expl/models", "tools/msccl-algorithms", "tools/msccl-unit-test-algorithms"}
 
@@ -102,6 +107,32 @@ def check_document(tree, name):
         yield from (f"{name}:{number}: {text}" for text in wrong if text)
 
 
+def sentences(text):
+    """Every sentence with the line that its paragraph begins at. Code and links count as one word each."""
+    paragraphs = []
+    fenced = begins = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        fence = line.lstrip().startswith("```")
+        fenced ^= fence
+        if fence or fenced or not line.strip() or NO_PROSE.match(line):
+            begins = True
+            continue
+        if begins or not paragraphs or ITEM.match(line):
+            paragraphs.append((number, []))
+        begins = False
+        paragraphs[-1][1].append(ITEM.sub("", line))
+    for number, lines in paragraphs:
+        prose = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", "Code", " ".join(lines))
+        yield from ((number, sentence) for sentence in re.split(r"(?<=[.!?])[*)\"]*\s+(?=[*(\"]*[A-Z0-9])", prose))
+
+
+def check_sentences(tree, name):
+    for number, sentence in sentences(repository.text(tree.root, name)):
+        words = [word for word in sentence.split() if re.search(r"\w", word)]
+        if len(words) > MOST_WORDS:
+            yield f"{name}:{number}: a sentence of {len(words)} words, at most {MOST_WORDS}: '{' '.join(words[:6])} ...'"
+
+
 def check_versions(tree):
     """The version stands in several places."""
     found = {}
@@ -119,6 +150,7 @@ def check(root):
     for name in tree.files:
         if DOCUMENTS.fullmatch(name) and not WRITTEN_BY_OTHERS.fullmatch(name):
             complaints += check_document(tree, name)
+            complaints += check_sentences(tree, name)
     return complaints
 
 
@@ -134,6 +166,7 @@ def self_test():
         ("type", "docs/a.md", "A `GoneFabric` has it.\n", "'GoneFabric'"),
         ("function", "docs/a.md", "`FlowFabric::gone_part()`\n", "'gone_part'"),
         ("command", "docs/a.md", "`weft vanish --all`\n", "'weft vanish'"),
+        ("long sentence", "docs/a.md", "\nShort. Now " + 20 * "two words " + "\n", "docs/a.md:2", "41 words"),
         ("version", "CITATION.cff", "version: 1.2.4\n", "CITATION.cff", "1.2.3"),
     ]
     allowed = {
@@ -144,7 +177,7 @@ def self_test():
         "configs/clusters/h200x4.yaml": "nodes: 1\n",
         "docs/fine.md": "`sim/core/units.h`, `core/units.h`, `units.h`, `core/x.cpp`, `configs/clusters/*.yaml`, `core/`, `FlowFabric::solve_part()`,\n"
                         "`weft run`, `result.json`, `and/or`, `std::string`, [it](fine.md), [there](https://example.com/gone.md)\n"
-                        "```sh\nweft vanish `gone.cpp`\n```\n",
+                        "```sh\nweft vanish `gone.cpp`\n```\n" + 40 * "word " + "\n\n" + 10 * "it goes on. And on " + "\n- " + 30 * "item " + "\n",
     }
     return repository.complaints_about(check, cases, allowed)
 
