@@ -143,30 +143,22 @@ scenario::MemoryPlan memory_of(const scenario::CollectiveSweep& sweep) {
   return scenario::plan_memory(sweep.cluster, simulation, item);
 }
 
-int run_collective(const CollectiveOptions& options) {
-  const coll::Collective kind = scenario::collective_named(options.kind);
-  const scenario::DataType type = scenario::data_type(options.type);
-  const coll::Reduction reduction = scenario::reduction_named(options.reduction);
+std::vector<Bytes> asked_sizes(const CollectiveOptions& options) {
   const scenario::SizeRange range{.min = size_option("-b", options.min_bytes),
                                   .max = size_option("-e", options.max_bytes),
                                   .factor = options.factor,
                                   .step = options.step_bytes.empty() ? Bytes{} : size_option("-i", options.step_bytes)};
   if (!options.step_bytes.empty() && range.step == Bytes{}) throw ConfigError("-i: expected a step of 1 byte or more, got 0");
-  std::vector<Bytes> sizes = scenario::sweep_sizes(range);
-  scenario::Overrides overrides = to_overrides(options.common, true);
-  const Outputs outputs = outputs_of(options.common, fmt::format("collective_{}", coll::to_string(kind)));
+  return scenario::sweep_sizes(range);
+}
 
-  Diagnostics diagnostics;
-  const net::Cluster cluster = load_with_nodes(options, overrides, diagnostics);
-  print_warnings(diagnostics, options.common);
+// Makes the sweep that the options ask for on this cluster, but for the algorithm.
+scenario::CollectiveSweep sweep_of(const CollectiveOptions& options, const net::Cluster& cluster,
+                                   const scenario::Overrides& overrides, const coll::CollectiveCall& call,
+                                   std::vector<Bytes> sizes) {
   scenario::CollectiveSweep sweep{
       .cluster = cluster,
-      .call = {.kind = kind,
-               .bytes = {},
-               .element_size = type.bytes,
-               .root = options.root,
-               .numbers = type.numbers,
-               .reduction = reduction},
+      .call = call,
       .sizes = std::move(sizes),
       .participants = scenario::participants(
           cluster.topology, {.nodes = options.nodes, .threads = options.threads, .gpus_per_thread = options.gpus}),
@@ -184,6 +176,47 @@ int run_collective(const CollectiveOptions& options) {
   sweep.options.channels = options.channels;
   sweep.options.cuda_graph = options.cuda_graph;
   sweep.options.iterations = static_cast<int>(options.iterations);
+  return sweep;
+}
+
+// Runs the sweep: each size is printed as it comes, each note once.
+scenario::SweepResult run_and_print(const scenario::CollectiveSweep& sweep, const Report& report, std::string_view type,
+                                    bool quiet) {
+  ProgressBar progress{"sizes", quiet};
+  std::vector<std::string> told;
+  const auto tell = [&](const std::vector<std::string>& notes) {
+    for (const std::string& note : notes) {
+      if (std::ranges::find(told, note) != told.end()) continue;
+      report.print(fmt::format("# note: {}\n", printable(note)));
+      told.push_back(note);
+    }
+  };
+  scenario::SweepResult result = scenario::run_sweep(sweep, &progress, [&](const coll::CollectiveResult& point) {
+    progress.wipe();
+    tell(point.notes);
+    report.print(sweep_row(point, type));
+  });
+  tell(result.notes);
+  return result;
+}
+
+int run_collective(const CollectiveOptions& options) {
+  const coll::Collective kind = scenario::collective_named(options.kind);
+  const scenario::DataType type = scenario::data_type(options.type);
+  const coll::CollectiveCall call{.kind = kind,
+                                  .bytes = {},
+                                  .element_size = type.bytes,
+                                  .root = options.root,
+                                  .numbers = type.numbers,
+                                  .reduction = scenario::reduction_named(options.reduction)};
+  std::vector<Bytes> sizes = asked_sizes(options);
+  scenario::Overrides overrides = to_overrides(options.common, true);
+  const Outputs outputs = outputs_of(options.common, fmt::format("collective_{}", coll::to_string(kind)));
+
+  Diagnostics diagnostics;
+  const net::Cluster cluster = load_with_nodes(options, overrides, diagnostics);
+  print_warnings(diagnostics, options.common);
+  scenario::CollectiveSweep sweep = sweep_of(options, cluster, overrides, call, std::move(sizes));
   output::StepTimeline steps;
   if (!outputs.timeline.empty()) sweep.options.steps = &steps;
   const auto custom = options.msccl.empty() ? nullptr : coll::msccl_algorithm(options.msccl);
@@ -208,21 +241,7 @@ int run_collective(const CollectiveOptions& options) {
                    ? std::string{"# predicted: one call by itself, out of place\n#\n"}
                    : fmt::format("# predicted: one call in a loop of {}, out of place\n#\n", options.iterations));
   report.print(sweep_columns());
-  ProgressBar progress{"sizes", options.common.quiet};
-  std::vector<std::string> told;
-  const auto tell = [&](const std::vector<std::string>& notes) {
-    for (const std::string& note : notes) {
-      if (std::ranges::find(told, note) != told.end()) continue;
-      report.print(fmt::format("# note: {}\n", printable(note)));
-      told.push_back(note);
-    }
-  };
-  const scenario::SweepResult result = scenario::run_sweep(sweep, &progress, [&](const coll::CollectiveResult& point) {
-    progress.wipe();
-    tell(point.notes);
-    report.print(sweep_row(point, type.name));
-  });
-  tell(result.notes);
+  const scenario::SweepResult result = run_and_print(sweep, report, type.name, options.common.quiet);
   if (result.interrupted) {
     report.print(fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
   }

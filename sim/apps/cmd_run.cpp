@@ -246,6 +246,60 @@ class ProgramExport final : public work::ReplayObserver {
   std::optional<OutputFolder> chakra_;
 };
 
+// Refuses options that the scenario has nothing for.
+void check_outputs(const RunOptions& files, const Outputs& outputs, const scenario::Scenario& scenario) {
+  if (!files.series.empty() && scenario.measure.series.empty()) {
+    throw ConfigError("--series: the scenario samples nothing; it needs measure: {series: [queue], every: 1 us}");
+  }
+  if (!(files.chakra.empty() && files.goal.empty()) && !scenario.workload.training) {
+    throw ConfigError("--write-chakra, --write-goal: only training steps are programs; this scenario has none");
+  }
+  if (!scenario.workload.training_jobs.empty() && !outputs.timeline.empty()) {
+    throw ConfigError("--timeline: several training jobs write none; run one of them");
+  }
+}
+
+// Names the items that the progress counts.
+const char* counted_in(const work::Workload& workload) {
+  if (workload.training || !workload.training_jobs.empty()) return "operations";
+  if (workload.inference) return "requests";
+  return workload.flows.empty() ? "collectives" : "flows";
+}
+
+// Prints the result up to what the run itself cost.
+void print_run_result(const Report& report, const scenario::Scenario& scenario, const scenario::RunResult& result,
+                      const std::string& costs) {
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
+  if (result.interrupted) report.print("# interrupted: what follows is what was finished\n");
+  report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
+                           us_text(result.makespan)));
+  if (result.training) print_training(report, *scenario.workload.training, *result.training);
+  if (!result.training_jobs.empty()) print_training_jobs(report, result.training_jobs);
+  if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
+  if (!costs.empty()) report.print("#\n" + costs);
+  if (!result.collectives.empty()) print_collectives(report, result);
+  if (!result.flows.empty()) print_flows(report, scenario, result);
+  print_rates(report, scenario, result);
+  print_jobs(report, scenario, result);
+  print_network(report, scenario.cluster.topology, result.network);
+  print_links(report, result);
+  if (!result.time_story.empty()) report.print(fmt::format("#\n# {}\n", result.time_story));
+  report.print(fmt::format("#\n# digest {}\n", digest_text(result.digest)));
+}
+
+// The timeline of collectives or flows; a training step's is written while it runs.
+void write_run_timeline(const std::string& path, const scenario::Scenario& scenario, const scenario::RunResult& result,
+                        const output::StepTimeline& steps, const Report& report) {
+  write_file(path, [&](std::ostream& out) {
+    if (scenario.workload.flows.empty()) {
+      output::write_collective_timeline(out, result.collectives, result.counts, &steps);
+    } else {
+      output::write_flow_timeline(out, scenario.cluster.topology, scenario.workload.flows, result.flows);
+    }
+  });
+  if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", printable(note)));
+}
+
 int run_run(const std::string& file, const RunOptions& files, const CostOptions& cost, const CommonOptions& options) {
   const std::string& series = files.series;
   const scenario::Overrides overrides = to_overrides(options, true);
@@ -260,36 +314,23 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   const plan::CostBooks books = load_books(cost);
   std::optional<plan::CostedCluster> costed;
   if (books.any()) costed = plan::cost_of(scenario.cluster.topology, books);
-  if (!series.empty() && scenario.measure.series.empty()) {
-    throw ConfigError("--series: the scenario samples nothing; it needs measure: {series: [queue], every: 1 us}");
-  }
-
-  const bool writes_program = !files.chakra.empty() || !files.goal.empty();
-  if (writes_program && !scenario.workload.training) {
-    throw ConfigError("--write-chakra, --write-goal: only training steps are programs; this scenario has none");
-  }
+  check_outputs(files, outputs, scenario);
 
   const Report report{outputs};
   report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain,
                          net::to_string(scenario.simulation.fidelity)));
   report.print(cluster_line(scenario.cluster));
   const bool is_training = scenario.workload.training.has_value();
-  const bool is_inference = scenario.workload.inference.has_value();
-  const bool has_jobs = !scenario.workload.training_jobs.empty();
-  if (has_jobs && !outputs.timeline.empty()) throw ConfigError("--timeline: several training jobs write none; run one of them");
-  const char* counted = is_training || has_jobs           ? "operations"
-                        : is_inference                    ? "requests"
-                        : scenario.workload.flows.empty() ? "collectives"
-                                                          : "flows";
   const scenario::MemoryPlan memory = scenario::plan_memory(scenario);
   if (options.verbose) report.print(predicted_line(memory));
   scenario::check_memory(memory, memory_limit(files.memory));
-  ProgressBar progress{counted, options.quiet};
+  ProgressBar progress{counted_in(scenario.workload), options.quiet};
   scenario::RunResult result;
   output::StepTimeline steps;
   output::StepTimeline* const wanted_steps = outputs.timeline.empty() ? nullptr : &steps;
   const std::string stem = std::filesystem::path{file}.stem().string();
   const auto run = [&](work::ReplayObserver* next) {
+    const bool writes_program = !files.chakra.empty() || !files.goal.empty();
     ProgramExport exported{files, stem, next};
     result = scenario::run_scenario(scenario, &progress, writes_program ? &exported : next, wanted_steps);
     exported.commit();
@@ -304,26 +345,9 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   } else {
     run(nullptr);
   }
-  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
-  if (result.interrupted) report.print("# interrupted: what follows is what was finished\n");
-  report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
-                           us_text(result.makespan)));
-  if (result.training) print_training(report, *scenario.workload.training, *result.training);
-  if (!result.training_jobs.empty()) print_training_jobs(report, result.training_jobs);
-  if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
   std::optional<plan::RunCost> run_cost;
-  if (costed && !result.interrupted) {
-    run_cost = plan::cost_of_run(*costed, scenario, result);
-    report.print("#\n" + run_cost_text(*costed, *run_cost));
-  }
-  if (!result.collectives.empty()) print_collectives(report, result);
-  if (!result.flows.empty()) print_flows(report, scenario, result);
-  print_rates(report, scenario, result);
-  print_jobs(report, scenario, result);
-  print_network(report, scenario.cluster.topology, result.network);
-  print_links(report, result);
-  if (!result.time_story.empty()) report.print(fmt::format("#\n# {}\n", result.time_story));
-  report.print(fmt::format("#\n# digest {}\n", digest_text(result.digest)));
+  if (costed && !result.interrupted) run_cost = plan::cost_of_run(*costed, scenario, result);
+  print_run_result(report, scenario, result, run_cost ? run_cost_text(*costed, *run_cost) : "");
   report.print(fmt::format("# {}\n", cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.verbose) {
     report.print(solver_line(result.solves, result.peak_live));
@@ -349,16 +373,7 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   if (!series.empty()) {
     write_file(series, [&](std::ostream& out) { output::write_series_csv(out, result.network); });
   }
-  if (!outputs.timeline.empty() && !is_training) {
-    write_file(outputs.timeline, [&](std::ostream& out) {
-      if (scenario.workload.flows.empty()) {
-        output::write_collective_timeline(out, result.collectives, result.counts, &steps);
-      } else {
-        output::write_flow_timeline(out, scenario.cluster.topology, scenario.workload.flows, result.flows);
-      }
-    });
-    if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", printable(note)));
-  }
+  if (!outputs.timeline.empty() && !is_training) write_run_timeline(outputs.timeline, scenario, result, steps, report);
   return result.interrupted ? kInterrupted : result.cut_short ? kCheckFailed : kOk;
 }
 

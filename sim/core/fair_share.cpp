@@ -176,6 +176,7 @@ void FairShareSolver::solve(std::span<FairShareFlow> flows) {
   }
 }
 
+// In one piece: its lists, the heap and the loop that fixes rates share every array.
 void FairShareSolver::solve_class(std::span<FairShareFlow> flows, std::span<const std::uint32_t> members) {
   const std::size_t resources = remaining_.size();
   demand_.assign(resources, 0.0);

@@ -138,21 +138,11 @@ std::string idle_note(const scenario::Scenario& scenario, const std::string& kin
                      scenario.cluster.name, kind, scenario.name, idle, endpoints);
 }
 
-}  // namespace
-
-std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
-  if (!runs.front() || !runs[i] || runs.front()->time <= Duration{}) return std::nullopt;
-  return runs[i]->time.seconds() / runs.front()->time.seconds();
-}
-
-Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
-                   const scenario::Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
-                   scenario::RunObserver* observer) {
-  if (std::ranges::any_of(scenario::changes_of(overrides.sets), scenario::names_cluster)) {
-    throw ConfigError("--set cluster=...: the clusters of a comparison are those of --clusters");
-  }
-  Comparison comparison;
-  std::vector<scenario::Scenario> loaded;  // scenario by scenario, each on every cluster
+// Loads scenario by scenario, each on every cluster, and says what the comparison is of.
+std::vector<scenario::Scenario> load_all(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
+                                         const scenario::Overrides& overrides, const CostBooks& books, Diagnostics& diagnostics,
+                                         Comparison& comparison) {
+  std::vector<scenario::Scenario> loaded;
   loaded.reserve(scenarios.size() * clusters.size());
   for (const std::string& scenario : scenarios) {
     for (const std::string& cluster : clusters) {
@@ -167,7 +157,7 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
                                      .configuration = made.resolved.to_json(),
                                      .nodes = made.topology.host_count(),
                                      .endpoints = made.topology.endpoints().size(),
-                                     .costed = cost_of(made.topology, settings.books)});
+                                     .costed = cost_of(made.topology, books)});
     }
   }
   if (!loaded.empty()) {
@@ -181,6 +171,24 @@ Comparison compare(const std::vector<std::string>& scenarios, const std::vector<
     comparison.configuration += (s == 0 ? "[" : ", ") + scenario::run_configuration(loaded[s * clusters.size()]);
   }
   comparison.configuration += "]";
+  return loaded;
+}
+
+}  // namespace
+
+std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
+  if (!runs.front() || !runs[i] || runs.front()->time <= Duration{}) return std::nullopt;
+  return runs[i]->time.seconds() / runs.front()->time.seconds();
+}
+
+Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,
+                   const scenario::Overrides& overrides, const CompareSettings& settings, Diagnostics& diagnostics,
+                   scenario::RunObserver* observer) {
+  if (std::ranges::any_of(scenario::changes_of(overrides.sets), scenario::names_cluster)) {
+    throw ConfigError("--set cluster=...: the clusters of a comparison are those of --clusters");
+  }
+  Comparison comparison;
+  std::vector<scenario::Scenario> loaded = load_all(scenarios, clusters, overrides, settings.books, diagnostics, comparison);
 
   // By scenario and cluster: the parts. What the clusters' parts describe is the same but for the size of rounded shares.
   std::vector<std::vector<work::Workload>> parts;

@@ -284,6 +284,42 @@ void compare(const work::TraceSummary& traced, const work::TraceSummary& predict
   add("exposed_nccl", [](const work::RecordedRank& rank) { return rank.exposed; });
 }
 
+// Scales kernels to another GPU and by the factor asked for.
+void scale_compute(work::Trace& trace, const Gaps& gaps, const net::Cluster& cluster, const ReplayRunOptions& options,
+                   ReplayRunResult& result) {
+  std::array<double, work::kCategories> factors;
+  factors.fill(1);
+  if (!options.gpu.empty()) factors = gpu_factors(trace.recorded_gpu, options.gpu, cluster);
+  scale(trace.program, gaps, factors, options.scale_compute);
+  if (options.gpu.empty()) return;
+  result.notes.push_back(fmt::format(
+      "kernels of {} on {}: GEMMs take {:.2f}, attention {:.2f}, memory-bound ones {:.2f} times as long", trace.recorded_gpu,
+      options.gpu, factors[static_cast<std::size_t>(Category::kGemm)], factors[static_cast<std::size_t>(Category::kAttention)],
+      factors[static_cast<std::size_t>(Category::kOtherCompute)]));
+}
+
+// Takes off every iteration what of the step before reaches into it, `begin` long. Returns when the last one's step began.
+Time take_begins_off(Duration begin, Time end, ReplayRunResult& result) {
+  std::vector<Duration>& iterations = result.run.replay.iterations;
+  Time began;
+  for (std::size_t i = 0; i + 1 < iterations.size(); ++i) began += iterations[i];
+  if (iterations.back() <= begin) {
+    result.notes.push_back(fmt::format(
+        "in the recording the step before goes on for {:.3f} ms of this one, longer than this one takes here: predicted "
+        "is the step by itself",
+        begin.us() / 1'000));
+    const Duration own = end - began;
+    iterations.assign(iterations.size(), own);
+    result.run.makespan = own * static_cast<std::int64_t>(iterations.size());
+    begin = {};
+  }
+  for (Duration& iteration : iterations) {
+    iteration -= std::min(iteration, begin);
+    result.run.makespan -= std::min(result.run.makespan, begin);
+  }
+  return began + begin;
+}
+
 }  // namespace
 
 ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, const ReplayRunOptions& options,
@@ -294,20 +330,9 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.host_held = trace.host_held;
   const Gaps gaps = gaps_of(trace);
   std::vector<Duration> links_idle = links_idle_after(trace);
-  Duration begin = align_begins(trace.program, options.keep_start_skew);
+  const Duration begin = align_begins(trace.program, options.keep_start_skew);
   result.contention_removed = work::remove_contention(trace, cluster.profile.get(work::contention_costs));
-  if (!options.gpu.empty() || options.scale_compute != 1) {
-    std::array<double, work::kCategories> factors;
-    factors.fill(1);
-    if (!options.gpu.empty()) factors = gpu_factors(trace.recorded_gpu, options.gpu, cluster);
-    scale(trace.program, gaps, factors, options.scale_compute);
-    if (!options.gpu.empty()) {
-      result.notes.push_back(fmt::format(
-          "kernels of {} on {}: GEMMs take {:.2f}, attention {:.2f}, memory-bound ones {:.2f} times as long",
-          trace.recorded_gpu, options.gpu, factors[static_cast<std::size_t>(Category::kGemm)],
-          factors[static_cast<std::size_t>(Category::kAttention)], factors[static_cast<std::size_t>(Category::kOtherCompute)]));
-    }
-  }
+  if (!options.gpu.empty() || options.scale_compute != 1) scale_compute(trace, gaps, cluster, options, result);
   if (options.scale_host != 1) scale_hosts(trace.program, options.scale_host);
   for (std::string& note : work::replicate(trace.program, options.replicas, options.across))
     result.notes.push_back(std::move(note));
@@ -336,24 +361,7 @@ ReplayRunResult run_replay(const net::Cluster& cluster, work::Trace& trace, cons
   result.ranks = trace.program.ranks.size();
   result.simulated = result.run.replay.ranks.size();
   if (result.run.replay.iterations.empty()) return result;
-  std::vector<Duration>& iterations = result.run.replay.iterations;
-  Time began;  // the last iteration's step
-  for (std::size_t i = 0; i + 1 < iterations.size(); ++i) began += iterations[i];
-  if (iterations.back() <= begin) {
-    result.notes.push_back(fmt::format(
-        "in the recording the step before goes on for {:.3f} ms of this one, longer than this one takes here: predicted "
-        "is the step by itself",
-        begin.us() / 1'000));
-    const Duration own = calls.end() - began;
-    iterations.assign(iterations.size(), own);
-    result.run.makespan = own * static_cast<std::int64_t>(iterations.size());
-    begin = {};
-  }
-  for (Duration& iteration : iterations) {
-    iteration -= std::min(iteration, begin);
-    result.run.makespan -= std::min(result.run.makespan, begin);
-  }
-  began += begin;
+  const Time began = take_begins_off(begin, calls.end(), result);
   result.iteration = result.run.replay.iterations.back();
   take_gaps_off(trace.program, gaps, calls.ran());
   compare(result.traced, work::summarize(trace.program, calls.ran()), result);
