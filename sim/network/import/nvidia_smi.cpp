@@ -334,12 +334,12 @@ class TopologyMaker {
                           : node.find(i) == node.find(j) ? Cell::kNode
                                                          : Cell::kSys;
         if (said == made || (said == Cell::kPhb && made == Cell::kNode) || ++shown > 8) continue;
-        constexpr std::string_view kNames[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "NV"};
+        constexpr std::string_view kCellNames[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "NV"};
         const Token& at = m_.rows[i].tokens[j];
         warnings_.push_back(
             source_.at(at.offset,
                        fmt::format("{} to {} is {}, but other cells make it {}, which is taken", m_.rows[i].name.text,
-                                   m_.rows[j].name.text, at.text, kNames[static_cast<std::size_t>(made)]),
+                                   m_.rows[j].name.text, at.text, kCellNames[static_cast<std::size_t>(made)]),
                        static_cast<int>(at.text.size())));
       }
     }

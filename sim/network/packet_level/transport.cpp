@@ -98,9 +98,9 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std:
   QueuePair& pair = *made;
   pair.footprint = id;
   pair.route = routes_.add({footprint.paths[0].source, footprint.paths[0].destination, {entropy, way.nics}});
-  constexpr double kWeights = 1 << 20;  // of all queue pairs together
+  constexpr double kUnits = 1 << 20;  // of all queue pairs together
   pair.share = way.share;
-  pair.weight = std::max<std::int64_t>(std::llround(way.share * kWeights), 1);
+  pair.weight = std::max<std::int64_t>(std::llround(way.share * kUnits), 1);
   const auto found = overrides_.find(id);
   const FlowTransport* own = found == overrides_.end() ? nullptr : &found->second;
   pair.how = &settings_of(id);

@@ -30,8 +30,8 @@ class Custom final : public TopologyShape {
     for (const std::string& key : fabric_.keys()) {
       if (key != "devices" && key != "links") static_cast<void>(params.optional_raw(key));
     }
-    constexpr std::array kKinds{DeviceKind::kSwitch};
-    switches_ = read_devices(params, kKinds);
+    constexpr std::array kSwitchesOnly{DeviceKind::kSwitch};
+    switches_ = read_devices(params, kSwitchesOnly);
     std::map<std::string, std::uint32_t, std::less<>> index;
     std::vector<std::string> known;
     first_switch_ = static_cast<std::uint32_t>(demand.nodes) * static_cast<std::uint32_t>(demand.host->devices.size());
