@@ -79,13 +79,13 @@ std::string hex(const Rgb& c) {
 
 void colour_bar(Canvas& canvas, double left, double y, double low, double high, const std::string& unit) {
   constexpr int kSteps = 24;
-  constexpr double kWidth = 8;
+  constexpr double kStepWidth = 8;
   const std::string first = detail::tick_text(low, TickText::kNumber);
   canvas.text(left, y + 10, first, "start");
   const double begin = left + detail::text_width(first) + 8;
   for (int i = 0; i < kSteps; ++i)
-    canvas.rect(begin + kWidth * i, y, kWidth + 0.5, 12, "cc", hex(shade((i + 0.5) / kSteps)), {});
-  canvas.text(begin + kWidth * kSteps + 8, y + 10,
+    canvas.rect(begin + kStepWidth * i, y, kWidth + 0.5, 12, "cc", hex(shade((i + 0.5) / kSteps)), {});
+  canvas.text(begin + kStepWidth * kSteps + 8, y + 10,
               detail::tick_text(high, TickText::kNumber) + (unit.empty() ? "" : " " + unit), "start");
 }
 
