@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sim/collectives/costs.h"
+#include "sim/collectives/nccl/version.h"
+#include "sim/collectives/nccl/view.h"
 #include "sim/core/config/time_bounds.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
@@ -122,9 +124,37 @@ void check_settings(const ConfigNode& cluster, Diagnostics& diagnostics) {
   }
 }
 
+// Warns where NCCL's release has no rules of its own, at the key that names it.
+void warn_of_release(const ConfigNode& node, const net::Cluster& cluster, const Overrides& overrides,
+                     Diagnostics& diagnostics) {
+  coll::nccl::Settings settings;
+  std::optional<ConfigNode> at;
+  const std::optional<ConfigNode> written = node.find("nccl");
+  if (written && written->is_map()) at = written->find("version");
+  try {
+    for (const auto& [key, value] : overrides.nccl) settings.set(key, value);
+    if (settings.find("VERSION")) {
+      at.reset();
+    } else if (at && at->is_scalar()) {
+      settings.set("version", at->scalar());
+    }
+  } catch (const ConfigError&) {
+    return;  // which is told where the settings are read
+  }
+  const coll::nccl::NcclVersion used =
+      coll::nccl::version_on(cluster.topology, cluster.topology.endpoints(), settings.version());
+  const std::string note = coll::nccl::release_note(settings, used);
+  if (note.empty()) return;
+  const std::string hint = "rules were read of " + coll::nccl::known_releases();
+  diagnostics.warning(at ? at->diagnostic(note, hint)
+                         : Diagnostic{.where = {}, .message = note, .source_line = {}, .length = 1, .note = hint});
+}
+
 std::optional<net::Cluster> read_cluster(const ConfigNode& node, const Overrides& overrides, Diagnostics& diagnostics) {
   check_settings(node, diagnostics);
-  return net::read_cluster(node, load_options(overrides), diagnostics);
+  std::optional<net::Cluster> cluster = net::read_cluster(node, load_options(overrides), diagnostics);
+  if (cluster) warn_of_release(node, *cluster, overrides, diagnostics);
+  return cluster;
 }
 
 // The known parts of a scenario in which something is wrong.

@@ -36,6 +36,11 @@ std::vector<std::vector<Rank>> ranks_by_node(const Communicator& communicator) {
   return nodes;
 }
 
+int group_of(const Communicator& communicator, const Choice& choice) {
+  const std::vector<std::vector<Rank>> nodes = ranks_by_node(communicator);
+  return choice.transfer_group < 0 ? nccl::p2p_group_size(nodes, {}) : nccl::p2p_group_within(nodes, choice.transfer_group);
+}
+
 class P2pSchedule final : public Schedule {
  public:
   P2pSchedule(const Communicator& communicator, const CollectiveCall& call, const Choice& choice)
@@ -45,7 +50,8 @@ class P2pSchedule final : public Schedule {
         root_{call.root},
         channels_{choice.channels},
         used_channels_{static_cast<int>(std::bit_floor(static_cast<unsigned>(choice.channels)))},
-        order_{ranks_by_node(communicator), nccl::p2p_group_size(ranks_by_node(communicator), {})} {
+        order_{ranks_by_node(communicator), group_of(communicator, choice)},
+        reverses_rounds_{choice.reverses_rounds} {
     WEFT_CHECK(choice.channels >= 1 && choice.channels <= communicator.channels());
     WEFT_CHECK(root_ >= 0 && root_ < n_);
     WEFT_CHECK(!one_way_ || (kind_ == Collective::kSendRecv && n_ == 2));
@@ -149,7 +155,7 @@ class P2pSchedule final : public Schedule {
     }
     const nccl::P2pRound peers = order_.round(rank, round);
     FluidFlow flow;
-    flow.channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_);
+    flow.channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_, reverses_rounds_);
     flow.bytes = Bytes{parts_[static_cast<std::size_t>(part)].bytes};
     flow.step_bytes = Bytes{std::min(chunk_, flow.bytes.count())};
     flow.serial_steps = chunks(part);
@@ -191,7 +197,7 @@ class P2pSchedule final : public Schedule {
     lanes_.resize(static_cast<std::size_t>(used_channels_) * kSlots);
     for (int round = 0; round < n_; ++round) {
       for (int part = 0; part < part_count(); ++part) {
-        const int channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_);
+        const int channel = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], part, used_channels_, reverses_rounds_);
         LaneItems& lane = lanes_[flat_index(channel, kSlots, round % kSlots)];
         lane.items.push_back({.round = round, .first_step = lane.steps});
         lane.steps += chunks(part);
@@ -237,8 +243,7 @@ class P2pSchedule final : public Schedule {
   [[nodiscard]] bool is_long(int part) const { return 2 * chunks(part) > chunks(0); }
   // The part of `round` that is on `channel`, if there are as many.
   [[nodiscard]] int part_of(int round, int channel) const {
-    const int first = nccl::p2p_channel(bases_[static_cast<std::size_t>(round)], 0, used_channels_);
-    return (channel - first + used_channels_) % used_channels_;
+    return nccl::p2p_part(bases_[static_cast<std::size_t>(round)], channel, used_channels_, reverses_rounds_);
   }
   [[nodiscard]] std::int64_t transfers() const { return one_way_ ? 1 : send_count(kind_, n_); }
 
@@ -249,6 +254,7 @@ class P2pSchedule final : public Schedule {
   int channels_;
   int used_channels_;  // a power of two
   nccl::P2pOrder order_;
+  bool reverses_rounds_;
   std::int64_t message_ = 0;  // bytes from one rank to another
   std::vector<Part> parts_;   // of a message
   std::int64_t chunk_ = kCutUnit;

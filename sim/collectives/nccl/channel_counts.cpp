@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search.h"
 
 namespace weft::coll::nccl {
@@ -29,20 +30,21 @@ std::vector<NodeIndex> own_nets(const System& system, NodeIndex gpu) {
 
 // Channels to a peer on another node: enough to fill the NICs that the GPU's way to the CPU can feed.
 int channels_over_network(const System& system, NodeIndex gpu, int ranks, int p2p_channels) {
+  const PeerChannels by = rule(kPeerChannels, system.options().version);
+  if (by == PeerChannels::kTwo) return 2;
   const float gpu_bandwidth = system.path(gpu, system.local_cpu(gpu)).bandwidth;
   float total = 0;
   int count = 0;
-  const bool newer = system.options().version >= NcclVersion::k2_30;
-  for (const NodeIndex net : newer ? own_nets(system, gpu) : system.local(gpu, NodeType::kNet)) {
+  for (const NodeIndex net : by == PeerChannels::kByBandwidth ? own_nets(system, gpu) : system.local(gpu, NodeType::kNet)) {
     if (total >= gpu_bandwidth) break;
     total += system.path(gpu, net).bandwidth;
     ++count;
   }
-  if (newer) {
+  if (by == PeerChannels::kByBandwidth) {
     if (count == 0) return 2;
     return std::max(count, (static_cast<int>(total) + kPerChannelNetBandwidth - 1) / kPerChannelNetBandwidth);
   }
-  // Before 2.29: two, but one in jobs where a channel would serve more than four peers.
+  // Two, but one in jobs where a channel would serve more than four peers.
   int per_peer = 2;
   while (per_peer * ranks > p2p_channels * 4 && per_peer > 1) per_peer /= 2;
   return std::max(count, per_peer);
@@ -50,7 +52,7 @@ int channels_over_network(const System& system, NodeIndex gpu, int ranks, int p2
 
 int channels_over_nvlink(const System& system, NodeIndex gpu, const Path& path) {
   const bool nvlink =
-      path.type == PathClass::kNvl || (path.type == PathClass::kNvb && system.options().version >= NcclVersion::k2_30);
+      path.type == PathClass::kNvl || (path.type == PathClass::kNvb && system.options().version >= kFirstManyOverRelays);
   if (!nvlink) return 2;
   const float per_link = system.gpu_link_bandwidth(gpu);
   return 2 * std::max(1, static_cast<int>(path.bandwidth / per_link));
@@ -62,7 +64,7 @@ struct NvlsShape {
   int tree_kib = 0;   // 0: by the number of nodes
 };
 
-// NCCL 2.30 found this best for NVLSTree on Blackwell (models/nccl §2.4, the table).
+// NCCL found this best for NVLSTree on Blackwell (models/nccl §2.4, the table).
 NvlsShape shape_of_blackwell_nodes(int nodes, int per_node, float nic, PathClass to_nic) {
   const bool near = to_nic <= PathClass::kPxb;
   if (nodes == 2 && nic >= 48) {
@@ -120,7 +122,10 @@ void set_channels(CommInfo& info, const Settings& settings) {
       info.ranks > info.nodes) {
     extend(count() + count() / 2);
   }
-  if (info.min_sm >= 90 && info.nodes > 1 && info.ring.bandwidth_intra > 45.0F && count() < 16) extend(2 * count());
+  const Doubling doubling = rule(kDoubling, info.version);
+  const bool doubled = info.min_sm >= 90 && (doubling.newer_gpus || info.min_sm == 90) && info.nodes > 1 &&
+                       info.ring.bandwidth_intra > 45.0F && (doubling.below_sixteen ? count() < 16 : 2 * count() <= most);
+  if (doubled) extend(2 * count());
   for (const char* key : {"MAX_NCHANNELS", "MAX_CTAS"}) {
     sources.resize(static_cast<std::size_t>(std::min(count(), settings.integer(key).value_or(most))));
   }
@@ -138,28 +143,43 @@ void set_nvls_channels(CommInfo& info, const Settings& settings, int least_ranks
     return;
   }
   NvlsShape shape;
-  if (info.min_sm >= 100) shape.channels = info.nodes > 1 ? 32 : 24;
-  if (info.min_sm >= 100 && info.nodes > 1 && info.version >= NcclVersion::k2_30) {
+  const NvlsChannels& channels = rule(kNvlsChannels, info.version);
+  shape.channels = info.min_sm < 100 ? channels.sm90 : info.nodes > 1 ? channels.sm100 : channels.sm100_one_node;
+  if (info.min_sm >= 100 && info.nodes > 1 && info.version >= kFirstWithBlackwellShapes) {
     shape = shape_of_blackwell_nodes(info.nodes, least_ranks_per_node, info.min_net_bandwidth, info.nvls_graph->type_inter);
   }
   const auto asked_chunk = settings.integer("NVLS_CHUNKSIZE");
   const int chunk = asked_chunk ? *asked_chunk : (shape.chunk_kib == 0 ? 128 : shape.chunk_kib) * 1024;
   int tree = shape.tree_kib * 1024;
-  if (tree == 0) tree = info.nodes >= 4 ? 64 * 1024 : chunk;
-  info.nvls_channels = settings.integer("NVLS_NCHANNELS").value_or(shape.channels);
+  if (tree == 0) tree = info.version >= kFirstNvlsTreeChunks ? chunk : settings.integer("BUFFSIZE").value_or(4 << 20) / 8;
+  if (shape.tree_kib == 0 && info.nodes >= 4 && info.version >= kFirstSmallTreeChunks) tree = 64 * 1024;
+  const int wanted = settings.integer("NVLS_NCHANNELS").value_or(shape.channels);
+  info.nvls_channels =
+      std::max(std::min(wanted, settings.integer("MAX_CTAS").value_or(wanted)), settings.integer("MIN_CTAS").value_or(1));
   info.nvls_chunk = Bytes{chunk};
   info.nvls_tree_max_chunk = Bytes{settings.integer("NVLSTREE_MAX_CHUNKSIZE").value_or(tree)};
 }
 
+void extend_to_nvls(CommInfo& info) {
+  if (!info.nvls || rule(kNvlsExtends, info.version) != NvlsExtends::kAll) return;
+  const std::size_t own = info.channel_sources.size();
+  while (own > 0 && info.channels < info.nvls_channels) {
+    info.channel_sources.push_back(info.channel_sources[info.channel_sources.size() - own]);
+    ++info.channels;
+  }
+}
+
 void set_p2p_channels(CommInfo& info, const Settings& settings) {
   const int most = max_channels(info.version);
+  const bool with_nvls = info.nvls && rule(kNvlsExtends, info.version) != NvlsExtends::kNothing;
+  const int channels = with_nvls ? std::max(info.channels, info.nvls_channels) : info.channels;
   const int asked_most = settings.integer("MAX_P2P_NCHANNELS").value_or(most);
   const int asked_least = settings.integer("MIN_P2P_NCHANNELS").value_or(1);
-  info.p2p_channels = std::max(std::min(info.channels, asked_most), asked_least);
+  info.p2p_channels = std::max(std::min(channels, asked_most), asked_least);
 }
 
 void set_channels_per_peer(CommInfo& info, const Settings& settings, int per_peer) {
-  const bool newer = info.version >= NcclVersion::k2_30;
+  const bool newer = rule(kPeerChannels, info.version) == PeerChannels::kByBandwidth;
   if (!newer) per_peer = std::min(per_peer, info.p2p_channels);
   // Powers of two: peers are mapped to channels by reversing bits.
   per_peer = power_of_two_up(per_peer);
@@ -176,7 +196,7 @@ void set_channels_per_peer(CommInfo& info, const Settings& settings, int per_pee
 
 void set_p2p_chunk(CommInfo& info, const Settings& settings, bool all_nvlink) {
   const int buffer = settings.integer("BUFFSIZE").value_or(4 << 20);
-  const bool wide = info.cpu.arch == net::CpuArch::kArm && info.min_sm >= 100;
+  const bool wide = info.cpu.arch == net::CpuArch::kArm && info.min_sm >= 100 && info.version >= kFirstWideOnGrace;
   int chunk = 0;
   if (info.nodes > 1) {
     chunk = settings.integer("P2P_NET_CHUNKSIZE").value_or((wide ? 256 : 128) << 10);

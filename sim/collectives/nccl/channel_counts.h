@@ -16,7 +16,8 @@ namespace weft::coll::nccl {
 // Each sets what its name says; the later ones need the earlier.
 void set_channels(CommInfo& info, const Settings& settings);
 void set_nvls_channels(CommInfo& info, const Settings& settings, int least_ranks_per_node);
-void set_p2p_channels(CommInfo& info, const Settings& settings);                     // p2p_channels only
+void extend_to_nvls(CommInfo& info);                              // where collectives get as many channels as NVLS has
+void set_p2p_channels(CommInfo& info, const Settings& settings);  // p2p_channels only
 void set_channels_per_peer(CommInfo& info, const Settings& settings, int per_peer);  // the least of all nodes
 void set_p2p_chunk(CommInfo& info, const Settings& settings, bool all_nvlink);
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/nccl/choice_list.h"
 #include "sim/collectives/nccl/p2p_plan.h"
 #include "sim/collectives/nccl/planner.h"
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/tuning_tables.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
@@ -67,6 +69,8 @@ Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view,
   choice.channels_per_transfer = std::min(transfer.channels, choice.channels);
   if (choice.channels_per_transfer == transfer.channels) choice.transfer_part = transfer.part;
   choice.chunk = transfer.chunk;
+  choice.transfer_group = p2p_group_limit(view.settings(), info.version, info.nodes > 1);
+  choice.reverses_rounds = rule(kReversedRounds, info.version);
   chosen.reason =
       fmt::format("{} per peer in {} part{}", weft::to_string(each), transfer.channels, transfer.channels == 1 ? "" : "s");
   return chosen;
@@ -110,6 +114,8 @@ Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std
   }
   if (!algorithm.empty() && ranks > 1 && is_lent(algorithm)) chosen.choice.algorithm = algorithm;
   chosen.kernel = kernel_of(chosen.choice.algorithm);
+  if (std::string note = release_note(view->settings(), view->info().version); !note.empty())
+    chosen.notes.push_back(std::move(note));
   for (const std::string& setting : view->settings().ignored()) chosen.notes.push_back(setting + " is not modelled yet");
   return chosen;
 }

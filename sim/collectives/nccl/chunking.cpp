@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/core/error.h"
 #include "sim/core/whole_numbers.h"
 
@@ -31,7 +32,7 @@ std::int64_t tree_chunk(const CommInfo& comm, Proto proto, std::int64_t chunk, s
     const float steps = static_cast<float>(1 + floor_log2(comm.nodes) + 0.1 * per_node);
     halve(chunk, bytes, channels, steps * 64 / per_node, 128 * kKiB);
     halve(chunk, bytes, channels, steps * 16 / per_node, 32 * kKiB);
-  } else if (proto == Proto::kSimple && comm.version <= NcclVersion::k2_19) {
+  } else if (proto == Proto::kSimple && comm.version < kFirstWithoutTreeChunks) {
     const int depth = comm.ranks / comm.nodes - 1 + floor_log2(comm.nodes);
     halve(chunk, bytes, channels, depth * 8, 128 * kKiB);
     halve(chunk, bytes, channels, depth * 4, 64 * kKiB);
@@ -63,7 +64,7 @@ std::int64_t nvls_chunk(const TuningModel& model, std::int64_t chunk, std::int64
   constexpr float kSlowGBps = 150;
   std::int64_t most = comm.nvls_chunk.count();
   const Cost& cost = model.cost(Collective::kAllReduce, Algo::kNvls, Proto::kSimple);
-  if (comm.nodes > 1 && cost.bandwidth_GBps < kSlowGBps) most = 32 * kKiB;
+  if (comm.nodes > 1 && comm.version >= kFirstSlowNvlsChunks && cost.bandwidth_GBps < kSlowGBps) most = 32 * kKiB;
   chunk = std::min(chunk, most);
   lower(chunk, bytes, lanes, 64, 64 * kKiB);
   lower(chunk, bytes, lanes, 8, 32 * kKiB);
@@ -72,7 +73,8 @@ std::int64_t nvls_chunk(const TuningModel& model, std::int64_t chunk, std::int64
 }
 
 std::int64_t nvls_tree_chunk(const CommInfo& comm, std::int64_t chunk, std::int64_t bytes, std::int64_t lanes) {
-  chunk = std::min({chunk, comm.nvls_chunk.count(), comm.nvls_tree_max_chunk.count()});
+  chunk = std::min(chunk, comm.nvls_tree_max_chunk.count());
+  if (comm.version >= kFirstNvlsTreeChunks) chunk = std::min(chunk, comm.nvls_chunk.count());
   lower(chunk, bytes, lanes, 32, 256 * kKiB);
   lower(chunk, bytes, lanes, 16, 128 * kKiB);
   lower(chunk, bytes, lanes, 4, 64 * kKiB);

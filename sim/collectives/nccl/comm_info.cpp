@@ -10,6 +10,7 @@
 #include "sim/collectives/nccl/channel_counts.h"
 #include "sim/collectives/nccl/graph_xml.h"
 #include "sim/collectives/nccl/peer_nets.h"
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search.h"
 #include "sim/core/error.h"
 #include "sim/network/import/nccl_xml_writer.h"
@@ -130,6 +131,7 @@ class Assembly {
     agree_on_graphs();
     set_channels(info_, settings_);
     set_nvls_channels(info_, settings_, least_ranks());
+    extend_to_nvls(info_);
     set_p2p_channels(info_, settings_);
     int per_peer = max_channels(info_.version);
     for (const NodeKind& kind : kinds_) {
@@ -185,8 +187,8 @@ class Assembly {
       agree(info_.collnet_direct, kind.graphs.collnet_direct);
       agree(info_.nvls_graph, kind.graphs.nvls);
     }
-    // NCCL looks for NVLS channels on two GPUs as well, but does not use them (models/nccl §3.4).
-    info_.nvls = info_.nvls_graph && !info_.nvls_graph->channels.empty() && least_ranks() > 2;
+    const bool enough = least_ranks() >= rule(kLeastNvlsGpus, info_.version);
+    info_.nvls = info_.nvls_graph && !info_.nvls_graph->channels.empty() && enough;
     if (info_.nodes == 1) info_.collnet = false;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/trees.h"
 #include "sim/core/error.h"
 
@@ -198,7 +199,8 @@ SearchedChannel searched_channel(const CommInfo& info, int channel) {
 }
 
 bool swaps_rings(const CommInfo& info, const Graph& of_node, std::size_t node) {
-  return of_node.cross_nic == 2 && searched_channels(info) % 2 == 0 && node % 2 == 1;
+  const bool swaps = info.nodes % 2 == 0 || info.version >= kFirstToSwapOnOddNodes;
+  return swaps && of_node.cross_nic == 2 && searched_channels(info) % 2 == 0 && node % 2 == 1;
 }
 
 Connections connect(const CommInfo& info, std::span<const std::vector<Rank>> nodes) { return Connector{info, nodes}.connect(); }

@@ -200,7 +200,7 @@ XmlElement channel_element(const GraphChannel& channel, const System& system) {
     const auto gpu = std::ranges::find(system.gpus(), rank, [&](NodeIndex g) { return system.node(g).rank; });
     WEFT_CHECK(gpu != system.gpus().end());
     net::Labels attributes{{"dev", hexadecimal(gpu_dev(system.node(*gpu)))}};
-    if (system.options().version >= NcclVersion::k2_30) attributes.emplace_back("rank", fmt::format("{}", rank));
+    if (system.options().version >= release(30, 3)) attributes.emplace_back("rank", fmt::format("{}", rank));
     result.children.push_back(element("gpu", std::move(attributes)));
   }
   add_net(channel.net_out);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/collectives/nccl/chunking.h"
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/core/error.h"
 #include "sim/core/whole_numbers.h"
 
@@ -17,6 +18,16 @@ std::int64_t as_eight_bit_float(std::int64_t value) {
   const int width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
   const int dropped = std::max(0, width - kSignificantBits);
   return value >> dropped << dropped;
+}
+
+// The low bits of `value`, as many as `power_of_two` counts, in reverse order.
+int reversed_bits(int value, int power_of_two) {
+  int mirror = 0;
+  for (int bit = 1; bit < power_of_two; bit *= 2) {
+    mirror = mirror * 2 + value % 2;
+    value /= 2;
+  }
+  return mirror;
 }
 
 }  // namespace
@@ -32,15 +43,24 @@ std::vector<int> quadratic_order(int count) {
   return order;
 }
 
-int p2p_group_size(const std::vector<std::vector<Rank>>& nodes, const Settings& settings) {
+int p2p_group_limit(const Settings& settings, NcclVersion version, bool several_nodes) {
   constexpr int kDefault = 8;
+  const SendGroups groups = rule(kSendGroups, version);
+  if (groups == SendGroups::kNodes || (groups == SendGroups::kEightOverNodes && !several_nodes)) return 0;
+  return settings.integer("P2P_SCHEDULE_GROUP_SIZE").value_or(kDefault);
+}
+
+int p2p_group_within(const std::vector<std::vector<Rank>>& nodes, int limit) {
   int common = 0;
   for (const std::vector<Rank>& ranks : nodes) common = std::gcd(common, static_cast<int>(ranks.size()));
   WEFT_CHECK(common >= 1);
-  if (nodes.size() == 1) return common;
-  int size = std::min(common, settings.integer("P2P_SCHEDULE_GROUP_SIZE").value_or(kDefault));
+  int size = limit > 0 ? std::min(common, limit) : common;
   while (common % size != 0) --size;
   return size;
+}
+
+int p2p_group_size(const std::vector<std::vector<Rank>>& nodes, const Settings& settings) {
+  return p2p_group_within(nodes, p2p_group_limit(settings, settings.version(), nodes.size() > 1));
 }
 
 P2pOrder::P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size)
@@ -79,14 +99,16 @@ P2pRound P2pOrder::round(Rank rank, int index) const {
           .base = one_node_ ? index : group_delta * batches + local_delta / kRoundsPerBatch};
 }
 
-int p2p_channel(int base, int part, int p2p_channels) {
+int p2p_channel(int base, int part, int p2p_channels, bool reverses_rounds) {
   WEFT_CHECK(p2p_channels >= 1 && std::has_single_bit(static_cast<unsigned>(p2p_channels)));
-  int reversed = 0;
-  for (int bit = 1; bit < p2p_channels; bit *= 2) {
-    reversed = reversed * 2 + base % 2;
-    base /= 2;
-  }
-  return (reversed + part) % p2p_channels;
+  const int both = reverses_rounds ? reversed_bits(base, p2p_channels) + part : base + reversed_bits(part, p2p_channels);
+  return both % p2p_channels;
+}
+
+int p2p_part(int base, int channel, int p2p_channels, bool reverses_rounds) {
+  const int first = p2p_channel(base, 0, p2p_channels, reverses_rounds);
+  const int distance = (channel - first + p2p_channels) % p2p_channels;
+  return reverses_rounds ? distance : reversed_bits(distance, p2p_channels);
 }
 
 P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& settings, bool same_node) {
@@ -95,15 +117,21 @@ P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& sett
   const std::int64_t size = bytes.count();
   const std::int64_t step = std::min(comm.p2p_chunk, slot_data(settings, Proto::kSimple)).count();
   const bool several = comm.nodes > 1;
-  const std::int64_t per_peer = std::max(1, comm.p2p_channels_per_peer);
+  const bool half_step = comm.version >= kFirstHalfStepParts;
+  std::int64_t per_peer = std::max(1, comm.p2p_channels_per_peer);
+  if (!half_step && !several) {
+    while (per_peer > 1 && per_peer * comm.ranks > 4 * comm.p2p_channels) per_peer /= 2;
+  }
   std::int64_t channels = 1;
   std::int64_t part = 0;
   const auto cut = [&](std::int64_t unit) {
-    const std::int64_t least_part = several ? unit / 2 : unit / 8;
+    const std::int64_t least_part = several && half_step ? unit / 2 : unit / 8;
     const std::int64_t most_part = several ? unit : 32 * unit;
     // With many peers each gets few channels, so that all together fill them once.
     channels = per_peer;
-    while (channels > 1 && channels * comm.ranks > comm.p2p_channels) channels /= 2;
+    if (half_step || !several) {
+      while (channels > 1 && channels * comm.ranks > comm.p2p_channels) channels /= 2;
+    }
     channels = std::clamp<std::int64_t>(ceil_div(size, least_part), 1, channels);
     part = std::max(least_part, ceil_div(size, channels));
     while (part > most_part && channels <= per_peer / 2) {
@@ -111,17 +139,16 @@ P2pTransfer p2p_transfer(const CommInfo& comm, Bytes bytes, const Settings& sett
       part = ceil_div(size, channels);
     }
   };
-  // From 2.29 on parts are of Simple's steps, and LL is for what its threshold times the channels in use holds (models/nccl
-  // §3.6; addP2pToPlan in src/enqueue.cc of 2.29.2 and 2.30.7). Before, LL went up to its threshold times the channels that a
-  // peer could have, in parts of LL's slots: NCCL 2.28 starts kernels of 1, 2, 4, 8, 16 and 16 blocks for 8, 16, 32, 64, 128
-  // and 512 KiB between 2 x H200, and takes 18.3 us for 512 KiB and 17.0 for 1 MiB around four (LL, then Simple; 32 channels a
-  // peer), 17.7 for 128 KiB and 12.3 with 8 and 16 channels (validate/measured/h200x4_full.jsonl).
-  const bool by_use = comm.version >= NcclVersion::k2_29;
-  if (by_use) cut(step);
+  // models/nccl §3.6. NCCL 2.28 starts kernels of 1, 2, 4, 8, 16 and 16 blocks for 8, 16, 32, 64, 128 and 512 KiB between
+  // 2 x H200, and takes 18.3 us for 512 KiB and 17.0 for 1 MiB around four (LL, then Simple; 32 channels a peer), 17.7 for
+  // 128 KiB and 12.3 with 8 and 16 channels (validate/measured/h200x4_full.jsonl).
+  const SendLl by = rule(kSendLl, comm.version);
+  if (by != SendLl::kByPeerChannels) cut(step);
   const bool has_ll = same_node || settings.integer("ALLOC_P2P_NET_LL_BUFFERS").value_or(0) != 0;
   const std::int64_t threshold = settings.integer("P2P_LL_THRESHOLD").value_or(kLlThreshold);
-  const bool ll = has_ll && size <= (by_use ? channels : per_peer) * threshold;
-  if (!by_use) cut(ll ? 2 * slot_data(settings, Proto::kLl).count() : step);
+  const std::int64_t most_in_ll = threshold * (by == SendLl::kByChannelsInUse ? channels : per_peer);
+  const bool ll = has_ll && (by == SendLl::kByPart ? std::min(size, part) <= threshold : size <= most_in_ll);
+  if (by == SendLl::kByPeerChannels) cut(ll ? 2 * slot_data(settings, Proto::kLl).count() : step);
 
   P2pTransfer transfer;
   transfer.channels = static_cast<int>(channels);

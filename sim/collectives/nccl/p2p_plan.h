@@ -6,7 +6,7 @@
 //
 // In each round the ranks' sends are a permutation: whom a rank sends to receives from it in the same round.
 //
-// Model: buffers that are not registered, parts and buffers as without PXN, and the order of NCCL 2.30 for every release.
+// Model: buffers that are not registered, parts and buffers as without PXN.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,11 @@ struct P2pRound {
 };
 
 // Ranks of one group: all of a node where there is one, else NCCL_P2P_SCHEDULE_GROUP_SIZE (8) or less, so that it divides the
-// ranks of every node.
+// ranks of every node. Before 2.28.7 all of a node.
 [[nodiscard]] int p2p_group_size(const std::vector<std::vector<Rank>>& nodes, const Settings& settings);
+// The most that a group may have, 0: all of a node; and the group for a limit.
+[[nodiscard]] int p2p_group_limit(const Settings& settings, NcclVersion version, bool several_nodes);
+[[nodiscard]] int p2p_group_within(const std::vector<std::vector<Rank>>& nodes, int limit);
 
 class P2pOrder {
  public:
@@ -54,8 +57,11 @@ class P2pOrder {
 // Offsets 0 .. count-1 in NCCL's order, by triangular numbers: 0 1 3 6 2 7 5 4 for eight.
 [[nodiscard]] std::vector<int> quadratic_order(int count);
 
-// The channel of part `part` of a transfer in a round with this base: bits reversed, so that neighbours spread.
-[[nodiscard]] int p2p_channel(int base, int part, int p2p_channels);
+// The channel of part `part` of a transfer in a round with this base. Bits of the round or of the part are reversed, so that
+// neighbours spread.
+[[nodiscard]] int p2p_channel(int base, int part, int p2p_channels, bool reverses_rounds = true);
+// The part that such a channel has.
+[[nodiscard]] int p2p_part(int base, int channel, int p2p_channels, bool reverses_rounds);
 
 struct P2pTransfer {
   int channels = 1;  // parts, each on its own channel; the last may be shorter

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search.h"
 
 namespace weft::coll::nccl {
@@ -51,7 +52,7 @@ class PeerNetFinder {
     if (pxn_level_ == 0) return false;
     const auto nets = system_.nets();
     const auto relay = next_to_[static_cast<std::size_t>(std::ranges::find(nets, net) - nets.begin())];
-    const PathClass limit = system_.options().version >= NcclVersion::k2_27 ? PathClass::kP2c : PathClass::kPxb;
+    const PathClass limit = system_.options().version >= kFirstWithC2cRelays ? PathClass::kP2c : PathClass::kPxb;
     return relay && system_.path(*relay, gpu).type <= PathClass::kNvl && system_.path(*relay, net).type <= limit;
   }
 

@@ -4,6 +4,7 @@
 
 #include "sim/collectives/nccl/channel_split.h"
 #include "sim/collectives/nccl/chunking.h"
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/core/error.h"
 
 namespace weft::coll::nccl {
@@ -62,7 +63,7 @@ int collnet_direct_channels(const CommInfo& comm, std::int64_t bytes, int channe
 
 std::int64_t traffic_per_byte(const CommInfo& comm, Collective kind, Proto proto) {
   const std::int64_t per_byte = kind == Collective::kAllReduce ? 2 : is_gather(kind) ? comm.ranks : 1;
-  return proto == Proto::kLl ? 4 * per_byte : per_byte;
+  return proto == Proto::kLl ? split_ll_factor(comm.version) * per_byte : per_byte;
 }
 
 // Bytes of the whole call for `block` bytes of each rank's part.
@@ -105,7 +106,8 @@ LaunchShape launch_shape(const TuningModel& model, Collective kind, Algo algo, P
   if (proto == Proto::kSimple && algo == Algo::kRing) shape.threads += kWarp;  // posts while the others copy
   if (proto == Proto::kSimple && algo == Algo::kTree) shape.threads += 4 * kWarp;
   shape.threads = std::max(shape.threads, kLeastThreads);
-  if (algo == Algo::kTree || algo == Algo::kPat) shape.threads = kMostThreads;
+  const bool full = algo == Algo::kPat || (algo == Algo::kTree && comm.version >= kFirstWithFullTreeBlocks);
+  if (full) shape.threads = kMostThreads;
   return shape;
 }
 

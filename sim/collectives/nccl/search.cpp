@@ -4,35 +4,15 @@
 #include <cmath>
 #include <span>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search_builder.h"
+#include "sim/collectives/nccl/search_speeds.h"
 
 namespace weft::coll::nccl {
 namespace {
 
-constexpr std::int64_t kStepsInAll = 1 << 19;
 constexpr int kMaxNvlsHeads = 32;
 constexpr int kMaxCollNetHeads = 8;
-
-// GB/s of a channel, tried from fast to slow (models/nccl §2.1).
-constexpr float kIntra[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
-constexpr float kInter[] = {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4F, 1.2F, 0.24F, 0.12F};
-constexpr float kIntraSm90[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
-constexpr float kInterSm90[] = {48, 45, 42, 40, 30, 24, 22, 20, 17.5F, 15, 12, 6, 3, 2.4F, 1.2F, 0.24F, 0.12F};
-constexpr float kIntraSm100[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18};
-constexpr float kInterSm100[] = {96, 86, 80, 48, 45.1F, 42, 40, 30, 24, 22, 20, 17.5F, 15, 12, 6, 3, 2.4F, 1.2F, 0.24F, 0.12F};
-constexpr float kIntraSm100Before230[] = {90, 80, 70, 60, 50, 40, 30, 24, 20, 19, 18};
-constexpr float kInterSm100Before230[] = {96, 48, 45.1F, 42, 40, 30, 24, 22, 20, 17.5F, 15, 12, 6, 3, 2.4F, 1.2F, 0.24F, 0.12F};
-
-std::span<const float> speeds(int sm, bool over_network, NcclVersion version) {
-  // The lists for Blackwell came with 2.25.
-  if (sm >= 100 && version >= NcclVersion::k2_30)
-    return over_network ? std::span{kInterSm100} : std::span<const float>{kIntraSm100};
-  if (sm >= 100 && version >= NcclVersion::k2_27) {
-    return over_network ? std::span{kInterSm100Before230} : std::span<const float>{kIntraSm100Before230};
-  }
-  if (sm >= 90) return over_network ? std::span{kInterSm90} : std::span<const float>{kIntraSm90};
-  return over_network ? std::span{kInter} : std::span<const float>{kIntra};
-}
 
 // The classes between which GPUs (or a GPU and its NICs) reach each other.
 struct Classes {
@@ -81,7 +61,7 @@ class Search {
   void fall_back();
   [[nodiscard]] Graph result() const;
   [[nodiscard]] PathClass next(PathClass type) const;
-  [[nodiscard]] bool since(NcclVersion version) const { return system_.options().version >= version; }
+  [[nodiscard]] bool since(NcclVersion first) const { return system_.options().version >= first; }
 
   const System& system_;
   GraphRequest request_;
@@ -95,7 +75,7 @@ class Search {
   Classes inter_;
   std::span<const float> speeds_;
   std::size_t speed_ = 0;
-  std::int64_t steps_left_ = kStepsInAll;
+  std::int64_t steps_left_ = 0;
   int budget_ = 0;
   Draft attempt_;
   Draft best_;
@@ -108,16 +88,17 @@ Search::Search(const System& system, const GraphRequest& request)
   const net::CpuClass& cpu = system.node(system.of_type(NodeType::kCpu).front()).cpu;
   crosses_amd_sockets_ = cpu.arch == net::CpuArch::kX86 && cpu.vendor == net::CpuVendor::kAmd;
   try_same_channels_ = request.pattern != GraphPattern::kNvls;
-  speeds_ = speeds(sm_, over_network_, system.options().version);
+  speeds_ = search_speeds(sm_, over_network_, system.options().version);
+  steps_left_ = rule(kSearchSteps, system.options().version);
 
   const auto gpu_count = static_cast<int>(system.gpus().size());
-  // Before 2.28 a communicator of one node forgets its NICs.
-  const bool has_choice = system.nets().size() > 1 && (over_network_ || since(NcclVersion::k2_28));
+  // Once a communicator of one node forgot its NICs.
+  const bool has_choice = system.nets().size() > 1 && (over_network_ || since(kFirstThatKeepsNics));
   const bool may_cross = request.pattern == GraphPattern::kRing || request.pattern == GraphPattern::kBalancedTree ||
                          request.pattern == GraphPattern::kSplitTree;
   cross_nic_ = has_choice && may_cross ? request.cross_nic : 0;
 
-  if (since(NcclVersion::k2_27)) {
+  if (since(kFirstByPresentClasses)) {
     intra_ = {PathClass::kLoc, PathClass::kSys};
     inter_ = {PathClass::kPix, PathClass::kSys};
     if (gpu_count > 1) intra_ = classes(system, system.gpus());
@@ -126,22 +107,21 @@ Search::Search(const System& system, const GraphRequest& request)
       intra_.most = inter_.most;
     }
     // Before Hopper a balanced tree may have to come back through the sockets.
-    if (since(NcclVersion::k2_30) && sm_ < 90) inter_.most = PathClass::kSys;
+    if (since(kFirstThroughAnySocket) && sm_ < 90) inter_.most = PathClass::kSys;
   } else {
     intra_ = {gpu_count == 1 ? PathClass::kLoc : PathClass::kNvl, PathClass::kSys};
     inter_ = {PathClass::kPix, PathClass::kSys};
   }
 
-  const int heads = since(NcclVersion::k2_27) ? kMaxNvlsHeads : gpu_count;
   if (request_.pattern == GraphPattern::kNvls) {
-    request_.max_channels = std::min(heads, gpu_count);
+    request_.max_channels = std::min(kMaxNvlsHeads, gpu_count);
     if (!over_network_) request_.min_channels = request_.max_channels;
   }
   if (request_.pattern == GraphPattern::kCollNetDirect) {
-    request_.max_channels = since(NcclVersion::k2_27) ? std::min(kMaxCollNetHeads, gpu_count) : gpu_count;
+    request_.max_channels = std::min(kMaxCollNetHeads, gpu_count);
   }
   if (gpu_count == 1 && request_.pattern != GraphPattern::kRing) request_.pattern = GraphPattern::kTree;
-  if (since(NcclVersion::k2_27) && request_.pattern == GraphPattern::kRing && request_.min_channels == 1 &&
+  if (since(kFirstToSeeIslands) && request_.pattern == GraphPattern::kRing && request_.min_channels == 1 &&
       request_.max_channels >= 2 && has_two_nvlink_islands(system)) {
     request_.min_channels = 2;
   }
@@ -174,7 +154,7 @@ Graph Search::run() {
   while (!perfect() && relax()) {
   }
 
-  duplicate();
+  if (since(kFirstToDuplicateEarly)) duplicate();
   attempt_ = best_;
   attempt_.min_channels = best_.channel_count;
   speed_ = 0;
@@ -185,6 +165,7 @@ Graph Search::run() {
     perfect();
     budget = budget_;
   }
+  if (!since(kFirstToDuplicateEarly)) duplicate();
   fall_back();
   return result();
 }
@@ -199,15 +180,16 @@ bool Search::perfect() {
 PathClass Search::next(PathClass type) const {
   auto value = static_cast<int>(type) + 1;
   // Classes that older versions do not know.
-  if (!since(NcclVersion::k2_27) &&
-      (static_cast<PathClass>(value) == PathClass::kC2c || static_cast<PathClass>(value) == PathClass::kP2c)) {
-    ++value;
-  }
+  const auto unknown = [&](PathClass known, NcclVersion first) {
+    return static_cast<PathClass>(value) == known && !since(first);
+  };
+  if (unknown(PathClass::kC2c, kFirstWithC2cClass) || unknown(PathClass::kP2c, kFirstWithP2cClass)) ++value;
   return static_cast<PathClass>(value);
 }
 
 bool Search::relax() {
-  if (attempt_.same_channels && !(crosses_amd_sockets_ && attempt_.type_intra == PathClass::kSys)) {
+  const bool keeps_order = crosses_amd_sockets_ && attempt_.type_intra == PathClass::kSys && since(kFirstToSkipForAmdSockets);
+  if (attempt_.same_channels && !keeps_order) {
     attempt_.same_channels = false;
     return true;
   }
@@ -237,10 +219,9 @@ bool Search::relax() {
   }
   attempt_.type_inter = inter_.least;
 
-  // Rings in pairs that swap NICs came with 2.20; before, NICs crossed freely.
   if (cross_nic_ == 2 && attempt_.cross_nic == 0 &&
       (best_.pattern == GraphPattern::kRing || best_.pattern == GraphPattern::kBalancedTree)) {
-    attempt_.cross_nic = since(NcclVersion::k2_21) ? 2 : 1;
+    attempt_.cross_nic = rule(kCrossing, system_.options().version);
     return true;
   }
   attempt_.cross_nic = cross_nic_ == 1 ? 1 : 0;
@@ -256,10 +237,12 @@ bool Search::relax() {
 bool Search::faster(int budget) {
   if (budget == 0 || speed_ == 0) return false;
   if (best_.pattern == GraphPattern::kRing) {
+    if (!since(kFirstToDuplicateEarly)) return false;
     --speed_;
     attempt_.bandwidth_intra = attempt_.bandwidth_inter = speeds_[speed_];
     return true;
   }
+  if (best_.pattern == GraphPattern::kNvls && !since(kFirstWithNvlsSpeeds)) return false;
   if (best_.pattern == GraphPattern::kNvls && attempt_.bandwidth_inter == best_.bandwidth_inter &&
       attempt_.bandwidth_inter < attempt_.bandwidth_intra * 2) {
     attempt_.min_channels = attempt_.max_channels = best_.channel_count;
@@ -336,7 +319,7 @@ Graph Search::result() const {
 
 }  // namespace
 
-int max_channels(NcclVersion version) { return version >= NcclVersion::k2_27 ? 64 : 32; }
+int max_channels(NcclVersion version) { return rule(kMaxChannels, version); }
 
 GraphRequest ring_request(NcclVersion version) { return {.max_channels = max_channels(version) / 2}; }
 

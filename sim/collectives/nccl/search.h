@@ -5,7 +5,7 @@
 //   const Graph ring = search(system, ring_request(system.options().version));
 //   const Graph tree = search(system, tree_request(ring));
 //
-// Model: releases before 2.23 are taken to search as 2.23 does, but for rings that cross NICs.
+// Model: 2.18 to 2.21 look for the heads of NVLS and for CollNet as 2.22 does.
 //
 // Not here: what becomes of the channels in a communicator of several nodes (connect.h).
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search.h"
 
 namespace weft::coll::nccl {
@@ -111,7 +112,7 @@ bool ChannelBuilder::start_head(std::uint32_t nic, std::size_t nic_count, const 
 }
 
 void ChannelBuilder::start_at_nic(std::uint32_t nic, const Return& back, int& budget) {
-  const bool newer = system_.options().version >= NcclVersion::k2_27;
+  const bool newer = system_.options().version >= kFirstByNearestGpu;
   const bool first = attempt_->channel_count == 0;
   if (!first && (attempt_->same_channels || !newer)) {
     enter(net_node(nic), false, channel(1).gpus.front(), 0, back, Order::kReplay, budget);
@@ -129,8 +130,8 @@ void ChannelBuilder::start_at_nic(std::uint32_t nic, const Return& back, int& bu
 void ChannelBuilder::start_at_nearest(std::uint32_t nic, const Return& back, int& budget) {
   const NodeIndex net = net_node(nic);
   const std::uint32_t count = static_cast<std::uint32_t>(used_.size());
-  if (system_.options().version >= NcclVersion::k2_27) {
-    const std::uint32_t nearest = nearest_gpu_[nic];
+  if (system_.options().version >= kFirstByLocalGpus) {
+    const std::uint32_t nearest = system_.options().version >= kFirstByNearestGpu ? nearest_gpu_[nic] : kNoGpu;
     if (nearest != kNoGpu) enter(net, false, nearest, 0, back, Order::kFree, budget);
     const std::vector<NodeIndex> local = system_.local(net, NodeType::kGpu);
     for (std::uint32_t gpu = 0; gpu < count; ++gpu) {
@@ -219,13 +220,16 @@ bool ChannelBuilder::better() const {
   if (a.channel_count < a.min_channels) return false;
   const auto count = static_cast<float>(a.channel_count);
   const auto best_count = static_cast<float>(b.channel_count);
+  const NcclVersion version = system_.options().version;
   if (a.pattern == GraphPattern::kNvls) {
     // A channel is a GPU that reduces: the more the better.
     return (a.channel_count > b.channel_count && a.channel_count <= gpu_count()) ||
-           count * a.bandwidth_inter > best_count * b.bandwidth_inter;
+           (version >= kFirstWithNvlsSpeeds && count * a.bandwidth_inter > best_count * b.bandwidth_inter);
   }
   const float total = count * a.bandwidth_intra;
-  const float best_total = best_count * b.bandwidth_intra;
+  float best_total = best_count * b.bandwidth_intra;
+  // Where channels cross as they like they have to be 15 % better.
+  if (rule(kCrossing, version) == 1) best_total *= static_cast<float>(1.0 - (b.cross_nic - a.cross_nic) * .15);
   if (total != best_total) return total > best_total;
   return a.pattern == b.pattern && a.cross_nic == b.cross_nic && a.hops < b.hops;
 }
@@ -337,8 +341,8 @@ bool ChannelBuilder::follow(NodeIndex from, NodeIndex to, float share) {
 int ChannelBuilder::hops(NodeIndex from, NodeIndex to) const {
   const Path& path = system_.path(from, to);
   auto count = static_cast<int>(path.links.size());
-  if (system_.options().version < NcclVersion::k2_30 || count == 0) return count;
-  // Since 2.30 a GPU hangs from the node of its device, and a relay is entered and left again.
+  if (system_.options().version < kFirstWithDeviceNodes || count == 0) return count;
+  // A GPU hangs from the node of its device, and a relay is entered and left again.
   if (system_.node(from).type == NodeType::kGpu) ++count;
   if (system_.node(to).type == NodeType::kGpu) ++count;
   return path.type == PathClass::kPxn ? count + 2 : count;

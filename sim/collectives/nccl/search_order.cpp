@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search.h"
 #include "sim/collectives/nccl/search_builder.h"
 
@@ -28,7 +29,9 @@ void append_new(std::vector<std::uint32_t>& list, std::uint32_t value) {
 }  // namespace
 
 std::vector<std::uint32_t> ChannelBuilder::next_gpus(std::uint32_t gpu, Closeness to_nic) const {
-  if (!system_.of_type(NodeType::kNvs).empty()) return free_neighbours(gpu);
+  const NcclVersion version = system_.options().version;
+  const bool has_switch = !system_.of_type(NodeType::kNvs).empty();
+  if (has_switch && version >= kFirstNeighboursOnly) return free_neighbours(gpu);
   const std::uint64_t bit = std::uint64_t{1} << attempt_->channel_count;
   const auto count = static_cast<std::uint32_t>(used_.size());
   std::vector<Candidate> candidates;
@@ -54,7 +57,8 @@ std::vector<std::uint32_t> ChannelBuilder::next_gpus(std::uint32_t gpu, Closenes
   // Where NVLink does not tell them apart, the closest to the NIC is kept for the end.
   if (to_nic == Closeness::kClosestLast && alike) std::ranges::reverse(candidates);
   std::vector<std::uint32_t> next;
-  for (const Candidate& candidate : candidates) next.push_back(candidate.gpu);
+  if (has_switch && version >= kFirstAlongIndices) next = free_neighbours(gpu);
+  for (const Candidate& candidate : candidates) append_new(next, candidate.gpu);
   return next;
 }
 
@@ -105,7 +109,7 @@ const std::vector<std::uint32_t>& ChannelBuilder::nics_for(std::uint32_t gpu, Pa
   }
   const bool several_hosts = std::ranges::any_of(
       system_.gpus(), [&](NodeIndex g) { return system_.node(g).system != system_.node(system_.gpus().front()).system; });
-  if (several_hosts && system_.options().version >= NcclVersion::k2_27) {
+  if (several_hosts && system_.options().version >= kFirstToSpreadHosts) {
     // One NIC of every GPU first, to spread the channels over the hosts of an NVLink domain.
     for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
       for (const std::vector<std::uint32_t>& nics : own) {

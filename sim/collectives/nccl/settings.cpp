@@ -255,6 +255,11 @@ NcclVersion Settings::version() const {
   return text ? parse_version(*text) : NcclVersion::k2_30;
 }
 
+std::string Settings::release_note() const {
+  const auto text = find(kVersion);
+  return text ? stand_in_note(*text) : std::string{};
+}
+
 std::vector<std::string> Settings::ignored() const {
   std::vector<std::string> list;
   for (const auto& [key, value] : values_) {

@@ -33,6 +33,7 @@ class Settings {
 
   // `version`, which is no variable: the release whose behaviour is wanted; the newest modelled one where none is given.
   [[nodiscard]] NcclVersion version() const;
+  [[nodiscard]] std::string release_note() const;  // where those rules are not its own
 
   // Variables given that change what NCCL does and that this version does not model, with their values.
   [[nodiscard]] std::vector<std::string> ignored() const;

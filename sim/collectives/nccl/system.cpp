@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/core/error.h"
 #include "sim/network/import/nccl_xml_writer.h"
 
@@ -157,7 +158,7 @@ class SystemBuilder {
       connect_both(self, parent, LinkType::kPci, bandwidth);
     } else if (const XmlElement* nic = pci.child("nic")) {
       // Ports are functions of one device; NCCL merged them into one NIC.
-      const std::uint64_t id = since(NcclVersion::k2_27) ? bus : bus & ~std::uint64_t{0xF};
+      const std::uint64_t id = since(kFirstWithSeparateNics) ? bus : bus & ~std::uint64_t{0xF};
       const auto known = find(NodeType::kNic, system, id);
       const NodeIndex self = known ? *known : create(NodeType::kNic, system, id);
       add_nets(*nic, self, system);
@@ -190,10 +191,10 @@ class SystemBuilder {
       std::from_chars(latency.data(), latency.data() + latency.size(), node.latency_us);
       node.port = static_cast<int>(number_of(net, "port", 0));
       node.gdr = number_of(net, "gdr", 0) != 0;
-      node.max_channels = static_cast<int>(number_of(net, "maxconn", since(NcclVersion::k2_27) ? 64 : 32));
+      node.max_channels = static_cast<int>(number_of(net, "maxconn", rule(kMaxChannels, s_.options_.version)));
       node.collnet = number_of(net, "coll", 0) != 0;
       node.asic = net.find("guid") != nullptr ? hex_of(net, "guid") : static_cast<std::uint64_t>(dev);
-      if (since(NcclVersion::k2_30)) {
+      if (since(kFirstWithRails)) {
         if (net.find("rail") != nullptr) node.rail = static_cast<int>(number_of(net, "rail", 0));
         if (net.find("plane") != nullptr) node.plane = static_cast<int>(number_of(net, "plane", 0));
       }
@@ -306,10 +307,12 @@ class SystemBuilder {
       for (const NodeIndex b : s_.of_type(NodeType::kCpu)) {
         if (a == b || s_.nodes_[a].system != s_.nodes_[b].system) continue;
         net::CpuClass cpu = s_.nodes_[a].cpu;
-        // Sapphire and Emerald Rapids have been told apart since 2.24.
         const bool newer = cpu.model == net::CpuModel::kSapphireRapids || cpu.model == net::CpuModel::kEmeraldRapids;
-        if (!since(NcclVersion::k2_27) && newer) cpu.model = net::CpuModel::kSkylake;
-        connect(a, b, LinkType::kSys, static_cast<float>(net::inter_socket_gigabytes_per_second(cpu)));
+        if (!since(kFirstWithSapphireRapids) && newer) cpu.model = net::CpuModel::kSkylake;
+        const bool unlimited =
+            !since(kFirstWithAmdSockets) && cpu.arch == net::CpuArch::kX86 && cpu.vendor == net::CpuVendor::kAmd;
+        connect(a, b, LinkType::kSys,
+                unlimited ? kLocalBandwidth : static_cast<float>(net::inter_socket_gigabytes_per_second(cpu)));
       }
     }
   }
@@ -357,8 +360,8 @@ std::string_view to_string(LinkType type) {
 }
 
 float System::nvlink_bandwidth(int sm, NcclVersion version) {
-  if (sm >= 100 && version >= NcclVersion::k2_27) return 40.1F;
-  if (sm >= 90) return version >= NcclVersion::k2_21 ? 20.6F : 20.0F;
+  if (sm >= 100 && version >= kFirstWithSm100) return rule(kNvlinkSm100, version);
+  if (sm >= 90) return rule(kNvlinkSm90, version);
   if (sm == 86) return 12.0F;
   if (sm >= 70 || sm < 60) return 20.0F;
   return 18.0F;

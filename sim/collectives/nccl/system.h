@@ -20,14 +20,12 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/collectives/nccl/release.h"
 #include "sim/network/import/nccl_xml.h"
 #include "sim/network/path_class.h"
 #include "sim/network/topology.h"
 
 namespace weft::coll::nccl {
-
-// The versions whose behaviour differs; a release behaves like the newest of these that is not newer than itself.
-enum class NcclVersion : std::uint8_t { k2_18, k2_19, k2_21, k2_23, k2_27, k2_28, k2_29, k2_30 };
 
 using net::PathClass;
 
@@ -69,7 +67,7 @@ struct Node {
   int port = 0;
   int max_channels = 0;
   bool collnet = false;
-  std::optional<int> rail = {};  // since 2.29: NICs of one rail may be joined, of different planes never
+  std::optional<int> rail = {};  // since 2.30.7: NICs of one rail may be joined, of different planes never
   std::optional<int> plane = {};
   NodeIndex local_gpu = 0;  // the GPU it serves first
   // CPU

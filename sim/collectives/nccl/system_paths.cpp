@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search.h"
 #include "sim/collectives/nccl/system.h"
 #include "sim/core/error.h"
@@ -31,7 +32,7 @@ PathClass class_of(LinkType type) {
 
 // A NIC on the CPU that a GPU reaches by C2C.
 PathClass merged_class(PathClass a, PathClass b, NcclVersion version) {
-  if (version >= NcclVersion::k2_27 && std::max(a, b) == PathClass::kPhb && std::min(a, b) == PathClass::kC2c)
+  if (version >= kFirstWithP2cClass && std::max(a, b) == PathClass::kPhb && std::min(a, b) == PathClass::kC2c)
     return PathClass::kP2c;
   return std::max(a, b);
 }
@@ -77,7 +78,7 @@ void System::set_paths_to(NodeIndex base) {
 
         Path& there = path_ref(remote, base);
         bool better = false;
-        if (options_.version >= NcclVersion::k2_30) {
+        if (options_.version >= kFirstByClass) {
           better = type < there.type ||
                    (type == there.type && (bandwidth > there.bandwidth ||
                                            (bandwidth == there.bandwidth && there.links.size() > here.links.size() + 1)));
@@ -116,7 +117,7 @@ void System::compute_paths() {
       if (!p2p_allowed(from, to)) join_paths(from, local_cpu(to), to);
     }
   }
-  if (options_.version >= NcclVersion::k2_27) {
+  if (options_.version >= kFirstWithP2cClass) {
     // A NIC on the CPU that a GPU reaches over C2C is close, if none is closer.
     for (const NodeIndex gpu : gpus()) {
       const NodeIndex cpu = local_cpu(gpu);
@@ -127,12 +128,13 @@ void System::compute_paths() {
       }
     }
   }
-  const PathClass relay_limit = options_.version >= NcclVersion::k2_27 ? PathClass::kP2c : PathClass::kPxb;
+  const PathClass relay_limit = options_.version >= kFirstWithC2cRelays ? PathClass::kP2c : PathClass::kPxb;
+  const bool any_relay = options_.version < kFirstRelaysByGdr;
   for (const NodeIndex net : nets()) {
     for (const NodeIndex gpu : gpus()) {
       if (options_.pxn) {
         const auto relay = local_gpu(net);
-        if (relay && *relay != gpu && path(*relay, net).type <= relay_limit && gdr_allowed(*relay, net, true) &&
+        if (relay && *relay != gpu && path(*relay, net).type <= relay_limit && (any_relay || gdr_allowed(*relay, net, true)) &&
             path(*relay, gpu).type <= PathClass::kNvl && nodes_[*relay].system == nodes_[gpu].system &&
             (path(*relay, net).bandwidth > path(gpu, net).bandwidth || path(gpu, net).type > PathClass::kPxn)) {
           // Only on the way out: what arrives, arrives at the GPU's own NIC.
@@ -171,7 +173,7 @@ std::optional<NodeIndex> System::local_net(NodeIndex gpu, int channel) const {
   const std::size_t sharing = std::max<std::size_t>(local(nics.front(), NodeType::kGpu).size(), 1);
   const std::size_t per_gpu = (nics.size() + sharing - 1) / sharing;
   auto first = static_cast<std::size_t>(nodes_[gpu].dev);
-  if (options_.version >= NcclVersion::k2_30) first %= sharing;
+  if (options_.version >= kFirstOfSharedNics) first %= sharing;
   if (is_power_of_two(nics.size())) first = mirror_bits(first, nics.size());
   return nics[(first + static_cast<std::size_t>(channel) % per_gpu) % nics.size()];
 }
@@ -199,7 +201,10 @@ NodeIndex System::local_cpu(NodeIndex gpu) const {
 bool System::p2p_allowed(NodeIndex a, NodeIndex b) const {
   PathClass level = PathClass::kPxb;
   const net::CpuClass& cpu = nodes_[of_type(NodeType::kCpu).front()].cpu;
-  if (cpu.vendor == net::CpuVendor::kAmd && gpus().size() <= 2) level = PathClass::kSys;
+  const bool amd = cpu.arch == net::CpuArch::kX86 && cpu.vendor == net::CpuVendor::kAmd;
+  const bool far =
+      options_.version >= kFirstWithoutFarP2p ? amd && gpus().size() <= 2 : amd || cpu.arch == net::CpuArch::kPower;
+  if (far) level = PathClass::kSys;
   return path(a, b).type <= options_.p2p_level.value_or(level);
 }
 
@@ -213,14 +218,15 @@ NodeIndex System::relay_gpu(NodeIndex gpu, NodeIndex net) const {
 
 bool System::gdr_allowed(NodeIndex gpu, NodeIndex net, bool read) const {
   if (!nodes_[gpu].gdr || !nodes_[net].gdr) return false;
-  if (read && nodes_[gpu].sm < 80 && gpus().size() > 1) {
+  const bool reads_anyway = nodes_[gpu].sm >= 80 && options_.version >= kFirstThatReadsByAmpere;
+  if (read && !reads_anyway && gpus().size() > 1) {
     // Before Ampere reads share PCIe with the peers' copies, unless those go over NVLink.
     const bool nvlink =
         std::ranges::any_of(gpus(), [&](NodeIndex peer) { return peer != gpu && path(gpu, peer).type == PathClass::kNvl; });
     if (!nvlink) return false;
   }
   const PathClass level =
-      options_.gdr_level.value_or(options_.version >= NcclVersion::k2_27 ? PathClass::kP2c : PathClass::kPxb);
+      options_.gdr_level.value_or(options_.version >= kFirstWithP2cClass ? PathClass::kP2c : PathClass::kPxb);
   return path(relay_gpu(gpu, net), net).type <= level;
 }
 

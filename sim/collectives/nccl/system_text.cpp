@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/system.h"
 
 namespace weft::coll::nccl {
@@ -21,7 +22,7 @@ std::string cpu_numbers(const net::CpuClass& cpu, NcclVersion version) {
   if (cpu.arch == net::CpuArch::kX86) vendor = static_cast<int>(cpu.vendor);
   if (cpu.vendor == net::CpuVendor::kIntel) {
     model = static_cast<int>(cpu.model);
-    if (version < NcclVersion::k2_27) model = std::min(model, 2);
+    if (version < kFirstWithSapphireRapids) model = std::min(model, 2);
   } else if (cpu.model == net::CpuModel::kYongfeng) {
     model = 1;
   }

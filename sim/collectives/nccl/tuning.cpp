@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/tuning_formulas.h"
 #include "sim/core/error.h"
 
@@ -35,16 +36,16 @@ constexpr std::int64_t kPlateauBytes = 64;
 }  // namespace
 
 TuningModel::TuningModel(const CommInfo& comm, const Settings& settings)
-    : comm_{comm}, settings_{settings}, tables_{&tuning_tables(comm.version)} {
+    : comm_{comm}, settings_{settings}, tables_{tuning_tables(comm.version)} {
   const ChoiceList protocols = parse_protocols(settings.find("PROTO").value_or(""));
   for (std::size_t k = 0; k < kTunedCollectives; ++k) {
     const Collective kind = tuned_collective(k);
     const bool ll128_forced = protocols[k][index_of(Proto::kLl128)].value_or(false);
     for_each_choice([&](Algo algo, Proto proto) {
       Cost& cost = cost_ref(k, algo, proto);
-      cost.latency_us = model_latency(comm_, *tables_, settings_, kind, algo, proto);
-      cost.bandwidth_GBps = model_bandwidth(comm_, *tables_, kind, algo, proto);
-      cost.disabled_because = why_disabled(comm_, *tables_, settings_, kind, algo, proto, ll128_forced);
+      cost.latency_us = model_latency(comm_, tables_, settings_, kind, algo, proto);
+      cost.bandwidth_GBps = model_bandwidth(comm_, tables_, kind, algo, proto);
+      cost.disabled_because = why_disabled(comm_, settings_, kind, algo, proto, ll128_forced);
       cost.enabled = cost.disabled_because.empty();
     });
   }
@@ -71,14 +72,28 @@ void TuningModel::apply_lists() {
       cost.enabled = cost.disabled_because.empty();
       any = any || cost.enabled;
     });
-    if (any || !tables_->falls_back_to_ring || comm_.ranks <= 1) continue;
-    // Releases before 2.23 answer a list that leaves nothing by the ring in every protocol.
+    if (any || comm_.ranks <= 1) continue;
     for (std::size_t p = 0; p < kProtos; ++p) {
+      if (!falls_back(tuned_collective(k), static_cast<Proto>(p), protocols)) continue;
       Cost& cost = cost_ref(k, Algo::kRing, static_cast<Proto>(p));
       cost.enabled = true;
       cost.disabled_because.clear();
     }
   }
+}
+
+bool TuningModel::falls_back(Collective kind, Proto proto, const ChoiceList& protocols) const {
+  switch (rule(kNothingLeft, comm_.version)) {
+    case NothingLeft::kRingButForAllReduce:
+      return kind != Collective::kAllReduce;
+    case NothingLeft::kRing:
+      return true;
+    case NothingLeft::kRingInProtocols:
+      return protocols[index_of(kind)][weft::coll::nccl::index_of(proto)].value_or(true);
+    case NothingLeft::kRefused:
+      break;
+  }
+  return false;
 }
 
 std::optional<float> TuningModel::estimate_us(Collective kind, Algo algo, Proto proto, Bytes bytes, int operations) const {
@@ -94,7 +109,7 @@ std::optional<float> TuningModel::time_us(Collective kind, Algo algo, Proto prot
   const int doublings = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(size) >> 6)) - 1;
   if (kind == Collective::kAllReduce && doublings >= 0) {
     if (algo == Algo::kTree && doublings < kTreeCorrections) bandwidth *= tree_correction(proto, doublings);
-    const bool corrected = tables_->nvls_tree_correction && comm_.min_sm >= 100 && comm_.cpu.arch == net::CpuArch::kX86;
+    const bool corrected = tables_.nvls_tree_correction && comm_.min_sm >= 100 && comm_.cpu.arch == net::CpuArch::kX86;
     if (algo == Algo::kNvlsTree && corrected && doublings < kNvlsTreeCorrections) {
       bandwidth *= tree_correction(proto, doublings);
     }
@@ -122,13 +137,14 @@ Selection TuningModel::select(Collective kind, Bytes bytes, int operations, cons
     if (*time < best.estimate_us) best = {.algo = algo, .proto = proto, .estimate_us = *time, .reason = {}};
   };
   for_each_choice([&](Algo algo, Proto proto) {
-    if (why_not_for_data(comm_, *tables_, kind, algo, data).empty())
+    if (why_not_for_data(comm_, kind, algo, data).empty())
       compare(algo, proto, estimate_us(kind, algo, proto, bytes, operations));
   });
-  if (compared == 0 && tables_->falls_back_to_ring) {
+  if (compared == 0) {
+    const ChoiceList protocols = parse_protocols(settings_.find("PROTO").value_or(""));
     for (std::size_t p = 0; p < kProtos; ++p) {
       const auto proto = static_cast<Proto>(p);
-      compare(Algo::kRing, proto, time_us(kind, Algo::kRing, proto, bytes, operations));
+      if (falls_back(kind, proto, protocols)) compare(Algo::kRing, proto, time_us(kind, Algo::kRing, proto, bytes, operations));
     }
   }
   if (compared == 0) refuse(kind, data);
@@ -156,8 +172,7 @@ void TuningModel::refuse(Collective kind, const CollectiveCall& data) const {
   for_each_choice([&](Algo algo, Proto proto) {
     if (!algorithms[k][index_of(algo)].value_or(true) || !protocols[k][index_of(proto)].value_or(true)) return;
     const Cost& entry = cost(kind, algo, proto);
-    std::string why =
-        entry.disabled_because.empty() ? why_not_for_data(comm_, *tables_, kind, algo, data) : entry.disabled_because;
+    std::string why = entry.disabled_because.empty() ? why_not_for_data(comm_, kind, algo, data) : entry.disabled_because;
     if (why.empty()) why = "its channels have no bandwidth";
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", label(algo, proto), why);
   });

@@ -66,6 +66,8 @@ class TuningModel {
  private:
   Cost& cost_ref(std::size_t kind, Algo algo, Proto proto);
   void apply_lists();
+  // Older releases run the ring where the lists leave nothing.
+  [[nodiscard]] bool falls_back(Collective kind, Proto proto, const ChoiceList& protocols) const;
   // The same of what is disabled too.
   [[nodiscard]] std::optional<float> time_us(Collective kind, Algo algo, Proto proto, Bytes bytes, int operations) const;
   [[noreturn]] void refuse(Collective kind, const CollectiveCall& data) const;
@@ -73,7 +75,7 @@ class TuningModel {
 
   CommInfo comm_;
   Settings settings_;
-  const TuningTables* tables_;
+  TuningTables tables_;
   std::array<PerAlgoProto<Cost>, kTunedCollectives> costs_ = {};
 };
 

@@ -30,14 +30,16 @@ double ll_cap(const CommInfo& comm, const TuningTables& t) {
   return t.ll[second ? kAmpere : kVolta][scale_of(comm)];
 }
 
-// A channel's speed for NVLS and NVLSTree (models/nccl §5.3; before 2.28 models/nccl §5.8).
+// A channel's speed for NVLS and NVLSTree (models/nccl §5.3, §5.8).
 float nvls_speed(const CommInfo& comm, const TuningTables& t, const Graph& graph, Collective kind, Algo algo) {
   const float intra = graph.bandwidth_intra;
   const float inter = graph.bandwidth_inter;
   const float per_node = ranks_per_node(comm);
-  if (!t.nvls_by_efficiency) {
+  if (t.nvls == NvlsModel::kPlain) return comm.nodes <= 2 ? intra : inter;
+  if (t.nvls != NvlsModel::kByEfficiency) {
     if (algo == Algo::kNvlsTree) return std::min(intra, comm.nodes <= 2 ? inter : inter / 2);
-    if (t.nvls_gather_by_ranks && is_gather(kind)) return std::min(intra * (per_node - 1) / per_node, 0.9F * inter);
+    if (t.nvls == NvlsModel::kLesserByRanks && is_gather(kind))
+      return std::min(intra * (per_node - 1) / per_node, 0.9F * inter);
     return std::min(intra, inter);
   }
   const int heads = graph.channel_count();
@@ -101,7 +103,7 @@ float net_overhead(const CommInfo& comm, const Settings& settings) {
 int ring_inter_steps(const CommInfo& comm, const TuningTables& t, Collective kind) {
   if (comm.nodes == 1) return 0;
   if (kind == Collective::kAllReduce) return t.counts_every_node ? 2 * comm.nodes : 2 * (comm.nodes - 1);
-  return t.gather_counts_every_node ? comm.nodes : comm.nodes - 1;
+  return comm.nodes - 1;
 }
 
 struct StepLatency {
@@ -165,16 +167,18 @@ float model_bandwidth(const CommInfo& comm, const TuningTables& tables, Collecti
   float bus = static_cast<float>(graph->channel_count()) * speed;
   if (algo == Algo::kRing) bus = ring_bus(comm, tables, *graph, kind, proto, bus);
   if (algo == Algo::kTree) bus = tree_bus(comm, tables, *graph, proto, bus);
-  if (algo == Algo::kPat) bus = static_cast<float>(bus * 0.75);
+  if (algo == Algo::kPat) bus = static_cast<float>(bus * tables.pat_part);
   if (algo == Algo::kCollNetDirect) bus = collnet_direct_bus(comm, tables, *graph, kind, bus);
 
   // From what the links carry to what the caller sees.
   if (algo != Algo::kRing && is_gather(kind)) {
-    return is_nvls(algo) && !tables.nvls_by_efficiency && !tables.nvls_gather_by_ranks ? static_cast<float>(bus * (5.0 / 6.0))
-                                                                                       : bus;
+    return is_nvls(algo) ? static_cast<float>(bus * tables.nvls_gather_part) : bus;
   }
-  if (algo == Algo::kRing || (is_nvls(algo) && tables.nvls_by_efficiency)) {
+  if (algo == Algo::kRing || (is_nvls(algo) && tables.nvls == NvlsModel::kByEfficiency)) {
     return bus * static_cast<float>((1.0 * comm.ranks) / steps_of(kind, comm.ranks));
+  }
+  if (algo == Algo::kNvlsTree && tables.nvls == NvlsModel::kPlain) {
+    return bus * static_cast<float>(.70 * comm.nodes / (2 * std::max(comm.nodes - 1, 1)));
   }
   if (is_nvls(algo)) return bus * static_cast<float>(5.0 / 6.0);
   return bus * 0.5F;
@@ -198,19 +202,23 @@ float model_latency(const CommInfo& comm, const TuningTables& tables, const Sett
 
   const float base = tables.base_latency[index_of(algo)][index_of(proto)];
   const auto levels = static_cast<float>(floor_log2(comm.nodes));
+  const float network = tables.hw_latency[kOverNet][index_of(algo)][index_of(proto)];
   switch (algo) {
     case Algo::kRing:
       return ring_latency(comm, tables, settings, kind, proto, within, step);
     case Algo::kTree:
       return base + 2 * (static_cast<float>(per_node - 1) * step.intra + levels * step.inter);
-    case Algo::kCollNetDirect:  // 0.4 us for each further peer
+    case Algo::kCollNetDirect:
       return static_cast<float>(
-          base + (2 * (static_cast<float>(std::min(1, per_node - 1)) * step.intra + (per_node - 1) * 0.4) + step.inter));
+          base +
+          (2 * (static_cast<float>(std::min(1, per_node - 1)) * step.intra + (per_node - 1) * tables.peer_us) + step.inter));
     case Algo::kCollNetChain:
       return base + (static_cast<float>(2 * (per_node - 1)) * step.intra + step.inter);
     case Algo::kNvls:
+      if (!tables.nvls_counts_switch) return base + (comm.nodes > 1 ? network : 0);
       return base + (comm.nodes > 1 ? step.intra + step.inter : step.intra);
     case Algo::kNvlsTree:
+      if (!tables.nvls_counts_switch) return base + 2 * static_cast<float>(comm.nodes - 1) * network;
       return base + (step.intra + 2 * levels * step.inter);
     case Algo::kPat:
       break;

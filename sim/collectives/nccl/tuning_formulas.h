@@ -24,13 +24,12 @@ namespace weft::coll::nccl {
 
 // Why NCCL does not consider this combination here, whatever the user's lists say; empty if it does. `ll128_forced`: the user
 // named LL128, which lifts NCCL's rule for it.
-[[nodiscard]] std::string why_disabled(const CommInfo& comm, const TuningTables& tables, const Settings& settings,
-                                       Collective kind, Algo algo, Proto proto, bool ll128_forced);
+[[nodiscard]] std::string why_disabled(const CommInfo& comm, const Settings& settings, Collective kind, Algo algo, Proto proto,
+                                       bool ll128_forced);
 
 // Why NCCL does not run the algorithm with the elements and the reduction of `call`, however fast it would be; empty if it
 // does.
-[[nodiscard]] std::string why_not_for_data(const CommInfo& comm, const TuningTables& tables, Collective kind, Algo algo,
-                                           const CollectiveCall& call);
+[[nodiscard]] std::string why_not_for_data(const CommInfo& comm, Collective kind, Algo algo, const CollectiveCall& call);
 // NCCL multiplies its estimate by this because results would be less exact.
 [[nodiscard]] float inexact_factor(const CommInfo& comm, Collective kind, Algo algo, const CollectiveCall& call);
 

@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
+#include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/tuning_formulas.h"
 
 namespace weft::coll::nccl {
 namespace {
 
 // Which algorithms NCCL has written for which collective (models/nccl §3, table).
-bool exists(Collective kind, Algo algo) {
+bool exists(Collective kind, Algo algo, NcclVersion version) {
   switch (algo) {
     case Algo::kRing:
       return true;
@@ -15,8 +16,9 @@ bool exists(Collective kind, Algo algo) {
     case Algo::kNvlsTree:
       return kind == Collective::kAllReduce;
     case Algo::kCollNetDirect:
+      return kind == Collective::kAllReduce || (is_gather(kind) && version >= kFirstWithCollNetGather);
     case Algo::kNvls:
-      return kind == Collective::kAllReduce || is_gather(kind);
+      return kind == Collective::kAllReduce || (is_gather(kind) && version >= kFirstWithNvlsGather);
     case Algo::kPat:
       break;
   }
@@ -27,7 +29,7 @@ std::string why_no_nvls(const CommInfo& comm, const Settings& settings) {
   const auto asked = settings.integer("NVLS_ENABLE");
   if (asked && *asked == 0) return "NCCL_NVLS_ENABLE=0";
   if (!comm.nvls || !comm.nvls_graph) return "no NVSwitch with multicast (or GPUs before sm90)";
-  if (comm.ranks_per_node <= 2 && !(asked && *asked == 1)) return "at most two GPUs in the node";
+  if (comm.ranks_per_node < rule(kLeastNvlsGpus, comm.version)) return "at most two GPUs in the node";
   if (comm.nvls_graph->channel_count() < 2) return "fewer than two heads";
   return {};
 }
@@ -40,9 +42,8 @@ std::string why_no_collnet(const CommInfo& comm, const Settings& settings) {
   return {};
 }
 
-std::string why_no_algorithm(const CommInfo& comm, const TuningTables& tables, const Settings& settings, Collective kind,
-                             Algo algo) {
-  if (!exists(kind, algo)) return fmt::format("NCCL has no {} for {}", to_string(algo), to_string(kind));
+std::string why_no_algorithm(const CommInfo& comm, const Settings& settings, Collective kind, Algo algo) {
+  if (!exists(kind, algo, comm.version)) return fmt::format("NCCL has no {} for {}", to_string(algo), to_string(kind));
   constexpr int kCollNetLocalRanks = 8;
   constexpr int kNvlsGatherLocalRanks = 32;
   switch (algo) {
@@ -62,6 +63,7 @@ std::string why_no_algorithm(const CommInfo& comm, const TuningTables& tables, c
       if (std::string why = why_no_nvls(comm, settings); !why.empty()) return why;
       if (is_gather(kind) && comm.ranks_per_node > kNvlsGatherLocalRanks) return "more than 32 GPUs in a node";
       if (comm.nodes == 1) return {};
+      if (is_gather(kind) && comm.version < kFirstNvlsGatherOverNodes) return "several nodes";
       if (std::string why = why_no_collnet(comm, settings); !why.empty()) return why;
       return is_gather(kind) && comm.nvls_graph->channel_count() < comm.ranks_per_node ? "fewer heads than GPUs"
                                                                                        : std::string{};
@@ -72,7 +74,7 @@ std::string why_no_algorithm(const CommInfo& comm, const TuningTables& tables, c
     case Algo::kPat:
       break;
   }
-  if (!tables.has_pat) return "not before NCCL 2.23";
+  if (comm.version < kFirstWithPat) return "not before NCCL 2.23";
   if (comm.min_sm < 60) return "GPUs before sm60";
   const int asked = settings.integer("PAT_ENABLE").value_or(2);
   if (asked == 0) return "NCCL_PAT_ENABLE=0";
@@ -105,37 +107,49 @@ bool adds_in_network(const CollectiveCall& call) {
   return call.element_size <= 8 && !is_float8(call) && call.reduction != Reduction::kProduct;
 }
 
+bool has_ll128(const CommInfo& comm) {
+  switch (rule(kLl128Gpus, comm.version)) {
+    case Ll128Gpus::kVoltaToHopper:
+      return comm.min_sm == 70 || comm.min_sm == 80 || comm.min_sm == 90;
+    case Ll128Gpus::kAndTwoBlackwells:
+      return comm.min_sm == 70 || comm.min_sm == 80 || comm.min_sm == 90 || comm.min_sm == 100 || comm.min_sm == 120;
+    case Ll128Gpus::kFromVolta:
+      break;
+  }
+  return comm.min_sm >= 70;
+}
+
 // models/nccl §5.6: where NCCL trusts 128-byte stores to arrive whole.
-std::string why_no_ll128(const CommInfo& comm, const TuningTables& tables, const Settings& settings, const Graph& graph) {
-  const bool over_relays = comm.min_sm >= 90 && settings.integer("LL128_C2C").value_or(1) != 0;
+std::string why_no_ll128(const CommInfo& comm, const Settings& settings, const Graph& graph) {
+  const bool c2c = comm.version < kFirstWithLl128C2c || settings.integer("LL128_C2C").value_or(1) != 0;
+  const bool over_relays = comm.min_sm >= 90 && c2c;
   const PathClass farthest = over_relays ? PathClass::kPxn : PathClass::kPxb;
   if (graph.type_inter > farthest) return fmt::format("LL128: a {} path to a NIC", net::to_string(graph.type_inter));
   if (graph.type_intra > PathClass::kNvb) return fmt::format("LL128: a {} path between GPUs", net::to_string(graph.type_intra));
-  const bool listed = comm.min_sm == 70 || comm.min_sm == 80 || comm.min_sm == 90;
-  if (comm.min_sm < 70 || (tables.ll128_on_listed_gpus && !listed)) return fmt::format("LL128: GPUs of sm{}", comm.min_sm);
-  const bool alike = comm.min_sm == comm.max_sm || (comm.min_sm >= 90 && !tables.ll128_on_listed_gpus);
+  if (!has_ll128(comm)) return fmt::format("LL128: GPUs of sm{}", comm.min_sm);
+  const bool alike = comm.min_sm == comm.max_sm || (comm.min_sm >= 90 && comm.version >= kFirstWithMixedLl128);
   return alike ? std::string{} : "LL128: GPUs of several generations";
 }
 
 }  // namespace
 
-std::string why_disabled(const CommInfo& comm, const TuningTables& tables, const Settings& settings, Collective kind, Algo algo,
-                         Proto proto, bool ll128_forced) {
+std::string why_disabled(const CommInfo& comm, const Settings& settings, Collective kind, Algo algo, Proto proto,
+                         bool ll128_forced) {
   if (comm.ranks <= 1) return "one rank";
-  if (std::string why = why_no_algorithm(comm, tables, settings, kind, algo); !why.empty()) return why;
+  if (std::string why = why_no_algorithm(comm, settings, kind, algo); !why.empty()) return why;
   if (algo != Algo::kRing && algo != Algo::kTree && proto != Proto::kSimple) {
     return fmt::format("{} runs in the Simple protocol only", to_string(algo));
   }
-  if (proto == Proto::kLl128 && !ll128_forced) return why_no_ll128(comm, tables, settings, *graph_of(comm, algo));
+  if (proto == Proto::kLl128 && !ll128_forced) return why_no_ll128(comm, settings, *graph_of(comm, algo));
   return {};
 }
 
-std::string why_not_for_data(const CommInfo& comm, const TuningTables& tables, Collective kind, Algo algo,
-                             const CollectiveCall& call) {
+std::string why_not_for_data(const CommInfo& comm, Collective kind, Algo algo, const CollectiveCall& call) {
   const bool gathers = kind == Collective::kAllGather;
   if (!gathers && !reduces(kind)) return {};
   const bool collnet = algo == Algo::kCollNetDirect || algo == Algo::kCollNetChain || (algo == Algo::kNvls && comm.nodes > 1);
-  if (is_nvls(algo) && gathers && !tables.nvls_gathers) return "this release gathers bytes, which NVSwitches do not add up";
+  if (is_nvls(algo) && gathers && !rule(kNvlsGathers, comm.version))
+    return "this release gathers bytes, which NVSwitches do not add up";
   if (is_nvls(algo) && !gathers && !adds_in_nvswitch(call)) {
     return fmt::format("NVSwitches have no {}", described(call));
   }
@@ -148,7 +162,8 @@ std::string why_not_for_data(const CommInfo& comm, const TuningTables& tables, C
 float inexact_factor(const CommInfo& comm, Collective kind, Algo algo, const CollectiveCall& call) {
   constexpr int kExactRanks = 8;
   constexpr float kLastChoice = 1024;
-  const bool inexact = algo == Algo::kRing && comm.ranks > kExactRanks && reduces(kind) && is_float8(call);
+  const bool inexact =
+      comm.version >= kFirstWithFloat8 && algo == Algo::kRing && comm.ranks > kExactRanks && reduces(kind) && is_float8(call);
   return inexact ? kLastChoice : 1.0F;
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "sim/collectives/call.h"
-#include "sim/collectives/nccl/system.h"
+#include "sim/collectives/nccl/release.h"
 
 namespace weft::coll::nccl {
 
@@ -44,6 +44,14 @@ constexpr std::size_t kOverNvlink = 0;
 constexpr std::size_t kOverPci = 1;
 constexpr std::size_t kOverNet = 2;
 
+// How the model rates NVLS and NVLSTree (models/nccl §5.8).
+enum class NvlsModel : std::uint8_t {
+  kPlain,          // as other algorithms; NVLSTree at 7/10 of N/(2(N-1))
+  kLesser,         // the lesser of the speeds, 5/6 of it
+  kLesserByRanks,  // the same; all-gather (ppn-1)/ppn of the intra, 0.9 of the inter speed
+  kByEfficiency,   // nvls_efficiency and the links' traffic
+};
+
 struct TuningTables {
   PerAlgoProto<float> base_latency = {};               // us
   std::array<PerAlgoProto<float>, 3> hw_latency = {};  // us a step
@@ -55,22 +63,20 @@ struct TuningTables {
   std::array<float, 4> nvls_efficiency = {};
 
   // Which formulas.
-  bool has_pat = true;
-  bool nvls_by_efficiency = true;          // else the lesser of the speeds, and 5/6 of it
-  bool nvls_gather_by_ranks = false;       // NVLS all-gather: (ppn-1)/ppn of the intra, 0.9 of the inter speed
+  NvlsModel nvls = NvlsModel::kByEfficiency;
+  bool nvls_counts_switch = true;          // NVLS's latency has a step in the switch, NVLSTree's one a level; else one a node
+  double nvls_gather_part = 1.0;           // of the bus bandwidth, for all-gather and reduce-scatter on NVLS
   bool nvls_tree_correction = true;        // NVLSTree is corrected by size on x86 with sm100
+  double pat_part = 0.75;                  // of the bus bandwidth
+  double peer_us = 0.4;                    // CollNetDirect, for each further peer
   bool ring_ll_by_kind = false;            // ring LL at 1/4 or 1/3 instead of 1/2
   bool half_net_ll128 = false;             // ring LL128 at 0.7 with one GPU per node
   bool lone_gpu_pays_tree_latency = true;  // one GPU per node: network steps cost what the tree's do
   bool counts_every_node = false;          // all-reduce rings: 2N steps between nodes instead of 2(N-1)
-  bool gather_counts_every_node = false;   // all-gather and reduce-scatter: N instead of N-1
   bool weighted_collnet_gather = false;    // CollNetDirect all-gather: 0.85 to 0.95 of the intra speed
-  bool ll128_on_listed_gpus = false;       // LL128 on sm70, sm80 and sm90 only
-  bool nvls_gathers = true;                // all-gathers, which NCCL runs as bytes, may run on NVLS all the same
-  bool falls_back_to_ring = false;         // a list that leaves nothing is answered by the ring instead of an error
 };
 
-[[nodiscard]] const TuningTables& tuning_tables(NcclVersion version);
+[[nodiscard]] TuningTables tuning_tables(NcclVersion version);
 
 // The tree's bandwidth is multiplied by these at S = 64 B << index (models/nccl §5.5).
 constexpr int kTreeCorrections = 23;

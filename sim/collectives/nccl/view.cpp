@@ -1,25 +1,31 @@
 #include "sim/collectives/nccl/view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "sim/collectives/nccl/channel_nics.h"
 #include "sim/collectives/nccl/comm_info.h"
+#include "sim/collectives/nccl/release_rules.h"
+#include "sim/collectives/nccl/version.h"
 
 namespace weft::coll::nccl {
-namespace {
 
-// Model: 2.25 and 2.26 know Blackwell as 2.27 does. Older ones do not run there, and on other GPUs they are as 2.23.
-NcclVersion version_for(const net::Topology& topology, const std::vector<DeviceId>& devices, NcclVersion asked) {
+NcclVersion version_on(const net::Topology& topology, std::span<const DeviceId> devices, NcclVersion asked) {
   const auto blackwell = [&](DeviceId gpu) { return net::label_of(topology.labels(gpu), "sm").size() >= 3; };  // 100 and up
-  return std::ranges::any_of(devices, blackwell) ? std::max(asked, NcclVersion::k2_27) : asked;
+  return std::ranges::any_of(devices, blackwell) ? std::max(asked, kFirstWithSm100) : asked;
 }
 
-}  // namespace
+std::string release_note(const Settings& settings, NcclVersion used) {
+  if (settings.version() >= used) return settings.release_note();
+  return fmt::format("NCCL {} was not built for GPUs of sm100: the rules of {} are used", to_string(settings.version()),
+                     to_string(used));
+}
 
 View::View(const net::Topology& topology, std::vector<DeviceId> devices, const Settings& settings)
     : settings_{settings},
-      info_{comm_info(topology, devices, settings, version_for(topology, devices, settings.version()))},
+      info_{comm_info(topology, devices, settings, version_on(topology, devices, settings.version()))},
       connections_{connect(info_, node_ranks(topology, devices))},
       nics_{std::make_shared<const ChannelNics>(topology, devices, info_)},
       model_{info_, settings_} {}

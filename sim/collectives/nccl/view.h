@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/collectives/communicator.h"
@@ -16,6 +17,12 @@
 #include "sim/network/topology.h"
 
 namespace weft::coll::nccl {
+
+// The release whose rules a communicator of these devices gets. Model: those before 2.25 were not built for sm100, and have
+// there the rules of the first that was.
+[[nodiscard]] NcclVersion version_on(const net::Topology& topology, std::span<const DeviceId> devices, NcclVersion asked);
+// Says whose rules are used where those asked for are not; empty where they are.
+[[nodiscard]] std::string release_note(const Settings& settings, NcclVersion used);
 
 class View {
  public:

@@ -138,13 +138,14 @@ ChannelReport explain_channels(const std::filesystem::path& file, const ChannelQ
   scenario::ParticipantOptions who{.nodes = question.nodes};
   if (question.gpus) who = {.nodes = static_cast<int>(cluster.topology.host_count()), .gpus_per_thread = question.gpus};
   const std::vector<DeviceId> devices = scenario::participants(cluster.topology, who).devices;
-  nccl::CommInfo info = nccl::comm_info(cluster.topology, devices, settings, settings.version());
+  nccl::CommInfo info =
+      nccl::comm_info(cluster.topology, devices, settings, nccl::version_on(cluster.topology, devices, settings.version()));
   const net::XmlElement xml = nccl::node_xml(cluster.topology, devices, 0);
   nccl::NodeGraphs graphs = graphs_of(info);
   nccl::Connections connections = nccl::connect(info, nccl::node_ranks(cluster.topology, devices));
   const bool several_nodes = info.nodes > 1;
   return {.subject = cluster.name,
-          .system = nccl::System{xml, nccl::system_options(settings, settings.version(), several_nodes)},
+          .system = nccl::System{xml, nccl::system_options(settings, info.version, several_nodes)},
           .info = std::move(info),
           .graphs = std::move(graphs),
           .connections = std::move(connections),

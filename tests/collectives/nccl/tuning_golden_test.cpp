@@ -64,8 +64,8 @@ TEST_P(TuningGoldenTest, CostsEqualToThePrintedDigits) {
 }
 
 TEST_P(TuningGoldenTest, LeavesOutWhatNcclLeavesOut) {
-  // The golden files list what has a bandwidth; NVLS is listed there for two GPUs and for gathers of more than 32 too, though
-  // NCCL does not use it (models/nccl §5.6).
+  // The golden files list what has a bandwidth; NVLS is listed there for gathers of more than 32 GPUs too, though NCCL does not
+  // use it (models/nccl §5.6).
   const golden::File file = golden::read(GetParam());
   const TuningModel model{file.comm, {}};
   for (std::size_t k = 0; k < kTunedCollectives; ++k) {
@@ -77,8 +77,7 @@ TEST_P(TuningGoldenTest, LeavesOutWhatNcclLeavesOut) {
         const bool listed = std::ranges::any_of(file.costs, [&](const golden::CostEntry& entry) {
           return kind_of(entry.collective) == kind && algo_of(entry.algo) == algo && proto_of(entry.proto) == proto;
         });
-        const bool unused = algo == Algo::kNvls && (file.comm.ranks_per_node == 2 ||
-                                                    (file.comm.ranks_per_node > 32 && kind != Collective::kAllReduce));
+        const bool unused = algo == Algo::kNvls && file.comm.ranks_per_node > 32 && kind != Collective::kAllReduce;
         EXPECT_EQ(model.cost(kind, algo, proto).enabled, listed && !unused)
             << to_string(kind) << ' ' << to_string(algo) << '/' << to_string(proto);
       }

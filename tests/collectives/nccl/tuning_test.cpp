@@ -187,7 +187,7 @@ TEST(TuningModelTest, ListsWhatIsOffAndWhy) {
 
 // src/graph/tuning.cc of 2.28.9, 2.29.7 and 2.30.7: GB/s a channel on one, two and more nodes.
 TEST(TuningTablesTest, BlackwellsCapsChangeFromReleaseToRelease) {
-  const auto at = [](NcclVersion version) -> const TuningTables& { return tuning_tables(version); };
+  const auto at = [](NcclVersion version) { return tuning_tables(version); };
   EXPECT_THAT(at(NcclVersion::k2_28).ring_ll128[kBlackwell], ElementsAre(73.4, 34.6, 73.4));
   EXPECT_THAT(at(NcclVersion::k2_29).ring_ll128[kBlackwell], ElementsAre(40.0, 40.0, 40.0));
   EXPECT_THAT(at(NcclVersion::k2_30).ring_ll128[kBlackwell], ElementsAre(40.0, 40.0, 40.0));
@@ -298,7 +298,7 @@ TEST(TuningModelTest, PatDoesNotScaleWhatItScatters) {
 TEST(TuningModelTest, CollNetTakesWhatSharpAddsUp) {
   const CommInfo comm = machine("h100-n2");
   const auto why = [&](Algo algo, const CollectiveCall& data, Collective kind = Collective::kAllReduce) {
-    return why_not_for_data(comm, tuning_tables(comm.version), kind, algo, data);
+    return why_not_for_data(comm, kind, algo, data);
   };
   for (const Algo algo : {Algo::kCollNetDirect, Algo::kCollNetChain}) {
     EXPECT_EQ(why(algo, elements(1, Numbers::kInteger)), "");
