@@ -92,8 +92,9 @@ struct Choice {
   // own, and the bytes of all parts but the last; 0: even parts of whole 4 KiB.
   int channels_per_transfer = 1;
   Bytes transfer_part = {};
-  int transfer_group = -1;      // ranks of a node, at most, that are served in turn; 0: all; -1: as NCCL 2.30 has it
-  bool reverses_rounds = true;  // bits of the round, not of the part, spread transfers over channels
+  int transfer_group = -1;        // ranks of a node, at most, that are served in turn; 0: all; -1: as NCCL 2.30 has it
+  bool triangular_peers = false;  // in which they are served by triangular numbers
+  bool reverses_rounds = true;    // bits of the round, not of the part, spread transfers over channels
 };
 
 }  // namespace weft::coll

@@ -50,7 +50,7 @@ class P2pSchedule final : public Schedule {
         root_{call.root},
         channels_{choice.channels},
         used_channels_{static_cast<int>(std::bit_floor(static_cast<unsigned>(choice.channels)))},
-        order_{ranks_by_node(communicator), group_of(communicator, choice)},
+        order_{ranks_by_node(communicator), group_of(communicator, choice), choice.triangular_peers},
         reverses_rounds_{choice.reverses_rounds} {
     WEFT_CHECK(choice.channels >= 1 && choice.channels <= communicator.channels());
     WEFT_CHECK(root_ >= 0 && root_ < n_);
@@ -284,10 +284,11 @@ const Registration<Algorithm> builtin::nccl_p2p{
     .model =
         {.assumes = "All-to-all, send/recv, gather and scatter. Every rank serves its peers in NCCL's order, eight "
                     "rounds at a time on each channel, every transfer in parts on channels of their own. A transfer has "
-                    "all warps of its block, 11 of 20 where the same peer's is received beside it. LL up to 16 KiB for "
-                    "every channel that a peer could have, as NCCL 2.28 was measured to do.",
+                    "all warps of its block, 11 of 20 where the same peer's is received beside it. Groups of "
+                    "peers, channels, parts and LL's end follow the release.",
          .leaves_out = {"nccl_p2p: what is received is copied once it is whole; with few channels messages of 128 to 512 KiB "
                         "come out up to 8 % too fast, all-to-alls of 1 and 2 MiB in LL over four H200 12 and 8 %",
+                        "nccl_p2p: NCCL 2.18 to 2.21 visit nodes in an order of their own; here by triangular numbers",
                         "nccl_p2p: the copy to oneself is cut and sent by the protocol of the others",
                         "nccl_p2p: a lane goes on to the next batch without waiting for the other lanes of the batch",
                         "nccl_p2p: the fluid grain has all transfers under way at once, those of one lane at their part of "

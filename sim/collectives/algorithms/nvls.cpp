@@ -161,7 +161,7 @@ const Registration<Algorithm> builtin::nvls{
                         "nvls: the chunk and the fluid grain differ by up to 5 us a call (17 % at 1 MiB, 1 % from 64 MiB): "
                         "heads that all begin at once queue in one only",
                         "nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
-                        "NCCL 2.25 and 2.26 know Blackwell as 2.27 does, and other GPUs as 2.23"},
+                        "NCCL before 2.25 was not built for sm100 GPUs, and has 2.25.1's rules there"},
          .sources = {"models/nccl §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
          .files = {"collectives/algorithms/nvls_network.cpp", "collectives/algorithms/steps.h", "collectives/nccl/view.cpp"}},
 };

@@ -252,7 +252,7 @@ const Registration<Algorithm> builtin::nvls_tree{
                              "GPUs have it",
                              "nvls_tree: switch, tree and switch are steps one after another, with the sum in scratch in "
                              "between; NCCL does them in one primitive",
-                             "NCCL 2.25 and 2.26 know Blackwell as 2.27 does, and other GPUs as 2.23"},
+                             "NCCL before 2.25 was not built for sm100 GPUs, and has 2.25.1's rules there"},
               .sources = {"models/nccl §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
               .files = {"collectives/algorithms/steps.h", "collectives/nccl/view.cpp"}},
 };

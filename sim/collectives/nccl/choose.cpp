@@ -70,6 +70,7 @@ Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view,
   if (choice.channels_per_transfer == transfer.channels) choice.transfer_part = transfer.part;
   choice.chunk = transfer.chunk;
   choice.transfer_group = p2p_group_limit(view.settings(), info.version, info.nodes > 1);
+  choice.triangular_peers = rule(kTriangularPeers, info.version);
   choice.reverses_rounds = rule(kReversedRounds, info.version);
   chosen.reason =
       fmt::format("{} per peer in {} part{}", weft::to_string(each), transfer.channels, transfer.channels == 1 ? "" : "s");

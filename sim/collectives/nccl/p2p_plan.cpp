@@ -63,7 +63,7 @@ int p2p_group_size(const std::vector<std::vector<Rank>>& nodes, const Settings& 
   return p2p_group_within(nodes, p2p_group_limit(settings, settings.version(), nodes.size() > 1));
 }
 
-P2pOrder::P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size)
+P2pOrder::P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size, bool triangular)
     : group_size_{group_size}, one_node_{nodes.size() == 1} {
   WEFT_CHECK(group_size >= 1);
   std::size_t ranks = 0;
@@ -81,13 +81,15 @@ P2pOrder::P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size)
     }
   }
   deltas_ = quadratic_order(static_cast<int>(groups_.size()));
+  locals_ = quadratic_order(group_size);
+  if (!triangular) std::iota(locals_.begin(), locals_.end(), 0);
 }
 
 P2pRound P2pOrder::round(Rank rank, int index) const {
   WEFT_CHECK(index >= 0 && index < rounds());
   const int groups = static_cast<int>(groups_.size());
   const int group_delta = deltas_[static_cast<std::size_t>(index / group_size_)];
-  const int local_delta = index % group_size_;
+  const int local_delta = locals_[static_cast<std::size_t>(index % group_size_)];
   const int group = group_of_[static_cast<std::size_t>(rank)];
   const int local = index_in_[static_cast<std::size_t>(rank)];
   const auto peer = [&](int g, int l) {
@@ -96,7 +98,7 @@ P2pRound P2pOrder::round(Rank rank, int index) const {
   const int batches = (group_size_ + kRoundsPerBatch - 1) / kRoundsPerBatch;
   return {.send_to = peer(group + group_delta, local + local_delta),
           .receive_from = peer(group - group_delta, local - local_delta),
-          .base = one_node_ ? index : group_delta * batches + local_delta / kRoundsPerBatch};
+          .base = one_node_ ? index : index / group_size_ * batches + index % group_size_ / kRoundsPerBatch};
 }
 
 int p2p_channel(int base, int part, int p2p_channels, bool reverses_rounds) {

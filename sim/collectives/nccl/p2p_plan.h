@@ -6,7 +6,8 @@
 //
 // In each round the ranks' sends are a permutation: whom a rank sends to receives from it in the same round.
 //
-// Model: buffers that are not registered, parts and buffers as without PXN.
+// Model: buffers that are not registered, parts and buffers as without PXN. NCCL 2.18 to 2.21 visit nodes in an order of their
+// own; here by triangular numbers too.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,9 @@ struct P2pRound {
 
 class P2pOrder {
  public:
-  // `nodes`: the ranks of each node. `group_size` divides the size of each.
-  P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size);
+  // `nodes`: the ranks of each node. `group_size` divides the size of each. `triangular`: ranks of a group are visited by
+  // triangular numbers, as groups are; else one after the other.
+  P2pOrder(const std::vector<std::vector<Rank>>& nodes, int group_size, bool triangular = false);
 
   [[nodiscard]] int rounds() const { return static_cast<int>(group_of_.size()); }
   // Round 0 is the rank itself. O(1).
@@ -52,6 +54,7 @@ class P2pOrder {
   std::vector<int> group_of_;  // of each rank
   std::vector<int> index_in_;  // within its group
   std::vector<int> deltas_;    // in the order in which groups are visited
+  std::vector<int> locals_;    // and the ranks of a group
 };
 
 // Offsets 0 .. count-1 in NCCL's order, by triangular numbers: 0 1 3 6 2 7 5 4 for eight.

@@ -36,7 +36,7 @@ inline constexpr NcclVersion kFirstOfSharedNics = release(30, 7);
 
 inline constexpr Since<int> kMaxChannels[] = {{kOldestRelease, 32}, {release(25, 1), 64}};  // src/include/device.h
 inline constexpr Since<int> kSearchSteps[] = {{kOldestRelease, 5 << 16}, {release(19, 1), 1 << 19}};
-// What NCCL_CROSS_NIC=2 lets rings do: cross as they like (1), or in pairs that swap NICs (2).
+// NCCL_CROSS_NIC=2 lets rings cross as they like (1), or in pairs that swap NICs (2).
 inline constexpr Since<int> kCrossing[] = {{kOldestRelease, 1}, {release(20, 3), 2}};
 inline constexpr NcclVersion kFirstToSwapOnOddNodes = release(21, 5);  // before, on even numbers of nodes only
 inline constexpr NcclVersion kFirstByPresentClasses = release(25, 1);  // begins and ends with the classes that the node has
@@ -144,6 +144,8 @@ inline constexpr NcclVersion kFirstHalfStepParts =
 enum class SendGroups : std::uint8_t { kNodes, kEight, kEightOverNodes };
 inline constexpr Since<SendGroups> kSendGroups[] = {
     {kOldestRelease, SendGroups::kNodes}, {release(28, 7), SendGroups::kEight}, {release(28, 9), SendGroups::kEightOverNodes}};
+// Peers of a group are served by triangular numbers, or one after the other.
+inline constexpr Since<bool> kTriangularPeers[] = {{kOldestRelease, false}, {release(22, 3), true}, {release(28, 7), false}};
 // Which bits of a part's channel are reversed: those of the part, or those of the round.
 inline constexpr Since<bool> kReversedRounds[] = {{kOldestRelease, true}, {release(22, 3), false}, {release(28, 3), true}};
 

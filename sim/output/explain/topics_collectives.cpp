@@ -9,9 +9,10 @@ std::vector<Topic> collectives_topics() {
        .text = {.title = "how NCCL would run a call: algorithm, protocol, channels, threads",
                 .assumes =
                     "NCCL's topology search, channels, tuning tables, selection and split of bytes over channels follow "
-                    "one release. `nccl: {version: ...}`, `--nccl version=...` or a log names it. Known are 2.18, 2.19, "
-                    "2.21, 2.23, 2.27, 2.28, 2.29 and 2.30 (the default); others behave as the newest of these that is "
-                    "not newer. 2.30 reproduces what NCCL 2.30.7's own code answers for twelve kinds of machine. 2.28 "
+                    "one release. `nccl: {version: ...}`, `--nccl version=...` or a log names it. The sources of "
+                    "every tagged release from 2.18.3 to 2.30.7 (the default) were read; another one has the rules of the "
+                    "newest of these that is not newer, which is said. 2.30 reproduces what NCCL 2.30.7's own code answers for "
+                    "twelve kinds of machine. 2.28 "
                     "reproduces what a real 4 x H200 node printed. The choice is then timed by running it: protocols LL, "
                     "LL128 and Simple with their slots, slices, flags and warps (`weft explain executor`), launches by "
                     "threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a textbook "
@@ -40,7 +41,7 @@ std::vector<Topic> collectives_topics() {
       {.names = {"nccl_tuning", "selection"},
        .text =
            {.title = "what NCCL believes each algorithm and protocol would take, and so chooses",
-            .assumes = "NCCL's tables and formulas by release (2.18, 2.19, 2.21, 2.23, 2.27 to 2.30), in its own floats; "
+            .assumes = "NCCL's tables and formulas of every release from 2.18.3 to 2.30.7, in its own floats; "
                        "every cost and choice of the golden machines is reproduced. NCCL_ALGO and NCCL_PROTO are read as "
                        "NCCL reads them. NVLS is for elements and reductions that NVSwitches add up, CollNet for those of "
                        "SHARP's plugin; fp8 rings of more than eight ranks are the last choice.",
@@ -57,7 +58,7 @@ std::vector<Topic> collectives_topics() {
                     "worth. Each channel takes the next of the receiver's NICs, and of the sender's node the NICs of the "
                     "GPU with the receiver's number, over NVLink where that is another (PXN, NCCL_P2P_PXN_LEVEL).",
                 .leaves_out = {"NCCL's send and receive: buffers are not registered, and a relay (PXN) joins no messages",
-                               "NCCL's send and receive: the order of peers is that of 2.30 for every release"},
+                               "NCCL's send and receive: 2.18 to 2.21 visit nodes in an order of their own"},
                 .sources = {"models/nccl §3.6"},
                 .files = {"collectives/nccl/p2p_plan.h", "collectives/nccl/peer_nets.h"}}},
       {.names = {"nccl_search"},
@@ -69,9 +70,10 @@ std::vector<Topic> collectives_topics() {
                        "NCCL_GRAPH_FILE replaces the search.",
             .leaves_out = {"NCCL's search: hosts of one template with the same GPUs in use are alike, whatever their cables",
                            "NCCL's search: plugins for networks and tuning, CTA policies and ncclConfig_t are left out",
-                           "NCCL's search: releases before 2.23 are taken to search as 2.23, but for rings that cross NICs"},
+                           "NCCL's search: 2.18 to 2.21 look for heads of NVLS and for CollNet as 2.22 does",
+                           "NCCL 2.18 and 2.19 cut the last loop over the channels by chunks; here the split is even"},
             .sources = {"models/nccl §2 (search and channels), §3.2 (trees), §A (golden data of 2.30.7)",
-                        "NCCL's public sources of 2.23, 2.27, 2.28 and 2.30, read for facts"},
+                        "NCCL's public sources, every tagged release from 2.18.3 to 2.30.7, read for facts"},
             .files = {"collectives/nccl/comm_info.h", "collectives/nccl/search.h", "collectives/nccl/connect.h"}}},
       {.names = {"msccl"},
        .text = {.title = "custom algorithms: MSCCL XML, read, proven and run (--msccl FILE)",

@@ -43,8 +43,9 @@ TEST(P2pOrderTest, OverNodesItGoesGroupByGroup) {
   const P2pOrder order{nodes_of(4, 8), 8};
   EXPECT_EQ(order.round(0, 7), (P2pRound{.send_to = 7, .receive_from = 1, .base = 0}));
   EXPECT_EQ(order.round(0, 8), (P2pRound{.send_to = 8, .receive_from = 24, .base = 1}));
-  EXPECT_EQ(order.round(5, 17), (P2pRound{.send_to = 24 + 6, .receive_from = 8 + 4, .base = 3}));
-  EXPECT_EQ(order.round(31, 31), (P2pRound{.send_to = 8 + 6, .receive_from = 8 + 0, .base = 2}));
+  EXPECT_EQ(order.round(5, 17), (P2pRound{.send_to = 24 + 6, .receive_from = 8 + 4, .base = 2}));
+  // Channels are counted from the round, not from the distance (ncclP2pChannelBaseForRound, src/include/channel.h).
+  EXPECT_EQ(order.round(31, 31), (P2pRound{.send_to = 8 + 6, .receive_from = 8 + 0, .base = 3}));
 }
 
 TEST(P2pOrderTest, EveryRoundIsAPermutationAndEveryPeerIsMetOnce) {

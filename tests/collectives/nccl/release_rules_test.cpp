@@ -300,6 +300,17 @@ TEST(P2pOrderTest, GroupsOfEightCameWith2287) {
   EXPECT_EQ(p2p_group_limit(given({{"P2P_SCHEDULE_GROUP_SIZE", "4"}}), release(30, 7), true), 4);
 }
 
+// 0 1 3 6 2 7 5 4 of eight.
+TEST(P2pOrderTest, PeersCameByTriangularNumbersFrom222To2283) {
+  const std::vector<std::vector<Rank>> node{{0, 1, 2, 3, 4, 5, 6, 7}};
+  const P2pOrder triangular{node, 8, true};
+  EXPECT_EQ(triangular.round(0, 3), (P2pRound{.send_to = 6, .receive_from = 2, .base = 3}));
+  EXPECT_EQ(triangular.round(1, 4), (P2pRound{.send_to = 3, .receive_from = 7, .base = 4}));
+  EXPECT_FALSE(rule(kTriangularPeers, release(21, 5)));
+  EXPECT_TRUE(rule(kTriangularPeers, release(28, 3)));
+  EXPECT_FALSE(rule(kTriangularPeers, release(28, 7)));
+}
+
 TEST(P2pChannelTest, BitsOfThePartWereReversedFrom222To227) {
   EXPECT_EQ(p2p_channel(1, 1, 32, true), 16 + 1);
   EXPECT_EQ(p2p_channel(1, 1, 32, false), 1 + 16);
