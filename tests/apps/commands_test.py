@@ -267,6 +267,13 @@ class Collective(Commands):
         done = self.weft(*SWEEP, "--nccl", "CGA_CLUSTER_SIZE=2")
         self.assertEqual(done.stdout.count("# note: NCCL_CGA_CLUSTER_SIZE=2 is not modelled yet\n"), 1)
 
+    def test_says_once_whose_rules_stand_in_for_a_release(self):
+        said = "NCCL 2.31.0 has no rules of its own here: those of 2.30.7 are used"
+        done = self.weft(*SWEEP, "--nccl", "version=2.31.0")
+        self.assertEqual(done.stdout.count(f"# note: {said}\n"), 1)
+        self.assertEqual(done.stderr.count(f"warning: {said}"), 1)
+        self.assertNotIn("rules of its own", self.weft(*SWEEP, "--nccl", "version=2.29.2").stderr)
+
     def test_counts_gpus_as_nccl_tests_does(self):
         for extra, ranks, launches in ([], 4, 1), (["-g", "4"], 4, 4), (["-t", "2"], 2, 1), (["-t", "2", "-g", "2"], 4, 2), (["-g", "2"], 2, 2):
             self.weft("collective", "all_reduce", "--cluster", "node4.yaml", "-b", "8", "-e", "8", *extra, "--json", "r.json")
@@ -461,7 +468,7 @@ class ExplainChannels(Commands):
         self.weft(*command, "--json", "channels.json", "--xml", "graph.xml")
         result = json.loads((self.folder / "channels.json").read_text(encoding="utf-8"))
         self.assertEqual(list(result)[:len(HEADER_KEYS)], HEADER_KEYS)
-        self.assertEqual((result["nccl_version"], result["ranks"], result["nodes"]), ("2.30", 2, 1))
+        self.assertEqual((result["nccl_version"], result["ranks"], result["nodes"]), ("2.30.7", 2, 1))
         self.assertEqual([graph["graph"] for graph in result["graphs"]], ["ring", "tree", "nvls"])
         self.assertEqual(result["rings"], [[0, 1]] * result["channels"])
         graph = (self.folder / "graph.xml").read_text(encoding="utf-8")
