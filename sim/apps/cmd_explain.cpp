@@ -69,9 +69,11 @@ void explain_channels(const ExplainOptions& options) {
 std::string text_for(const ExplainOptions& options) {
   const std::string& thing = options.words.front();
   if (thing == "profile" && options.words.size() == 2) return output::explain_profile(scenario::find_profile(options.words[1]));
+  if (thing == "gpu" && options.words.size() == 2) return output::explain_gpu(net::gpu_spec(options.words[1]));
   if (options.words.size() > 1) {
-    throw ConfigError(fmt::format("expected one thing to explain, got {}; `weft explain profile FILE` takes two words",
-                                  options.words.size()));
+    throw ConfigError(fmt::format(
+        "expected one thing to explain, got {}; `weft explain profile FILE` and `weft explain gpu NAME` take two words",
+        options.words.size()));
   }
   if (options.about_channels()) {
     throw ConfigError("--cluster, --topo-xml, --nodes, -g, --nccl, --xml and --json go with `weft explain channels`");
@@ -99,7 +101,7 @@ void add_explain(CLI::App& app, int& exit_code) {
       ->add_option("thing", options->words,
                    "A name of `weft list`, the key of a parameter or of a group of them, flow, nccl, channels, simplifications "
                    "(all), or "
-                   "`profile FILE`")
+                   "`profile FILE`, or `gpu NAME`")
       ->required()
       ->type_name("THING");
   const auto text = [&](const char* name, std::string& value, const char* help) {

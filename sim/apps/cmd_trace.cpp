@@ -17,9 +17,9 @@
 #include "sim/apps/trace_options.h"
 #include "sim/core/error.h"
 #include "sim/measured/traced_kernels.h"
+#include "sim/network/gpu_spec.h"
 #include "sim/output/replay_json.h"
 #include "sim/scenario/step_program.h"
-#include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
 #include "sim/workloads/trace/writers/trace_writer.h"
@@ -214,7 +214,7 @@ struct KernelOptions {
 
 int run_kernels(const KernelOptions& options) {
   claim_output("-o", options.out);
-  const work::GpuSpec& gpu = work::gpu_spec(options.gpu);
+  const net::GpuSpec& gpu = net::gpu_spec(options.gpu);
   const std::vector<std::filesystem::path> files{options.files.begin(), options.files.end()};
   std::ostringstream text;
   const measured::TracedKernels told = measured::write_traced_kernels(text, files, std::string{gpu.name}, options.reading);
@@ -232,7 +232,9 @@ void add_kernels(CLI::App& command, int& exit_code) {
   kernels->add_option("FILES", options->files, "PyTorch profiles with shapes, of all ranks of one step")
       ->required()
       ->type_name("FILE");
-  kernels->add_option("--gpu", options->gpu, "The GPU that they ran on (weft explain kernels)")->required()->type_name("NAME");
+  kernels->add_option("--gpu", options->gpu, "The GPU that they ran on: a name of weft list gpus, or a file")
+      ->required()
+      ->type_name("NAME");
   kernels->add_option("-o,--output", options->out, "Where to; - is standard output")->type_name("FILE");
   kernels->callback([options, &exit_code] { exit_code = run_kernels(*options); });
 }

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/measured/point_kind.h"
+#include "sim/network/gpu_spec.h"
 #include "sim/network/launch_timings.h"
 #include "sim/workloads/kernels/kernel_costs.h"
-#include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::measured {
 namespace {
@@ -20,15 +19,8 @@ constexpr double kLongerThanLaunch = 2;
 
 // "NVIDIA H200" is "h200_sxm".
 std::string spec_name(const PointLog& log) {
-  std::string name;
-  for (const char c : log.gpu)
-    name += c == ' ' || c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (name.starts_with("nvidia_")) name.erase(0, 7);
-  for (std::size_t end = name.size(); end != std::string::npos && end > 0; end = name.rfind('_', end - 1)) {
-    if (const work::GpuSpec* gpu = work::find_gpu(name.substr(0, end))) return std::string{gpu->name};
-    if (end == 0) break;
-  }
-  throw ConfigError(fmt::format("{}: nothing is known of its GPU '{}'; {}", log.file, log.gpu, work::gpu_names_note(name)));
+  if (const net::GpuSpec* gpu = net::find_gpu_of_machine(log.gpu)) return gpu->name;
+  throw ConfigError(fmt::format("{}: nothing is known of its GPU '{}'; {}", log.file, log.gpu, net::gpu_names_note(log.gpu)));
 }
 
 }  // namespace

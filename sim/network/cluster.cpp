@@ -13,6 +13,7 @@
 #include "sim/core/memory.h"
 #include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
+#include "sim/network/gpu_spec.h"
 #include "sim/network/link_type.h"
 #include "sim/network/node_template.h"
 #include "sim/network/packet_settings_reader.h"
@@ -105,6 +106,17 @@ NamedTemplate resolve_template(ParamReader& params) {
 // A map laid over a map merges, so {type: ...} goes first.
 ConfigNode with_template(const ConfigNode& cluster, const ConfigNode& written) {
   return cluster.with_override("node", "null", "resolved").with_value("node", written);
+}
+
+// Puts the text of GPUs' files in place of the paths that a template names them by.
+ConfigNode with_gpus_of_files(ConfigNode cluster) {
+  const std::optional<ConfigNode> devices = cluster.find("node")->find("devices");
+  for (std::size_t i = 0; devices && i < devices->size(); ++i) {
+    const std::optional<ConfigNode> model = (*devices)[i].find("model");
+    if (!model || !model->is_scalar() || !model->scalar().ends_with(".yaml")) continue;
+    cluster = cluster.with_value(fmt::format("node.devices[{}].model", i), load_reference(*model));
+  }
+  return cluster;
 }
 
 struct FabricSpec {
@@ -283,6 +295,14 @@ std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& o
   const NamedTemplate named = resolve_template(params);
   HostTemplate host;
   if (!named.node.is_null()) host = read_node_template(named.node, named.name, profile, builder, diagnostics);
+  std::shared_ptr<const GpuSpec> gpu;
+  if (const std::optional<ConfigNode> written = params.optional_raw("gpu")) {
+    gpu = read_gpu(*written, diagnostics);
+    if (gpu != nullptr) replace_gpus(host, gpu);
+    if (is_known() && host.of_kind(DeviceKind::kGpu).empty()) {
+      params.error("gpu", fmt::format("node template '{}' has no GPUs", host.name));
+    }
+  }
 
   FabricSpec fabric;
   if (std::optional<ParamReader> reader = params.optional_map_or_file("fabric")) {
@@ -323,7 +343,8 @@ std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& o
   check_reachable(topology, node, diagnostics);
   if (const auto written = node.find("fabric")) place_own_settings(*written, topology, diagnostics, fabric.packet);
 
-  ConfigNode resolved = with_template(node, named.node);
+  ConfigNode resolved = with_gpus_of_files(with_template(node, named.node));
+  if (gpu != nullptr) resolved = resolved.with_override("gpu", "null", "resolved").with_value("gpu", gpu->node);
   if (!loaded.node.is_null()) {
     resolved = resolved.with_override("profile", "null", "resolved").with_value("profile", loaded.node);
   }

@@ -5,6 +5,7 @@
 //   profile: ../profiles/h100_sxm.yaml        # or the profile itself; absent: every parameter at its declared default
 //   nodes: 32
 //   node: {type: dgx_h100}                    # a template by name, a file, or {devices, links} themselves (node_template.h)
+//   gpu: h200_sxm                             # in place of the template's GPUs: a name, a file, or a data sheet (gpu_spec.h)
 //   fabric:                                   # may be absent where there is one node
 //     type: rail_optimized_fat_tree           # topology_shapes(); its own keys stand here too
 //     link: {type: infiniband, rate: 400 Gb/s, latency: 150 ns}

@@ -178,4 +178,14 @@ HostTemplate read_node_template(const ConfigNode& node, const std::string& name,
   return made;
 }
 
+void replace_gpus(HostTemplate& host, const std::shared_ptr<const GpuSpec>& gpu) {
+  for (TemplateDevice& device : host.devices) {
+    if (device.kind != DeviceKind::kGpu) continue;
+    std::erase_if(device.labels, [](const auto& label) {
+      return label.first == "model" || label.first == "sm" || label.first == "gcn" || label.first == "memory";
+    });
+    set_gpu(device, gpu);
+  }
+}
+
 }  // namespace weft::net

@@ -6,8 +6,11 @@
 //   devices: [...]        # wiring.h
 //   links: [...]
 //
-// A bare host is a template of one device of kind `host`. Not here: how hosts are joined (topology_shape.h, cluster.h).
+// GPUs name their data sheet, `model: h100_sxm` (gpu_spec.h). A bare host is a template of one device of kind `host`. Not here:
+// how hosts are joined (topology_shape.h, cluster.h).
 #pragma once
+
+#include <memory>
 
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
@@ -27,5 +30,8 @@ extern const ParamGroup<HostForwarding> host_forwarding_params;
 // none. Errors go to `diagnostics`; the result is then unfit for use.
 [[nodiscard]] HostTemplate read_node_template(const ConfigNode& node, const std::string& name, const Profile& profile,
                                               TopologyBuilder& builder, Diagnostics& diagnostics);
+
+// Puts other GPUs in the place of a template's own: their labels and memory are gone, its links stay.
+void replace_gpus(HostTemplate& host, const std::shared_ptr<const GpuSpec>& gpu);
 
 }  // namespace weft::net

@@ -76,6 +76,11 @@ const Labels& Topology::labels(DeviceId device) const {
   return template_of_host(static_cast<std::size_t>(host)).devices[local(device)].labels;
 }
 
+const GpuSpec* Topology::gpu(DeviceId device) const {
+  const std::int32_t host = host_of(device);
+  return host < 0 ? nullptr : template_of_host(static_cast<std::size_t>(host)).devices[local(device)].gpu.get();
+}
+
 std::string Topology::name(DeviceId device) const {
   const std::int32_t host = host_of(device);
   if (host < 0) return switches_[switch_index_[device.index()]].name;

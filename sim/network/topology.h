@@ -79,11 +79,14 @@ struct Link {
   LinkId twin;
 };
 
+struct GpuSpec;  // gpu_spec.h
+
 struct TemplateDevice {
   std::string name;  // unique within the template: "gpu0"
   DeviceKind kind = DeviceKind::kGpu;
   Forwarding forwarding;
   Labels labels;  // what importers and exporters must keep: bus id, sm, vendor; of models only routes read one, `group`
+  std::shared_ptr<const GpuSpec> gpu = {};  // its data sheet; null: not said, or no GPU
 };
 
 struct TemplateLink {
@@ -126,6 +129,7 @@ class Topology {
   [[nodiscard]] std::string name(DeviceId device) const;  // "n3.gpu5" for a device of a host, the switch's own name otherwise
   [[nodiscard]] std::optional<DeviceId> find(std::string_view name) const;
   [[nodiscard]] const Labels& labels(DeviceId device) const;
+  [[nodiscard]] const GpuSpec* gpu(DeviceId device) const;  // null: not said, or no GPU
 
   [[nodiscard]] const Link& link(LinkId link) const { return links_[link.index()]; }
   [[nodiscard]] const LinkSpec& spec(LinkId link) const { return specs_[links_[link.index()].spec]; }

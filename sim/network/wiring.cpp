@@ -82,12 +82,30 @@ bool is_device_name(std::string_view name) {
   return !name.empty() && letter(name.front()) && std::ranges::all_of(name, inner);
 }
 
-void read_label(ParamReader& entry, const LabelRule& rule, bool of_cpu, std::span<ListedDevice> devices) {
+void set_label(Labels& labels, std::string_view key, std::string value) {
+  const auto found = std::ranges::find(labels, key, &std::pair<std::string, std::string>::first);
+  if (found != labels.end()) {
+    found->second = std::move(value);
+  } else {
+    labels.emplace_back(key, std::move(value));
+  }
+}
+
+void read_label(ParamReader& entry, const LabelRule& rule, DeviceKind kind, std::span<ListedDevice> devices) {
   const std::optional<ConfigNode> value = entry.optional_raw(rule.key);
   if (!value) return;
-  const LabelType type = of_cpu && rule.key == "model" ? LabelType::kNumber : rule.type;
+  const bool is_model = rule.key == "model";
+  const LabelType type = is_model && kind == DeviceKind::kCpu ? LabelType::kNumber : rule.type;
   Diagnostics& diagnostics = entry.diagnostics();
+  std::shared_ptr<const GpuSpec> gpu;
   const auto write = [&](ListedDevice& device, const ConfigNode& node) {
+    if (is_model && kind == DeviceKind::kGpu) {
+      if (gpu == nullptr || value->is_list()) gpu = read_gpu(node, diagnostics);
+      if (gpu == nullptr) return false;
+      device.device.gpu = gpu;
+      device.device.labels.emplace_back(rule.key, gpu->name);
+      return true;
+    }
     const std::string_view expected = node.is_scalar() ? expectation(type, node.scalar()) : "a single value";
     if (expected.empty()) {
       device.device.labels.emplace_back(rule.key, node.scalar());
@@ -107,6 +125,18 @@ void read_label(ParamReader& entry, const LabelRule& rule, bool of_cpu, std::spa
     return;
   }
   for (std::size_t i = 0; i < devices.size(); ++i) write(devices[i], (*value)[i]);
+}
+
+// Once all labels are read: those that the data sheet adds.
+void complete_gpu(ListedDevice& listed, Diagnostics& diagnostics) {
+  const std::shared_ptr<const GpuSpec> gpu = listed.device.gpu;
+  if (gpu == nullptr) return;
+  const std::string* sm = find_label(listed.device.labels, "sm");
+  if (sm != nullptr && gpu->sm > 0 && *sm != std::to_string(gpu->sm)) {
+    report(diagnostics, listed.node.find("sm").value_or(listed.node),
+           fmt::format("{} has compute capability {}.{}, got sm {}", gpu->name, gpu->sm / 10, gpu->sm % 10, *sm));
+  }
+  set_gpu(listed.device, gpu);
 }
 
 // The names of one side of `between`.
@@ -231,11 +261,19 @@ void report(Diagnostics& diagnostics, const ConfigNode& node, std::string_view m
 
 std::span<const std::string_view> device_label_keys() { return kLabelKeys; }
 
+void set_gpu(TemplateDevice& device, std::shared_ptr<const GpuSpec> gpu) {
+  set_label(device.labels, "model", gpu->name);
+  if (gpu->sm > 0) set_label(device.labels, "sm", std::to_string(gpu->sm));
+  if (!gpu->gcn.empty()) set_label(device.labels, "gcn", gpu->gcn);
+  device.gpu = std::move(gpu);
+}
+
 std::vector<ListedDevice> read_devices(ParamReader& params, std::span<const DeviceKind> kinds) {
   std::vector<std::string> kind_names;
   for (const DeviceKind kind : kinds) kind_names.emplace_back(to_string(kind));
   std::vector<ListedDevice> devices;
   std::set<std::string, std::less<>> taken;
+  Diagnostics& diagnostics = params.diagnostics();
   for (ParamReader& entry : params.required_maps("devices")) {
     const std::string written = entry.required<std::string>("name");
     const std::string kind_name =
@@ -272,7 +310,11 @@ std::vector<ListedDevice> read_devices(ParamReader& params, std::span<const Devi
       devices.back().device.name = std::move(name);
     }
     for (const LabelRule& rule : kLabels) {
-      read_label(entry, rule, kind == DeviceKind::kCpu, std::span{devices}.subspan(first));
+      read_label(entry, rule, kind, std::span{devices}.subspan(first));
+    }
+    const std::size_t errors_before = diagnostics.errors().size();
+    for (std::size_t i = first; i < devices.size() && diagnostics.errors().size() == errors_before; ++i) {
+      complete_gpu(devices[i], diagnostics);
     }
     entry.finish();
   }

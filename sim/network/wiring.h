@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,12 +23,14 @@
 
 #include "sim/core/config/params.h"
 #include "sim/core/profile.h"
+#include "sim/network/gpu_spec.h"
 #include "sim/network/topology.h"
 
 namespace weft::net {
 
 // Device labels that YAML may state, with the names under which importers and exporters know them. `model` is a number for a
-// CPU (as NCCL prints family and model) and a name for everything else.
+// CPU (as NCCL prints family and model), for a GPU what read_gpu() takes, and a name for everything else. A GPU whose data
+// sheet is known has `sm` or `gcn` from there where it states neither.
 //   sm rank dev family model numa rail plane port maxconn tray  numbers
 //   arch vendor bus_id guid host_hash affinity module net_name   text
 //   gcn device subsystem_vendor subsystem_device                 text, as NCCL's topology file has it
@@ -55,6 +58,9 @@ inline constexpr std::size_t kMaxListedCables = 4'000'000;
 
 // An error at `node` that names its place in the file.
 void report(Diagnostics& diagnostics, const ConfigNode& node, std::string_view message, std::string note = {});
+
+// Gives a GPU this data sheet, and the labels that follow from it.
+void set_gpu(TemplateDevice& device, std::shared_ptr<const GpuSpec> gpu);
 
 // The map's `devices`, expanded, in order. Reports unknown kinds, repeated names, names that cannot be told from other words.
 [[nodiscard]] std::vector<ListedDevice> read_devices(ParamReader& params, std::span<const DeviceKind> kinds);

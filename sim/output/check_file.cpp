@@ -15,6 +15,7 @@
 #include "sim/core/profile.h"
 #include "sim/network/builtin.h"
 #include "sim/network/cluster.h"
+#include "sim/network/gpu_spec_reader.h"
 #include "sim/network/node_template.h"
 #include "sim/network/router.h"
 #include "sim/planning/cost/power_book.h"
@@ -45,12 +46,13 @@ const std::array kFileKinds{
     KindKeys{"cluster", {"node", "nodes", "fabric"}},
     KindKeys{"profile", {"parameters", "calibrations", "validation"}},
     KindKeys{"node", {"devices", "links"}},
+    KindKeys{"gpu", {"peaks", "sms", "base"}},
     KindKeys{"model", {"layers", "hidden", "heads", "architectures", "model_type"}},
 };
 
 constexpr std::string_view kKindsNote =
     "a sweep has a 'grid', a scenario a 'workload', a cluster a 'node', a profile 'parameters', a node template 'devices', a "
-    "model 'layers'";
+    "GPU 'peaks', a model 'layers'";
 
 std::string_view recognise(const ConfigNode& root) {
   std::vector<std::string> names;
@@ -159,6 +161,12 @@ std::string check_node(const ConfigNode& root, const std::string& name, Diagnost
   return size_text(topology);
 }
 
+std::string check_gpu(const ConfigNode& root, const std::string& name, Diagnostics& diagnostics) {
+  const net::GpuSpec gpu = net::read_gpu_spec(root, name, diagnostics);
+  diagnostics.throw_if_any();
+  return plural(gpu.figures.size(), "figure");
+}
+
 std::string check_profile(const std::filesystem::path& file) {
   const Profile profile = Profile::load(file, scenario::all_param_groups());
   const std::vector<std::string> keys = profile.keys();
@@ -244,6 +252,8 @@ CheckedFile check_file(const std::filesystem::path& file) {
     checked.summary = check_cluster(file, diagnostics);
   } else if (checked.kind == "node") {
     checked.summary = check_node(ConfigNode::load_file(file, "node"), file.stem().string(), diagnostics);
+  } else if (checked.kind == "gpu") {
+    checked.summary = check_gpu(ConfigNode::load_file(file, "gpu"), file.stem().string(), diagnostics);
   } else if (checked.kind == "profile") {
     checked.summary = check_profile(file);
   } else if (checked.kind == "model") {

@@ -15,8 +15,8 @@
 #include "sim/core/words.h"
 #include "sim/network/builtin.h"
 #include "sim/network/find_config.h"
+#include "sim/network/gpu_spec.h"
 #include "sim/scenario/scenario.h"
-#include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/writers/trace_writer.h"
@@ -36,7 +36,7 @@ constexpr std::array kCatalogKinds{
     CatalogKind{"nodes", "shipped node templates: `node: {type: ...}`"},
     CatalogKind{"profiles", "shipped profiles, configs/profiles"},
     CatalogKind{"models", "shipped models, configs/models"},
-    CatalogKind{"gpus", "what is known of GPUs: `model:` of a node's GPU"},
+    CatalogKind{"gpus", "shipped GPUs, configs/gpus: `gpu:` of a cluster, `model:` of a node's GPU"},
     CatalogKind{"schedules", "orders of work in a pipeline: `parallelism: {schedule: ...}`"},
     CatalogKind{"trace_formats", "what `weft replay` and `weft trace info` read: --format"},
     CatalogKind{"trace_writers", "what `weft trace convert --to` writes"},
@@ -68,13 +68,35 @@ std::vector<CatalogEntry> collectives() {
           {"sendrecv", "every rank sends to the next one and receives from the one before"}};
 }
 
+std::string tera(double rate) { return fmt::format("{:.5g}", rate * 1e-12); }
+
+// "80 GB at 3.35 TB/s; TFLOP/s dense: 67 fp64, ...; NVLink 900 GB/s; 700 W; profile h100_sxm; NVIDIA H100 data sheet, 2024".
+std::string gpu_summary(const net::GpuSpec& gpu) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (gpu.hbm_bytes > 0) {
+    add(fmt::format("{:.0f} GB at {:.4g} TB/s", static_cast<double>(gpu.hbm_bytes) / 1e9, gpu.hbm_bytes_per_second / 1e12));
+  }
+  std::string peaks;
+  for (std::size_t i = 0; i < net::kNumberTypes; ++i) {
+    const auto type = static_cast<net::NumberType>(i);
+    const double rate = gpu.stated(type).value_or(0);
+    if (rate > 0) peaks += fmt::format("{}{} {}", peaks.empty() ? "" : ", ", tera(rate), to_string(type));
+  }
+  if (!peaks.empty()) add("dense TFLOP/s: " + peaks);
+  if (gpu.links > 0) {
+    const double both_ways = 2.0 * gpu.links * static_cast<double>(gpu.link_rate.bits_per_second()) / 8e9;
+    add(fmt::format("{} {:.4g} GB/s", gpu.gcn.empty() ? "NVLink" : "Infinity Fabric", both_ways));
+  }
+  if (gpu.tdp_watts > 0) add(fmt::format("{:.0f} W", gpu.tdp_watts));
+  if (!gpu.profile.empty()) add(fmt::format("profile {}{}", gpu.profile, gpu.profile == gpu.name ? "" : " (inherited)"));
+  if (!gpu.figures.empty()) add(fmt::format("{}, {}", gpu.figures.back().source, gpu.figures.back().date));
+  return text;
+}
+
 std::vector<CatalogEntry> gpus() {
   std::vector<CatalogEntry> entries;
-  for (const work::GpuSpec& gpu : work::gpu_table()) {
-    entries.push_back({std::string{gpu.name},
-                       fmt::format("{:.0f} TFLOP/s bf16, {:.0f} GB at {:.2f} TB/s, {} SMs", gpu.bf16 / 1e12,
-                                   static_cast<double>(gpu.hbm_bytes) / 1e9, gpu.hbm_bytes_per_second / 1e12, gpu.sms)});
-  }
+  for (const net::GpuSpec* gpu : net::shipped_gpus()) entries.push_back({gpu->name, gpu_summary(*gpu)});
   std::ranges::sort(entries, {}, &CatalogEntry::name);
   return entries;
 }

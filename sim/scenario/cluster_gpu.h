@@ -5,12 +5,12 @@
 
 #include "sim/core/profile.h"
 #include "sim/network/topology.h"
-#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/kernels/gpu_rates.h"
 
 namespace weft::scenario {
 
-// Returns the first endpoint's GPU; all are alike. Throws ConfigError where the template does not say which GPU, or nothing is
-// known of it. `what` names who needs it: "a training step".
+// Returns the first endpoint's GPU; all are alike. Throws ConfigError where the template does not say which GPU, or its data
+// sheet lacks what kernels need. `what` names who needs it: "a training step".
 [[nodiscard]] const work::GpuSpec& cluster_gpu(const net::Topology& topology, std::string_view what);
 // Bytes of its memory: the template's `memory`, or the data sheet's.
 [[nodiscard]] double gpu_memory(const net::Topology& topology, const work::GpuSpec& gpu);

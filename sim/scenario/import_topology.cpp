@@ -8,24 +8,20 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
-#include "sim/core/words.h"
+#include "sim/network/gpu_spec.h"
 #include "sim/network/import/cluster_text.h"
 #include "sim/network/import/nccl_xml_reader.h"
 #include "sim/network/import/nvidia_smi.h"
 #include "sim/network/import/source_text.h"
-#include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::scenario {
 namespace {
 
-// "h100" and "H100 SXM" are the `h100_sxm` of node templates; empty where none is known.
+// "h100" and "H100 SXM" are the `h100_sxm` of node templates, and a file is itself; empty where none is said.
 std::string gpu_model(const std::string& gpu) {
-  std::string name;
-  for (const char c : gpu) name += c == ' ' || c == '-' ? '_' : lower_case(c);
-  for (const std::string& candidate : {name, name + "_sxm"}) {
-    if (work::find_gpu(candidate) != nullptr) return candidate;
-  }
-  return {};
+  if (gpu.empty()) return {};
+  if (gpu.ends_with(".yaml")) return std::filesystem::absolute(gpu).lexically_normal().string();
+  return net::find_gpu_of_machine(gpu)->name;
 }
 
 // A file that names its GPUs is of those that the user names.
@@ -45,10 +41,13 @@ void check_gpu(const net::Topology& topology, const net::ImportHints& hints, con
 net::ImportHints import_hints(const TopologyHints& hints) {
   net::ImportHints made;
   if (!hints.gpu.empty()) {
-    made.sm = net::compute_capability_of(hints.gpu);
-    if (!made.sm) made.gcn = net::gcn_of(hints.gpu);
-    if (!made.names_gpu())
+    const net::GpuSpec* gpu = net::find_gpu_of_machine(hints.gpu);
+    if (gpu == nullptr)
       throw ConfigError(fmt::format("--gpu: unknown GPU '{}'; names are like v100, a100, h100, h200, b200", hints.gpu));
+    if (gpu->sm > 0) made.sm = gpu->sm;
+    made.gcn = gpu->gcn;
+    if (!made.names_gpu())
+      throw ConfigError(fmt::format("--gpu: '{}' states neither 'compute_capability' nor 'gcn'", gpu->name));
   }
   if (!hints.cpu.empty()) {
     made.cpu = net::cpu_named(hints.cpu);

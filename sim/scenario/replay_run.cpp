@@ -122,26 +122,17 @@ work::Kernel representative(Category category) {
   return kernel;
 }
 
-// Returns the profile that says how a GPU computes: the cluster's where the GPU is the cluster's own, else the one shipped in
-// its name.
+// Returns the profile that says how a GPU computes: the cluster's where the GPU is the cluster's own, else the one that its
+// data sheet names.
 Profile profile_of(const work::GpuSpec& gpu, const net::Cluster& cluster) {
   if (cluster_gpu(cluster.topology, "--gpu").name == gpu.name) return cluster.profile;
-  const auto shipped = net::find_config(std::filesystem::path{"profiles"} / fmt::format("{}.yaml", gpu.name));
+  const auto shipped = net::find_config(std::filesystem::path{"profiles"} / fmt::format("{}.yaml", gpu.profile));
   return shipped ? Profile::load(*shipped, all_param_groups()) : Profile::defaults(all_param_groups());
 }
 
 // By category: time on `to` over time on `from`.
 std::array<double, work::kCategories> gpu_factors(const std::string& from, const std::string& to, const net::Cluster& cluster) {
-  const work::GpuSpec* recorded = nullptr;
-  for (const work::GpuSpec& spec : work::gpu_table()) {
-    // "NVIDIA H200" or "NVIDIA A100-SXM4-80GB" holds the model's number, "h200_sxm" begins with it.
-    std::string name{spec.name.substr(0, spec.name.find('_'))};
-    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-    if (from.find(name) != std::string::npos &&
-        (recorded == nullptr || name.size() > recorded->name.substr(0, recorded->name.find('_')).size())) {
-      recorded = &spec;
-    }
-  }
+  const work::GpuSpec* recorded = net::find_gpu_of_machine(from);
   if (recorded == nullptr) {
     throw ConfigError(
         fmt::format("--gpu: nothing is known of the GPU the trace was taken on ('{}'): --scale-compute says the factor",

@@ -112,14 +112,14 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
   const double flops = work::model_flops(setup.model, tokens, sequence, setup.convention);
   const double again = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute) - flops;
   const double executed = flops + again * work::recomputed_share(setup);
-  const double peak = gpu.peak(setup.precision.compute) * static_cast<double>(result.gpus);
+  const double peak = work::peak(gpu, setup.precision.compute) * static_cast<double>(result.gpus);
   result.tokens_per_second = tokens / seconds;
   result.model_tflops_per_gpu = flops / seconds / static_cast<double>(result.gpus) / 1e12;
   result.mfu = flops / seconds / peak;
   result.hfu = executed / seconds / peak;
   result.convention = work::to_string(setup.convention);
-  result.peak_name = fmt::format("{} dense, {:.0f} TFLOP/s", work::to_string(setup.precision.compute),
-                                 gpu.peak(setup.precision.compute) / 1e12);
+  result.peak_name = fmt::format("{} dense, {:.0f} TFLOP/s", work::to_string(work::runs_as(gpu, setup.precision.compute)),
+                                 work::peak(gpu, setup.precision.compute) / 1e12);
   result.bubble_share = result.mean.bubble.seconds() / seconds;
   for (const work::CriticalStep& step : result.run.replay.critical) {
     const work::RankProgram& of = program.program_of(step.rank);

@@ -171,6 +171,7 @@ constexpr std::array kTargets{
     Target{"cloud_topology", "input.xml", read_cloud_topology},
     Target{"cluster", "input.yaml", read_configuration},
     Target{"flow_file", "input.txt", read_flows},
+    Target{"gpu", "input.yaml", read_configuration},
     Target{"json", "input.json", read_json},
     Target{"kernel_log", "input.jsonl", read_kernels},
     Target{"measured_json", "input.json", read_measured},

@@ -21,11 +21,6 @@ struct ImportHints {
   [[nodiscard]] bool names_gpu() const { return sm || !gcn.empty(); }
 };
 
-// Compute capability of a GPU by name ("h200", "H100 SXM", "v100"); nothing if unknown.
-[[nodiscard]] std::optional<int> compute_capability_of(std::string_view gpu);
-// The `gcn` of a GPU of AMD by name ("mi300x"), empty if unknown.
-[[nodiscard]] std::string gcn_of(std::string_view gpu);
-
 // A kind of CPU that NCCL tells from others by name ("sapphire_rapids", "amd"), empty if unknown. `cpu_names()` lists them.
 [[nodiscard]] Labels cpu_named(std::string_view name);
 [[nodiscard]] std::string cpu_names();

@@ -270,6 +270,27 @@ std::string explain(const std::string& thing, const Profile* profile) {
       .where = {}, .message = fmt::format("nothing is known of '{}'", thing), .source_line = {}, .length = 1, .note = note}});
 }
 
+std::string explain_gpu(const net::GpuSpec& gpu) {
+  std::string text = filled(gpu.name + ": ", gpu.description);
+  std::string aliases;
+  for (const std::string& alias : gpu.aliases) aliases += (aliases.empty() ? "" : ", ") + alias;
+  if (!aliases.empty()) text += filled("  also named    ", aliases);
+  if (!gpu.architecture.empty()) text += filled("  architecture  ", gpu.architecture);
+  if (gpu.sm > 0) text += fmt::format("  compute capability {}.{}\n", gpu.sm / 10, gpu.sm % 10);
+  if (!gpu.gcn.empty()) text += filled("  gcn           ", gpu.gcn);
+  text += filled("  profile       ", gpu.profile.empty() ? "none: defaults (weft explain KEY)" : gpu.profile);
+  for (const net::GpuFigure& figure : gpu.figures)
+    text +=
+        filled(fmt::format("  {:<22} {:>12}  ", figure.key, figure.value), fmt::format("{}, {}", figure.source, figure.date));
+  std::string missing;
+  for (std::size_t i = 0; i < net::kNumberTypes; ++i) {
+    const auto type = static_cast<net::NumberType>(i);
+    if (!gpu.stated(type)) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", to_string(type));
+  }
+  if (!missing.empty()) text += filled("  not stated    ", "rates of " + missing);
+  return text;
+}
+
 std::string explain_profile(const Profile& profile) {
   std::string text = filled(profile.name() + ": ", profile.description());
   text += fmt::format("  stated error  {}\n", profile.stated_error());

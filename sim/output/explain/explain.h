@@ -11,6 +11,7 @@
 
 #include "sim/core/model_text.h"
 #include "sim/core/profile.h"
+#include "sim/network/gpu_spec.h"
 
 namespace weft::output {
 
@@ -33,6 +34,9 @@ struct Explanation {
 
 // Lists the values that a profile sets, their sources, and the errors it showed and where.
 [[nodiscard]] std::string explain_profile(const Profile& profile);
+
+// Lists the figures of a GPU's data sheet with their sources.
+[[nodiscard]] std::string explain_gpu(const net::GpuSpec& gpu);
 
 // Everything that explain() knows, in byte order.
 [[nodiscard]] std::vector<std::string> explained_names();

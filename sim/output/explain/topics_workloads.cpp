@@ -5,6 +5,27 @@ namespace weft::output {
 
 std::vector<Topic> workloads_topics() {
   return {
+      {.names = {"gpus", "gpu"},
+       .text =
+           {.title = "data sheets of GPUs: configs/gpus, one file each (weft list gpus; weft explain gpu NAME)",
+            .assumes =
+                "A file has the dense peaks of each number type, memory and its bandwidth, last-level cache, SMs, clocks, "
+                "power, "
+                "links and PCIe, each figure with its source and date. `unsupported` says that a GPU has no units for a type; "
+                "a "
+                "type that is not listed was not stated, and is an error where a run computes in it. A cluster names a GPU in "
+                "`gpu:`, in place of those of its node template, and a template in `model:` of its devices: by name, by the "
+                "path of "
+                "a .yaml file, or as a map. A GPU of one's own is such a file: `base: h100_sxm`, then `name`, `sources` and "
+                "what "
+                "differs, as {value: 500 W, source: mine}; `weft check FILE` reads it. `profile` names the shipped profile of "
+                "its "
+                "behaviour beyond the data sheet; a GPU that has none of its own names the nearest generation's.",
+            .leaves_out = {"GPUs: `gpu:` of a cluster replaces GPUs with their memory, not the links and NICs of the template",
+                           "GPUs: profiles are chosen by the cluster; `profile` of a GPU counts for `weft replay --gpu`",
+                           "GPUs: all of a cluster compute as the first one does"},
+            .sources = {"data sheets and white papers of NVIDIA and AMD, named beside each figure", "models/workloads §4.5"},
+            .files = {"network/gpu_spec.h"}}},
       {.names = {"kernels", "kernel_times", "gemm"},
        .text = {.title = "how long a kernel takes alone on a GPU: one rule for each class",
                 .assumes =
@@ -13,19 +34,19 @@ std::vector<Topic> workloads_topics() {
                     "Flash attention: FLOPs that are not masked over a share of the peak, a tail of the longest block, a "
                     "fixed time. Elementwise kernels: bytes over bandwidth; strided ones, norms, scatters and fused "
                     "Adam: a time per element, which scales with SMs x clock. The peaks are the data sheet's, by the "
-                    "model of the node's GPUs.",
+                    "model of the node's GPUs (weft explain gpus).",
                 .leaves_out =
                     {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by "
                      "heuristics",
                      "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
-                     "a precision without tensor cores runs at the rate of the next wider one",
+                     "a precision without tensor cores runs at the rate of the next wider one, bf16 at that of fp16",
                      "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the "
                      "rule",
                      "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
                 .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
                             "models/training_steps §3, §4 (kernels of real steps)"},
-                .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/kernel_costs.h",
-                          "measured/kinds/kernel_models.h"}}},
+                .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/gpu_rates.h",
+                          "workloads/kernels/kernel_costs.h", "measured/kinds/kernel_models.h"}}},
       {.names = {"contention"},
        .text = {.title = "compute and communication at the same time on one GPU",
                 .assumes =

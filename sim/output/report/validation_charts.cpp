@@ -231,7 +231,7 @@ Roofs roofs_of(const work::GpuSpec& gpu, const std::vector<const measured::Valid
   Roofs roofs{.bytes_per_second = gpu.hbm_bytes_per_second};
   for (const measured::ValidationPoint* point : points) {
     if (!point->precision) continue;
-    const double peak = gpu.peak(gpu.runs_as(*point->precision));
+    const double peak = work::stated_peak(gpu, *point->precision);
     if (peak > 0) roofs.flops_per_second[*point->precision] = peak;
   }
   return roofs;

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/network/gpu_spec.h"
+
 namespace weft::plan {
 namespace {
 
@@ -39,7 +41,9 @@ ServerLine server_of(const net::HostTemplate& t) {
     line.pcie_switches += device.kind == DeviceKind::kPcieSwitch ? 1 : 0;
     line.cpus += device.kind == DeviceKind::kCpu ? 1 : 0;
     line.nics += device.kind == DeviceKind::kNic ? 1 : 0;
-    if (device.kind == DeviceKind::kGpu && line.gpu.empty()) line.gpu = net::label_of(device.labels, "model");
+    if (device.gpu == nullptr || !line.gpu.empty()) continue;
+    line.gpu = device.gpu->name;
+    line.gpu_watts = device.gpu->tdp_watts;
   }
   return line;
 }

@@ -22,6 +22,7 @@ struct ServerLine {
   std::string model = {};  // name of the node template
   std::int64_t count = 0;
   std::string gpu = {};  // model of its GPUs; empty: it has none, or they are not named
+  double gpu_watts = 0;  // of one of them by its data sheet; 0: not stated
   std::int64_t gpus = 0;
   std::int64_t nvswitches = 0;
   std::int64_t pcie_switches = 0;

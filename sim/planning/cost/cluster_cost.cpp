@@ -6,7 +6,6 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
-#include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::plan {
 namespace {
@@ -156,8 +155,7 @@ void price_network(const BillOfMaterials& bill, const Installation& room, const 
 // Power of a GPU that the book does not list: its data sheet's maximum and a tenth of it idle.
 Draw gpu_draw(const ServerLine& server, const PowerBook& book) {
   if (const NamedDraw* listed = find_named(book.gpus, server.gpu)) return listed->draw;
-  const work::GpuSpec* gpu = server.gpu.empty() ? nullptr : work::find_gpu(server.gpu);
-  const double watts = gpu == nullptr ? 0 : gpu->tdp_watts;
+  const double watts = server.gpu_watts;
   return {.max_watts = watts, .idle_watts = 0.1 * watts, .source = "data sheet (weft list gpus)", .date = {}};
 }
 

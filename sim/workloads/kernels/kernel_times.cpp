@@ -42,6 +42,7 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b
 }  // namespace
 
 struct KernelTimes::Parameters {
+  GpuSpec gpu;
   GemmCosts gemm;
   AttentionCosts attention;
   MemoryCosts memory;
@@ -55,24 +56,26 @@ GemmWaves gemm_waves(std::int64_t m, std::int64_t n, std::int64_t batch, TileSha
 }
 
 KernelTimes::KernelTimes(const GpuSpec& gpu, const Profile& profile)
-    : gpu_{&gpu},
-      parameters_{std::make_unique<Parameters>(Parameters{.gemm = profile.get(gemm_costs),
+    : parameters_{std::make_unique<Parameters>(Parameters{.gpu = gpu,
+                                                          .gemm = profile.get(gemm_costs),
                                                           .attention = profile.get(attention_costs),
                                                           .memory = profile.get(memory_costs),
                                                           .optimizer = profile.get(optimizer_costs),
-                                                          .stream = profile.get(stream_costs)})} {}
+                                                          .stream = profile.get(stream_costs)})} {
+  check_computes(gpu, "the time of kernels");
+}
 KernelTimes::~KernelTimes() = default;
 KernelTimes::KernelTimes(KernelTimes&&) noexcept = default;
 KernelTimes& KernelTimes::operator=(KernelTimes&&) noexcept = default;
 
 Duration KernelTimes::gap() const { return parameters_->stream.gap; }
 Duration KernelTimes::host_operator() const { return parameters_->stream.host_operator; }
-const GpuSpec& KernelTimes::gpu() const { return *gpu_; }
+const GpuSpec& KernelTimes::gpu() const { return parameters_->gpu; }
 
 // FLOP/s that products of this precision reach, before the effects of their shapes.
 double KernelTimes::matmul_rate(Precision precision) const {
   const GemmCosts& costs = parameters_->gemm;
-  const Precision used = gpu_->runs_as(precision);
+  const Precision used = runs_as(gpu(), precision);
   const auto efficiency = [&] {
     switch (used) {
       case Precision::kFp4:
@@ -84,17 +87,17 @@ double KernelTimes::matmul_rate(Precision precision) const {
         return costs.efficiency;
     }
   };
-  return gpu_->peak(used) * efficiency();
+  return peak(gpu(), used) * efficiency();
 }
 
 // models/workloads §4.2: waves of tiles, each tile's main loop at its SM's share of the peak. A tile of m x n loads m + n
 // elements for m n multiplications: small ones wait for their operands.
 double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
   const GemmCosts& costs = parameters_->gemm;
-  const double sm_rate = matmul_rate(kernel.precision) / gpu_->sms;
+  const double sm_rate = matmul_rate(kernel.precision) / gpu().sms;
   const double large = 1.0 + costs.small_tile_penalty / intensity({128, 256});
   const double outputs = static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * static_cast<double>(kernel.batch);
-  const double bandwidth = gpu_->hbm_bytes_per_second * costs.memory_efficiency;
+  const double bandwidth = gpu().hbm_bytes_per_second * costs.memory_efficiency;
   double best = std::numeric_limits<double>::infinity();
   for (const TileShape tile : kTiles) {
     const double rate = sm_rate * large / (1.0 + costs.small_tile_penalty / intensity(tile));
@@ -116,7 +119,7 @@ double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
 
 bool KernelTimes::splits_statically(const Kernel& kernel) const {
   if (kernel.kind != KernelKind::kGemm) return false;
-  const auto waves = [&](TileShape tile) { return gemm_waves(kernel.m, kernel.n, kernel.batch, tile, gpu_->sms).waves; };
+  const auto waves = [&](TileShape tile) { return gemm_waves(kernel.m, kernel.n, kernel.batch, tile, gpu().sms).waves; };
   return std::min(waves({256, 128}), waves({128, 256})) <= 2;
 }
 
@@ -125,8 +128,8 @@ bool KernelTimes::splits_statically(const Kernel& kernel) const {
 double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
   const AttentionCosts& costs = parameters_->attention;
   const bool forward = kernel.kind == KernelKind::kAttentionForward;
-  const double rate = gpu_->peak(gpu_->runs_as(kernel.precision)) * sms / gpu_->sms *
-                      (forward ? costs.forward_efficiency : costs.backward_efficiency);
+  const double rate =
+      peak(gpu(), kernel.precision) * sms / gpu().sms * (forward ? costs.forward_efficiency : costs.backward_efficiency);
   const auto value_dim = static_cast<double>(kernel.value_dim > 0 ? kernel.value_dim : kernel.k);
   const double widths = static_cast<double>(kernel.k) + value_dim;
   const auto keys = static_cast<double>(kernel.window > 0 ? std::min(kernel.window, kernel.n) : kernel.n);
@@ -137,12 +140,12 @@ double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
   const double bytes = kernel.bytes > 0 ? kernel.bytes : (forward ? 1 : 2) * elements * bytes_per_element(kernel.precision);
   const double computing = std::max(kernel.flops() / rate + costs.tail * block, block);
   const double fixed = (forward ? costs.forward_fixed : costs.backward_fixed).seconds();
-  return fixed + std::max(computing, bytes / (gpu_->hbm_bytes_per_second * costs.memory_efficiency));
+  return fixed + std::max(computing, bytes / (gpu().hbm_bytes_per_second * costs.memory_efficiency));
 }
 
 double KernelTimes::bounded_seconds(double bytes, double efficiency, double elements, double picoseconds, int sms) const {
-  const double scale = kReferenceSmGhz / (sms * gpu_->clock_ghz);
-  return std::max(bytes / (gpu_->hbm_bytes_per_second * efficiency), elements * picoseconds * 1e-12 * scale);
+  const double scale = kReferenceSmGhz / (sms * gpu().clock_ghz);
+  return std::max(bytes / (gpu().hbm_bytes_per_second * efficiency), elements * picoseconds * 1e-12 * scale);
 }
 
 double KernelTimes::memory_seconds(const Kernel& kernel, int sms) const {
@@ -172,7 +175,7 @@ double KernelTimes::memory_seconds(const Kernel& kernel, int sms) const {
     case KernelKind::kNormForward: {
       // Bytes that the kernel before wrote and the L2 still holds go at twice the speed.
       const double total = bytes(4);
-      const double cached = std::min(total, costs.l2_share * static_cast<double>(gpu_->l2_bytes));
+      const double cached = std::min(total, costs.l2_share * static_cast<double>(gpu().l2_bytes));
       const double weight = total > 0 ? 1.0 - 0.5 * cached / total : 1.0;
       return weight * by_element(4, costs.norm_forward_ps);
     }
@@ -195,7 +198,7 @@ double KernelTimes::memory_seconds(const Kernel& kernel, int sms) const {
 }
 
 Duration KernelTimes::alone(const Kernel& kernel, int sms) const {
-  const int used = sms > 0 ? std::min(sms, gpu_->sms) : gpu_->sms;
+  const int used = sms > 0 ? std::min(sms, gpu().sms) : gpu().sms;
   const auto seconds = [&] {
     switch (class_of(kernel.kind)) {
       case KernelClass::kGemm:

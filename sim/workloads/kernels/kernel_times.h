@@ -10,36 +10,10 @@
 
 #include "sim/core/profile.h"
 #include "sim/core/units.h"
+#include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/kernels/kernel.h"
 
 namespace weft::work {
-
-// The data sheet of a GPU (models/workloads §4.5). Dense peaks, FLOP/s; 0: not supported.
-struct GpuSpec {
-  std::string_view name;  // "h200_sxm": as node templates name it (NodeGpu)
-  double bf16 = 0;
-  double fp8 = 0;
-  double fp4 = 0;
-  double tf32 = 0;
-  double fp32 = 0;
-  double hbm_bytes_per_second = 0;
-  std::int64_t hbm_bytes = 0;
-  int sms = 0;
-  double clock_ghz = 0;
-  std::int64_t l2_bytes = 0;
-  double tdp_watts = 0;
-
-  [[nodiscard]] double peak(Precision precision) const;
-  // The same, or the next wider one where it has no units for it.
-  [[nodiscard]] Precision runs_as(Precision precision) const;
-};
-[[nodiscard]] const std::vector<GpuSpec>& gpu_table();
-// "h200" finds "h200_sxm" too. Null where nothing is known of it.
-[[nodiscard]] const GpuSpec* find_gpu(std::string_view name);
-// ConfigError, with the nearest name, in place of null.
-[[nodiscard]] const GpuSpec& gpu_spec(std::string_view name);
-// The nearest name, then all: the note below an error of the caller's.
-[[nodiscard]] std::string gpu_names_note(std::string_view name);
 
 // How a GEMM's output is cut and shared out over SMs (models/workloads §4.2).
 struct TileShape {
@@ -57,9 +31,10 @@ struct GemmWaves {
 //
 // Model: a GEMM runs with the tile shape, and the split of its inner dimension, that this model finds fastest; libraries choose
 // by heuristics of their own. Tensor layouts do not matter.
-// Model: a precision that the GPU has no tensor cores for runs at the rate of the next wider one.
+// Model: a precision that the GPU has no tensor cores for runs at the rate of the next wider one (gpu_rates.h).
 class KernelTimes {
  public:
+  // ConfigError where the data sheet lacks a figure.
   KernelTimes(const GpuSpec& gpu, const Profile& profile);
   ~KernelTimes();
   KernelTimes(KernelTimes&&) noexcept;
@@ -86,7 +61,6 @@ class KernelTimes {
   // Slower of the two limits: bytes through HBM, work on the elements.
   [[nodiscard]] double bounded_seconds(double bytes, double efficiency, double elements, double picoseconds, int sms) const;
 
-  const GpuSpec* gpu_;
   std::unique_ptr<const Parameters> parameters_;
 };
 

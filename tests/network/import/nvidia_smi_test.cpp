@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/network/gpu_spec.h"
 #include "tests/network/import/import_support.h"
 
 namespace weft::net {
@@ -77,7 +78,7 @@ TEST(NvidiaSmiTest, ReadsTheMeasuredH200Node) {
 }
 
 TEST(NvidiaSmiTest, AGivenGpuDecidesTheGeneration) {
-  const Imported b200 = import_matrix("h200x4/topology/topo_matrix.txt", {.sm = compute_capability_of("B200")});
+  const Imported b200 = import_matrix("h200x4/topology/topo_matrix.txt", {.sm = gpu_spec("b200").sm});
   EXPECT_EQ(links_between(b200.topology, "gpu0", "nvswitch0").at(0).type, "nvlink5");
   EXPECT_EQ(b200.warnings.size(), 2U);
 }
@@ -132,7 +133,7 @@ TEST(NvidiaSmiTest, PairsAmongOtherGpusHaveBridges) {
 // Two GPUs are all that is seen of a board of NVSwitches, or have a bridge; the kind of GPU, where it is named, says more.
 TEST(NvidiaSmiTest, TwoGpusAloneAreOfABoardWhereTheyShareAllTheirLinks) {
   const auto switches = [](const std::string& cell, const char* gpu) {
-    const ImportHints options{.sm = gpu == nullptr ? std::nullopt : compute_capability_of(gpu)};
+    const ImportHints options{.sm = gpu == nullptr ? std::nullopt : std::optional{gpu_spec(gpu).sm}};
     return count_of(matrix_of(
                         2, [&](int, int) { return cell; }, options)
                         .topology,
@@ -206,7 +207,7 @@ TEST(NvidiaSmiTest, MoreLinksThanAGpuHasThatAreOfNoSwitchAreAnError) {
 // 14.0625 GB/s a link, as NCCL's file of the same GPU is read.
 TEST(NvidiaSmiTest, NvLinksAreThoseOfTheNamedGpu) {
   const auto pair = [](int, int) { return "NV4"; };
-  const Imported a40 = matrix_of(2, pair, {.sm = compute_capability_of("a40")});
+  const Imported a40 = matrix_of(2, pair, {.sm = gpu_spec("a40").sm});
   EXPECT_EQ(links_between(a40.topology, "gpu0", "nvswitch0").at(0).rate, Bandwidth::from_bits_per_second(450'000'000'000));
 }
 

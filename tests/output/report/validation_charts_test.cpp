@@ -9,7 +9,12 @@ namespace weft::output::detail {
 namespace {
 
 // A GPU of 100 TFLOP/s in bf16 and 200 in fp8, and 1 TB/s: the roofs bend at 100 and 200 FLOP/B.
-work::GpuSpec gpu() { return {.name = "gpu", .bf16 = 100e12, .fp8 = 200e12, .hbm_bytes_per_second = 1e12}; }
+net::GpuSpec gpu() {
+  net::GpuSpec made{.name = "gpu", .hbm_bytes_per_second = 1e12};
+  made.peaks[static_cast<std::size_t>(net::NumberType::kBf16)] = 100e12;
+  made.peaks[static_cast<std::size_t>(net::NumberType::kFp8)] = 200e12;
+  return made;
+}
 
 // That takes a second.
 measured::ValidationPoint gemm(work::Precision precision, double flops, std::int64_t bytes) {
