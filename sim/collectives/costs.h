@@ -1,9 +1,11 @@
-// Costs of collectives beyond the bytes on their links: parameter groups of the profile, one for each of NCCL's protocols and
-// one for its send/recv kernel. step_costs.h says how the executor uses them.
+// Costs of collectives beyond the bytes on their links, as a profile has them: those of NCCL's protocols (protocols/) and what
+// all kernels have in common. step_costs.h says how the executor uses them.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "sim/collectives/step_costs.h"
 #include "sim/core/profile.h"
@@ -12,64 +14,6 @@
 namespace weft::coll {
 
 using namespace literals;
-
-// Times of one protocol on one kind of GPU. The defaults of each are those of an H200 (models/nccl_calibration).
-struct ProtocolCosts {
-  Duration base_latency;      // of a kernel: from its turn in the stream to its first step
-  Duration channel_latency;   // StepCosts::channel_start
-  Duration hop_latency;       // to a peer over NVLink
-  Duration host_hop_latency;  // to a peer through PCIe or host memory
-  Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
-  Duration slice_latency;     // before the bytes of a slice
-  Duration empty_slice_latency;
-  Duration step_gap;          // from the end of a slice with data to its lane's next one
-  Bandwidth channel_rate;     // StepCosts::rate
-  double receive_cost = 0.0;  // StepCosts::memory
-  double source_cost = 0.0;
-  double store_cost = 0.0;
-  double thread_exponent = 0.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
-  Duration host_read = {};       // StepCosts::host_read
-  Duration host_slice = {};      // StepCosts::host_slice
-  double first_pass = 1.0;       // what the first pass of a slice costs of the others
-};
-struct SimpleCosts : ProtocolCosts {
-  SimpleCosts();
-  Duration block_latency = 1'350_ns;  // more of base_latency, for a block of 512 threads
-  Duration load_latency = 580_ns;     // StepCosts::load_wait
-  Duration copy_latency = 1'200_ns;   // StepCosts::copy_wait
-  double crowding = 0.005;            // of n channels each takes (n - 1) times this longer
-};
-struct LlCosts : ProtocolCosts {
-  LlCosts();
-  Duration block_latency = 740_ns;  // more of base_latency, for a block of 512 threads
-  Duration load_latency = {};       // StepCosts::operand_wait
-};
-struct Ll128Costs : ProtocolCosts {
-  Ll128Costs();
-  Duration block_latency = 3'500_ns;  // more of base_latency, for a block of 640 threads
-  Duration small_block_gap = 310_ns;  // more of step_gap, for a block of 320 threads
-  Duration load_latency = 700_ns;     // StepCosts::operand_wait
-};
-struct P2pCosts : ProtocolCosts {  // send and recv, in the Simple protocol
-  P2pCosts();
-  double direct_cost = 0.42;     // StepCosts::direct
-  Duration ll_latency = 600_ns;  // more of LL's base_latency
-};
-extern const ParamGroup<SimpleCosts> simple_costs;
-extern const ParamGroup<LlCosts> ll_costs;
-extern const ParamGroup<Ll128Costs> ll128_costs;
-extern const ParamGroup<P2pCosts> p2p_costs;
-
-// Kernels whose data a switch adds up and copies: NVLS, CollNet.
-struct InSwitchCosts {
-  Duration base_latency = 12_us;
-  Duration hop_latency = 1_us;
-  Duration slice_latency = 5'900_ns;
-  Duration peer_latency = {};  // StepCosts::peer_slice
-  Duration net_hop_latency = 10_us;
-  Bandwidth channel_rate = Bandwidth::from_bits_per_second(431'000'000'000);
-};
-extern const ParamGroup<InSwitchCosts> in_switch_costs;
 
 // All channels of a communicator have these in common.
 struct ChannelCosts {
@@ -101,12 +45,14 @@ struct CallData {
   int channels = 1;
 };
 
+class Protocol;
+
 // The costs of all protocols, as one profile has them.
 struct CollectiveCosts {
   explicit CollectiveCosts(const Profile& profile);
 
-  // Returns the costs of a kernel with `warps` warps in a block; 0: as many as the protocol has. `protocol`: "LL", "LL128" or
-  // "Simple"; `one_slice`: a collective whose chunk is one slice (models/nccl §4.3); `p2p`: the send/recv kernel.
+  // Returns the costs of a kernel with `warps` warps in a block; 0: as many as the protocol has. `protocol`: a name of
+  // protocols/; `one_slice`: a collective whose chunk is one slice (models/nccl §4.3); `p2p`: the send/recv kernel.
   [[nodiscard]] StepCosts of(std::string_view protocol, int warps, bool one_slice, bool p2p, const CallData& data = {}) const;
 
   [[nodiscard]] StepCosts in_switch() const;
@@ -114,13 +60,13 @@ struct CollectiveCosts {
   // `costs` where the SMs' clock is full clock over `slowdown`.
   void slow_down(StepCosts& costs, double slowdown) const;
 
-  SimpleCosts simple;
-  LlCosts ll;
-  Ll128Costs ll128;
-  P2pCosts p2p;
-  InSwitchCosts switched;
   ChannelCosts channels;
   ClockCosts clock;
+
+ private:
+  [[nodiscard]] const Protocol& protocol(std::string_view name) const;
+
+  std::vector<std::shared_ptr<const Protocol>> protocols_;  // as all_protocols() has them
 };
 
 }  // namespace weft::coll

@@ -64,13 +64,13 @@ TEST(StepCostsTest, EffortAddsUpLoadsAndStores) {
 
 // LL keeps its result element by element, and only that: eight bytes take eight stores, two floats two.
 TEST(StepCostsTest, LlStoresEveryElement) {
-  const CollectiveCosts costs{Profile::defaults(collective_param_groups())};
+  const CollectiveCosts costs = costs_with({{"collectives.ll.store_cost", "0.4"}});
   const auto keeping = [&](std::string_view protocol, std::int64_t element) {
     const StepCosts of = costs.of(protocol, 0, false, false, {.element = element});
     return of.effort({.stored = 1}) - of.effort({});
   };
-  EXPECT_DOUBLE_EQ(keeping("LL", 1), costs.ll.store_cost);
-  EXPECT_DOUBLE_EQ(keeping("LL", 4), costs.ll.store_cost / 4);
+  EXPECT_DOUBLE_EQ(keeping("LL", 1), 0.4);
+  EXPECT_DOUBLE_EQ(keeping("LL", 4), 0.4 / 4);
   EXPECT_DOUBLE_EQ(keeping("LL128", 1), keeping("LL128", 4));
 }
 

@@ -1,0 +1,104 @@
+// NCCL's LL protocol: every 4 bytes of data carry a flag of 4, and a receiver follows pass by pass.
+#include <memory>
+#include <vector>
+
+#include "sim/collectives/protocols/protocol_params.h"
+#include "sim/core/portable_math.h"
+
+namespace weft::coll {
+namespace {
+
+using namespace literals;
+
+constexpr Origin kLlNet{
+    .source = ParamSource::kFitted,
+    .reference =
+        "fitted to five sizes of 128 B to 128 KiB on two nodes of 8 H100 (validate/published/all_reduce/h100_2_nodes.txt); "
+        "NCCL's own plans have 2.7 to 5 us (models/nccl §6.3)",
+    .gpu = "H100"};
+constexpr Origin kLlThreads{.source = ParamSource::kFitted,
+                            .reference =
+                                "broadcasts of 512 KiB over 4 x H100 on one channel in LL, NCCL 2.28.9 in CUDA graphs: blocks "
+                                "of 3, 4, 8 and 16 warps take "
+                                "207, 166, 103 and 80 us, 0.29, 0.31, 0.38 and 0.57 us a pass; least squares of the logarithms",
+                            .gpu = "H100"};
+
+struct LlCosts : ProtocolCosts {
+  LlCosts();
+  Duration block_latency = 740_ns;  // more of base_latency, for a block of 512 threads
+  Duration load_latency = {};       // StepCosts::operand_wait
+};
+
+LlCosts::LlCosts()
+    : ProtocolCosts{.base_latency = 3'900_ns,
+                    .channel_latency = {},
+                    .hop_latency = 490_ns,
+                    .host_hop_latency = 2'100_ns,
+                    .net_hop_latency = 4'600_ns,
+                    .slice_latency = 50_ns,
+                    .empty_slice_latency = 50_ns,
+                    .step_gap = 700_ns,
+                    .channel_rate = gigabytes(18.3),
+                    .receive_cost = 1.07,
+                    .source_cost = 0.5,
+                    .store_cost = 0.63,
+                    .thread_exponent = 0.44,
+                    .host_read = 750_ns,
+                    .first_pass = 0.43} {}
+
+// In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,
+// src/device/prims_ll.h), so that a step waits for its message or its own operand, whichever takes longer. A pass of fewer
+// warps is hardly shorter, the first one of a message excepted. Rings alone would be met as well by loads one after another,
+// but trees between two GPUs, where 5 warps of 16 only receive, would be 30 % fast so. The result is kept element by element:
+// eight stores where bytes are copied, as all_gather and broadcast do whatever the type, two where floats are added up. With
+// one channel, which nothing was fitted to, 1 MiB on 2 x H200 takes 130 us in all_gather and 152 in all_reduce
+// (validate/measured/h200x2_nccl_clocks.json), here 10 and 4 % less.
+std::vector<Param<LlCosts>> ll_params() {
+  std::vector<Param<LlCosts>> params = protocol_params<LlCosts>(kNotes);
+  params.push_back(
+      latency<LlCosts>("load_latency", &LlCosts::load_latency, kLoads, "more of step_gap, before an operand of one's own"));
+  cite(params,
+       {"base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate", "receive_cost", "source_cost", "store_cost"},
+       kLlSteps);
+  cite(params, {"thread_exponent"}, kLlThreads);
+  cite(params, {"net_hop_latency"}, kLlNet);
+  params.push_back(latency<LlCosts>("block_latency", &LlCosts::block_latency, kLlSteps,
+                                    "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
+  for (Param<LlCosts>& of : params) {
+    if (of.info.key == "store_cost")
+      of.info.description = "of keeping the result byte by byte, likewise; of larger elements less";
+  }
+  return params;
+}
+
+const ParamGroup<LlCosts> ll_costs{"collectives.ll", "NCCL's LL protocol", ll_params()};
+
+constexpr ProtocolShape kLlShape{.warps = 16, .bytes_per_warp = 32 * 8, .wire_bytes = 2, .per_data_bytes = 1};
+
+class Ll final : public Protocol {
+ public:
+  explicit Ll(const LlCosts& of) : of_{of} {}
+
+  void add(const KernelBlock& block, StepCosts& costs) const override {
+    of_.add_to(costs);
+    const int warps = block.used_warps(kLlShape.warps);
+    of_.add_passes(kLlShape, warps, block.far_ps, costs);
+    costs.operand_wait = of_.load_latency;
+    costs.start += block.part(of_.block_latency, kLlShape.warps);
+    // The first pass waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
+    costs.first_pass *= portable_pow(static_cast<double>(warps) / kLlShape.warps, 1.0 - of_.thread_exponent);
+    costs.memory.store = of_.store_cost / static_cast<double>(block.data.element);
+    costs.memory.loads_at_once = true;
+  }
+
+ private:
+  LlCosts of_;
+};
+
+}  // namespace
+
+const ProtocolEntry protocols::ll{"LL", ll_costs, [](const Profile& profile) -> std::unique_ptr<Protocol> {
+                                    return std::make_unique<Ll>(profile.get(ll_costs));
+                                  }};
+
+}  // namespace weft::coll

@@ -1,0 +1,91 @@
+// NCCL's LL128 protocol: every 120 bytes of data carry a flag of 8, and a receiver follows pass by pass.
+#include <memory>
+#include <vector>
+
+#include "sim/collectives/protocols/protocol_params.h"
+
+namespace weft::coll {
+namespace {
+
+using namespace literals;
+
+constexpr Origin kLl128Start{
+    .source = ParamSource::kFitted,
+    .reference =
+        "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
+        "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (models/nccl §5.1: LL 6.6, LL128 14.0 us)",
+    .gpu = "H200"};
+constexpr Origin kLl128Net{
+    .source = ParamSource::kFitted,
+    .reference =
+        "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute "
+        "capability "
+        "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the "
+        "device, "
+        "where NCCL plans with 4 us (models/nccl §5.1)",
+    .gpu = "H100"};
+
+struct Ll128Costs : ProtocolCosts {
+  Ll128Costs();
+  Duration block_latency = 3'500_ns;  // more of base_latency, for a block of 640 threads
+  Duration small_block_gap = 310_ns;  // more of step_gap, for a block of 320 threads
+  Duration load_latency = 700_ns;     // StepCosts::operand_wait
+};
+
+Ll128Costs::Ll128Costs()
+    : ProtocolCosts{.base_latency = 6'800_ns,
+                    .channel_latency = {},
+                    .hop_latency = 600_ns,
+                    .host_hop_latency = 2'500_ns,
+                    .net_hop_latency = 6'800_ns,
+                    .slice_latency = 50_ns,
+                    .empty_slice_latency = 50_ns,
+                    .step_gap = 1'300_ns,
+                    .channel_rate = gigabytes(31),
+                    .receive_cost = 0.35,
+                    .source_cost = 0.3,
+                    .store_cost = 0.69,
+                    .thread_exponent = 0.5,
+                    .host_read = 750_ns,
+                    .first_pass = 0.6} {}
+
+std::vector<Param<Ll128Costs>> ll128_params() {
+  std::vector<Param<Ll128Costs>> params = protocol_params<Ll128Costs>(kLl128Start);
+  params.push_back(latency<Ll128Costs>("load_latency", &Ll128Costs::load_latency, kLoads,
+                                       "more of step_gap, before an operand of one's own"));
+  cite(params, {"net_hop_latency"}, kLl128Net);
+  params.push_back(latency<Ll128Costs>("block_latency", &Ll128Costs::block_latency, kLl128Start,
+                                       "more of base_latency for thread blocks of 640 threads, of fewer in proportion"));
+  params.push_back(
+      latency<Ll128Costs>("small_block_gap", &Ll128Costs::small_block_gap, kLl128Start,
+                          "more of step_gap for thread blocks of 320 threads; larger ones have less of it, those of 640 none"));
+  return params;
+}
+
+const ParamGroup<Ll128Costs> ll128_costs{"collectives.ll128", "NCCL's LL128 protocol", ll128_params()};
+
+constexpr ProtocolShape kLl128Shape{.warps = 20, .bytes_per_warp = 1920, .wire_bytes = 16, .per_data_bytes = 15};
+
+class Ll128 final : public Protocol {
+ public:
+  explicit Ll128(const Ll128Costs& of) : of_{of} {}
+
+  void add(const KernelBlock& block, StepCosts& costs) const override {
+    of_.add_to(costs);
+    of_.add_passes(kLl128Shape, block.used_warps(kLl128Shape.warps), block.far_ps, costs);
+    costs.operand_wait = of_.load_latency;
+    costs.start += block.part(of_.block_latency, kLl128Shape.warps);
+    costs.after_slice += 2 * (of_.small_block_gap - block.part(of_.small_block_gap, kLl128Shape.warps));
+  }
+
+ private:
+  Ll128Costs of_;
+};
+
+}  // namespace
+
+const ProtocolEntry protocols::ll128{"LL128", ll128_costs, [](const Profile& profile) -> std::unique_ptr<Protocol> {
+                                       return std::make_unique<Ll128>(profile.get(ll128_costs));
+                                     }};
+
+}  // namespace weft::coll

@@ -1,0 +1,43 @@
+#include "sim/collectives/protocols/protocol.h"
+
+#include "sim/core/portable_math.h"
+
+namespace weft::coll {
+
+std::span<const ProtocolEntry* const> all_protocols() {
+  static const ProtocolEntry* const kEntries[] = {
+#define WEFT_PROTOCOL(name) &protocols::name,
+#include "sim/collectives/protocols/protocols.def"
+  };
+  return kEntries;
+}
+
+void ProtocolCosts::add_to(StepCosts& costs) const {
+  costs.start = base_latency;
+  costs.channel_start = channel_latency;
+  costs.hop = {hop_latency, host_hop_latency, net_hop_latency};
+  costs.slice = slice_latency;
+  costs.empty_slice = empty_slice_latency;
+  costs.after_slice = step_gap;
+  costs.rate = channel_rate;
+  costs.memory = {.receive = receive_cost, .source = source_cost, .store = store_cost};
+  costs.thread_exponent = thread_exponent;
+  costs.first_pass = first_pass;
+  costs.host_read = host_read;
+  costs.host_slice = host_slice;
+}
+
+// A pass of a share of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
+void ProtocolCosts::add_passes(const ProtocolShape& shape, int warps, double far_ps, StepCosts& costs) const {
+  costs.cut_through = true;
+  costs.wire_bytes = shape.wire_bytes;
+  costs.per_data_bytes = shape.per_data_bytes;
+  costs.pass = Bytes{warps * shape.bytes_per_warp};
+  costs.host_pass = costs.pass;
+  const double slower = portable_pow(static_cast<double>(warps) / shape.warps, 1.0 - thread_exponent);
+  costs.rate =
+      Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(channel_rate.bits_per_second()) * slower));
+  costs.memory.far = far_ps * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
+}
+
+}  // namespace weft::coll
