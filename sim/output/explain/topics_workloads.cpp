@@ -8,19 +8,14 @@ std::vector<Topic> workloads_topics() {
       {.names = {"gpus", "gpu"},
        .text =
            {.title = "data sheets of GPUs: configs/gpus, one file each (weft list gpus; weft explain gpu NAME)",
-            .assumes =
-                "A file has the dense peaks of each number type, memory and its bandwidth, last-level cache, SMs, clocks, "
-                "power, "
-                "links and PCIe, each figure with its source and date. `unsupported` says that a GPU has no units for a type; "
-                "a "
-                "type that is not listed was not stated, and is an error where a run computes in it. A cluster names a GPU in "
-                "`gpu:`, in place of those of its node template, and a template in `model:` of its devices: by name, by the "
-                "path of "
-                "a .yaml file, or as a map. A GPU of one's own is such a file: `base: h100_sxm`, then `name`, `sources` and "
-                "what "
-                "differs, as {value: 500 W, source: mine}; `weft check FILE` reads it. `profile` names the shipped profile of "
-                "its "
-                "behaviour beyond the data sheet; a GPU that has none of its own names the nearest generation's.",
+            .assumes = "A file has the dense peaks of each number type, memory and its bandwidth, last-level cache, SMs, "
+                       "clocks, power, links and PCIe, each figure with its source and date. `unsupported` says that a GPU "
+                       "has no units for a type; a type that is not listed was not stated, and is an error where a run "
+                       "computes in it. A cluster names a GPU in `gpu:`, in place of those of its node template, and a "
+                       "template in `model:` of its devices: by name, by the path of a .yaml file, or as a map. A GPU of "
+                       "one's own is such a file: `base: h100_sxm`, then `name`, `sources` and what differs, as {value: 500 "
+                       "W, source: mine}; `weft check FILE` reads it. `profile` names the shipped profile of its behaviour "
+                       "beyond the data sheet; a GPU that has none of its own names the nearest generation's.",
             .leaves_out = {"GPUs: `gpu:` of a cluster replaces GPUs with their memory, not the links and NICs of the template",
                            "GPUs: profiles are chosen by the cluster; `profile` of a GPU counts for `weft replay --gpu`",
                            "GPUs: all of a cluster compute as the first one does"},
