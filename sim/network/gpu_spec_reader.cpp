@@ -84,7 +84,7 @@ class SpecReader {
   }
 
  private:
-  // What `base` gives, its name does not.
+  // A name never comes from `base`, nor do aliases and description.
   void read_names() {
     const auto own_text = [&](std::string_view key, std::string otherwise) {
       std::string text = top_.optional<std::string>(key, "");
@@ -274,7 +274,7 @@ void check_own_sources(const ConfigNode& base, const ConfigNode& own) {
   }
 }
 
-// What is written laid over what `base` names.
+// Lays what is written over what `base` names.
 ConfigNode with_base(const ConfigNode& node, int depth) {
   const std::optional<ConfigNode> base = node.find("base");
   if (!base) return node;

@@ -1,4 +1,4 @@
-// What a GPU's data sheet (network/gpu_spec.h) promises of the precisions that workloads compute in.
+// Rates that a GPU's data sheet (network/gpu_spec.h) promises of the precisions that workloads compute in.
 #pragma once
 
 #include "sim/network/gpu_spec.h"
