@@ -15,6 +15,7 @@
 #include "sim/network/import/nccl_xml.h"
 #include "sim/network/import/nccl_xml_writer.h"
 #include "sim/scenario/collective_sweep.h"
+#include "sim/scenario/configuration_text.h"
 
 namespace weft::output {
 namespace {
