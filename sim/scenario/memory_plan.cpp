@@ -150,8 +150,9 @@ class ProgramMemory {
            members * static_cast<double>(sizeof(DeviceId)) + 2 * usages * static_cast<double>(sizeof(Usage));
   }
   [[nodiscard]] static double meeting_bytes(double members) {
-    return static_cast<double>(sizeof(work::Meeting) + sizeof(work::Moving) + net::FlowFabric::kTransferBytes) + kDequeBytes +
-           2 * kNodeBytes + members * static_cast<double>(sizeof(DeviceId) + 2 * sizeof(work::Member));
+    return static_cast<double>(sizeof(work::Meeting) + sizeof(work::Moving) +
+                               net::fabric_memory(net::Fidelity::kFlow).transfer) +
+           kDequeBytes + 2 * kNodeBytes + members * static_cast<double>(sizeof(DeviceId) + 2 * sizeof(work::Member));
   }
 
   void add_collectives() {

@@ -69,8 +69,8 @@ TEST(StepCostsTest, LlStoresEveryElement) {
     const StepCosts of = costs.of(protocol, 0, false, false, {.element = element});
     return of.effort({.stored = 1}) - of.effort({});
   };
-  EXPECT_DOUBLE_EQ(keeping("LL", 1), 0.4);
-  EXPECT_DOUBLE_EQ(keeping("LL", 4), 0.4 / 4);
+  EXPECT_NEAR(keeping("LL", 1), 0.4, 1e-12);
+  EXPECT_NEAR(keeping("LL", 4), 0.4 / 4, 1e-12);
   EXPECT_DOUBLE_EQ(keeping("LL128", 1), keeping("LL128", 4));
 }
 

@@ -1,5 +1,5 @@
 // NCCL's protocols: each has a shape, which is a fact of NCCL's source, and costs, which a profile has. A protocol is one file
-// in this folder, and one line in protocols.def. models/nccl_protocols has the design.
+// in this folder, and one line in protocols.def. models/nccl §4.3 has them.
 #pragma once
 
 #include <algorithm>

@@ -84,7 +84,7 @@ void colour_bar(Canvas& canvas, double left, double y, double low, double high, 
   canvas.text(left, y + 10, first, "start");
   const double begin = left + detail::text_width(first) + 8;
   for (int i = 0; i < kSteps; ++i)
-    canvas.rect(begin + kStepWidth * i, y, kWidth + 0.5, 12, "cc", hex(shade((i + 0.5) / kSteps)), {});
+    canvas.rect(begin + kStepWidth * i, y, kStepWidth + 0.5, 12, "cc", hex(shade((i + 0.5) / kSteps)), {});
   canvas.text(begin + kStepWidth * kSteps + 8, y + 10,
               detail::tick_text(high, TickText::kNumber) + (unit.empty() ? "" : " " + unit), "start");
 }

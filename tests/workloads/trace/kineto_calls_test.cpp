@@ -8,6 +8,7 @@
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
 #include "tests/workloads/trace/rank_file.h"
+#include "tests/workloads/trace/trace_support.h"
 
 namespace weft::work::test {
 namespace {
@@ -26,14 +27,6 @@ std::string described(std::string_view name, std::int64_t in, std::int64_t out, 
 RankFile& add_call(RankFile& file, double at, double lasts, int number, const std::string& more,
                    const std::string& kernel = "ncclDevKernel_Generic") {
   return file.launch(at - 10, number).kernel(at, lasts, 20, number, kernel, more);
-}
-
-std::vector<Operation> calls_of(const Trace& trace, Rank rank) {
-  std::vector<Operation> calls;
-  for (const Operation& op : trace.program.program_of(rank).operations) {
-    if (op.kind == OpKind::kCollective) calls.push_back(op);
-  }
-  return calls;
 }
 
 // Rows of 10 elements of 2 B. Rank 0 keeps 100 and sends 300; rank 1 sends 200 and keeps 100: at most 300 rows leave or reach a

@@ -92,4 +92,13 @@ class TraceRun final : ReplayObserver {
   std::vector<Span> spans_;
 };
 
+// The collective calls of a rank, in its order.
+inline std::vector<Operation> calls_of(const Trace& trace, Rank rank) {
+  std::vector<Operation> calls;
+  for (const Operation& op : trace.program.program_of(rank).operations) {
+    if (op.kind == OpKind::kCollective) calls.push_back(op);
+  }
+  return calls;
+}
+
 }  // namespace weft::work::test

@@ -103,14 +103,6 @@ std::string findings_of(const Trace& trace) {
   return text;
 }
 
-std::vector<Operation> calls_of(const Trace& trace, Rank rank) {
-  std::vector<Operation> calls;
-  for (const Operation& op : trace.program.program_of(rank).operations) {
-    if (op.kind == OpKind::kCollective) calls.push_back(op);
-  }
-  return calls;
-}
-
 TEST(ExecutionTraceTest, CallsAndGroupsComeFromItAndTimesFromTheProfile) {
   std::vector<std::filesystem::path> files;
   for (int rank = 0; rank < 4; ++rank) {
