@@ -124,8 +124,10 @@ const GpuSpec* find_gpu_of_machine(std::string_view name) {
 }
 
 std::string gpu_names_note(std::string_view name) {
-  const std::vector<std::string> names = config_names("gpus");
-  const std::string near = nearest(name, names);
+  std::vector<std::string> names = config_names("gpus");
+  for (const GpuSpec* gpu : shipped_gpus()) names.insert(names.end(), gpu->aliases.begin(), gpu->aliases.end());
+  std::string near = nearest(name, names);
+  if (const GpuSpec* gpu = near.empty() ? nullptr : find_gpu(near)) near = gpu->name;
   return fmt::format("{}`weft list gpus` names all; a file of one's own is written as `weft explain gpus` says",
                      near.empty() ? "" : fmt::format("did you mean '{}'? ", near));
 }

@@ -47,7 +47,7 @@ std::vector<Topic> planning_topics() {
                                "validate: aggregated calls cost what plain calls cost; a note says where a log is of that kind",
                                "validate: several communicators side by side are predicted as one by itself"},
                 .sources = {"models/nccl_calibration", "models/nccl §8.2, §8.4 (nccl-tests)"},
-                .files = {"measured/predict.h", "collectives/runner.h"}}},
+                .files = {"measured/predict.h", "measured/kinds/collective.h", "collectives/runner.h"}}},
       {.names = {"measured_points"},
        .text =
            {.title = "how measured kernels, copies and overlap are predicted",
@@ -67,7 +67,8 @@ std::vector<Topic> planning_topics() {
                            "number of blocks",
                            "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},
             .sources = {"models/training_steps §2, §3, §6", "models/nccl_calibration"},
-            .files = {"measured/point_kind.h", "network/host_memory.h"}}},
+            .files = {"measured/point_kind.h", "measured/kinds/copy.cpp", "measured/kinds/overlap.cpp",
+                      "network/host_memory.h"}}},
       {.names = {"cost", "power", "prices"},
        .text = {.title = "what a cluster costs and draws, from its bill of materials and two books of figures",
                 .assumes =

@@ -66,7 +66,8 @@ std::vector<Topic> workloads_topics() {
                 .sources = {"models/training_steps §6", "copies of 1 GiB on 4 x H200 (validate/measured/h200x4_quick.jsonl)",
                             "collectives of 4 to 32 thread blocks beside copies on 2 x H200 and 2 x H100 "
                             "(validate/measured/h200x2_beside_kernels.json, h100x2_beside_kernels.json)"},
-                .files = {"workloads/kernels/contention.h", "workloads/replay/group_runs.cpp"}}},
+                .files = {"workloads/kernels/contention.h", "workloads/replay/group_runs.cpp",
+                          "measured/kinds/contention.cpp"}}},
       {.names = {"clock", "clocks"},
        .text = {.title = "clocks that fall when GPUs are kept busy with matrix products",
                 .assumes =
