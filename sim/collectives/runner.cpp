@@ -247,6 +247,57 @@ void CollectiveRunner::simulate_samples(const Opened& opened, const std::vector<
   if (result.ended > machine_.simulator.now()) machine_.simulator.run_until(result.ended);
 }
 
+// The grain that was asked for, or what `auto` makes of it; notes say what is known to be off.
+CollectiveRunner::GrainChoice CollectiveRunner::choose_grain(const Algorithm& algorithm, Kernel kernel,
+                                                             const std::shared_ptr<const Schedule>& schedule,
+                                                             const Opened& opened, const RunOptions& options,
+                                                             CollectiveResult& result) {
+  result.grain = options.grain;
+  GrainChoice found;
+  const CollectiveCall& call = result.call;
+  const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
+  const bool is_coarse = chain || algorithm.couples_badly(nodes_);
+  std::uint64_t most = is_coarse || !schedule->has_fluid_flows() ? kChunkMessagesOfChains : kChunkMessages;
+  if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
+  // Data that a switch adds up or copies cross the links of a node's ranks.
+  const std::uint64_t links = kernel == Kernel::kInSwitch ? static_cast<std::uint64_t>(ranks() / nodes_) : 1;
+  found.messages = links * Executor::count_messages(*schedule, most);
+  // Where no message of the call can be packets, all of it is as at flow fidelity.
+  const std::vector<Collective>& kinds = options.packet_kinds;
+  machine_.fabric.allow_packets(kinds.empty() || std::ranges::find(kinds, call.kind) != kinds.end());
+  found.in_packets = machine_.fabric.sends_packets(
+      [&](const std::vector<bool>& chosen_links) { return opened.executor->crosses(*schedule, chosen_links); });
+  if (found.in_packets && result.grain == Grain::kFluid) {
+    result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");
+    result.grain = Grain::kChunk;
+  }
+  if (found.in_packets && result.grain == Grain::kAuto) result.grain = Grain::kChunk;
+  if (result.grain == Grain::kAuto && found.messages > most && !options.keep_pending) {
+    found.samples = samples_of(schedule, most / links);
+    if (!found.samples.empty()) result.grain = Grain::kChunk;
+  }
+  if (result.grain == Grain::kAuto)
+    result.grain = found.messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
+  if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
+    throw ConfigError(fmt::format("algorithm '{}' has no fluid grain; use --grain chunk", result.choice.algorithm));
+  // Nothing goes from one rank to another: the steps, if any, are copies.
+  if (result.grain == Grain::kFluid && schedule->fluid_flow_count() == 0) result.grain = Grain::kChunk;
+  if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
+    result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
+  }
+  const Doubts doubts = algorithm.doubts();
+  if (result.grain == Grain::kFluid && doubts.fluid_in_nodes > 0 && nodes_ == 1) {
+    result.notes.push_back(fmt::format("fluid grain: sends inside a node were seen up to {} % from what they take in chunks",
+                                       doubts.fluid_in_nodes));
+  }
+  if (found.in_packets && doubts.in_packets > 0) {
+    result.notes.push_back(fmt::format(
+        "packets: {} was seen up to {} % from what it takes in flows, to which profiles are fitted; why is not known",
+        result.choice.algorithm, doubts.in_packets));
+  }
+  return found;
+}
+
 CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOptions& options) {
   CollectiveResult result;
   result.call = call;
@@ -288,48 +339,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     costs.port = {.raw = costs.data_rate(nvlink_port_.raw), .efficiency = nvlink_port_.efficiency};
 
   result.ended = machine_.simulator.now();
-  result.grain = options.grain;
-  const bool chain = call.kind == Collective::kBroadcast || call.kind == Collective::kReduce;
-  const bool is_coarse = chain || algorithm.couples_badly(nodes_);
-  std::uint64_t most = is_coarse || !schedule->has_fluid_flows() ? kChunkMessagesOfChains : kChunkMessages;
-  if (options.chunk_messages > 0) most = std::min(most, options.chunk_messages);
-  // Data that a switch adds up or copies cross the links of a node's ranks.
-  const std::uint64_t links = chosen.kernel == nccl::Kernel::kInSwitch ? static_cast<std::uint64_t>(ranks() / nodes_) : 1;
-  const std::uint64_t messages = links * Executor::count_messages(*schedule, most);
-  // Where no message of the call can be packets, all of it is as at flow fidelity.
-  const std::vector<Collective>& kinds = options.packet_kinds;
-  machine_.fabric.allow_packets(kinds.empty() || std::ranges::find(kinds, call.kind) != kinds.end());
-  const bool in_packets = machine_.fabric.sends_packets(
-      [&](const std::vector<bool>& chosen_links) { return opened.executor->crosses(*schedule, chosen_links); });
-  if (in_packets && result.grain == Grain::kFluid) {
-    result.notes.emplace_back("packets cannot be coupled: chunk grain in place of fluid");
-    result.grain = Grain::kChunk;
-  }
-  if (in_packets && result.grain == Grain::kAuto) result.grain = Grain::kChunk;
-  std::vector<Sample> samples;
-  if (result.grain == Grain::kAuto && messages > most && !options.keep_pending) {
-    samples = samples_of(schedule, most / links);
-    if (!samples.empty()) result.grain = Grain::kChunk;
-  }
-  if (result.grain == Grain::kAuto)
-    result.grain = messages > most && schedule->has_fluid_flows() ? Grain::kFluid : Grain::kChunk;
-  if (result.grain == Grain::kFluid && !schedule->has_fluid_flows())
-    throw ConfigError(fmt::format("algorithm '{}' has no fluid grain; use --grain chunk", result.choice.algorithm));
-  // Nothing goes from one rank to another: the steps, if any, are copies.
-  if (result.grain == Grain::kFluid && schedule->fluid_flow_count() == 0) result.grain = Grain::kChunk;
-  if (result.grain == Grain::kFluid && chain && result.choice.channels > 1) {
-    result.notes.emplace_back("fluid grain: chains whose channels meet on some links only are up to 10 % off");
-  }
-  const Doubts doubts = algorithm.doubts();
-  if (result.grain == Grain::kFluid && doubts.fluid_in_nodes > 0 && nodes_ == 1) {
-    result.notes.push_back(fmt::format("fluid grain: sends inside a node were seen up to {} % from what they take in chunks",
-                                       doubts.fluid_in_nodes));
-  }
-  if (in_packets && doubts.in_packets > 0) {
-    result.notes.push_back(fmt::format(
-        "packets: {} was seen up to {} % from what it takes in flows, to which profiles are fitted; why is not known",
-        result.choice.algorithm, doubts.in_packets));
-  }
+  const auto [in_packets, messages, samples] = choose_grain(algorithm, chosen.kernel, schedule, opened, options, result);
   if (result.grain == Grain::kClosedForm) {
     run_closed_form(*opened.communicator, costs, result);
   } else {

@@ -106,6 +106,14 @@ class CollectiveRunner final : private ExecutorListener {
                                    Bytes walked) const;
   [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
                                     std::uint64_t messages) const;
+  // How much of a call is simulated, and as what.
+  struct GrainChoice {
+    bool in_packets = false;
+    std::uint64_t messages = 0;   // counted up to one more than are simulated one by one
+    std::vector<Sample> samples;  // of the call, in place of all of it; empty: all
+  };
+  GrainChoice choose_grain(const Algorithm& algorithm, Kernel kernel, const std::shared_ptr<const Schedule>& schedule,
+                           const Opened& opened, const RunOptions& options, CollectiveResult& result);
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,
                 const RunOptions& options, CollectiveResult& result);
   void simulate_samples(const Opened& opened, const std::vector<Sample>& samples, const StepCosts& costs,
