@@ -260,6 +260,18 @@ std::map<std::string, std::string> read_nccl(ParamReader& params) {
   return settings;
 }
 
+// The hosts, and the fabric that joins their ports.
+void build(TopologyBuilder& builder, const FabricSpec& fabric, const FabricDemand& demand) {
+  const std::uint32_t host_template = builder.add_template(*demand.host);
+  for (std::int64_t i = 0; i < demand.nodes; ++i) builder.add_host(host_template);
+  if (fabric.shape == nullptr || demand.rails == 0 || (demand.nodes == 1 && !fabric.shape->states_links())) return;
+  const bool stated = fabric.link.type.empty();
+  const std::uint32_t link = stated ? 0 : builder.add_spec(fabric.link);
+  const std::uint32_t uplink = stated ? 0 : builder.add_spec(fabric.uplink);
+  FabricSite site{builder, demand, link, uplink, fabric.forwarding};
+  fabric.shape->build(site);
+}
+
 }  // namespace
 
 ConfigNode with_template_for(const ConfigNode& cluster, std::span<const std::string> key_paths) {
@@ -330,15 +342,7 @@ std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& o
     if (!is_known()) return std::nullopt;
   }
 
-  const std::uint32_t host_template = builder.add_template(host);
-  for (std::int64_t i = 0; i < nodes; ++i) builder.add_host(host_template);
-  if (fabric.shape != nullptr && demand.rails > 0 && (nodes > 1 || fabric.shape->states_links())) {
-    const bool stated = fabric.link.type.empty();
-    const std::uint32_t link = stated ? 0 : builder.add_spec(fabric.link);
-    const std::uint32_t uplink = stated ? 0 : builder.add_spec(fabric.uplink);
-    FabricSite site{builder, demand, link, uplink, fabric.forwarding};
-    fabric.shape->build(site);
-  }
+  build(builder, fabric, demand);
   Topology topology = std::move(builder).freeze();
   check_reachable(topology, node, diagnostics);
   if (const auto written = node.find("fabric")) place_own_settings(*written, topology, diagnostics, fabric.packet);
