@@ -11,13 +11,14 @@ folder=build/asan_unit
 programs=("$@")
 targets=("${programs[@]}")
 ((${#targets[@]})) || targets=(unit_tests)
-# Tests of more than two seconds elsewhere, which is eight times as long here: they are in the whole suite.
+# Tests of more than 0.3 s elsewhere, which is ten times as long here, but for those of readers: they are in the whole suite.
 too_long=(
-  '*TrainingPlansTest.EveryValidPlanRuns*' 'AllAlgorithmsTest.DataEndRightOnOneTo33Ranks' 'MutationTest.SeesEveryChange*'
-  'ExplainTest.EverythingThatIsListedCanBeExplained' 'CheckFileTest.EveryShippedFilePasses' '*SortsAMillionEvents*'
-  'CalibrateTest.RecoversOneParameterFromSeveralCollectives' 'CalibrateTest.LogsTakenWithDebugOutputAreNotFittedTo'
-  'CalibrateTest.GivesTheSameProfileEveryTime' 'CalibrateTest.HeldOutRowsDoNotInfluenceTheFit'
-  'CalibrateTest.WhatCallsOfOneCommunicatorShareDoesNotAverageOut' 'HybridAgreementTest.ThirtyNetworks*')
+  'AllAlgorithmsTest.*' 'AxisBytesTest.*' 'CalibrateTest.*' 'CheckFileTest.EveryShippedFilePasses' '*CongestionKnownAnswersTest.*'
+  'ExplainTest.EverythingThatIsListedCanBeExplained' 'FairShareTest.AgreesWithBruteForce*' 'FlowFabricTest.ChangesThatReachAll*'
+  '*AgreementTest.ThirtyNetworks*' '*GrainTest.*' 'GroupCostsOnHostsTest.*' 'MutationTest.*' 'NodeShapesTest.*'
+  '*PlanSearchTest.FindsWhatTheSimulation*' '*ProgramInvariantsTest.*' 'RunAheadTest.RandomPrograms*' 'RunSweepTest.MoreBytes*'
+  'ScaleTest.*' '*ShippedHostTest.*' '*SortsAMillionEvents*' 'TrainingMemoryTest.*' '*TrainingPlansTest.EveryValidPlanRuns*'
+  'YamlGuardsTest.RefusesOneValueOver4MiB')
 filter=-$(IFS=:; echo "${too_long[*]}")
 
 # clang compiles unoptimised code with sanitizers in a third of the time of g++ -O1; large unity files read their headers once. Other
@@ -41,8 +42,8 @@ run_tests() {
 }
 
 failures=0
-for program in "$folder"/tests/*/test_*; do
-  [[ -f $program && -x $program ]] || continue
+mapfile -t built < <(find "$folder/tests" -name 'test_*' -type f -perm -u+x | sort)
+for program in "${built[@]}"; do
   name=${program##*/}
   if ((${#programs[@]})) && [[ " ${programs[*]} " != *" $name "* ]]; then continue; fi
   began=$SECONDS
