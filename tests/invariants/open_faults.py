@@ -15,7 +15,7 @@ OPEN = [
     Fault("open: NVLS in packets", "fidelity", {"algorithm": "nvls"}, 0.5,
           "not understood: 8 x H100 agree with one channel and differ by 12 % with 16, 72 GPUs of a rack by 50 %; a run says so"),
     Fault("open: many channels over one PCIe link in packets", "fidelity",
-          {"cluster": ("pcie8_parallel", "pcie8_serial", "pcie8_hpc")}, 0.11,
+          {"cluster": ("pcie8_parallel", "pcie8_serial", "pcie8_hpc", "dgx1_v100")}, 0.11,
           "packets serve in turn, so that the first messages are there sooner; of shares all end last"),
     Fault("open: hashed paths that collide", "fidelity",
           {"cluster": ("fat_tree_k16", "fat_tree_k8", "clos_40g", "clos_hpcc_32_hosts", "leaf_spine_64_hosts"),
