@@ -5,8 +5,32 @@
 
 #include "sim/collectives/algorithms/parts.h"
 #include "sim/collectives/schedule.h"
+#include "sim/core/model_text.h"
 
 namespace weft::coll {
+
+// nvls and nvls_tree share this text.
+inline constexpr ModelText kNvlsText{
+    .title = "NVLink SHARP: the switches of a domain add up and copy",
+    .assumes =
+        "Each head owns a chunk of every loop: all ranks of the domain give it to the switch, which adds up "
+        "all copies and writes the sum to all ranks. Over several nodes nvls has the network's switches add "
+        "up what the heads of one index hold, where NICs have SHARP and NCCL_COLLNET_ENABLE=1; nvls_tree has "
+        "the double binary tree between them.",
+    .leaves_out = {"nvls: never measured here; fitted to published tables of 8 H100 and 8 B200, which with 27 others "
+                   "are in validate/published (all_reduce.md has the errors): 8 GPUs from 4 MiB within 5 % in the "
+                   "median, domains of 64 and 72 6 and 15 % too fast, of 16 and 32, by one publisher, 10 to 18 %",
+                   "nvls: scatter and gather move data as fast with 5 warps as with 8, as published tables of 4 to 8 "
+                   "GPUs have it",
+                   "nvls: the chunk and the fluid grain differ by up to 5 us a call (17 % at 1 MiB, 1 % from 64 MiB): "
+                   "heads that all begin at once queue in one only",
+                   "nvls: where a domain has more than 32 ranks the first 32 are heads, not those of NCCL's search",
+                   "nvls_tree: switch, tree and switch are steps one after another, with the sum in scratch in "
+                   "between; NCCL does them in one primitive",
+                   "NCCL before 2.25 was not built for sm100 GPUs, and has 2.25.1's rules there"},
+    .sources = {"models/nccl §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
+    .files = {"collectives/algorithms/steps.h", "collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_tree.cpp",
+              "collectives/algorithms/nvls_network.cpp", "collectives/nccl/view.cpp"}};
 
 inline constexpr int kMostNvlsHeads = 32;              // NCCL_MAX_NVLS_ARITY
 inline constexpr std::uint8_t kScatterConnection = 1;  // what comes back uses connection 0
