@@ -193,7 +193,7 @@ TEST(GpuSpecTest, ABaseGivesWhatTheMapDoesNotState) {
   std::map<std::string, std::string> sources;
   for (const GpuFigure& figure : own.figures) sources[figure.key] = figure.source;
   EXPECT_EQ(sources["peaks.bf16"], "nvidia-smi");
-  EXPECT_EQ(sources["peaks.fp64"], "NVIDIA H100 Tensor Core GPU data sheet");
+  EXPECT_EQ(sources["peaks.fp64"], "NVIDIA H100 Tensor Core GPU data sheet, as quoted elsewhere");
   EXPECT_EQ(sources["sms"], "NVIDIA H100 Tensor Core GPU Architecture white paper, v1.04");
 }
 
