@@ -74,8 +74,16 @@ TEST(GpuSpecTest, EveryShippedGpuLoadsWithASourceOfEachFigure) {
   for (const std::string& name : wanted) EXPECT_TRUE(names.contains(name)) << name;
 }
 
-// Operations that an SM (a compute unit) does in a clock, by type, multiply and add counted apart; dense. From the makers'
-// white papers of the architectures.
+// Operations that an SM (a compute unit) does in a clock, by type, multiply and add counted apart; dense.
+// - Pascal, Volta, Turing, A100: cores of an SM, products of its tensor cores; NVIDIA's blog "Ampere Architecture In-Depth".
+// - GA102 (A10, A40): 4 tensor cores of 128 products; its white paper, as quoted elsewhere.
+// - Hopper: peaks over SMs and clock; H100's white paper v1.04, table 3.
+// - Ada: the same of RTX 4090, L4 and L40; its white paper v2.1, appendices, as quoted elsewhere.
+// - Blackwell RTX: the same; white papers of RTX Blackwell v1.1 (as quoted elsewhere) and RTX Blackwell PRO v1.0, table 4.
+// - CDNA 1 to 3: FLOPS/clock/CU in ROCm's documentation of MI100, MI250 and MI300.
+// - CDNA 4: its white paper, as quoted elsewhere.
+// No paper states those of Blackwell and Blackwell Ultra of data centres, H20 and L20. Their clocks are derived from a peak:
+// their rows hold only the types to each other.
 struct PerClock {
   std::set<std::string> gpus;  // empty: all of the architecture that no other row names
   std::string architecture;
