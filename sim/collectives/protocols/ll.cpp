@@ -23,28 +23,26 @@ constexpr Origin kLlThreads{.source = ParamSource::kFitted,
                                 "207, 166, 103 and 80 us, 0.29, 0.31, 0.38 and 0.57 us a pass; least squares of the logarithms",
                             .gpu = "H100"};
 
-struct LlCosts : ProtocolCosts {
+struct LlCosts : CutThroughCosts {
   LlCosts();
-  Duration block_latency = 740_ns;  // more of base_latency, for a block of 512 threads
-  Duration load_latency = {};       // StepCosts::operand_wait
 };
 
 LlCosts::LlCosts()
-    : ProtocolCosts{.base_latency = 3'900_ns,
-                    .channel_latency = {},
-                    .hop_latency = 490_ns,
-                    .host_hop_latency = 2'100_ns,
-                    .net_hop_latency = 4'600_ns,
-                    .slice_latency = 50_ns,
-                    .empty_slice_latency = 50_ns,
-                    .step_gap = 700_ns,
-                    .channel_rate = gigabytes(18.3),
-                    .receive_cost = 1.07,
-                    .source_cost = 0.5,
-                    .store_cost = 0.63,
-                    .thread_exponent = 0.44,
-                    .host_read = 750_ns,
-                    .first_pass = 0.43} {}
+    : CutThroughCosts{{.base_latency = 3'900_ns,
+                       .slice_latency = 50_ns,
+                       .empty_slice_latency = 50_ns,
+                       .hop_latency = 490_ns,
+                       .host_hop_latency = 2'100_ns,
+                       .net_hop_latency = 4'600_ns,
+                       .host_read = 750_ns,
+                       .channel_rate = gigabytes(18.3),
+                       .receive_cost = 1.07,
+                       .source_cost = 0.5,
+                       .store_cost = 0.63,
+                       .thread_exponent = 0.44},
+                      740_ns,
+                      700_ns,
+                      0.43} {}
 
 // In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,
 // src/device/prims_ll.h), so that a step waits for its message or its own operand, whichever takes longer. A pass of fewer
@@ -55,15 +53,10 @@ LlCosts::LlCosts()
 // (validate/measured/h200x2_nccl_clocks.json), here 10 and 4 % less.
 std::vector<Param<LlCosts>> ll_params() {
   std::vector<Param<LlCosts>> params = protocol_params<LlCosts>(kNotes);
-  params.push_back(
-      latency<LlCosts>("load_latency", &LlCosts::load_latency, kLoads, "more of step_gap, before an operand of one's own"));
-  cite(params,
-       {"base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate", "receive_cost", "source_cost", "store_cost"},
-       kLlSteps);
+  add_cut_through(params, kLlSteps, "more of base_latency for thread blocks of 512 threads, of fewer in proportion");
+  cite(params, {"base_latency", "hop_latency", "channel_rate", "receive_cost", "source_cost", "store_cost"}, kLlSteps);
   cite(params, {"thread_exponent"}, kLlThreads);
   cite(params, {"net_hop_latency"}, kLlNet);
-  params.push_back(latency<LlCosts>("block_latency", &LlCosts::block_latency, kLlSteps,
-                                    "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
   for (Param<LlCosts>& of : params) {
     if (of.info.key == "store_cost")
       of.info.description = "of keeping the result byte by byte, likewise; of larger elements less";
@@ -80,11 +73,8 @@ class Ll final : public Protocol {
   explicit Ll(const LlCosts& of) : of_{of} {}
 
   void add(const KernelBlock& block, StepCosts& costs) const override {
-    of_.add_to(costs);
     const int warps = block.used_warps(kLlShape.warps);
-    of_.add_passes(kLlShape, warps, block.far_ps, costs);
-    costs.operand_wait = of_.load_latency;
-    costs.start += block.part(of_.block_latency, kLlShape.warps);
+    of_.add_to(kLlShape, warps, block.far_ps, costs);
     // The first pass waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
     costs.first_pass *= portable_pow(static_cast<double>(warps) / kLlShape.warps, 1.0 - of_.thread_exponent);
     costs.memory.store = of_.store_cost / static_cast<double>(block.data.element);

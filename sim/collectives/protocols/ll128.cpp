@@ -25,37 +25,35 @@ constexpr Origin kLl128Net{
         "where NCCL plans with 4 us (models/nccl §5.1)",
     .gpu = "H100"};
 
-struct Ll128Costs : ProtocolCosts {
+struct Ll128Costs : CutThroughCosts {
   Ll128Costs();
-  Duration block_latency = 3'500_ns;  // more of base_latency, for a block of 640 threads
   Duration small_block_gap = 310_ns;  // more of step_gap, for a block of 320 threads
   Duration load_latency = 700_ns;     // StepCosts::operand_wait
 };
 
 Ll128Costs::Ll128Costs()
-    : ProtocolCosts{.base_latency = 6'800_ns,
-                    .channel_latency = {},
-                    .hop_latency = 600_ns,
-                    .host_hop_latency = 2'500_ns,
-                    .net_hop_latency = 6'800_ns,
-                    .slice_latency = 50_ns,
-                    .empty_slice_latency = 50_ns,
-                    .step_gap = 1'300_ns,
-                    .channel_rate = gigabytes(31),
-                    .receive_cost = 0.35,
-                    .source_cost = 0.3,
-                    .store_cost = 0.69,
-                    .thread_exponent = 0.5,
-                    .host_read = 750_ns,
-                    .first_pass = 0.6} {}
+    : CutThroughCosts{{.base_latency = 6'800_ns,
+                       .slice_latency = 50_ns,
+                       .empty_slice_latency = 50_ns,
+                       .hop_latency = 600_ns,
+                       .host_hop_latency = 2'500_ns,
+                       .net_hop_latency = 6'800_ns,
+                       .host_read = 750_ns,
+                       .channel_rate = gigabytes(31),
+                       .receive_cost = 0.35,
+                       .source_cost = 0.3,
+                       .store_cost = 0.69,
+                       .thread_exponent = 0.5},
+                      3'500_ns,
+                      1'300_ns,
+                      0.6} {}
 
 std::vector<Param<Ll128Costs>> ll128_params() {
   std::vector<Param<Ll128Costs>> params = protocol_params<Ll128Costs>(kLl128Start);
   params.push_back(latency<Ll128Costs>("load_latency", &Ll128Costs::load_latency, kLoads,
                                        "more of step_gap, before an operand of one's own"));
   cite(params, {"net_hop_latency"}, kLl128Net);
-  params.push_back(latency<Ll128Costs>("block_latency", &Ll128Costs::block_latency, kLl128Start,
-                                       "more of base_latency for thread blocks of 640 threads, of fewer in proportion"));
+  add_cut_through(params, kLl128Start, "more of base_latency for thread blocks of 640 threads, of fewer in proportion");
   params.push_back(
       latency<Ll128Costs>("small_block_gap", &Ll128Costs::small_block_gap, kLl128Start,
                           "more of step_gap for thread blocks of 320 threads; larger ones have less of it, those of 640 none"));
@@ -71,10 +69,8 @@ class Ll128 final : public Protocol {
   explicit Ll128(const Ll128Costs& of) : of_{of} {}
 
   void add(const KernelBlock& block, StepCosts& costs) const override {
-    of_.add_to(costs);
-    of_.add_passes(kLl128Shape, block.used_warps(kLl128Shape.warps), block.far_ps, costs);
+    of_.add_to(kLl128Shape, block.used_warps(kLl128Shape.warps), block.far_ps, costs);
     costs.operand_wait = of_.load_latency;
-    costs.start += block.part(of_.block_latency, kLl128Shape.warps);
     costs.after_slice += 2 * (of_.small_block_gap - block.part(of_.small_block_gap, kLl128Shape.warps));
   }
 

@@ -14,21 +14,21 @@ std::span<const ProtocolEntry* const> all_protocols() {
 
 void ProtocolCosts::add_to(StepCosts& costs) const {
   costs.start = base_latency;
-  costs.channel_start = channel_latency;
   costs.hop = {hop_latency, host_hop_latency, net_hop_latency};
   costs.slice = slice_latency;
   costs.empty_slice = empty_slice_latency;
-  costs.after_slice = step_gap;
   costs.rate = channel_rate;
   costs.memory = {.receive = receive_cost, .source = source_cost, .store = store_cost};
   costs.thread_exponent = thread_exponent;
-  costs.first_pass = first_pass;
   costs.host_read = host_read;
-  costs.host_slice = host_slice;
 }
 
 // A pass of a share of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
-void ProtocolCosts::add_passes(const ProtocolShape& shape, int warps, double far_ps, StepCosts& costs) const {
+void CutThroughCosts::add_to(const ProtocolShape& shape, int warps, double far_ps, StepCosts& costs) const {
+  ProtocolCosts::add_to(costs);
+  costs.start += Duration::from_ps(block_latency.ps() * warps / shape.warps);
+  costs.after_slice = step_gap;
+  costs.first_pass = first_pass;
   costs.cut_through = true;
   costs.wire_bytes = shape.wire_bytes;
   costs.per_data_bytes = shape.per_data_bytes;
@@ -38,6 +38,12 @@ void ProtocolCosts::add_passes(const ProtocolShape& shape, int warps, double far
   costs.rate =
       Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(channel_rate.bits_per_second()) * slower));
   costs.memory.far = far_ps * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
+}
+
+void SliceCosts::add_to(StepCosts& costs) const {
+  ProtocolCosts::add_to(costs);
+  costs.channel_start = channel_latency;
+  costs.host_slice = host_slice;
 }
 
 }  // namespace weft::coll

@@ -23,28 +23,39 @@ struct ProtocolShape {
   std::int64_t per_data_bytes = 1;
 };
 
-// A protocol's times on one kind of GPU.
+// A protocol's times on one kind of GPU: latencies by stage and transport, a rate, and what operands and kinds of steps cost of
+// it.
 struct ProtocolCosts {
-  Duration base_latency;      // of a kernel: from its turn in the stream to its first step
-  Duration channel_latency;   // StepCosts::channel_start
+  Duration base_latency;   // start of a kernel: from its turn in the stream to its first step
+  Duration slice_latency;  // before the bytes of a slice
+  Duration empty_slice_latency;
   Duration hop_latency;       // to a peer over NVLink
   Duration host_hop_latency;  // to a peer through PCIe or host memory
   Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
-  Duration slice_latency;     // before the bytes of a slice
-  Duration empty_slice_latency;
-  Duration step_gap;          // from the end of a slice with data to its lane's next one
+  Duration host_read;         // StepCosts::host_read
   Bandwidth channel_rate;     // StepCosts::rate
   double receive_cost = 0.0;  // StepCosts::memory
   double source_cost = 0.0;
   double store_cost = 0.0;
   double thread_exponent = 0.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
-  Duration host_read = {};       // StepCosts::host_read
-  Duration host_slice = {};      // StepCosts::host_slice
-  double first_pass = 1.0;       // what the first pass of a slice costs of the others
 
   void add_to(StepCosts& costs) const;
-  // Passes of `shape` by blocks of so many warps; `far_ps`: KernelBlock.
-  void add_passes(const ProtocolShape& shape, int warps, double far_ps, StepCosts& costs) const;
+};
+// One whose receivers follow the sender pass by pass.
+struct CutThroughCosts : ProtocolCosts {
+  Duration block_latency;   // more of base_latency, for a whole block
+  Duration step_gap;        // from the end of a slice with data to its lane's next one
+  double first_pass = 1.0;  // what the first pass of a slice costs of the others
+
+  // For blocks of so many warps; `far_ps`: KernelBlock.
+  void add_to(const ProtocolShape& shape, int warps, double far_ps, StepCosts& costs) const;
+};
+// One that waits for whole slices.
+struct SliceCosts : ProtocolCosts {
+  Duration channel_latency;  // StepCosts::channel_start
+  Duration host_slice;       // StepCosts::host_slice
+
+  void add_to(StepCosts& costs) const;
 };
 
 // The thread block of a channel, as a call has it.

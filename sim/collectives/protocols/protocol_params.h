@@ -77,24 +77,33 @@ std::vector<Param<S>> protocol_params(const Origin& base) {
   };
   return {
       latency<S>("base_latency", &S::base_latency, base, "of a kernel, before its first step"),
-      latency<S>("channel_latency", &S::channel_latency, kNotes,
-                 "how much later the n-th channel starts than the first, over log2(n)"),
       latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
       latency<S>("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"),
       latency<S>("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
       latency<S>("slice_latency", &S::slice_latency, kNotes, "synchronisation before the bytes of a slice"),
       latency<S>("empty_slice_latency", &S::empty_slice_latency, kNotes, "the same of a slice without bytes"),
-      latency<S>("step_gap", &S::step_gap, kNotes, "from the end of a slice with data to the next"),
       rate("channel_rate", &S::channel_rate, "most that one channel's thread block reads and sends"),
       ratio<S>("receive_cost", &S::receive_cost, kMemory,
                "of a peer's message as operand, over the cost of a step that reads and sends"),
       ratio<S>("source_cost", &S::source_cost, kMemory, "of an operand in its own memory, likewise"),
       ratio<S>("store_cost", &S::store_cost, kMemory, "of keeping the result in its own memory, likewise"),
       latency<S>("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"),
-      latency<S>("host_slice", &S::host_slice, kHostLoads, "before the bytes of a slice in host memory"),
       ratio<S>("thread_exponent", &S::thread_exponent, kNotes, "how much faster a pass is with fewer threads"),
-      ratio<S>("first_pass", &S::first_pass, kNotes, "cost of a slice's first pass over that of the next"),
   };
+}
+
+template <class S>
+void add_cut_through(std::vector<Param<S>>& params, const Origin& from, const char* block) {
+  params.push_back(latency<S>("block_latency", &S::block_latency, from, block));
+  params.push_back(latency<S>("step_gap", &S::step_gap, from, "from the end of a slice with data to the next"));
+  params.push_back(ratio<S>("first_pass", &S::first_pass, from, "cost of a slice's first pass over that of the next"));
+}
+
+template <class S>
+void add_slices(std::vector<Param<S>>& params) {
+  params.push_back(latency<S>("channel_latency", &S::channel_latency, kChannels,
+                              "how much later the n-th channel starts than the first, over log2(n)"));
+  params.push_back(latency<S>("host_slice", &S::host_slice, kHostLoads, "before the bytes of a slice in host memory"));
 }
 
 // Gives parameters a source of their own.

@@ -20,31 +20,30 @@ constexpr Origin kDirect{.source = ParamSource::kFitted,
                          .reference = "send/recv with 1 to 16 channels on 2 x H200 (validate/measured/h200x2_full.jsonl)",
                          .gpu = "H200"};
 
-struct P2pCosts : ProtocolCosts {
+struct P2pCosts : SliceCosts {
   P2pCosts();
   double direct_cost = 0.42;     // StepCosts::direct
   Duration ll_latency = 600_ns;  // more of LL's base_latency
 };
 
 P2pCosts::P2pCosts()
-    : ProtocolCosts{.base_latency = 5'800_ns,
-                    .channel_latency = 200_ns,
-                    .hop_latency = 800_ns,
-                    .host_hop_latency = 1'300_ns,
-                    .net_hop_latency = 10_us,
-                    .slice_latency = 800_ns,
-                    .empty_slice_latency = 300_ns,
-                    .step_gap = {},
-                    .channel_rate = gigabytes(41),
-                    .receive_cost = 0.1,
-                    .source_cost = 0.24,
-                    .store_cost = 0.33,
-                    .host_read = 550_ns,
-                    .host_slice = 2_us} {}
+    : SliceCosts{{.base_latency = 5'800_ns,
+                  .slice_latency = 800_ns,
+                  .empty_slice_latency = 300_ns,
+                  .hop_latency = 800_ns,
+                  .host_hop_latency = 1'300_ns,
+                  .net_hop_latency = 10_us,
+                  .host_read = 550_ns,
+                  .channel_rate = gigabytes(41),
+                  .receive_cost = 0.1,
+                  .source_cost = 0.24,
+                  .store_cost = 0.33},
+                 200_ns,
+                 2_us} {}
 
 std::vector<Param<P2pCosts>> p2p_params() {
   std::vector<Param<P2pCosts>> params = protocol_params<P2pCosts>(kDirect);
-  cite(params, {"channel_latency"}, kChannels);
+  add_slices(params);
   cite(params, {"host_hop_latency", "store_cost"}, kHostSend);
   params.push_back(ratio<P2pCosts>("direct_cost", &P2pCosts::direct_cost, kDirect,
                                    "of what a peer over NVLink stores, where ports are busy, in place of store_cost"));

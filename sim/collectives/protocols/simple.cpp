@@ -22,7 +22,7 @@ constexpr Origin kCrowding{
         "1.015 to 1.022 and 8 take 1.039 to 1.052 (validate/measured/h200x2_full.jsonl and others)",
     .gpu = "H200"};
 
-struct SimpleCosts : ProtocolCosts {
+struct SimpleCosts : SliceCosts {
   SimpleCosts();
   Duration block_latency = 1'350_ns;  // more of base_latency, for a block of 512 threads
   Duration load_latency = 580_ns;     // StepCosts::load_wait
@@ -31,21 +31,20 @@ struct SimpleCosts : ProtocolCosts {
 };
 
 SimpleCosts::SimpleCosts()
-    : ProtocolCosts{.base_latency = 6'630_ns,
-                    .channel_latency = 200_ns,
-                    .hop_latency = 1'350_ns,
-                    .host_hop_latency = 4'200_ns,
-                    .net_hop_latency = 10_us,
-                    .slice_latency = 1'500_ns,
-                    .empty_slice_latency = 300_ns,
-                    .step_gap = {},
-                    .channel_rate = gigabytes(42),
-                    .receive_cost = 0.17,
-                    .source_cost = 0.24,
-                    .store_cost = 0.7,
-                    .thread_exponent = 0.9,
-                    .host_read = 550_ns,
-                    .host_slice = 2_us} {}
+    : SliceCosts{{.base_latency = 6'630_ns,
+                  .slice_latency = 1'500_ns,
+                  .empty_slice_latency = 300_ns,
+                  .hop_latency = 1'350_ns,
+                  .host_hop_latency = 4'200_ns,
+                  .net_hop_latency = 10_us,
+                  .host_read = 550_ns,
+                  .channel_rate = gigabytes(42),
+                  .receive_cost = 0.17,
+                  .source_cost = 0.24,
+                  .store_cost = 0.7,
+                  .thread_exponent = 0.9},
+                 200_ns,
+                 2_us} {}
 
 // Steps of Simple cost what probe kernels take on 2 x H200. One block of 512 threads sends 42, adds and sends 35.9, copies and
 // sends 25.2, adds, copies and sends 22.9 GB/s. No log with default channels tells this, for there the links are full. NCCL
@@ -55,7 +54,7 @@ SimpleCosts::SimpleCosts()
 // and broadcast.
 std::vector<Param<SimpleCosts>> simple_params() {
   std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kFineSimple);
-  cite(params, {"channel_latency"}, kChannels);
+  add_slices(params);
   cite(params, {"hop_latency", "slice_latency"}, kFineSimple);
   params.push_back(latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kFineSimple,
                                         "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
