@@ -69,7 +69,7 @@ double StepCosts::blocks_worth(double share) const {
 }
 
 Duration StepCosts::before_slice(Bytes data, int index) const {
-  if (data.count() == 0) return empty_slice;
+  if (data.count() == 0) return {};
   if (index > 0) return slice;
   if (data >= load_pass) return slice + load_wait;
   const double part = static_cast<double>(data.count()) / static_cast<double>(load_pass.count());
@@ -96,7 +96,7 @@ Duration StepCosts::host_wait(Bytes data, double share, bool reads) const {
 void StepCosts::slow_down(double latency, double slower_rate) {
   const auto stretch = [&](Duration& time) { time = Duration::nearest_ps(static_cast<double>(time.ps()) * latency); };
   for (Duration* time : {&start, &channel_start, &hop[static_cast<std::size_t>(Transport::kNvlink)], &slice, &peer_slice,
-                         &empty_slice, &after_slice, &operand_wait, &load_wait, &far_wait, &copy_wait})
+                         &after_slice, &operand_wait, &load_wait, &far_wait, &copy_wait})
     stretch(*time);
   rate = Bandwidth::from_bits_per_second(std::llround(static_cast<double>(rate.bits_per_second()) / slower_rate));
 }

@@ -45,9 +45,8 @@ struct StepCosts {
   Duration host_start = {};
   // From the last byte to the moment the receiver acts on it, beyond the path's own latency; by transport.
   std::array<Duration, 3> hop = {};
-  // Time of a slice, before its bytes; of an empty one instead; of one with bytes, from its end to the lane's next slice.
+  // Time of a slice with bytes, before them; from its end to the lane's next slice.
   Duration slice = {};
-  Duration empty_slice = {};
   Duration after_slice = {};
   // Time of a scatter or gather, before its bytes, for each of its peers.
   Duration peer_slice = {};

@@ -82,7 +82,7 @@ def predict(program, public, rows, options=()):
 
 def overlay(profile, values, file):
     """A profile with other values of some parameters."""
-    lines = [f"extends: {profile}", "name: overlay", "parameters:"]
+    lines = [f"extends: {profile}", "name: overlay"] + ["parameters:"] * bool(values)
     lines += [f"  {key}: {{value: {value}, source: assumed}}" for key, value in values.items()]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file

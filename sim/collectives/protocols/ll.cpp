@@ -29,8 +29,6 @@ struct LlCosts : CutThroughCosts {
 
 LlCosts::LlCosts()
     : CutThroughCosts{{.base_latency = 3'900_ns,
-                       .slice_latency = 50_ns,
-                       .empty_slice_latency = 50_ns,
                        .hop_latency = 490_ns,
                        .host_hop_latency = 2'100_ns,
                        .net_hop_latency = 4'600_ns,
@@ -41,7 +39,7 @@ LlCosts::LlCosts()
                        .store_cost = 0.63,
                        .thread_exponent = 0.44},
                       740_ns,
-                      700_ns,
+                      750_ns,
                       0.43} {}
 
 // In LL each thread of a pass handles 8 bytes: it issues its loads, waits for the last of them and stores (NCCL 2.28,

@@ -33,8 +33,6 @@ struct Ll128Costs : CutThroughCosts {
 
 Ll128Costs::Ll128Costs()
     : CutThroughCosts{{.base_latency = 6'800_ns,
-                       .slice_latency = 50_ns,
-                       .empty_slice_latency = 50_ns,
                        .hop_latency = 600_ns,
                        .host_hop_latency = 2'500_ns,
                        .net_hop_latency = 6'800_ns,
@@ -45,7 +43,7 @@ Ll128Costs::Ll128Costs()
                        .store_cost = 0.69,
                        .thread_exponent = 0.5},
                       3'500_ns,
-                      1'300_ns,
+                      1'350_ns,
                       0.6} {}
 
 std::vector<Param<Ll128Costs>> ll128_params() {

@@ -15,8 +15,6 @@ std::span<const ProtocolEntry* const> all_protocols() {
 void ProtocolCosts::add_to(StepCosts& costs) const {
   costs.start = base_latency;
   costs.hop = {hop_latency, host_hop_latency, net_hop_latency};
-  costs.slice = slice_latency;
-  costs.empty_slice = empty_slice_latency;
   costs.rate = channel_rate;
   costs.memory = {.receive = receive_cost, .source = source_cost, .store = store_cost};
   costs.thread_exponent = thread_exponent;
@@ -42,6 +40,7 @@ void CutThroughCosts::add_to(const ProtocolShape& shape, int warps, double far_p
 
 void SliceCosts::add_to(StepCosts& costs) const {
   ProtocolCosts::add_to(costs);
+  costs.slice = slice_latency;
   costs.channel_start = channel_latency;
   costs.host_slice = host_slice;
 }

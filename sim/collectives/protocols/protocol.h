@@ -26,9 +26,7 @@ struct ProtocolShape {
 // A protocol's times on one kind of GPU: latencies by stage and transport, a rate, and what operands and kinds of steps cost of
 // it.
 struct ProtocolCosts {
-  Duration base_latency;   // start of a kernel: from its turn in the stream to its first step
-  Duration slice_latency;  // before the bytes of a slice
-  Duration empty_slice_latency;
+  Duration base_latency;      // start of a kernel: from its turn in the stream to its first step
   Duration hop_latency;       // to a peer over NVLink
   Duration host_hop_latency;  // to a peer through PCIe or host memory
   Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
@@ -52,6 +50,7 @@ struct CutThroughCosts : ProtocolCosts {
 };
 // One that waits for whole slices.
 struct SliceCosts : ProtocolCosts {
+  Duration slice_latency;    // before the bytes of a slice
   Duration channel_latency;  // StepCosts::channel_start
   Duration host_slice;       // StepCosts::host_slice
 

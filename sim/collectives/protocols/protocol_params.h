@@ -80,8 +80,6 @@ std::vector<Param<S>> protocol_params(const Origin& base) {
       latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
       latency<S>("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"),
       latency<S>("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
-      latency<S>("slice_latency", &S::slice_latency, kNotes, "synchronisation before the bytes of a slice"),
-      latency<S>("empty_slice_latency", &S::empty_slice_latency, kNotes, "the same of a slice without bytes"),
       rate("channel_rate", &S::channel_rate, "most that one channel's thread block reads and sends"),
       ratio<S>("receive_cost", &S::receive_cost, kMemory,
                "of a peer's message as operand, over the cost of a step that reads and sends"),
@@ -101,6 +99,7 @@ void add_cut_through(std::vector<Param<S>>& params, const Origin& from, const ch
 
 template <class S>
 void add_slices(std::vector<Param<S>>& params) {
+  params.push_back(latency<S>("slice_latency", &S::slice_latency, kNotes, "synchronisation before the bytes of a slice"));
   params.push_back(latency<S>("channel_latency", &S::channel_latency, kChannels,
                               "how much later the n-th channel starts than the first, over log2(n)"));
   params.push_back(latency<S>("host_slice", &S::host_slice, kHostLoads, "before the bytes of a slice in host memory"));

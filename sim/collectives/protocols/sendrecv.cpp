@@ -28,8 +28,6 @@ struct P2pCosts : SliceCosts {
 
 P2pCosts::P2pCosts()
     : SliceCosts{{.base_latency = 5'800_ns,
-                  .slice_latency = 800_ns,
-                  .empty_slice_latency = 300_ns,
                   .hop_latency = 800_ns,
                   .host_hop_latency = 1'300_ns,
                   .net_hop_latency = 10_us,
@@ -38,6 +36,7 @@ P2pCosts::P2pCosts()
                   .receive_cost = 0.1,
                   .source_cost = 0.24,
                   .store_cost = 0.33},
+                 800_ns,
                  200_ns,
                  2_us} {}
 

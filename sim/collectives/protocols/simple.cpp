@@ -32,8 +32,6 @@ struct SimpleCosts : SliceCosts {
 
 SimpleCosts::SimpleCosts()
     : SliceCosts{{.base_latency = 6'630_ns,
-                  .slice_latency = 1'500_ns,
-                  .empty_slice_latency = 300_ns,
                   .hop_latency = 1'350_ns,
                   .host_hop_latency = 4'200_ns,
                   .net_hop_latency = 10_us,
@@ -43,6 +41,7 @@ SimpleCosts::SimpleCosts()
                   .source_cost = 0.24,
                   .store_cost = 0.7,
                   .thread_exponent = 0.9},
+                 1'500_ns,
                  200_ns,
                  2_us} {}
 
