@@ -27,8 +27,7 @@ constexpr Origin kLl128Net{
 
 struct Ll128Costs : CutThroughCosts {
   Ll128Costs();
-  Duration small_block_gap = 310_ns;  // more of step_gap, for a block of 320 threads
-  Duration load_latency = 700_ns;     // StepCosts::operand_wait
+  Duration load_latency = 700_ns;  // StepCosts::operand_wait
 };
 
 Ll128Costs::Ll128Costs()
@@ -52,9 +51,6 @@ std::vector<Param<Ll128Costs>> ll128_params() {
                                        "more of step_gap, before an operand of one's own"));
   cite(params, {"net_hop_latency"}, kLl128Net);
   add_cut_through(params, kLl128Start, "more of base_latency for thread blocks of 640 threads, of fewer in proportion");
-  params.push_back(
-      latency<Ll128Costs>("small_block_gap", &Ll128Costs::small_block_gap, kLl128Start,
-                          "more of step_gap for thread blocks of 320 threads; larger ones have less of it, those of 640 none"));
   return params;
 }
 
@@ -69,7 +65,6 @@ class Ll128 final : public Protocol {
   void add(const KernelBlock& block, StepCosts& costs) const override {
     of_.add_to(kLl128Shape, block.used_warps(kLl128Shape.warps), block.far_ps, costs);
     costs.operand_wait = of_.load_latency;
-    costs.after_slice += 2 * (of_.small_block_gap - block.part(of_.small_block_gap, kLl128Shape.warps));
   }
 
  private:
