@@ -16,12 +16,6 @@ constexpr Origin kLlNet{
         "fitted to five sizes of 128 B to 128 KiB on two nodes of 8 H100 (validate/published/all_reduce/h100_2_nodes.txt); "
         "NCCL's own plans have 2.7 to 5 us (models/nccl §6.3)",
     .gpu = "H100"};
-constexpr Origin kLlThreads{.source = ParamSource::kFitted,
-                            .reference =
-                                "broadcasts of 512 KiB over 4 x H100 on one channel in LL, NCCL 2.28.9 in CUDA graphs: blocks "
-                                "of 3, 4, 8 and 16 warps take "
-                                "207, 166, 103 and 80 us, 0.29, 0.31, 0.38 and 0.57 us a pass; least squares of the logarithms",
-                            .gpu = "H100"};
 
 struct LlCosts : CutThroughCosts {
   LlCosts();
@@ -36,8 +30,7 @@ LlCosts::LlCosts()
                        .channel_rate = gigabytes(18.3),
                        .receive_cost = 1.07,
                        .source_cost = 0.5,
-                       .store_cost = 0.63,
-                       .thread_exponent = 0.44},
+                       .store_cost = 0.63},
                       740_ns,
                       750_ns,
                       0.43} {}
@@ -53,7 +46,6 @@ std::vector<Param<LlCosts>> ll_params() {
   std::vector<Param<LlCosts>> params = protocol_params<LlCosts>(kNotes);
   add_cut_through(params, kLlSteps, "more of base_latency for thread blocks of 512 threads, of fewer in proportion");
   cite(params, {"base_latency", "hop_latency", "channel_rate", "receive_cost", "source_cost", "store_cost"}, kLlSteps);
-  cite(params, {"thread_exponent"}, kLlThreads);
   cite(params, {"net_hop_latency"}, kLlNet);
   for (Param<LlCosts>& of : params) {
     if (of.info.key == "store_cost")
@@ -72,9 +64,9 @@ class Ll final : public Protocol {
 
   void add(const KernelBlock& block, StepCosts& costs) const override {
     const int warps = block.used_warps(kLlShape.warps);
-    of_.add_to(kLlShape, warps, block.far_ps, costs);
+    of_.add_to(kLlShape, block, costs);
     // The first pass waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
-    costs.first_pass *= portable_pow(static_cast<double>(warps) / kLlShape.warps, 1.0 - of_.thread_exponent);
+    costs.first_pass *= portable_pow(static_cast<double>(warps) / kLlShape.warps, 1.0 - block.thread_exponent);
     costs.memory.store = of_.store_cost / static_cast<double>(block.data.element);
     costs.memory.loads_at_once = true;
   }

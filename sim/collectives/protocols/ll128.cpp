@@ -39,8 +39,7 @@ Ll128Costs::Ll128Costs()
                        .channel_rate = gigabytes(31),
                        .receive_cost = 0.35,
                        .source_cost = 0.3,
-                       .store_cost = 0.69,
-                       .thread_exponent = 0.5},
+                       .store_cost = 0.69},
                       3'500_ns,
                       1'350_ns,
                       0.6} {}
@@ -63,7 +62,7 @@ class Ll128 final : public Protocol {
   explicit Ll128(const Ll128Costs& of) : of_{of} {}
 
   void add(const KernelBlock& block, StepCosts& costs) const override {
-    of_.add_to(kLl128Shape, block.used_warps(kLl128Shape.warps), block.far_ps, costs);
+    of_.add_to(kLl128Shape, block, costs);
     costs.operand_wait = of_.load_latency;
   }
 

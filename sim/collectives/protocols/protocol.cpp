@@ -17,13 +17,14 @@ void ProtocolCosts::add_to(StepCosts& costs) const {
   costs.hop = {hop_latency, host_hop_latency, net_hop_latency};
   costs.rate = channel_rate;
   costs.memory = {.receive = receive_cost, .source = source_cost, .store = store_cost};
-  costs.thread_exponent = thread_exponent;
   costs.host_read = host_read;
 }
 
 // A pass of a share of the threads takes share^exponent of the time, so data moves at share^(1 - exponent) of the rate.
-void CutThroughCosts::add_to(const ProtocolShape& shape, int warps, double far_ps, StepCosts& costs) const {
+void CutThroughCosts::add_to(const ProtocolShape& shape, const KernelBlock& block, StepCosts& costs) const {
   ProtocolCosts::add_to(costs);
+  const int warps = block.used_warps(shape.warps);
+  costs.thread_exponent = block.thread_exponent;
   costs.start += Duration::from_ps(block_latency.ps() * warps / shape.warps);
   costs.after_slice = step_gap;
   costs.first_pass = first_pass;
@@ -32,10 +33,10 @@ void CutThroughCosts::add_to(const ProtocolShape& shape, int warps, double far_p
   costs.per_data_bytes = shape.per_data_bytes;
   costs.pass = Bytes{warps * shape.bytes_per_warp};
   costs.host_pass = costs.pass;
-  const double slower = portable_pow(static_cast<double>(warps) / shape.warps, 1.0 - thread_exponent);
+  const double slower = portable_pow(static_cast<double>(warps) / shape.warps, 1.0 - block.thread_exponent);
   costs.rate =
       Bandwidth::from_bits_per_second(static_cast<std::int64_t>(static_cast<double>(channel_rate.bits_per_second()) * slower));
-  costs.memory.far = far_ps * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
+  costs.memory.far = block.far_ps * costs.rate.bytes_per_ps() / static_cast<double>(costs.pass.count());
 }
 
 void SliceCosts::add_to(StepCosts& costs) const {

@@ -23,6 +23,22 @@ struct ProtocolShape {
   std::int64_t per_data_bytes = 1;
 };
 
+// The thread block of a channel, as a call has it.
+struct KernelBlock {
+  std::string_view protocol;
+  int warps = 0;           // 0: as many as the protocol has
+  bool one_slice = false;  // a collective whose chunk is one slice (models/nccl §4.3)
+  CallData data;
+  double far_ps = 0;           // more of a load from memory that caches do not hold
+  double thread_exponent = 0;  // ChannelCosts
+
+  [[nodiscard]] int used_warps(int most) const { return warps > 0 ? std::min(warps, most) : most; }
+  // A latency of a block of `most` warps, of this one's.
+  [[nodiscard]] Duration part(Duration latency, int most) const {
+    return Duration::from_ps(latency.ps() * used_warps(most) / most);
+  }
+};
+
 // A protocol's times on one kind of GPU: latencies by stage and transport, a rate, and what operands and kinds of steps cost of
 // it.
 struct ProtocolCosts {
@@ -35,7 +51,6 @@ struct ProtocolCosts {
   double receive_cost = 0.0;  // StepCosts::memory
   double source_cost = 0.0;
   double store_cost = 0.0;
-  double thread_exponent = 0.0;  // a block with a share s of its threads moves a pass in s^thread_exponent of the time
 
   void add_to(StepCosts& costs) const;
 };
@@ -45,8 +60,7 @@ struct CutThroughCosts : ProtocolCosts {
   Duration step_gap;        // from the end of a slice with data to its lane's next one
   double first_pass = 1.0;  // what the first pass of a slice costs of the others
 
-  // For blocks of so many warps; `far_ps`: KernelBlock.
-  void add_to(const ProtocolShape& shape, int warps, double far_ps, StepCosts& costs) const;
+  void add_to(const ProtocolShape& shape, const KernelBlock& block, StepCosts& costs) const;
 };
 // One that waits for whole slices.
 struct SliceCosts : ProtocolCosts {
@@ -55,21 +69,6 @@ struct SliceCosts : ProtocolCosts {
   Duration host_slice;       // StepCosts::host_slice
 
   void add_to(StepCosts& costs) const;
-};
-
-// The thread block of a channel, as a call has it.
-struct KernelBlock {
-  std::string_view protocol;
-  int warps = 0;           // 0: as many as the protocol has
-  bool one_slice = false;  // a collective whose chunk is one slice (models/nccl §4.3)
-  CallData data;
-  double far_ps = 0;  // more of a load from memory that caches do not hold
-
-  [[nodiscard]] int used_warps(int most) const { return warps > 0 ? std::min(warps, most) : most; }
-  // A latency of a block of `most` warps, of this one's.
-  [[nodiscard]] Duration part(Duration latency, int most) const {
-    return Duration::from_ps(latency.ps() * used_warps(most) / most);
-  }
 };
 
 // The costs of one protocol, as one profile has them.

@@ -86,7 +86,6 @@ std::vector<Param<S>> protocol_params(const Origin& base) {
       ratio<S>("source_cost", &S::source_cost, kMemory, "of an operand in its own memory, likewise"),
       ratio<S>("store_cost", &S::store_cost, kMemory, "of keeping the result in its own memory, likewise"),
       latency<S>("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"),
-      ratio<S>("thread_exponent", &S::thread_exponent, kNotes, "how much faster a pass is with fewer threads"),
   };
 }
 

@@ -62,6 +62,7 @@ class SendRecv final : public Protocol {
     simple_->add(alone, costs);
     costs.start = of_.base_latency;
     costs.hop[static_cast<std::size_t>(Transport::kHost)] = of_.host_hop_latency;
+    costs.thread_exponent = {};  // lanes share the block out for good
     costs.load_wait = {};
     costs.copy_wait = {};
     costs.memory.store = of_.store_cost;

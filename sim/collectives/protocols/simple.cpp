@@ -38,8 +38,7 @@ SimpleCosts::SimpleCosts()
                   .channel_rate = gigabytes(42),
                   .receive_cost = 0.17,
                   .source_cost = 0.24,
-                  .store_cost = 0.7,
-                  .thread_exponent = 0.9},
+                  .store_cost = 0.7},
                  1'500_ns,
                  200_ns,
                  2_us} {}
@@ -75,6 +74,7 @@ class Simple final : public Protocol {
 
   void add(const KernelBlock& block, StepCosts& costs) const override {
     of_.add_to(costs);
+    costs.thread_exponent = 1.0;  // bytes, whoever moves them
     costs.far_wait = Duration::whole_ps(block.far_ps);
     costs.host_pass = Bytes{block.used_warps(kSimpleWarps) * kLoadsAtOnce * kBytesOfALoad};
     costs.load_wait = of_.load_latency;
