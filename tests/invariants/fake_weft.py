@@ -22,8 +22,7 @@ LISTS = {
     "gpus": "h100_sxm  989 TFLOP/s bf16, 80 GB at 3.35 TB/s, 132 SMs\n",
     "parameters": "".join(f"{key}  x; default {value} (assumed)\n" for key, value in (
         ("device.launch.host_cost", "4 us"), ("gpu.gemm.efficiency", "0.8"), ("gpu.memory.contiguous_efficiency", "0.8"),
-        ("collectives.simple.hop_latency", "1 us"), ("collectives.simple.channel_rate", "100 Gb/s"),
-        ("collectives.p2p.channel_rate", "100 Gb/s")))}
+        ("collectives.simple.hop_latency", "1 us"), ("collectives.simple.channel_rate", "100 Gb/s")))}
 NUMBERS = {"ns": 1e-9, "us": 1e-6, "Gb/s": 1e9 / 8}
 
 

@@ -10,8 +10,7 @@ from domain import PROTOCOLS
 MARGIN = 0.01
 HOST_MARGIN = 0.003  # a launch later or earlier moves no link's share
 PARAMETERS = {"host": "device.launch.host_cost", "gemm": "gpu.gemm.efficiency", "memory": "gpu.memory.contiguous_efficiency",
-              "library": "collectives.simple.hop_latency", "blocks": "collectives.simple.channel_rate",
-              "p2p blocks": "collectives.p2p.channel_rate"}
+              "library": "collectives.simple.hop_latency", "blocks": "collectives.simple.channel_rate"}
 BETTER_IS_LESS = {"host", "library", "network latency", "inner latency"}
 HALF_AND_DOUBLE = (0.5, 2.0)
 FACTORS = {"host": (0.02, 0.5, 4.0, 14.0)}  # a kernel is launched in 0.1 to 70 us
