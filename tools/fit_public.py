@@ -53,8 +53,8 @@ def groups_of(gpu):
     # Too few rows have LL128 for more: its times go with LL's.
     yield "LL128", {"step": keys_of("ll128", hop, "step_gap", "load_latency"), "rate": keys_of("ll128", "channel_rate")}
     yield "Simple", {"start": keys_of("simple", "base_latency") + keys_of("p2p", "base_latency"),
-                     "step": keys_of("simple", hop, "slice_latency", "load_latency", "copy_latency") + keys_of("p2p", hop, "slice_latency"),
-                     "rate": keys_of("simple", "channel_rate") + keys_of("p2p", "channel_rate"), "link": (link,)}
+                     "step": keys_of("simple", hop, "slice_latency", "load_latency", "copy_latency"),
+                     "rate": keys_of("simple", "channel_rate"), "link": (link,)}
 
 
 def number(text):
@@ -67,6 +67,7 @@ class Fit:
         self.program, self.gpu, self.profile, self.every = program, gpu, profile, every
         self.values = {}  # fitted so far: key -> (value, unit)
         self.found = {}  # "LL step" -> its factor
+        self.followed = set()  # keys that no row shows: they have another's factor
         self.folder = tempfile.TemporaryDirectory()
         self.publics = [public for public in sets.ALL if public.gpu == gpu and public.nodes == 1 and public.fit == "all"]
 
@@ -125,6 +126,7 @@ class Fit:
 
         if count < 2:
             self.values |= values(at)
+            self.followed |= set(start)
             print(f"{self.gpu} {protocol}: {count} rows, as the others' times say")
             return
 
@@ -192,7 +194,13 @@ def reference_of(publics):
 def write(profile, fit, output):
     """The profile's text with the fitted values in place of its own, and every other line as it was."""
     reference = reference_of(fit.publics)
-    lines = {key: f'  {key}: {{value: {value:.4g} {unit}, source: fitted, reference: "{reference}"}}'.replace(" , ", ", ")
+
+    def source_of(key):
+        if key in fit.followed or key.startswith("collectives.p2p.") or re.fullmatch(r"collectives.ll128.(base|block)_latency", key):
+            return f'assumed, reference: "goes with the times fitted to {reference}"'
+        return f'fitted, reference: "{reference}"'
+
+    lines = {key: f"  {key}: {{value: {value:.4g} {unit}, source: {source_of(key)}}}".replace(" , ", ", ")
              for key, (value, unit) in sorted(fit.values.items())}
     kept = []
     for line in profile.read_text(encoding="utf-8").splitlines():
