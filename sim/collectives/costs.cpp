@@ -20,13 +20,6 @@ constexpr Origin kFar{
         "want; the cache is half of the L2, what one of its partitions holds",
     .gpu = "H200"};
 
-constexpr Origin kThreads{.source = ParamSource::kFitted,
-                          .reference =
-                              "broadcasts of 512 KiB over 4 x H100 on one channel in LL, NCCL 2.28.9 in CUDA graphs: blocks "
-                              "of 3, 4, 8 and 16 warps take "
-                              "207, 166, 103 and 80 us, 0.29, 0.31, 0.38 and 0.57 us a pass; least squares of the logarithms",
-                          .gpu = "H100"};
-
 }  // namespace
 
 const ParamGroup<ChannelCosts> channel_costs{
@@ -52,12 +45,6 @@ const ParamGroup<ChannelCosts> channel_costs{
             .reference = "models/nccl_calibration §3.5: channels that start in phase drift apart",
             .description = "how unequally links serve channels, either way of the mean",
             .gpu = "H200"}),
-     from_origin(param("thread_exponent", &ChannelCosts::thread_exponent,
-                       {.unit = "ratio",
-                        .min = 0.0,
-                        .max = 2.0,
-                        .description = "of LL and LL128, how much faster a pass is with fewer threads"}),
-                 kThreads),
      param("pcie_share", &ChannelCosts::pcie_share,
            {.unit = "ratio",
             .min = 0.1,
@@ -94,6 +81,7 @@ const ParamGroup<ClockCosts> clock_costs{
 ParamGroups collective_param_groups() {
   ParamGroups groups;
   for (const ProtocolEntry* entry : all_protocols()) groups.push_back(&entry->params);
+  groups.push_back(&pass_costs);
   groups.push_back(&channel_costs);
   groups.push_back(&clock_costs);
   return groups;
@@ -121,13 +109,7 @@ StepCosts CollectiveCosts::of(std::string_view name, int warps, bool one_slice, 
   const double of_cache = static_cast<double>(data.buffers.count()) / static_cast<double>(channels.cache.count());
   const double far_ps = static_cast<double>(channels.far_latency.ps()) * std::clamp(of_cache - 0.5, 0.0, 1.0);
   protocol(is_p2p ? protocols::sendrecv.name : name)
-      .add({.protocol = name,
-            .warps = warps,
-            .one_slice = one_slice,
-            .data = data,
-            .far_ps = far_ps,
-            .thread_exponent = channels.thread_exponent},
-           costs);
+      .add({.protocol = name, .warps = warps, .one_slice = one_slice, .data = data, .far_ps = far_ps}, costs);
   return costs;
 }
 

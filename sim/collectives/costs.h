@@ -22,7 +22,6 @@ struct ChannelCosts {
   Bytes cache = 30_MiB;
   Duration far_latency = 200_ns;   // more of a load from memory
   double service_spread = 0.2;     // StepCosts::service_spread
-  double thread_exponent = 0.45;   // StepCosts::thread_exponent, of protocols that move data in passes
   double pcie_share = 1 / 1.2;     // StepCosts::pcie_share
   Duration host_start = 1'300_ns;  // StepCosts::host_start
   Duration launch_cost = 30_ns;    // of the host, for each channel of a kernel: NCCL plans them one by one

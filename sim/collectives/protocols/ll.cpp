@@ -29,7 +29,6 @@ LlCosts::LlCosts()
                        .host_read = 750_ns,
                        .channel_rate = gigabytes(18.3),
                        .receive_cost = 1.07,
-                       .source_cost = 0.5,
                        .store_cost = 0.63},
                       740_ns,
                       750_ns,
@@ -44,8 +43,10 @@ LlCosts::LlCosts()
 // (validate/measured/h200x2_nccl_clocks.json), here 10 and 4 % less.
 std::vector<Param<LlCosts>> ll_params() {
   std::vector<Param<LlCosts>> params = protocol_params<LlCosts>(kNotes);
+  add_host_memory(params);
+  add_operands(params);
   add_cut_through(params, kLlSteps, "more of base_latency for thread blocks of 512 threads, of fewer in proportion");
-  cite(params, {"base_latency", "hop_latency", "channel_rate", "receive_cost", "source_cost", "store_cost"}, kLlSteps);
+  cite(params, {"base_latency", "hop_latency", "channel_rate", "receive_cost", "store_cost"}, kLlSteps);
   cite(params, {"net_hop_latency"}, kLlNet);
   for (Param<LlCosts>& of : params) {
     if (of.info.key == "store_cost")
@@ -60,25 +61,27 @@ constexpr ProtocolShape kLlShape{.warps = 16, .bytes_per_warp = 32 * 8, .wire_by
 
 class Ll final : public Protocol {
  public:
-  explicit Ll(const LlCosts& of) : of_{of} {}
+  Ll(const LlCosts& of, const PassCosts& passes) : of_{of}, passes_{passes} {}
 
   void add(const KernelBlock& block, StepCosts& costs) const override {
     const int warps = block.used_warps(kLlShape.warps);
-    of_.add_to(kLlShape, block, costs);
+    of_.add_to(kLlShape, block, passes_.thread_exponent, costs);
+    costs.memory.source = of_.receive_cost / 2;  // a load of its own waits half as long as one of a message with its flags
     // The first pass waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
-    costs.first_pass *= portable_pow(static_cast<double>(warps) / kLlShape.warps, 1.0 - block.thread_exponent);
+    costs.first_pass *= portable_pow(static_cast<double>(warps) / kLlShape.warps, 1.0 - passes_.thread_exponent);
     costs.memory.store = of_.store_cost / static_cast<double>(block.data.element);
     costs.memory.loads_at_once = true;
   }
 
  private:
   LlCosts of_;
+  PassCosts passes_;
 };
 
 }  // namespace
 
 const ProtocolEntry protocols::ll{"LL", ll_costs, [](const Profile& profile) -> std::unique_ptr<Protocol> {
-                                    return std::make_unique<Ll>(profile.get(ll_costs));
+                                    return std::make_unique<Ll>(profile.get(ll_costs), profile.get(pass_costs));
                                   }};
 
 }  // namespace weft::coll

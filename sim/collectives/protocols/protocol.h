@@ -29,8 +29,7 @@ struct KernelBlock {
   int warps = 0;           // 0: as many as the protocol has
   bool one_slice = false;  // a collective whose chunk is one slice (models/nccl §4.3)
   CallData data;
-  double far_ps = 0;           // more of a load from memory that caches do not hold
-  double thread_exponent = 0;  // ChannelCosts
+  double far_ps = 0;  // more of a load from memory that caches do not hold
 
   [[nodiscard]] int used_warps(int most) const { return warps > 0 ? std::min(warps, most) : most; }
   // A latency of a block of `most` warps, of this one's.
@@ -42,25 +41,30 @@ struct KernelBlock {
 // A protocol's times on one kind of GPU: latencies by stage and transport, a rate, and what operands and kinds of steps cost of
 // it.
 struct ProtocolCosts {
-  Duration base_latency;      // start of a kernel: from its turn in the stream to its first step
-  Duration hop_latency;       // to a peer over NVLink
-  Duration host_hop_latency;  // to a peer through PCIe or host memory
-  Duration net_hop_latency;   // to a peer over the network: proxy threads, NIC, flush
-  Duration host_read;         // StepCosts::host_read
-  Bandwidth channel_rate;     // StepCosts::rate
-  double receive_cost = 0.0;  // StepCosts::memory
+  Duration base_latency;           // start of a kernel: from its turn in the stream to its first step
+  Duration hop_latency;            // to a peer over NVLink
+  Duration host_hop_latency = {};  // to a peer through PCIe or host memory
+  Duration net_hop_latency;        // to a peer over the network: proxy threads, NIC, flush
+  Duration host_read = {};         // StepCosts::host_read
+  Bandwidth channel_rate;          // StepCosts::rate
+  double receive_cost = 0.0;       // StepCosts::memory
   double source_cost = 0.0;
   double store_cost = 0.0;
 
   void add_to(StepCosts& costs) const;
 };
+// All protocols whose threads move data in passes have these in common.
+struct PassCosts {
+  double thread_exponent = 0.45;  // StepCosts::thread_exponent
+};
+extern const ParamGroup<PassCosts> pass_costs;
 // One whose receivers follow the sender pass by pass.
 struct CutThroughCosts : ProtocolCosts {
   Duration block_latency;   // more of base_latency, for a whole block
   Duration step_gap;        // from the end of a slice with data to its lane's next one
   double first_pass = 1.0;  // what the first pass of a slice costs of the others
 
-  void add_to(const ProtocolShape& shape, const KernelBlock& block, StepCosts& costs) const;
+  void add_to(const ProtocolShape& shape, const KernelBlock& block, double thread_exponent, StepCosts& costs) const;
 };
 // One that waits for whole slices.
 struct SliceCosts : ProtocolCosts {

@@ -78,15 +78,24 @@ std::vector<Param<S>> protocol_params(const Origin& base) {
   return {
       latency<S>("base_latency", &S::base_latency, base, "of a kernel, before its first step"),
       latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
-      latency<S>("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"),
       latency<S>("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
       rate("channel_rate", &S::channel_rate, "most that one channel's thread block reads and sends"),
-      ratio<S>("receive_cost", &S::receive_cost, kMemory,
-               "of a peer's message as operand, over the cost of a step that reads and sends"),
-      ratio<S>("source_cost", &S::source_cost, kMemory, "of an operand in its own memory, likewise"),
-      ratio<S>("store_cost", &S::store_cost, kMemory, "of keeping the result in its own memory, likewise"),
-      latency<S>("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"),
   };
+}
+
+template <class S>
+void add_host_memory(std::vector<Param<S>>& params) {
+  params.push_back(
+      latency<S>("host_hop_latency", &S::host_hop_latency, kHostProbe, "until a peer through PCIe or host memory does"));
+  params.push_back(latency<S>("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"));
+}
+
+// What a step takes besides, over the cost of one that reads and sends.
+template <class S>
+void add_operands(std::vector<Param<S>>& params) {
+  params.push_back(ratio<S>("receive_cost", &S::receive_cost, kMemory,
+                            "of a peer's message as operand, over the cost of a step that reads and sends"));
+  params.push_back(ratio<S>("store_cost", &S::store_cost, kMemory, "of keeping the result in its own memory, likewise"));
 }
 
 template <class S>

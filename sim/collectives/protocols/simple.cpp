@@ -51,6 +51,10 @@ SimpleCosts::SimpleCosts()
 // and broadcast.
 std::vector<Param<SimpleCosts>> simple_params() {
   std::vector<Param<SimpleCosts>> params = protocol_params<SimpleCosts>(kFineSimple);
+  add_host_memory(params);
+  add_operands(params);
+  params.push_back(
+      ratio<SimpleCosts>("source_cost", &SimpleCosts::source_cost, kMemory, "of an operand in its own memory, likewise"));
   add_slices(params);
   cite(params, {"hop_latency", "slice_latency"}, kFineSimple);
   params.push_back(latency<SimpleCosts>("copy_latency", &SimpleCosts::copy_latency, kFineSimple,
