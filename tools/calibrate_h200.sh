@@ -75,7 +75,7 @@ cp "$folder/start.yaml" "$folder/simple.yaml"
     8,64,512,4K,16K,64K,128K,256K,512K,1M all_reduce_4gpu_threads all_reduce_2gpu_threads
 } &
 {
-  fit simple simple "simple.hop_latency simple.slice_latency simple.copy_latency" \
+  fit simple simple "simple.hop_latency simple.slice_latency simple.copy_latency simple.block_latency" \
     64,4K,32K,128K,512K,2M all_reduce_4gpu_Ring_Simple all_reduce_2gpu_threads
   fit simple links ".network.nvlink4.efficiency channels.service_spread" 8M,16M,32M,128M,1G all_reduce_4gpu_Ring_Simple
 }

@@ -39,7 +39,7 @@ GROUPS = (
     ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
      lambda r: forced(r, "LL", "Ring", "Tree")),
     ("simple", tuple(f"collectives.simple.{key}" for key in
-                     ("base_latency", "hop_latency", "slice_latency", "copy_latency", "channel_latency")),
+                     ("base_latency", "hop_latency", "slice_latency", "copy_latency", "block_latency", "channel_latency")),
      lambda r: forced(r, "Simple", "Ring") and r["bytes"] <= 16 * MIB and r["collective"] != "sendrecv"),
     ("store", ("collectives.simple.store_cost",),
      lambda r: forced(r, "Simple", "Ring") and large(r) and few_channels(r) and r["collective"] in ("all_gather", "all_reduce")),

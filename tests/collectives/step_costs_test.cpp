@@ -130,6 +130,15 @@ TEST(StepCostsTest, AClockThatFallsSlowsCyclesOnly) {
   EXPECT_EQ(low.memory, full.memory);
 }
 
+// Small calls of NCCL have blocks of fewer threads than 512.
+TEST(StepCostsTest, LargerBlocksOfSimpleStartLater) {
+  const CollectiveCosts all =
+      costs_with({{"collectives.simple.base_latency", "5 us"}, {"collectives.simple.block_latency", "4 us"}});
+  EXPECT_EQ(all.of("Simple", 4, false, false).start, 6_us);
+  EXPECT_EQ(all.of("Simple", 8, false, false).start, 7_us);
+  EXPECT_EQ(all.of("Simple", 16, false, false).start, 9_us);
+}
+
 // Each doubling of the channels adds as much.
 TEST(StepCostsTest, ThreadBlocksStartLaterByTheLogarithmOfTheirNumber) {
   const StepCosts costs{.channel_start = 240_ns};

@@ -24,13 +24,14 @@ constexpr Origin kCrowding{
 
 struct SimpleCosts : SliceCosts {
   SimpleCosts();
-  Duration load_latency = 580_ns;    // StepCosts::load_wait
-  Duration copy_latency = 1'200_ns;  // StepCosts::copy_wait
-  double crowding = 0.005;           // of n channels each takes (n - 1) times this longer
+  Duration block_latency = 1'350_ns;  // more of base_latency, for a block of 512 threads
+  Duration load_latency = 580_ns;     // StepCosts::load_wait
+  Duration copy_latency = 1'200_ns;   // StepCosts::copy_wait
+  double crowding = 0.005;            // of n channels each takes (n - 1) times this longer
 };
 
 SimpleCosts::SimpleCosts()
-    : SliceCosts{{.base_latency = 7'980_ns,
+    : SliceCosts{{.base_latency = 6'630_ns,
                   .hop_latency = 1'350_ns,
                   .host_hop_latency = 4'200_ns,
                   .net_hop_latency = 10_us,
@@ -57,6 +58,8 @@ std::vector<Param<SimpleCosts>> simple_params() {
       ratio<SimpleCosts>("source_cost", &SimpleCosts::source_cost, kMemory, "of an operand in its own memory, likewise"));
   add_slices(params);
   cite(params, {"hop_latency", "slice_latency"}, kFineSimple);
+  params.push_back(latency<SimpleCosts>("block_latency", &SimpleCosts::block_latency, kFineSimple,
+                                        "more of base_latency for thread blocks of 512 threads, of fewer in proportion"));
   params.push_back(latency<SimpleCosts>("copy_latency", &SimpleCosts::copy_latency, kFineSimple,
                                         "more of slice_latency, once a chunk, where a step keeps its one operand as it is"));
   params.push_back(latency<SimpleCosts>("load_latency", &SimpleCosts::load_latency, kFineSimple,
@@ -81,6 +84,7 @@ class Simple final : public Protocol {
     costs.thread_exponent = 1.0;  // bytes, whoever moves them
     costs.far_wait = Duration::whole_ps(block.far_ps);
     costs.host_pass = Bytes{block.used_warps(kSimpleWarps) * kLoadsAtOnce * kBytesOfALoad};
+    costs.start += block.part(of_.block_latency, kSimpleWarps);
     costs.load_wait = of_.load_latency;
     costs.load_pass = Bytes{kSimpleWarps * kBytesOfALoad};
     costs.copy_wait = of_.copy_latency;
