@@ -81,7 +81,7 @@ TEST(PredictTest, CallsOnTheSameBuffersReadCaches) {
     return in_memory / *predict(four_gpus(), log, {}).points[0].predicted_us;
   };
   EXPECT_NEAR(slower_in_memory("Simple", 64_MiB), 321.0 / 319.9, 0.01);
-  EXPECT_NEAR(slower_in_memory("LL", 4_MiB), 54.3 / 48.0, 0.08);
+  EXPECT_NEAR(slower_in_memory("LL", 4_MiB), 54.3 / 48.0, 0.09);
 }
 
 // One channel on two H200, which no profile was fitted to: 129.8 us, where bytes are copied, and 152.0, where floats are added
