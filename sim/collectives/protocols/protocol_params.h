@@ -90,7 +90,7 @@ void add_host_memory(std::vector<Param<S>>& params) {
   params.push_back(latency<S>("host_read", &S::host_read, kHostLoads, "between the loads of a thread block in host memory"));
 }
 
-// What a step takes besides, over the cost of one that reads and sends.
+// A step takes this besides, over the cost of one that reads and sends.
 template <class S>
 void add_operands(std::vector<Param<S>>& params) {
   params.push_back(ratio<S>("receive_cost", &S::receive_cost, kMemory,
