@@ -228,8 +228,9 @@ class Collective(Commands):
         self.assertEqual(len(digests), 1)
 
     def test_does_not_live_on_lucky_order(self):
-        times = {tuple(row[5] for row in rows_of(self.weft(*SWEEP, *extra).stdout)) for extra in ([], ["--shuffle-ties", "3"])}
-        self.assertEqual(len(times), 1)
+        usual, shuffled = ([float(row[5]) for row in rows_of(self.weft(*SWEEP, *extra).stdout)] for extra in ([], ["--shuffle-ties", "3"]))
+        for time, other in zip(usual, shuffled, strict=True):  # lanes of a block that begin at once slow each other in their order
+            self.assertAlmostEqual(other / time, 1, delta=0.005)
 
     def test_takes_every_name_of_a_collective(self):
         for name in ("all_reduce", "all_reduce_perf", "AllReduce"):

@@ -12,7 +12,7 @@ import switching
 # and but for a few scenarios as near as they are.
 AGREED = 0.03
 BOUND = 0.08
-FEW = 3
+FEW = 4
 FLOW, PACKET, HYBRID = (("--fidelity", fidelity) for fidelity in ("flow", "packet", "hybrid"))
 
 
