@@ -44,8 +44,27 @@ mutate() {
   python3 tests/fuzz/mutate_inputs.py . "$weft" --seconds "${MUTATE_SECONDS:-3600}" --seed "$seed"
 }
 
-# Properties that hold between runs (docs/invariants.md), for all pairs of values: at most two hours on two processors.
-invariants() { python3 tests/invariants/invariants_test.py . "$weft" --all --work build/invariants; }
+# Properties that hold between runs (docs/invariants.md): the whole sample, then all pairs of values. Two hours on two processors.
+invariants() {
+  python3 tests/invariants/invariants_test.py . "$weft" --work build/invariants
+  python3 tests/invariants/invariants_test.py . "$weft" --all --work build/invariants
+}
+
+# Folding and skipping against runs of every rank and every iteration: all steps, of which ctest takes a third.
+switching() {
+  python3 tests/apps/folding_test.py . "$weft"
+  python3 tests/apps/skipping_test.py . "$weft"
+}
+
+# All studies: ctest leaves out two that take a minute.
+studies() { python3 tests/apps/studies_test.py . "$weft"; }
+
+# 30 shards of random training plans; ctest runs two.
+plans() {
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target test_scenario --parallel "$(nproc)" >/dev/null
+  WEFT_PLAN_SHARDS=30 build/release/tests/scenario/test_scenario --gtest_brief=1 --gtest_filter='*TrainingPlansTest.EveryValidPlanRuns*'
+}
 
 # The whole suite under address and undefined-behaviour sanitizers, then under the thread sanitizer.
 sanitizers() {
@@ -60,7 +79,7 @@ sanitizers() {
   return "$failed"
 }
 
-sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants sanitizers)
+sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants switching studies plans sanitizers)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do

@@ -2,7 +2,7 @@
 """Folding (weft explain folding): steps simulated with one rank for all that do the same take as long as with every rank, within
 the stated bound, and hold as much memory. `simulation: {fold: false}` is the switch.
 
-    folding_test.py [--show] [--only TEXT] ROOT WEFT
+    folding_test.py [--show] [--only TEXT] [--every N] ROOT WEFT
 """
 import step_scenarios
 import switching
@@ -74,11 +74,11 @@ def compare(runs, step, iterations, tally, bound=BOUND, folds=True):
 def main():
     runs = switching.Switching(__doc__)
     tally = Tally()
-    for step in STEPS:
+    for step in STEPS[::runs.every]:
         # Checkpoints are part of the second iteration on.
         if runs.only in step.name:
             compare(runs, step, 3 if step_scenarios.STORAGE in step.more else 1, tally)
-    for step in WHOLE:
+    for step in WHOLE[::runs.every]:
         if runs.only in step.name:
             compare(runs, step, 1, tally, bound=0, folds=False)
     usual = tally.largest

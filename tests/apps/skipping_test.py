@@ -3,7 +3,7 @@
 the last digit. `simulation: {skip: false}` is the switch, of a replay --no-skip; calls of a collective that are one entry of a scenario
 are as long as those of as many entries.
 
-    skipping_test.py [--show] [--only TEXT] ROOT WEFT
+    skipping_test.py [--show] [--only TEXT] [--every N] ROOT WEFT
 """
 import dataclasses
 import itertools
@@ -64,11 +64,11 @@ UNFOLDED = [
 ]
 
 
-def scenarios():
+def scenarios(every):
     """A scenario, options of all its runs, and what is skipped."""
-    for i, step in enumerate(STEPS):
+    for i, step in [*enumerate(STEPS)][::every]:
         yield step.scenario(6 + i % 9), (), None
-    for i, step in enumerate([*(step for step in STEPS if step.nodes == 1 and "gb" not in step.cluster)][::3] + UNFOLDED):
+    for i, step in enumerate([*(step for step in STEPS if step.nodes == 1 and "gb" not in step.cluster)][::3 * every] + UNFOLDED):
         yield step.scenario(6 + i % 5), EVERY_RANK, None
     for step, iterations, more, skips in MORE:
         yield dataclasses.replace(step, more=more).scenario(iterations), (), skips
@@ -153,7 +153,7 @@ def compare_calls(runs, one, each, tally):
 def main():
     runs = switching.Switching(__doc__)
     tally = Tally()
-    for scenario, options, expected in scenarios():
+    for scenario, options, expected in scenarios(runs.every):
         if runs.only in scenario.name:
             compare(runs, scenario, (*options, *OFF), (*options, *ON), expected, tally)
     for scenario in replays():

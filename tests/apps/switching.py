@@ -1,7 +1,7 @@
 """One scenario with a mechanism switched off and on: the tests of folding, skipping and hybrid fidelity run their scenarios here.
 
-A test's command line is [--show] [--only TEXT] ROOT WEFT: --show prints a line for every scenario, --only runs those whose name has
-TEXT in it.
+A test's command line is [--show] [--only TEXT] [--every N] ROOT WEFT: --show prints a line for every scenario, --only runs those whose
+name has TEXT in it, --every takes one of N of the steps that tests share.
 """
 import argparse
 import glob
@@ -28,10 +28,11 @@ class Switching:
         parser = argparse.ArgumentParser(description=what)
         parser.add_argument("--show", action="store_true", help="a line for every scenario")
         parser.add_argument("--only", default="", help="scenarios whose name has this in it")
+        parser.add_argument("--every", type=int, default=1, help="one of so many of the shared steps")
         parser.add_argument("root", type=pathlib.Path)
         parser.add_argument("weft", type=pathlib.Path)
         arguments = parser.parse_args()
-        self.show, self.only = arguments.show, arguments.only
+        self.show, self.only, self.every = arguments.show, arguments.only, arguments.every
         self.root, self.weft = arguments.root.resolve(), arguments.weft.resolve()
         self.wrong = []
 

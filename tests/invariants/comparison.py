@@ -31,10 +31,10 @@ class Property:
     sample: int
     allowed: Callable[..., bool] = lambda domain, row: domain.allowed(row)
 
-    def rows(self, domain, draw):
+    def rows(self, domain, draw, everything):
         """What once failed, then all pairs of values; of a sample's rows only the first are taken, which hold many pairs."""
         factors = self.factors(domain)
-        yield from once_failed.rows(self.name, factors)
+        yield from once_failed.rows(self.name, factors, everything)
         yield from pairwise.cover(factors, lambda row: self.allowed(domain, row), draw)
 
 

@@ -61,7 +61,7 @@ def run(weft, chosen, seed, everything, times, jobs, out):
     tally = report.Tally(weft, exceptions.EXCEPTIONS + open_faults.OPEN, out)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for each in chosen:
-            rows = each.rows(domain, random.Random(f"{seed} {each.name}"))
+            rows = each.rows(domain, random.Random(f"{seed} {each.name}"), everything)
             run_rows(rows, each, domain, pool, None if everything else max(1, round(each.sample * times)), tally)
             tally.finish(each)
     return tally

@@ -10,7 +10,6 @@ ROWS = {
         {"cluster": "dgx_h100", "nodes": 2, "collective": "sendrecv", "choice": "/", "channels": 0},
         {"cluster": "gb200_nvl72", "nodes": 1, "collective": "all_reduce", "choice": "/", "channels": 0},
         {"cluster": "dgx_h100", "nodes": 4, "collective": "all_reduce", "choice": "tree/Simple", "channels": 0},
-        {"cluster": "dgx_h100", "nodes": 4, "collective": "alltoall", "choice": "/", "channels": 0},
     ],
     "fidelity": [
         {"cluster": "dgx_h100", "nodes": 4, "collective": "all_reduce", "choice": "collnet_direct/Simple", "channels": 0,
@@ -37,7 +36,12 @@ ROWS = {
     ],
 }
 
+# These take minutes: with --all only.
+LONG = {
+    "grain": [{"cluster": "dgx_h100", "nodes": 4, "collective": "alltoall", "choice": "/", "channels": 0}],
+}
 
-def rows(name, factors):
+
+def rows(name, factors, everything):
     """Those of a property whose values there are."""
-    return [row for row in ROWS.get(name, []) if all(value in factors[key] for key, value in row.items())]
+    return [row for row in ROWS.get(name, []) + (LONG.get(name, []) if everything else []) if all(value in factors[key] for key, value in row.items())]
