@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -54,11 +55,13 @@ class Watch final : public plan::PlanSearchObserver {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  void on_state(const plan::PlanSearchResult& so_far, std::uint64_t waiting) override {
+  void on_state(const plan::PlanProgress& now) override {
     if (!draws_) return;
-    const std::string best =
-        so_far.plans.empty() ? std::string{} : fmt::format("  best {}", short_time(so_far.plans.front().iteration));
-    std::fputs(fmt::format("\r{} plans simulated, {} wait{}\x1b[K", so_far.simulated, waiting, best).c_str(), stderr);
+    std::string text = fmt::format("\r{:.0f} s  {} plans simulated, {} wait", now.seconds, now.simulated, now.waiting);
+    if (const std::optional<double> gap = now.gap()) {
+      text += fmt::format("  best {}  bound {:.1f} % below it  {}", short_time(now.iteration), 100 * *gap, now.best);
+    }
+    std::fputs((text + "\x1b[K").c_str(), stderr);
     std::fflush(stderr);
     shown_ = true;
   }
@@ -100,6 +103,8 @@ plan::PlanSpace space_of(const PlanOptions& options, const net::Cluster& cluster
   if (space.gpus > endpoints) {
     throw ConfigError(fmt::format("--gpus {}: the cluster has {}\n  note: --set nodes=N gives it more", space.gpus, endpoints));
   }
+  space.nodes = static_cast<int>(cluster.topology.host_count());
+  space.may_idle = options.gpus == 0;
   space.node_gpus = std::max(1, endpoints / static_cast<int>(cluster.topology.host_count()));
   space.setup.batch.sequence = options.sequence;
   space.setup.batch.global = options.batch > 0 ? options.batch : 2 * std::int64_t{space.gpus};

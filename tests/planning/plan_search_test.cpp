@@ -47,7 +47,7 @@ PlanSpace space_of(const std::string& model, std::int64_t layers, std::int64_t b
 
 class Patient final : public PlanSearchObserver {
  public:
-  void on_state(const PlanSearchResult&, std::uint64_t) override {}
+  void on_state(const PlanProgress&) override {}
   [[nodiscard]] bool stop() const override { return false; }
 };
 

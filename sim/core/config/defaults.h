@@ -11,7 +11,8 @@ namespace weft {
 template <class I>
 [[nodiscard]] std::unique_ptr<I> make_with_defaults(const Registration<I>& entry) {
   Diagnostics diagnostics;
-  ParamReader defaults{ConfigNode::parse("{}", "defaults"), diagnostics};
+  static const ConfigNode kNothing = ConfigNode::parse("{}", "defaults");
+  ParamReader defaults{kNothing, diagnostics};
   std::unique_ptr<I> made = entry.make(defaults);
   defaults.finish();
   diagnostics.throw_if_any();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/planning/plan_search/families.h"
 #include "sim/scenario/cluster_gpu.h"
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/parallel/rank_groups.h"
@@ -41,25 +42,6 @@ void add(PassPair& into, const PassPair& from) {
 
 Pass minus(const Pass& a, const Pass& b) {
   return {a.seconds - b.seconds, a.entry - b.entry, a.compute - b.compute, a.tensor - b.tensor, a.beside - b.beside};
-}
-
-double out_rate(const net::Topology& topology, DeviceId device) {
-  double bytes_per_second = 0;
-  for (const LinkId link : topology.out_links(device)) bytes_per_second += topology.spec(link).capacity() * 1e12;
-  return bytes_per_second;
-}
-
-// Bytes a second that leave the first host for the fabric.
-double host_rate(const net::Topology& topology) {
-  const net::HostTemplate& inside = topology.template_of_host(0);
-  double bytes_per_second = 0;
-  for (std::uint32_t local = 0; local < inside.devices.size(); ++local) {
-    const DeviceId device = topology.device_of(0, local);
-    for (const LinkId link : topology.out_links(device)) {
-      if (topology.host_of(topology.link(link).to) != 0) bytes_per_second += topology.spec(link).capacity() * 1e12;
-    }
-  }
-  return bytes_per_second;
 }
 
 // Ranks of the dense or the experts' gradients, the first group of them.
@@ -103,14 +85,19 @@ PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenari
              {.grain = scenario.simulation.grain, .nccl = scenario.nccl},
              std::move(group_runs)},
       capacity_{scenario::gpu_memory(cluster_.topology, times_.gpu())},
-      gpu_rate_{out_rate(cluster_.topology, cluster_.topology.endpoints().front())},
-      node_rate_{host_rate(cluster_.topology)} {}
+      gpu_rate_{rate_out_of(cluster_.topology, cluster_.topology.endpoints().front())},
+      node_rate_{rate_out_of_host(cluster_.topology)} {}
 
-PassProfile::Cost PlanBounds::cost_in(const std::vector<Rank>& ranks, coll::Collective kind, Bytes bytes,
-                                      std::int64_t element_size) {
+DeviceId PlanBounds::device_of(const work::ParallelPlan& plan, Rank rank) const {
+  const auto r = static_cast<std::size_t>(rank);
+  return cluster_.topology.endpoints()[plan.rank_map.empty() ? r : static_cast<std::size_t>(plan.rank_map[r])];
+}
+
+PassProfile::Cost PlanBounds::cost_in(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, coll::Collective kind,
+                                      Bytes bytes, std::int64_t element_size) {
   if (ranks.size() < 2 || bytes <= Bytes{}) return {};
   std::vector<DeviceId> devices;
-  for (const Rank rank : ranks) devices.push_back(cluster_.topology.endpoints()[static_cast<std::size_t>(rank)]);
+  for (const Rank rank : ranks) devices.push_back(device_of(plan, rank));
   const work::GroupCost& cost = costs_.collective(devices, {.kind = kind, .bytes = bytes, .element_size = element_size});
   return {.seconds = cost.alone.seconds() * kAlike, .ctas = cost.ctas};
 }
@@ -135,16 +122,16 @@ work::Program PlanBounds::one_microbatch(const PlanCandidate& candidate, DataPar
 
 PlanBounds::Profile& PlanBounds::profile_of(const PlanCandidate& candidate, bool has_costs) {
   const work::ParallelPlan& plan = candidate.plan;
-  const Key key{
-      plan.tensor, plan.context, plan.expert, plan.expert_tensor_size(), candidate.micro, static_cast<int>(plan.recompute),
-      has_costs};
+  const Key key{plan.tensor,     plan.context,       plan.expert, plan.expert_tensor_size(),
+                candidate.micro, candidate.per_node, has_costs,   static_cast<int>(plan.recompute)};
   const auto [at, is_new] = profiles_.try_emplace(key);
   if (!is_new) return at->second;
   const work::Program program = one_microbatch(candidate, DataParallelism::kNone, 1);
+  const work::TrainingSetup mapped = setup_of(space_, candidate);
   const auto cost_of = [&](const work::Operation& op) -> PassProfile::Cost {
     if (!has_costs) return {};
     const work::Group& group = program.groups[program.ranks.front().groups[op.slot]];
-    return cost_in(group.ranks, op.collective, op.bytes, op.element_size);
+    return cost_in(mapped.plan, group.ranks, op.collective, op.bytes, op.element_size);
   };
   at->second.passes = std::make_unique<PassProfile>(program.programs.front(), space_.setup.model.layers, cost_of, contention_);
   return at->second;
@@ -170,7 +157,8 @@ const PlanBounds::Sums& PlanBounds::sums_at(Profile& profile, int hundredths, bo
 
 const PlanBounds::ShardCalls& PlanBounds::shard_calls_of(const PlanCandidate& candidate) {
   const work::ParallelPlan& plan = candidate.plan;
-  const auto [at, is_new] = shard_calls_.try_emplace({plan.tensor, plan.context, plan.expert, plan.expert_tensor_size()});
+  const auto [at, is_new] =
+      shard_calls_.try_emplace({plan.tensor, plan.context, plan.expert, plan.expert_tensor_size(), candidate.per_node});
   if (!is_new) return at->second;
   at->second.resize(static_cast<std::size_t>(space_.setup.model.layers));
   PlanCandidate plain = candidate;
@@ -190,24 +178,25 @@ const PlanBounds::ShardCalls& PlanBounds::shard_calls_of(const PlanCandidate& ca
 }
 
 const PassProfile::Cost& PlanBounds::shard_cost(const work::ParallelPlan& plan, const ShardCall& call) {
+  const std::int32_t last = plan.rank_map.empty() ? 0 : plan.rank_map.back();
   const auto [at, is_new] =
       shard_costs_.try_emplace({plan.tensor, plan.context, plan.data, plan.expert, plan.expert_tensor_size(), call.experts,
-                                static_cast<int>(call.kind), call.bytes.count()});
+                                static_cast<int>(call.kind), call.bytes.count(), last});
   PassProfile::Cost& found = at->second;
   if (!is_new) return found;
   const std::vector<Rank> ranks = data_ranks(plan, call.experts);
-  found = cost_in(ranks, call.kind, call.bytes, 2);
+  found = cost_in(plan, ranks, call.kind, call.bytes, 2);
   // Alone; or what all groups of the stage must bring into a node, whichever links they take for it.
-  found.seconds = std::max(found.seconds, wire_seconds(ranks, static_cast<double>(call.bytes.count())));
+  found.seconds = std::max(found.seconds, wire_seconds(plan, ranks, static_cast<double>(call.bytes.count())));
   return found;
 }
 
-double PlanBounds::wire_seconds(const std::vector<Rank>& ranks, double bytes) const {
+double PlanBounds::wire_seconds(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, double bytes) const {
   const auto n = static_cast<double>(ranks.size());
   if (n < 2) return 0;
   double here = 0;
   for (const Rank rank : ranks) {
-    here += cluster_.topology.host_of(cluster_.topology.endpoints()[static_cast<std::size_t>(rank)]) == 0 ? 1 : 0;
+    here += cluster_.topology.host_of(device_of(plan, rank)) == 0 ? 1 : 0;
   }
   const double inside = bytes * (n - 1) / n / gpu_rate_;
   if (here == n || node_rate_ <= 0) return inside;
@@ -230,7 +219,8 @@ PlanBounds::Layout PlanBounds::layout_of(const PlanCandidate& candidate) {
   layout.microbatches = schedule != nullptr ? schedule->microbatches(layout.shape) : layout.shape.microbatches;
   // Groups of later stages lie as those of the first one do where stages are whole nodes or parts of one.
   const int ranks = plan.tensor * plan.context * plan.data;
-  layout.profile = &profile_of(candidate, plan.pipeline == 1 || ranks % space_.node_gpus == 0 || space_.node_gpus % ranks == 0);
+  const int node = used_of_node(space_, candidate);
+  layout.profile = &profile_of(candidate, plan.pipeline == 1 || ranks % node == 0 || node % ranks == 0);
 
   const std::vector<std::int64_t> counts = schedule != nullptr
                                                ? work::layers_by_position(layout.setup.model, plan, layout.shape, schedule)
@@ -293,7 +283,7 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
     const double width = work::bytes_per_element(precision.gradients) +
                          work::bytes_per_element(shards ? precision.parameters : precision.gradients);
     const auto in = [&](const std::vector<Rank>& ranks, std::int64_t elements) {
-      return wire_seconds(ranks, static_cast<double>(elements) * width);
+      return wire_seconds(plan, ranks, static_cast<double>(elements) * width);
     };
     stage.sync_seconds = std::max(in(dense_group, held.dense), in(expert_group, held.experts));
   }

@@ -60,7 +60,7 @@ class PlanBounds {
     std::unique_ptr<PassProfile> passes;
     std::map<std::pair<int, bool>, Sums> at;  // by hundredths of slow-down, and whether collectives slow kernels
   };
-  using Key = std::tuple<int, int, int, int, std::int64_t, int, bool>;
+  using Key = std::tuple<int, int, int, int, std::int64_t, int, bool, int>;
   using LiveKey = std::tuple<std::string, int, int, int, bool>;
   // Gathers and reductions of one microbatch of a layer under FSDP: slot of the group, kind, bytes.
   struct ShardCall {
@@ -92,13 +92,14 @@ class PlanBounds {
                                              std::int64_t microbatches) const;
   const Sums& sums_at(Profile& profile, int hundredths, bool contends);
   const ShardCalls& shard_calls_of(const PlanCandidate& candidate);
-  [[nodiscard]] PassProfile::Cost cost_in(const std::vector<Rank>& ranks, coll::Collective kind, Bytes bytes,
-                                          std::int64_t element_size);
+  [[nodiscard]] PassProfile::Cost cost_in(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, coll::Collective kind,
+                                          Bytes bytes, std::int64_t element_size);
+  [[nodiscard]] DeviceId device_of(const work::ParallelPlan& plan, Rank rank) const;
   // Returns the cost of FSDP's calls: alone, or shared with the groups of the stage that do the same.
   const PassProfile::Cost& shard_cost(const work::ParallelPlan& plan, const ShardCall& call);
   // All that a node sends and receives at the links' full rate; `ranks`: the first of as many groups as there are ranks between
   // two of its members.
-  [[nodiscard]] double wire_seconds(const std::vector<Rank>& ranks, double bytes) const;
+  [[nodiscard]] double wire_seconds(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, double bytes) const;
   Layout layout_of(const PlanCandidate& candidate);
   void add_synchronisation(const PlanCandidate& candidate, Layout& layout);
   double seconds_at(Layout& layout, double assumed_seconds);
@@ -116,9 +117,9 @@ class PlanBounds {
   double gpu_rate_ = 0;   // bytes/s out of a GPU, all links
   double node_rate_ = 0;  // bytes/s out of a node; 0: no fabric
   std::map<Key, Profile> profiles_;
-  using ShardKey = std::tuple<int, int, int, int, int, bool, int, std::int64_t>;
+  using ShardKey = std::tuple<int, int, int, int, int, bool, int, std::int64_t, int>;
   std::map<ShardKey, PassProfile::Cost> shard_costs_;
-  std::map<std::tuple<int, int, int, int>, ShardCalls> shard_calls_;
+  std::map<std::tuple<int, int, int, int, int>, ShardCalls> shard_calls_;
   std::map<LiveKey, std::vector<double>> live_;
 };
 

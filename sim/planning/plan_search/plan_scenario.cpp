@@ -1,6 +1,7 @@
 #include "sim/planning/plan_search/plan_scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <system_error>
 
@@ -58,6 +59,7 @@ std::string parallelism(const work::ParallelPlan& plan) {
   if (plan.last_stage_layers >= 0) text += fmt::format(", last_stage_layers: {}", plan.last_stage_layers);
   if (plan.recompute != work::Recompute::kNone) text += fmt::format(", recompute: {}", to_string(plan.recompute));
   if (plan.overlap_expert) text += ", overlap_expert: true";
+  if (!plan.rank_map.empty()) text += fmt::format(", rank_map: [{}]", fmt::join(plan.rank_map, ", "));
   return text;
 }
 
@@ -74,7 +76,7 @@ std::string plan_scenario(const PlanSpace& space, const PlanCandidate& candidate
   if (!over.empty()) text += "overrides:\n" + over;
   const work::Batch& batch = space.setup.batch;
   text += fmt::format("workload:\n  model: {}\n  parallelism: {{{}}}\n", seen_from(files.model, files.written),
-                      parallelism(candidate.plan));
+                      parallelism(setup_of(space, candidate).plan));
   text += fmt::format("  batch: {{global: {}, micro: {}, sequence: {}}}\n", batch.global, candidate.micro, batch.sequence);
   text += fmt::format("simulation: {{grain: {}, seed: {}, iterations: {}, shuffle_ties: {}}}\n", grain_name(simulation.grain),
                       simulation.seed, simulation.iterations, simulation.shuffle_ties);

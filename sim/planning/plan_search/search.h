@@ -1,12 +1,14 @@
-// Finds the best parallel plans of a model on a cluster: lists the valid ones (space.h), drops those that do not fit, bounds
-// the rest (bound.h) and simulates those first that are likely to be fast, until the bound of every plan that is left is above
-// the best time found.
+// Finds the best parallel plans of a model on a cluster: lists the valid ones (space.h) in families, bounds and orders these in
+// closed form (families.h), and goes best first. It takes up the likeliest family: drops plans that do not fit, bounds the rest
+// closer (bound.h). Or it simulates the likeliest plans, whichever is likelier to be fast; until the bound of every plan and
+// family that is left is above the best time found.
 //
 // A step is simulated as `weft run` does it, folded. Plans are simulated in rounds of as many, whatever the number of threads,
 // and looked at in order, so that the result does not depend on it. What ends a search early is said: its budget, a signal. A
 // plan whose step would take more operations or more seconds than its limit is left out and counted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -76,11 +78,29 @@ struct PlanSearchResult {
 
   // As many rows of the table as no plan that was not simulated can be among.
   [[nodiscard]] std::size_t proven() const;
+  // No plan that was not simulated can score less than this; none where all were.
+  [[nodiscard]] std::optional<double> least() const;
+};
+
+// How far a search is.
+struct PlanProgress {
+  std::uint64_t simulated = 0;
+  std::uint64_t waiting = 0;  // plans
+  std::string best = {};      // the incumbent; empty: none yet
+  Duration iteration = {};    // its time
+  double score = 0;
+  double least = 0;  // no plan that is not simulated can score less
+  double seconds = 0;
+  // By how much the best plan could be better; none: no incumbent.
+  [[nodiscard]] std::optional<double> gap() const {
+    return best.empty() ? std::nullopt : std::optional<double>{std::max(0.0, 1 - least / score)};
+  }
 };
 
 class PlanSearchObserver {
  public:
-  virtual void on_state(const PlanSearchResult& so_far, std::uint64_t waiting) = 0;
+  // A few times a second, on a thread of the search's own.
+  virtual void on_state(const PlanProgress& progress) = 0;
   [[nodiscard]] virtual bool stop() const = 0;  // by the user
 
  protected:

@@ -27,6 +27,24 @@ std::vector<int> divisors(std::int64_t of, std::int64_t up_to) {
   return found;
 }
 
+struct Placement {
+  int gpus = 1;
+  int per_node = 0;
+};
+
+// All GPUs one after another, and so many of each node that whole groups lie in nodes that they would straddle else.
+std::vector<Placement> placements(const PlanSpace& space) {
+  std::vector<Placement> found{{space.gpus, 0}};
+  for (int k = space.node_gpus - 1; 2 * k > space.node_gpus; --k) {
+    if (space.nodes > 0 && space.may_idle) {
+      found.push_back({k * space.nodes, k});
+    } else if (space.nodes > 1 && space.gpus % k == 0 && space.gpus / k > 1 && space.gpus / k <= space.nodes) {
+      found.push_back({space.gpus, k});
+    }
+  }
+  return found;
+}
+
 // Reasons differ in their numbers; they are counted without.
 std::string without_numbers(std::string_view text) {
   for (const std::string_view prefix : {"workload.parallelism.", "workload.batch.", "workload."}) {
@@ -56,37 +74,58 @@ class Enumeration {
   Enumeration(const PlanSpace& space, const std::function<bool()>& stop) : space_{space}, stop_{stop} {}
 
   PlanList run() {
-    const work::TransformerModel& model = space_.setup.model;
-    const int n = space_.gpus;
-    for (const int t : divisors(n, space_.node_gpus)) {
-      for (const int p : divisors(n / t, model.layers)) {
-        for (int c = 1; (n / t / p) % c == 0 && (c == 1 || space_.setup.batch.sequence / c >= kContextTokens); c *= 2) {
-          PlanCandidate candidate;
-          candidate.plan.tensor = t;
-          candidate.plan.pipeline = p;
-          candidate.plan.context = c;
-          candidate.plan.data = n / t / p / c;
-          candidate.plan.sequence_parallel = t > 1;
-          add_experts(candidate);
-          if (stop_()) return std::move(list_);
-        }
-      }
+    for (const Placement& placement : placements(space_)) {
+      add_axes(placement);
+      if (stop_()) break;
     }
     return std::move(list_);
   }
 
  private:
+  void add_axes(const Placement& placement) {
+    const work::TransformerModel& model = space_.setup.model;
+    const int n = placement.gpus;
+    for (const int t : divisors(n, std::min(n, placement.per_node > 0 ? placement.per_node : space_.node_gpus))) {
+      for (const int p : divisors(n / t, model.layers)) {
+        for (int c = 1; (n / t / p) % c == 0 && (c == 1 || space_.setup.batch.sequence / c >= kContextTokens); c *= 2) {
+          PlanCandidate candidate;
+          candidate.per_node = placement.per_node;
+          candidate.plan.tensor = t;
+          candidate.plan.pipeline = p;
+          candidate.plan.context = c;
+          candidate.plan.data = n / t / p / c;
+          candidate.plan.sequence_parallel = t > 1;
+          if (is_possible(candidate.plan)) add_experts(candidate);
+          if (stop_()) return;
+        }
+      }
+    }
+  }
+
+  // What no schedule, batch or sharding mends counts as one refusal.
+  bool is_possible(const work::ParallelPlan& plan) {
+    const char* reason = space_.setup.batch.global % plan.data != 0    ? "global: N sequences do not divide evenly over data N"
+                         : space_.setup.model.heads % plan.tensor != 0 ? "tensor: N heads do not divide evenly over tensor N"
+                                                                       : nullptr;
+    if (reason == nullptr) return true;
+    ++list_.enumerated;
+    ++list_.refusals[reason];
+    return false;
+  }
+
   void add_experts(PlanCandidate& candidate) {
     const std::int64_t experts = space_.setup.model.moe.experts;
     if (experts == 0) return add_schedules(candidate);
     work::ParallelPlan& plan = candidate.plan;
     const std::int64_t replicas = std::int64_t{plan.data} * plan.context * plan.tensor;
     for (const int e : divisors(experts, replicas)) {
+      if (replicas % e != 0) continue;
       plan.expert = e;
       // Experts are split over tensor ranks, or each is whole on one rank.
       for (const int expert_tensor : {plan.tensor, 1}) {
         plan.expert_tensor = expert_tensor == plan.tensor ? 0 : 1;
         if (e == 1 && plan.expert_tensor != 0) continue;
+        if (replicas % (std::int64_t{e} * expert_tensor) != 0) continue;
         add_schedules(candidate);
         if (plan.tensor == 1) break;
       }
@@ -154,11 +193,13 @@ class Enumeration {
 
   void add(const PlanCandidate& candidate) {
     ++list_.enumerated;
-    const work::TrainingSetup setup = setup_of(space_, candidate);
-    if (setup.batch.global % (candidate.micro * candidate.plan.data) != 0) {
+    if (space_.setup.batch.global % (candidate.micro * candidate.plan.data) != 0) {
       ++list_.refusals["global: N sequences do not divide evenly into micro x data"];
       return;
     }
+    setup_.plan = candidate.plan;
+    setup_.batch.micro = candidate.micro;
+    const work::TrainingSetup& setup = setup_;
     Diagnostics diagnostics;
     work::check_plan(root_, setup.model, setup.plan, setup.batch, 0, diagnostics);
     std::string reason;
@@ -176,6 +217,7 @@ class Enumeration {
 
   const PlanSpace& space_;
   const std::function<bool()>& stop_;
+  work::TrainingSetup setup_ = space_.setup;
   const ConfigNode root_ = ConfigNode::parse("{}", "plan", "workload");
   PlanList list_;
 };
@@ -188,7 +230,16 @@ work::TrainingSetup setup_of(const PlanSpace& space, const PlanCandidate& candid
   work::TrainingSetup setup = space.setup;
   setup.plan = candidate.plan;
   setup.batch.micro = candidate.micro;
+  if (candidate.per_node == 0) return setup;
+  const int k = candidate.per_node;
+  for (int rank = 0; rank < candidate.plan.world(); ++rank) {
+    setup.plan.rank_map.push_back(rank / k * space.node_gpus + rank % k);
+  }
   return setup;
+}
+
+int used_of_node(const PlanSpace& space, const PlanCandidate& candidate) {
+  return candidate.per_node > 0 ? candidate.per_node : space.node_gpus;
 }
 
 std::string_view to_string(work::Recompute recompute) {
@@ -221,6 +272,7 @@ std::string plan_text(const PlanCandidate& candidate) {
   text += fmt::format("{}z{} mb{}", text.empty() ? "" : " ", plan.zero, candidate.micro);
   if (plan.pipeline > 1) text += " " + plan.schedule;
   if (plan.recompute != work::Recompute::kNone) text += fmt::format(" recompute {}", to_string(plan.recompute));
+  if (candidate.per_node > 0) text += fmt::format(" on {}/node", candidate.per_node);
   return text;
 }
 

@@ -1,6 +1,7 @@
 // Which parallel plans a search looks at: every combination of the axes below that makes a plan of all GPUs and passes the
 // checks of a scenario (plan_reader.h, training.h).
 //
+//   GPUs of a node       all; where GPUs may idle, or fewer are asked for, the first k of each node, more than half of it
 //   tensor               divisors of the GPUs, within a node
 //   pipeline, virtual    divisors of the GPUs up to the layers; 1, 2, 4 or 8 chunks a stage
 //   context              powers of two, while a rank keeps 4,096 tokens
@@ -27,11 +28,14 @@ struct PlanSpace {
   work::TrainingSetup setup;  // model, precision, framework, batch.global and batch.sequence; plan is replaced
   int gpus = 1;
   int node_gpus = 8;
+  int nodes = 0;          // 0: as many as the GPUs fill
+  bool may_idle = false;  // plans may leave less than half of each node's GPUs idle; `gpus` are all there are then
 };
 
 struct PlanCandidate {
   work::ParallelPlan plan;
   std::int64_t micro = 1;
+  int per_node = 0;  // ranks on the first so many GPUs of each node; 0: on one GPU after another
 };
 
 struct PlanList {
@@ -46,6 +50,9 @@ struct PlanList {
 
 // The setup of a candidate.
 [[nodiscard]] work::TrainingSetup setup_of(const PlanSpace& space, const PlanCandidate& candidate);
+
+// GPUs of a node that the candidate uses where it uses them of all its nodes alike.
+[[nodiscard]] int used_of_node(const PlanSpace& space, const PlanCandidate& candidate);
 
 // "t8 p4 x2 d2 e1 c1 zero 1 micro 1 interleaved_1f1b recompute none": axes of one rank left out.
 [[nodiscard]] std::string plan_text(const PlanCandidate& candidate);

@@ -45,6 +45,20 @@ double own_bytes(coll::Collective kind, const coll::CallSizes& sizes) {
   return kind == coll::Collective::kReduce ? input : input + output;
 }
 
+struct Watched {
+  Watched(GroupRunWatch* watch, Simulator& simulator) : watch_{watch}, simulator_{simulator} {
+    if (watch_ != nullptr) watch_->begin(simulator_);
+  }
+  ~Watched() {
+    if (watch_ != nullptr) watch_->end(simulator_);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  GroupRunWatch* watch_;
+  Simulator& simulator_;
+};
+
 }  // namespace
 
 GroupRuns::GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile,
@@ -91,7 +105,9 @@ void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::Colle
   options.settings = nccl_;
   net::Machine machine{topology_, routing_, seed_, 0, {}, host_routes_};
   coll::CollectiveRunner runner{machine, profile_, devices, view_of(devices)};
+  const Watched watched{watch_, machine.simulator};
   const coll::CollectiveResult result = runner.run(call, options);
+  if (machine.simulator.stopped()) throw RunStopped{};
   run.device = result.device;
   run.channels = result.choice.channels;
   run.choice = fmt::format("{}{}{} {}", result.choice.algorithm, result.choice.protocol.empty() ? "" : " ",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "sim/collectives/runner.h"
 #include "sim/core/profile.h"
+#include "sim/core/simulator.h"
 
 namespace weft::work {
 
@@ -26,11 +28,29 @@ struct GroupRun {
   std::vector<std::pair<LinkId, double>> link_bytes;  // that crossed each link, by link; those that carried some
 };
 
+// A run was stopped from outside; it has no result.
+struct RunStopped : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return "a run of a collective was stopped"; }
+};
+
+// Hears which simulators run calls, on any thread, and may stop them: run() then throws RunStopped.
+class GroupRunWatch {
+ public:
+  virtual void begin(Simulator& simulator) = 0;
+  virtual void end(Simulator& simulator) = 0;
+
+ protected:
+  ~GroupRunWatch() = default;
+};
+
 class GroupRuns {
  public:
   // `routing`, `seed`: as the machine's that programs run on. Topology and profile must outlive it.
   GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile, coll::Grain grain,
             coll::nccl::Settings nccl);
+
+  // It must outlive all runs; before the first one.
+  void set_watch(GroupRunWatch* watch) { watch_ = watch; }
 
   // Returns the routes that all machines which it runs calls on share, and those that programs run on may share.
   [[nodiscard]] const std::shared_ptr<const net::HostRoutes>& host_routes() const { return host_routes_; }
@@ -60,6 +80,7 @@ class GroupRuns {
   coll::Grain grain_;
   coll::nccl::Settings nccl_;
   std::shared_ptr<const net::HostRoutes> host_routes_;
+  GroupRunWatch* watch_ = nullptr;
   std::mutex mutex_;  // of the maps, not of what is in them
   std::map<std::vector<DeviceId>, View> views_;
   std::map<Key, Slot> runs_;

@@ -1,0 +1,175 @@
+#include "sim/planning/plan_search/families.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "sim/scenario/cluster_gpu.h"
+
+namespace weft::plan {
+namespace {
+
+using work::Axis;
+using work::DataParallelism;
+using work::GroupSlot;
+
+// Slots whose collectives stand between the kernels of a microbatch.
+constexpr std::array kPassSlots{GroupSlot::kTensor, GroupSlot::kContext, GroupSlot::kExpert, GroupSlot::kExpertTensor};
+
+std::vector<Rank> ranks_of(const work::RankGrid& grid, GroupSlot slot, Rank rank) {
+  switch (slot) {
+    case GroupSlot::kContext:
+      return grid.group(rank, std::array{Axis::kContext});
+    case GroupSlot::kExpert:
+      return grid.expert_group(rank, std::array{Axis::kExpert});
+    case GroupSlot::kExpertTensor:
+      return grid.expert_group(rank, std::array{Axis::kTensor});
+    default:
+      return grid.group(rank, std::array{Axis::kTensor});
+  }
+}
+
+}  // namespace
+
+double rate_out_of(const net::Topology& topology, DeviceId device) {
+  double bytes_per_second = 0;
+  for (const LinkId link : topology.out_links(device)) bytes_per_second += topology.spec(link).capacity() * 1e12;
+  return bytes_per_second;
+}
+
+double rate_out_of_host(const net::Topology& topology) {
+  const net::HostTemplate& inside = topology.template_of_host(0);
+  double bytes_per_second = 0;
+  for (std::uint32_t local = 0; local < inside.devices.size(); ++local) {
+    const DeviceId device = topology.device_of(0, local);
+    for (const LinkId link : topology.out_links(device)) {
+      if (topology.host_of(topology.link(link).to) != 0) bytes_per_second += topology.spec(link).capacity() * 1e12;
+    }
+  }
+  return bytes_per_second;
+}
+
+std::vector<PlanFamily> families_of(const std::vector<PlanCandidate>& plans) {
+  using Key = std::tuple<int, int, int, int, int, int, int, std::int64_t, bool>;
+  std::map<Key, std::size_t> known;
+  std::vector<PlanFamily> families;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const work::ParallelPlan& plan = plans[i].plan;
+    const bool is_fsdp = plan.data_parallelism == DataParallelism::kFsdp;
+    const Key key{plans[i].per_node,         plan.tensor,    plan.pipeline, plan.context, plan.data, plan.expert,
+                  plan.expert_tensor_size(), plans[i].micro, is_fsdp};
+    const auto [at, is_new] = known.try_emplace(key, families.size());
+    if (is_new) families.emplace_back();
+    families[at->second].members.push_back(i);
+  }
+  return families;
+}
+
+FamilyCosts::FamilyCosts(const PlanSpace& space, const scenario::Scenario& scenario)
+    : space_{space},
+      cluster_{scenario.cluster},
+      times_{scenario::cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
+      gpu_rate_{rate_out_of(cluster_.topology, cluster_.topology.endpoints().front())},
+      node_rate_{rate_out_of_host(cluster_.topology)} {}
+
+const FamilyCosts::Pass& FamilyCosts::pass_of(const PlanCandidate& candidate, const work::TrainingSetup& whole) {
+  const work::ParallelPlan& of = whole.plan;
+  // Routing that is limited to some nodes sends less where a group spans several.
+  const work::RankGrid grid{of};
+  std::set<std::int32_t> hosts;
+  for (const Rank rank : ranks_of(grid, GroupSlot::kExpert, 0)) {
+    const auto r = static_cast<std::size_t>(rank);
+    const auto endpoint = of.rank_map.empty() ? r : static_cast<std::size_t>(of.rank_map[r]);
+    hosts.insert(cluster_.topology.host_of(cluster_.topology.endpoints()[endpoint]));
+  }
+  const auto [at, is_new] = passes_.try_emplace(
+      {of.tensor, of.context, of.expert, of.expert_tensor_size(), candidate.micro, static_cast<int>(hosts.size())});
+  Pass& pass = at->second;
+  if (!is_new) return pass;
+  work::TrainingSetup setup = whole;
+  work::ParallelPlan& plan = setup.plan;
+  plan.data *= plan.pipeline;
+  plan.pipeline = 1;
+  plan.virtual_stages = 1;
+  plan.schedule = "1f1b";
+  plan.first_stage_layers = -1;
+  plan.last_stage_layers = -1;
+  plan.data_parallelism = DataParallelism::kNone;
+  plan.zero = 0;
+  plan.recompute = work::Recompute::kNone;
+  plan.overlap_expert = false;
+  setup.batch.global = setup.batch.micro * plan.data;
+  const work::Program program = work::training_program(setup, times_, cluster_.topology, true);
+  const work::GroupSlots slots{plan, false};
+  std::map<std::pair<GroupSlot, coll::Collective>, double> bytes;
+  for (const work::Operation& op : program.programs.front().operations) {
+    if (op.microbatch < 0) continue;
+    if (op.stream == 0) pass.kernels += op.duration.seconds();
+    if (op.kind != work::OpKind::kCollective) continue;
+    for (const GroupSlot slot : kPassSlots) {
+      if (!slots.has(slot) || slots.index(slot) != op.slot) continue;
+      bytes[{slot, op.collective}] += static_cast<double>(op.bytes.count());
+    }
+  }
+  for (const auto& [call, moved] : bytes) pass.traffic.push_back({call.first, call.second, moved});
+  return pass;
+}
+
+std::vector<FamilyCosts::Leaving> FamilyCosts::leaving(const work::ParallelPlan& plan, const Traffic& traffic) const {
+  const work::RankGrid grid{plan};
+  std::vector<Leaving> stages(static_cast<std::size_t>(plan.pipeline));
+  std::vector<bool> seen(static_cast<std::size_t>(plan.world()), false);
+  for (Rank rank = 0; rank < plan.world(); ++rank) {
+    if (seen[static_cast<std::size_t>(rank)]) continue;
+    const std::vector<Rank> group = ranks_of(grid, traffic.slot, rank);
+    std::map<std::int32_t, double> members;  // by host
+    for (const Rank member : group) {
+      const auto r = static_cast<std::size_t>(member);
+      seen[r] = true;
+      const auto endpoint = plan.rank_map.empty() ? r : static_cast<std::size_t>(plan.rank_map[r]);
+      members[cluster_.topology.host_of(cluster_.topology.endpoints()[endpoint])] += 1;
+    }
+    Leaving& stage = stages[static_cast<std::size_t>(grid.position(rank, Axis::kPipeline))];
+    const auto n = static_cast<double>(group.size());
+    for (const auto& [host, here] : members) {
+      // Of an all-to-all each rank's data leave; of others, what a node gets once its ranks share.
+      const double share = (n - here) / n / (traffic.kind == coll::Collective::kAllToAll ? 1 : here);
+      stage.most = std::max(stage.most, share);
+      stage.sum += share * here;
+    }
+  }
+  return stages;
+}
+
+void FamilyCosts::bound(const PlanCandidate& candidate, PlanFamily& family) {
+  const work::TrainingSetup setup = setup_of(space_, candidate);
+  const work::ParallelPlan& plan = setup.plan;
+  const Pass& pass = pass_of(candidate, setup);
+  const work::GroupSlots slots{plan, false};
+  const int used = used_of_node(space_, candidate);
+  const double hosts = static_cast<double>((plan.world() + used - 1) / used);
+  double alone = 0;  // seconds of a rank's collectives
+  std::vector<double> into_nodes(static_cast<std::size_t>(plan.pipeline), 0.0);
+  for (const Traffic& traffic : pass.traffic) {
+    const auto n = static_cast<double>(slots.size(traffic.slot));
+    const double ways = traffic.kind == coll::Collective::kAllReduce ? 2 : 1;
+    double most = 0;
+    const std::vector<Leaving> stages = leaving(plan, traffic);
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      most = std::max(most, stages[s].most);
+      into_nodes[s] += stages[s].sum * traffic.bytes;
+    }
+    alone += ways * traffic.bytes * (n - 1) / n / gpu_rate_;
+    if (node_rate_ > 0) alone += ways * traffic.bytes * most / (node_rate_ / space_.node_gpus);
+  }
+  const double microbatches = static_cast<double>(setup.batch.global) / static_cast<double>(candidate.micro * plan.data);
+  double shared = 0;
+  if (node_rate_ > 0) shared = *std::ranges::min_element(into_nodes) / (hosts * node_rate_);
+  // Of one stage, as if it had all layers; each has its part of them.
+  shared *= plan.pipeline;
+  const double p = plan.pipeline;
+  family.bound_seconds = microbatches * std::max(pass.kernels, shared) / p;
+  family.estimate_seconds = (microbatches + (p - 1) / 2) * (pass.kernels + alone) / p;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,78 @@
+// Families of plans: those that place the same groups on the same GPUs and run the same kernels between the same collectives.
+// Each gets a lower bound and an estimate of its step in closed form, without any simulation, so that a search looks at the
+// plans of likely families first and at those of hopeless ones never.
+//
+// Bound. A rank's kernels of one microbatch at full clock, no recomputation, K over all layers, are spread over p stages, and
+// so are the bytes X that its collectives must bring into nodes whose NICs take R bytes/s:
+//
+//   T >= m max(K, X / R) / p
+//
+// where X is the mean over nodes of all ranks there, on the stage whose groups leave their nodes least.
+//
+// Estimate. Kernels and collectives one after another, these at the full rate of the GPU inside a node and at its share of the
+// node's NICs outside, on the stage whose groups lie worst, and half of the bubble of 1F1B: (m + (p - 1) / 2) (K + W) / p.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/planning/plan_search/space.h"
+#include "sim/scenario/scenario.h"
+#include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/parallel/rank_groups.h"
+#include "sim/workloads/training/group_slots.h"
+
+namespace weft::plan {
+
+struct PlanFamily {
+  std::vector<std::size_t> members;  // of the list
+  double bound_seconds = 0;
+  double estimate_seconds = 0;
+};
+
+// In order of their first members; no bounds yet.
+[[nodiscard]] std::vector<PlanFamily> families_of(const std::vector<PlanCandidate>& plans);
+
+class FamilyCosts {
+ public:
+  // All must outlive it; the scenario's workload does not count.
+  FamilyCosts(const PlanSpace& space, const scenario::Scenario& scenario);
+
+  // Of a plan's family.
+  void bound(const PlanCandidate& candidate, PlanFamily& family);
+
+ private:
+  // Collectives of one microbatch on one rank over all layers.
+  struct Traffic {
+    work::GroupSlot slot = work::GroupSlot::kTensor;
+    coll::Collective kind = coll::Collective::kAllReduce;
+    double bytes = 0;
+  };
+  struct Pass {
+    double kernels = 0;  // seconds
+    std::vector<Traffic> traffic;
+  };
+  // Of one stage's groups: shares of a call's bytes that leave the node, by rank.
+  struct Leaving {
+    double most = 0;
+    double sum = 0;
+  };
+  const Pass& pass_of(const PlanCandidate& candidate, const work::TrainingSetup& setup);
+  [[nodiscard]] std::vector<Leaving> leaving(const work::ParallelPlan& plan, const Traffic& traffic) const;
+
+  const PlanSpace& space_;
+  const net::Cluster& cluster_;
+  work::KernelTimes times_;
+  double gpu_rate_;   // bytes/s out of a GPU
+  double node_rate_;  // bytes/s out of a node; 0: no fabric
+  std::map<std::tuple<int, int, int, int, std::int64_t, int>, Pass> passes_;
+};
+
+// Bytes a second that all links out of this device carry, and out of the first host to the fabric.
+[[nodiscard]] double rate_out_of(const net::Topology& topology, DeviceId device);
+[[nodiscard]] double rate_out_of_host(const net::Topology& topology);
+
+}  // namespace weft::plan
