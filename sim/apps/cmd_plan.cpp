@@ -16,6 +16,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/interrupt.h"
+#include "sim/apps/listener.h"
 #include "sim/apps/output.h"
 #include "sim/apps/print_cost.h"
 #include "sim/apps/table.h"
@@ -50,13 +51,15 @@ struct PlanOptions {
 // One line on a terminal; Ctrl-C ends the search and keeps what is finished.
 class Watch final : public plan::PlanSearchObserver {
  public:
-  explicit Watch(bool quiet) : flag_{interrupt_flag()}, draws_{!quiet && isatty(STDERR_FILENO) == 1} {}
+  explicit Watch(bool quiet)
+      : flag_{interrupt_flag()}, draws_{listener() != nullptr || (!quiet && isatty(STDERR_FILENO) == 1)} {}
   ~Watch() { wipe(); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   void on_state(const plan::PlanProgress& now) override {
     if (!draws_) return;
+    if (Listener* const hears = listener()) return hears->on_progress("plans", now.simulated, now.simulated + now.waiting);
     std::string text = fmt::format("\r{:.0f} s  {} plans simulated, {} wait", now.seconds, now.simulated, now.waiting);
     if (const std::optional<double> gap = now.gap()) {
       text += fmt::format("  best {}  bound {:.1f} % below it  {}", short_time(now.iteration), 100 * *gap, now.best);

@@ -3,7 +3,9 @@
 #include <signal.h>  // NOLINT: sigaction is POSIX
 
 #include <atomic>
+#include <mutex>
 
+#include "sim/apps/listener.h"
 #include "sim/core/output_file.h"
 
 namespace weft::apps {
@@ -41,14 +43,41 @@ extern "C" void set_interrupted(int signal) {
   if (interrupted.exchange(true)) end_by_signal(signal);
 }
 
+// Guards `running` where another thread may ask it to stop; a signal handler takes no lock.
+std::mutex of_running;
+Listener* hearing = nullptr;
+
 }  // namespace
 
+Listener* listener() { return hearing; }
+
+Listening::Listening(Listener& listener) {
+  hearing = &listener;
+  interrupted = false;
+}
+Listening::~Listening() {
+  hearing = nullptr;
+  interrupted = false;
+}
+
+void request_interrupt() {
+  const std::lock_guard lock{of_running};
+  interrupted = true;
+  if (Simulator* simulator = running.load()) simulator->request_stop();
+}
+
 void stop_on_interrupt(Simulator& simulator) {
+  const std::lock_guard lock{of_running};
   running = &simulator;
-  handle(on_interrupt);
+  if (hearing == nullptr) {
+    handle(on_interrupt);
+  } else if (interrupted) {
+    simulator.request_stop();
+  }
 }
 
 void forget_simulation() {
+  const std::lock_guard lock{of_running};
   struct sigaction action {};
   sigaction(SIGINT, nullptr, &action);
   struct sigaction other {};
@@ -58,7 +87,7 @@ void forget_simulation() {
 }
 
 const std::atomic<bool>& interrupt_flag() {
-  handle(set_interrupted);
+  if (hearing == nullptr) handle(set_interrupted);
   return interrupted;
 }
 

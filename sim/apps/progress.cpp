@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/apps/interrupt.h"
+#include "sim/apps/listener.h"
 #include "sim/apps/table.h"
 
 namespace weft::apps {
@@ -49,7 +50,8 @@ std::string progress_line(std::string_view unit, std::uint64_t done, std::uint64
   return line + eta_text(done, total, wall_seconds);
 }
 
-ProgressBar::ProgressBar(std::string unit, bool quiet) : unit_{std::move(unit)}, draws_{!quiet && isatty(STDERR_FILENO) == 1} {}
+ProgressBar::ProgressBar(std::string unit, bool quiet)
+    : unit_{std::move(unit)}, draws_{listener() != nullptr || (!quiet && isatty(STDERR_FILENO) == 1)} {}
 
 ProgressBar::~ProgressBar() {
   wipe();
@@ -59,7 +61,7 @@ ProgressBar::~ProgressBar() {
 void ProgressBar::on_begin(Simulator& simulator) {
   if (begin_ == Clock::time_point{}) {
     begin_ = Clock::now();
-    next_ = begin_ + kFirstDraw;
+    next_ = listener() != nullptr ? begin_ : begin_ + kFirstDraw;
   }
   stop_on_interrupt(simulator);
 }
@@ -71,11 +73,11 @@ void ProgressBar::on_end() {
 
 void ProgressBar::on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) {
   if (!is_due()) return;
-  draw(progress_line(unit_, done, total, simulator.events(), simulator.now() - Time{}, seconds()));
+  show(done, total, progress_line(unit_, done, total, simulator.events(), simulator.now() - Time{}, seconds()));
 }
 
 void ProgressBar::on_ahead(std::uint64_t done, std::uint64_t total) {
-  if (is_due()) draw(progress_line("collectives of large groups, each alone", done, total, seconds()));
+  if (is_due()) show(done, total, progress_line("collectives of large groups, each alone", done, total, seconds()));
 }
 
 bool ProgressBar::is_due() {
@@ -83,6 +85,14 @@ bool ProgressBar::is_due() {
   if (!draws_ || now < next_) return false;
   next_ = now + kRedraw;
   return true;
+}
+
+void ProgressBar::show(std::uint64_t done, std::uint64_t total, const std::string& line) {
+  if (Listener* const hears = listener()) {
+    hears->on_progress(unit_, done, total);
+  } else {
+    draw(line);
+  }
 }
 
 void ProgressBar::draw(const std::string& line) {

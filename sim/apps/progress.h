@@ -3,7 +3,7 @@
 //   [#########---------------]  12/32 sizes  4.2 M events/s  simulated 12.3 ms  ETA 0:12
 //
 // Redrawn at most ten times a second, and wiped at the end, so that what follows begins on a clean line. While it watches a
-// simulation, Ctrl-C stops it (interrupt.h).
+// simulation, Ctrl-C stops it (interrupt.h). A Listener hears the count in place of the terminal.
 #pragma once
 
 #include <chrono>
@@ -33,6 +33,7 @@ class ProgressBar final : public scenario::RunObserver {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void show(std::uint64_t done, std::uint64_t total, const std::string& line);
   void draw(const std::string& line);
   [[nodiscard]] bool is_due();
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }

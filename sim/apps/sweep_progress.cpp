@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "sim/apps/listener.h"
+
 namespace weft::apps {
 namespace {
 
@@ -31,13 +33,15 @@ std::string sweep_line(const plan::SweepProgress& progress, double seconds) {
   return line;
 }
 
-SweepLine::SweepLine(bool quiet) : draws_{!quiet && isatty(STDERR_FILENO) == 1}, next_{begin_ + kSweepRedraw} {}
+SweepLine::SweepLine(bool quiet)
+    : draws_{listener() != nullptr || (!quiet && isatty(STDERR_FILENO) == 1)}, next_{begin_ + kSweepRedraw} {}
 
 void SweepLine::show(const plan::SweepProgress& progress) {
   if (!draws_) return;
   const Clock::time_point now = Clock::now();
   if (now < next_) return;
   next_ = now + kSweepRedraw;
+  if (Listener* const hears = listener()) return hears->on_progress("points", progress.done, progress.total);
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::fputs(("\r" + sweep_line(progress, seconds) + "\x1b[K").c_str(), stderr);
   std::fflush(stderr);

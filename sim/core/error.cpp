@@ -107,6 +107,13 @@ void note_time_given(std::int64_t ps, Diagnostic where) {
   longest.where = std::move(where);
 }
 
+void forget_times_given() {
+  LongestTime& longest = longest_time();
+  const std::lock_guard lock{longest.mutex};
+  longest.ps = 0;
+  longest.where = {};
+}
+
 void detail::check_failed(const char* condition, const char* file, int line) {
   throw InternalError(fmt::format("{}:{}: check failed: {}", file, line, condition));
 }

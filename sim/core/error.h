@@ -26,6 +26,7 @@ struct Diagnostic {
   std::string source_line;  // the text of the line; empty: none is shown
   int length = 1;           // characters to underline
   std::string note;         // empty: none
+  std::string key = {};     // path of the value that it is about; empty: of none
 };
 
 // The text of one diagnostic, ending in a newline; control characters are shown as escapes (printable.h). `severity` is "error"
@@ -57,6 +58,8 @@ class ClockError : public ConfigError {
 // `ps`: picoseconds. Any thread.
 [[nodiscard]] bool is_longest_time(std::int64_t ps);
 void note_time_given(std::int64_t ps, Diagnostic where);
+// None has been read: another command begins.
+void forget_times_given();
 
 class InternalError : public std::logic_error {
  public:

@@ -84,6 +84,8 @@ void take_permissions(int descriptor, const fs::path& replaced) {
   fchmod(descriptor, status.st_mode & 07777U);
 }
 
+std::streambuf* captured = nullptr;  // none: standard output is
+
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGPIPE};
 
 }  // namespace
@@ -140,7 +142,7 @@ OutputFile::OutputFile(const std::string& path) : state_{std::make_unique<State>
   State& file = *state_;
   file.path = path;
   if (is_standard_output(path)) {
-    file.stream.rdbuf(std::cout.rdbuf());
+    file.stream.rdbuf(captured != nullptr ? captured : std::cout.rdbuf());
     return;
   }
   begin_output(path);
@@ -176,6 +178,9 @@ void OutputFile::commit() {
   file.forget_temporary();
   end_output(file.path);
 }
+
+CapturedOutput::CapturedOutput() { captured = &buffer_; }
+CapturedOutput::~CapturedOutput() { captured = nullptr; }
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
   OutputFile file{path};

@@ -14,6 +14,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,21 @@ class OutputFile {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// From here to its end, what goes to the file "-" is kept as a text: for a program that calls a command for its result. One at
+// a time.
+class CapturedOutput {
+ public:
+  CapturedOutput();
+  ~CapturedOutput();
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+
+  [[nodiscard]] std::string text() const { return buffer_.str(); }
+
+ private:
+  std::stringbuf buffer_;
 };
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);

@@ -56,8 +56,9 @@ struct Ledger {
   std::map<FileId, std::string> inputs;  // the path that each was read by
   std::map<FileId, std::shared_ptr<Claim>> outputs;
   std::map<std::string, std::shared_ptr<Claim>> by_path;
-  std::string standard_output;          // the option that claimed it
-  std::optional<ConfigError> conflict;  // of an output with an input; whoever read that may have gone on
+  std::map<std::string, std::string> texts;  // given in place of files, by name
+  std::string standard_output;               // the option that claimed it
+  std::optional<ConfigError> conflict;       // of an output with an input; whoever read that may have gone on
 };
 
 std::unique_ptr<Ledger>& ledger() {
@@ -115,8 +116,21 @@ void claim(Ledger& files, std::string_view option, const std::string& path) {
 
 }  // namespace
 
-FileScope::FileScope() { ledger() = std::make_unique<Ledger>(); }
+FileScope::FileScope() {
+  ledger() = std::make_unique<Ledger>();
+  forget_times_given();
+}
 FileScope::~FileScope() { ledger().reset(); }
+
+// NOLINTNEXTLINE(readability-convert-member-functions-to-static): there is a scope where there is one to call
+void FileScope::give_text(const std::string& name, std::string text) { ledger()->texts[name] = std::move(text); }
+
+std::optional<std::string> given_text(const fs::path& name) {
+  const Ledger* const files = ledger().get();
+  if (files == nullptr) return std::nullopt;
+  const auto found = files->texts.find(name.string());
+  return found == files->texts.end() ? std::nullopt : std::optional{found->second};
+}
 
 void note_input(const fs::path& file) {
   Ledger* const files = ledger().get();

@@ -24,7 +24,14 @@ class FileScope {
   ~FileScope();
   FileScope(const FileScope&) = delete;
   FileScope& operator=(const FileScope&) = delete;
+
+  // A configuration that no file holds is read under this name, such as "<scenario>"; paths in it start from the current
+  // folder.
+  void give_text(const std::string& name, std::string text);
 };
+
+// The text that was given under this name; none: it names a file.
+[[nodiscard]] std::optional<std::string> given_text(const std::filesystem::path& name);
 
 // The file is read by something other than open_input(): call this before. ConfigError if an output has claimed it.
 void note_input(const std::filesystem::path& file);

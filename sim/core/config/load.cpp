@@ -77,6 +77,7 @@ void check_file(const fs::path& path, const Referrer& referrer, Names names) {
 }
 
 std::string read_text(const fs::path& path, const Referrer& referrer) {
+  if (std::optional<std::string> given = given_text(path)) return *std::move(given);
   check_file(path, referrer, Names::kYaml);
   std::error_code error;
   const auto size = fs::file_size(path, error);

@@ -130,11 +130,15 @@ std::string ConfigNode::source_line() const { return diagnostic({}).source_line;
 std::string ConfigNode::file() const { return location().file; }
 
 Diagnostic ConfigNode::diagnostic(std::string message, std::string note) const {
-  return detail::diagnostic_at(value_mark_, std::move(message), std::move(note));
+  Diagnostic diagnostic = detail::diagnostic_at(value_mark_, std::move(message), std::move(note));
+  diagnostic.key = path_;
+  return diagnostic;
 }
 
 Diagnostic ConfigNode::key_diagnostic(std::string message, std::string note) const {
-  return detail::diagnostic_at(key_mark_, std::move(message), std::move(note));
+  Diagnostic diagnostic = detail::diagnostic_at(key_mark_, std::move(message), std::move(note));
+  diagnostic.key = path_;
+  return diagnostic;
 }
 
 void ConfigNode::fail(std::string message, std::string note) const {

@@ -212,7 +212,9 @@ bool ParamReader::has(std::string_view key) const {
 Diagnostic ParamReader::at(std::string_view key, std::string_view message, std::string note) const {
   const std::string text = prefixed(node_.child_path(key), message);
   if (const auto value = node_.find(key)) return value->diagnostic(text, std::move(note));
-  return node_.key_diagnostic(text, std::move(note));
+  Diagnostic absent = node_.key_diagnostic(text, std::move(note));
+  absent.key = node_.child_path(key);
+  return absent;
 }
 
 void ParamReader::declare(std::string_view key, std::string type, std::string default_value, bool is_required) {
@@ -226,7 +228,9 @@ std::optional<ConfigNode> ParamReader::take(std::string_view key, std::string_vi
   auto value = node_.find(key);
   if (!value && is_required) {
     const std::string note = expectation.empty() ? std::string{} : "expected " + std::string{expectation};
-    error_here("missing key '" + std::string{key} + "'", note);
+    Diagnostic missing = node_.key_diagnostic(prefixed(node_.path(), "missing key '" + std::string{key} + "'"), note);
+    missing.key = node_.child_path(key);
+    diagnostics_->error(std::move(missing));
   }
   return value;
 }
