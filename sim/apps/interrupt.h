@@ -17,7 +17,7 @@ void forget_simulation();
 // program at once.
 [[nodiscard]] const std::atomic<bool>& interrupt_flag();
 
-// What Ctrl-C does, for a command with a Listener: no signal is taken from its program. From any thread; it lasts until the
+// Does what Ctrl-C does, for a command with a Listener: no signal is taken from its program. From any thread; it lasts until the
 // command ends.
 void request_interrupt();
 

@@ -15,7 +15,7 @@ class Listener {
   ~Listener() = default;
 };
 
-// Of the command that runs; nullptr: it is the program's own, with a terminal and signals.
+// That of the command that runs; nullptr: it is the program's own, with a terminal and signals.
 [[nodiscard]] Listener* listener();
 
 // From here to its end, `listener` hears of the command.
