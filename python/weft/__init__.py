@@ -1,0 +1,330 @@
+"""Weft in Python: its commands as functions, their results as objects.
+
+    import weft
+    result = weft.collective("all_reduce", "configs/clusters/dgx_h100.yaml", minbytes="1M", maxbytes="1G")
+    result.points[-1].busbw_GBps
+    result.to_dataframe()
+
+Arguments are the options of the command (`weft collective --help`), with `_` for `-`; None is "not given". A configuration is the
+path of a file or a dict of the same keys; paths in a dict start from the current folder. Sizes, times and rates are text with a
+unit, as in YAML: "64 KiB", "500 ns", "400 Gb/s".
+
+Arguments that all functions share:
+
+    set       {key path: value}, laid over the file
+    nccl      {name: value}, environment variables of NCCL
+    profile   file of a profile, in place of the one that the cluster names
+    seed      of every random choice, a whole number
+    progress  function(unit, done, total), called at most ten times a second while the command runs
+
+Errors that all functions share:
+
+    ConfigError    a file, a dict or an argument is wrong; has .file, .line, .column, .key, .diagnostics
+    TypeError      an argument is of a type that it cannot be of
+    Interrupted    Ctrl-C; .result has what was finished. A KeyboardInterrupt
+    InternalError  a bug of weft
+
+Python's lock is free while a command runs. One command runs at a time; calls from other threads wait for it.
+"""
+
+import os
+import pathlib
+import tempfile
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+# An installed package has the shipped configurations beside it; the build tree finds those of the source.
+_CONFIGS = pathlib.Path(__file__).with_name("configs")
+if _CONFIGS.is_dir():
+    os.environ.setdefault("WEFT_CONFIG_DIR", str(_CONFIGS))
+
+from . import _weft  # noqa: E402
+from ._errors import ConfigError, Diagnostic, InternalError, Interrupted, WeftError  # noqa: E402
+from ._input import Words  # noqa: E402
+from ._result import Record, Result  # noqa: E402
+
+__version__ = _weft.version
+__all__ = ["collective", "compare", "explain", "names", "plan", "replay", "run", "step", "sweep", "topology", "validate",
+           "Record", "Result", "ConfigError", "Diagnostic", "InternalError", "Interrupted", "WeftError"]
+
+Path = Union[str, "os.PathLike[str]"]
+Configuration = Union[Path, Mapping[str, Any]]
+Size = Union[str, int]
+Progress = Callable[[str, int, int], object]
+
+
+def _call(words: Words, progress: Optional[Progress]) -> Result:
+    import json
+
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress: expected a function, got {progress!r}")
+    exit_code, text, raised = _weft.call(words.all(), words.texts, progress)
+    result = Result(json.loads(text), exit_code) if text else None
+    if isinstance(raised, KeyboardInterrupt):
+        raise Interrupted(result) from raised
+    if raised is not None:
+        raise raised
+    if result is None:
+        raise InternalError(f"weft {' '.join(words.all())} gave no result")
+    return result
+
+
+def _common(words: Words, options: Mapping[str, Any]) -> Words:
+    words.options({"json": "-", "quiet": True, **options})
+    return words
+
+
+def run(scenario: Configuration, *, set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None,
+        profile: Optional[Path] = None, fidelity: Optional[str] = None, grain: Optional[str] = None, seed: Optional[int] = None,
+        shuffle_ties: Optional[int] = None, jobs: Optional[int] = None, memory: Optional[Size] = None,
+        prices: Optional[Path] = None, power: Optional[Path] = None, timeline: Optional[Path] = None, series: Optional[Path] = None,
+        write_chakra: Optional[Path] = None, write_goal: Optional[Path] = None, progress: Optional[Progress] = None) -> Result:
+    """Simulates a scenario, as `weft run`.
+
+    scenario      file, or a dict with `cluster`, `workload` and, where wanted, `simulation`, `measure`, `faults`
+    fidelity      "flow", "packet" or "hybrid"
+    grain         "auto", "chunk", "fluid" or "closed_form"
+    jobs          threads; results do not depend on it
+    memory        most that the run may take: "8 GiB"
+    prices, power books, for what the run costs
+    timeline, series, write_chakra, write_goal: files to write beside
+
+    Result: makespan_ns, and of what the scenario has: `points` (a row for each collective: bytes, time_us, algbw_GBps, busbw_GBps),
+    `flows` (fct_ns, rate_gbps), `jobs`, a training step (iteration_time_ns, tokens_per_second, mfu, breakdown_ns, `ranks`), serving
+    (`engines`); `hottest_links`. exit_code is 1 where a job or a flow was cut off.
+    """
+    words = Words("run")
+    words.place(words.configuration(scenario, "scenario"))
+    _common(words, {"set": set, "nccl": nccl, "profile": profile, "fidelity": fidelity, "grain": grain, "seed": seed,
+                    "shuffle_ties": shuffle_ties, "jobs": jobs, "memory": memory, "prices": prices, "power": power,
+                    "timeline": timeline, "series": series, "write_chakra": write_chakra, "write_goal": write_goal})
+    return _call(words, progress)
+
+
+def step(model: Configuration, cluster: Configuration, *, batch: Mapping[str, Any], parallelism: Optional[Mapping[str, Any]] = None,
+         overrides: Optional[Mapping[str, Any]] = None, workload: Optional[Mapping[str, Any]] = None,
+         simulation: Optional[Mapping[str, Any]] = None, **options: Any) -> Result:
+    """Simulates a training step: run() of the scenario that these are the parts of.
+
+    model        file of a model (ours or a config.json of Hugging Face), a shipped name, or a dict
+    batch        {"global": sequences of a step, "micro": sequences of a microbatch, "sequence": tokens of a sequence}
+    parallelism  {"tensor": 1, "pipeline": 1, "data": 1, "zero": 0, ...}; the product is the number of GPUs
+    overrides    {key path: value} of the cluster, such as {"nodes": 4}
+    workload     further keys of `workload`: precision, framework, recomputation, checkpoint, ...
+    simulation   {"iterations": 2, ...}
+    options      those of run()
+
+    Result: iteration_time_ns, tokens_per_second, mfu (a share), memory_per_gpu_bytes, breakdown_ns, and `ranks`, a row for each
+    simulated rank.
+    """
+    work = {"model": model, "batch": dict(batch), **(workload or {})}
+    if parallelism is not None:
+        work["parallelism"] = dict(parallelism)
+    scenario = {"cluster": cluster, "workload": work}
+    for key, value in (("overrides", overrides), ("simulation", simulation)):
+        if value is not None:
+            scenario[key] = dict(value)
+    return run(scenario, **options)
+
+
+def collective(kind: str, cluster: Optional[Configuration] = None, *, topo_xml: Optional[Path] = None, gpu: Optional[str] = None,
+               cpu: Optional[str] = None, nic_rate: Optional[str] = None, nvlinks: Optional[int] = None,
+               minbytes: Optional[Size] = None, maxbytes: Optional[Size] = None, stepfactor: Optional[int] = None,
+               stepbytes: Optional[Size] = None, nodes: Optional[int] = None, nthreads: Optional[int] = None,
+               ngpus: Optional[int] = None, datatype: Optional[str] = None, op: Optional[str] = None, root: Optional[int] = None,
+               iters: Optional[int] = None, cudagraph: bool = False, algo: Optional[str] = None, proto: Optional[str] = None,
+               msccl: Optional[Path] = None, channels: Optional[int] = None, set: Optional[Mapping[str, Any]] = None,
+               nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None, fidelity: Optional[str] = None,
+               grain: Optional[str] = None, seed: Optional[int] = None, shuffle_ties: Optional[int] = None,
+               memory: Optional[Size] = None, timeline: Optional[Path] = None, progress: Optional[Progress] = None) -> Result:
+    """Predicts a collective over a range of sizes, as `weft collective` and nccl-tests.
+
+    kind      "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv", "gather", "scatter"
+    cluster   file or dict; or topo_xml, one node of NCCL's topology file, with gpu, cpu, nic_rate and nvlinks for what it leaves open
+    minbytes, maxbytes, stepfactor, stepbytes: sizes, 8 B to 4 GiB by factors of 2 where not given
+    nodes, nthreads, ngpus: who takes part; all GPUs where not given
+    datatype, op, root, iters, cudagraph, algo, proto, channels: as nccl-tests and NCCL have them
+    msccl     file of a custom algorithm
+
+    Result: `points`, a row for each size: bytes, time_us, algbw_GBps, busbw_GBps (GB/s), algorithm, protocol, channels; avg_busbw_GBps.
+    """
+    words = Words("collective")
+    words.place(kind)
+    if cluster is not None:
+        words.option("cluster", words.configuration(cluster, "cluster"))
+    _common(words, {"topo_xml": topo_xml, "gpu": gpu, "cpu": cpu, "nic_rate": nic_rate, "nvlinks": nvlinks, "minbytes": minbytes,
+                    "maxbytes": maxbytes, "stepfactor": stepfactor, "stepbytes": stepbytes, "nodes": nodes, "nthreads": nthreads,
+                    "ngpus": ngpus, "datatype": datatype, "op": op, "root": root, "iters": iters, "cudagraph": cudagraph,
+                    "algo": algo, "proto": proto, "msccl": msccl, "channels": channels, "set": set, "nccl": nccl,
+                    "profile": profile, "fidelity": fidelity, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties,
+                    "memory": memory, "timeline": timeline})
+    return _call(words, progress)
+
+
+def replay(traces: Union[Path, Sequence[Path]], cluster: Configuration, *, as_recorded: bool = False,
+           map: Optional[Sequence[int]] = None, scale_compute: Optional[float] = None, scale_host: Optional[float] = None,
+           unprofiled: Optional[Union[str, float]] = None, gpu: Optional[str] = None, repeat: Optional[int] = None,
+           no_skip: bool = False, jobs: Optional[int] = None, replicas: Optional[int] = None, across: Optional[str] = None,
+           keep_start_skew: bool = False, format: Optional[str] = None, mix_jobs: bool = False,
+           set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None,
+           grain: Optional[str] = None, seed: Optional[int] = None, shuffle_ties: Optional[int] = None,
+           memory: Optional[Size] = None, timeline: Optional[Path] = None, progress: Optional[Progress] = None) -> Result:
+    """Replays a recorded step, as it was or on other hardware, as `weft replay`.
+
+    traces         files of all ranks, or a folder of them
+    as_recorded    the hardware is that of the trace: relative_error says how far off the predicted step is
+    map            GPU of each rank
+    scale_compute, scale_host: factors of the times of kernels, and of the host between them
+    unprofiled     time of a step without the profiler, in ms: finds scale_host
+    gpu            kernels as on this GPU
+    repeat         iterations
+
+    Result: iteration_time_ns, traced_step_ns, relative_error (a share), `categories` (traced_ns, predicted_ns), `collectives`,
+    `ranks_breakdown`, critical_path_ns.
+    """
+    words = Words("replay")
+    several = traces if isinstance(traces, Sequence) and not isinstance(traces, str) else [traces]
+    words.place(*(words.path(trace, "traces") for trace in several))
+    words.option("cluster", words.configuration(cluster, "cluster"))
+    if map is not None:
+        words.option("map", ",".join(str(gpu_of_rank) for gpu_of_rank in map))
+    _common(words, {"as_recorded": as_recorded, "scale_compute": scale_compute, "scale_host": scale_host, "unprofiled": unprofiled,
+                    "gpu": gpu, "repeat": repeat, "no_skip": no_skip, "jobs": jobs, "replicas": replicas, "across": across,
+                    "keep_start_skew": keep_start_skew, "format": format, "mix_jobs": mix_jobs, "set": set, "nccl": nccl,
+                    "profile": profile, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties, "memory": memory,
+                    "timeline": timeline})
+    return _call(words, progress)
+
+
+def plan(model: Configuration, cluster: Configuration, *, gpus: Optional[int] = None, batch: Optional[int] = None,
+         sequence: Optional[int] = None, objective: Optional[str] = None, budget: Optional[float] = None,
+         budget_plans: Optional[int] = None, plan_limit: Optional[float] = None, write: Optional[Path] = None,
+         top: Optional[int] = None, certain: Optional[int] = None, jobs: Optional[int] = None, all: bool = False,
+         prices: Optional[Path] = None, power: Optional[Path] = None, set: Optional[Mapping[str, Any]] = None,
+         nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None, grain: Optional[str] = None,
+         seed: Optional[int] = None, shuffle_ties: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
+    """Searches the parallel plans of a model on a cluster, as `weft plan`.
+
+    model, cluster: files or dicts; `write` needs files
+    gpus           of a plan; all of the cluster where not given
+    batch          sequences of a step; two for each GPU where not given
+    sequence       tokens of a sequence; 4096 where not given
+    objective      "time", "tokens_per_dollar" (needs prices), "tokens_per_joule" (needs power), "largest_model"
+    budget         seconds after which no further plan is simulated: 45, 0 for no end
+    budget_plans   plans to simulate at most; the same on every machine
+    write          file for the best plan, as a scenario of run()
+
+    Result: `plans`, best first: parallelism, iteration_time_ns, tokens_per_second, mfu (a share); counts of what was refused.
+    """
+    if write is not None and isinstance(model, Mapping) | isinstance(cluster, Mapping):
+        raise ConfigError([{"key": "write", "message": "write: the scenario names the model and the cluster, which must be files"}])
+    words = Words("plan")
+    words.option("model", words.configuration(model, "model"))
+    words.option("cluster", words.configuration(cluster, "cluster"))
+    _common(words, {"gpus": gpus, "batch": batch, "sequence": sequence, "objective": objective, "budget": budget,
+                    "budget_plans": budget_plans, "plan_limit": plan_limit, "write": write, "top": top, "certain": certain,
+                    "jobs": jobs, "all": all, "prices": prices, "power": power, "set": set, "nccl": nccl, "profile": profile,
+                    "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties})
+    return _call(words, progress)
+
+
+def compare(scenarios: Union[Configuration, Sequence[Configuration]], clusters: Sequence[Configuration], *,
+            sensitivity: bool = False, prices: Optional[Path] = None, power: Optional[Path] = None,
+            set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None,
+            fidelity: Optional[str] = None, grain: Optional[str] = None, seed: Optional[int] = None,
+            shuffle_ties: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
+    """Runs the same workloads on several clusters, as `weft compare`.
+
+    scenarios    one or several; the clusters that they name are not used
+    clusters     ratios are to the first
+    sensitivity  each run again with one thing 10 % better at a time
+
+    Result: `workloads`, with `runs` in each: cluster, time_us, ratio, busbw_GBps, bottleneck. rows() has a row for each run.
+    """
+    words = Words("compare")
+    several = scenarios if isinstance(scenarios, Sequence) and not isinstance(scenarios, str) else [scenarios]
+    words.place(*(words.configuration(one, "scenario") for one in several))
+    if isinstance(clusters, (str, Mapping)) or not isinstance(clusters, Sequence):
+        raise TypeError(f"clusters: expected a list of files or dicts, got {clusters!r}")
+    words.option("clusters", [words.configuration(one, "cluster") for one in clusters])
+    _common(words, {"sensitivity": sensitivity, "prices": prices, "power": power, "set": set, "nccl": nccl, "profile": profile,
+                    "fidelity": fidelity, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties})
+    return _call(words, progress)
+
+
+def sweep(sweep: Configuration, *, db: Optional[Path] = None, resume: bool = False, jobs: Optional[int] = None,
+          set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None,
+          fidelity: Optional[str] = None, grain: Optional[str] = None, seed: Optional[int] = None,
+          shuffle_ties: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
+    """Runs a scenario at every point of a design space, as `weft sweep`.
+
+    sweep   file or dict: a scenario, axes, constraints, metrics
+    db      database of the results. Without it they are only in the Result. One that is there is read and nothing is run, but for
+            what it lacks with `resume`
+    jobs    points that run at the same time
+
+    Result: `points`, a row for each: id, status, the axes by their key paths, the metrics, error; points_total, axes, metrics.
+    """
+    words = Words("sweep")
+    words.place(words.configuration(sweep, "sweep"))
+    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+        words.options({"db": db if db is not None else os.path.join(folder, "points.sqlite"), "export": "json", "to": "-",
+                       "quiet": True, "resume": resume, "jobs": jobs, "set": set, "nccl": nccl, "profile": profile,
+                       "fidelity": fidelity, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties})
+        return _call(words, progress)
+
+
+def validate(measurements: Union[Path, Sequence[Path]], cluster: Configuration, *, nthreads: Optional[int] = None,
+             ngpus: Optional[int] = None, uncertainty: bool = False, report: Optional[Path] = None,
+             set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None,
+             grain: Optional[str] = None, seed: Optional[int] = None, shuffle_ties: Optional[int] = None,
+             progress: Optional[Progress] = None) -> Result:
+    """Predicts every row of measured logs, as `weft validate`.
+
+    measurements  files of weft measure, nccl-tests, nvbandwidth or perftest, or a measurements.yaml that lists such files
+    uncertainty   say how well the profile's calibrations know each prediction
+    report        folder for a page, report.md, report.json and points.csv
+
+    Result: `points`, a row for each measured one: bytes, measured_us, predicted_us, relative_error (a share), training; `summary` with
+    median, p95 and max of the absolute relative errors.
+    """
+    words = Words("validate")
+    several = measurements if isinstance(measurements, Sequence) and not isinstance(measurements, str) else [measurements]
+    words.place(*(words.path(one, "measurements") for one in several))
+    words.option("cluster", words.configuration(cluster, "cluster"))
+    _common(words, {"nthreads": nthreads, "ngpus": ngpus, "uncertainty": uncertainty, "report": report, "set": set, "nccl": nccl,
+                    "profile": profile, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties})
+    return _call(words, progress)
+
+
+def topology(cluster: Configuration, *, route: Optional[Sequence[str]] = None, dot: Optional[Path] = None,
+             graphml: Optional[Path] = None, nccl_xml: Optional[Path] = None, bom: bool = False, prices: Optional[Path] = None,
+             power: Optional[Path] = None, force: bool = False, set: Optional[Mapping[str, Any]] = None,
+             profile: Optional[Path] = None, seed: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
+    """What a cluster is built of, as `weft topo`.
+
+    route  (from, to), names of endpoints such as "n0.gpu1": adds the way between them
+    bom    adds the bill of materials; with prices and power, what it costs and draws
+    dot, graphml, nccl_xml: files to write
+
+    Result: hosts, devices (a count for each kind), switches, `links` (type, cables, rate_GBps, latency_ns), endpoints.
+    """
+    words = Words("topo")
+    words.place(words.configuration(cluster, "cluster"))
+    if route is not None:
+        if isinstance(route, str) or len(route) != 2:
+            raise TypeError(f"route: expected two names of endpoints, got {route!r}")
+        words.words += ["--route", *route]
+    _common(words, {"dot": dot, "graphml": graphml, "nccl_xml": nccl_xml, "bom": bom, "prices": prices, "power": power,
+                    "force": force, "set": set, "profile": profile, "seed": seed})
+    return _call(words, progress)
+
+
+def explain(thing: str) -> str:
+    """The text of `weft explain THING`: what a model or a parameter means, assumes and leaves out. ConfigError: there is none."""
+    return _weft.explain(thing)
+
+
+def names(kind: str) -> "dict[str, str]":
+    """What can be chosen, each with a line on it, as `weft list KIND`: "algorithms", "clusters", "parameters". ConfigError: there
+    is no such kind."""
+    return dict(_weft.names(kind))
