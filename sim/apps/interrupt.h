@@ -17,8 +17,8 @@ void forget_simulation();
 // program at once.
 [[nodiscard]] const std::atomic<bool>& interrupt_flag();
 
-// Does what Ctrl-C does, for a command with a Listener: no signal is taken from its program. From any thread; it lasts until the
-// command ends.
+// Does what Ctrl-C does, for a command with a Listener: no signal is taken from its program. From any thread; it lasts until
+// the command ends.
 void request_interrupt();
 
 }  // namespace weft::apps

@@ -84,11 +84,12 @@ class EachFunctionIsItsCommand(unittest.TestCase):
         self.assertAlmostEqual(result.relative_error, result.iteration_time_ns / result.traced_step_ns - 1)
 
     def test_plan(self):
-        cluster = ROOT / "configs/clusters/dgx_h100_superpod.yaml"
-        model = ROOT / "configs/models/llama3_8b.yaml"
-        result = weft.plan(model, cluster, set={"nodes": 2}, gpus=16, budget_plans=1, budget=0)
-        of_program = command("plan", "--model", model, "--cluster", cluster, "--set", "nodes=2", "--gpus", 16, "--budget-plans", 1,
-                             "--budget", 0, "--json", "-")
+        model = {"name": "small", "layers": 4, "hidden": 1024, "heads": 8, "ffn": 4096, "vocab": 32000}
+        result = weft.plan(model, CLUSTER, batch=8, sequence=512)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "small.yaml"
+            file.write_text("".join(f"{key}: {value}\n" for key, value in model.items()), encoding="utf-8")
+            of_program = command("plan", "--model", file, "--cluster", CLUSTER, "--batch", 8, "--sequence", 512, "--json", "-")
         self.assertEqual(simulated(result)["plans"], of_program["plans"])
         times = [row["iteration_time_ns"] for row in result.rows("plans")]
         self.assertEqual(times, sorted(times))
