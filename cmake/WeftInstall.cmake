@@ -6,6 +6,7 @@
 #   <prefix>/lib/libweft_core.a ...            static, one per layer
 #   <prefix>/lib/cmake/Weft, <prefix>/lib/pkgconfig/weft.pc
 #   <prefix>/share/weft/configs
+#   <prefix>/share/man/man1/weft.1 ..., completion of bash, zsh and fish below <prefix>/share
 include(CMakePackageConfigHelpers)
 get_property(weft_layers GLOBAL PROPERTY WEFT_LAYERS)  # core first
 
@@ -87,4 +88,25 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET weft)
   set_target_properties(weft PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+  # Completion and manual pages are the program's own words, written by the program that is installed.
+  set(weft_words ${PROJECT_BINARY_DIR}/words)
+  install(CODE "
+    file(MAKE_DIRECTORY \"${weft_words}/man1\")
+    function(weft_write file)
+      execute_process(COMMAND \"$<TARGET_FILE:weft>\" \${ARGN} OUTPUT_FILE \"${weft_words}/\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+    endfunction()
+    weft_write(weft completion bash)
+    weft_write(_weft completion zsh)
+    weft_write(weft.fish completion fish)
+    weft_write(man1/weft.1 man)
+    file(GLOB commands RELATIVE \"${PROJECT_SOURCE_DIR}/sim/apps\" \"${PROJECT_SOURCE_DIR}/sim/apps/cmd_*.cpp\")
+    foreach(command IN LISTS commands)
+      string(REGEX REPLACE \"cmd_(.*)[.]cpp\" \"\\\\1\" command \"\${command}\")
+      weft_write(man1/weft-\${command}.1 man \${command})
+    endforeach()")
+  install(FILES ${weft_words}/weft DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${weft_words}/_weft DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${weft_words}/weft.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(DIRECTORY ${weft_words}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 endif()

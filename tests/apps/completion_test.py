@@ -1,0 +1,81 @@
+"""What shells complete of a command line, and manual pages: each command and option is in them, and the shell takes the script.
+
+    completion_test.py WEFT
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+
+
+def output(*words):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=True).stdout
+
+
+def commands():
+    """The names in the last list of the help, "Subcommands:"."""
+    return re.findall(r"^ {2}([a-z]+) ", output("--help").split("Subcommands:")[1], re.MULTILINE)
+
+
+def long_options(command):
+    return re.findall(r"^ +(?:-\w,? ?)*(--[\w-]+)", output(command, "--help"), re.MULTILINE)
+
+
+def completed(line):
+    """The words that bash offers at the end of this line."""
+    words = line.split(" ")
+    script = ('source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _weft; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", script, "bash", PROGRAM, *words], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+class Bash(unittest.TestCase):
+    def test_completes_commands(self):
+        self.assertEqual(completed("weft colle"), ["collective"])
+        self.assertEqual(set(commands()) - set(completed("weft ")), set())
+
+    def test_completes_every_option_of_every_command(self):
+        for command in commands():
+            with self.subTest(command):
+                self.assertEqual(set(long_options(command)) - set(completed(f"weft {command} --")), set())
+
+    def test_completes_choices_of_an_option(self):
+        self.assertEqual(completed("weft run s.yaml --fidelity p"), ["packet"])
+
+    def test_leaves_values_and_files_to_the_shell(self):
+        self.assertEqual(completed("weft run --set "), [])
+        self.assertEqual(completed("weft run "), [])
+
+
+class OtherShells(unittest.TestCase):
+    def test_scripts_are_theirs(self):
+        for shell in ("bash", "fish", "zsh"):
+            script = output("completion", shell)
+            for command in commands():
+                self.assertIn(command, script)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+class Manual(unittest.TestCase):
+    def test_pages_name_every_option(self):
+        for command in commands():
+            page = output("man", command).replace("\\-", "-")
+            with self.subTest(command):
+                self.assertIn(f".SH NAME\nweft-{command} - ", page)
+                self.assertEqual([option for option in long_options(command) if option not in page], [])
+        self.assertEqual([command for command in commands() if f"\\fB{command}\\fR" not in output("man")], [])
+
+    def test_unknown_command_has_its_nearest(self):
+        done = subprocess.run([PROGRAM, "man", "colective"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("collective", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
