@@ -24,7 +24,7 @@ ROOT, PROGRAM = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).r
 CLUSTER = ROOT / "configs/clusters/h200x4.yaml"
 TRACES = [ROOT / f"tests/data/traces/small.rank{rank}.json" for rank in (0, 1)]
 LOG = ROOT / "tests/data/h200x4/all_reduce_2gpu.txt"
-# Of the process, not of what was simulated.
+# They belong to the process, not to what was simulated.
 OF_THE_PROCESS = {"command_line", "wall_s", "peak_memory_bytes"}
 COLLECTIVE = {"cluster": str(CLUSTER), "workload": {"collectives": [{"kind": "all_reduce", "bytes": "1 MiB"}]}}
 # 32 senders to one receiver in packets: minutes, if nobody ends it.
@@ -142,7 +142,7 @@ class EachFunctionIsItsCommand(unittest.TestCase):
                                                                       check=True).stdout.strip())
 
     def test_arguments_are_the_options_of_the_command(self):
-        # What a function has in another way, or not: tables, folders and limits of the command line.
+        # A function has these in another way, or not: tables, folders and limits of the command line.
         other = {"json", "quiet", "verbose", "out", "help", "clusters", "model", "cluster", "map"}
         not_of = {"run": set(), "replay": {"max_error", "fidelity"}, "plan": {"timeline", "fidelity"}, "compare": {"timeline"},
                   "sweep": {"timeline", "export", "to"}, "topology": {"nccl_view"}, "collective": set(),
