@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "sim/output/training_json.h"
+#include "sim/scenario/run_scenario.h"
 
 namespace weft::output {
 namespace {
