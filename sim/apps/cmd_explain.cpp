@@ -99,7 +99,8 @@ void add_explain(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("explain", "Say what a model assumes and leaves out, with sources");
   command
       ->add_option("thing", options->words,
-                   "A name of `weft list`, the key of a parameter or of a group of them, flow, nccl, channels, simplifications "
+                   "A name of `weft list`, the key of a parameter or of a group of them, a word such as busbw, mfu or pfc, "
+                   "flow, nccl, channels, simplifications "
                    "(all), or "
                    "`profile FILE`, or `gpu NAME`")
       ->required()

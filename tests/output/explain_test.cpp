@@ -10,6 +10,7 @@
 #include <string>
 
 #include "sim/core/error.h"
+#include "sim/output/explain/glossary.h"
 #include "sim/scenario/catalog.h"
 #include "sim/scenario/scenario.h"
 
@@ -187,6 +188,19 @@ TEST(ExplainTest, AProfileLaidOverAnothersSaysWhoseValuesItHas) {
 
 TEST(ExplainTest, EverythingThatIsListedCanBeExplained) {
   for (const std::string& name : explained_names()) EXPECT_FALSE(explain(name).empty()) << name;
+}
+
+TEST(ExplainTest, WordsOfTheFieldAreExplainedInAnyCase) {
+  EXPECT_THAT(explain("busbw"), HasSubstr("2 (n - 1) / n for all_reduce"));
+  EXPECT_THAT(explain("pfc"), HasSubstr("pause"));
+  EXPECT_EQ(explain("MFU"), explain("mfu"));
+  EXPECT_EQ(explain("DCQCN"), explain("dcqcn"));  // a model's name too
+}
+
+TEST(ExplainTest, WordsOfTheFieldLeadToThingsThatAreExplained) {
+  for (const Term& term : glossary()) {
+    if (!term.more.empty()) EXPECT_FALSE(explain(std::string{term.more}).empty()) << term.name;
+  }
 }
 
 TEST(ExplainTest, UnknownThingsAreAnsweredWithTheNearest) {

@@ -10,7 +10,9 @@
 
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/core/words.h"
 #include "sim/network/find_config.h"
+#include "sim/output/explain/glossary.h"
 #include "sim/output/explain/topics.h"
 #include "sim/scenario/catalog.h"
 #include "sim/scenario/scenario.h"
@@ -214,6 +216,32 @@ std::string kind_text(std::string_view kind) {
   return text;
 }
 
+std::string term_text(const Term& term) {
+  std::string text = filled(fmt::format("{}: ", term.name), term.meaning);
+  if (!term.more.empty()) text += fmt::format("  see          weft explain {}\n", term.more);
+  return text;
+}
+
+// Empty: nothing is known of it.
+std::string known_text(const std::string& thing, const Profile* profile) {
+  if (thing == "simplifications") return all_simplifications();
+  std::string text;
+  for (const Explanation* each : explanations_of(thing))
+    text += explanation_text(*each, std::ranges::find(each->names, thing) != each->names.end() ? thing : each->names.front());
+  if (!text.empty()) return text;
+  for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) {
+    if (kind.name == thing) return kind_text(kind.name);
+  }
+  for (const ParamGroupBase* group : scenario::all_param_groups()) {
+    if (group->path() == thing) return group_text(*group, profile);
+    for (const ParamInfo& info : group->infos()) {
+      if (info.key == thing) return parameter_text(info, profile);
+    }
+  }
+  const auto term = std::ranges::find(glossary(), thing, &Term::name);
+  return term == glossary().end() ? std::string{} : term_text(*term);
+}
+
 }  // namespace
 
 std::span<const Explanation> explanations() {
@@ -237,6 +265,7 @@ std::vector<std::string> explained_names() {
   std::set<std::string> names{"simplifications"};
   for (const Explanation& each : explanations()) names.insert(each.names.begin(), each.names.end());
   for (const Alias& alias : kAliases) names.emplace(alias.name);
+  for (const Term& term : glossary()) names.emplace(term.name);
   for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) names.emplace(kind.name);
   for (const ParamGroupBase* group : scenario::all_param_groups()) {
     names.insert(group->path());
@@ -246,23 +275,12 @@ std::vector<std::string> explained_names() {
 }
 
 std::string explain(const std::string& thing, const Profile* profile) {
-  if (thing == "simplifications") return all_simplifications();
-  std::string text;
-  for (const Explanation* each : explanations_of(thing))
-    text += explanation_text(*each, std::ranges::find(each->names, thing) != each->names.end() ? thing : each->names.front());
-  if (!text.empty()) return text;
-  for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) {
-    if (kind.name == thing) return kind_text(kind.name);
-  }
-  for (const ParamGroupBase* group : scenario::all_param_groups()) {
-    if (group->path() == thing) return group_text(*group, profile);
-    for (const ParamInfo& info : group->infos()) {
-      if (info.key == thing) return parameter_text(info, profile);
-    }
+  for (const std::string& name : {thing, lower_case(thing)}) {
+    if (std::string text = known_text(name, profile); !text.empty()) return text;
   }
   const std::vector<std::string> names = explained_names();
 
-  const std::string near = nearest(thing, names);
+  const std::string near = nearest(lower_case(thing), names);
   const std::string note =
       near.empty() ? "there are texts on what `weft list` shows, on keys of parameters, and on: flow, nccl, simplifications"
                    : fmt::format("did you mean '{}'?", near);
