@@ -146,14 +146,18 @@ std::string verdict(const plan::PlanSearchResult& result, const plan::PlanSearch
                             : fmt::format("{:.0f} s", settings.budget_seconds));
   }
   if (result.plans.empty()) return text + "# no plan was simulated to its end\n";
+  const std::string assuming =
+      "#   assumed: the plans, placements and schedules that are looked at, the simulator's times (weft explain plan_search)\n";
   const std::size_t rows = std::min(result.proven(), std::min(settings.top, result.plans.size()));
-  if (rows == 1) return text + "# proven: no plan that was not simulated can be better than the first\n";
-  if (rows > 1) return text + fmt::format("# proven: no plan that was not simulated can be among the first {}\n", rows);
+  if (rows == 1) return text + "# proven: no plan that was not simulated can be better than the first\n" + assuming;
+  if (rows > 1)
+    return text + fmt::format("# proven: no plan that was not simulated can be among the first {}\n", rows) + assuming;
   if (!result.bounds_all) return text + "# not proven: not every plan was looked at\n";
-  double least = result.left > 0 ? result.left_least : result.too_long_least;
-  if (result.too_long > 0) least = std::min(least, result.too_long_least);
-  return text + fmt::format("# not proven: what was not simulated could be better by at most {:.1f} %\n",
-                            100 * (1 - least / result.plans.front().score));
+  const double best = result.plans.front().score;
+  return text +
+         fmt::format("# not proven: what was not simulated could be better by at most {:.1f} % (the gap to its bound)\n",
+                     100 * std::max(0.0, 1 - result.least().value_or(best) / best)) +
+         assuming;
 }
 
 std::string plans_table(const plan::PlanSearchResult& result, const plan::PlanSearchSettings& settings,
@@ -249,7 +253,10 @@ int run_plan(const PlanOptions& options) {
     const std::string text = plan::plan_scenario(space, result.plans.front().candidate, files, overrides, scenario.simulation);
     write_file(options.write, [&](std::ostream& out) { out << text; });
   }
-  return result.interrupted ? kInterrupted : kOk;
+  if (result.interrupted) return kInterrupted;
+  if (!result.plans.empty()) return kOk;
+  std::fputs("error: no plan was simulated to its end\n  note: --budget, --plan-limit\n", stderr);
+  return kCheckFailed;
 }
 
 }  // namespace
@@ -257,8 +264,12 @@ int run_plan(const PlanOptions& options) {
 void add_plan(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("plan", "Searches the parallel plans of a model on a cluster");
   const auto options = std::make_shared<PlanOptions>();
-  command->add_option("--model", options->model, "Model file, ours or of Hugging Face")->required()->type_name("FILE");
-  command->add_option("--cluster", options->cluster, "Cluster file")->required()->type_name("FILE");
+  command->add_option("--model", options->model, "Model: a file, ours or of Hugging Face, or a shipped name (weft list models)")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--cluster", options->cluster, "Cluster: a file, or a shipped name (weft list clusters)")
+      ->required()
+      ->type_name("FILE");
   command->add_option("--gpus", options->gpus, "GPUs of a plan; all of the cluster if not given")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
@@ -270,7 +281,7 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->type_name("N");
   command->add_option("--objective", options->objective, "time, tokens_per_dollar, tokens_per_joule or largest_model")
       ->type_name("NAME");
-  command->add_option("--budget", options->budget, "Seconds after which no further plan is simulated (45; 0: none)")
+  command->add_option("--budget", options->budget, "Seconds after which the search ends with the best so far (45; 0: none)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
   command->add_option("--budget-plans", options->budget_plans, "Plans to simulate at most, the same on every machine")

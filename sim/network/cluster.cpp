@@ -17,6 +17,7 @@
 #include "sim/network/link_type.h"
 #include "sim/network/node_template.h"
 #include "sim/network/packet_settings_reader.h"
+#include "sim/network/shipped_file.h"
 #include "sim/network/topology_shape.h"
 #include "sim/network/wiring.h"
 
@@ -43,7 +44,7 @@ LoadedProfile load_profile(ParamReader& params, const LoadOptions& options, cons
   const std::optional<ConfigNode> named = params.optional_raw("profile");
   try {
     if (options.profile) {
-      ConfigNode node = ConfigNode::load_file(*options.profile, "profile");
+      ConfigNode node = ConfigNode::load_file(file_or_shipped(*options.profile, "profiles"), "profile");
       return {Profile::from_node(node, groups), node};
     }
     if (named) {

@@ -14,6 +14,7 @@
 
 #include "sim/core/error.h"
 #include "sim/planning/plan_search/bound.h"
+#include "sim/planning/plan_search/families.h"
 #include "sim/planning/plan_search/search.h"
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
@@ -171,6 +172,7 @@ TEST_P(PlanSearchTest, ListsEveryPlanThatTheChecksLetPassOnce) {
 TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
   const std::vector<Simulated> all = simulate_all(scenario_, space_, every_plan(space_));
   PlanBounds bounds{space_, scenario_};
+  FamilyCosts families{space_, scenario_};
   std::vector<Duration> times;
   std::size_t too_big = 0;
   for (const Simulated& one : all) {
@@ -181,6 +183,9 @@ TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
     }
     times.push_back(one.run->iteration);
     EXPECT_LE(bounds.seconds(one.candidate), one.run->iteration.seconds());
+    PlanFamily family;
+    families.bound(one.candidate, family);
+    EXPECT_LE(family.bound_seconds, one.run->iteration.seconds());
     // A plan is ruled out unseen where this share of its closed form is more than the GPU has.
     EXPECT_LE(bounds.memory_bytes(one.candidate) * 0.95, one.run->memory.total());
   }
@@ -207,6 +212,54 @@ TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
   EXPECT_EQ(found.simulated + found.pruned + found.too_big, all.size());
   EXPECT_LE(found.too_big, too_big);
   EXPECT_GT(found.pruned, all.size() / 2);
+}
+
+// Three nodes of 12: 9 of each are 27 ranks, of which the tenth is the first one of the second node.
+TEST(PlanSpace, PlansMayLeaveGpusOfEachNodeIdle) {
+  PlanSpace space = space_of("llama3_70b.yaml", 2, 54);
+  space.gpus = 36;
+  space.node_gpus = 12;
+  space.nodes = 3;
+  const auto placed = [&] {
+    std::set<int> found;
+    for (const PlanCandidate& candidate : enumerate_plans(space, [] { return false; }).plans) {
+      EXPECT_EQ(candidate.plan.world(), candidate.per_node == 0 ? space.gpus : 3 * candidate.per_node);
+      found.insert(candidate.per_node);
+    }
+    return found;
+  };
+  EXPECT_EQ(placed(), std::set<int>{0});
+  space.may_idle = true;
+  // Batch 54 = 2 x 27: the factors 7, 5 and 11 of 21, 30 and 33 ranks are not in it, nor in two layers or 64 heads.
+  const std::set<int> found = placed();
+  EXPECT_TRUE(found.contains(9));
+  EXPECT_FALSE(found.contains(7) || found.contains(11));
+  EXPECT_FALSE(found.contains(6));  // half of a node
+  PlanCandidate candidate;
+  candidate.per_node = 9;
+  candidate.plan.data = 27;
+  const std::vector<std::int32_t> places = setup_of(space, candidate).plan.rank_map;
+  ASSERT_EQ(places.size(), 27u);
+  EXPECT_EQ(places[8], 8);
+  EXPECT_EQ(places[9], 12);
+  EXPECT_EQ(places[26], 32);
+}
+
+class Impatient final : public PlanSearchObserver {
+ public:
+  void on_state(const PlanProgress&) override {}
+  [[nodiscard]] bool stop() const override { return true; }
+};
+
+TEST(PlanSearch, ThatIsStoppedAtOnceSaysThatNothingIsProven) {
+  const scenario::Scenario scenario = two_nodes();
+  Impatient observer;
+  const PlanSearchResult found =
+      search_plans(scenario, space_of("llama3_70b.yaml", 2, 8), unlimited(), cost_of(scenario.cluster.topology, {}), observer);
+  EXPECT_TRUE(found.interrupted);
+  EXPECT_TRUE(found.plans.empty());
+  EXPECT_EQ(found.proven(), 0u);
+  EXPECT_FALSE(found.bounds_all);
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallCases, PlanSearchTest,

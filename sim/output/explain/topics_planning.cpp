@@ -98,6 +98,8 @@ std::vector<Topic> planning_topics() {
                        "where its bound is above the best time found.",
             .leaves_out = {"plan_search: no gpipe, ZeRO-2, HSDP, other orders of ranks, or tensor without sequence parallelism",
                            "plan_search: a step at full clock is taken to last at most 1 % longer than the slowed one",
+                           "plan_search: GPUs that a plan leaves idle are the last ones of each node, as many on all and less "
+                           "than half",
                            "plan_search: groups of one pattern are taken to be alike on the links within 0.1 %",
                            "plan_search: the order in which plans are tried is a guess; only bounds rule plans out"},
             .sources = {"models/workloads §2, §3", "models/training_steps §6, §7"},

@@ -7,6 +7,7 @@
 
 #include "sim/core/config/nearest.h"
 #include "sim/network/find_config.h"
+#include "sim/network/shipped_file.h"
 #include "sim/workloads/model/huggingface_config.h"
 #include "sim/workloads/model/json_config.h"
 #include "sim/workloads/model/model_checks.h"
@@ -129,7 +130,8 @@ TransformerModel read_model(const ConfigNode& node, Diagnostics& diagnostics) {
   }
 }
 
-ConfigNode load_model_file(const fs::path& file) {
+ConfigNode load_model_file(const fs::path& named) {
+  const fs::path file = net::file_or_shipped(named, "models");
   return is_json(file) ? load_json_config(file, "model") : ConfigNode::load_file(file, "model");
 }
 
