@@ -102,7 +102,7 @@ class Enumeration {
     }
   }
 
-  // What no schedule, batch or sharding mends counts as one refusal.
+  // Counts as one refusal where no schedule, batch or sharding mends it.
   bool is_possible(const work::ParallelPlan& plan) {
     const char* reason = space_.setup.batch.global % plan.data != 0    ? "global: N sequences do not divide evenly over data N"
                          : space_.setup.model.heads % plan.tensor != 0 ? "tensor: N heads do not divide evenly over tensor N"
