@@ -51,7 +51,8 @@ def groups_of(gpu):
                  "step": keys_of("ll", hop, "step_gap"),
                  "first": keys_of("ll", "first_pass"), "rate": keys_of("ll", "channel_rate")}
     # Too few rows have LL128 for more: its times go with LL's.
-    yield "LL128", {"step": keys_of("ll128", hop, "step_gap", "load_latency"), "rate": keys_of("ll128", "channel_rate")}
+    # A hop through host memory costs it what it costs LL.
+    yield "LL128", {"step": keys_of("ll128", *(() if far else (hop,)), "step_gap", "load_latency"), "rate": keys_of("ll128", "channel_rate")}
     yield "Simple", {"start": keys_of("simple", "base_latency", "block_latency") + keys_of("p2p", "base_latency"),
                      "step": keys_of("simple", hop, "slice_latency", "load_latency", "copy_latency"),
                      "rate": keys_of("simple", "channel_rate"), "link": (link,)}
