@@ -2,12 +2,16 @@
 """Writes the costs of collectives of a shipped profile from the public tables that may be fitted (validate/nccl_public/sets.py).
 
     tools/fit_public.py build/weft GPU [--rows N] [-o PROFILE]
+    tools/fit_public.py build/weft TRANSPORT
 
 GPU is the profile's name: a100_sxm, b200, gb200, gb300, h100_sxm, h200_sxm, l40s. One group of parameters after the other, each to the
 rows whose protocol it is, by damped least squares of the logarithms: factors of the defaults, those of H200, at the clock of the GPU's
 SMs. Latencies of one stage have one factor, for these rows do not tell them apart, and send/recv, which no row shows, those of the
 protocol it runs. A row counts as 3 % off, a factor as known within e^0.35. All other rows stay unseen; validate/nccl_public/score.py
 scores them. Takes some minutes of one core.
+
+TRANSPORT is a NIC transport that a set of several nodes ran on: efa, roce, tcpxo. Its latencies and its cost of a message are fitted
+to all rows of the set that may be, at once, and printed: they are the defaults of sim/network/transports.
 """
 import argparse
 import math
@@ -25,6 +29,7 @@ import sets  # noqa: E402
 ROW = 0.03  # a row's own error
 PRIOR = 0.35  # of a logarithm
 START = 0.15  # the same of how late kernels of Simple start, over those of LL, and of all factors of a chip on another board
+WIDE = 1.5  # the same of a transport's times, of which nothing is known before
 HUBER = 2.0  # a row further off than so many errors weighs less
 STEP = 0.04  # of a logarithm, for slopes
 LINK = {"a100_sxm": "network.nvlink3.efficiency", "h100_sxm": "network.nvlink4.efficiency", "h200_sxm": "network.nvlink4.efficiency",
@@ -32,6 +37,7 @@ LINK = {"a100_sxm": "network.nvlink3.efficiency", "h100_sxm": "network.nvlink4.e
 # The SMs' clock over that of H200 (1.98 GHz): where a profile has no value of its own, times of blocks begin in proportion.
 # One chip in two boards: the other's values, fitted before, in place of the defaults.
 LIKE = {"gb200": "b200", "gb300": "b200"}
+TRANSPORTS = {"roce": "gcp_a3_ultra", "efa": "aws_p5", "tcpxo": "gcp_a3_mega"}  # cluster of the set
 CLOCK = {"a100_sxm": 1.41 / 1.98, "l40s": 2.52 / 1.98}
 SOURCE = "ai-dynamo/aiconfigurator @ 095f58a"
 SCALES = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "Mb/s": 1e-3, "Gb/s": 1.0, "Tb/s": 1e3, "GB/s": 8.0}
@@ -43,7 +49,11 @@ def keys_of(protocol, *names):
 
 
 def groups_of(gpu):
-    """Name, protocol whose rows tell, factors: each of several keys at once, from their defaults."""
+    """Protocol whose rows tell, or None: all rows; factors: each of several keys at once, from their defaults."""
+    if gpu in TRANSPORTS:
+        keys = ("ll_latency", "ll128_latency", "simple_latency", "message_cost")
+        yield None, {key: (f"network.nic.{gpu}.{key}",) for key in keys}
+        return
     far = gpu == "l40s"  # no NVLink: peers are reached through PCIe or host memory
     hop = "host_hop_latency" if far else "hop_latency"
     link = LINK.get(gpu, "network.nvlink5.efficiency")
@@ -70,7 +80,10 @@ class Fit:
         self.found = {}  # "LL step" -> its factor
         self.followed = set()  # keys that no row shows: they have another's factor
         self.folder = tempfile.TemporaryDirectory()
-        self.publics = [public for public in sets.ALL if public.gpu == gpu and public.nodes == 1 and public.fit == "all"]
+        if gpu in TRANSPORTS:
+            self.publics = [public for public in sets.ALL if public.cluster == TRANSPORTS[gpu]]
+        else:
+            self.publics = [public for public in sets.ALL if public.gpu == gpu and public.nodes == 1 and public.fit == "all"]
 
     def start_of(self, key):
         like = LIKE.get(self.gpu)
@@ -78,10 +91,12 @@ class Fit:
         text = subprocess.run([self.program, "explain", key, "--profile", profile], capture_output=True, text=True, check=False).stdout
         own = re.search(r"^  in \S+: ([^(]+) \(", text, re.MULTILINE)
         default = re.search(r"^  default +([^(\n]+)", text, re.MULTILINE)
-        if like or not key.startswith("collectives."):
+        if like or not key.startswith(("collectives.", "network.nic.")):
             return number((own or default)[1])
         value, unit = number(default[1])
         slower = 1 / CLOCK.get(self.gpu, 1.0)
+        if key.startswith("network.nic."):
+            return number(default[1])
         return {"us": value * slower, "Gb/s": value / slower}.get(unit, value), unit
 
     def predict(self, values, rows):
@@ -98,6 +113,8 @@ class Fit:
 
     def rows_of(self, protocol):
         everything = {public: public.rows_to_fit() for public in self.publics}
+        if protocol is None:
+            return everything
         if not hasattr(self, "chosen"):
             self.chosen = self.predict({}, everything)[1]
         chosen = iter(self.chosen)
@@ -117,7 +134,7 @@ class Fit:
         follows = protocol == "Simple" and self.gpu not in LIKE
         center = {name: math.log(self.found.get(f"LL {name}", 1.0)) if follows and name in ("start", "step") else 0.0
                   for name in names}
-        width = {name: START if self.gpu in LIKE or follows and name == "start" else PRIOR for name in names}
+        width = {name: WIDE if self.gpu in TRANSPORTS else START if self.gpu in LIKE or follows and name == "start" else PRIOR for name in names}
         at = dict(center)  # logarithms
 
         def values(where):
@@ -165,7 +182,7 @@ class Fit:
         self.found |= {f"{protocol} {name}": math.exp(log) for name, log in at.items()}
         mean = 100 * sum(abs(math.expm1(log)) for log in logs) / len(logs)
         told = ", ".join(f"{name} x {math.exp(log):.3f}" for name, log in at.items())
-        print(f"{self.gpu} {protocol}: {count} rows, mean {mean:.1f} %: {told}", flush=True)
+        print(f"{self.gpu} {protocol or 'all'}: {count} rows, mean {mean:.1f} %: {told}", flush=True)
 
 
 def solve(slopes, weights, logs, from_prior, width, damping):
@@ -224,11 +241,16 @@ def main():
     parser.add_argument("--rows", type=int, default=1, metavar="N", help="one row in N, where there are more than four")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
-    profile = ROOT / "configs" / "profiles" / f"{options.gpu}.yaml"
+    gpu = next((public.gpu for public in sets.ALL if public.cluster == TRANSPORTS.get(options.gpu)), options.gpu)
+    profile = ROOT / "configs" / "profiles" / f"{gpu}.yaml"
     fit = Fit(options.program, options.gpu, profile, options.rows)
     for protocol, factors in groups_of(options.gpu):
         fit.run(protocol, factors)
-    write(profile, fit, options.output or profile)
+    if options.gpu in TRANSPORTS:
+        for key, (value, unit) in fit.values.items():
+            print(f"  {key}: {value:.3g} {unit}")
+    else:
+        write(profile, fit, options.output or profile)
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ ParamGroups collective_param_groups() {
   return groups;
 }
 
-CollectiveCosts::CollectiveCosts(const Profile& profile)
-    : channels{profile.get(channel_costs)}, clock{profile.get(clock_costs)} {
+CollectiveCosts::CollectiveCosts(const Profile& profile, const net::NicCosts& of_nic)
+    : channels{profile.get(channel_costs)}, clock{profile.get(clock_costs)}, nic{of_nic} {
   for (const ProtocolEntry* entry : all_protocols()) protocols_.push_back(entry->make(profile));
 }
 
@@ -110,6 +110,11 @@ StepCosts CollectiveCosts::of(std::string_view name, int warps, bool one_slice, 
   const double far_ps = static_cast<double>(channels.far_latency.ps()) * std::clamp(of_cache - 0.5, 0.0, 1.0);
   protocol(is_p2p ? protocols::sendrecv.name : name)
       .add({.protocol = name, .warps = warps, .one_slice = one_slice, .data = data, .far_ps = far_ps}, costs);
+  Duration& net_hop = costs.hop[static_cast<std::size_t>(Transport::kNet)];
+  net_hop = nic.simple_latency;
+  if (name == protocols::ll.name) net_hop = nic.ll_latency;
+  if (name == protocols::ll128.name) net_hop = nic.ll128_latency;
+  costs.proxy = nic.message_cost;
   return costs;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/collectives/step_costs.h"
 #include "sim/core/profile.h"
 #include "sim/core/units.h"
+#include "sim/network/nic_transport.h"
 
 namespace weft::coll {
 
@@ -49,7 +50,8 @@ class Protocol;
 
 // The costs of all protocols, as one profile has them.
 struct CollectiveCosts {
-  explicit CollectiveCosts(const Profile& profile);
+  // `nic`: of messages between nodes.
+  explicit CollectiveCosts(const Profile& profile, const net::NicCosts& nic = {});
 
   // Returns the costs of a kernel with `warps` warps in a block; 0: as many as the protocol has. `protocol`: a name of
   // protocols/; `one_slice`: a collective whose chunk is one slice (models/nccl §4.3); `p2p`: the send/recv kernel.
@@ -62,6 +64,7 @@ struct CollectiveCosts {
 
   ChannelCosts channels;
   ClockCosts clock;
+  net::NicCosts nic;
 
  private:
   [[nodiscard]] const Protocol& protocol(std::string_view name) const;

@@ -125,6 +125,10 @@ void Executor::on_event(std::uint64_t payload) {
       ++connections_[lane].arrived;
       wake(connections_[lane].receiver);
       break;
+    case EventKind::kProxy:
+      queue_at_proxy(ProxySlice{at_proxy_[lane]});
+      at_proxy_.give_back(lane);
+      break;
   }
   drain();
   finish_if_done();

@@ -172,6 +172,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   };
   // A slice that waits for the one before it to leave its connection.
   struct ProxySlice {
+    std::uint32_t connection = 0;  // in whose order
     FootprintId footprint;
     net::TransferKind kind = net::TransferKind::kUnicast;
     Bytes wire;
@@ -186,8 +187,9 @@ class Executor final : private net::TransferListener, private EventTarget {
     std::uint32_t lane_count = 0;
     std::uint32_t lanes_left = 0;
     std::int32_t call = 0;
+    Time proxy_free;  // StepCosts::proxy
   };
-  enum class EventKind : std::uint8_t { kStart, kLaneStart, kSliceWork, kSliceEnd, kLaneContinue, kFirstPass };
+  enum class EventKind : std::uint8_t { kStart, kLaneStart, kSliceWork, kSliceEnd, kLaneContinue, kFirstPass, kProxy };
 
   void on_event(std::uint64_t payload) override;
   void on_source_free(TransferId transfer, std::uint64_t tag) override;
@@ -227,7 +229,8 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] Duration wait_at_port(const Lane& lane, Bytes data, Duration busy) const;
   void post_slice(std::uint32_t index, Bytes data, Duration busy);
   void send_by_proxy(std::uint32_t index);
-  void queue_at_proxy(std::uint32_t connection, const ProxySlice& slice);
+  void hand_to_proxy(const ProxySlice& slice);
+  void queue_at_proxy(const ProxySlice& slice);
   void start_proxy(const ProxySlice& slice);
   void free_proxy(std::uint32_t connection);
   void arrive(std::uint32_t connection);
@@ -314,6 +317,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   std::vector<std::int32_t> ranks_left_;                 // by call
   ReusedPlaces<std::vector<std::uint32_t>> deliveries_;  // connections that one multicast reaches
   ReusedPlaces<std::vector<ProxySlice>> proxy_queues_;
+  ReusedPlaces<ProxySlice> at_proxy_;                               // those that a proxy thread has yet to send
   std::map<std::vector<std::uint32_t>, FootprintId> switch_paths_;  // by rank, channel, what is done and peers
   std::uint64_t unfinished_ = 0;                                    // ranks, or fluid flows
   std::uint64_t unsent_ = 0;                                        // transfers whose source is not free yet

@@ -123,7 +123,9 @@ Executor::EdgeTime Executor::edge_time(const FluidFlow& flow, std::size_t hop, c
   const double carried = static_cast<double>(wire.count()) / rate;
   double drain = std::max(carried, busy);
   if (memory_between(edge.from, edge.to)) drain += static_cast<double>(costs_.host_wait(flow.step_bytes, 1.0, true).ps());
-  const auto overhead = static_cast<double>((path_of_edge.latency_of(wire) + costs_.message_overhead(by, usual_.copies)).ps());
+  const Duration proxy = by == Transport::kNet ? costs_.proxy : Duration{};
+  const auto overhead =
+      static_cast<double>((path_of_edge.latency_of(wire) + costs_.message_overhead(by, usual_.copies) + proxy).ps());
   if (costs_.rendezvous) return {drain, drain + overhead, drain + overhead, drain + overhead};
   const double first = overhead - (costs_.slices - 1) * static_cast<double>(costs_.slice.ps());
   EdgeTime time{drain, std::max(drain - busy + alone, carried) + overhead, drain + slices, drain / full + first};

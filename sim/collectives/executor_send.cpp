@@ -114,17 +114,32 @@ void Executor::send_by_proxy(std::uint32_t index) {
   for (const std::uint32_t to : lane.sends) {
     if (!is_proxys(to)) continue;
     const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-    queue_at_proxy(to, {.footprint = connections_[to].path,
-                        .wire = costs_.on_wire(data),
-                        .weight = lane.weight,
-                        .hop = hop(to),
-                        .lane = index,
-                        .to = to});
+    hand_to_proxy({.connection = to,
+                   .footprint = connections_[to].path,
+                   .wire = costs_.on_wire(data),
+                   .weight = lane.weight,
+                   .hop = hop(to),
+                   .lane = index,
+                   .to = to});
   }
 }
 
-void Executor::queue_at_proxy(std::uint32_t connection, const ProxySlice& slice) {
-  std::uint32_t& queue = connections_[connection].queue;
+// Model: one thread on the host does the messages of all of a GPU's channels, in the order in which their slices are whole. It
+// does the next one while a message is on its way.
+void Executor::hand_to_proxy(const ProxySlice& slice) {
+  if (costs_.proxy == Duration{}) {
+    queue_at_proxy(slice);
+    return;
+  }
+  Time& free = members_[static_cast<std::size_t>(lanes_[slice.lane].rank)].proxy_free;
+  free = std::max(free, simulator_.now()) + costs_.proxy;
+  const std::uint32_t place = at_proxy_.take();
+  at_proxy_[place] = slice;
+  schedule_event(free - simulator_.now(), EventKind::kProxy, place);
+}
+
+void Executor::queue_at_proxy(const ProxySlice& slice) {
+  std::uint32_t& queue = connections_[slice.connection].queue;
   if (queue != kNone) {
     proxy_queues_[queue].push_back(slice);
     return;

@@ -137,14 +137,14 @@ void Executor::send_in_network(std::uint32_t index) {
   const std::uint32_t list = deliveries_.take();
   deliveries_[list].assign(lane.sends.begin(), lane.sends.end());
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  queue_at_proxy(*lane.sends.begin(),
-                 {.footprint = lane.switch_path,
-                  .kind = lane.step.multicasts() ? net::TransferKind::kMulticast : net::TransferKind::kReduce,
-                  .wire = costs_.on_wire(data),
-                  .weight = lane.weight,
-                  .hop = hop_in_switch(lane),
-                  .lane = index,
-                  .to = kManyConnections | list});
+  hand_to_proxy({.connection = *lane.sends.begin(),
+                 .footprint = lane.switch_path,
+                 .kind = lane.step.multicasts() ? net::TransferKind::kMulticast : net::TransferKind::kReduce,
+                 .wire = costs_.on_wire(data),
+                 .weight = lane.weight,
+                 .hop = hop_in_switch(lane),
+                 .lane = index,
+                 .to = kManyConnections | list});
 }
 
 }  // namespace weft::coll

@@ -105,7 +105,7 @@ double CollectiveResult::bus_bandwidth_gbps() const { return algorithm_bandwidth
 CollectiveRunner::CollectiveRunner(net::Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
                                    std::shared_ptr<const nccl::View> view)
     : machine_{machine},
-      costs_{profile},
+      costs_{profile, net::nic_costs(machine.topology, devices.front(), profile)},
       launch_{profile.get(net::launch_timings)},
       devices_{std::move(devices)},
       view_{std::move(view)} {

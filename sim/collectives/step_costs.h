@@ -45,6 +45,8 @@ struct StepCosts {
   Duration host_start = {};
   // From the last byte to the moment the receiver acts on it, beyond the path's own latency; by transport.
   std::array<Duration, 3> hop = {};
+  // Time of a GPU's proxy thread for each message that it has the network carry, one after another.
+  Duration proxy = {};
   // Time of a slice with bytes, before them; from its end to the lane's next slice.
   Duration slice = {};
   Duration after_slice = {};

@@ -31,6 +31,8 @@ ParamGroups network_param_groups() {
   for (const Registration<LinkType>* entry : link_types().entries()) {
     if (const ParamGroupBase* group = find_link_type(entry->name)->group()) groups.push_back(group);
   }
+  for (const Registration<NicTransport>* entry : nic_transports().entries())
+    groups.push_back(find_nic_transport(entry->name)->group);
   groups.push_back(&host_forwarding_params);
   groups.push_back(&host_memory_params);
   groups.push_back(&launch_timings);

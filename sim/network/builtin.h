@@ -8,6 +8,7 @@
 #include "sim/core/registry.h"
 #include "sim/network/congestion.h"
 #include "sim/network/link_type.h"
+#include "sim/network/nic_transport.h"
 #include "sim/network/router.h"
 #include "sim/network/topology_shape.h"
 
@@ -17,15 +18,17 @@ namespace weft::net {
 #define WEFT_TOPOLOGY(name) extern const Registration<TopologyShape> name;
 #define WEFT_ROUTING(name) extern const Registration<RoutingPolicy> name;
 #define WEFT_CONGESTION(name) extern const Registration<CongestionFactory> name;
+#define WEFT_NIC_TRANSPORT(name) extern const Registration<NicTransport> name;
 #include "sim/network/builtin.def"
 
 [[nodiscard]] const Registry<LinkType>& link_types();
 [[nodiscard]] const Registry<TopologyShape>& topology_shapes();
 [[nodiscard]] const Registry<RoutingPolicy>& routing_policies();
+[[nodiscard]] const Registry<NicTransport>& nic_transports();
 // A policy that needs no parameters, by name; ConfigError with the choices where there is none.
 [[nodiscard]] std::unique_ptr<RoutingPolicy> make_routing_policy(std::string_view name);
 
-// Everything of this layer that a profile may say something about: link types by name, then the rest.
+// Everything of this layer that a profile may say something about: link types and NIC transports by name, then the rest.
 [[nodiscard]] ParamGroups network_param_groups();
 
 }  // namespace weft::net

@@ -15,6 +15,7 @@
 #include "sim/network/find_config.h"
 #include "sim/network/gpu_spec.h"
 #include "sim/network/link_type.h"
+#include "sim/network/nic_transport.h"
 #include "sim/network/node_template.h"
 #include "sim/network/packet_settings_reader.h"
 #include "sim/network/shipped_file.h"
@@ -130,7 +131,8 @@ struct FabricSpec {
   PacketSettings packet;
 };
 
-FabricSpec read_fabric(ParamReader& fabric, const Profile& profile) {
+// `nic`: the transport of hosts' NICs; empty: that of the link's type.
+FabricSpec read_fabric(ParamReader& fabric, std::string_view nic, const Profile& profile) {
   FabricSpec read;
   read.type = fabric.required<std::string>("type");
   const Registration<TopologyShape>* entry = topology_shapes().find(read.type);
@@ -144,8 +146,11 @@ FabricSpec read_fabric(ParamReader& fabric, const Profile& profile) {
   read.shape = entry->make(fabric);
 
   const auto read_link = [&](ParamReader link) {
+    const bool states_share = link.node().find("efficiency").has_value();
     LinkSpec spec = read_link_spec(link, profile);
     link.finish();
+    const NicTransport* transport = find_nic_transport(nic.empty() ? default_nic_transport(spec.type) : nic);
+    if (!states_share && transport != nullptr) spec.efficiency *= transport->costs(profile).rate_share;
     return spec;
   };
   std::string link_type;
@@ -317,9 +322,12 @@ std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& o
     }
   }
 
+  std::string transport;
+  if (std::optional<ParamReader> nic = params.optional_map("nic")) transport = read_nic(*nic, host);
+
   FabricSpec fabric;
   if (std::optional<ParamReader> reader = params.optional_map_or_file("fabric")) {
-    fabric = read_fabric(*reader, profile);
+    fabric = read_fabric(*reader, transport, profile);
   } else if (nodes > 1) {
     params.error("nodes", fmt::format("{} nodes need a fabric to join them", nodes));
   }

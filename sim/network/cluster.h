@@ -6,6 +6,7 @@
 //   nodes: 32
 //   node: {type: dgx_h100}                    # a template by name, a file, or {devices, links} themselves (node_template.h)
 //   gpu: h200_sxm                             # in place of the template's GPUs: a name, a file, or a data sheet (gpu_spec.h)
+//   nic: {transport: roce}                    # what carries NCCL's messages (nic_transport.h); absent: by the type of links
 //   fabric:                                   # may be absent where there is one node
 //     type: rail_optimized_fat_tree           # topology_shapes(); its own keys stand here too
 //     link: {type: infiniband, rate: 400 Gb/s, latency: 150 ns}

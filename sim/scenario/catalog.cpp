@@ -32,6 +32,7 @@ constexpr std::array kCatalogKinds{
     CatalogKind{"routing", "choice among equal-cost links: `fabric: {routing: ...}`"},
     CatalogKind{"congestion", "congestion control of queue pairs, packet fidelity"},
     CatalogKind{"link_types", "`type:` of a link"},
+    CatalogKind{"nic_transports", "what carries NCCL's messages between hosts: `nic: {transport: ...}`"},
     CatalogKind{"clusters", "shipped clusters, configs/clusters"},
     CatalogKind{"nodes", "shipped node templates: `node: {type: ...}`"},
     CatalogKind{"profiles", "shipped profiles, configs/profiles"},
@@ -177,6 +178,7 @@ std::vector<RegisteredModel> registered_models() {
   add_models(models, "routing", net::routing_policies().entries());
   add_models(models, "congestion", net::congestion_controls().entries());
   add_models(models, "link_types", net::link_types().entries());
+  add_models(models, "nic_transports", net::nic_transports().entries());
   add_models(models, "schedules", work::pipeline_schedules().entries());
   add_models(models, "trace_formats", work::trace_formats());
   add_models(models, "trace_writers", work::trace_writers());

@@ -198,6 +198,23 @@ TEST(ExecutorLoopTest, CutThroughFollowsPassByPass) {
   EXPECT_EQ(nodes.run(chain, costs), 10_us + 10_us + 10_us);
 }
 
+// It takes 5 us for each message of either channel, and does the next one while the last is on the wire.
+TEST(ExecutorLoopTest, AGpusProxyThreadDoesOneMessageAfterAnother) {
+  StepCosts costs = kPlain;
+  costs.proxy = 5_us;
+  Switch one{2};
+  EXPECT_EQ(one.run(stream(4), costs), 4 * 5_us + 1_us);
+  TableSchedule both{2, 2};
+  for (int channel = 0; channel < 2; ++channel) {
+    both.lane(0, channel).push_back(sends(1, Bytes{1000}));
+    both.lane(1, channel).push_back(receives(0, Bytes{1000}));
+  }
+  Switch two{2, 2};
+  EXPECT_EQ(two.run(both, costs), 2 * 5_us + 1_us);
+  Switch inside{2, 1, Place::kNvlink};
+  EXPECT_EQ(inside.run(stream(4), costs), 4 * 1_us) << "no proxy between GPUs of a node";
+}
+
 TEST(ExecutorLoopTest, AStepThatOnlyReceivesTakesItsThreadBlocksTime) {
   Switch one{2, 1, Place::kNvlink};
   StepCosts costs = kPlain;

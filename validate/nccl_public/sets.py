@@ -72,10 +72,10 @@ def single_node():
 
 
 def networks():
-    yield Set("gcp_a3ultra_h200_2n16g_all_gather.csv", "h200_sxm", "all_gather", 16, "dgx_h200", nodes=2, dtype="float", fit="all")
-    yield Set("oci_h100_2n16g_all_reduce.csv", "h100_sxm", "all_reduce", 16, "dgx_h100_8_nodes", "2.23.4", nodes=2, dtype="float")
-    yield Set("aws_p5_h100_2n16g_all_reduce.csv", "h100_sxm", "all_reduce", 16, "dgx_h100_8_nodes", nodes=2, dtype="float", fit="fourth")
-    yield Set("gcp_a3mega_h100_2n16g_all_reduce.csv", "h100_sxm", "all_reduce", 16, "dgx_h100_8_nodes", nodes=2, dtype="float", fit="fourth")
+    yield Set("gcp_a3ultra_h200_2n16g_all_gather.csv", "h200_sxm", "all_gather", 16, "gcp_a3_ultra", nodes=2, dtype="float", fit="all")
+    yield Set("oci_h100_2n16g_all_reduce.csv", "h100_sxm", "all_reduce", 16, "oci_h100", "2.23.4", nodes=2, dtype="float")
+    yield Set("aws_p5_h100_2n16g_all_reduce.csv", "h100_sxm", "all_reduce", 16, "aws_p5", nodes=2, dtype="float", fit="fourth")
+    yield Set("gcp_a3mega_h100_2n16g_all_reduce.csv", "h100_sxm", "all_reduce", 16, "gcp_a3_mega", nodes=2, dtype="float", fit="fourth")
     yield Set("coreweave_gb200_2rack144g_all_reduce.csv", "gb200", "all_reduce", 144, "gb200_nvl72", "2.26.2", nodes=2, dtype="float")
     yield Set("issue_nccl1244_h20_2n16g_nvlstree_small.csv", "h200_sxm", "all_reduce", 16, "dgx_h200", "2.21.5", nodes=2, dtype="float",
               settings=("NCCL_ALGO=NVLSTree",))

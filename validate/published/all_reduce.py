@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = pathlib.Path(__file__).resolve().parent / "all_reduce"
 MIB = 1 << 20
 LARGE = 4 * MIB
-# collectives.in_switch.* (8 H100: defaults; 8 B200: profile b200), collectives.ll.* of b200, collectives.ll.net_hop_latency
-# (two nodes of 8 H100) and collectives.ll128.net_hop_latency (four).
+# collectives.in_switch.* (8 H100: defaults; 8 B200: profile b200), collectives.ll.* of b200, network.nic.ib.ll_latency
+# (two nodes of 8 H100) and network.nic.ib.ll128_latency (four).
 FITTED = {"h100_dgx": {2 * MIB, 8 * MIB, 32 * MIB, 128 * MIB, 512 * MIB, 2048 * MIB},
           "b200_vultr": {128, 1024, 8192, 32768, 131072, 524288, 2 * MIB, 8 * MIB, 32 * MIB, 128 * MIB, 512 * MIB, 2048 * MIB,
                          8192 * MIB},
@@ -28,6 +28,8 @@ FITTED = {"h100_dgx": {2 * MIB, 8 * MIB, 32 * MIB, 128 * MIB, 512 * MIB, 2048 * 
           "gb300_4gpu_nvls": {8 * MIB, 32 * MIB, 128 * MIB, 512 * MIB, 8192 * MIB},
           "h100_2_nodes": {128, 1024, 8192, 32768, 131072},
           "h100_4_nodes": {262144, 524288, MIB}}
+# Tables of hosts whose network is not InfiniBand.
+TRANSPORTS = {"h200_2_nodes": "roce", "b200_2_nodes_a4": "roce"}
 # A row that its publisher's own neighbours contradict: start-up of the first sizes, or one size by a factor of two.
 OUTLIERS = {("h100_2_nodes", 8), ("h100_2_nodes", 256), ("h100_4_nodes", 8), ("h100_4_nodes", 2 * MIB), ("h200_2_nodes", 16 * MIB),
             ("b200_2_nodes", 8)}
@@ -47,7 +49,8 @@ def predict(program, name):
     with tempfile.TemporaryDirectory() as folder:
         file, result = pathlib.Path(folder, "cluster.yaml"), pathlib.Path(folder, "result.json")
         text = f"extends: {ROOT / 'configs/clusters' / (cluster + '.yaml')}\nname: {name}\n"
-        file.write_text(text + (f"nodes: {nodes}\n" if nodes > 1 else ""), encoding="utf-8")
+        transport = f"nic: {{transport: {TRANSPORTS[name]}}}\n" if name in TRANSPORTS else ""
+        file.write_text(text + (f"nodes: {nodes}\n" if nodes > 1 else "") + transport, encoding="utf-8")
         subprocess.run([program, "validate", "-q", TABLES / f"{name}.txt", "--cluster", file, "--json", result], check=True,
                        stdout=subprocess.DEVNULL)
         return json.loads(result.read_text(encoding="utf-8"))["points"]

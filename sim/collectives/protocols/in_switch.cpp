@@ -21,7 +21,6 @@ struct InSwitchCosts {
   Duration hop_latency = 1_us;
   Duration slice_latency = 5'900_ns;
   Duration peer_latency = {};  // StepCosts::peer_slice
-  Duration net_hop_latency = 10_us;
   Bandwidth channel_rate = Bandwidth::from_bits_per_second(431'000'000'000);
 };
 
@@ -39,7 +38,6 @@ const ParamGroup<InSwitchCosts> in_switch_costs{
                                 .reference = "published NVLS all-reduces of 2 to 8 H100 (nccl issue 1455) show none",
                                 .gpu = "H100"},
                                "of a scatter or gather, for each head"),
-        param("net_hop_latency", &InSwitchCosts::net_hop_latency, {.max = 1_ms, .description = "as Simple"}),
         param("channel_rate", &InSwitchCosts::channel_rate,
               {.source = kPublishedH100.source,
                .reference = std::string{kPublishedH100.reference},
@@ -53,7 +51,7 @@ class InSwitch final : public Protocol {
 
   void add(const KernelBlock&, StepCosts& costs) const override {
     costs.start = of_.base_latency;
-    costs.hop = {of_.hop_latency, of_.hop_latency, of_.net_hop_latency};
+    costs.hop = {of_.hop_latency, of_.hop_latency};
     costs.slice = of_.slice_latency;
     costs.peer_slice = of_.peer_latency;
     costs.rate = of_.channel_rate;

@@ -10,13 +10,6 @@ namespace {
 
 using namespace literals;
 
-constexpr Origin kLlNet{
-    .source = ParamSource::kFitted,
-    .reference =
-        "fitted to five sizes of 128 B to 128 KiB on two nodes of 8 H100 (validate/published/all_reduce/h100_2_nodes.txt); "
-        "NCCL's own plans have 2.7 to 5 us (models/nccl §6.3)",
-    .gpu = "H100"};
-
 struct LlCosts : CutThroughCosts {
   LlCosts();
 };
@@ -25,7 +18,6 @@ LlCosts::LlCosts()
     : CutThroughCosts{{.base_latency = 3'900_ns,
                        .hop_latency = 490_ns,
                        .host_hop_latency = 2'100_ns,
-                       .net_hop_latency = 4'600_ns,
                        .host_read = 750_ns,
                        .channel_rate = gigabytes(18.3),
                        .receive_cost = 1.07,
@@ -47,7 +39,6 @@ std::vector<Param<LlCosts>> ll_params() {
   add_operands(params);
   add_cut_through(params, kLlSteps, "more of base_latency for thread blocks of 512 threads, of fewer in proportion");
   cite(params, {"base_latency", "hop_latency", "channel_rate", "receive_cost", "store_cost"}, kLlSteps);
-  cite(params, {"net_hop_latency"}, kLlNet);
   for (Param<LlCosts>& of : params) {
     if (of.info.key == "store_cost")
       of.info.description = "of keeping the result byte by byte, likewise; of larger elements less";

@@ -16,15 +16,6 @@ constexpr Origin kLl128Start{
         "rings and trees in LL128 on 2 and 4 x H200, fitted (quick points of validate/measured/h200x2_quick.jsonl, "
         "h200x4_quick.jsonl); NCCL's tuning plans 2.1 times LL's (models/nccl §5.1: LL 6.6, LL128 14.0 us)",
     .gpu = "H200"};
-constexpr Origin kLl128Net{
-    .source = ParamSource::kFitted,
-    .reference =
-        "fitted to 256 KiB to 1 MiB on four nodes of 8 H100 (validate/published/all_reduce/h100_4_nodes.txt): from compute "
-        "capability "
-        "9.0 on a fence reaches the system before the proxy is told (NCCL 2.28, src/device/prims_ll128.h), on older GPUs the "
-        "device, "
-        "where NCCL plans with 4 us (models/nccl §5.1)",
-    .gpu = "H100"};
 
 struct Ll128Costs : CutThroughCosts {
   Ll128Costs();
@@ -33,7 +24,7 @@ struct Ll128Costs : CutThroughCosts {
 
 Ll128Costs::Ll128Costs()
     : CutThroughCosts{
-          {.base_latency = 6'800_ns, .hop_latency = 600_ns, .net_hop_latency = 6'800_ns, .channel_rate = gigabytes(31)},
+          {.base_latency = 6'800_ns, .hop_latency = 600_ns, .channel_rate = gigabytes(31)},
           3'500_ns,
           1'350_ns,
           0.6} {}
@@ -42,7 +33,6 @@ std::vector<Param<Ll128Costs>> ll128_params() {
   std::vector<Param<Ll128Costs>> params = protocol_params<Ll128Costs>(kLl128Start);
   params.push_back(latency<Ll128Costs>("load_latency", &Ll128Costs::load_latency, kLoads,
                                        "more of step_gap, before an operand of one's own"));
-  cite(params, {"net_hop_latency"}, kLl128Net);
   add_cut_through(params, kLl128Start, "more of base_latency for thread blocks of 640 threads, of fewer in proportion");
   return params;
 }

@@ -32,7 +32,7 @@ std::span<const ProtocolEntry* const> all_protocols() {
 
 void ProtocolCosts::add_to(StepCosts& costs) const {
   costs.start = base_latency;
-  costs.hop = {hop_latency, host_hop_latency, net_hop_latency};
+  costs.hop = {hop_latency, host_hop_latency};
   costs.rate = channel_rate;
   costs.memory = {.receive = receive_cost, .source = source_cost, .store = store_cost};
   costs.host_read = host_read;

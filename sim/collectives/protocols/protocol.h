@@ -44,7 +44,6 @@ struct ProtocolCosts {
   Duration base_latency;           // start of a kernel: from its turn in the stream to its first step
   Duration hop_latency;            // to a peer over NVLink
   Duration host_hop_latency = {};  // to a peer through PCIe or host memory
-  Duration net_hop_latency;        // to a peer over the network: proxy threads, NIC, flush
   Duration host_read = {};         // StepCosts::host_read
   Bandwidth channel_rate;          // StepCosts::rate
   double receive_cost = 0.0;       // StepCosts::memory

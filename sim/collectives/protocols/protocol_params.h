@@ -24,8 +24,6 @@ inline constexpr Origin kMemory{
     .source = ParamSource::kFitted,
     .reference = "probe kernels (Simple) and NCCL 2.28 with one channel (LL128, source_cost) on H200",
     .gpu = "H200"};
-inline constexpr Origin kHwLat{.source = ParamSource::kLiterature,
-                               .reference = "models/nccl §5.1: what NCCL's own tuning plans with"};
 inline constexpr Origin kHostLoads{
     .source = ParamSource::kFitted,
     .reference =
@@ -68,8 +66,8 @@ Param<S> ratio(const char* name, double S::*member, const Origin& from, const ch
   return from_origin(param<S>(name, member, {.unit = "ratio", .min = 0.0, .max = 2.0, .description = description}), from);
 }
 
-// The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory and network
-// are NCCL's own plans where nothing was measured.
+// The same fields for each protocol. Latencies of NVLink and rates were fitted on H200; those through host memory
+// are NCCL's own plans where nothing was measured. The network's are its transport's (sim/network/nic_transport.h).
 template <class S>
 std::vector<Param<S>> protocol_params(const Origin& base) {
   const auto rate = [](const char* name, Bandwidth S::*member, const char* description) {
@@ -78,7 +76,6 @@ std::vector<Param<S>> protocol_params(const Origin& base) {
   return {
       latency<S>("base_latency", &S::base_latency, base, "of a kernel, before its first step"),
       latency<S>("hop_latency", &S::hop_latency, kNotes, "until a peer over NVLink acts on a message"),
-      latency<S>("net_hop_latency", &S::net_hop_latency, kHwLat, "until a peer over the network does, beyond the fabric's own"),
       rate("channel_rate", &S::channel_rate, "most that one channel's thread block reads and sends"),
   };
 }

@@ -34,7 +34,6 @@ SimpleCosts::SimpleCosts()
     : SliceCosts{{.base_latency = 6'630_ns,
                   .hop_latency = 1'350_ns,
                   .host_hop_latency = 4'200_ns,
-                  .net_hop_latency = 10_us,
                   .host_read = 550_ns,
                   .channel_rate = gigabytes(42),
                   .receive_cost = 0.17,

@@ -354,7 +354,7 @@ class Writer {
            Labels{{"port", "1"}, {"guid", fmt::format("{:#x}", number + 1)}, {"maxconn", "131072"}, {"gdr", "1"}}) {
         net.attributes.emplace_back(key, label_or(self, key, value));
       }
-      for (const char* key : {"coll", "rail", "plane"}) {
+      for (const char* key : {"coll", "rail", "plane", "latency"}) {
         if (std::string value = label_or(self, key, ""); !value.empty()) net.attributes.emplace_back(key, std::move(value));
       }
       own.push_back(std::move(net));
