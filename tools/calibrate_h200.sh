@@ -68,7 +68,7 @@ PYTHON
 cp "$folder/start.yaml" "$folder/ll.yaml"
 cp "$folder/start.yaml" "$folder/simple.yaml"
 {
-  fit ll launch ".device.launch.host_cost channels.launch_cost" 8,64,512,4K,16K,64K,256K,512K \
+  fit ll launch ".device.launch.host_cost .device.launch.channel_cost" 8,64,512,4K,16K,64K,256K,512K \
     all_reduce_4gpu_Ring_LL sendrecv_2gpu
   fit ll ll_rate ll.channel_rate 2M,4M,8M,32M,128M all_reduce_4gpu_Ring_LL
   fit ll ll "ll.base_latency ll.hop_latency ll.step_gap ll.first_pass" \

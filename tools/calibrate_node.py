@@ -35,7 +35,7 @@ def large(record):
 
 # Name, keys, records.
 GROUPS = (
-    ("launch", ("device.launch.host_cost", "collectives.channels.launch_cost"), lambda r: r["collective"] != "alltoall"),
+    ("launch", ("device.launch.host_cost", "device.launch.channel_cost"), lambda r: r["collective"] != "alltoall"),
     ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
      lambda r: forced(r, "LL", "Ring", "Tree")),
     ("simple", tuple(f"collectives.simple.{key}" for key in

@@ -5,6 +5,7 @@
 #include "sim/collectives/protocols/protocol.h"
 #include "sim/collectives/protocols/protocol_params.h"
 #include "sim/core/error.h"
+#include "sim/network/host_memory.h"
 
 namespace weft::coll {
 namespace {
@@ -25,13 +26,7 @@ constexpr Origin kFar{
 const ParamGroup<ChannelCosts> channel_costs{
     "collectives.channels",
     "what a communicator's channels have in common",
-    {param("cache", &ChannelCosts::cache,
-           {.min = 1_KiB,
-            .source = kFar.source,
-            .reference = std::string{kFar.reference},
-            .description = "of a rank's input and output, what is read near by; of half as much again nothing is",
-            .gpu = std::string{kFar.gpu}}),
-     param("far_latency", &ChannelCosts::far_latency,
+    {param("far_latency", &ChannelCosts::far_latency,
            {.max = 100_us,
             .source = kFar.source,
             .reference = std::string{kFar.reference},
@@ -45,18 +40,9 @@ const ParamGroup<ChannelCosts> channel_costs{
             .reference = "models/nccl_calibration §3.5: channels that start in phase drift apart",
             .description = "how unequally links serve channels, either way of the mean",
             .gpu = "H200"}),
-     param("pcie_share", &ChannelCosts::pcie_share,
-           {.unit = "ratio",
-            .min = 0.1,
-            .max = 1.0,
-            .source = ParamSource::kLiterature,
-            .reference = "models/nccl §1.2: NCCL charges PCIe links 1.2 times the flow on Intel hosts, for TLPs of 64 bytes",
-            .description = "of a PCIe link's rate, what loads and stores of thread blocks reach in host memory"}),
      latency<ChannelCosts>(
          "host_start", &ChannelCosts::host_start, kHostProbe,
-         "of a kernel that talks through host memory: counters read there at its start, writes flushed at its end"),
-     param("launch_cost", &ChannelCosts::launch_cost,
-           {.max = 1_ms, .description = "of the host for each channel of a kernel, beyond device.launch.host_cost"})}};
+         "of a kernel that talks through host memory: counters read there at its start, writes flushed at its end")}};
 
 // 84 kinds of calls of all protocols, 1 KiB to 256 MiB, at 1.5 to 1.98 GHz: with this share and rates that go as the clock,
 // what they take at 1.5 GHz over what they take at 1.98 is predicted within 3.5 and 4.1 % (root mean square) in two runs,
@@ -87,8 +73,10 @@ ParamGroups collective_param_groups() {
   return groups;
 }
 
-CollectiveCosts::CollectiveCosts(const Profile& profile, const net::NicCosts& of_nic)
+CollectiveCosts::CollectiveCosts(const Profile& profile, const net::NicCosts& of_nic, Bytes l2)
     : channels{profile.get(channel_costs)}, clock{profile.get(clock_costs)}, nic{of_nic} {
+  if (l2 > Bytes{}) cache = l2 / 2;
+  if (profile.knows("network.host_memory.pcie_share")) pcie_share = profile.get(net::host_memory_params).pcie_share;
   for (const ProtocolEntry* entry : all_protocols()) protocols_.push_back(entry->make(profile));
 }
 
@@ -103,10 +91,10 @@ StepCosts CollectiveCosts::of(std::string_view name, int warps, bool one_slice, 
   StepCosts costs;
   costs.rendezvous = false;
   costs.service_spread = channels.service_spread;
-  costs.pcie_share = channels.pcie_share;
+  costs.pcie_share = pcie_share;
   costs.host_start = channels.host_start;
   costs.slots = 8;  // models/nccl §4.1
-  const double of_cache = static_cast<double>(data.buffers.count()) / static_cast<double>(channels.cache.count());
+  const double of_cache = static_cast<double>(data.buffers.count()) / static_cast<double>(cache.count());
   const double far_ps = static_cast<double>(channels.far_latency.ps()) * std::clamp(of_cache - 0.5, 0.0, 1.0);
   protocol(is_p2p ? protocols::sendrecv.name : name)
       .add({.protocol = name, .warps = warps, .one_slice = one_slice, .data = data, .far_ps = far_ps}, costs);

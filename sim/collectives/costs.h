@@ -18,14 +18,9 @@ using namespace literals;
 
 // All channels of a communicator have these in common.
 struct ChannelCosts {
-  // Model: of a call whose buffers are half of this all is read from caches, of one with half as much again nothing, in between
-  // a part.
-  Bytes cache = 30_MiB;
   Duration far_latency = 200_ns;   // more of a load from memory
   double service_spread = 0.2;     // StepCosts::service_spread
-  double pcie_share = 1 / 1.2;     // StepCosts::pcie_share
   Duration host_start = 1'300_ns;  // StepCosts::host_start
-  Duration launch_cost = 30_ns;    // of the host, for each channel of a kernel: NCCL plans them one by one
 };
 extern const ParamGroup<ChannelCosts> channel_costs;
 
@@ -50,8 +45,8 @@ class Protocol;
 
 // The costs of all protocols, as one profile has them.
 struct CollectiveCosts {
-  // `nic`: of messages between nodes.
-  explicit CollectiveCosts(const Profile& profile, const net::NicCosts& nic = {});
+  // `nic`: of messages between nodes; `l2`: a GPU's last-level cache, 0: not known.
+  explicit CollectiveCosts(const Profile& profile, const net::NicCosts& nic = {}, Bytes l2 = {});
 
   // Returns the costs of a kernel with `warps` warps in a block; 0: as many as the protocol has. `protocol`: a name of
   // protocols/; `one_slice`: a collective whose chunk is one slice (models/nccl §4.3); `p2p`: the send/recv kernel.
@@ -65,6 +60,10 @@ struct CollectiveCosts {
   ChannelCosts channels;
   ClockCosts clock;
   net::NicCosts nic;
+  // Half of the L2, what one of its partitions holds. Model: of a call whose buffers are half of this all is read from caches,
+  // of one with half as much again nothing, in between a part.
+  Bytes cache = 25_MiB;
+  double pcie_share = 1.0;  // StepCosts::pcie_share
 
  private:
   [[nodiscard]] const Protocol& protocol(std::string_view name) const;

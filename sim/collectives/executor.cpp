@@ -278,7 +278,8 @@ void Executor::begin_slice(std::uint32_t index) {
   lane.state = LaneState::kBusy;
   lane.began = simulator_.now();
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  Duration before = costs_.before_slice(data, lane.slice);
+  const Bytes of_peer = lane.step.is_spread() ? lane.step.bytes_of_peer(0) : data;
+  Duration before = costs_.before_slice(of_peer, lane.slice);
   // Warps that have stored all of a slice synchronise for the next one while the port still has it.
   if (lane.slice > 0) before = std::max(before - lane.held_at_port, Duration{});
   lane.held_at_port = {};
@@ -287,7 +288,7 @@ void Executor::begin_slice(std::uint32_t index) {
     if (lane.step.copies()) before = before + costs_.copy_wait;
   }
   if (lane.step.is_spread())
-    before = before + std::max(lane.step.send_to.size(), lane.step.receive_from.size()) * costs_.peer_slice;
+    before = before + costs_.before_peers(std::max(lane.step.send_to.size(), lane.step.receive_from.size()), of_peer);
   if (is_networks(lane)) before = {};
   if (!costs_.cut_through && uses_host_memory(lane))
     before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));

@@ -10,6 +10,7 @@
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/closed_form.h"
 #include "sim/core/error.h"
+#include "sim/network/gpu_spec.h"
 
 namespace weft::coll {
 namespace {
@@ -90,6 +91,11 @@ PortRate nvlink_port(const net::Topology& topology, DeviceId gpu) {
   return {.raw = Bandwidth::from_bits_per_second(rate), .efficiency = efficiency};
 }
 
+Bytes l2_of(const net::Topology& topology, DeviceId gpu) {
+  const net::GpuSpec* spec = topology.gpu(gpu);
+  return Bytes{spec == nullptr ? 0 : spec->l2_bytes};
+}
+
 // A loop of calls is simulated as long as it has no more than this many steps; above, one call stands for all.
 constexpr std::uint64_t kLoopMessages = 40'000;
 
@@ -105,7 +111,7 @@ double CollectiveResult::bus_bandwidth_gbps() const { return algorithm_bandwidth
 CollectiveRunner::CollectiveRunner(net::Machine& machine, const Profile& profile, std::vector<DeviceId> devices,
                                    std::shared_ptr<const nccl::View> view)
     : machine_{machine},
-      costs_{profile, net::nic_costs(machine.topology, devices.front(), profile)},
+      costs_{profile, net::nic_costs(machine.topology, devices.front(), profile), l2_of(machine.topology, devices.front())},
       launch_{profile.get(net::launch_timings)},
       devices_{std::move(devices)},
       view_{std::move(view)} {
@@ -333,7 +339,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const std::shared_ptr<const Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
   const Duration launch_cost =
-      options.launch > Duration{} ? options.launch : launch_.host_cost + used_channels(*schedule) * costs_.channels.launch_cost;
+      options.launch > Duration{} ? options.launch : launch_.host_cost + used_channels(*schedule) * launch_.channel_cost;
   if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_cost;
   if (chosen.kernel == nccl::Kernel::kCollective || chosen.kernel == nccl::Kernel::kSendRecv)
     costs.port = {.raw = costs.data_rate(nvlink_port_.raw), .efficiency = nvlink_port_.efficiency};

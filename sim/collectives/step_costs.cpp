@@ -71,9 +71,15 @@ double StepCosts::blocks_worth(double share) const {
 Duration StepCosts::before_slice(Bytes data, int index) const {
   if (data.count() == 0) return {};
   if (index > 0) return slice;
-  if (data >= load_pass) return slice + load_wait;
-  const double part = static_cast<double>(data.count()) / static_cast<double>(load_pass.count());
-  return slice + scaled(load_wait, part);
+  return slice + scaled(load_wait, part_of_pass(data));
+}
+
+Duration StepCosts::before_peers(std::size_t peers, Bytes data) const {
+  return scaled(static_cast<std::int64_t>(peers) * peer_slice, part_of_pass(data));
+}
+
+double StepCosts::part_of_pass(Bytes data) const {
+  return data >= load_pass ? 1.0 : static_cast<double>(data.count()) / static_cast<double>(load_pass.count());
 }
 
 Duration StepCosts::before_slices(double copies) const { return slices * slice + load_wait + scaled(copy_wait, copies); }

@@ -50,7 +50,7 @@ struct StepCosts {
   // Time of a slice with bytes, before them; from its end to the lane's next slice.
   Duration slice = {};
   Duration after_slice = {};
-  // Time of a scatter or gather, before its bytes, for each of its peers.
+  // Time of a scatter or gather, before its bytes, for each of its peers; of less than `load_pass` in proportion.
   Duration peer_slice = {};
   // More of the last where messages cut through and the next step loads an operand of its own: it does so before it looks for
   // its message, so that a lane that waits for one anyway loses nothing.
@@ -116,6 +116,8 @@ struct StepCosts {
   [[nodiscard]] double blocks_worth(double share) const;
   // Before the bytes of a chunk's slice number `index`, of `data`.
   [[nodiscard]] Duration before_slice(Bytes data, int index) const;
+  // Before the bytes of a scatter or gather that has `data` for each of so many peers, beside the above.
+  [[nodiscard]] Duration before_peers(std::size_t peers, Bytes data) const;
   // Before the bytes of all slices of a chunk, where this share of the steps copies.
   [[nodiscard]] Duration before_slices(double copies) const;
   // From a kernel's start to that of its n-th thread block, from 0.
@@ -126,6 +128,9 @@ struct StepCosts {
   void slow_down(double latency, double rate);
   // Returns a message's cost beyond its bytes on path and thread block: for estimates of pipelines.
   [[nodiscard]] Duration message_overhead(Transport transport, double copies) const;
+
+ private:
+  [[nodiscard]] double part_of_pass(Bytes data) const;
 };
 
 }  // namespace weft::coll

@@ -22,7 +22,14 @@ const ParamGroup<HostMemoryRates> host_memory_params{
     "network.host_memory",
     "a CPU's memory, as copies of its GPUs use it",
     {rate("read", &HostMemoryRates::read, "what all copies from it get together"),
-     rate("write", &HostMemoryRates::write, "what all copies to it do")}};
+     rate("write", &HostMemoryRates::write, "what all copies to it do"),
+     param("pcie_share", &HostMemoryRates::pcie_share,
+           {.unit = "ratio",
+            .min = 0.1,
+            .max = 1.0,
+            .source = ParamSource::kLiterature,
+            .reference = "models/nccl §1.2: NCCL charges PCIe links 1.2 times the flow on Intel hosts, for TLPs of 64 bytes",
+            .description = "of a PCIe link's rate, what loads and stores of kernels reach in host memory"})}};
 
 void HostMemory::load(DeviceId cpu, Way way, Footprint& loads) {
   const auto [at, is_new] = resources_.try_emplace(cpu);

@@ -23,6 +23,7 @@ namespace weft::net {
 struct HostMemoryRates {
   Bandwidth read = Bandwidth::from_bytes_per_second(307'200'000'000);
   Bandwidth write = Bandwidth::from_bytes_per_second(307'200'000'000);
+  double pcie_share = 1 / 1.2;  // of a PCIe link's rate, what loads and stores of kernels reach there
 };
 extern const ParamGroup<HostMemoryRates> host_memory_params;
 

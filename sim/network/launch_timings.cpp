@@ -16,6 +16,8 @@ const ParamGroup<LaunchTimings> launch_timings{
            {.max = 1_ms,
             .source = ParamSource::kFitted,
             .reference = "models/nccl_calibration §3.2: start skew of graphs, per GPU and operation; one log of 4 x H200",
-            .description = "CPU time of launching a CUDA graph, per kernel in it"})}};
+            .description = "CPU time of launching a CUDA graph, per kernel in it"}),
+     param("channel_cost", &LaunchTimings::channel_cost,
+           {.max = 1_ms, .description = "more of a kernel of NCCL's, for each of its channels"})}};
 
 }  // namespace weft::net

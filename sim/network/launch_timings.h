@@ -12,6 +12,7 @@ namespace weft::net {
 struct LaunchTimings {
   Duration host_cost = Duration::from_us(5);              // of one kernel
   Duration graph_kernel_cost = Duration::from_ns(2'300);  // of one kernel of a CUDA graph
+  Duration channel_cost = Duration::from_ns(30);          // more of a kernel of NCCL, which plans its channels one by one
 };
 extern const ParamGroup<LaunchTimings> launch_timings;
 

@@ -93,8 +93,8 @@ TEST(StepCostsTest, FewerWarpsOfLlMovePassesFasterButNotInProportion) {
 // With no more than half of the cache nothing is far, with half as much again all is. A pass of LL (16 warps, 4 KiB) and of
 // LL128 (20 warps, 38400 B) waits for memory once, a chunk of Simple too; while it does, it keeps what it has.
 TEST(StepCostsTest, BuffersThatCachesDoNotHoldAreReadLater) {
-  const CollectiveCosts costs =
-      costs_with({{"collectives.channels.cache", "1 MiB"}, {"collectives.channels.far_latency", "400 ns"}});
+  CollectiveCosts costs = costs_with({{"collectives.channels.far_latency", "400 ns"}});
+  costs.cache = 1_MiB;
   const auto later = [&](std::string_view protocol, Bytes buffers, const StepWork& work, Bytes data) {
     const StepCosts near = costs.of(protocol, 0, false, false);
     const StepCosts of = costs.of(protocol, 0, false, false, {.buffers = buffers});

@@ -19,7 +19,7 @@ TEST(LaunchCostTest, ALaunchCostsTheHostMoreForEachChannelWithWork) {
   net::Machine machine{cluster.topology, cluster.routing, 1};
   CollectiveRunner runner{machine, cluster.profile, cluster.topology.endpoints()};
   const Duration of_kernel = cluster.profile.get(net::launch_timings).host_cost;
-  const Duration of_channel = cluster.profile.get(channel_costs).launch_cost;
+  const Duration of_channel = cluster.profile.get(net::launch_timings).channel_cost;
   RunOptions options;
   options.launches_per_thread = 2;
   options.settings.set("version", "2.28");  // later releases cut sends into parts of 64 KiB

@@ -57,6 +57,7 @@ class Ll final : public Protocol {
   void add(const KernelBlock& block, StepCosts& costs) const override {
     const int warps = block.used_warps(kLlShape.warps);
     of_.add_to(kLlShape, block, passes_.thread_exponent, costs);
+    costs.channel_start = passes_.start_latency;
     costs.memory.source = of_.receive_cost / 2;  // a load of its own waits half as long as one of a message with its flags
     // The first pass waits for no loads but those of the hop: its cost is loads and stores, in proportion to the warps.
     costs.first_pass *= portable_pow(static_cast<double>(warps) / kLlShape.warps, 1.0 - passes_.thread_exponent);

@@ -24,10 +24,7 @@ struct Ll128Costs : CutThroughCosts {
 
 Ll128Costs::Ll128Costs()
     : CutThroughCosts{
-          {.base_latency = 6'800_ns, .hop_latency = 600_ns, .channel_rate = gigabytes(31)},
-          3'500_ns,
-          1'350_ns,
-          0.6} {}
+          {.base_latency = 6'800_ns, .hop_latency = 600_ns, .channel_rate = gigabytes(31)}, 3'500_ns, 1'350_ns, 0.6} {}
 
 std::vector<Param<Ll128Costs>> ll128_params() {
   std::vector<Param<Ll128Costs>> params = protocol_params<Ll128Costs>(kLl128Start);
@@ -58,6 +55,7 @@ class Ll128 final : public Protocol {
 
   void add(const KernelBlock& block, StepCosts& costs) const override {
     of_.add_to(kLl128Shape, block, passes_.thread_exponent, costs);
+    costs.channel_start = passes_.start_latency;
     costs.operand_wait = of_.load_latency;
   }
 

@@ -18,9 +18,15 @@ const ParamGroup<PassCosts> pass_costs{
     "collectives.passes",
     "LL and LL128, whose threads move data in passes",
     {from_origin(
-        param("thread_exponent", &PassCosts::thread_exponent,
-              {.unit = "ratio", .min = 0.0, .max = 2.0, .description = "how much faster a pass is with fewer threads"}),
-        kThreads)}};
+         param("thread_exponent", &PassCosts::thread_exponent,
+               {.unit = "ratio", .min = 0.0, .max = 2.0, .description = "how much faster a pass is with fewer threads"}),
+         kThreads),
+     param("start_latency", &PassCosts::start_latency,
+           {.max = Duration::from_us(1'000),
+            .source = ParamSource::kFitted,
+            .reference = "H200's small calls take as long on one channel as on many (models/nccl_calibration)",
+            .description = "how much later the n-th channel starts than the first, over log2(n)",
+            .gpu = "H200"})}};
 
 std::span<const ProtocolEntry* const> all_protocols() {
   static const ProtocolEntry* const kEntries[] = {

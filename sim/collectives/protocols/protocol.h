@@ -55,6 +55,7 @@ struct ProtocolCosts {
 // All protocols whose threads move data in passes have these in common.
 struct PassCosts {
   double thread_exponent = 0.45;  // StepCosts::thread_exponent
+  Duration start_latency = {};    // StepCosts::channel_start
 };
 extern const ParamGroup<PassCosts> pass_costs;
 // One whose receivers follow the sender pass by pass.

@@ -24,8 +24,7 @@ struct P2pCosts {
   Duration base_latency = 4'550_ns;      // of the kernel in Simple
   Duration ll_latency = 600_ns;          // more of LL's base_latency
   Duration host_hop_latency = 1'300_ns;  // in place of Simple's
-  double store_cost = 0.33;              // in place of Simple's: a receive
-  double direct_cost = 0.42;             // StepCosts::direct
+  double direct_cost = 0.42;             // of keeping what is received, and StepCosts::direct
 };
 
 std::vector<Param<P2pCosts>> p2p_params() {
@@ -35,9 +34,8 @@ std::vector<Param<P2pCosts>> p2p_params() {
       latency<S>("ll_latency", &S::ll_latency, kLlSteps, "more of LL's base_latency"),
       latency<S>("host_hop_latency", &S::host_hop_latency, kHostSend,
                  "until a peer through PCIe or host memory acts on a message, in place of Simple's"),
-      ratio<S>("store_cost", &S::store_cost, kHostSend, "of keeping what is received, in place of Simple's"),
       ratio<S>("direct_cost", &S::direct_cost, kDirect,
-               "of what a peer over NVLink stores, where ports are busy, in place of store_cost"),
+               "of keeping what is received, in place of Simple's; of what a peer over NVLink stores, where ports are busy"),
   };
 }
 
@@ -65,7 +63,7 @@ class SendRecv final : public Protocol {
     costs.thread_exponent = {};  // lanes share the block out for good
     costs.load_wait = {};
     costs.copy_wait = {};
-    costs.memory.store = of_.store_cost;
+    costs.memory.store = of_.direct_cost;
     costs.direct = of_.direct_cost;
   }
 
