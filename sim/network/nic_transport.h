@@ -99,7 +99,7 @@ NicCosts read_nic_costs(const Profile& profile) {
 
 // Reads a cluster's `nic` and labels the host's NICs with it. Returns the transport's name; empty: it states none.
 [[nodiscard]] std::string read_nic(ParamReader& nic, HostTemplate& host);
-// Of hosts that state none, by the type of the links that join their NICs to the fabric.
+// Returns that of hosts that state none, by the type of the links that join their NICs to the fabric.
 [[nodiscard]] std::string_view default_nic_transport(std::string_view link_type);
 
 // Returns what messages cost that leave the host of `device`.

@@ -35,7 +35,7 @@ double efficiency_in(const std::string& yaml) {
 TEST(NicTransportTest, AnUnknownNameIsAnErrorWithTheNearestOne) {
   std::vector<std::string> notes;
   EXPECT_EQ(load_errors(two_nodes("nic: {transport: tcpxx},"), &notes),
-            std::vector<std::string>{"nic.transport: unknown NIC transport 'tcpxx'"});
+            std::vector<std::string>{"cluster.nic.transport: unknown NIC transport 'tcpxx'"});
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_TRUE(notes.front().starts_with("did you mean 'tcpx'?")) << notes.front();
 }
@@ -80,7 +80,11 @@ TEST(NicTransportTest, NcclLearnsOfSpeedAndGpuDirectOfTheNics) {
   EXPECT_EQ(label("nic: {transport: tcpxo, speed: 200 Gb/s},", "speed"), "200 Gb/s");
   EXPECT_EQ(label("nic: {transport: efa},", "gdr"), "true");
   EXPECT_EQ(label("nic: {transport: sockets},", "gdr"), "false");
-  EXPECT_EQ(load_errors("{node: {type: h200x4}, nic: {transport: ib}}").size(), 1U) << "no NIC to carry anything";
+  EXPECT_EQ(load_errors("{nodes: 2, node: {type: host}, nic: {transport: ib}, fabric: {type: single_switch, link: {type: "
+                        "ethernet, rate: 10 Gb/s}}}")
+                .size(),
+            1U)
+      << "no NIC to carry anything";
 }
 
 }  // namespace

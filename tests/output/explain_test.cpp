@@ -183,7 +183,7 @@ TEST(ExplainTest, AProfileLaidOverAnothersSaysWhoseValuesItHas) {
   EXPECT_EQ(gb300.other_gpu("collectives.ll.base_latency"), "");
   EXPECT_EQ(gb300.other_gpu("gpu.contention.gemm"), "H200");
   EXPECT_THAT(explain("gpu.contention.gemm", &gb300), HasSubstr("(the default, of H200)"));
-  EXPECT_THAT(gb300.owners(), ::testing::StartsWith("22 values of its own, 3 of B200 and GB300, 3 of GB200"));
+  EXPECT_THAT(gb300.owners(), ::testing::StartsWith("23 values of its own, 3 of B200 and GB300, 3 of GB200"));
 }
 
 TEST(ExplainTest, EverythingThatIsListedCanBeExplained) {

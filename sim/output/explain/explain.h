@@ -29,7 +29,8 @@ struct Explanation {
 [[nodiscard]] std::vector<std::string> simplifications_of(const std::vector<std::string>& names);
 
 // The text on a registered name, a topic ("flow", "nccl", "simplifications", ...), a parameter's key, or the path of a group of
-// parameters, or a word of the glossary, in upper or lower case; at most about 110 columns wide. `profile` adds the value there. ConfigError with the nearest name.
+// parameters, or a word of the glossary, in upper or lower case; at most about 110 columns wide. `profile` adds the value
+// there. ConfigError with the nearest name.
 [[nodiscard]] std::string explain(const std::string& thing, const Profile* profile = nullptr);
 
 // Lists the values that a profile sets, their sources, and the errors it showed and where.

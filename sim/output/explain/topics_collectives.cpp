@@ -137,9 +137,9 @@ std::vector<Topic> collectives_topics() {
                      "workloads"},
                 .sources = {"models/nccl §3, §4, §7", "models/nccl_calibration", "Reiser and Lavenberg, J. ACM 27(2), 1980"},
                 .files = {"collectives/executor.h", "collectives/executor.cpp", "collectives/executor_paths.cpp",
-                          "collectives/shared_port.cpp", "collectives/protocols/ll128.cpp", "collectives/step_costs.h",
-                          "collectives/step_costs.cpp", "collectives/step_work.h", "collectives/costs.h",
-                          "collectives/launch_plan.h"}}},
+                          "collectives/executor_send.cpp", "collectives/shared_port.cpp", "collectives/protocols/ll128.cpp",
+                          "collectives/step_costs.h", "collectives/step_costs.cpp", "collectives/step_work.h",
+                          "collectives/costs.h", "collectives/launch_plan.h"}}},
       {.names = {"fluid"},
        .text =
            {.title = "fluid grain: every channel is one coupled transfer along all its edges",

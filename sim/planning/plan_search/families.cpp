@@ -132,7 +132,7 @@ std::vector<FamilyCosts::Leaving> FamilyCosts::leaving(const work::ParallelPlan&
     Leaving& stage = stages[static_cast<std::size_t>(grid.position(rank, Axis::kPipeline))];
     const auto n = static_cast<double>(group.size());
     for (const auto& [host, here] : members) {
-      // Of an all-to-all each rank's data leave; of others, what a node gets once its ranks share.
+      // Each rank's data of an all-to-all leave; of others, what a node gets once its ranks share.
       const double share = (n - here) / n / (traffic.kind == coll::Collective::kAllToAll ? 1 : here);
       stage.most = std::max(stage.most, share);
       stage.sum += share * here;
@@ -165,7 +165,7 @@ void FamilyCosts::bound(const PlanCandidate& candidate, PlanFamily& family) {
   const double microbatches = static_cast<double>(setup.batch.global) / static_cast<double>(candidate.micro * plan.data);
   double shared = 0;
   if (node_rate_ > 0) shared = *std::ranges::min_element(into_nodes) / (hosts * node_rate_);
-  // Of one stage, as if it had all layers; each has its part of them.
+  // Times of one stage, as if it had all layers; each has its part of them.
   shared *= plan.pipeline;
   const double p = plan.pipeline;
   family.bound_seconds = microbatches * std::max(pass.kernels, shared) / p;

@@ -41,7 +41,7 @@ class FamilyCosts {
   // All must outlive it; the scenario's workload does not count.
   FamilyCosts(const PlanSpace& space, const scenario::Scenario& scenario);
 
-  // Of a plan's family.
+  // Returns those of a plan's family.
   void bound(const PlanCandidate& candidate, PlanFamily& family);
 
  private:
@@ -55,7 +55,7 @@ class FamilyCosts {
     double kernels = 0;  // seconds
     std::vector<Traffic> traffic;
   };
-  // Of one stage's groups: shares of a call's bytes that leave the node, by rank.
+  // One stage's groups: shares of a call's bytes that leave the node, by rank.
   struct Leaving {
     double most = 0;
     double sum = 0;
