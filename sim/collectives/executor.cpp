@@ -288,7 +288,7 @@ void Executor::begin_slice(std::uint32_t index) {
     if (lane.step.copies()) before = before + costs_.copy_wait;
   }
   if (lane.step.is_spread())
-    before = before + costs_.before_peers(std::max(lane.step.send_to.size(), lane.step.receive_from.size()), of_peer);
+    before = before + costs_.before_peers(std::max<int>(lane.step.send_to.size(), lane.step.receive_from.size()), of_peer);
   if (is_networks(lane)) before = {};
   if (!costs_.cut_through && uses_host_memory(lane))
     before = before + costs_.host_wait(data, lane.share, reads_host_memory(lane));

@@ -74,8 +74,8 @@ Duration StepCosts::before_slice(Bytes data, int index) const {
   return slice + scaled(load_wait, part_of_pass(data));
 }
 
-Duration StepCosts::before_peers(std::size_t peers, Bytes data) const {
-  return scaled(static_cast<std::int64_t>(peers) * peer_slice, part_of_pass(data));
+Duration StepCosts::before_peers(int peers, Bytes data) const {
+  return scaled(peers * peer_slice, part_of_pass(data));
 }
 
 double StepCosts::part_of_pass(Bytes data) const {

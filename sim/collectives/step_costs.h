@@ -117,7 +117,7 @@ struct StepCosts {
   // Before the bytes of a chunk's slice number `index`, of `data`.
   [[nodiscard]] Duration before_slice(Bytes data, int index) const;
   // Before the bytes of a scatter or gather that has `data` for each of so many peers, beside the above.
-  [[nodiscard]] Duration before_peers(std::size_t peers, Bytes data) const;
+  [[nodiscard]] Duration before_peers(int peers, Bytes data) const;
   // Before the bytes of all slices of a chunk, where this share of the steps copies.
   [[nodiscard]] Duration before_slices(double copies) const;
   // From a kernel's start to that of its n-th thread block, from 0.
