@@ -74,9 +74,7 @@ Duration StepCosts::before_slice(Bytes data, int index) const {
   return slice + scaled(load_wait, part_of_pass(data));
 }
 
-Duration StepCosts::before_peers(int peers, Bytes data) const {
-  return scaled(peers * peer_slice, part_of_pass(data));
-}
+Duration StepCosts::before_peers(int peers, Bytes data) const { return scaled(peers * peer_slice, part_of_pass(data)); }
 
 double StepCosts::part_of_pass(Bytes data) const {
   return data >= load_pass ? 1.0 : static_cast<double>(data.count()) / static_cast<double>(load_pass.count());

@@ -6,6 +6,7 @@
 
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 #include "sim/network/find_config.h"
 
 namespace weft::net {
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 
 fs::path file_or_shipped(const fs::path& named, const std::string& kind) {
   std::error_code ignored;
-  if (fs::exists(named, ignored)) return named;
+  if (given_text(named) || fs::exists(named, ignored)) return named;
   const std::string extension = named.extension().string();
   const std::string name = (extension == ".yaml" || extension == ".yml" ? named.stem() : named.filename()).string();
   if (!named.has_parent_path() && !name.empty()) {
