@@ -30,15 +30,14 @@ const ParamGroup<InSwitchCosts> in_switch_costs{
     {
         param("base_latency", &InSwitchCosts::base_latency,
               {.max = 1_ms, .description = "of a kernel, before its first step; as Simple"}),
-        latency<InSwitchCosts>(
-            "slice_latency", &InSwitchCosts::slice_latency, kPublishedH100,
-            "more of Simple's before the bytes of a slice, of less than 32 KiB in proportion; a scatter or gather has it for "
-            "all heads at once"),
+        latency<InSwitchCosts>("slice_latency", &InSwitchCosts::slice_latency, kPublishedH100,
+                               "more of Simple's before the bytes of a slice; a scatter or gather has it for "
+                               "all heads at once"),
         latency<InSwitchCosts>("peer_latency", &InSwitchCosts::peer_latency,
                                {.source = ParamSource::kLiterature,
                                 .reference = "published NVLS all-reduces of 2 to 8 H100 (nccl issue 1455) show none",
                                 .gpu = "H100"},
-                               "of a scatter or gather, for each head, likewise"),
+                               "of a scatter or gather, for each head"),
         param("channel_rate", &InSwitchCosts::channel_rate,
               {.source = kPublishedH100.source,
                .reference = std::string{kPublishedH100.reference},
@@ -54,16 +53,11 @@ class InSwitch final : public Protocol {
     costs.start = of_.base_latency;
     costs.slice = slice_;
     costs.load_wait = of_.slice_latency;
-    costs.load_pass = kWhole;
     costs.peer_slice = of_.peer_latency;
     costs.rate = of_.channel_rate;
   }
 
  private:
-  // Calls of 2 and 4 MiB on 8 GPUs have chunks of half as much (models/nccl §4.4), and slices of theirs take less: 8 H100, H200
-  // and B200 of the public tables alike.
-  static constexpr Bytes kWhole{32 << 10};
-
   InSwitchCosts of_;
   Duration slice_;
 };
