@@ -55,7 +55,7 @@ class Progress final : public apps::Listener {
     const std::lock_guard lock{mutex_};
     state_ = State{std::string{unit}, done, total};
   }
-  // What came since the last call.
+  // Returns the state that came since the last call.
   std::optional<State> take() {
     const std::lock_guard lock{mutex_};
     return std::exchange(state_, std::nullopt);

@@ -106,17 +106,7 @@ PassProfile::Cost PlanBounds::cost_in(const work::ParallelPlan& plan, const std:
 work::Program PlanBounds::one_microbatch(const PlanCandidate& candidate, DataParallelism kind,
                                          std::int64_t microbatches) const {
   work::TrainingSetup setup = setup_of(space_, candidate);
-  work::ParallelPlan& plan = setup.plan;
-  plan.data *= plan.pipeline;
-  plan.pipeline = 1;
-  plan.virtual_stages = 1;
-  plan.schedule = "1f1b";
-  plan.first_stage_layers = -1;
-  plan.last_stage_layers = -1;
-  plan.data_parallelism = kind;
-  plan.zero = kind == DataParallelism::kFsdp ? 3 : 0;
-  plan.overlap_expert = false;
-  setup.batch.global = setup.batch.micro * plan.data * microbatches;
+  put_on_one_stage(setup, kind, microbatches);
   return work::training_program(setup, times_, cluster_.topology, true);
 }
 

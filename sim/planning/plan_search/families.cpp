@@ -87,20 +87,10 @@ const FamilyCosts::Pass& FamilyCosts::pass_of(const PlanCandidate& candidate, co
   Pass& pass = at->second;
   if (!is_new) return pass;
   work::TrainingSetup setup = whole;
-  work::ParallelPlan& plan = setup.plan;
-  plan.data *= plan.pipeline;
-  plan.pipeline = 1;
-  plan.virtual_stages = 1;
-  plan.schedule = "1f1b";
-  plan.first_stage_layers = -1;
-  plan.last_stage_layers = -1;
-  plan.data_parallelism = DataParallelism::kNone;
-  plan.zero = 0;
-  plan.recompute = work::Recompute::kNone;
-  plan.overlap_expert = false;
-  setup.batch.global = setup.batch.micro * plan.data;
+  put_on_one_stage(setup, DataParallelism::kNone, 1);
+  setup.plan.recompute = work::Recompute::kNone;
   const work::Program program = work::training_program(setup, times_, cluster_.topology, true);
-  const work::GroupSlots slots{plan, false};
+  const work::GroupSlots slots{setup.plan, false};
   std::map<std::pair<GroupSlot, coll::Collective>, double> bytes;
   for (const work::Operation& op : program.programs.front().operations) {
     if (op.microbatch < 0) continue;

@@ -238,6 +238,20 @@ work::TrainingSetup setup_of(const PlanSpace& space, const PlanCandidate& candid
   return setup;
 }
 
+void put_on_one_stage(work::TrainingSetup& setup, work::DataParallelism kind, std::int64_t microbatches) {
+  work::ParallelPlan& plan = setup.plan;
+  plan.data *= plan.pipeline;
+  plan.pipeline = 1;
+  plan.virtual_stages = 1;
+  plan.schedule = "1f1b";
+  plan.first_stage_layers = -1;
+  plan.last_stage_layers = -1;
+  plan.data_parallelism = kind;
+  plan.zero = kind == work::DataParallelism::kFsdp ? 3 : 0;
+  plan.overlap_expert = false;
+  setup.batch.global = setup.batch.micro * plan.data * microbatches;
+}
+
 int used_of_node(const PlanSpace& space, const PlanCandidate& candidate) {
   return candidate.per_node > 0 ? candidate.per_node : space.node_gpus;
 }

@@ -51,6 +51,9 @@ struct PlanList {
 // The setup of a candidate.
 [[nodiscard]] work::TrainingSetup setup_of(const PlanSpace& space, const PlanCandidate& candidate);
 
+// Puts all GPUs of a setup's plan on one stage, which has this many microbatches: data replicas that the stages were.
+void put_on_one_stage(work::TrainingSetup& setup, work::DataParallelism kind, std::int64_t microbatches);
+
 // GPUs of a node that the candidate uses where it uses them of all its nodes alike.
 [[nodiscard]] int used_of_node(const PlanSpace& space, const PlanCandidate& candidate);
 
