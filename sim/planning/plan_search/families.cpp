@@ -137,7 +137,7 @@ void FamilyCosts::bound(const PlanCandidate& candidate, PlanFamily& family) {
   const Pass& pass = pass_of(candidate, setup);
   const work::GroupSlots slots{plan, false};
   const int used = used_of_node(space_, candidate);
-  const double hosts = static_cast<double>((plan.world() + used - 1) / used);
+  const int hosts = (plan.world() + used - 1) / used;
   double alone = 0;  // seconds of a rank's collectives
   std::vector<double> into_nodes(static_cast<std::size_t>(plan.pipeline), 0.0);
   for (const Traffic& traffic : pass.traffic) {
