@@ -19,11 +19,11 @@
 #include "sim/collectives/nccl/tuning_tables.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/config/shipped_file.h"
 #include "sim/core/error.h"
 #include "sim/core/printable.h"
 #include "sim/core/result_header.h"
 #include "sim/core/words.h"
-#include "sim/network/shipped_file.h"
 #include "sim/output/result_json.h"
 #include "sim/output/timeline.h"
 #include "sim/scenario/catalog.h"
@@ -112,7 +112,7 @@ net::Cluster load_with_nodes(const CollectiveOptions& options, scenario::Overrid
   const Profile profile =
       overrides.profile ? scenario::find_profile(overrides.profile->string()) : Profile::defaults(scenario::all_param_groups());
   const ConfigNode file = options.topology.empty()
-                              ? ConfigNode::load_file(net::file_or_shipped(options.cluster, "clusters"), "cluster")
+                              ? ConfigNode::load_file(file_or_shipped(options.cluster, "clusters"), "cluster")
                               : scenario::cluster_of_topology(options.topology, options.hints, profile, first);
   const Diagnostics of_file = first;
   net::Cluster cluster = scenario::load_cluster(file, overrides, first);

@@ -8,17 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/config/shipped_file.h"
 #include "sim/core/memory.h"
 #include "sim/network/builtin.h"
-#include "sim/network/find_config.h"
 #include "sim/network/gpu_spec.h"
 #include "sim/network/link_type.h"
 #include "sim/network/nic_transport.h"
 #include "sim/network/node_template.h"
 #include "sim/network/packet_settings_reader.h"
-#include "sim/network/shipped_file.h"
 #include "sim/network/topology_shape.h"
 #include "sim/network/wiring.h"
 

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <system_error>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 #include "sim/core/words.h"
-#include "sim/network/find_config.h"
 #include "sim/network/gpu_spec_reader.h"
 
 namespace weft::net {

@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/layers.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
-#include "sim/network/find_config.h"
 #include "sim/network/wiring.h"
 
 namespace weft::net {

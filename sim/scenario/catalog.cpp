@@ -8,13 +8,13 @@
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/call.h"
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/node.h"
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
 #include "sim/core/words.h"
 #include "sim/network/builtin.h"
-#include "sim/network/find_config.h"
 #include "sim/network/gpu_spec.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
@@ -118,8 +118,8 @@ std::string summary_of(const std::filesystem::path& file) {
 
 std::vector<CatalogEntry> files(const std::string& folder) {
   std::vector<CatalogEntry> entries;
-  for (const std::string& stem : net::config_names(folder)) {
-    const auto file = net::find_config(std::filesystem::path{folder} / (stem + ".yaml"));
+  for (const std::string& stem : config_names(folder)) {
+    const auto file = find_config(std::filesystem::path{folder} / (stem + ".yaml"));
     entries.push_back({stem, file ? summary_of(*file) : std::string{}});
   }
   return entries;
@@ -203,14 +203,14 @@ std::vector<CatalogEntry> catalog(std::string_view kind) {
 Profile find_profile(const std::string& file_or_name) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(file_or_name, ignored)) return Profile::load(file_or_name, all_param_groups());
-  if (const auto shipped = net::find_config(std::filesystem::path{"profiles"} / (file_or_name + ".yaml"))) {
+  if (const auto shipped = find_config(std::filesystem::path{"profiles"} / (file_or_name + ".yaml"))) {
     return Profile::load(*shipped, all_param_groups());
   }
   throw ConfigError({Diagnostic{.where = {},
                                 .message = fmt::format("no profile '{}': neither a file nor a shipped one", file_or_name),
                                 .source_line = {},
                                 .length = 1,
-                                .note = did_you_mean(file_or_name, net::config_names("profiles"), "profiles")}});
+                                .note = did_you_mean(file_or_name, config_names("profiles"), "profiles")}});
 }
 
 }  // namespace weft::scenario

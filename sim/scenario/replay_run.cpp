@@ -8,9 +8,9 @@
 #include <set>
 #include <span>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
-#include "sim/network/find_config.h"
 #include "sim/scenario/cluster_gpu.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/replay/places.h"
@@ -126,7 +126,7 @@ work::Kernel representative(Category category) {
 // data sheet names.
 Profile profile_of(const work::GpuSpec& gpu, const net::Cluster& cluster) {
   if (cluster_gpu(cluster.topology, "--gpu").name == gpu.name) return cluster.profile;
-  const auto shipped = net::find_config(std::filesystem::path{"profiles"} / fmt::format("{}.yaml", gpu.profile));
+  const auto shipped = find_config(std::filesystem::path{"profiles"} / fmt::format("{}.yaml", gpu.profile));
   return shipped ? Profile::load(*shipped, all_param_groups()) : Profile::defaults(all_param_groups());
 }
 

@@ -9,10 +9,10 @@
 #include "sim/collectives/costs.h"
 #include "sim/collectives/nccl/version.h"
 #include "sim/collectives/nccl/view.h"
+#include "sim/core/config/shipped_file.h"
 #include "sim/core/config/time_bounds.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
-#include "sim/network/shipped_file.h"
 #include "sim/scenario/read_on.h"
 #include "sim/scenario/read_scenario.h"
 #include "sim/scenario/scenario_layers.h"
@@ -224,7 +224,7 @@ const ParamGroups& all_param_groups() {
 }
 
 net::Cluster load_cluster(const std::filesystem::path& file, const Overrides& overrides, Diagnostics& diagnostics) {
-  return load_cluster(ConfigNode::load_file(net::file_or_shipped(file, "clusters"), "cluster"), overrides, diagnostics);
+  return load_cluster(ConfigNode::load_file(file_or_shipped(file, "clusters"), "cluster"), overrides, diagnostics);
 }
 
 net::Cluster load_cluster(const ConfigNode& file, const Overrides& overrides, Diagnostics& diagnostics) {

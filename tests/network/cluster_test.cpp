@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sim/network/find_config.h"
+#include "sim/core/config/find_config.h"
 #include "tests/network/cluster_support.h"
 #include "tests/support/temp_folder.h"
 

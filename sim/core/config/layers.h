@@ -14,6 +14,9 @@ namespace weft {
 // The same of what load_reference reads: a map, or the file that `node` names.
 [[nodiscard]] std::vector<ConfigNode> load_layers(const ConfigNode& node);
 
+// Whether a value names a file of YAML: by a path that ends in .yaml or .yml, or by the name of a shipped configuration.
+[[nodiscard]] bool names_yaml_file(const ConfigNode& node);
+
 // Maps merge, in the order of `base` and then of new keys; everything else is replaced.
 [[nodiscard]] ConfigNode laid_over(const ConfigNode& base, const ConfigNode& over);
 

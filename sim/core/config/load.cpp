@@ -1,9 +1,13 @@
 // Files: reading them, laying one over another (`extends`), and following a value that names one.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/layers.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/node.h"
@@ -52,6 +56,24 @@ struct Referrer {
   }
 };
 
+// Keys whose value may be the name of a shipped configuration in place of a path, and the folder of these.
+struct ShippedKind {
+  std::string_view key;
+  const char* folder;
+};
+constexpr std::array kShippedKinds{ShippedKind{"cluster", "clusters"}, ShippedKind{"profile", "profiles"},
+                                   ShippedKind{"model", "models"}};
+
+// The folder where `node` may name a shipped configuration; null: it names a file only.
+const char* shipped_folder(const ConfigNode& node) {
+  const std::string& name = node.scalar();
+  if (name.empty() || fs::path{name}.has_parent_path() || fs::path{name}.has_extension()) return nullptr;
+  const std::string& path = node.path();
+  const std::string_view key = std::string_view{path}.substr(path.rfind('.') + 1);
+  const auto* kind = std::ranges::find(kShippedKinds, key, &ShippedKind::key);
+  return kind == kShippedKinds.end() ? nullptr : kind->folder;
+}
+
 // Names the files that stand beside a missing one.
 std::string neighbours(const fs::path& path, Names names) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path{"."};
@@ -70,7 +92,14 @@ std::string neighbours(const fs::path& path, Names names) {
 void check_file(const fs::path& path, const Referrer& referrer, Names names) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) referrer.fail(path, "no such file", neighbours(path, names));
+  if (status.type() == fs::file_type::not_found) {
+    const char* shipped = referrer.node != nullptr ? shipped_folder(*referrer.node) : nullptr;
+    if (shipped != nullptr) {
+      referrer.fail(path, fmt::format("no such file, and none of the shipped {} by this name", shipped),
+                    did_you_mean(referrer.node->scalar(), config_names(shipped), fmt::format("shipped {}", shipped)));
+    }
+    referrer.fail(path, "no such file", neighbours(path, names));
+  }
   if (status.type() == fs::file_type::directory) referrer.fail(path, "it is a folder", {});
   // A device or pipe may never end.
   if (!fs::is_regular_file(status)) referrer.fail(path, error ? error.message() : "it is not a regular file", {});
@@ -109,11 +138,17 @@ void check_cycle(const fs::path& path, const std::string& identity, const Referr
     referrer.fail(path, "files name each other over more than 100 levels", {});
 }
 
-// The path a scalar names: relative to the folder of the file it stands in.
+// The path a scalar names: relative to the folder of the file it stands in, or a shipped configuration where no file has the
+// name.
 fs::path named_path(const ConfigNode& node) {
   const auto& source = NodeAccess::value_mark(node).source;
   const fs::path named{node.scalar()};
-  return source ? source->path.parent_path() / named : named;
+  const fs::path path = source ? source->path.parent_path() / named : named;
+  std::error_code ignored;
+  if (const char* shipped = shipped_folder(node); shipped != nullptr && !fs::exists(path, ignored)) {
+    if (const auto file = find_config(fs::path{shipped} / (node.scalar() + ".yaml"))) return *file;
+  }
+  return path;
 }
 
 Tree read_tree(const fs::path& path, const Referrer& referrer) {
@@ -199,6 +234,12 @@ ConfigNode load_reference(const ConfigNode& node) {
   Tree tree = resolve_extends(referenced_tree(node), node.is_map() ? node.path() : std::string{});
   const Mark key_mark = node.is_map() ? NodeAccess::key_mark(node) : tree.mark;
   return NodeAccess::make(std::move(tree.value), tree.mark, key_mark, node.path());
+}
+
+bool names_yaml_file(const ConfigNode& node) {
+  if (!node.is_scalar()) return false;
+  const std::string extension = named_path(node).extension().string();
+  return extension == ".yaml" || extension == ".yml";
 }
 
 std::vector<ConfigNode> load_layers(const fs::path& file) { return nodes_of(layers_of(read_tree(file, Referrer{}), {}), {}); }

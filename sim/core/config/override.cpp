@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/config/layers.h"
 #include "sim/core/config/node.h"
 #include "sim/core/config/tree.h"
 
@@ -17,8 +18,6 @@ using detail::Tree;
 using detail::TreeEntry;
 using detail::TreeValue;
 using Kind = ConfigNode::Kind;
-
-bool ends_with_yaml(std::string_view text) { return text.ends_with(".yaml") || text.ends_with(".yml"); }
 
 class Replacement {
  public:
@@ -71,8 +70,8 @@ class Replacement {
   }
 
   Tree apply_to_key(Tree tree, std::string_view rest, const std::string& at, int depth) {
-    if (tree.value->kind == Kind::kScalar && ends_with_yaml(tree.value->scalar)) {
-      const ConfigNode loaded = load_reference(NodeAccess::make(tree.value, tree.mark, tree.mark, at));
+    if (const ConfigNode named = NodeAccess::make(tree.value, tree.mark, tree.mark, at); names_yaml_file(named)) {
+      const ConfigNode loaded = load_reference(named);
       tree = {NodeAccess::value(loaded), NodeAccess::value_mark(loaded)};
     }
     if (tree.value->kind != Kind::kMap && tree.value->kind != Kind::kNull) {

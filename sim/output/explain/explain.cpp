@@ -8,10 +8,10 @@
 #include <set>
 #include <system_error>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 #include "sim/core/words.h"
-#include "sim/network/find_config.h"
 #include "sim/output/explain/glossary.h"
 #include "sim/output/explain/topics.h"
 #include "sim/scenario/catalog.h"
@@ -147,7 +147,7 @@ std::string parameter_text(const ParamInfo& info, const Profile* profile) {
     return text +
            filled(fmt::format("  in {}: ", profile->name()), fmt::format("{} ({})", to_string(profile->value(info.key)), from));
   }
-  for (const std::string& name : net::config_names("profiles")) {
+  for (const std::string& name : config_names("profiles")) {
     try {
       const Profile shipped = scenario::find_profile(name);
       const Provenance& provenance = shipped.provenance(info.key);

@@ -4,8 +4,8 @@
 
 #include <system_error>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
-#include "sim/network/find_config.h"
 
 namespace weft::plan {
 namespace {
@@ -90,12 +90,12 @@ PriceBook read_price_book(const ConfigNode& node, Diagnostics& diagnostics) {
 std::filesystem::path find_book(const std::string& file_or_name, const std::string& folder) {
   std::error_code error;
   if (std::filesystem::exists(file_or_name, error)) return file_or_name;
-  if (const auto shipped = net::find_config(std::filesystem::path{folder} / (file_or_name + ".yaml"))) return *shipped;
+  if (const auto shipped = find_config(std::filesystem::path{folder} / (file_or_name + ".yaml"))) return *shipped;
   throw ConfigError({Diagnostic{.where = {},
                                 .message = fmt::format("no file, and no shipped book of {}, '{}'", folder, file_or_name),
                                 .source_line = {},
                                 .length = 1,
-                                .note = did_you_mean(file_or_name, net::config_names(folder), "books")}});
+                                .note = did_you_mean(file_or_name, config_names(folder), "books")}});
 }
 
 PriceBook load_price_book(const std::string& file_or_name) {

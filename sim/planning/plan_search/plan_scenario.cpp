@@ -5,7 +5,7 @@
 
 #include <system_error>
 
-#include "sim/network/shipped_file.h"
+#include "sim/core/config/shipped_file.h"
 
 namespace weft::plan {
 namespace {
@@ -70,17 +70,17 @@ std::string parallelism(const work::ParallelPlan& plan) {
 std::string plan_scenario(const PlanSpace& space, const PlanCandidate& candidate, const PlanFiles& files,
                           const scenario::Overrides& overrides, const scenario::SimulationOptions& simulation) {
   std::string text = "# The best plan that weft plan found.\n";
-  text += fmt::format("cluster: {}\n", seen_from(net::file_or_shipped(files.cluster, "clusters"), files.written));
+  text += fmt::format("cluster: {}\n", seen_from(file_or_shipped(files.cluster, "clusters"), files.written));
   std::string over;
   for (const auto& [path, value] : overrides.sets) over += fmt::format("  {}: {}\n", path, value);
   if (overrides.profile)
-    over += fmt::format("  profile: {}\n",
-                        quoted(fs::absolute(net::file_or_shipped(*overrides.profile, "profiles")).generic_string()));
+    over +=
+        fmt::format("  profile: {}\n", quoted(fs::absolute(file_or_shipped(*overrides.profile, "profiles")).generic_string()));
   for (const auto& [key, value] : overrides.nccl) over += fmt::format("  nccl.{}: {}\n", key, value);
   if (!over.empty()) text += "overrides:\n" + over;
   const work::Batch& batch = space.setup.batch;
   text += fmt::format("workload:\n  model: {}\n  parallelism: {{{}}}\n",
-                      seen_from(net::file_or_shipped(files.model, "models"), files.written),
+                      seen_from(file_or_shipped(files.model, "models"), files.written),
                       parallelism(setup_of(space, candidate).plan));
   text += fmt::format("  batch: {{global: {}, micro: {}, sequence: {}}}\n", batch.global, candidate.micro, batch.sequence);
   text += fmt::format("simulation: {{grain: {}, seed: {}, iterations: {}, shuffle_ties: {}}}\n", grain_name(simulation.grain),

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/core/config/layers.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/core/digest.h"
@@ -20,10 +21,6 @@
 namespace weft::plan {
 namespace {
 
-bool names_yaml(const ConfigNode& node) {
-  return node.is_scalar() && (node.scalar().ends_with(".yaml") || node.scalar().ends_with(".yml"));
-}
-
 AxisValue written(const ConfigNode& node) {
   const std::string yaml = node.is_scalar() ? node.scalar() : node.to_json();
   const bool is_text = !node.is_scalar() || node.quoted();
@@ -35,7 +32,7 @@ AxisValue computed(const std::string& yaml) { return {.yaml = yaml, .value = swe
 // The value at a key path, files followed; nothing where there is none.
 std::optional<ConfigNode> at_path(ConfigNode node, std::string_view path) {
   while (!path.empty()) {
-    if (names_yaml(node)) node = load_reference(node);
+    if (names_yaml_file(node)) node = load_reference(node);
     if (path.front() == '[') {
       const std::size_t close = path.find(']');
       const auto index = parse_integer(path.substr(1, close == std::string_view::npos ? 0 : close - 1));
@@ -56,7 +53,7 @@ std::optional<ConfigNode> at_path(ConfigNode node, std::string_view path) {
 
 void add_files(const ConfigNode& node, std::set<std::string>& seen, Digest& digest) {
   for (std::size_t i = 0; i < node.size(); ++i) add_files(node[i], seen, digest);
-  if (!names_yaml(node)) return;
+  if (!names_yaml_file(node)) return;
   try {
     const std::filesystem::path file = referenced_file(node);
     if (!seen.insert(file.lexically_normal().string()).second) return;

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
-#include "sim/network/find_config.h"
-#include "sim/network/shipped_file.h"
+#include "sim/core/config/shipped_file.h"
 #include "sim/workloads/model/huggingface_config.h"
 #include "sim/workloads/model/json_config.h"
 #include "sim/workloads/model/model_checks.h"
@@ -109,13 +109,12 @@ ConfigNode resolve(const ConfigNode& node) {
   if (!node.is_scalar() || name.empty()) return load_reference(node);
   if (is_json(name)) return load_json_config(referenced_file(node), node.path());
   if (name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml")) return load_reference(node);
-  if (const auto shipped = net::find_config(fs::path{"models"} / (name + ".yaml"))) {
+  if (const auto shipped = find_config(fs::path{"models"} / (name + ".yaml"))) {
     return ConfigNode::load_file(*shipped, node.path());
   }
   std::vector<fs::path> folders;
-  for (const fs::path& folder : net::config_folders()) folders.push_back(folder / "models");
-  node.fail(fmt::format("{}: unknown model '{}'", node.path(), name),
-            did_you_mean(name, net::yaml_stems(folders), "models here"));
+  for (const fs::path& folder : config_folders()) folders.push_back(folder / "models");
+  node.fail(fmt::format("{}: unknown model '{}'", node.path(), name), did_you_mean(name, yaml_stems(folders), "models here"));
 }
 
 }  // namespace
@@ -131,7 +130,7 @@ TransformerModel read_model(const ConfigNode& node, Diagnostics& diagnostics) {
 }
 
 ConfigNode load_model_file(const fs::path& named) {
-  const fs::path file = net::file_or_shipped(named, "models");
+  const fs::path file = file_or_shipped(named, "models");
   return is_json(file) ? load_json_config(file, "model") : ConfigNode::load_file(file, "model");
 }
 

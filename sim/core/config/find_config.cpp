@@ -1,11 +1,11 @@
-#include "sim/network/find_config.h"
+#include "sim/core/config/find_config.h"
 
 #include <cstdlib>
 #include <set>
 #include <string_view>
 #include <system_error>
 
-namespace weft::net {
+namespace weft {
 namespace {
 
 // Set by the build; folders separated by ':'.
@@ -52,4 +52,4 @@ std::vector<std::string> config_names(const std::filesystem::path& kind) {
   return yaml_stems(folders);
 }
 
-}  // namespace weft::net
+}  // namespace weft

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::net {
+namespace weft {
 
 [[nodiscard]] std::vector<std::filesystem::path> config_folders();
 
@@ -20,4 +20,4 @@ namespace weft::net {
 // Names of the shipped configurations of one kind, such as "profiles".
 [[nodiscard]] std::vector<std::string> config_names(const std::filesystem::path& kind);
 
-}  // namespace weft::net
+}  // namespace weft

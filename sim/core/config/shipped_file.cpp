@@ -1,15 +1,15 @@
-#include "sim/network/shipped_file.h"
+#include "sim/core/config/shipped_file.h"
 
 #include <fmt/format.h>
 
 #include <system_error>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 #include "sim/core/used_files.h"
-#include "sim/network/find_config.h"
 
-namespace weft::net {
+namespace weft {
 
 namespace fs = std::filesystem;
 
@@ -29,4 +29,4 @@ fs::path file_or_shipped(const fs::path& named, const std::string& kind) {
                   .note = did_you_mean(name, config_names(kind), fmt::format("shipped {}", kind))}});
 }
 
-}  // namespace weft::net
+}  // namespace weft
