@@ -67,7 +67,8 @@ void explain_channels(const ExplainOptions& options) {
 }
 
 std::string text_for(const ExplainOptions& options) {
-  const std::string& thing = options.words.front();
+  if (options.words.empty() && !options.about_channels()) return output::explained_topics();
+  const std::string thing = options.words.empty() ? "" : options.words.front();
   if (thing == "profile" && options.words.size() == 2) return output::explain_profile(scenario::find_profile(options.words[1]));
   if (thing == "gpu" && options.words.size() == 2) return output::explain_gpu(net::gpu_spec(options.words[1]));
   if (options.words.size() > 1) {
@@ -101,9 +102,7 @@ void add_explain(CLI::App& app, int& exit_code) {
       ->add_option("thing", options->words,
                    "A name of `weft list`, the key of a parameter or of a group of them, a word such as busbw, mfu or pfc, "
                    "flow, nccl, channels, simplifications "
-                   "(all), or "
-                   "`profile FILE`, or `gpu NAME`")
-      ->required()
+                   "(all), or `profile FILE`, or `gpu NAME`; absent: topics and words, a line each")
       ->type_name("THING");
   const auto text = [&](const char* name, std::string& value, const char* help) {
     command->add_option(name, value, help)->type_name("FILE");

@@ -1,5 +1,6 @@
 #include "sim/output/explain/explain.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "sim/core/error.h"
@@ -44,6 +46,21 @@ TEST(ExplainTest, EveryRegisteredModelHasAText) {
   }
   for (const scenario::CatalogEntry& entry : scenario::catalog("trace_writers"))
     EXPECT_TRUE(names.contains("write_" + entry.name)) << entry.name;
+}
+
+TEST(ExplainTest, TheListOfTopicsNamesEveryWordAndOnlyWhatCanBeExplained) {
+  const std::string text = explained_topics();
+  for (const Term& term : glossary()) EXPECT_NE(text.find(fmt::format("\n  {} ", term.name)), std::string::npos) << term.name;
+  const std::vector<std::string> known = explained_names();
+  std::istringstream lines{text};
+  int listed = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ") || line[2] == ' ') continue;
+    const std::string name = line.substr(2, line.find(' ', 2) - 2);
+    EXPECT_NE(std::ranges::find(known, name), known.end()) << name;
+    ++listed;
+  }
+  EXPECT_GT(listed, static_cast<int>(glossary().size()) + 30);
 }
 
 TEST(ExplainTest, NoNameIsExplainedTwice) {

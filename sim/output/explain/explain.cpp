@@ -54,6 +54,8 @@ std::string join(const auto& items) {
   return text;
 }
 
+constexpr std::array kTopics{network_topics, collectives_topics, workloads_topics, planning_topics};
+
 // Words that lead to registered models.
 struct Alias {
   std::string_view name;
@@ -82,7 +84,7 @@ std::vector<Explanation> make_explanations() {
   }
   for (Explanation& each : all)
     each.family = each.text.title.empty() ? std::vector{each.names.front()} : families[each.text.title];
-  for (std::vector<Topic> (*topics)() : {network_topics, collectives_topics, workloads_topics, planning_topics}) {
+  for (std::vector<Topic> (*topics)() : kTopics) {
     for (const Topic& topic : topics())
       all.push_back(
           {{topic.names.begin(), topic.names.end()}, topic.text.title, topic.text, {std::string{*topic.names.begin()}}, {}});
@@ -259,6 +261,18 @@ std::vector<std::string> simplifications_of(const std::vector<std::string>& name
     }
   }
   return lines;
+}
+
+std::string explained_topics() {
+  std::map<std::string, std::string_view> topics;
+  for (std::vector<Topic> (*of_layer)() : kTopics) {
+    for (const Topic& topic : of_layer()) topics.emplace(*topic.names.begin(), topic.text.title);
+  }
+  std::string text = "Topics:\n";
+  for (const auto& [name, title] : topics) text += filled(fmt::format("  {:<20} ", name), title);
+  text += "\nWords:\n";
+  for (const Term& term : glossary()) text += filled(fmt::format("  {:<20} ", term.name), term.meaning);
+  return text + "\nThere is a text, too, on each name of `weft list` and on each key of `weft list parameters`.\n";
 }
 
 std::vector<std::string> explained_names() {

@@ -33,6 +33,9 @@ struct Explanation {
 // there. ConfigError with the nearest name.
 [[nodiscard]] std::string explain(const std::string& thing, const Profile* profile = nullptr);
 
+// Lists what explain() knows beside registered models and parameters: topics, then words of the field, a line each.
+[[nodiscard]] std::string explained_topics();
+
 // Lists the values that a profile sets, their sources, and the errors it showed and where.
 [[nodiscard]] std::string explain_profile(const Profile& profile);
 
