@@ -1,4 +1,4 @@
-"""Runs the shell commands of README.md and docs/*.md, so that what a newcomer is told to type works, and prints what is shown.
+"""Runs the shell commands of README.md, docs/*.md and docs/tutorials/*.md, so that what a newcomer is told to type works, and prints what is shown.
 
     readme_test.py [--update] ROOT WEFT
 
@@ -7,8 +7,9 @@ like the root of a checkout that has been built: what a command reads is there, 
 long, or needs what this machine may not have, opens with ```sh skip. The set-up commands, which brought this test here, are not
 run again.
 
-A block that opens with ```text and follows the commands of README.md holds lines of their output, in order; others may stand
-between them. --update writes the lines anew: of each the next one that differs in nothing but numbers and spaces.
+A block that opens with ```text and follows commands holds lines of their output, in order; others may stand between them. So it is
+in README.md, the first ten minutes and the tutorials, the pages whose figures are held. --update writes their lines anew: of each
+the next one that differs in nothing but numbers and spaces.
 """
 
 import argparse
@@ -23,6 +24,11 @@ import patience
 
 SET_UP = re.compile(r"^\s*(\./)?tools/(quickstart|test|install_deps)\.sh\b.*$|^\s*(git clone|cd)\s.*$")
 BLOCK_SECONDS = 120
+
+
+def is_held(page):
+    """Whether what the page shows of an output must be printed."""
+    return page.name in ("README.md", "first_ten_minutes.md") or page.parent.name == "tutorials"
 
 
 def blocks(markdown):
@@ -99,7 +105,7 @@ def run(readme, source, program, update=False):
                 found, missing = compare(shown, printed, shape if update else str.rstrip)
                 if result.returncode != 0:
                     failures.append(f"{readme}:{number}: exit {result.returncode}\n{result.stdout[-4000:]}")
-                elif missing is not None and readme.name == "README.md":
+                elif missing is not None and is_held(readme):
                     failures.append(f"{readme}:{place + 1 + len(found)}: not printed, or not in this order:\n{missing}\n"
                                     f"by\n{script}\nwhich printed\n{result.stdout[-4000:]}")
                 elif update:
@@ -160,10 +166,14 @@ def self_test():
         return wrong
 
 
+def pages(source):
+    return [source / "README.md", *sorted(source.glob("docs/*.md")), *sorted(source.glob("docs/tutorials/*.md"))]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--self-test", action="store_true", help="show that this test can fail")
-    parser.add_argument("--update", action="store_true", help="write the shown lines of README.md anew")
+    parser.add_argument("--update", action="store_true", help="write the lines that pages show anew")
     parser.add_argument("source", nargs="?", type=pathlib.Path, help="the checkout")
     parser.add_argument("program", nargs="?", type=pathlib.Path, help="the weft that was built")
     arguments = parser.parse_args()
@@ -171,10 +181,12 @@ def main():
         failures = self_test() + self_test_of_outputs()
     elif arguments.update:
         source = arguments.source.resolve()
-        failures = run(source / "README.md", source, arguments.program.resolve(), update=True)[2]
+        failures = []
+        for page in filter(is_held, pages(source)):
+            failures += run(page, source, arguments.program.resolve(), update=True)[2]
     else:
         source, failures = arguments.source.resolve(), []
-        for page in [source / "README.md", *sorted(source.glob("docs/*.md"))]:
+        for page in pages(source):
             ran, skipped, failed = run(page, source, arguments.program.resolve())
             print(f"{page.name}: {ran} blocks run, {skipped} skipped, {len(failed)} failed", flush=True)
             failures += failed
