@@ -1,5 +1,5 @@
 # Installation: libraries, their public headers, the program, the shipped configurations, and two ways to be found:
-# find_package(Weft) and `pkg-config weft`. Included last, when all layers are known.
+# find_package(Weft) and `pkg-config weft`. Packages of it (tools/package.sh). Included last, when all layers are known.
 #
 #   <prefix>/bin/weft
 #   <prefix>/include/weft/sim/core/units.h     included as "sim/core/units.h", as inside the project
@@ -66,28 +66,30 @@ list(REVERSE weft_exported_layers)
 
 set(weft_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Weft)
 install(TARGETS ${weft_layers} EXPORT WeftTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
-install(EXPORT WeftTargets NAMESPACE weft:: DESTINATION ${weft_package_dir})
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft COMPONENT dev)
+install(EXPORT WeftTargets NAMESPACE weft:: DESTINATION ${weft_package_dir} COMPONENT dev)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
   INSTALL_DESTINATION ${weft_package_dir} PATH_VARS CMAKE_INSTALL_DATADIR)
 # Before 1.0 a minor version may break what was promised by the one before.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weft-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
-  DESTINATION ${weft_package_dir})
+  DESTINATION ${weft_package_dir} COMPONENT dev)
 
 # pkg-config finds its own prefix from where weft.pc lies, so that a moved or staged installation works.
 file(RELATIVE_PATH weft_pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" weft_pc_to_prefix "${weft_pc_to_prefix}")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/weft COMPONENT weft)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT weft)
 
 if(TARGET weft)
   set_target_properties(weft PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # A tarball brings the libraries along in lib/weft (tools/package.sh), from wherever it is unpacked.
+  set_target_properties(weft PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/weft")
+  install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT weft)
 
   # Completion and manual pages are the program's own words, written by the program that is installed.
   set(weft_words ${PROJECT_BINARY_DIR}/words)
@@ -104,9 +106,27 @@ if(TARGET weft)
     foreach(command IN LISTS commands)
       string(REGEX REPLACE \"cmd_(.*)[.]cpp\" \"\\\\1\" command \"\${command}\")
       weft_write(man1/weft-\${command}.1 man \${command})
-    endforeach()")
-  install(FILES ${weft_words}/weft DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${weft_words}/_weft DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES ${weft_words}/weft.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-  install(DIRECTORY ${weft_words}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    endforeach()" COMPONENT weft)
+  install(FILES ${weft_words}/weft DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT weft)
+  install(FILES ${weft_words}/_weft DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT weft)
+  install(FILES ${weft_words}/weft.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT weft)
+  install(DIRECTORY ${weft_words}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT weft)
 endif()
+
+# Debian packages, by `cpack -G DEB`: the program, and what find_package and pkg-config need.
+set(CPACK_PACKAGE_NAME weft)
+set(CPACK_PACKAGE_CONTACT "the Weft project")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Simulator of GPU clusters and collectives")
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_COMPONENTS_ALL weft dev)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_WEFT_PACKAGE_NAME weft)
+set(CPACK_DEBIAN_WEFT_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_WEFT_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME libweft-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libyaml-cpp-dev, libfmt-dev, libspdlog-dev, libboost-dev, nlohmann-json3-dev, libpugixml-dev, libnlopt-dev, libnlopt-cxx-dev, libsqlite3-dev, zlib1g-dev")
+include(CPack)

@@ -24,6 +24,9 @@ std::vector<std::filesystem::path> config_folders() {
     if (end != 0) folders.emplace_back(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
   }
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (!unknown) folders.push_back(program.parent_path().parent_path() / "share/weft/configs");
   return folders;
 }
 
