@@ -29,8 +29,8 @@ def result(seconds, gpus, model, batch, tflops=0.0):
 GPT3 = {"layers": "96", "hidden": "12288", "vocab": "51200"}
 
 
-# us of an alltoall in half, NCCL 2.29.2, by its bytes: tables of nccl-tests in ai-dynamo/aiconfigurator @ 095f58a; sizes that the
-# profiles were not fitted to.
+# us of an alltoall in half, NCCL 2.29.2, by its bytes: tables of nccl-tests in ai-dynamo/aiconfigurator @ 095f58a, to which no
+# profile was fitted.
 ALLTOALLS = {
     ("dgx_h100", ()): {131072: 9.74, 524288: 14.85, 2097152: 18.58, 8388608: 41.36},
     ("dgx_b200", ()): {524288: 19.04, 2097152: 22.12, 8388608: 34.67},
@@ -48,7 +48,7 @@ class PublishedTest(unittest.TestCase):
             for point in json.loads(done.stdout)["points"]:
                 if point["bytes"] in published:
                     ratio = point["time_us"] / published[point["bytes"]]
-                    self.assertLess(abs(ratio - 1), 0.16, f"{cluster} {point['bytes']}: {ratio:.2f}")
+                    self.assertLess(abs(ratio - 1), 0.14, f"{cluster} {point['bytes']}: {ratio:.2f}")
 
     def test_every_row_is_a_scenario(self):
         self.assertGreater(len(blocks.all_rows()), 100)
