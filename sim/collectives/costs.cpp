@@ -106,7 +106,7 @@ StepCosts CollectiveCosts::of(std::string_view name, int warps, bool one_slice, 
   return costs;
 }
 
-StepCosts CollectiveCosts::in_switch() const { return of(protocols::in_switch.name, 0, true, false); }
+StepCosts CollectiveCosts::in_switch(const CallData& data) const { return of(protocols::in_switch.name, 0, true, false, data); }
 
 void CollectiveCosts::slow_down(StepCosts& costs, double slowdown) const {
   costs.slow_down(1.0 + clock.latency_share * (slowdown - 1.0), slowdown);

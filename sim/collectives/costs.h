@@ -39,6 +39,7 @@ struct CallData {
   std::int64_t element = 4;  // bytes of what it handles one by one
   Bytes buffers = {};        // what the calls of a loop read and write on a rank, before they come to the same again
   int channels = 1;
+  Bandwidth port = {};  // of a GPU's NVLinks together; 0: it has none
 };
 
 class Protocol;
@@ -52,7 +53,7 @@ struct CollectiveCosts {
   // protocols/; `one_slice`: a collective whose chunk is one slice (models/nccl §4.3); `p2p`: the send/recv kernel.
   [[nodiscard]] StepCosts of(std::string_view protocol, int warps, bool one_slice, bool p2p, const CallData& data = {}) const;
 
-  [[nodiscard]] StepCosts in_switch() const;
+  [[nodiscard]] StepCosts in_switch(const CallData& data) const;
 
   // `costs` where the SMs' clock is full clock over `slowdown`.
   void slow_down(StepCosts& costs, double slowdown) const;

@@ -165,14 +165,15 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm
   const Bytes kept = kind == Collective::kReduce ? Bytes{} : result.sizes.output;  // of a rank that is not the root
   const CallData data{.element = kernel_element_size(result.call),
                       .buffers = std::max(result.sizes.input + kept, walked),
-                      .channels = result.choice.channels};
+                      .channels = result.choice.channels,
+                      .port = nvlink_port_.raw};
   switch (chosen.kernel) {
     case nccl::Kernel::kTextbook:
       return {};
     case nccl::Kernel::kSendRecv:
       return costs_.of(chosen.choice.protocol, 0, true, true, data);
     case nccl::Kernel::kInSwitch:
-      return costs_.in_switch();
+      return costs_.in_switch(data);
     case nccl::Kernel::kCollective:
       break;
   }

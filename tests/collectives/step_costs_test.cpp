@@ -170,6 +170,27 @@ TEST(StepCostsTest, ChannelsOfARingInSimpleSlowEachOther) {
   EXPECT_EQ(rate(26, true), rate(1, true));
 }
 
+// 7 of a block's 20 warps scatter (models/nccl §3.4). As fast as one of Simple's 16 copies, they would move 24 x 7 / 16 times
+// 336 Gb/s in all at copies of full cost; the port lets half of its 7.2 Tb/s through.
+TEST(StepCostsTest, MoreChannelsOfNvlsAreNoFasterWhereThePortIsFull) {
+  const CollectiveCosts costs = costs_with({{"collectives.in_switch.port_share", "0.5"},
+                                            {"collectives.in_switch.peer_latency", "10 ns"},
+                                            {"collectives.simple.source_cost", "0.3"},
+                                            {"collectives.simple.store_cost", "0.7"},
+                                            {"collectives.simple.channel_rate", "336 Gb/s"}});
+  const auto scatters = [&](int channels) {  // Gb/s, all channels
+    const StepCosts of = costs.in_switch({.channels = channels, .port = Bandwidth::from_bits_per_second(7'200'000'000'000)});
+    return static_cast<double>(of.rate.bits_per_second()) / 1e9 * channels * 7 / 20;
+  };
+  EXPECT_NEAR(scatters(16), 16 * 336 * 7.0 / 16, 1);
+  EXPECT_NEAR(scatters(24), 24 * 336 * 7.0 / 16, 1);
+  EXPECT_NEAR(scatters(32), 3600, 1);
+  EXPECT_NEAR(scatters(64), 3600, 1);
+  EXPECT_EQ(costs.in_switch({.channels = 24}).peer_slice, 240_ns);
+  EXPECT_EQ(costs.in_switch({.channels = 32}).before_peers(8, 16_KiB), 8 * 320_ns);
+  EXPECT_EQ(costs.in_switch({.channels = 32}).before_peers(8, Bytes{1792}), 4 * 320_ns);  // half of a load of 7 warps
+}
+
 TEST(StepCostsTest, StepsOfLlWaitForTheLongerOfTheirLoads) {
   const CollectiveCosts all = costs_with({{"collectives.ll.receive_cost", "1.2"}, {"collectives.ll.store_cost", "0.8"}});
   const StepCosts bytes = all.of("LL", 0, false, false, {.element = 1});
