@@ -15,6 +15,7 @@
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/collectives/builtin.h"
+#include "sim/collectives/libraries.h"
 #include "sim/collectives/msccl/algorithm.h"
 #include "sim/collectives/nccl/tuning_tables.h"
 #include "sim/core/config/nearest.h"
@@ -52,6 +53,7 @@ struct CollectiveOptions {
   std::string reduction = "sum";
   int root = 0;
   std::string algorithm;
+  std::string engine;
   std::string protocol;
   int channels = 0;
   bool cuda_graph = false;
@@ -93,6 +95,12 @@ void take_algorithm(const std::string& text, coll::RunOptions& options) {
     }
     unknown("--algo", text, choices);
   }
+}
+
+void take_library(const std::string& text, coll::RunOptions& options) {
+  const auto known = find_ignoring_case(coll::library_names(), text);
+  if (!known) unknown("--library", text, {coll::library_names().begin(), coll::library_names().end()});
+  options.engine = *known == "nccl" ? std::string_view{} : *known;
 }
 
 void take_protocol(const std::string& text, coll::RunOptions& options) {
@@ -227,6 +235,7 @@ int run_collective(const CollectiveOptions& options) {
     print_warnings(warnings, options.common);
   }
   sweep.options.custom = custom.get();
+  if (!options.engine.empty()) take_library(options.engine, sweep.options);
   if (!options.algorithm.empty()) take_algorithm(options.algorithm, sweep.options);
   if (!options.protocol.empty()) take_protocol(options.protocol, sweep.options);
 
@@ -324,6 +333,11 @@ void add_collective(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_flag("-G,--cudagraph", options->cuda_graph, "The loop is one CUDA graph on each GPU");
   command->add_option("--algo", options->algorithm, "Algorithm; absent: as NCCL chooses")->type_name("NAME");
+  command
+      ->add_option(
+          "--library", options->engine,
+          "Who chooses an all_reduce: nccl, vllm, vllm_custom (without symmetric memory), sglang, tensorrt_llm; absent: nccl")
+      ->type_name("NAME");
   command->add_option("--proto", options->protocol, "Protocol of NCCL: Simple, LL, LL128")->type_name("NAME");
   command->add_option("--msccl", options->msccl, "Custom algorithm: an MSCCL XML file")->type_name("FILE");
   command->add_option("--channels", options->channels, "Channels; absent: as NCCL chooses")

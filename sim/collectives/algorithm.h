@@ -24,6 +24,7 @@ enum class Kernel : std::uint8_t {
   kCollective,  // one of NCCL's kernels, or one like them: launches, protocols, thread blocks of channels
   kInSwitch,    // NVLS, CollNet
   kSendRecv,
+  kPeer,  // its threads read and write the memory of peers: custom all-reduces, symmetric memory
 };
 
 class Algorithm {

@@ -70,11 +70,13 @@ ParamGroups collective_param_groups() {
   groups.push_back(&pass_costs);
   groups.push_back(&channel_costs);
   groups.push_back(&clock_costs);
+  groups.push_back(&custom_all_reduce_costs);
+  groups.push_back(&symmetric_memory_costs);
   return groups;
 }
 
 CollectiveCosts::CollectiveCosts(const Profile& profile, const net::NicCosts& of_nic, Bytes l2)
-    : channels{profile.get(channel_costs)}, clock{profile.get(clock_costs)}, nic{of_nic} {
+    : channels{profile.get(channel_costs)}, clock{profile.get(clock_costs)}, peers{profile}, nic{of_nic} {
   if (l2 > Bytes{}) cache = l2 / 2;
   if (profile.knows("network.host_memory.pcie_share")) pcie_share = profile.get(net::host_memory_params).pcie_share;
   for (const ProtocolEntry* entry : all_protocols()) protocols_.push_back(entry->make(profile));

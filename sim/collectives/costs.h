@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/collectives/peer_costs.h"
 #include "sim/collectives/step_costs.h"
 #include "sim/core/profile.h"
 #include "sim/core/units.h"
@@ -60,6 +61,7 @@ struct CollectiveCosts {
 
   ChannelCosts channels;
   ClockCosts clock;
+  PeerCosts peers;
   net::NicCosts nic;
   // Half of the L2, what one of its partitions holds. Model: of a call whose buffers are half of this all is read from caches,
   // of one with half as much again nothing, in between a part.

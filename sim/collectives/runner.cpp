@@ -159,12 +159,12 @@ void CollectiveRunner::on_collective_settled(Time) {
 }
 
 StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm& algorithm, const CollectiveResult& result,
-                                     Bytes walked) const {
+                                     const RunOptions& options) const {
   const Collective kind = result.call.kind;
   const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
   const Bytes kept = kind == Collective::kReduce ? Bytes{} : result.sizes.output;  // of a rank that is not the root
   const CallData data{.element = kernel_element_size(result.call),
-                      .buffers = std::max(result.sizes.input + kept, walked),
+                      .buffers = std::max(result.sizes.input + kept, options.walked),
                       .channels = result.choice.channels,
                       .port = nvlink_port_.raw};
   switch (chosen.kernel) {
@@ -174,6 +174,16 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm
       return costs_.of(chosen.choice.protocol, 0, true, true, data);
     case nccl::Kernel::kInSwitch:
       return costs_.in_switch(data);
+    case nccl::Kernel::kPeer: {
+      const net::GpuSpec* gpu = machine_.topology.gpu(devices_.front());
+      return costs_.peers.of({.algorithm = chosen.choice.algorithm,
+                              .protocol = chosen.choice.protocol,
+                              .ranks = ranks(),
+                              .bytes = result.call.bytes,
+                              .port = nvlink_port_.raw,
+                              .memory_bytes_per_second = gpu == nullptr ? 0.0 : gpu->hbm_bytes_per_second,
+                              .in_graph = options.cuda_graph});
+    }
     case nccl::Kernel::kCollective:
       break;
   }
@@ -305,6 +315,22 @@ CollectiveRunner::GrainChoice CollectiveRunner::choose_grain(const Algorithm& al
   return found;
 }
 
+LibraryGpus CollectiveRunner::library_gpus() const {
+  const net::Topology& topology = machine_.topology;
+  const net::GpuSpec* gpu = topology.gpu(devices_.front());
+  const bool has_switch = std::ranges::any_of(topology.out_links(devices_.front()), [&](LinkId link) {
+    return topology.kind(topology.link(link).to) == net::DeviceKind::kNvSwitch;
+  });
+  const bool has_nvlink = std::ranges::all_of(devices_, [&](DeviceId device) {
+    return device == devices_.front() || machine_.router.path_class(devices_.front(), device) <= net::PathClass::kNvb;
+  });
+  return {.ranks = ranks(),
+          .nodes = nodes_,
+          .sm = gpu == nullptr ? 0 : gpu->sm,
+          .has_nvlink = has_nvlink && nodes_ == 1,
+          .has_switch = has_switch && nodes_ == 1};
+}
+
 CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOptions& options) {
   CollectiveResult result;
   result.call = call;
@@ -312,21 +338,30 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.nodes = nodes_;
   result.sizes = sizes_of(call, ranks());
   nccl::Settings settings = options.settings;
-  const std::string_view name = nccl::nccl_name_of(options.algorithm);
+  const bool asks_library = !options.engine.empty() && options.algorithm.empty() && options.custom == nullptr && gpus_only_;
+  const LibraryChoice picked = asks_library ? library_choice(options.engine, call, library_gpus()) : LibraryChoice{};
+  const std::string algorithm_name{options.algorithm.empty() ? picked.algorithm : options.algorithm};
+  const std::string_view name = nccl::nccl_name_of(algorithm_name);
   if (!name.empty()) settings.set("ALGO", name);
-  if (options.channels > 0 && (options.algorithm.empty() || !name.empty())) {
+  if (options.channels > 0 && (algorithm_name.empty() || !name.empty())) {
     settings.set("MIN_NCHANNELS", std::to_string(std::min(options.channels, 64)));
     settings.set("MAX_NCHANNELS", std::to_string(std::min(options.channels, 64)));
   }
-  const nccl::View* seen = nccl::is_nccls(options.algorithm) ? view(settings) : nullptr;
+  const nccl::View* seen = nccl::is_nccls(algorithm_name) ? view(settings) : nullptr;
   const MscclAlgorithm* custom = options.custom;
   const std::optional<std::string> refusal = custom == nullptr ? std::nullopt : refusal_of(*custom, call, ranks());
   const bool is_custom = custom != nullptr && !refusal;
   nccl::Chosen chosen =
-      is_custom ? custom_choice(custom->program()) : nccl::choose(call, ranks(), seen, options.algorithm, options.channels);
+      is_custom ? custom_choice(custom->program()) : nccl::choose(call, ranks(), seen, algorithm_name, options.channels);
   if (refusal) {
     chosen.notes.push_back(
         fmt::format("'{}' does not run {} B ({}): NCCL's own choice", custom->program().name, call.bytes.count(), *refusal));
+  }
+  if (chosen.kernel == nccl::Kernel::kPeer) {
+    if (!gpus_only_)
+      throw ConfigError(fmt::format("algorithm '{}' is a kernel of GPUs; the cluster's hosts have none", algorithm_name));
+    chosen.choice.protocol = picked.protocol;
+    if (picked.algorithm.empty()) chosen.choice.protocol = peer_protocol(algorithm_name, call.bytes, library_gpus());
   }
   result.choice = chosen.choice;
   result.reason = std::move(chosen.reason);
@@ -334,13 +369,16 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
 
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
-  StepCosts costs = costs_of(chosen, algorithm, result, options.walked);
+  StepCosts costs = costs_of(chosen, algorithm, result, options);
   if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
-  Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook ? nullptr : seen, result.choice.channels);
+  Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook || chosen.kernel == nccl::Kernel::kPeer ? nullptr : seen,
+                        result.choice.channels);
   const std::shared_ptr<const Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
+  const bool from_engine = !options.engine.empty() || chosen.kernel == nccl::Kernel::kPeer;
+  const Duration of_kernel = from_engine && !options.cuda_graph ? costs_.peers.host_cost() : launch_.host_cost;
   const Duration launch_cost =
-      options.launch > Duration{} ? options.launch : launch_.host_cost + used_channels(*schedule) * launch_.channel_cost;
+      options.launch > Duration{} ? options.launch : of_kernel + used_channels(*schedule) * launch_.channel_cost;
   if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_cost;
   if (chosen.kernel == nccl::Kernel::kCollective || chosen.kernel == nccl::Kernel::kSendRecv)
     costs.port = {.raw = costs.data_rate(nvlink_port_.raw), .efficiency = nvlink_port_.efficiency};

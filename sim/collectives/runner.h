@@ -17,6 +17,7 @@
 #include "sim/collectives/communicator.h"
 #include "sim/collectives/costs.h"
 #include "sim/collectives/executor.h"
+#include "sim/collectives/libraries.h"
 #include "sim/collectives/msccl/algorithm.h"
 #include "sim/collectives/nccl/choose.h"
 #include "sim/collectives/nccl/settings.h"
@@ -32,6 +33,7 @@ namespace weft::coll {
 // The user may say this about how a call runs.
 struct RunOptions {
   std::string algorithm;  // empty: chosen
+  std::string engine;     // that chooses where no algorithm is named (libraries.h); empty: NCCL
   int channels = 0;       // 0: chosen
   Grain grain = Grain::kAuto;
   // Messages that `auto` simulates one by one at most; 0: as many as take about a second.
@@ -103,7 +105,7 @@ class CollectiveRunner final : private ExecutorListener {
   Opened& open(const nccl::View* view, int channels);
   // Returns the costs for the result's call and sizes.
   [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const Algorithm& algorithm, const CollectiveResult& result,
-                                   Bytes walked) const;
+                                   const RunOptions& options) const;
   [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
                                     std::uint64_t messages) const;
   // How much of a call is simulated, and as what.
@@ -112,6 +114,7 @@ class CollectiveRunner final : private ExecutorListener {
     std::uint64_t messages = 0;   // counted up to one more than are simulated one by one
     std::vector<Sample> samples;  // of the call, in place of all of it; empty: all
   };
+  [[nodiscard]] LibraryGpus library_gpus() const;
   GrainChoice choose_grain(const Algorithm& algorithm, Kernel kernel, const std::shared_ptr<const Schedule>& schedule,
                            const Opened& opened, const RunOptions& options, CollectiveResult& result);
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,

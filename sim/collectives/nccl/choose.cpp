@@ -84,13 +84,20 @@ std::string_view nccl_name_of(std::string_view algorithm) {
   return kernel_of(algorithm) == Kernel::kCollective ? to_string(Algo::kRing) : std::string_view{};
 }
 
-bool is_nccls(std::string_view algorithm) { return algorithm.empty() || kernel_of(algorithm) != Kernel::kTextbook; }
+bool is_nccls(std::string_view algorithm) {
+  const Kernel kernel = algorithm.empty() ? Kernel::kCollective : kernel_of(algorithm);
+  return kernel != Kernel::kTextbook && kernel != Kernel::kPeer;
+}
 
 Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels) {
   if (call.bytes > kLargestCall)
     throw ConfigError(
         fmt::format("{} of {}: expected at most {}", to_string(call.kind), to_string(call.bytes), to_string(kLargestCall)));
-  if (!is_nccls(algorithm)) return textbook(algorithm, call, ranks, channels);
+  if (!is_nccls(algorithm)) {
+    Chosen chosen = textbook(algorithm, call, ranks, channels);
+    chosen.kernel = kernel_of(algorithm);
+    return chosen;
+  }
   const bool tuned = tuned_index(call.kind).has_value();
   if (!algorithm.empty()) check_supported(algorithm, call.kind);
   if (view == nullptr) {

@@ -1,0 +1,83 @@
+#include "sim/collectives/peer_costs.h"
+
+#include <algorithm>
+#include <string>
+
+#include "sim/collectives/libraries.h"
+#include "sim/collectives/protocols/protocol_params.h"
+
+namespace weft::coll {
+namespace {
+
+constexpr Origin kTables{
+    .source = ParamSource::kFitted,
+    .reference =
+        "two thirds of the shapes of vLLM 0.24's all-reduces in graphs on 2, 4 and 8 GPUs (ai-dynamo/aiconfigurator @ "
+        "095f58a, validate/libraries/score.py)",
+    .gpu = "H100"};
+constexpr Origin kFence{.source = ParamSource::kAssumed,
+                        .reference = "less than the 9.3 us fitted on A100; no two-shot of these GPUs may be fitted"};
+
+Duration time_of(double bytes, double per_second) {
+  return per_second > 0 ? Duration::nearest_ps(bytes / per_second * 1e12) : Duration{};
+}
+
+}  // namespace
+
+const ParamGroup<CustomAllReduceCosts> custom_all_reduce_costs{
+    "collectives.custom_all_reduce",
+    "custom all-reduces of vLLM, SGLang and TensorRT-LLM",
+    {latency<CustomAllReduceCosts>("start", &CustomAllReduceCosts::start, kTables,
+                                   "of a kernel, from its turn in the stream to its end, without data and links"),
+     latency<CustomAllReduceCosts>("fence", &CustomAllReduceCosts::fence, kFence,
+                                   "more of a two-shot: the barrier between its shots, which orders memory"),
+     from_origin(
+         param("load_rate", &CustomAllReduceCosts::load_rate, {.description = "most at which one peer's data are read"}),
+         kTables),
+     ratio<CustomAllReduceCosts>("port_share", &CustomAllReduceCosts::port_share, kTables,
+                                 "of the rate of a GPU's NVLinks, what it reads of all peers"),
+     latency<CustomAllReduceCosts>("host_cost", &CustomAllReduceCosts::host_cost, kTables,
+                                   "host time of a call in a stream, with a copy of its input by the caller")}};
+
+const ParamGroup<SymmetricMemoryCosts> symmetric_memory_costs{
+    "collectives.symmetric_memory",
+    "all-reduces of PyTorch's symmetric memory",
+    {latency<SymmetricMemoryCosts>("multimem_start", &SymmetricMemoryCosts::multimem_start, kTables,
+                                   "of both copies and the kernel through the switch, without data and links"),
+     latency<SymmetricMemoryCosts>("two_shot_start", &SymmetricMemoryCosts::two_shot_start, kTables,
+                                   "of both copies and the two-shot kernel, likewise"),
+     ratio<SymmetricMemoryCosts>("port_share", &SymmetricMemoryCosts::port_share, kTables,
+                                 "of the rate of a GPU's NVLinks, what the kernel moves"),
+     ratio<SymmetricMemoryCosts>("copy_share", &SymmetricMemoryCosts::copy_share,
+                                 {.source = ParamSource::kAssumed, .reference = "as gpu.memory.contiguous_efficiency"},
+                                 "of the memory's bandwidth, each of both copies")}};
+
+StepCosts PeerCosts::of(const PeerCall& call) const {
+  StepCosts costs;
+  costs.rendezvous = false;
+  costs.slots = 4;
+  // Only what is given to peers takes the kernel's time: the lane that takes in waits for it.
+  costs.memory = {.loads_at_once = true};
+  const auto bytes = static_cast<double>(call.bytes.count());
+  const auto peers = static_cast<double>(std::max(call.ranks - 1, 1));
+  const Duration copy = time_of(2 * bytes, symmetric_.copy_share * call.memory_bytes_per_second);
+  const double port = static_cast<double>(call.port.bits_per_second());
+  double rate = 0;  // of one peer's data, or of a part that the switch adds up
+  if (call.algorithm == "symmetric_memory") {
+    const bool in_switch = call.protocol == kMultimem;
+    costs.start = (in_switch ? symmetric_.multimem_start : symmetric_.two_shot_start) + 2 * copy;
+    // A GPU's port carries its share of all parts and, of its own part, the sum. A step that sends to all ranks counts as one
+    // each.
+    const auto ranks = static_cast<double>(call.ranks);
+    rate = symmetric_.port_share * port * (in_switch ? ranks / (ranks + 1) : 1 / peers);
+  } else {
+    costs.start = custom_.start + (call.protocol == kTwoShot ? custom_.fence : Duration{});
+    if (!call.in_graph) costs.start = costs.start + copy;
+    rate = static_cast<double>(custom_.load_rate.bits_per_second());
+    if (port > 0) rate = std::min(rate, custom_.port_share * port / peers);
+  }
+  costs.rate = Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate));
+  return costs;
+}
+
+}  // namespace weft::coll

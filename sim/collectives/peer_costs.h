@@ -1,0 +1,55 @@
+// Costs of kernels whose threads read and write the memory of peers: custom all-reduces, symmetric memory.
+#pragma once
+
+#include <string_view>
+
+#include "sim/collectives/step_costs.h"
+#include "sim/core/profile.h"
+#include "sim/core/units.h"
+
+namespace weft::coll {
+
+using namespace literals;
+
+struct CustomAllReduceCosts {
+  Duration start = 3'700_ns;  // from its turn in the stream to its barrier, with the way of its flags
+  Duration fence = 5_us;      // more of the barrier between the shots, which orders memory
+  Bandwidth load_rate = Bandwidth::from_bits_per_second(2'240'000'000'000);  // of one peer's data
+  double port_share = 0.68;                                                  // of the NVLinks' rate, of all peers' data
+  Duration host_cost = 20_us;  // of a call that the engine's Python makes in a stream
+};
+extern const ParamGroup<CustomAllReduceCosts> custom_all_reduce_costs;
+
+struct SymmetricMemoryCosts {
+  Duration multimem_start = 8_us;  // of the copy in, the kernel, its barriers and the copy out
+  Duration two_shot_start = 6_us;
+  double port_share = 0.7;
+  double copy_share = 0.85;  // of the memory's bandwidth, of both copies
+};
+extern const ParamGroup<SymmetricMemoryCosts> symmetric_memory_costs;
+
+// A call as a kernel of peers sees it.
+struct PeerCall {
+  std::string_view algorithm;
+  std::string_view protocol;
+  int ranks = 1;
+  Bytes bytes;
+  Bandwidth port;                      // NVLinks of a GPU together; 0: it has none
+  double memory_bytes_per_second = 0;  // 0: not known, copies cost nothing
+  bool in_graph = false;
+};
+
+class PeerCosts {
+ public:
+  explicit PeerCosts(const Profile& profile)
+      : custom_{profile.get(custom_all_reduce_costs)}, symmetric_{profile.get(symmetric_memory_costs)} {}
+
+  [[nodiscard]] StepCosts of(const PeerCall& call) const;
+  [[nodiscard]] Duration host_cost() const { return custom_.host_cost; }
+
+ private:
+  CustomAllReduceCosts custom_;
+  SymmetricMemoryCosts symmetric_;
+};
+
+}  // namespace weft::coll

@@ -1,0 +1,58 @@
+#include "sim/collectives/libraries.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::coll {
+namespace {
+
+using namespace weft::literals;
+
+CollectiveCall bf16(Bytes bytes) { return {.kind = Collective::kAllReduce, .bytes = bytes, .element_size = 2}; }
+LibraryGpus gpus(int ranks, int sm) { return {.ranks = ranks, .sm = sm, .has_nvlink = true, .has_switch = true}; }
+std::string_view algorithm(std::string_view library, Bytes bytes, const LibraryGpus& of) {
+  return library_choice(library, bf16(bytes), of).algorithm;
+}
+
+// 8 H100: custom below 256 KiB, symmetric memory to 64 MiB, NCCL above; boundaries from both sides.
+TEST(LibrariesTest, VllmHasThreeRangesOn8Hopper) {
+  EXPECT_EQ(algorithm("vllm", 256_KiB - 16_B, gpus(8, 90)), "custom_all_reduce");
+  EXPECT_EQ(algorithm("vllm", 256_KiB, gpus(8, 90)), "symmetric_memory");
+  EXPECT_EQ(algorithm("vllm", 64_MiB, gpus(8, 90)), "symmetric_memory");
+  EXPECT_EQ(algorithm("vllm", 64_MiB + 16_B, gpus(8, 90)), "");
+}
+
+// 2 Hopper GPUs have no multimem kernel, and Blackwell has none of 4.
+TEST(LibrariesTest, SymmetricMemoryIsTwoShotWhereNoMultimemIsBuilt) {
+  EXPECT_EQ(library_choice("vllm", bf16(16_MiB), gpus(2, 90)).protocol, kTwoShot);
+  EXPECT_EQ(library_choice("vllm", bf16(16_MiB), gpus(4, 90)).protocol, kMultimem);
+  EXPECT_EQ(library_choice("vllm", bf16(16_MiB), gpus(4, 100)).protocol, kTwoShot);
+  EXPECT_EQ(library_choice("vllm", bf16(16_MiB), gpus(8, 100)).protocol, kMultimem);
+}
+
+TEST(LibrariesTest, WithoutSymmetricMemoryCustomKernelsGoTo8MiB) {
+  for (const std::string_view library : {"vllm_custom", "sglang"}) {
+    EXPECT_EQ(algorithm(library, 8_MiB - 16_B, gpus(8, 90)), "custom_all_reduce");
+    EXPECT_EQ(algorithm(library, 8_MiB, gpus(8, 90)), "");
+  }
+  EXPECT_EQ(algorithm("vllm", 8_MiB - 16_B, gpus(8, 80)), "custom_all_reduce");  // A100 is not on vLLM's list
+}
+
+// 1 Mi elements of 4 Hopper GPUs are 2 MiB of bf16.
+TEST(LibrariesTest, TensorRtHasItsOwnThresholds) {
+  EXPECT_EQ(library_choice("tensorrt_llm", bf16(2_MiB - 16_B), gpus(4, 90)).protocol, kOneShot);
+  EXPECT_EQ(library_choice("tensorrt_llm", bf16(2_MiB), gpus(4, 90)).protocol, kTwoShot);
+  EXPECT_EQ(algorithm("tensorrt_llm", Bytes{8'000'000}, gpus(4, 90)), "custom_all_reduce");
+  EXPECT_EQ(algorithm("tensorrt_llm", Bytes{8'000'016}, gpus(4, 90)), "");
+}
+
+TEST(LibrariesTest, NcclHasWhatNoKernelIsBuiltFor) {
+  EXPECT_EQ(algorithm("vllm", 1_KiB, gpus(3, 90)), "");
+  EXPECT_EQ(algorithm("vllm", 1_KiB + 8_B, gpus(8, 90)), "");  // not whole vectors of 16 bytes
+  EXPECT_EQ(algorithm("vllm", 1_KiB, {.ranks = 8, .nodes = 2, .sm = 90, .has_nvlink = true}), "");
+  EXPECT_EQ(algorithm("vllm", 1_KiB, {.ranks = 4, .sm = 89}), "");  // PCIe
+  EXPECT_EQ(algorithm("vllm", 1_KiB, {.ranks = 2, .sm = 89}), "custom_all_reduce");
+  EXPECT_EQ(library_choice("vllm", {.kind = Collective::kAllGather, .bytes = 1_KiB}, gpus(8, 90)).algorithm, "");
+}
+
+}  // namespace
+}  // namespace weft::coll
