@@ -56,6 +56,7 @@ void add_check(CLI::App& app, int& exit_code);
 void add_collective(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
 void add_completion(CLI::App& app, int& exit_code);
+void add_experts(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_goodput(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);

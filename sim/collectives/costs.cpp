@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/expert_costs.h"
 #include "sim/collectives/protocols/protocol.h"
 #include "sim/collectives/protocols/protocol_params.h"
 #include "sim/core/error.h"
@@ -72,6 +73,7 @@ ParamGroups collective_param_groups() {
   groups.push_back(&clock_costs);
   groups.push_back(&custom_all_reduce_costs);
   groups.push_back(&symmetric_memory_costs);
+  for (const ParamGroupBase* group : expert_param_groups()) groups.push_back(group);
   return groups;
 }
 

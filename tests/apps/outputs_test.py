@@ -95,6 +95,7 @@ CASES = [
     ("sweep", ["sweep.yaml", "--export", "csv"], ["sweep.yaml", "run.yaml", "base.yaml", "flows.txt", *HARDWARE], ["--to", "--db"]),
     ("plan", ["--model", "model.yaml", "--cluster", "cluster.yaml", *COST], ["model.yaml", *HARDWARE, *BOOKS], ["--json", "--write"]),
     ("compare", ["run.yaml", "--clusters", "cluster.yaml", "other.yaml", *COST], ["run.yaml", "other.yaml", *HARDWARE, *BOOKS], ["--json"]),
+    ("experts", ["dispatch", "-c", "cluster.yaml", "--tokens", "16"], HARDWARE, ["--json"]),
     ("goodput", ["job.yaml"], ["job.yaml", "rates.yaml", *HARDWARE], ["--json"]),
     ("validate", ["measurements.yaml", "-c", "cluster.yaml"], ["measurements.yaml", "log.txt", *HARDWARE], ["--json"]),
     ("calibrate", ["measurements.yaml", "-c", "cluster.yaml", "--fit", "network.nvlink4.efficiency", "--sizes", "1M"],
@@ -125,7 +126,7 @@ INPUTS = {"--prices", "--power", "--profile", "--cluster", "--clusters", "--mscc
           "TRACES", "FILES", "JOB", "MEASUREMENTS", "RESULT", "SWEEP", "cluster", "file", "files"}
 FOLDER_OUTPUTS = {"--out", "--report", "--write-chakra"}
 # Named by an option that these commands refuse.
-REFUSED = {("sweep", "--json"), ("sweep", "--timeline"), ("compare", "--timeline"), ("plan", "--timeline"), ("validate", "--timeline"),
+REFUSED = {("sweep", "--json"), ("sweep", "--timeline"), ("compare", "--timeline"), ("plan", "--timeline"), ("validate", "--timeline"), ("experts", "--timeline"),
            ("calibrate", "--timeline"), ("validate", "--out"), ("trace info", "--format")}
 
 

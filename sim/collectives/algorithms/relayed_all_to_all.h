@@ -29,7 +29,7 @@ inline constexpr ModelText kDeepEpText{
         "Dispatch sends to the GPU of the sender's index on the target node, which forwards; combine goes "
         "the way back. A block is forwarded once all of it is there.",
     .leaves_out = {"deepep: every rank gets as much from everyone; DeepEP sends each token once to a node and forwards "
-                   "it as the experts ask: no tokens, top-k or experts",
+                   "it as the experts ask: `weft experts` has tokens, top-k and experts",
                    "deepep_combine: it moves data only; DeepEP also adds up what the experts return"},
     .sources = {"DeepEP's README (normal kernels)", "models/workloads §9.7"},
     .files = {"collectives/algorithms/relayed_all_to_all.h"}};
