@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""How far predicted times of kernels are off on public tables of single operations (sets.py), by class and GPU.
+
+    validate/kernels/score.py build/weft [TEXT...] [--half test|fit] [--every N] [--profile SYSTEM=FILE]... [--worst N] [--json FILE]
+
+Median and 95th percentile of the absolute error over rows that no fit may see. TEXT picks classes or systems by name. The tables
+are not part of Weft; without them the script says so. Takes two minutes.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import sets
+
+
+def predict(program, system, records, profile):
+    """Points of `weft validate`, one for each record."""
+    gpu, cluster = sets.SYSTEMS[system]
+    with tempfile.TemporaryDirectory() as folder:
+        file, result = pathlib.Path(folder, "records.jsonl"), pathlib.Path(folder, "result.json")
+        sets.write_records(gpu, records, file)
+        profile = profile or sets.ROOT / "configs/profiles" / f"{gpu}.yaml"
+        subprocess.run([program, "validate", "-q", "--cluster", sets.ROOT / "configs/clusters" / f"{cluster}.yaml", "--profile", profile,
+                        "--json", result, file], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return json.loads(result.read_text(encoding="utf-8"))["points"]
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("text", nargs="*")
+    parser.add_argument("--half", choices=("test", "fit"), default="test")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of each class one row in N, for a quick look")
+    parser.add_argument("--profile", action="append", default=[], metavar="SYSTEM=FILE")
+    parser.add_argument("--worst", type=int, default=0, metavar="N", help="print N rows of each class that are off most")
+    parser.add_argument("--tables", action="store_true", help="by table and type of data too")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_intermixed_args()
+    if not sets.SHARED.is_dir():
+        print(f"no tables in {sets.SHARED}: nothing to score")
+        return 0
+    profiles = dict(pair.split("=", 1) for pair in options.profile)
+    words = {word for word in options.text if word in sets.SYSTEMS}
+    names = set(options.text) - words
+    result = {}
+    print(f"{'class':20} {'system':10} {'rows':>6} {'median':>8} {'95 %':>8} {'bias':>8}")
+    for system in sets.SYSTEMS:
+        if words and system not in words:
+            continue
+        by_class, seen = {}, 0
+        for table, name, part, record in sets.rows(system):
+            if part != options.half or (names and not any(word in name for word in names)):
+                continue
+            seen += 1
+            if seen % options.every == 0:
+                by_class.setdefault(name, []).append((table, record))
+        for name, listed in by_class.items():
+            points = predict(options.program, system, [record for _, record in listed], profiles.get(system))
+            kept = [(point["relative_error"], table, record) for point, (table, record) in zip(points, listed)
+                    if point["relative_error"] is not None]
+            if not kept:
+                print(f"{name:20} {system:10} {len(listed):6} not modelled")
+                continue
+            groups = {"": kept}
+            if options.tables:
+                for row in kept:
+                    groups.setdefault(f"  {row[1]} {row[2]['type']} {row[2].get('cache_type', '')}".rstrip(), []).append(row)
+            for label, group in groups.items():
+                errors = [100 * abs(error) for error, _, _ in group]
+                bias = statistics.median(100 * error for error, _, _ in group)
+                print(f"{label or name:20} {system:10} {len(errors):6} {quantile(errors, 0.5):6.1f} % {quantile(errors, 0.95):6.1f} % "
+                      f"{bias:+6.1f} %", flush=True)
+            errors = [100 * abs(error) for error, _, _ in kept]
+            result.setdefault(name, {})[system] = {"rows": len(errors), "median": quantile(errors, 0.5), "p95": quantile(errors, 0.95)}
+            for error, table, record in sorted(kept, key=lambda row: -abs(row[0]))[:options.worst]:
+                print(f"    {100 * error:+8.1f} % {table} {json.dumps(record)}")
+    print(f"\n{'class':20} {'mean of':>10} {'median':>8} {'95 %':>8}   largest median")
+    for name, systems in result.items():
+        worst = max(systems, key=lambda system: systems[system]["median"])
+        print(f"{name:20} {len(systems):8}   {statistics.fmean(each['median'] for each in systems.values()):6.1f} % "
+              f"{statistics.fmean(each['p95'] for each in systems.values()):6.1f} %   {systems[worst]['median']:.1f} % {worst}")
+    if options.json:
+        options.json.write_text(json.dumps(result), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Public tables of kernel times as records of `weft measure` (docs/measurement_format.md), in rows to fit and rows to test.
+
+Half of the shapes may be fitted to: those whose hash is even. A shape is (n, k) of a GEMM, the heads of attention, the sizes of a
+layer of experts; so all rows of a weight are of one half. The tables' README says what each time contains; what is left out below
+follows from it.
+"""
+import csv
+import gzip
+import hashlib
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared/reference/kernels"
+
+# System of the tables -> GPU and cluster that Weft knows.
+SYSTEMS = {
+    "a100_sxm": ("a100_sxm", "dgx_a100"),
+    "l40s": ("l40s", "l40s_8gpu"),
+    "h100_sxm": ("h100_sxm", "dgx_h100"),
+    "h200_sxm": ("h200_sxm", "dgx_h200"),
+    "b200_sxm": ("b200", "dgx_b200"),
+    "gb200": ("gb200", "gb200_nvl72"),
+    "gb300": ("gb300", "gb300_nvl72"),
+}
+BLACKWELL = ("b200_sxm", "gb200", "gb300")
+
+GEMM_TYPES = {"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4", "int8_wo": "w8a16", "int4_wo": "w4a16",
+              "sq": "int8"}
+QUANTIZED = ("fp8", "fp8_block", "nvfp4")
+# Attention and MLA below this are the pace of launching a graph of one call.
+FLOOR_US = 30
+
+
+def half(*shape):
+    digest = hashlib.sha256(" ".join(map(str, shape)).encode()).digest()
+    return "fit" if digest[0] % 2 == 0 else "test"
+
+
+def gemm(system, framework, row):
+    kind = row["gemm_dtype"]
+    # Run eagerly, without a graph: host time. And a state of the software alone.
+    if framework.startswith("vllm") and (kind == "fp8_block" or (system == "gb200" and kind == "bfloat16")):
+        return None
+    m, n, k = int(row["m"]), int(row["n"]), int(row["k"])
+    record = {"kind": "gemm", "m": m, "n": n, "k": k, "type": GEMM_TYPES[kind], "operands": "nt"}
+    if kind in QUANTIZED:
+        record["quantized"] = True
+    name = {"bfloat16": "bf16", "fp8_block": "fp8", "nvfp4": "fp4", "int8_wo": "weight only", "int4_wo": "weight only",
+            "sq": "int8"}.get(kind, kind)
+    return f"gemm {name}", half("gemm", n, k), record
+
+
+def heads(row):
+    number = int(row["num_heads"])
+    return number, int(row["num_key_value_heads"]) or number, int(row["head_dim"])
+
+
+def cache_type(row):
+    return "fp8" if row["kv_cache_dtype"] == "fp8" else "bf16"
+
+
+def context_attention(_system, _framework, row):
+    number, shared, width = heads(row)
+    tokens = int(row["isl"])
+    record = {"kind": "attention", "method": "flash", "batch": int(row["batch_size"]), "heads": number, "kv_heads": shared,
+              "sequence_length": tokens, "head_size": width, "causal": True, "window": int(row.get("window_size") or 0), "type": "bf16",
+              "cache_type": cache_type(row)}
+    return "context attention", half("attention", number, shared, width), record
+
+
+def generation_attention(_system, framework, row):
+    number, shared, width = heads(row)
+    # Tables of 0.14 count the query among the keys.
+    keys = int(row["step"]) + (0 if "0.14" in framework else 1)
+    record = {"kind": "attention", "method": "flash", "batch": int(row["batch_size"]), "heads": number, "kv_heads": shared,
+              "sequence_length": 1, "keys": max(keys, 1), "head_size": width, "causal": True, "window": int(row.get("window_size") or 0),
+              "type": "bf16", "cache_type": cache_type(row)}
+    return "decode attention", half("attention", number, shared, width), record
+
+
+# DeepSeek-V3: queries and keys 192 wide, values 128; absorbed, one key of 576 for all heads, of which 512 are the value.
+def context_mla(_system, framework, row):
+    if framework.startswith("vllm"):
+        return None
+    number = int(row["num_heads"])
+    record = {"kind": "attention", "method": "flash", "batch": int(row["batch_size"]), "heads": number,
+              "sequence_length": int(row["isl"]), "head_size": 192, "value_head_size": 128, "causal": True, "type": "bf16",
+              "cache_type": cache_type(row)}
+    return "context mla", half("mla", number), record
+
+
+def generation_mla(_system, framework, row):
+    if framework.startswith("vllm"):
+        return None
+    number = int(row["num_heads"])
+    record = {"kind": "attention", "method": "flash", "batch": int(row["batch_size"]), "heads": number, "kv_heads": 1,
+              "sequence_length": 1, "keys": int(row["step"]) + 1, "head_size": 576, "value_head_size": 512, "causal": True,
+              "type": "bf16", "cache_type": cache_type(row), "keys_hold_values": True}
+    return "decode mla", half("mla", number), record
+
+
+MOE_TYPES = {"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4", "int4_wo": "w4a16", "w4a16_mxfp4": "w4a16",
+             "w4a8_mxfp4_mxfp8": "w4a8"}
+
+
+def moe(_system, _framework, row):
+    if row["moe_dtype"] not in MOE_TYPES:
+        return None
+    hidden, inner = int(row["hidden_size"]), int(row["inter_size"])
+    experts, top_k = int(row["num_experts"]), int(row["topk"])
+    record = {"kind": "moe", "tokens": int(row["num_tokens"]), "hidden": hidden, "ffn": inner, "experts": experts, "top_k": top_k,
+              "tensor": int(row["moe_tp_size"]), "expert": int(row["moe_ep_size"]), "type": MOE_TYPES[row["moe_dtype"]],
+              "gated": (hidden, inner) not in ((2688, 1856), (2048, 5120))}
+    if row["distribution"].startswith("power_law_"):
+        record["power_law"] = float(row["distribution"].removeprefix("power_law_"))
+    return "moe", half("moe", hidden, inner, experts, top_k), record
+
+
+OPERATIONS = {"gemm": gemm, "context_attention": context_attention, "generation_attention": generation_attention,
+              "context_mla": context_mla, "generation_mla": generation_mla, "moe": moe}
+
+
+def rows(system, operations=tuple(OPERATIONS)):
+    """Yields (table, class, half, record) of each row that counts."""
+    for file in sorted(SHARED.glob(f"{system}.*.csv.gz")):
+        _, operation, framework = file.name.removesuffix(".csv.gz").split(".", 2)
+        if operation not in operations:
+            continue
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            for row in csv.DictReader(lines):
+                us = 1000 * float(row["latency"])
+                if us <= 0 or (operation not in ("gemm", "moe") and us < FLOOR_US):
+                    continue
+                found = OPERATIONS[operation](system, framework, row)
+                if found is not None:
+                    yield (f"{operation}.{framework}", found[0], found[1], found[2] | {"launch": "graph", "median_us": us})
+
+
+def write_records(gpu, records, file):
+    """As `weft measure` would have written them."""
+    import json
+    with open(file, "w", encoding="utf-8") as out:
+        header = {"weft_measurements": 1, "kind": "header", "tool": "tables", "machine": {"gpus": [{"index": 0, "name": gpu}]}}
+        out.write(json.dumps(header) + "\n")
+        for number, record in enumerate(records):
+            out.write(json.dumps({"id": str(number)} | record) + "\n")
+        out.write('{"kind": "end", "reason": "finished"}\n')
