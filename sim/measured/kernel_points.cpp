@@ -35,17 +35,18 @@ KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::
   kernels.gpu = spec_name(log);
   kernels.machine = log.gpu;
   kernels.digest = digest_of(log, record_set);
-  const double gap = profile.get(work::stream_costs).gap.us();
+  const work::StreamCosts& stream = profile.get(work::stream_costs);
   const double launch = profile.get(net::launch_timings).host_cost.us();
   for (const MeasuredPoint& point : log.points) {
     if (!record_set.empty() && point.record_set != record_set) continue;
     if (point.kind == "copy") kernels.copies.push_back(point);
     const std::vector<work::Kernel> one = kernels_of(point);
-    const double shortest = kLongerThanLaunch * std::max(launch, point.host_us);
+    // Kernels of a graph wait for no launch.
+    const double shortest = kLongerThanLaunch * std::max(point.graph ? 0.0 : launch, point.host_us);
     if (one.size() != 1 || point.sustained || point.median_us < shortest) continue;
     KernelRow row;
     row.kernel = one.front();
-    row.us = point.median_us - gap;
+    row.us = point.median_us - (point.graph ? stream.graph_gap : stream.gap).us();
     row.line = point.line;
     kernels.kernels.push_back(row);
   }

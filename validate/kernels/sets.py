@@ -7,6 +7,7 @@ follows from it.
 import csv
 import gzip
 import hashlib
+import math
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -24,7 +25,8 @@ SYSTEMS = {
 }
 BLACKWELL = ("b200_sxm", "gb200", "gb300")
 
-GEMM_TYPES = {"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4", "int8_wo": "w8a16", "int4_wo": "w4a16",
+L2_MIB = {"a100_sxm": 40, "l40s": 96, "h100_sxm": 50, "h200_sxm": 50, "b200_sxm": 126, "gb200": 126, "gb300": 126}
+GEMM_TYPES = {"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8", "nvfp4": "nvfp4", "int8_wo": "w8a16", "int4_wo": "w4a16",
               "sq": "int8"}
 QUANTIZED = ("fp8", "fp8_block", "nvfp4")
 # Attention and MLA below this are the pace of launching a graph of one call.
@@ -43,6 +45,17 @@ def gemm(system, framework, row):
         return None
     m, n, k = int(row["m"]), int(row["n"]), int(row["k"])
     record = {"kind": "gemm", "m": m, "n": n, "k": k, "type": GEMM_TYPES[kind], "operands": "nt"}
+    # Copies of the weight that were used in turn: six, or as many as fill the L2, five at most.
+    bits = {"bfloat16": 16, "nvfp4": 4.5, "int4_wo": 4}.get(kind, 8)
+    if framework.startswith("vllm"):
+        record["weight_copies"] = 6 if kind in ("bfloat16", "fp8") else 1
+    else:
+        record["weight_copies"] = max(1, min(5, math.ceil(L2_MIB[system] * 2**20 / (n * k * bits / 8))))
+    if GEMM_TYPES[kind] == "fp8":
+        record["scales"] = "block" if kind == "fp8_block" else "row" if framework.startswith("vllm") else "tensor"
+    # Replays of a graph of six calls, 54 in all: beyond 50 ms of them the power decides the clock, where the tensor cores work.
+    if m >= 512 and 54 * 1000 * float(row["latency"]) > 50e3:
+        record["sustained"] = True
     if kind in QUANTIZED:
         record["quantized"] = True
     name = {"bfloat16": "bf16", "fp8_block": "fp8", "nvfp4": "fp4", "int8_wo": "weight only", "int4_wo": "weight only",

@@ -24,6 +24,8 @@ std::optional<Precision> precision_of(const std::string& type) {
   if (type.empty() || type == "bf16" || type == "bfloat16") return Precision::kBf16;
   if (type == "fp16" || type == "half") return Precision::kFp16;
   if (type == "fp8") return Precision::kFp8;
+  if (type == "mxfp8") return Precision::kMxfp8;
+  if (type == "nvfp4" || type == "mxfp4") return Precision::kFp4;
   if (type == "tf32") return Precision::kTf32;
   if (type == "fp32" || type == "float") return Precision::kFp32;
   return std::nullopt;
@@ -47,7 +49,7 @@ double time_us(const net::Cluster& cluster, const MeasuredPoint& measured, const
   for (const Kernel& kernel : kernels) {
     const double alone = times.alone(kernel).us();
     const bool clocked = measured.sustained && work::class_of(kernel.kind) != work::KernelClass::kMemory;
-    us += times.gap().us() + (clocked ? alone * slowdown : alone);
+    us += (measured.graph ? times.graph_gap() : times.gap()).us() + (clocked ? alone * slowdown : alone);
   }
   return us;
 }
@@ -83,7 +85,7 @@ Kernel kernel_of_bytes(KernelKind kind, double bytes, double elements) {
 }
 
 std::int64_t width_of(const MeasuredPoint& measured) {
-  if (measured.type == "fp8") return 1;
+  if (measured.type == "fp8" || measured.type == "mxfp8" || measured.type.ends_with("fp4")) return 1;
   return measured.type == "tf32" || measured.type == "fp32" ? 4 : 2;
 }
 

@@ -61,6 +61,10 @@ struct MeasuredPoint {
   bool causal = false;
   bool backward = false;  // attention: forward and backward together
   bool sustained = false;
+  bool graph = false;              // all kernels of the sample in one CUDA graph
+  bool quantized = false;          // gemm: A is made low-precision in the time
+  std::string scales = {};         // gemm, of FP8: "tensor", "row", "block"
+  std::int64_t weight_copies = 0;  // gemm: weights used in turn; 0: none is in the L2
 
   std::string pattern = {};                         // copy
   std::vector<std::pair<int, int>> transfers = {};  // copy: from, to; kHostMemory

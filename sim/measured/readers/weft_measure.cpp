@@ -111,6 +111,7 @@ MeasuredPoint MeasureReader::point(const JsonRecord& record, const PointKind& ki
   point.elements = record.whole("elements", 0);
   point.count = std::max<std::int64_t>(record.whole("nodes", 1), record.whole("threads", 1));
   point.sustained = record.flag("sustained", false);
+  point.graph = record.text("launch") == "graph";
   if (kind.read != nullptr) kind.read(record, point);
   return point;
 }

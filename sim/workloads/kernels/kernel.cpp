@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 14> kKindNames{"gemm",
                                                       "optimizer",
                                                       "copy",
                                                       "memset"};
+constexpr std::array<std::string_view, 3> kScalingNames{"tensor", "row", "block"};
 constexpr std::array<std::string_view, 5> kStridedNames{"forward", "activation_backward", "copy", "stack", "attention_ends"};
 
 }  // namespace
@@ -42,6 +43,7 @@ KernelClass class_of(KernelKind kind) {
 
 std::string_view to_string(KernelClass kernel_class) { return kClassNames[static_cast<std::size_t>(kernel_class)]; }
 std::string_view to_string(KernelKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(Scaling scaling) { return kScalingNames[static_cast<std::size_t>(scaling)]; }
 std::string_view to_string(StridedKind kind) { return kStridedNames[static_cast<std::size_t>(kind)]; }
 
 // Causal: the queries stand at the end of the keys, and the one at position p meets p keys of them, a window's width at most.

@@ -44,6 +44,11 @@ enum class StridedKind : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(StridedKind kind);  // "forward", "activation_backward", ...
 
+// How many elements of a low-precision operand share a scale, and with that which library multiplies it: one scale a tensor
+// (cuBLAS), one a row (CUTLASS), one for a block of 128 (DeepGEMM; CUTLASS).
+enum class Scaling : std::uint8_t { kTensor, kRow, kBlock };
+[[nodiscard]] std::string_view to_string(Scaling scaling);  // "tensor", "row", "block"
+
 struct Kernel {
   KernelKind kind = KernelKind::kElementwise;
   Precision precision = Precision::kBf16;  // GEMM and attention: of the tensor cores
@@ -53,10 +58,14 @@ struct Kernel {
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::int64_t batch = 1;
-  bool causal = true;            // attention: half of the tiles
-  std::int64_t window = 0;       // attention: keys per query; 0: all
-  std::int64_t value_dim = 0;    // attention: width of a value head; 0: k
-  bool weight_gradient = false;  // GEMM: sums over tokens
+  bool causal = true;                  // attention: half of the tiles
+  std::int64_t window = 0;             // attention: keys per query; 0: all
+  std::int64_t value_dim = 0;          // attention: width of a value head; 0: k
+  bool weight_gradient = false;        // GEMM: sums over tokens
+  Scaling scaling = Scaling::kTensor;  // GEMM in FP8
+  bool quantizes = false;              // GEMM: A is bf16 and made low-precision first, by a kernel whose time counts
+  // GEMM of a benchmark: so many weights are used in turn, and A and C are always the same. 0: none of them is in the L2.
+  std::int64_t weight_copies = 0;
   StridedKind strided = StridedKind::kForward;
   bool mostly_zero = false;  // optimizer: of gradients, as an embedding's are
   double elements = 0;

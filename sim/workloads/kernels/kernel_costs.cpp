@@ -28,6 +28,24 @@ Param<S> per_element(const char* name, double S::*member, const char* descriptio
   return from_origin(param<S>(name, member, {.unit = "ps", .min = 0.0, .max = 1000.0, .description = description}), kSteps);
 }
 
+constexpr Origin kTables{.source = ParamSource::kFitted, .reference = "models/workloads §4.2: public tables", .gpu = "H100"};
+
+template <class S>
+Param<S> table_time(const char* name, Duration S::*member, const char* description) {
+  return from_origin(param<S>(name, member, {.max = 100_us, .description = description}), kTables);
+}
+
+ParamGroup<ScaledGemmCosts> scaled_costs(const char* path, const char* description) {
+  return {path,
+          description,
+          {from_origin(param("rate", &ScaledGemmCosts::rate,
+                             {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "over that of one scale a tensor"}),
+                       kTables),
+           table_time("block_overhead", &ScaledGemmCosts::block_overhead, "of a tile of any size"),
+           table_time("quantize_fixed", &ScaledGemmCosts::quantize_fixed, "of making A low-precision"),
+           share("quantize_efficiency", &ScaledGemmCosts::quantize_efficiency, kTables, "of the HBM bandwidth, there")}};
+}
+
 }  // namespace
 
 const ParamGroup<GemmCosts> gemm_costs{
@@ -42,9 +60,31 @@ const ParamGroup<GemmCosts> gemm_costs{
             .min = 0.0,
             .max = 100.0,
             .description = "intensity m n / (m + n) of a tile at which it would run at half its rate"}),
-     time("tile_overhead", &GemmCosts::tile_overhead, "prologue and epilogue of a tile"),
-     time("fixed", &GemmCosts::fixed, "of a kernel, beyond its tiles"),
-     share("memory_efficiency", &GemmCosts::memory_efficiency, kMemory, "of the HBM bandwidth, of GEMMs bound by it")}};
+     table_time("fixed", &GemmCosts::fixed, "of a kernel, beyond its tiles"),
+     table_time("tile_overhead", &GemmCosts::tile_overhead, "of a tile of 128 x 256, in proportion to its area"),
+     table_time("block_overhead", &GemmCosts::block_overhead, "of a tile of any size"),
+     table_time("loop_latency", &GemmCosts::loop_latency, "of a step of the main loop, 128 bytes of k"),
+     from_origin(param("sm_bytes_per_clock", &GemmCosts::sm_bytes_per_clock,
+                       {.unit = "B/clock", .min = 1.0, .max = 1000.0, .description = "that an SM loads from the L2"}),
+                 kTables),
+     share("wave_rounding", &GemmCosts::wave_rounding, kTables, "of a last wave's idle SMs, what is lost: 1 without stream-K"),
+     from_origin(
+         param("memory_exposed", &GemmCosts::memory_exposed,
+               {.unit = "ratio",
+                .min = 0.0,
+                .max = 4.0,
+                .description =
+                    "of the shorter one of computing and reading, squared, what adds to the longer one: 0 if it hides whole"}),
+         kTables),
+     share("memory_efficiency", &GemmCosts::memory_efficiency, kTables, "of the HBM bandwidth"),
+     from_origin(param("l2_share", &GemmCosts::l2_share,
+                       {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "of the L2, that operands stay in"}),
+                 kTables)}};
+
+const ParamGroup<ScaledGemmCosts> fp8_tensor_costs = scaled_costs("gpu.fp8_tensor", "FP8 products with a scale for a tensor");
+const ParamGroup<ScaledGemmCosts> fp8_row_costs = scaled_costs("gpu.fp8_row", "FP8 products with a scale for a row");
+const ParamGroup<ScaledGemmCosts> fp8_block_costs = scaled_costs("gpu.fp8_block", "FP8 products with a scale for 128 elements");
+const ParamGroup<ScaledGemmCosts> fp4_costs = scaled_costs("gpu.fp4", "FP4 products");
 
 const ParamGroup<AttentionCosts> attention_costs{
     "gpu.attention",
@@ -100,6 +140,11 @@ const ParamGroup<StreamCosts> stream_costs{
             .reference = "models/training_steps §2",
             .description = "from the end of a kernel to the start of the next that was issued in time",
             .gpu = "H200"}),
+     param("graph_gap", &StreamCosts::graph_gap,
+           {.max = 100_us,
+            .source = ParamSource::kLiterature,
+            .reference = "models/workloads §4.4: 0.5 to 1 us a node",
+            .description = "the same between kernels of a CUDA graph"}),
      param("host_operator", &StreamCosts::host_operator,
            {.max = 1_ms,
             .source = ParamSource::kLiterature,
@@ -107,8 +152,9 @@ const ParamGroup<StreamCosts> stream_costs{
             .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)"})}};
 
 ParamGroups kernel_param_groups() {
-  return {&gemm_costs,       &attention_costs, &memory_costs, &optimizer_costs, &stream_costs,
-          &contention_costs, &copy_costs,      &clock_rule,   &speed_spread};
+  return {&gemm_costs,      &fp8_tensor_costs, &fp8_row_costs,   &fp8_block_costs, &fp4_costs,
+          &attention_costs, &memory_costs,     &optimizer_costs, &stream_costs,    &contention_costs,
+          &copy_costs,      &clock_rule,       &speed_spread};
 }
 
 }  // namespace weft::work

@@ -11,15 +11,33 @@ namespace weft::work {
 using namespace literals;
 
 struct GemmCosts {
-  double efficiency = 0.803;        // of the tensor cores' peak, in the main loop of a 128 x 256 tile
-  double fp8_efficiency = 0.709;    // the same of the FP8 peak
-  double fp4_efficiency = 0.7;      // and of the FP4 peak
-  double small_tile_penalty = 6;    // FLOPs per byte at which a tile would run at half its rate
-  Duration tile_overhead = 1_us;    // of a tile: prologue and epilogue
-  Duration fixed = 5_us;            // of a kernel
-  double memory_efficiency = 0.85;  // of the HBM bandwidth, of GEMMs bound by it
+  double efficiency = 0.803;           // of the tensor cores' peak, in the main loop of a 128 x 256 tile
+  double fp8_efficiency = 0.709;       // the same of the FP8 peak
+  double fp4_efficiency = 0.7;         // and of the FP4 peak
+  double small_tile_penalty = 3;       // FLOPs per byte at which a tile would run at half its rate
+  Duration fixed = 1_us;               // of a kernel
+  Duration tile_overhead = 800_ns;     // of a tile of 128 x 256, in proportion to its area: its epilogue
+  Duration block_overhead = 1'800_ns;  // of a tile of any size: its prologue
+  Duration loop_latency = 60_ns;       // of a step of the main loop, 128 bytes of k
+  double sm_bytes_per_clock = 64;      // that an SM loads from the L2
+  double wave_rounding = 0.6;          // of a last wave's idle SMs, what is lost: 1 without stream-K
+  double memory_exposed = 1;           // of the shorter one of computing and reading, how much shows: 0 if it hides whole
+  double memory_efficiency = 0.88;     // of the HBM bandwidth
+  double l2_share = 0.5;               // of the L2, that operands of the kernel before stay in
 };
 extern const ParamGroup<GemmCosts> gemm_costs;
+
+// GEMMs of low precision: what their library and their scales change.
+struct ScaledGemmCosts {
+  double rate = 1;                     // over that of one scale a tensor
+  Duration block_overhead = 2'500_ns;  // in place of GemmCosts::block_overhead
+  Duration quantize_fixed = 4_us;      // of making A low-precision
+  double quantize_efficiency = 0.4;    // of the HBM bandwidth, there
+};
+extern const ParamGroup<ScaledGemmCosts> fp8_tensor_costs;
+extern const ParamGroup<ScaledGemmCosts> fp8_row_costs;
+extern const ParamGroup<ScaledGemmCosts> fp8_block_costs;
+extern const ParamGroup<ScaledGemmCosts> fp4_costs;
 
 struct AttentionCosts {
   double forward_efficiency = 0.62;  // of the tensor cores' peak
@@ -61,6 +79,7 @@ extern const ParamGroup<OptimizerCosts> optimizer_costs;
 
 struct StreamCosts {
   Duration gap = 1'700_ns;
+  Duration graph_gap = 500_ns;
   Duration host_operator = 10_us;
 };
 extern const ParamGroup<StreamCosts> stream_costs;

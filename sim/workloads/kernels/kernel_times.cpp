@@ -11,9 +11,9 @@
 namespace weft::work {
 namespace {
 
-// Libraries choose from these tiles on Hopper (names of their kernels in the traces). On Blackwell a tile of 256 x 256 over two
-// SMs is 128 x 256 to each.
-constexpr std::array<TileShape, 13> kTiles{{{256, 128},
+// Libraries choose from these tiles (names of their kernels in traces; 64 and fewer rows or columns: cuBLAS of decoding). On
+// Blackwell a tile of 256 x 256 over two SMs is 128 x 256 to each.
+constexpr std::array<TileShape, 17> kTiles{{{256, 128},
                                             {128, 256},
                                             {320, 128},
                                             {128, 320},
@@ -25,8 +25,14 @@ constexpr std::array<TileShape, 13> kTiles{{{256, 128},
                                             {256, 64},
                                             {128, 64},
                                             {64, 128},
-                                            {64, 64}}};
-constexpr std::array<int, 3> kSplits{1, 2, 4};  // of the inner dimension, for outputs of few tiles
+                                            {64, 64},
+                                            {32, 128},
+                                            {128, 32},
+                                            {16, 64},
+                                            {64, 16}}};
+constexpr std::array<int, 5> kSplits{1, 2, 4, 8, 16};  // of the inner dimension, for outputs of few tiles
+constexpr double kLoopBytes = 128;                     // of k, a step of the main loop
+constexpr double kLeastSplitBytes = 2 * kLoopBytes;    // and of k, a part's least
 constexpr double kAccumulatorBytes = 4;
 constexpr double kOutputBytes = 2;  // bf16 from FP8 operands too
 
@@ -44,6 +50,10 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b
 struct KernelTimes::Parameters {
   GpuSpec gpu;
   GemmCosts gemm;
+  ScaledGemmCosts fp8_tensor;
+  ScaledGemmCosts fp8_row;
+  ScaledGemmCosts fp8_block;
+  ScaledGemmCosts fp4;
   AttentionCosts attention;
   MemoryCosts memory;
   OptimizerCosts optimizer;
@@ -58,6 +68,10 @@ GemmWaves gemm_waves(std::int64_t m, std::int64_t n, std::int64_t batch, TileSha
 KernelTimes::KernelTimes(const GpuSpec& gpu, const Profile& profile)
     : parameters_{std::make_unique<Parameters>(Parameters{.gpu = gpu,
                                                           .gemm = profile.get(gemm_costs),
+                                                          .fp8_tensor = profile.get(fp8_tensor_costs),
+                                                          .fp8_row = profile.get(fp8_row_costs),
+                                                          .fp8_block = profile.get(fp8_block_costs),
+                                                          .fp4 = profile.get(fp4_costs),
                                                           .attention = profile.get(attention_costs),
                                                           .memory = profile.get(memory_costs),
                                                           .optimizer = profile.get(optimizer_costs),
@@ -68,6 +82,7 @@ KernelTimes::~KernelTimes() = default;
 KernelTimes::KernelTimes(KernelTimes&&) noexcept = default;
 KernelTimes& KernelTimes::operator=(KernelTimes&&) noexcept = default;
 
+Duration KernelTimes::graph_gap() const { return parameters_->stream.graph_gap; }
 Duration KernelTimes::gap() const { return parameters_->stream.gap; }
 Duration KernelTimes::host_operator() const { return parameters_->stream.host_operator; }
 const GpuSpec& KernelTimes::gpu() const { return parameters_->gpu; }
@@ -90,31 +105,83 @@ double KernelTimes::matmul_rate(Precision precision) const {
   return peak(gpu(), used) * efficiency();
 }
 
-// models/workloads §4.2: waves of tiles, each tile's main loop at its SM's share of the peak. A tile of m x n loads m + n
-// elements for m n multiplications: small ones wait for their operands.
-double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
+// Null: of 16 bits and more.
+const ScaledGemmCosts* KernelTimes::scaled_costs_of(const Kernel& kernel) const {
+  switch (runs_as(gpu(), kernel.precision)) {
+    case Precision::kFp4:
+      return &parameters_->fp4;
+    case Precision::kMxfp8:
+      return &parameters_->fp8_block;
+    case Precision::kFp8:
+      return kernel.scaling == Scaling::kTensor ? &parameters_->fp8_tensor
+             : kernel.scaling == Scaling::kRow  ? &parameters_->fp8_row
+                                                : &parameters_->fp8_block;
+    default:
+      return nullptr;
+  }
+}
+
+// models/workloads §4.2: waves of tiles. A step of a tile's main loop takes what its products do at its SM's share of the peak,
+// or what loading their operands from the L2 does, or a latency. A tile of m x n loads m + n elements for m n multiplications.
+double KernelTimes::tiled_seconds(const Kernel& kernel, int sms, double combine_bandwidth) const {
   const GemmCosts& costs = parameters_->gemm;
-  const double sm_rate = matmul_rate(kernel.precision) / gpu().sms;
+  const ScaledGemmCosts* scaled = scaled_costs_of(kernel);
+  const double sm_rate = matmul_rate(kernel.precision) * (scaled != nullptr ? scaled->rate : 1.0) / gpu().sms;
   const double large = 1.0 + costs.small_tile_penalty / intensity({128, 256});
   const double outputs = static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * static_cast<double>(kernel.batch);
-  const double bandwidth = gpu().hbm_bytes_per_second * costs.memory_efficiency;
+  const double width = bytes_per_element(kernel.precision);
+  const double sm_load = costs.sm_bytes_per_clock * gpu().clock_ghz * 1e9;
+  const double latency = costs.loop_latency.seconds() * width / kLoopBytes;
+  const double block = (scaled != nullptr ? scaled->block_overhead : costs.block_overhead).seconds();
+  const double inner = std::ceil(static_cast<double>(kernel.k) * width / kLoopBytes) * kLoopBytes / width;
   double best = std::numeric_limits<double>::infinity();
   for (const TileShape tile : kTiles) {
+    const double area = static_cast<double>(tile.m) * tile.n;
     const double rate = sm_rate * large / (1.0 + costs.small_tile_penalty / intensity(tile));
-    const double tile_seconds = 2.0 * tile.m * tile.n * static_cast<double>(kernel.k) / rate;
+    const double each = std::max({2.0 * area / rate, (tile.m + tile.n) * width / sm_load, latency});
+    const double overhead = block + costs.tile_overhead.seconds() * area / (128.0 * 256.0);
     for (const int split : kSplits) {
+      if (split > 1 && inner * width / split < kLeastSplitBytes) break;
       const GemmWaves waves = gemm_waves(kernel.m, kernel.n, kernel.batch * split, tile, sms);
-      const double combine = split == 1 ? 0 : split * outputs * kAccumulatorBytes / bandwidth;
-      const double seconds =
-          static_cast<double>(waves.waves) * (tile_seconds / split + costs.tile_overhead.seconds()) + combine;
-      best = std::min(best, seconds);
+      const double filled = std::max(static_cast<double>(waves.tiles) / sms, 1.0);
+      const double counted = filled + (static_cast<double>(waves.waves) - filled) * costs.wave_rounding;
+      const double combine = split == 1 ? 0 : split * outputs * kAccumulatorBytes / combine_bandwidth + block;
+      best = std::min(best, counted * (inner / split * each + overhead) + combine);
     }
   }
-  const double inputs =
-      static_cast<double>(kernel.batch) * static_cast<double>(kernel.m + kernel.n) * static_cast<double>(kernel.k);
+  return best;
+}
+
+double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
+  const GemmCosts& costs = parameters_->gemm;
+  const double bandwidth = gpu().hbm_bytes_per_second * costs.memory_efficiency;
   const double width = bytes_per_element(kernel.precision);
-  const double bytes = kernel.bytes > 0 ? kernel.bytes : inputs * width + outputs * std::max(width, kOutputBytes);
-  return costs.fixed.seconds() + std::max(best, bytes / bandwidth);
+  const auto batch = static_cast<double>(kernel.batch);
+  const double activations = batch * static_cast<double>(kernel.m) * static_cast<double>(kernel.k);
+  const double weights = batch * static_cast<double>(kernel.n) * static_cast<double>(kernel.k) * width;
+  const double results = batch * static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * std::max(width, kOutputBytes);
+  const double other = activations * width + results;
+  double bytes = kernel.bytes > 0 ? kernel.bytes : weights + other;
+  if (kernel.weight_copies > 0) {
+    const double copies = static_cast<double>(kernel.weight_copies) * weights;
+    bytes = (1.0 - held_in_l2(copies + other)) * weights + (1.0 - held_in_l2(weights + other)) * other;
+  }
+  const double reading = bytes / bandwidth;
+  const double computing = tiled_seconds(kernel, sms, 2 * bandwidth);
+  const double longer = std::max(computing, reading);
+  const double shorter = std::min(computing, reading);
+  const double seconds = costs.fixed.seconds() + std::sqrt(longer * longer + costs.memory_exposed * shorter * shorter);
+  const ScaledGemmCosts* scaled = scaled_costs_of(kernel);
+  if (!kernel.quantizes || scaled == nullptr) return seconds;
+  const double quantized = activations * (kOutputBytes + width);
+  return seconds + scaled->quantize_fixed.seconds() + quantized / (gpu().hbm_bytes_per_second * scaled->quantize_efficiency);
+}
+
+// Part of data that is still in the L2 when it is used again, `bytes` of it and of others later: all up to its share, none from
+// half as much again.
+double KernelTimes::held_in_l2(double bytes) const {
+  const double share = parameters_->gemm.l2_share * static_cast<double>(gpu().l2_bytes);
+  return std::clamp(3.0 - 2.0 * bytes / share, 0.0, 1.0);
 }
 
 bool KernelTimes::splits_statically(const Kernel& kernel) const {

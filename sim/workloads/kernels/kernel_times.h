@@ -15,6 +15,8 @@
 
 namespace weft::work {
 
+struct ScaledGemmCosts;
+
 // How a GEMM's output is cut and shared out over SMs (models/workloads §4.2).
 struct TileShape {
   int m = 0;
@@ -48,6 +50,7 @@ class KernelTimes {
   [[nodiscard]] bool splits_statically(const Kernel& kernel) const;
   // Between dependent kernels of a stream.
   [[nodiscard]] Duration gap() const;
+  [[nodiscard]] Duration graph_gap() const;  // between those of a CUDA graph
   // Returns the host's time for an operator of an eager framework that is no kernel of the step.
   [[nodiscard]] Duration host_operator() const;
   [[nodiscard]] const GpuSpec& gpu() const;
@@ -55,6 +58,9 @@ class KernelTimes {
  private:
   struct Parameters;
   [[nodiscard]] double matmul_rate(Precision precision) const;
+  [[nodiscard]] const ScaledGemmCosts* scaled_costs_of(const Kernel& kernel) const;
+  [[nodiscard]] double held_in_l2(double bytes) const;
+  [[nodiscard]] double tiled_seconds(const Kernel& kernel, int sms, double combine_bandwidth) const;
   [[nodiscard]] double gemm_seconds(const Kernel& kernel, int sms) const;
   [[nodiscard]] double attention_seconds(const Kernel& kernel, int sms) const;
   [[nodiscard]] double memory_seconds(const Kernel& kernel, int sms) const;

@@ -18,6 +18,28 @@ TEST(GemmKindTest, TakesAKernelsTimeAloneAndTheGapBeforeIt) {
   EXPECT_EQ(point.bytes, Bytes{3 * 2 * 4096 * 4096});
 }
 
+TEST(GemmKindTest, InAGraphTheGapBeforeItIsTheGraphs) {
+  const net::Cluster cluster = four_gpus("gpu.stream.graph_gap: {value: 300 ns, source: assumed}");
+  MeasuredPoint point = gemm(4096, 200);
+  const double in_stream = *predicted(point, cluster).predicted_us;
+  const work::KernelTimes times{work::gpu_spec("h200_sxm"), cluster.profile};
+  point.graph = true;
+  EXPECT_NEAR(*predicted(point, cluster).predicted_us, in_stream - times.gap().us() + 0.3, 1e-6);
+}
+
+TEST(GemmKindTest, ARecordSaysHowItsOperandsAreScaledAndReused) {
+  MeasuredPoint point = gemm(1024, 10);
+  point.type = "fp8";
+  point.scales = "block";
+  point.quantized = true;
+  point.weight_copies = 5;
+  const std::vector<work::Kernel> kernels = kernels_of(point);
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels.front().scaling, work::Scaling::kBlock);
+  EXPECT_TRUE(kernels.front().quantizes);
+  EXPECT_EQ(kernels.front().weight_copies, 5);
+}
+
 TEST(GemmKindTest, TakesTheHostsTimeWhereAFrameworkIsSlowerThanTheKernel) {
   MeasuredPoint small = gemm(256, 17.3);
   small.host_us = 17;

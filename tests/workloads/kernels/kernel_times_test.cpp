@@ -12,11 +12,14 @@ namespace {
 // Nothing but the shapes: no fixed costs, no penalty of small tiles, efficiencies of 1/2.
 Profile bare() {
   Profile profile = Profile::defaults(kernel_param_groups());
-  for (const char* key : {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.attention.forward_fixed",
-                          "gpu.attention.backward_fixed", "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
+  for (const char* key : {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.gemm.block_overhead", "gpu.gemm.loop_latency",
+                          "gpu.fp8_tensor.block_overhead", "gpu.attention.forward_fixed", "gpu.attention.backward_fixed",
+                          "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
     profile = profile.with_value(key, "0 us", "test");
   }
-  for (const char* key : {"gpu.gemm.small_tile_penalty", "gpu.attention.tail"}) profile = profile.with_value(key, "0", "test");
+  for (const char* key : {"gpu.gemm.small_tile_penalty", "gpu.gemm.memory_exposed", "gpu.attention.tail"})
+    profile = profile.with_value(key, "0", "test");
+  profile = profile.with_value("gpu.gemm.wave_rounding", "1", "test").with_value("gpu.gemm.sm_bytes_per_clock", "1000", "test");
   for (const char* key :
        {"gpu.gemm.efficiency", "gpu.gemm.fp8_efficiency", "gpu.gemm.memory_efficiency", "gpu.attention.forward_efficiency",
         "gpu.attention.backward_efficiency", "gpu.attention.memory_efficiency", "gpu.memory.contiguous_efficiency",
@@ -25,6 +28,10 @@ Profile bare() {
     profile = profile.with_value(key, "0.5", "test");
   }
   return profile;
+}
+
+KernelTimes times_with(std::string_view gpu, const char* key, const char* value) {
+  return KernelTimes{gpu_spec(gpu), bare().with_value(key, value, "test")};
 }
 
 KernelTimes times_of(std::string_view gpu) { return KernelTimes{gpu_spec(gpu), bare()}; }
@@ -90,6 +97,63 @@ TEST(GemmTimesTest, ExpertsShareTheWavesOfOneKernel) {
   const KernelTimes times = times_of("h200_sxm");
   EXPECT_LT(us(times, grouped), 8 * us(times, one));
   EXPECT_GE(us(times, grouped), 2.0 * 8 * 512 * 1024 * 4096 / 494.5e12 * 1e6);
+}
+
+TEST(GemmTimesTest, OfALastWavesIdleSmsAShareIsLost) {
+  // 109 tiles of 128 x 256 on 108 SMs: two waves, and half way from 109 / 108 to them where the others take over.
+  const Kernel kernel = gemm_of(128, 109 * 256, 1 << 14);
+  const double tile = 2.0 * 128 * 256 * (1 << 14) / (156e12 / 108) * 1e6;
+  const double half = us(times_with("a100_sxm", "gpu.gemm.wave_rounding", "0.5"), kernel);
+  EXPECT_LE(half, (109.0 / 108 + 2) / 2 * tile + 1e-5);
+  EXPECT_GT(half, 109.0 / 108 * tile);
+  EXPECT_GT(us(times_of("a100_sxm"), kernel), half);
+}
+
+TEST(GemmTimesTest, SmallOnesTakeTheLatencyOfTheirLoops) {
+  // 2048 bytes of k in eight parts of two steps each, of 1 us; eight partial sums of 16 x 64 in FP32 at twice 2.4 TB/s.
+  const double combined = 8.0 * 16 * 64 * 4 / 4.8e12 * 1e6;
+  EXPECT_NEAR(us(times_with("h200_sxm", "gpu.gemm.loop_latency", "1 us"), gemm_of(16, 64, 1024)), 2 + combined, 1e-5);
+}
+
+TEST(GemmTimesTest, ATileWaitsForItsOperandsFromTheL2) {
+  // 132 tiles of 128 x 256 on 132 SMs: 384 elements of 2 B for each k, at 16 B a clock of 1.83 GHz.
+  const double expected = 4096 * 384 * 2 / (16 * 1.83e9) * 1e6;
+  EXPECT_LE(us(times_with("h200_sxm", "gpu.gemm.sm_bytes_per_clock", "16"), gemm_of(128, 132 * 256, 4096)), expected + 1e-5);
+  EXPECT_GE(us(times_with("h200_sxm", "gpu.gemm.sm_bytes_per_clock", "16"), gemm_of(128, 132 * 256, 4096)), 0.8 * expected);
+}
+
+TEST(GemmTimesTest, TheShorterOfComputingAndReadingAddsItsSquare) {
+  // One row of 8192 x 8192: 55.9 us of reading, and less of computing.
+  const Kernel kernel = gemm_of(1, 8192, 8192);
+  const auto squared = [&](const char* exposed) {
+    const double time = us(times_with("h200_sxm", "gpu.gemm.memory_exposed", exposed), kernel);
+    return time * time;
+  };
+  const double reading = squared("0");
+  EXPECT_GT(squared("1"), reading);
+  EXPECT_NEAR(squared("0.25") - reading, (squared("1") - reading) / 4, 1e-3);
+}
+
+TEST(GemmTimesTest, WeightsUsedInTurnAreReadFromTheL2WhereTheyFit) {
+  // 4096 x 2560 of 2 B are 21 MB, and the L2 keeps half of 50 MiB, 26.2 MB: one copy is held, four are not.
+  Kernel kernel = gemm_of(1, 4096, 2560);
+  const double cold = us(times_of("h200_sxm"), kernel);
+  EXPECT_NEAR(cold, 2.0 * (4096.0 * 2560 + 4096 + 2560) / 2.4e12 * 1e6, 1e-5);
+  kernel.weight_copies = 4;
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 2.0 * 4096 * 2560 / 2.4e12 * 1e6, 1e-5);
+  kernel.weight_copies = 1;
+  EXPECT_LT(us(times_of("h200_sxm"), kernel), cold / 2);
+}
+
+TEST(GemmTimesTest, QuantisingReadsBf16AndWritesFp8) {
+  // 4096 x 8192 elements, 2 B read and 1 B written, at 0.4 of 4.8 TB/s, after 4 us.
+  Kernel kernel = gemm_of(4096, 4096, 8192);
+  kernel.precision = Precision::kFp8;
+  const double alone = us(times_of("h200_sxm"), kernel);
+  kernel.quantizes = true;
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), alone + 4 + 3.0 * 4096 * 8192 / (0.4 * 4.8e12) * 1e6, 1e-5);
+  kernel.precision = Precision::kBf16;
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), us(times_of("h200_sxm"), gemm_of(4096, 4096, 8192)), 1e-9);
 }
 
 TEST(GemmTimesTest, UpToTwoWavesOfLargeTilesAreSharedOutInAdvance) {

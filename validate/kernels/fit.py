@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Fits what kernels cost on a GPU to the rows of the public tables that may be fitted (sets.py), with `weft calibrate`.
+
+    validate/kernels/fit.py build/weft SYSTEM [--profile FILE] [-o FILE] [--rows N] [--date YYYY-MM-DD]
+
+Writes the profile with the fitted values; of each class at most N rows are taken, by hash. One or two minutes a GPU.
+"""
+import argparse
+import hashlib
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import sets
+
+CLASSES = ("gemm bf16", "gemm fp8", "gemm fp4")
+
+
+def picked(system, limit):
+    """At most `limit` rows of each class and kind of scales, those of the least hashes."""
+    classes = {}
+    for table, name, part, record in sets.rows(system, ("gemm",)):
+        if part == "fit" and name in CLASSES and not record.get("sustained"):
+            key = hashlib.sha256(f"{table} {sorted(record.items())}".encode()).digest()
+            classes.setdefault((name, record.get("scales")), []).append((key, record))
+    return [record for rows in classes.values() for _, record in sorted(rows, key=lambda row: row[0])[:limit]]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("system", choices=tuple(sets.SYSTEMS))
+    parser.add_argument("--profile", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    parser.add_argument("--rows", type=int, default=500)
+    parser.add_argument("--date")
+    options = parser.parse_args()
+    if not sets.SHARED.is_dir():
+        print(f"no tables in {sets.SHARED}: nothing to fit to", file=sys.stderr)
+        return 1
+    gpu, cluster = sets.SYSTEMS[options.system]
+    profile = options.profile or sets.ROOT / "configs/profiles" / f"{gpu}.yaml"
+    with tempfile.TemporaryDirectory() as folder:
+        file, fitted = pathlib.Path(folder, f"tables_{gpu}.jsonl"), pathlib.Path(folder, "fitted.yaml")
+        sets.write_records(gpu, picked(options.system, options.rows), file)
+        date = ["--date", options.date] if options.date else []
+        subprocess.run([options.program, "calibrate", "-q", file, "--cluster", sets.ROOT / "configs/clusters" / f"{cluster}.yaml",
+                        "--profile", profile, "--name", gpu,
+                        "-o", fitted, *date], check=True)
+        # By a name of their own: measurements of the GPU's node may replace some of the values.
+        text = re.sub(r"\b(gemm\w*)_points\b", r"\1_tables", fitted.read_text(encoding="utf-8"))
+        (options.output or profile).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
