@@ -24,8 +24,10 @@ std::vector<Topic> workloads_topics() {
       {.names = {"kernels", "kernel_times", "gemm"},
        .text = {.title = "how long a kernel takes alone on a GPU: one rule for each class",
                 .assumes =
-                    "GEMM: waves of tiles over the SMs, each tile at its SM's share of the peak times an efficiency, "
-                    "small tiles less, or bytes over bandwidth where that is longer; grouped GEMMs share the waves. "
+                    "GEMM: waves of tiles over the SMs; a tile takes its prologue and epilogue, and for each step of k what "
+                    "its SM's share of the peak times an efficiency, its loads from the L2 or a latency allow. Reading from "
+                    "HBM hides behind that, but not whole. Grouped GEMMs share the waves; those of low precision have a "
+                    "prologue of their library's. "
                     "Flash attention: FLOPs that are not masked over a share of the peak, a tail of the longest block, a "
                     "fixed time. Elementwise kernels: bytes over bandwidth; strided ones, norms, scatters and fused "
                     "Adam: a time per element, which scales with SMs x clock. The peaks are the data sheet's, by the "

@@ -100,12 +100,16 @@ TEST(GemmTimesTest, ExpertsShareTheWavesOfOneKernel) {
 }
 
 TEST(GemmTimesTest, OfALastWavesIdleSmsAShareIsLost) {
-  // 109 tiles of 128 x 256 on 108 SMs: two waves, and half way from 109 / 108 to them where the others take over.
-  const Kernel kernel = gemm_of(128, 109 * 256, 1 << 14);
-  const double tile = 2.0 * 128 * 256 * (1 << 14) / (156e12 / 108) * 1e6;
+  // 109 tiles of 128 x 256 on 108 SMs: two waves, or half way from 109 / 108 to them. Smaller tiles lose less, and a k of 256
+  // bytes is not split. Nothing is read.
+  Kernel kernel = gemm_of(128, 109 * 256, 128);
+  kernel.bytes = 1;
+  const double full = 109.0 / 108 * 2.0 * 128 * 256 * 128 / (156e12 / 108) * 1e6;
+  const double none = us(times_with("a100_sxm", "gpu.gemm.wave_rounding", "0.01"), kernel);
   const double half = us(times_with("a100_sxm", "gpu.gemm.wave_rounding", "0.5"), kernel);
-  EXPECT_LE(half, (109.0 / 108 + 2) / 2 * tile + 1e-5);
-  EXPECT_GT(half, 109.0 / 108 * tile);
+  EXPECT_NEAR(none, full, 0.01 * full);
+  EXPECT_GT(half, none);
+  EXPECT_LE(half, full * (109.0 / 108 + 2) / 2 * 108 / 109 + 1e-5);
   EXPECT_GT(us(times_of("a100_sxm"), kernel), half);
 }
 
@@ -116,10 +120,11 @@ TEST(GemmTimesTest, SmallOnesTakeTheLatencyOfTheirLoops) {
 }
 
 TEST(GemmTimesTest, ATileWaitsForItsOperandsFromTheL2) {
-  // 132 tiles of 128 x 256 on 132 SMs: 384 elements of 2 B for each k, at 16 B a clock of 1.83 GHz.
-  const double expected = 4096 * 384 * 2 / (16 * 1.83e9) * 1e6;
-  EXPECT_LE(us(times_with("h200_sxm", "gpu.gemm.sm_bytes_per_clock", "16"), gemm_of(128, 132 * 256, 4096)), expected + 1e-5);
-  EXPECT_GE(us(times_with("h200_sxm", "gpu.gemm.sm_bytes_per_clock", "16"), gemm_of(128, 132 * 256, 4096)), 0.8 * expected);
+  // 132 tiles of 128 x 256 on 132 SMs: 384 elements of 2 B for each k, at 16 B a clock of 1.83 GHz. Nothing is read from HBM.
+  Kernel kernel = gemm_of(128, 132 * 256, 4096);
+  kernel.bytes = 1;
+  EXPECT_NEAR(us(times_with("h200_sxm", "gpu.gemm.sm_bytes_per_clock", "16"), kernel), 4096 * 384 * 2 / (16 * 1.83e9) * 1e6,
+              1e-5);
 }
 
 TEST(GemmTimesTest, TheShorterOfComputingAndReadingAddsItsSquare) {
