@@ -28,6 +28,13 @@ def picked(system, limit):
     return [record for rows in classes.values() for _, record in sorted(rows, key=lambda row: row[0])[:limit]]
 
 
+def as_tables(text):
+    """Fits get a name of their own: measurements of the GPU's node may replace some of the values. A fit replaces an earlier one."""
+    parts = re.split(r"^(?=  \w+:\n|\S)", re.sub(r"\b(gemm\w*)_points\b", r"\1_tables", text), flags=re.MULTILINE)
+    last = {part.splitlines()[0]: number for number, part in enumerate(parts) if part}
+    return "".join(part for number, part in enumerate(parts) if part and last[part.splitlines()[0]] == number)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -49,9 +56,7 @@ def main():
         subprocess.run([options.program, "calibrate", "-q", file, "--cluster", sets.ROOT / "configs/clusters" / f"{cluster}.yaml",
                         "--profile", profile, "--name", gpu,
                         "-o", fitted, *date], check=True)
-        # By a name of their own: measurements of the GPU's node may replace some of the values.
-        text = re.sub(r"\b(gemm\w*)_points\b", r"\1_tables", fitted.read_text(encoding="utf-8"))
-        (options.output or profile).write_text(text, encoding="utf-8")
+        (options.output or profile).write_text(as_tables(fitted.read_text(encoding="utf-8")), encoding="utf-8")
     return 0
 
 
