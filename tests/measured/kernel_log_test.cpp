@@ -93,7 +93,7 @@ TEST(KernelLogTest, TheShippedLogsAreOfAKnownGpu) {
   for (const char* name : {"ddp", "ep4", "micro", "tp4"}) {
     const KernelLog log = read_kernel_log(std::string{WEFT_TEST_DATA} + "/h200x4/kernels/" + name + ".jsonl");
     EXPECT_NE(work::find_gpu(log.gpu), nullptr);
-    EXPECT_GT(log.kernels.size(), 10U);
+    EXPECT_GE(log.kernels.size(), 9U);
   }
 }
 

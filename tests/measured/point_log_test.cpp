@@ -214,6 +214,8 @@ TEST(PointLogTest, ReadsMicrobenchmarksByPyTorch) {
   const PointLog log = read(kData + "h200x4/micro.json");
   const auto count = [&](const char* kind) { return std::ranges::count(log.points, kind, &MeasuredPoint::kind); };
   EXPECT_EQ(count("gemm"), 47);
+  EXPECT_TRUE(std::ranges::all_of(log.points, [](const MeasuredPoint& p) { return p.kind != "gemm" || p.sustained; }))
+      << "in loops, at the clock that power leaves";
   EXPECT_EQ(count("memory"), 26);
   EXPECT_EQ(count("attention"), 8);  // four shapes, forward, and with backward
   EXPECT_EQ(count("copy"), 20 + 20 + 7);
