@@ -11,17 +11,22 @@ bool is_fp8(Precision precision) { return bytes_per_element(precision) < 2; }
 
 void gemm(StepEmitter& emit, const SplitLinear& linear, std::int64_t m, std::int64_t n, std::int64_t k, std::string_view suffix,
           bool weight_gradient) {
-  const Precision activations = emit.setup().precision.activations;
-  emit.kernel(
-      {.kind = KernelKind::kGemm,
-       .precision = linear.kind == TensorKind::kRouter || linear.kind == TensorKind::kHead ? activations
-                                                                                           : emit.setup().precision.compute,
-       .m = m,
-       .n = n,
-       .k = k,
-       .batch = linear.batch,
-       .weight_gradient = weight_gradient},
-      std::string{linear.name} + std::string{suffix});
+  const auto& precision = emit.setup().precision;
+  Kernel kernel{.kind = KernelKind::kGemm,
+                .precision = linear.kind == TensorKind::kRouter || linear.kind == TensorKind::kHead ? precision.activations
+                                                                                                    : precision.compute,
+                .m = m,
+                .n = n,
+                .k = k,
+                .batch = linear.batch,
+                .weight_gradient = weight_gradient};
+  if (weight_gradient) {
+    // It adds to the gradients of the micro-batches before: reads and writes them.
+    kernel.bytes =
+        static_cast<double>(linear.batch) * (bytes_per_element(kernel.precision) * static_cast<double>((m + n) * k) +
+                                             2 * bytes_per_element(precision.gradients) * static_cast<double>(m * n));
+  }
+  emit.kernel(kernel, std::string{linear.name} + std::string{suffix});
 }
 
 bool adapted(const StepEmitter& emit, const SplitLinear& linear) {
