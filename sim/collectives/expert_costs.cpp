@@ -25,13 +25,15 @@ constexpr const char* kStepNames[kSteps] = {"dispatch_", "combine_"};
 struct NormalPair {
   NormalCosts of[kSteps] = {{.start = 24_us,
                              .start_of_hidden = {},
-                             .token = 200_ns,
-                             .channel_rate = Bandwidth::from_bits_per_second(344'000'000'000),
+                             .token = 43_ns,
+                             .copy = 32_ns,
+                             .channel_rate = Bandwidth::from_bits_per_second(483'000'000'000),
                              .port_share = 0.63},
                             {.start = 21_us,
                              .start_of_hidden = 4_us,
-                             .token = 450_ns,
-                             .channel_rate = Bandwidth::from_bits_per_second(424'000'000'000),
+                             .token = 124_ns,
+                             .copy = 9_ns,
+                             .channel_rate = Bandwidth::from_bits_per_second(570'000'000'000),
                              .port_share = 0.65}};
 };
 struct LowLatencyPair {
@@ -64,7 +66,9 @@ std::vector<Param<NormalPair>> normal_params() {
     all.push_back(time_of_step<NormalPair>(step, "start", &NormalCosts::start, "of a call"));
     all.push_back(time_of_step<NormalPair>(step, "start_of_hidden", &NormalCosts::start_of_hidden,
                                            "more of a call for each 1024 of the hidden size"));
-    all.push_back(time_of_step<NormalPair>(step, "token", &NormalCosts::token, "of a channel (two SMs) for a token"));
+    all.push_back(time_of_step<NormalPair>(step, "token", &NormalCosts::token,
+                                           "of a channel (two SMs) for a token, for each 1024 of the hidden size"));
+    all.push_back(time_of_step<NormalPair>(step, "copy", &NormalCosts::copy, "of a channel for a copy, beside its bytes"));
     all.push_back(of_step<NormalPair, NormalCosts, Bandwidth>(step, "channel_rate", &NormalCosts::channel_rate,
                                                               {.description = "at which a channel moves copies"}));
     all.push_back(share_of_step<NormalPair>(step, &NormalCosts::port_share));
@@ -165,7 +169,8 @@ Duration ExpertCosts::least(const ExpertCall& call, const ExpertGpus& gpus, doub
   if (call.kernels == ExpertKernels::kNormal) {
     const NormalCosts& of = normal[step];
     const double copies = visits * bytes / of.channel_rate.bytes_per_ps();
-    of_sms = tokens * (static_cast<double>(of.token.ps()) + copies) / (call.sms / 2);
+    const double token = static_cast<double>(of.token.ps()) * call.hidden / 1024 + visits * static_cast<double>(of.copy.ps());
+    of_sms = tokens * (token + copies) / (call.sms / 2);
     share = of.port_share;
     near = visits * (gpus.node_ranks() - 1) / gpus.node_ranks();
   } else {

@@ -37,7 +37,8 @@ struct ExpertGpus {
 struct NormalCosts {
   Duration start;            // of a call
   Duration start_of_hidden;  // more of it for each 1024 of `hidden`
-  Duration token;            // a channel's time for a token, beside those for its copies
+  Duration token;            // a channel's time for a token, for each 1024 of `hidden`
+  Duration copy;             // its time for a copy, beside the bytes
   Bandwidth channel_rate;    // of copies; a channel is two SMs, one sends and one receives
   double port_share = 1.0;   // of the rate of a GPU's NVLinks
 };

@@ -61,6 +61,7 @@ Step PeerSchedule::give(Rank rank, Rank peer, const Part& part, std::int64_t ind
   const bool is_last = index + 1 == messages_to_a_peer();
   const std::int64_t taken_in = is_last ? flags_at_end() : index;
   Step step = step_of(0);
+  read_from(step, Buffer::kInput, 0);
   if (index == 1 && !in_switch()) {
     const Part read = shot_ == Shot::kTwo ? share(part, peer) : part;
     step = step_of(read.bytes);
