@@ -1,4 +1,4 @@
-// What DeepEP's kernels cost beside their bytes on the links, and what a call moves.
+// Costs of DeepEP's kernels beside their bytes on the links, and what a call moves.
 #pragma once
 
 #include <cstdint>

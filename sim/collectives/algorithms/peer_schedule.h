@@ -29,7 +29,7 @@ class PeerSchedule final : public Schedule {
   [[nodiscard]] int lanes(Rank, int) const override { return n_ + (in_switch() ? 2 : 0); }
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override;
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override;
-  // What is left for the switch to add up keeps no warp busy.
+  // A part left for the switch to add up keeps no warp busy.
   [[nodiscard]] double warp_share(Rank, int, int lane) const override { return in_switch() && lane == n_ ? 1e6 : 1.0; }
 
  private:
