@@ -72,22 +72,28 @@ def cache_type(row):
     return "fp8" if row["kv_cache_dtype"] == "fp8" else "bf16"
 
 
-def context_attention(_system, _framework, row):
+def context_attention(system, _framework, row):
     number, shared, width = heads(row)
     tokens = int(row["isl"])
     record = {"kind": "attention", "method": "flash", "batch": int(row["batch_size"]), "heads": number, "kv_heads": shared,
               "sequence_length": tokens, "head_size": width, "causal": True, "window": int(row.get("window_size") or 0), "type": "bf16",
               "cache_type": cache_type(row)}
+    # Triton's kernel, in place of the library's.
+    if width == 192 and record["cache_type"] == "fp8" and system in (*BLACKWELL, "l40s"):
+        record["fallback"] = True
     return "context attention", half("attention", number, shared, width), record
 
 
-def generation_attention(_system, framework, row):
+def generation_attention(system, framework, row):
     number, shared, width = heads(row)
     # Tables of 0.14 count the query among the keys.
     keys = int(row["step"]) + (0 if "0.14" in framework else 1)
     record = {"kind": "attention", "method": "flash", "batch": int(row["batch_size"]), "heads": number, "kv_heads": shared,
               "sequence_length": 1, "keys": max(keys, 1), "head_size": width, "causal": True, "window": int(row.get("window_size") or 0),
               "type": "bf16", "cache_type": cache_type(row)}
+    # FlashAttention-2 has a block for each head and sequence there: up to ten times as long.
+    if system in ("a100_sxm", "l40s") and record["window"] and record["cache_type"] == "bf16":
+        record["fallback"] = True
     return "decode attention", half("attention", number, shared, width), record
 
 

@@ -59,7 +59,13 @@ struct MeasuredPoint {
   std::int64_t elements = 0;  // memory: of the output
   std::int64_t count = 1;     // graph: nodes; launch: threads
   bool causal = false;
-  bool backward = false;  // attention: forward and backward together
+  bool backward = false;         // attention: forward and backward together
+  std::int64_t value_width = 0;  // attention, of a head; 0: k
+  std::int64_t window = 0;       // attention: keys a query meets at most; 0: all
+  std::int64_t heads = 1;        // attention
+  std::int64_t kv_group = 1;     // attention over a paged cache: heads that share a key's
+  std::string cache_type = {};   // attention: of the cache; empty: there is none
+  bool latent = false;           // attention: MLA
   bool sustained = false;
   bool graph = false;              // all kernels of the sample in one CUDA graph
   bool quantized = false;          // gemm: A is made low-precision in the time

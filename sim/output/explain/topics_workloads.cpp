@@ -22,28 +22,32 @@ std::vector<Topic> workloads_topics() {
             .sources = {"data sheets and white papers of NVIDIA and AMD, named beside each figure", "models/workloads §4.5"},
             .files = {"network/gpu_spec.h"}}},
       {.names = {"kernels", "kernel_times", "gemm"},
-       .text = {.title = "how long a kernel takes alone on a GPU: one rule for each class",
-                .assumes =
-                    "GEMM: waves of tiles over the SMs; a tile takes its prologue and epilogue, and for each step of k what "
-                    "its SM's share of the peak times an efficiency, its loads from the L2 or a latency allow. Reading from "
-                    "HBM hides behind that, but not whole. Grouped GEMMs share the waves; those of low precision have a "
-                    "prologue of their library's. "
-                    "Flash attention: FLOPs that are not masked over a share of the peak, a tail of the longest block, a "
-                    "fixed time. Elementwise kernels: bytes over bandwidth; strided ones, norms, scatters and fused "
-                    "Adam: a time per element, which scales with SMs x clock. The peaks are the data sheet's, by the "
-                    "model of the node's GPUs (weft explain gpus).",
-                .leaves_out =
-                    {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by "
-                     "heuristics",
-                     "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
-                     "a precision without tensor cores runs at the rate of the next wider one, bf16 at that of fp16",
-                     "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the "
-                     "rule",
-                     "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
-                .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
-                            "models/training_steps §3, §4 (kernels of real steps)"},
-                .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/gpu_rates.h",
-                          "workloads/kernels/kernel_costs.h", "measured/kinds/kernel_models.h"}}},
+       .text =
+           {.title = "how long a kernel takes alone on a GPU: one rule for each class",
+            .assumes =
+                "GEMM: waves of tiles over the SMs; a tile takes its prologue and epilogue, and for each step of k what "
+                "its SM's share of the peak times an efficiency, its loads from the L2 or a latency allow. Reading from "
+                "HBM hides behind that, but not whole. Grouped GEMMs share the waves; those of low precision have a "
+                "prologue of their library's. "
+                "Flash attention: FLOPs that are not masked over a share of the peak, a tail of the longest block, a "
+                "fixed time. That of serving engines: heads that share a key are computed together, the softmax takes "
+                "as long as some FLOPs of the tensor cores, answers split their keys over idle SMs, computing and reading "
+                "the cache add by squares. Elementwise kernels: bytes over bandwidth; strided ones, norms, scatters and fused "
+                "Adam: a time per element, which scales with SMs x clock. The peaks are the data sheet's, by the "
+                "model of the node's GPUs (weft explain gpus).",
+            .leaves_out =
+                {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by "
+                 "heuristics",
+                 "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
+                 "attention of serving: how long the sequences of a step are beside their mean",
+                 "a precision without tensor cores runs at the rate of the next wider one, bf16 at that of fp16",
+                 "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the "
+                 "rule",
+                 "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
+            .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
+                        "models/training_steps §3, §4 (kernels of real steps)"},
+            .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/gpu_rates.h", "workloads/kernels/kernel_costs.h",
+                      "workloads/kernels/paged_attention.h", "measured/kinds/kernel_models.h"}}},
       {.names = {"contention"},
        .text = {.title = "compute and communication at the same time on one GPU",
                 .assumes =

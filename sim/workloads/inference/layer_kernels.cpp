@@ -279,6 +279,8 @@ std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EngineP
   const double cached = bytes_per_element(setup.kv_cache.precision);
   const double activation = bytes_per_element(setup.precision.activations);
   const std::int64_t heads = ceil_div(mixer.heads, plan.tensor);
+  const std::int64_t group =
+      std::max<std::int64_t>(1, heads / std::max<std::int64_t>(1, ceil_div(mixer.kv_heads, plan.tensor)));
   const std::int64_t score_width = mixer.score_width();
   const std::int64_t value_width = mixer.value_width();
   // Cached elements of a token here that attention itself reads.
@@ -313,7 +315,11 @@ std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EngineP
                   .k = score_width,
                   .batch = heads,
                   .causal = false,
-                  .value_dim = value_width};
+                  .value_dim = value_width,
+                  .use = AttentionUse::kPrefill,
+                  .kv_group = is_latent ? 1 : group,
+                  .latent = is_latent,
+                  .cached_width = cached};
     const auto queries = static_cast<double>(tokens.prefill * heads * (score_width + value_width));
     kernel.bytes = activation * queries + cached * static_cast<double>(tokens.prefill_rows * width);
     out.push_back(kernel);
@@ -333,7 +339,11 @@ std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EngineP
                   .k = score,
                   .batch = sequences * heads,
                   .causal = false,
-                  .value_dim = value};
+                  .value_dim = value,
+                  .use = AttentionUse::kDecode,
+                  .kv_group = is_latent ? heads : group,
+                  .latent = is_latent,
+                  .cached_width = cached};
     const auto queries = static_cast<double>(tokens.decode * heads * (score + value));
     kernel.bytes = activation * queries + cached * static_cast<double>(sequences * context * width);
     out.push_back(kernel);

@@ -49,6 +49,9 @@ enum class StridedKind : std::uint8_t {
 enum class Scaling : std::uint8_t { kTensor, kRow, kBlock };
 [[nodiscard]] std::string_view to_string(Scaling scaling);  // "tensor", "row", "block"
 
+// Attention of training has its sequences at hand; serving engines read a paged cache, with kernels of their own.
+enum class AttentionUse : std::uint8_t { kTraining, kPrefill, kDecode };
+
 struct Kernel {
   KernelKind kind = KernelKind::kElementwise;
   Precision precision = Precision::kBf16;  // GEMM and attention: of the tensor cores
@@ -58,9 +61,15 @@ struct Kernel {
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::int64_t batch = 1;
-  bool causal = true;                  // attention: half of the tiles
-  std::int64_t window = 0;             // attention: keys per query; 0: all
-  std::int64_t value_dim = 0;          // attention: width of a value head; 0: k
+  bool causal = true;          // attention: half of the tiles
+  std::int64_t window = 0;     // attention: keys per query; 0: all
+  std::int64_t value_dim = 0;  // attention: width of a value head; 0: k
+  AttentionUse use = AttentionUse::kTraining;
+  std::int64_t kv_group = 1;           // attention of serving: query heads that share a key's
+  bool latent = false;                 // and: MLA; when decoding, keys hold the values and are read once
+  double cached_width = 2;             // and: bytes of a cached element
+  double cache_written = 0;            // and: bytes that the same call writes to the cache
+  bool repeated = false;               // and: of a benchmark, that uses the same data again
   bool weight_gradient = false;        // GEMM: sums over tokens
   Scaling scaling = Scaling::kTensor;  // GEMM in FP8
   bool quantizes = false;              // GEMM: A is bf16 and made low-precision first, by a kernel whose time counts

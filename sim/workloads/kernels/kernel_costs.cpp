@@ -30,6 +30,8 @@ Param<S> per_element(const char* name, double S::*member, const char* descriptio
 
 constexpr Origin kTables{.source = ParamSource::kFitted, .reference = "models/workloads §4.2: public tables", .gpu = "H100"};
 
+constexpr Origin kPaged{.source = ParamSource::kFitted, .reference = "models/workloads §4.3: public tables", .gpu = "H100"};
+
 template <class S>
 Param<S> table_time(const char* name, Duration S::*member, const char* description) {
   return from_origin(param<S>(name, member, {.max = 100_us, .description = description}), kTables);
@@ -44,6 +46,37 @@ ParamGroup<ScaledGemmCosts> scaled_costs(const char* path, const char* descripti
            table_time("block_overhead", &ScaledGemmCosts::block_overhead, "of a tile of any size"),
            table_time("quantize_fixed", &ScaledGemmCosts::quantize_fixed, "of making A low-precision"),
            share("quantize_efficiency", &ScaledGemmCosts::quantize_efficiency, kTables, "of the HBM bandwidth, there")}};
+}
+
+template <class S>
+Param<S> table_value(const char* name, double S::*member, double max, const char* unit, const char* description) {
+  return from_origin(param<S>(name, member, {.unit = unit, .min = 0.0, .max = max, .description = description}), kPaged);
+}
+
+ParamGroup<PagedAttentionCosts> paged_costs(const char* path, const char* description) {
+  using C = PagedAttentionCosts;
+  return {
+      path,
+      description,
+      {share("efficiency", &C::efficiency, kPaged, "share of the tensor cores' peak, of heads 128 wide"),
+       table_value("softmax", &C::softmax, 2000, "FLOP", "of a query and a key, as FLOPs of the tensor cores"),
+       from_origin(param<C>("fixed", &C::fixed, {.max = 100_us, .description = "of a call"}), kPaged),
+       from_origin(param<C>("block_overhead", &C::block_overhead, {.max = 100_us, .description = "of a block"}), kPaged),
+       table_value("tail", &C::tail, 1, "ratio", "part of the longest block's time in which the other SMs have nothing left"),
+       table_value("edge_keys", &C::edge_keys, 512, "keys", "that a block of a prompt computes beyond those its queries meet"),
+       from_origin(param<C>("fp8_rate", &C::fp8_rate,
+                            {.unit = "ratio", .min = 0.1, .max = 2.0, .description = "with a cache in FP8, over bf16"}),
+                   kPaged),
+       from_origin(
+           param<C>("fp8_load", &C::fp8_load,
+                    {.unit = "ratio", .min = 0.5, .max = 4.0, .description = "time a byte of a cache in FP8, over bf16"}),
+           kPaged),
+       from_origin(param<C>("sm_bytes_per_clock", &C::sm_bytes_per_clock,
+                            {.unit = "B/clock", .min = 1.0, .max = 1000.0, .description = "that an SM loads, decoding"}),
+                   kPaged),
+       share("memory_efficiency", &C::memory_efficiency, kPaged, "of the HBM bandwidth"),
+       share("write_efficiency", &C::write_efficiency, kPaged, "the same of rows written to the cache"),
+       share("l2_share", &C::l2_share, kPaged, "of the L2, that data stay in until they are used again")}};
 }
 
 }  // namespace
@@ -103,6 +136,11 @@ const ParamGroup<AttentionCosts> attention_costs{
             .gpu = std::string{kSteps.gpu}}),
      share("memory_efficiency", &AttentionCosts::memory_efficiency, kMemory, "of the HBM bandwidth, of decoding")}};
 
+const ParamGroup<PagedAttentionCosts> prefill_costs = paged_costs("gpu.prefill", "attention of prompts over a paged cache");
+const ParamGroup<PagedAttentionCosts> decode_costs = paged_costs("gpu.decode", "attention of answers over a paged cache");
+const ParamGroup<PagedAttentionCosts> latent_prefill_costs = paged_costs("gpu.latent_prefill", "MLA of prompts");
+const ParamGroup<PagedAttentionCosts> latent_decode_costs = paged_costs("gpu.latent_decode", "MLA of answers, absorbed");
+
 const ParamGroup<MemoryCosts> memory_costs{
     "gpu.memory",
     "kernels bound by memory or by the work on each element",
@@ -152,9 +190,9 @@ const ParamGroup<StreamCosts> stream_costs{
             .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)"})}};
 
 ParamGroups kernel_param_groups() {
-  return {&gemm_costs,      &fp8_tensor_costs, &fp8_row_costs,   &fp8_block_costs, &fp4_costs,
-          &attention_costs, &memory_costs,     &optimizer_costs, &stream_costs,    &contention_costs,
-          &copy_costs,      &clock_rule,       &speed_spread};
+  return {&gemm_costs,    &fp8_tensor_costs, &fp8_row_costs,        &fp8_block_costs,     &fp4_costs,    &attention_costs,
+          &prefill_costs, &decode_costs,     &latent_prefill_costs, &latent_decode_costs, &memory_costs, &optimizer_costs,
+          &stream_costs,  &contention_costs, &copy_costs,           &clock_rule,          &speed_spread};
 }
 
 }  // namespace weft::work

@@ -49,6 +49,26 @@ struct AttentionCosts {
 };
 extern const ParamGroup<AttentionCosts> attention_costs;
 
+// Attention over the paged cache of a serving engine. MLA has kernels of its own.
+struct PagedAttentionCosts {
+  double efficiency = 0.7;         // of the tensor cores' peak, of heads 128 wide
+  double softmax = 70;             // FLOPs of the tensor cores that take as long as the softmax of a query and a key
+  Duration fixed = 16_us;          // of a call
+  Duration block_overhead = 2_us;  // of a block of queries, or of a part of the keys
+  double tail = 0.4;               // of the longest block, in which the others have ended
+  double edge_keys = 100;          // that a block of a prompt computes beyond those its queries meet
+  double fp8_rate = 0.9;           // where the cache is in FP8, over that with bf16
+  double fp8_load = 1.1;           // time to load a byte of such a cache, over that of bf16
+  double sm_bytes_per_clock = 32;  // that an SM loads, decoding
+  double memory_efficiency = 0.9;  // of the HBM bandwidth
+  double write_efficiency = 0.3;   // the same of small rows written to the cache
+  double l2_share = 0.45;          // of the L2, that data stay in until they are used again
+};
+extern const ParamGroup<PagedAttentionCosts> prefill_costs;
+extern const ParamGroup<PagedAttentionCosts> decode_costs;
+extern const ParamGroup<PagedAttentionCosts> latent_prefill_costs;
+extern const ParamGroup<PagedAttentionCosts> latent_decode_costs;
+
 struct MemoryCosts {
   Duration fixed = 1_us;
   double contiguous_efficiency = 0.85;  // of the HBM bandwidth

@@ -7,6 +7,7 @@
 
 #include "sim/core/error.h"
 #include "sim/workloads/kernels/kernel_costs.h"
+#include "sim/workloads/kernels/paged_attention.h"
 
 namespace weft::work {
 namespace {
@@ -55,6 +56,10 @@ struct KernelTimes::Parameters {
   ScaledGemmCosts fp8_block;
   ScaledGemmCosts fp4;
   AttentionCosts attention;
+  PagedAttentionCosts prefill;
+  PagedAttentionCosts decode;
+  PagedAttentionCosts latent_prefill;
+  PagedAttentionCosts latent_decode;
   MemoryCosts memory;
   OptimizerCosts optimizer;
   StreamCosts stream;
@@ -73,6 +78,10 @@ KernelTimes::KernelTimes(const GpuSpec& gpu, const Profile& profile)
                                                           .fp8_block = profile.get(fp8_block_costs),
                                                           .fp4 = profile.get(fp4_costs),
                                                           .attention = profile.get(attention_costs),
+                                                          .prefill = profile.get(prefill_costs),
+                                                          .decode = profile.get(decode_costs),
+                                                          .latent_prefill = profile.get(latent_prefill_costs),
+                                                          .latent_decode = profile.get(latent_decode_costs),
                                                           .memory = profile.get(memory_costs),
                                                           .optimizer = profile.get(optimizer_costs),
                                                           .stream = profile.get(stream_costs)})} {
@@ -177,11 +186,8 @@ double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
   return seconds + scaled->quantize_fixed.seconds() + quantized / (gpu().hbm_bytes_per_second * scaled->quantize_efficiency);
 }
 
-// Part of data that is still in the L2 when it is used again, `bytes` of it and of others later: all up to its share, none from
-// half as much again.
 double KernelTimes::held_in_l2(double bytes) const {
-  const double share = parameters_->gemm.l2_share * static_cast<double>(gpu().l2_bytes);
-  return std::clamp(3.0 - 2.0 * bytes / share, 0.0, 1.0);
+  return work::held_in_l2(bytes, parameters_->gemm.l2_share * static_cast<double>(gpu().l2_bytes));
 }
 
 bool KernelTimes::splits_statically(const Kernel& kernel) const {
@@ -193,6 +199,13 @@ bool KernelTimes::splits_statically(const Kernel& kernel) const {
 // Blocks of 128 queries share out over the SMs; the longest meets all keys, and part of its time is a tail. Decoding (few
 // queries) splits the keys over the SMs instead, and reads them once.
 double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
+  if (kernel.use != AttentionUse::kTraining) {
+    const bool prompt = kernel.use == AttentionUse::kPrefill;
+    const Parameters& p = *parameters_;
+    const PagedAttentionCosts& paged =
+        kernel.latent ? (prompt ? p.latent_prefill : p.latent_decode) : (prompt ? p.prefill : p.decode);
+    return paged_attention_seconds(kernel, gpu(), paged, sms);
+  }
   const AttentionCosts& costs = parameters_->attention;
   const bool forward = kernel.kind == KernelKind::kAttentionForward;
   const double rate =

@@ -48,6 +48,29 @@ TEST(AttentionKindTest, FlashIsOneKernelForwardAndFourMoreBackward) {
   EXPECT_NEAR(*predicted(record).predicted_us, forward + backward + 2 * ends + 4 * times.gap().us(), 1e-6);
 }
 
+TEST(AttentionKindTest, OverAPagedCacheIsOneKernelOfItsGroups) {
+  // 64 heads of 8 keys' each, 2 sequences: 4 B an element of bf16 to make the query's, 3 B to write a cache of FP8.
+  MeasuredPoint record = attention_record("flash");
+  record.batch = 2 * 64;
+  record.heads = 64;
+  record.kv_group = 8;
+  record.value_width = 128;
+  record.window = 1024;
+  record.cache_type = "fp8";
+  Kernel kernel = kernels_of(record).front();
+  EXPECT_EQ(kernel.use, work::AttentionUse::kPrefill);
+  EXPECT_EQ(kernel.kv_group, 8);
+  EXPECT_EQ(kernel.window, 1024);
+  EXPECT_DOUBLE_EQ(kernel.cached_width, 1);
+  EXPECT_DOUBLE_EQ(kernel.cache_written, 2.0 * 2048 * 8 * 256 * 3);
+  record.m = 1;
+  kernel = kernels_of(record).front();
+  EXPECT_EQ(kernel.use, work::AttentionUse::kDecode);
+  EXPECT_DOUBLE_EQ(kernel.cache_written, 0);
+  record.cache_type.clear();
+  EXPECT_EQ(kernels_of(record).front().use, work::AttentionUse::kTraining);
+}
+
 TEST(AttentionKindTest, SaysWhatItDoesNotKnow) {
   EXPECT_EQ(predicted(attention_record("linear")).not_modelled, "attention kernels 'linear'");
 }

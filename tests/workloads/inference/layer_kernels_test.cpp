@@ -37,6 +37,7 @@ TEST(LayerKernelsTest, ProductsDoTheModelsFlopsOnEveryShareOfTheHeads) {
     const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
     ASSERT_EQ(attention.size(), 1U);
     EXPECT_NEAR(attention[0].flops() * tensor, whole.attention, 1e-3 * whole.attention);
+    EXPECT_EQ(attention[0].kv_group, 8) << "64 heads, 8 of keys and values";
   }
 }
 

@@ -37,14 +37,14 @@ class DgxH100Test : public ::testing::Test {
 };
 
 // models/workloads §6: 70B bf16 on 8 x H100, batch 1: weights 138 GB / (8 x 3.35 TB/s x 0.8) = 6.4 ms + 160 all-reduces, 1.6
-// ms.
+// ms; and 80 calls of attention of 10 us, whose fixed time public tables show (19 us in a graph of its own, §4.3).
 TEST_F(DgxH100Test, ATokenOfSeventyBillionTakesItsWeightsAndItsAllReduces) {
   InferenceSetup setup = on_one_gpu("llama2_70b");
   setup.plan.tensor = 8;
   const StepTime one = step(setup, {.decodes = 1, .decode_context = 128, .samples = 1});
   EXPECT_NEAR(ms(one, StepPart::kGemm), 6.4, 0.15 * 6.4);
   EXPECT_NEAR(ms(one, StepPart::kTensor), 1.6, 0.15 * 1.6);
-  EXPECT_NEAR(one.latency().us() / 1e3, 8.0, 0.15 * 8.0);
+  EXPECT_NEAR(one.latency().us() / 1e3, 8.8, 0.15 * 8.8);
 }
 
 TEST_F(DgxH100Test, PrefillIsBoundByComputeAndDecodingByMemory) {
@@ -58,10 +58,12 @@ TEST_F(DgxH100Test, PrefillIsBoundByComputeAndDecodingByMemory) {
   const double one = ms(step(setup, {.decodes = 1, .decode_context = 100, .samples = 1}), StepPart::kGemm);
   const double many = ms(step(setup, {.decodes = 32, .decode_context = 3200, .samples = 32}), StepPart::kGemm);
   EXPECT_NEAR(many, one, 0.1 * one);
-  // 100,000 cached tokens of 131,072 B at 3.35 TB/s x 0.85.
+  // 100 times 100,000 cached tokens of 131,072 B at 3.35 TB/s, of which decoding in public tables reaches 0.85 to 0.95.
   const double attention =
       ms(step(setup, {.decodes = 100, .decode_context = 10'000'000, .samples = 100}), StepPart::kAttention);
-  EXPECT_NEAR(attention, 10'000'000 * 131'072.0 / (3.35e12 * 0.85) * 1e3, 0.02 * attention);
+  const double reading = 10'000'000 * 131'072.0 / 3.35e12 * 1e3;
+  EXPECT_GT(attention, reading / 0.95);
+  EXPECT_LT(attention, reading / 0.85);
 }
 
 TEST_F(DgxH100Test, GraphsSaveGapsAndLaunches) {
