@@ -25,14 +25,16 @@ namespace {
 
 constexpr int kGpus = 16;
 
-scenario::Scenario two_nodes() {
+scenario::Scenario nodes_of(const std::string& cluster_file, int nodes) {
   Diagnostics diagnostics;
   scenario::Overrides overrides;
-  overrides.sets = {{"nodes", "2"}};
-  net::Cluster cluster = scenario::load_cluster(WEFT_SOURCE_DIR "/configs/clusters/dgx_h100.yaml", overrides, diagnostics);
+  overrides.sets = {{"nodes", std::to_string(nodes)}};
+  net::Cluster cluster = scenario::load_cluster(WEFT_SOURCE_DIR + cluster_file, overrides, diagnostics);
   diagnostics.throw_if_any();
   return {"plan", std::move(cluster), {}, {}, {}, {}, {}, {}};
 }
+
+scenario::Scenario two_nodes() { return nodes_of("/configs/clusters/dgx_h100.yaml", 2); }
 
 // The first layers of a shipped model: as wide, so that some plans do not fit.
 PlanSpace space_of(const std::string& model, std::int64_t layers, std::int64_t batch) {
@@ -172,6 +174,7 @@ TEST_P(PlanSearchTest, ListsEveryPlanThatTheChecksLetPassOnce) {
 TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
   const std::vector<Simulated> all = simulate_all(scenario_, space_, every_plan(space_));
   PlanBounds bounds{space_, scenario_};
+  PlanBounds at_link_rate{space_, scenario_, nullptr, CollectiveTimes::kLinkRate};
   FamilyCosts families{space_, scenario_};
   std::vector<Duration> times;
   std::size_t too_big = 0;
@@ -183,6 +186,7 @@ TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
     }
     times.push_back(one.run->iteration);
     EXPECT_LE(bounds.seconds(one.candidate), one.run->iteration.seconds());
+    EXPECT_LE(at_link_rate.seconds(one.candidate), one.run->iteration.seconds());
     PlanFamily family;
     families.bound(one.candidate, family);
     EXPECT_LE(family.bound_seconds, one.run->iteration.seconds());
@@ -213,6 +217,57 @@ TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
   EXPECT_LE(found.too_big, too_big);
   EXPECT_GT(found.pruned, all.size() / 2);
 }
+
+struct IdleCase {
+  const char* name;
+  const char* cluster;
+  const char* model;
+  std::int64_t layers;
+  std::int64_t batch;
+};
+
+void PrintTo(const IdleCase& one, std::ostream* out) { *out << one.cluster << ", " << one.model; }
+
+// Three nodes, whose GPUs may be left idle, so that groups straddle nodes in some plans and lie within them in others.
+class IdlePlanSearchTest : public ::testing::TestWithParam<IdleCase> {};
+
+TEST_P(IdlePlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
+  const scenario::Scenario scenario = nodes_of(GetParam().cluster, 3);
+  PlanSpace space = space_of(GetParam().model, GetParam().layers, GetParam().batch);
+  space.gpus = static_cast<int>(scenario.cluster.topology.endpoints().size());
+  space.nodes = 3;
+  space.node_gpus = space.gpus / space.nodes;
+  space.may_idle = true;
+  const std::vector<PlanCandidate> plans = enumerate_plans(space, [] { return false; }).plans;
+  std::set<int> placed;
+  for (const PlanCandidate& candidate : plans) placed.insert(candidate.per_node);
+  EXPECT_GT(placed.size(), 1u);
+  PlanBounds bounds{space, scenario};
+  PlanBounds at_link_rate{space, scenario, nullptr, CollectiveTimes::kLinkRate};
+  FamilyCosts families{space, scenario};
+  Duration best = Duration::max();
+  for (const Simulated& one : simulate_all(scenario, space, plans)) {
+    SCOPED_TRACE(plan_text(one.candidate));
+    if (!one.run) continue;
+    best = std::min(best, one.run->iteration);
+    EXPECT_LE(bounds.seconds(one.candidate), one.run->iteration.seconds());
+    EXPECT_LE(at_link_rate.seconds(one.candidate), one.run->iteration.seconds());
+    PlanFamily family;
+    families.bound(one.candidate, family);
+    EXPECT_LE(family.bound_seconds, one.run->iteration.seconds());
+  }
+  Patient observer;
+  const PlanSearchResult found = search_plans(scenario, space, unlimited(), cost_of(scenario.cluster.topology, {}), observer);
+  ASSERT_GE(found.proven(), 1u);
+  EXPECT_EQ(found.plans.front().iteration, best) << plan_text(found.plans.front().candidate);
+  EXPECT_EQ(found.simulated + found.pruned + found.too_big, plans.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(ThreeNodes, IdlePlanSearchTest,
+                         ::testing::Values(IdleCase{"DomainsOf8", "/configs/clusters/dgx_h100.yaml", "llama3_70b.yaml", 3, 3},
+                                           IdleCase{"DomainsOf12", "/tests/data/planning/domains_of_12.yaml",
+                                                    "mixtral_8x7b.yaml", 3, 3}),
+                         [](const auto& one) { return std::string{one.param.name}; });
 
 // Three nodes of 12: 9 of each are 27 ranks, of which the tenth is the first one of the second node.
 TEST(PlanSpace, PlansMayLeaveGpusOfEachNodeIdle) {

@@ -94,8 +94,10 @@ std::vector<Topic> planning_topics() {
             .assumes = "Every plan of the listed axes that a scenario's checks let pass gets a lower bound of its memory "
                        "and of its step. The bound adds up kernels and collectives alone on the critical path of the "
                        "busiest stage. They are slowed where they certainly run side by side, and take the clock that such "
-                       "a load leaves. Plans are simulated as weft run does it, likely ones first; a plan is ruled out "
-                       "where its bound is above the best time found.",
+                       "a load leaves. Families of plans have a bound in closed form; their members first one with "
+                       "collectives at the rate of the links, then the closer one. Plans are simulated as weft run does it, "
+                       "likely ones in turn with those of least bound; a plan is ruled out where a bound of it or of its "
+                       "family is above the best time found.",
             .leaves_out = {"plan_search: no gpipe, ZeRO-2, HSDP, other orders of ranks, or tensor without sequence parallelism",
                            "plan_search: a step at full clock is taken to last at most 1 % longer than the slowed one",
                            "plan_search: GPUs that a plan leaves idle are the last ones of each node, as many on all and less "

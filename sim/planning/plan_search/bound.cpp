@@ -66,15 +66,18 @@ struct PlanBounds::Layout {
   bool compute_only = false;  // passes that run together hide each other's messages
   bool drains = true;
   bool is_fsdp = false;
+  bool aligned = true;  // stages_lie_alike()
   double microbatches = 1;
   double tail_seconds = 0;  // optimizer
   std::vector<Position> positions;
   std::vector<Stage> stages;
 };
 
-PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs)
+PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs,
+                       CollectiveTimes collectives)
     : space_{space},
       cluster_{scenario.cluster},
+      collectives_{collectives},
       times_{scenario::cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
       clock_{cluster_.profile.get(work::clock_rule)},
       contention_{cluster_.profile.get(work::contention_costs)},
@@ -96,10 +99,29 @@ DeviceId PlanBounds::device_of(const work::ParallelPlan& plan, Rank rank) const 
 PassProfile::Cost PlanBounds::cost_in(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, coll::Collective kind,
                                       Bytes bytes, std::int64_t element_size) {
   if (ranks.size() < 2 || bytes <= Bytes{}) return {};
+  if (collectives_ == CollectiveTimes::kLinkRate) return cost_at_link_rate(plan, ranks, kind, bytes, true);
   std::vector<DeviceId> devices;
   for (const Rank rank : ranks) devices.push_back(device_of(plan, rank));
   const work::GroupCost& cost = costs_.collective(devices, {.kind = kind, .bytes = bytes, .element_size = element_size});
   return {.seconds = cost.alone.seconds() * kAlike, .ctas = cost.ctas};
+}
+
+// Every byte that others need crosses the links of its GPU, those for other nodes their fabric's. `knows_places` false: the
+// group may lie in one node.
+PassProfile::Cost PlanBounds::cost_at_link_rate(const work::ParallelPlan& plan, const std::vector<Rank>& ranks,
+                                                coll::Collective kind, Bytes bytes, bool knows_places) const {
+  const auto n = static_cast<double>(ranks.size());
+  if (n < 2 || gpu_rate_ <= 0) return {};
+  const auto whole = static_cast<double>(bytes.count());
+  double seconds = whole * (n - 1) / n / gpu_rate_;
+  if (!knows_places || node_rate_ <= 0) return {.seconds = seconds};
+  std::map<std::int32_t, double> members;  // by host
+  for (const Rank rank : ranks) members[cluster_.topology.host_of(device_of(plan, rank))] += 1;
+  for (const auto& [host, here] : members) {
+    const double senders = kind == coll::Collective::kAllToAll ? here : 1;
+    seconds = std::max(seconds, whole * senders * (n - here) / n / node_rate_);
+  }
+  return {.seconds = seconds};
 }
 
 // On one stage, whose replicas are all the GPUs.
@@ -119,8 +141,8 @@ PlanBounds::Profile& PlanBounds::profile_of(const PlanCandidate& candidate, bool
   const work::Program program = one_microbatch(candidate, DataParallelism::kNone, 1);
   const work::TrainingSetup mapped = setup_of(space_, candidate);
   const auto cost_of = [&](const work::Operation& op) -> PassProfile::Cost {
-    if (!has_costs) return {};
     const work::Group& group = program.groups[program.ranks.front().groups[op.slot]];
+    if (!has_costs) return cost_at_link_rate(mapped.plan, group.ranks, op.collective, op.bytes, false);
     return cost_in(mapped.plan, group.ranks, op.collective, op.bytes, op.element_size);
   };
   at->second.passes = std::make_unique<PassProfile>(program.programs.front(), space_.setup.model.layers, cost_of, contention_);
@@ -207,10 +229,8 @@ PlanBounds::Layout PlanBounds::layout_of(const PlanCandidate& candidate) {
   layout.drains = schedule == nullptr || !schedule->splits_backward();
   layout.contends = layout.drains && !layout.is_fsdp;
   layout.microbatches = schedule != nullptr ? schedule->microbatches(layout.shape) : layout.shape.microbatches;
-  // Groups of later stages lie as those of the first one do where stages are whole nodes or parts of one.
-  const int ranks = plan.tensor * plan.context * plan.data;
-  const int node = used_of_node(space_, candidate);
-  layout.profile = &profile_of(candidate, plan.pipeline == 1 || ranks % node == 0 || node % ranks == 0);
+  layout.aligned = stages_lie_alike(space_, candidate);
+  layout.profile = &profile_of(candidate, layout.aligned);
 
   const std::vector<std::int64_t> counts = schedule != nullptr
                                                ? work::layers_by_position(layout.setup.model, plan, layout.shape, schedule)
@@ -240,7 +260,6 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
   const std::vector<Rank> dense_group = data_ranks(plan, false);
   const std::vector<Rank> expert_group = data_ranks(plan, true);
   const bool shards = plan.zero > 0;
-  const bool aligned = layout.profile == &profile_of(candidate, true);
   const double moved = work::optimizer_bytes(precision, layout.setup.optimizer);
   layout.tail_seconds = std::numeric_limits<double>::infinity();
   for (Stage& stage : layout.stages) {
@@ -253,7 +272,7 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
           work::stage_parameters(layout.setup.model, plan, at.first, at.last, q == 0, q + 1 == layout.positions.size());
       held.dense += own.dense;
       held.experts += own.experts;
-      if (!layout.is_fsdp || !aligned) continue;
+      if (!layout.is_fsdp || !layout.aligned) continue;
       const ShardCalls& calls = shard_calls_of(candidate);
       for (std::int64_t layer = at.first; layer < at.last; ++layer) {
         for (const ShardCall& call : calls[static_cast<std::size_t>(layer)]) {
@@ -268,7 +287,7 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
     const double dense = static_cast<double>(held.dense) / (shards ? static_cast<double>(dense_group.size()) : 1);
     const double experts = static_cast<double>(held.experts) / (shards ? static_cast<double>(expert_group.size()) : 1);
     layout.tail_seconds = std::min(layout.tail_seconds, moved * (dense + experts) / times_.gpu().hbm_bytes_per_second);
-    if (layout.is_fsdp || !aligned) continue;
+    if (layout.is_fsdp || !layout.aligned) continue;
     // Reductions and gathers, or an all-reduce, which is both.
     const double width = work::bytes_per_element(precision.gradients) +
                          work::bytes_per_element(shards ? precision.parameters : precision.gradients);

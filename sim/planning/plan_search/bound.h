@@ -36,10 +36,17 @@
 
 namespace weft::plan {
 
+// What collectives are taken to last.
+enum class CollectiveTimes : std::uint8_t {
+  kRun,       // as long as they run alone, beside the kernels that they slow: a closer bound, which takes runs of collectives
+  kLinkRate,  // no less than their bytes take on all links of a GPU, or of its node where they leave it
+};
+
 class PlanBounds {
  public:
   // All must outlive it; the scenario's workload does not count. `group_runs`: shared_runs(scenario), or null.
-  PlanBounds(const PlanSpace& space, const scenario::Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs = nullptr);
+  PlanBounds(const PlanSpace& space, const scenario::Scenario& scenario, std::shared_ptr<work::GroupRuns> group_runs = nullptr,
+             CollectiveTimes collectives = CollectiveTimes::kRun);
 
   [[nodiscard]] double seconds(const PlanCandidate& candidate);
   // Estimates what a plan of this bound takes, for the order in which plans are tried. It is no bound.
@@ -94,6 +101,8 @@ class PlanBounds {
   const ShardCalls& shard_calls_of(const PlanCandidate& candidate);
   [[nodiscard]] PassProfile::Cost cost_in(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, coll::Collective kind,
                                           Bytes bytes, std::int64_t element_size);
+  [[nodiscard]] PassProfile::Cost cost_at_link_rate(const work::ParallelPlan& plan, const std::vector<Rank>& ranks,
+                                                    coll::Collective kind, Bytes bytes, bool knows_places) const;
   [[nodiscard]] DeviceId device_of(const work::ParallelPlan& plan, Rank rank) const;
   // Returns the cost of FSDP's calls: alone, or shared with the groups of the stage that do the same.
   const PassProfile::Cost& shard_cost(const work::ParallelPlan& plan, const ShardCall& call);
@@ -109,6 +118,7 @@ class PlanBounds {
 
   const PlanSpace& space_;
   const net::Cluster& cluster_;
+  CollectiveTimes collectives_;
   work::KernelTimes times_;
   work::ClockRule clock_;
   work::ContentionCosts contention_;

@@ -15,7 +15,9 @@
 #include "sim/planning/plan_search/bound.h"
 #include "sim/planning/plan_search/families.h"
 #include "sim/planning/plan_search/search_clock.h"
+#include "sim/planning/plan_search/search_queue.h"
 #include "sim/scenario/cluster_gpu.h"
+#include "sim/scenario/step_program.h"
 
 namespace weft::plan {
 namespace {
@@ -73,23 +75,35 @@ double exposed_share(const scenario::TrainingResult& result) {
   return exposed.seconds() / result.iteration.seconds();
 }
 
+// Plans whose estimates err alike.
+enum Kind : std::uint8_t { kFsdp, kOverlapped, kStraddling, kOther, kKinds };
+
 struct Bounded {
   PlanCandidate candidate;
   double seconds = 0;
   double memory = 0;
-  double score = 0;     // of the bound
-  double estimate = 0;  // seconds
+  double score = 0;                 // of the bound
+  double estimate = 0;              // seconds
+  double family = 0;                // estimate of its family
+  bool has_program_memory = false;  // false: `memory` is the closed form
 };
 
 // The fate of one candidate.
 struct Outcome {
   std::optional<scenario::TrainingResult> run;
+  bool waits = false;  // for its bound to bring it up again
   bool is_too_big = false;
   bool is_too_long = false;
 };
 
-// Plans that are simulated, or families taken up, before the best time found is looked at again.
+// Plans that are simulated or bounded closer, and families that are taken up, before the best time found is looked at again.
 constexpr std::size_t kRound = 4;
+constexpr std::size_t kFamilyRound = 16;
+// A family takes about a thousandth of a simulation.
+constexpr std::size_t kLeastFamilyRound = 256;
+// Families and plans that could be faster than the likeliest plan by more than this are bounded closer before anything is
+// simulated.
+constexpr double kWideGap = 0.25;
 
 // How far estimates of one kind are below what comes of them, so that two kinds can be compared: the mean of the ratios.
 class EstimateRatio {
@@ -108,6 +122,23 @@ class EstimateRatio {
 
 bool fits_closed_form(double bytes, double capacity) { return bytes * kMemoryTolerance + scenario::kReservedBytes <= capacity; }
 
+// Bytes of the rank that holds most if operations start and end in the order in which they are issued.
+double peak_in_order(const work::Program& program) {
+  std::int64_t most = 0;
+  for (const work::RankProgram& rank : program.programs) {
+    std::int64_t held = rank.resident.total();
+    std::int64_t released = 0;  // as the operation ends
+    work::OpIndex op = 0;
+    for (const work::MemoryChange& change : rank.memory) {
+      if (change.op != op) held += std::exchange(released, 0);
+      op = change.op;
+      (change.bytes > 0 ? held : released) += change.bytes;
+      most = std::max(most, held);
+    }
+  }
+  return static_cast<double>(most);
+}
+
 class Search {
  public:
   Search(const scenario::Scenario& scenario, const PlanSpace& space, const PlanSearchSettings& settings,
@@ -120,7 +151,8 @@ class Search {
         progress_{progress},
         progress_mutex_{progress_mutex},
         group_runs_{scenario::shared_runs(scenario)},
-        capacity_bytes_{PlanBounds{space, scenario, group_runs_}.capacity_bytes()} {
+        bounds_{space, scenario, group_runs_, CollectiveTimes::kLinkRate},
+        capacity_bytes_{bounds_.capacity_bytes()} {
     group_runs_->set_watch(&clock);
   }
 
@@ -128,11 +160,10 @@ class Search {
     result_.layers = space_.setup.model.layers;
     list_ = listed();
     bound_families();
-    while (goes_on() && (!families_.empty() || !waiting_.empty())) {
+    // The likeliest until there is an incumbent, then in turn with what keeps the proof open.
+    for (bool by_bound = false; goes_on() && waits(); by_bound = !by_bound && !result_.plans.empty()) {
       show();
-      const double family = families_.empty() ? kNever : families_.begin()->first * of_families_.value() * of_plans_.value();
-      const double plan = waiting_.empty() ? kNever : waiting_.begin()->first * of_plans_.value();
-      family < plan ? take_up_families() : simulate_plans();
+      if (!narrow_gap()) advance(by_bound);
     }
     finish();
     return std::move(result_);
@@ -140,6 +171,12 @@ class Search {
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  [[nodiscard]] Kind kind_of(const PlanCandidate& candidate) const {
+    if (!stages_lie_alike(space_, candidate)) return kStraddling;
+    if (candidate.plan.data_parallelism == work::DataParallelism::kFsdp) return kFsdp;
+    return candidate.plan.overlap_expert ? kOverlapped : kOther;
+  }
 
   PlanList listed() {
     PlanList list = enumerate_plans(space_, [this] { return clock_.is_over(); });
@@ -156,97 +193,170 @@ class Search {
   void bound_families() {
     FamilyCosts costs{space_, scenario_};
     for (PlanFamily& family : families_of(list_.plans)) {
-      if (!clock_.is_over()) costs.bound(list_.plans[family.members.front()], family);
-      families_.emplace(family.estimate_seconds, std::move(family));
+      const PlanCandidate& first = list_.plans[family.members.front()];
+      if (!clock_.is_over()) costs.bound(first, family);
+      families_[kind_of(first)].add(score_of(first, family.estimate_seconds), score_of(first, family.bound_seconds),
+                                    std::move(family));
     }
   }
 
-  struct PlanBound {
-    bool is_known = false;  // false: the search ended before
-    double memory = 0;
-    std::optional<double> seconds = {};  // none: it does not fit
-  };
-
-  // Each family has bounds of its own, so that they are the same on any number of threads. What a collective takes by itself is
-  // everybody's.
-  [[nodiscard]] std::vector<PlanBound> bounds_of(const PlanFamily& family) {
-    std::vector<PlanBound> found(family.members.size());
-    PlanBounds bounds{space_, scenario_, group_runs_};
-    for (std::size_t i = 0; i < found.size() && !clock_.is_over(); ++i) {
-      const PlanCandidate& candidate = list_.plans[family.members[i]];
-      try {
-        PlanBound bound{.is_known = true, .memory = bounds.memory_bytes(candidate)};
-        if (fits_closed_form(bound.memory, capacity_bytes_)) {
-          bound.seconds = std::max(bounds.seconds(candidate), family.bound_seconds);
-        }
-        found[i] = bound;
-      } catch (const work::RunStopped&) {
-        return found;
-      }
-    }
-    return found;
+  [[nodiscard]] bool waits_of(Kind kind) const {
+    return !families_[kind].empty() || !listed_[kind].empty() || !waiting_[kind].empty();
+  }
+  [[nodiscard]] bool waits() const {
+    return waits_of(kFsdp) || waits_of(kOverlapped) || waits_of(kStraddling) || waits_of(kOther);
   }
 
-  void take_up_families() {
-    std::vector<PlanFamily> round;
-    while (!families_.empty() && round.size() < kRound) {
-      PlanFamily family = std::move(families_.extract(families_.begin()).mapped());
-      if (is_pruned(family_score(family))) {
-        count_pruned(family_score(family), family.members.size());
-      } else {
-        round.push_back(std::move(family));
-      }
+  bool narrow_gap() {
+    double likeliest = result_.plans.empty() ? kNever : result_.plans.front().score;
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      likeliest = std::min({likeliest, listed_[k].least_estimate(), waiting_[k].least_estimate()});
     }
-    std::vector<std::vector<PlanBound>> bounds(round.size());
-    on_threads(round.size(), settings_.threads, [&](std::size_t i) { bounds[i] = bounds_of(round[i]); });
-    for (std::size_t f = 0; f < round.size(); ++f) {
-      double likeliest = kNever;
-      for (std::size_t i = 0; i < round[f].members.size(); ++i) {
-        likeliest = std::min(likeliest, take_up(round[f], list_.plans[round[f].members[i]], bounds[f][i]));
-      }
-      if (likeliest < kNever) of_families_.note(round[f].estimate_seconds, likeliest);
+    if (likeliest == kNever) return false;
+    const double wide = (1 - kWideGap) * likeliest;
+    const auto families = std::ranges::min_element(families_, {}, &SearchQueue<PlanFamily>::least_bound);
+    const auto plans = std::ranges::min_element(listed_, {}, &SearchQueue<Bounded>::least_bound);
+    if (families->least_bound() < wide) {
+      take_up_families(*families, true);
+    } else if (plans->least_bound() < wide) {
+      bound_closer(taken(*plans, true));
+    } else {
+      return false;
     }
+    return true;
   }
 
-  // Returns the estimate of the plan; infinite where it is none.
-  double take_up(const PlanFamily& family, const PlanCandidate& candidate, const PlanBound& bound) {
-    if (!bound.is_known) {
-      leave(family_score(family), 1);
-      return kNever;
+  // Looks closer at the likeliest that is left, or at what has the least bound.
+  void advance(bool by_bound) {
+    double least = kNever;
+    std::size_t kind = 0;
+    int level = 0;
+    // The first incumbents are of kinds that take least to simulate and whose bounds count most: groups that lie alike, no
+    // passes that run together.
+    const bool is_first = result_.plans.empty() && (waits_of(kOther) || waits_of(kFsdp));
+    const auto offer = [&](const auto& queue, std::size_t k, int at, double ratio) {
+      if (is_first && k != kOther && k != kFsdp) return;
+      const double value = by_bound ? queue.least_bound() : queue.least_estimate() * ratio;
+      if (value >= least) return;
+      least = value;
+      kind = k;
+      level = at;
+    };
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      const double plans = of_plans_[k].value();
+      const double bounds = of_bounds_[k].value() * plans;
+      offer(waiting_[k], k, 2, plans);
+      offer(listed_[k], k, 1, bounds);
+      offer(families_[k], k, 0, of_families_[k].value() * bounds);
     }
-    if (result_.smallest_bytes == 0 || bound.memory < result_.smallest_bytes) result_.smallest_bytes = bound.memory;
-    if (!bound.seconds) {
-      ++result_.too_big;
-      return kNever;
-    }
-    const double seconds = *bound.seconds;
-    const double estimate = std::max(PlanBounds::estimate(candidate, seconds), family.estimate_seconds);
-    waiting_.emplace(
-        estimate, Bounded{candidate, seconds, bound.memory, score_of(run_cost_of(candidate, {}, seconds), seconds), estimate});
-    return estimate;
+    if (level == 0) return take_up_families(families_[kind], by_bound);
+    if (level == 1) return bound_closer(taken(listed_[kind], by_bound));
+    simulate(taken(waiting_[kind], by_bound));
   }
 
-  void simulate_plans() {
+  // A round of plans that are not ruled out yet.
+  std::vector<Bounded> taken(SearchQueue<Bounded>& queue, bool by_bound) {
     std::vector<Bounded> round;
-    while (!waiting_.empty() && round.size() < kRound) {
-      Bounded bounded = std::move(waiting_.extract(waiting_.begin()).mapped());
+    while (!queue.empty() && round.size() < kRound) {
+      Bounded bounded = queue.take(by_bound);
       if (is_pruned(bounded.score)) {
         count_pruned(bounded.score, 1);
       } else {
         round.push_back(std::move(bounded));
       }
     }
-    simulate(round);
+    return round;
+  }
+
+  // Bounds plans of likely families with collectives at the links' rate, which takes no simulation.
+  void take_up_families(SearchQueue<PlanFamily>& queue, bool by_bound) {
+    const std::size_t most = by_bound ? kLeastFamilyRound : kFamilyRound;
+    for (std::size_t taken = 0; !queue.empty() && taken < most; ++taken) {
+      const PlanFamily family = queue.take(by_bound);
+      const PlanCandidate& first = list_.plans[family.members.front()];
+      if (const double score = score_of(first, family.bound_seconds); is_pruned(score)) {
+        count_pruned(score, family.members.size());
+        continue;
+      }
+      double likeliest = kNever;
+      for (const std::size_t member : family.members) likeliest = std::min(likeliest, take_up(family, list_.plans[member]));
+      if (likeliest < kNever) of_families_[kind_of(first)].note(family.estimate_seconds, likeliest);
+    }
+  }
+
+  // Returns the estimate of the plan; infinite where it is none.
+  double take_up(const PlanFamily& family, const PlanCandidate& candidate) {
+    if (clock_.is_over()) {
+      leave(score_of(candidate, family.bound_seconds), 1);
+      return kNever;
+    }
+    Bounded plan{.candidate = candidate, .memory = bounds_.memory_bytes(candidate)};
+    if (result_.smallest_bytes == 0 || plan.memory < result_.smallest_bytes) result_.smallest_bytes = plan.memory;
+    if (!fits_closed_form(plan.memory, capacity_bytes_)) {
+      ++result_.too_big;
+      return kNever;
+    }
+    plan.seconds = std::max(bounds_.seconds(candidate), family.bound_seconds);
+    plan.score = score_of(candidate, plan.seconds);
+    plan.family = family.estimate_seconds;
+    plan.estimate = estimate_of(plan);
+    listed_[kind_of(candidate)].add(likely_score(plan), plan.score, plan);
+    return plan.estimate;
+  }
+
+  // Families know what collectives take that leave nodes, unless passes that run together hide it.
+  [[nodiscard]] double estimate_of(const Bounded& plan) const {
+    const double alone = PlanBounds::estimate(plan.candidate, plan.seconds);
+    return kind_of(plan.candidate) == kOverlapped ? alone : std::max(alone, plan.family);
+  }
+
+  [[nodiscard]] bool is_tight(const Bounded& plan) const { return plan.memory + scenario::kReservedBytes > capacity_bytes_; }
+
+  // A plan that fits by the tolerance alone is unlikely to: only its bound brings it to a simulation.
+  [[nodiscard]] double likely_score(const Bounded& plan) const {
+    return is_tight(plan) ? std::numeric_limits<double>::max() : score_of(plan.candidate, plan.estimate);
+  }
+
+  // Each plan has bounds of its own, so that they are the same on any number of threads. What a collective takes by itself is
+  // everybody's.
+  void bound_closer(const std::vector<Bounded>& round) {
+    std::vector<double> seconds(round.size(), 0.0);  // 0: the search ended before
+    on_threads(round.size(), settings_.threads, [&](std::size_t i) {
+      if (clock_.is_over()) return;
+      try {
+        seconds[i] = PlanBounds{space_, scenario_, group_runs_}.seconds(round[i].candidate);
+      } catch (const work::RunStopped&) {
+        return;
+      }
+    });
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      if (seconds[i] == 0) {
+        leave(round[i].score, 1);
+        continue;
+      }
+      Bounded plan = round[i];
+      const Kind kind = kind_of(plan.candidate);
+      plan.seconds = std::max(plan.seconds, seconds[i]);
+      plan.score = score_of(plan.candidate, plan.seconds);
+      plan.estimate = estimate_of(plan);
+      of_bounds_[kind].note(round[i].estimate, plan.estimate);
+      waiting_[kind].add(likely_score(plan), plan.score, std::move(plan));
+    }
   }
 
   // Plans behind the best are pruned, however the search ended.
   void finish() {
-    for (const auto& [estimate, family] : families_) {
-      const double score = family_score(family);
-      is_pruned(score) ? count_pruned(score, family.members.size()) : leave(score, family.members.size());
-    }
-    for (const auto& [estimate, plan] : waiting_) {
-      is_pruned(plan.score) ? count_pruned(plan.score, 1) : leave(plan.score, 1);
+    const auto drop = [&](double score, std::uint64_t plans) {
+      is_pruned(score) ? count_pruned(score, plans) : leave(score, plans);
+    };
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      while (!families_[k].empty()) {
+        const double score = families_[k].least_bound();
+        drop(score, families_[k].take(true).members.size());
+      }
+      for (SearchQueue<Bounded>* queue : {&listed_[k], &waiting_[k]}) {
+        while (!queue->empty()) drop(queue->take(true).score, 1);
+      }
     }
     if (!result_.interrupted && !result_.out_of_budget && result_.plans.empty() && result_.too_big == list_.plans.size()) {
       throw ConfigError(fmt::format(
@@ -263,13 +373,13 @@ class Search {
   }
 
   void show() {
-    PlanProgress now{.simulated = result_.simulated, .waiting = waiting_.size()};
+    PlanProgress now{
+        .simulated = result_.simulated,
+        .waiting = list_.plans.size() - result_.simulated - result_.too_big - result_.too_long - result_.pruned - result_.left};
     double least = kNever;
-    for (const auto& [estimate, family] : families_) {
-      now.waiting += family.members.size();
-      least = std::min(least, family_score(family));
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      least = std::min({least, families_[k].least_bound(), listed_[k].least_bound(), waiting_[k].least_bound()});
     }
-    for (const auto& [estimate, plan] : waiting_) least = std::min(least, plan.score);
     if (const std::optional<double> rest = result_.least()) least = std::min(least, *rest);
     if (!result_.plans.empty()) {
       now.best = plan_text(result_.plans.front().candidate);
@@ -281,8 +391,8 @@ class Search {
     progress_ = now;
   }
 
-  [[nodiscard]] double family_score(const PlanFamily& family) const {
-    return score_of(run_cost_of(list_.plans[family.members.front()], {}, family.bound_seconds), family.bound_seconds);
+  [[nodiscard]] double score_of(const PlanCandidate& candidate, double seconds) const {
+    return score_of(run_cost_of(candidate, {}, seconds), seconds);
   }
 
   [[nodiscard]] RunCost run_cost_of(const PlanCandidate& candidate, const Activity& activity, double seconds) const {
@@ -330,13 +440,25 @@ class Search {
     return operations > static_cast<double>(settings_.plan_operations);
   }
 
-  [[nodiscard]] Outcome outcome_of(const Bounded& bounded) const {
+  [[nodiscard]] Outcome outcome_of(Bounded& bounded) const {
     const work::TrainingSetup setup = setup_of(space_, bounded.candidate);
     if (is_too_long(setup)) return {.run = {}, .is_too_long = true};
     Outcome outcome;
     if (clock_.is_over()) return outcome;
+    // Its program tells more of its memory than the closed form, in a fraction of the simulation's time.
+    if (!std::exchange(bounded.has_program_memory, true) && !is_tight(bounded)) {
+      std::vector<std::string> notes;
+      bounded.memory = std::max(bounded.memory, peak_in_order(scenario::step_program(scenario_, setup, notes)));
+      if (is_tight(bounded)) {
+        outcome.waits = true;
+        return outcome;
+      }
+    }
     try {
-      PlanWatch watch{clock_, settings_.plan_seconds};
+      // The first plan that is simulated may take the whole budget: nothing else would come of it.
+      const double limit =
+          result_.plans.empty() ? std::max(settings_.plan_seconds, settings_.budget_seconds) : settings_.plan_seconds;
+      PlanWatch watch{clock_, limit};
       outcome.run = scenario::run_training(scenario_, setup, &watch, nullptr, group_runs_);
     } catch (const work::RunStopped&) {
       return outcome;
@@ -351,14 +473,16 @@ class Search {
     return outcome;
   }
 
-  void simulate(const std::vector<Bounded>& round) {
+  void simulate(std::vector<Bounded> round) {
     std::vector<Outcome> outcomes(round.size());
     on_threads(round.size(), settings_.threads, [&](std::size_t i) { outcomes[i] = outcome_of(round[i]); });
     for (std::size_t i = 0; i < round.size(); ++i) {
       if (outcomes[i].run) {
         ++result_.simulated;
-        of_plans_.note(round[i].estimate, outcomes[i].run->iteration.seconds());
+        of_plans_[kind_of(round[i].candidate)].note(round[i].estimate, outcomes[i].run->iteration.seconds());
         keep(round[i], *outcomes[i].run);
+      } else if (outcomes[i].waits) {
+        waiting_[kind_of(round[i].candidate)].add(likely_score(round[i]), round[i].score, round[i]);
       } else if (outcomes[i].is_too_big) {
         ++result_.too_big;
         ++result_.too_big_simulated;
@@ -401,12 +525,16 @@ class Search {
   PlanProgress& progress_;  // shown by the clock's thread
   std::mutex& progress_mutex_;
   std::shared_ptr<work::GroupRuns> group_runs_;  // by the bounds and by all simulations
+  PlanBounds bounds_;                            // at the links' rate
   double capacity_bytes_;                        // of a GPU
   PlanList list_;
-  std::multimap<double, PlanFamily> families_;  // by estimate
-  std::multimap<double, Bounded> waiting_;
-  EstimateRatio of_families_;
-  EstimateRatio of_plans_;
+  // By kind: families, plans bounded at the links' rate, and closer.
+  std::array<SearchQueue<PlanFamily>, kKinds> families_;
+  std::array<SearchQueue<Bounded>, kKinds> listed_;
+  std::array<SearchQueue<Bounded>, kKinds> waiting_;
+  std::array<EstimateRatio, kKinds> of_families_;
+  std::array<EstimateRatio, kKinds> of_bounds_;
+  std::array<EstimateRatio, kKinds> of_plans_;
   PlanSearchResult result_;
 };
 
@@ -435,43 +563,6 @@ void grow(PlanSpace& space, const scenario::Scenario& scenario, const SearchCloc
 }
 
 }  // namespace
-
-std::string_view to_string(PlanObjective objective) {
-  switch (objective) {
-    case PlanObjective::kTime:
-      return "time";
-    case PlanObjective::kTokensPerDollar:
-      return "tokens_per_dollar";
-    case PlanObjective::kTokensPerJoule:
-      return "tokens_per_joule";
-    case PlanObjective::kLargestModel:
-      return "largest_model";
-  }
-  WEFT_CHECK(false);
-}
-
-std::size_t PlanSearchResult::proven() const {
-  std::size_t rows = 0;
-  const auto is_behind = [&](double score, std::uint64_t count, double least) { return count == 0 || least >= score; };
-  for (; rows < plans.size(); ++rows) {
-    const double score = plans[rows].score;
-    if (!is_behind(score, left, left_least) || !is_behind(score, too_long, too_long_least)) break;
-    if (!is_behind(score, pruned, pruned_least)) break;
-  }
-  return bounds_all ? rows : 0;
-}
-
-std::optional<double> PlanSearchResult::least() const {
-  std::optional<double> found;
-  const auto offer = [&](std::uint64_t count, double score) {
-    if (count > 0) found = std::min(found.value_or(score), score);
-  };
-  offer(left, left_least);
-  offer(too_long, too_long_least);
-  offer(pruned, pruned_least);
-  if (!bounds_all) found = 0;
-  return found;
-}
 
 PlanSearchResult search_plans(const scenario::Scenario& scenario, PlanSpace space, const PlanSearchSettings& settings,
                               const CostedCluster& costed, PlanSearchObserver& observer) {

@@ -1,11 +1,12 @@
 // Finds the best parallel plans of a model on a cluster: lists the valid ones (space.h) in families, bounds and orders these in
-// closed form (families.h), and goes best first. It takes up the likeliest family: drops plans that do not fit, bounds the rest
-// closer (bound.h). Or it simulates the likeliest plans, whichever is likelier to be fast; until the bound of every plan and
-// family that is left is above the best time found.
+// closed form (families.h), and goes best first. Plans of a family are bounded with collectives at the rate of the links, then
+// closer (bound.h), then simulated. The likeliest come first, until one was simulated; from then on in turn with those of least
+// bound, which keep the proof open; until the bound of every plan and family that is left is above the best time found.
 //
 // A step is simulated as `weft run` does it, folded. Plans are simulated in rounds of as many, whatever the number of threads,
 // and looked at in order, so that the result does not depend on it. What ends a search early is said: its budget, a signal. A
-// plan whose step would take more operations or more seconds than its limit is left out and counted.
+// plan whose step would take more operations or more seconds than its limit is left out and counted; the first may take the whole
+// budget.
 #pragma once
 
 #include <algorithm>

@@ -256,6 +256,13 @@ int used_of_node(const PlanSpace& space, const PlanCandidate& candidate) {
   return candidate.per_node > 0 ? candidate.per_node : space.node_gpus;
 }
 
+bool stages_lie_alike(const PlanSpace& space, const PlanCandidate& candidate) {
+  const work::ParallelPlan& plan = candidate.plan;
+  const int ranks = plan.tensor * plan.context * plan.data;
+  const int node = used_of_node(space, candidate);
+  return plan.pipeline == 1 || ranks % node == 0 || node % ranks == 0;
+}
+
 std::string_view to_string(work::Recompute recompute) {
   switch (recompute) {
     case work::Recompute::kNone:

@@ -57,6 +57,9 @@ void put_on_one_stage(work::TrainingSetup& setup, work::DataParallelism kind, st
 // GPUs of a node that the candidate uses where it uses them of all its nodes alike.
 [[nodiscard]] int used_of_node(const PlanSpace& space, const PlanCandidate& candidate);
 
+// Groups of all stages lie alike: stages are whole nodes or parts of one.
+[[nodiscard]] bool stages_lie_alike(const PlanSpace& space, const PlanCandidate& candidate);
+
 // "t8 p4 x2 d2 e1 c1 zero 1 micro 1 interleaved_1f1b recompute none": axes of one rank left out.
 [[nodiscard]] std::string plan_text(const PlanCandidate& candidate);
 [[nodiscard]] std::string_view to_string(work::Recompute recompute);
