@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""A plan search ends when its budget is spent, or on SIGTERM, with the best so far, and shows on a terminal how far it is.
+
+    plan_end_test.py ROOT WEFT
+"""
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import patience
+
+# A search that takes minutes: 128 GPUs and a mixture of experts.
+SEARCH = ["plan", "--model", "qwen3_235b_a22b", "--cluster", "dgx_b200", "--set", "nodes=16"]
+
+
+class Terminal:
+    """A search whose standard error is a terminal; what it draws is collected."""
+
+    def __init__(self, weft, root, *options):
+        controller, terminal = pty.openpty()
+        self.process = subprocess.Popen(
+            [weft, *SEARCH, *options], cwd=root, stdout=subprocess.PIPE, stderr=terminal, text=True)
+        os.close(terminal)
+        self.drawn = ""
+        self.reader = threading.Thread(target=self.read, args=(controller,))
+        self.reader.start()
+
+    def read(self, controller):
+        while True:
+            try:
+                data = os.read(controller, 4096)
+            except OSError:  # the other end is closed
+                data = b""
+            if not data:
+                break
+            self.drawn += data.decode("utf-8", "replace")
+        os.close(controller)
+
+    def wait_until(self, shown, seconds):
+        """Waits until the line on the terminal says so."""
+        end = time.monotonic() + seconds
+        while not re.search(shown, self.drawn):
+            assert time.monotonic() < end and self.process.poll() is None, f"{shown!r} is not in {self.drawn[-500:]!r}"
+            time.sleep(0.05)
+
+    def end(self, seconds):
+        """(exit status, standard output)"""
+        output, _ = self.process.communicate(timeout=seconds)
+        self.reader.join()
+        return self.process.returncode, output
+
+
+def budget_is_kept(weft, root):
+    budget = 8
+    begin = time.monotonic()
+    search = Terminal(weft, root, "--budget", str(budget))
+    _, output = search.end(patience.seconds(120))
+    seconds = time.monotonic() - begin
+    assert seconds <= budget + patience.seconds(5), f"a budget of {budget} s took {seconds:.1f} s"
+    assert f"the budget ended the search ({budget} s)" in output, output
+    # Its own clock says the same.
+    said = float(re.search(r"wall ([0-9.]+) s", output).group(1))
+    assert budget <= said <= seconds, (budget, said, seconds)
+    assert re.search(r"\d+ s  \d+ plans simulated, \d+ wait", search.drawn), search.drawn[-500:]
+
+
+def sigterm_leaves_the_best_so_far(weft, root):
+    search = Terminal(weft, root, "--budget", "0")
+    search.wait_until(r"best \d.*bound \d+\.\d % below it", patience.seconds(200))
+    search.process.send_signal(signal.SIGTERM)
+    begin = time.monotonic()
+    status, output = search.end(patience.seconds(60))
+    seconds = time.monotonic() - begin
+    assert seconds <= patience.seconds(2), f"it went on for {seconds:.1f} s after SIGTERM"
+    assert status == 130, status  # as any command that is interrupted
+    assert "# interrupted: what was simulated until then" in output, output
+    rows = [line for line in output.splitlines() if re.match(r"  \S.* mb\d", line)]
+    assert rows, output
+    assert "# not proven: " in output, output
+
+
+def main():
+    root, weft = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:3])
+    budget_is_kept(weft, root)
+    sigterm_leaves_the_best_so_far(weft, root)
+
+
+if __name__ == "__main__":
+    main()
