@@ -101,8 +101,7 @@ constexpr std::size_t kRound = 4;
 constexpr std::size_t kFamilyRound = 16;
 // A family takes about a thousandth of a simulation.
 constexpr std::size_t kLeastFamilyRound = 256;
-// Families and plans that could be faster than the likeliest plan by more than this are bounded closer before anything is
-// simulated.
+// Families that could be faster than the best plan by more than this are bounded closer before anything else.
 constexpr double kWideGap = 0.25;
 
 // How far estimates of one kind are below what comes of them, so that two kinds can be compared: the mean of the ratios.
@@ -113,6 +112,7 @@ class EstimateRatio {
     sum_ += found / estimate;
     ++count_;
   }
+  [[nodiscard]] bool is_empty() const { return count_ == 0; }
   [[nodiscard]] double value() const { return count_ == 0 ? 1.0 : sum_ / count_; }
 
  private:
@@ -160,10 +160,10 @@ class Search {
     result_.layers = space_.setup.model.layers;
     list_ = listed();
     bound_families();
-    // The likeliest until there is an incumbent, then in turn with what keeps the proof open.
-    for (bool by_bound = false; goes_on() && waits(); by_bound = !by_bound && !result_.plans.empty()) {
+    // The likeliest first, then in turn with what keeps the proof open.
+    for (bool by_bound = false; goes_on() && waits(); by_bound = !by_bound && first_kind() == kKinds) {
       show();
-      if (!narrow_gap()) advance(by_bound);
+      if (first_kind() != kKinds || !narrow_gap()) advance(by_bound);
     }
     finish();
     return std::move(result_);
@@ -207,22 +207,20 @@ class Search {
     return waits_of(kFsdp) || waits_of(kOverlapped) || waits_of(kStraddling) || waits_of(kOther);
   }
 
+  // The kind whose likeliest plans are simulated before any other: one by one those whose bounds count most, which tells how
+  // far its estimates err, those first that take least to simulate. kKinds: none.
+  [[nodiscard]] Kind first_kind() const {
+    for (const Kind kind : {kFsdp, kOther}) {
+      if (of_plans_[kind].is_empty() && waits_of(kind)) return kind;
+    }
+    return kKinds;
+  }
+
   bool narrow_gap() {
-    double likeliest = result_.plans.empty() ? kNever : result_.plans.front().score;
-    for (std::size_t k = 0; k < kKinds; ++k) {
-      likeliest = std::min({likeliest, listed_[k].least_estimate(), waiting_[k].least_estimate()});
-    }
-    if (likeliest == kNever) return false;
-    const double wide = (1 - kWideGap) * likeliest;
-    const auto families = std::ranges::min_element(families_, {}, &SearchQueue<PlanFamily>::least_bound);
-    const auto plans = std::ranges::min_element(listed_, {}, &SearchQueue<Bounded>::least_bound);
-    if (families->least_bound() < wide) {
-      take_up_families(*families, true);
-    } else if (plans->least_bound() < wide) {
-      bound_closer(taken(*plans, true));
-    } else {
-      return false;
-    }
+    if (result_.plans.empty()) return false;
+    const auto widest = std::ranges::min_element(families_, {}, &SearchQueue<PlanFamily>::least_bound);
+    if (widest->least_bound() >= (1 - kWideGap) * result_.plans.front().score) return false;
+    take_up_families(*widest, true);
     return true;
   }
 
@@ -231,11 +229,9 @@ class Search {
     double least = kNever;
     std::size_t kind = 0;
     int level = 0;
-    // The first incumbents are of kinds that take least to simulate and whose bounds count most: groups that lie alike, no
-    // passes that run together.
-    const bool is_first = result_.plans.empty() && (waits_of(kOther) || waits_of(kFsdp));
+    const Kind first = first_kind();
     const auto offer = [&](const auto& queue, std::size_t k, int at, double ratio) {
-      if (is_first && k != kOther && k != kFsdp) return;
+      if (first != kKinds && k != first) return;
       const double value = by_bound ? queue.least_bound() : queue.least_estimate() * ratio;
       if (value >= least) return;
       least = value;
