@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "sim/apps/table.h"
+#include "sim/core/capture_text.h"
 #include "sim/core/printable.h"
 #include "sim/core/version.h"
 
@@ -23,14 +24,6 @@ std::string& stored_command_line() {
 
 int first_error = 0;
 
-std::string shell_word(std::string_view word) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+%@";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string{word};
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return quoted + "'";
-}
-
 std::string in_folder(const std::string& name, const std::string& folder, const std::string& default_name) {
   if (folder.empty()) return name;
   if (name.empty()) return (fs::path{folder} / default_name).string();
@@ -38,6 +31,14 @@ std::string in_folder(const std::string& name, const std::string& folder, const 
 }
 
 }  // namespace
+
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+%@";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string{word};
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return quoted + "'";
+}
 
 void remember_command_line(int argc, const char* const* argv) {
   std::string line = "weft";
@@ -67,6 +68,7 @@ void Report::print(std::string_view text) const {
 
 void print_text(std::string_view lines) {
   const std::string text = printable_lines(lines);
+  if (capture_text(text)) return;
   errno = 0;
   const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if ((!whole || std::fflush(stdout) != 0) && first_error == 0) first_error = errno == 0 ? EIO : errno;

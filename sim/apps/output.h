@@ -20,6 +20,9 @@
 
 namespace weft::apps {
 
+// As a shell must be given it to read it as this word.
+[[nodiscard]] std::string shell_word(std::string_view word);
+
 // How this program was called, as one could type it again; set once by main.
 void remember_command_line(int argc, const char* const* argv);
 [[nodiscard]] const std::string& command_line();

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/capture_text.h"
 #include "sim/core/error.h"
 #include "sim/core/unfinished.h"
 #include "sim/core/used_files.h"
@@ -181,6 +182,12 @@ void OutputFile::commit() {
 
 CapturedOutput::CapturedOutput() { captured = &buffer_; }
 CapturedOutput::~CapturedOutput() { captured = nullptr; }
+
+bool capture_text(std::string_view printed) {
+  if (captured == nullptr) return false;
+  captured->sputn(printed.data(), static_cast<std::streamsize>(printed.size()));
+  return true;
+}
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
   OutputFile file{path};
