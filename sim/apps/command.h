@@ -59,6 +59,7 @@ void add_completion(CLI::App& app, int& exit_code);
 void add_experts(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 void add_goodput(CLI::App& app, int& exit_code);
+void add_init(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_man(CLI::App& app, int& exit_code);
 void add_measure(CLI::App& app, int& exit_code);

@@ -31,7 +31,7 @@ namespace {
 constexpr AddCommand kCommands[] = {add_run,     add_collective, add_experts,    add_replay,  add_trace,
                                     add_sweep,   add_plan,       add_compare,    add_goodput, add_validate,
                                     add_topo,    add_list,       add_explain,    add_check,   add_calibrate,
-                                    add_measure, add_report,     add_completion, add_man};
+                                    add_measure, add_report,     add_completion, add_init,    add_man};
 
 void print_error(const std::string& message, const std::string& note = {}) {
   std::fputs(fmt::format("error: {}\n", printable_lines(message)).c_str(), stderr);
@@ -111,6 +111,17 @@ int check_output(int exit_code) {
   return exit_code == kOk ? kBadInput : exit_code;
 }
 
+constexpr std::string_view kFirstCommands = R"(Weft simulates GPU clusters and collectives. To try:
+
+  weft collective all_reduce --cluster h200x4 -b 1M -e 256M -f 4   what nccl-tests would print on this node
+  weft topo dgx_h100                                               what is connected to what in it
+  weft explain busbw                                               what a word, a model or a parameter means
+  weft list                                                        clusters, GPUs, models, algorithms, ...
+  weft init my_project                                             files of your own: weft run my_project/scenario.yaml
+
+weft --help lists all commands, weft COMMAND --help the options of one.
+)";
+
 // Every command, on its own program: what is parsed stays in it.
 struct Commands {
   CLI::App app{"Weft simulates GPU clusters and collectives.", "weft"};
@@ -139,7 +150,7 @@ int run_program(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {
-      std::fputs(app.help().c_str(), stderr);
+      std::fputs(std::string{kFirstCommands}.c_str(), stderr);
       return kBadInput;
     }
   } catch (const CLI::Success& success) {  // --help, --version
