@@ -1,8 +1,7 @@
-// weft man [COMMAND]: the manual page of the program or of a command, in the words of its help.
+// weft man [COMMAND [OF IT]]: the manual page of the program or of a command, in the words of its help.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,26 +72,35 @@ std::string page_of(const CLI::App& command, const std::string& name, const std:
 }  // namespace
 
 void add_man(CLI::App& app, int& exit_code) {
-  const auto name = std::make_shared<std::string>();
+  const auto names = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand("man", "Print the manual page of the program or of a command, for man");
-  command->add_option("COMMAND", *name, "A command; absent: the program. To read it: `weft man run | man -l -`");
-  command->callback([name, &app, &exit_code] {
-    if (name->empty()) {
-      print_text(page_of(app, "weft", "weft"));
-      return;
+  command->add_option(
+      "COMMAND", *names,
+      "A command, or one of its own: `topo import`; absent: the program. To read it: `weft man run | man -l -`");
+  command->callback([names, &app, &exit_code] {
+    const CLI::App* page = &app;
+    std::string dashed = "weft";
+    std::string call = "weft";
+    for (const std::string& name : *names) {
+      std::vector<std::string> known;
+      const CLI::App* found = nullptr;
+      for (const CLI::App* one : page->get_subcommands([](const CLI::App*) { return true; })) {
+        known.push_back(one->get_name());
+        if (one->get_name() == name) found = one;
+      }
+      if (found == nullptr) {
+        throw ConfigError({Diagnostic{
+            .where = {},
+            .message = fmt::format("unknown command '{}'{}", name, page == &app ? "" : fmt::format(" of '{}'", call)),
+            .source_line = {},
+            .length = 1,
+            .note = did_you_mean(name, known, "commands")}});
+      }
+      page = found;
+      dashed += '-' + name;
+      call += ' ' + name;
     }
-    std::vector<std::string> names;
-    for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
-      names.push_back(one->get_name());
-      if (names.back() == *name) print_text(page_of(*one, "weft-" + *name, "weft " + *name));
-    }
-    if (std::ranges::find(names, *name) == names.end()) {
-      throw ConfigError({Diagnostic{.where = {},
-                                    .message = fmt::format("unknown command '{}'", *name),
-                                    .source_line = {},
-                                    .length = 1,
-                                    .note = did_you_mean(*name, names, "commands")}});
-    }
+    print_text(page_of(*page, dashed, call));
     exit_code = kOk;
   });
 }

@@ -71,6 +71,17 @@ class Manual(unittest.TestCase):
                 self.assertEqual([option for option in long_options(command) if option not in page], [])
         self.assertEqual([command for command in commands() if f"\\fB{command}\\fR" not in output("man")], [])
 
+    def test_commands_of_a_command_have_pages_of_their_own(self):
+        for command, own in (("topo", "import"), ("trace", "convert"), ("trace", "kernels"), ("trace", "info")):
+            page = output("man", command, own).replace("\\-", "-")
+            with self.subTest(own):
+                self.assertIn(f".SH NAME\nweft-{command}-{own} - ", page)
+                options = re.findall(r"^ +(?:-\w,? ?)*(--[\w-]+)", output(command, own, "--help"), re.MULTILINE)
+                self.assertEqual([option for option in options if option not in page], [])
+        done = subprocess.run([PROGRAM, "man", "topo", "imprt"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown command 'imprt' of 'weft topo'", done.stderr)
+
     def test_unknown_command_has_its_nearest(self):
         done = subprocess.run([PROGRAM, "man", "colective"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
