@@ -6,6 +6,7 @@
 #   <prefix>/lib/libweft_core.a ...            static, one per layer
 #   <prefix>/lib/cmake/Weft, <prefix>/lib/pkgconfig/weft.pc
 #   <prefix>/share/weft/configs
+#   <prefix>/share/weft/schema/scenario.json ...
 #   <prefix>/share/man/man1/weft.1 ..., completion of bash, zsh and fish below <prefix>/share
 include(CMakePackageConfigHelpers)
 get_property(weft_layers GLOBAL PROPERTY WEFT_LAYERS)  # core first
@@ -110,7 +111,11 @@ if(TARGET weft)
     foreach(pair IN ITEMS topo-import trace-convert trace-kernels trace-info)
       string(REPLACE - \";\" words \${pair})
       weft_write(man1/weft-\${pair}.1 man \${words})
-    endforeach()" COMPONENT weft)
+    endforeach()
+    # Schemas are made from the shipped files, those of the source tree here.
+    set(ENV{WEFT_CONFIG_DIR} \"${PROJECT_SOURCE_DIR}/configs\")
+    weft_write(written schema --out \"${weft_words}/schema\")" COMPONENT weft)
+  install(DIRECTORY ${weft_words}/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/weft COMPONENT weft)
   install(FILES ${weft_words}/weft DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT weft)
   install(FILES ${weft_words}/_weft DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT weft)
   install(FILES ${weft_words}/weft.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT weft)

@@ -11,7 +11,7 @@ set -euo pipefail
 build=(g++ cmake ninja-build git pkg-config libyaml-cpp-dev libfmt-dev libspdlog-dev libcli11-dev libboost-dev
   nlohmann-json3-dev libpugixml-dev libnlopt-dev libnlopt-cxx-dev libsqlite3-dev zlib1g-dev)
 python=(python3 python3-dev pybind11-dev python3-pybind11 python3-setuptools python3-wheel python3-pip python3-venv)
-test=(libgtest-dev libgmock-dev libbenchmark-dev)
+test=(libgtest-dev libgmock-dev libbenchmark-dev python3-jsonschema python3-yaml)
 docs=(python3 python3-sphinx python3-myst-parser furo)
 develop=(clang-19 clang-tidy-19 clang-format libclang-rt-19-dev gcovr python3-matplotlib valgrind libopenmpi-dev openmpi-bin)
 

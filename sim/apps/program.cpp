@@ -28,10 +28,10 @@
 namespace weft::apps {
 namespace {
 
-constexpr AddCommand kCommands[] = {add_run,     add_collective, add_experts,    add_replay,  add_trace,
-                                    add_sweep,   add_plan,       add_compare,    add_goodput, add_validate,
-                                    add_topo,    add_list,       add_explain,    add_check,   add_calibrate,
-                                    add_measure, add_report,     add_completion, add_init,    add_man};
+constexpr AddCommand kCommands[] = {add_run,        add_collective, add_experts,   add_replay,   add_trace,  add_sweep,
+                                    add_plan,       add_compare,    add_goodput,   add_validate, add_topo,   add_list,
+                                    add_explain,    add_check,      add_calibrate, add_measure,  add_report, add_schema,
+                                    add_completion, add_init,       add_man};
 
 void print_error(const std::string& message, const std::string& note = {}) {
   std::fputs(fmt::format("error: {}\n", printable_lines(message)).c_str(), stderr);
@@ -174,6 +174,17 @@ int run_program(int argc, const char* const* argv) {
     return our_bug(error.what());
   }
   return check_output(exit_code);
+}
+
+std::string text_of_command(const std::vector<std::string>& words) {
+  std::vector<const char*> argv{"weft"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  remember_command_line(static_cast<int>(argv.size()), argv.data());
+  const FileScope files;  // its standard output is not that of the command around it
+  const CapturedOutput captured;
+  Commands commands;
+  commands.app.parse(static_cast<int>(argv.size()), argv.data());
+  return captured.text();
 }
 
 Outcome call_command(const Call& call) {

@@ -11,6 +11,7 @@
 #include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/config/reading_watch.h"
 #include "sim/core/config/shipped_file.h"
 #include "sim/core/memory.h"
 #include "sim/network/builtin.h"
@@ -135,6 +136,7 @@ struct FabricSpec {
 FabricSpec read_fabric(ParamReader& fabric, std::string_view nic, const Profile& profile) {
   FabricSpec read;
   read.type = fabric.required<std::string>("type");
+  note_names(fabric.node().child_path("type"), topology_shapes().names());
   const Registration<TopologyShape>* entry = topology_shapes().find(read.type);
   if (entry == nullptr) {
     // The type decides which keys there are, so the others are let pass.

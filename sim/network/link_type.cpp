@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "sim/core/config/reading_watch.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 
@@ -59,6 +60,7 @@ LinkSpec make_link_spec(std::string_view type, const LinkParams& params, const P
 LinkSpec read_link_spec(ParamReader& params, const Profile& profile, std::string_view default_type) {
   const std::string type = default_type.empty() ? params.required<std::string>("type")
                                                 : params.optional<std::string>("type", std::string{default_type});
+  note_names(params.node().child_path("type"), link_types().names());
   const LinkType* found = find_link_type(type);
   if (found == nullptr) {
     // An absent or malformed `type` was reported by the reader. The type decides which keys there are, so all are let pass.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/config/defaults.h"
+#include "sim/core/config/reading_watch.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
 
@@ -49,6 +50,7 @@ const NicTransport* find_nic_transport(std::string_view name) {
 
 std::string read_nic(ParamReader& nic, HostTemplate& host) {
   const std::string name = nic.optional<std::string>("transport", "");
+  note_names(nic.node().child_path("transport"), nic_transports().names());
   const std::optional<Bandwidth> speed = nic.optional<Bandwidth>("speed", positive);
   nic.finish();
   const NicTransport* transport = find_nic_transport(name);

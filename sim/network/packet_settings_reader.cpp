@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/config/quantity.h"
+#include "sim/core/config/reading_watch.h"
 #include "sim/network/infiniband_reader.h"
 #include "sim/network/name_range.h"
 #include "sim/network/numbered_map.h"
@@ -421,6 +422,9 @@ std::shared_ptr<const CongestionFactory> read_congestion_control(const ConfigNod
     return nullptr;
   }
   const std::string& name = type->scalar();
+  std::vector<std::string> names(congestion_controls().names().begin(), congestion_controls().names().end());
+  names.emplace_back("none");
+  note_names(type->path(), names);
   const Registration<CongestionFactory>* entry = name == "none" ? nullptr : congestion_controls().find(name);
   if (entry == nullptr && name != "none") {
     diagnostics.error(type->diagnostic(fmt::format("{}: {}", type->path(), congestion_controls().unknown(name)),

@@ -243,11 +243,15 @@ std::string check_goodput(const std::filesystem::path& file, Diagnostics& diagno
 
 }  // namespace
 
+std::string kind_of_file(const std::filesystem::path& file) {
+  const bool is_json = file.extension() == ".json";
+  return std::string{recognise(is_json ? work::load_model_file(file) : ConfigNode::load_file(file))};
+}
+
 CheckedFile check_file(const std::filesystem::path& file) {
   CheckedFile checked;
   Diagnostics diagnostics;
-  const bool is_json = file.extension() == ".json";
-  checked.kind = recognise(is_json ? work::load_model_file(file) : ConfigNode::load_file(file));
+  checked.kind = kind_of_file(file);
   if (checked.kind == "cluster") {
     checked.summary = check_cluster(file, diagnostics);
   } else if (checked.kind == "node") {

@@ -24,6 +24,9 @@ struct CheckedFile {
 // Throws ConfigError with every error found.
 [[nodiscard]] CheckedFile check_file(const std::filesystem::path& file);
 
+// The kind alone. Throws ConfigError where it cannot be told.
+[[nodiscard]] std::string kind_of_file(const std::filesystem::path& file);
+
 // Files as given; a folder stands for the .yaml files in it and below, in byte order. ConfigError: there is none.
 [[nodiscard]] std::vector<std::filesystem::path> files_to_check(const std::vector<std::string>& paths);
 

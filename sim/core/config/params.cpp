@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/core/config/nearest.h"
+#include "sim/core/config/reading_watch.h"
 #include "sim/core/config/tree.h"
 
 namespace weft {
@@ -410,6 +411,7 @@ void ParamReader::warning_here(std::string_view message, std::string note) {
 void ParamReader::finish() {
   finished_ = true;
   if (silent_) return;
+  if (ReadingWatch* watch = reading_watch()) watch->on_map(*this);
   const bool is_whole = diagnostics_->errors().size() == errors_before_;
   std::set<std::string, std::less<>> known = looked_for_;
   for (const auto& [key, declaration] : declared_) known.insert(key);

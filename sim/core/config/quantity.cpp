@@ -1,4 +1,5 @@
 #include "sim/core/config/quantity.h"
+#include "sim/core/config/unit_names.h"
 #include "sim/core/words.h"
 
 #include <algorithm>
@@ -131,6 +132,12 @@ constexpr NamedUnit kBandwidthUnits[] = {{"b/s", 1},           {"kb/s", kKilo}, 
                                          {"GB/s", 8 * kGiga},  {"TB/s", 8 * kTera}, {"KiB/s", 8LL << 10}, {"MiB/s", 8LL << 20},
                                          {"GiB/s", 8LL << 30}, {"TiB/s", 8LL << 40}};
 
+std::vector<std::string_view> names_of(std::span<const NamedUnit> units) {
+  std::vector<std::string_view> names;
+  for (const NamedUnit& unit : units) names.push_back(unit.name);
+  return names;
+}
+
 std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const NamedUnit> units, Fractions fractions) {
   const std::size_t length = number_length(text);
   if (length == 0) return std::nullopt;
@@ -180,6 +187,10 @@ std::string largest_unit_text(std::int64_t value, std::span<const NamedUnit> uni
 }
 
 }  // namespace
+
+std::vector<std::string_view> duration_units() { return names_of(kDurationUnits); }
+std::vector<std::string_view> byte_units() { return names_of(kByteUnits); }
+std::vector<std::string_view> bandwidth_units() { return names_of(kBandwidthUnits); }
 
 std::optional<Duration> parse_duration(std::string_view text) {
   const auto ps = parse_with_unit(text, kDurationUnits, Fractions::kToNearest);

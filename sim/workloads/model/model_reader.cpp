@@ -84,7 +84,7 @@ TransformerModel read_ours(const ConfigNode& node, Diagnostics& diagnostics) {
   if (moe) read_experts(*moe, model.moe);
   const bool has_dense_layer = !moe || model.moe.dense_layers > 0;
   model.ffn = has_dense_layer ? top.required<std::int64_t>("ffn", between(std::int64_t{1}, kMaxFfn)) : 0;
-  if (!has_dense_layer && top.optional_raw("ffn")) top.error("ffn", "has no effect: no layer is dense");
+  if (!has_dense_layer && top.optional<std::int64_t>("ffn")) top.error("ffn", "has no effect: no layer is dense");
   model.vocab = top.required<std::int64_t>("vocab", between(std::int64_t{1}, kMaxVocab));
   model.learned_positions = top.optional<std::int64_t>("learned_positions", 0, between(std::int64_t{0}, kMaxPositions));
   model.norm = top.choice<NormKind>("norm", {{"rms_norm", NormKind::kRmsNorm}, {"layer_norm", NormKind::kLayerNorm}},
