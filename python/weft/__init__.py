@@ -24,12 +24,15 @@ Errors that all functions share:
     Interrupted    Ctrl-C; .result has what was finished. A KeyboardInterrupt
     InternalError  a bug of weft
 
+What a command warns of is in `result.warnings`, and is told by `warnings.warn` as a ConfigWarning.
+
 Python's lock is free while a command runs. One command runs at a time; calls from other threads wait for it.
 """
 
 import os
 import pathlib
 import tempfile
+import warnings
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 # An installed package has the shipped configurations beside it; the build tree finds those of the source.
@@ -38,13 +41,13 @@ if _CONFIGS.is_dir():
     os.environ.setdefault("WEFT_CONFIG_DIR", str(_CONFIGS))
 
 from . import _weft  # noqa: E402
-from ._errors import ConfigError, Diagnostic, InternalError, Interrupted, WeftError  # noqa: E402
+from ._errors import ConfigError, ConfigWarning, Diagnostic, InternalError, Interrupted, WeftError  # noqa: E402
 from ._input import Words  # noqa: E402
 from ._result import Record, Result  # noqa: E402
 
 __version__ = _weft.version
-__all__ = ["collective", "compare", "explain", "names", "plan", "replay", "run", "step", "sweep", "topology", "validate",
-           "Record", "Result", "ConfigError", "Diagnostic", "InternalError", "Interrupted", "WeftError"]
+__all__ = ["check", "collective", "compare", "explain", "names", "plan", "replay", "run", "schema", "step", "sweep", "topology", "validate",
+           "Record", "Result", "ConfigError", "ConfigWarning", "Diagnostic", "InternalError", "Interrupted", "WeftError"]
 
 Path = Union[str, "os.PathLike[str]"]
 Configuration = Union[Path, Mapping[str, Any]]
@@ -65,6 +68,9 @@ def _call(words: Words, progress: Optional[Progress]) -> Result:
         raise raised
     if result is None:
         raise InternalError(f"weft {' '.join(words.all())} gave no result")
+    told = result.get("warnings")
+    for warning in told if isinstance(told, list) else []:
+        warnings.warn(str(warning), ConfigWarning, stacklevel=3)
     return result
 
 
@@ -317,6 +323,26 @@ def topology(cluster: Configuration, *, route: Optional[Sequence[str]] = None, d
     _common(words, {"dot": dot, "graphml": graphml, "nccl_xml": nccl_xml, "bom": bom, "prices": prices, "power": power,
                     "force": force, "set": set, "profile": profile, "seed": seed})
     return _call(words, progress)
+
+
+def check(files: Union[Path, Sequence[Path]]) -> Result:
+    """Reads configurations without running anything, as `weft check`. A folder stands for the .yaml files in it and below.
+
+    Result: `files`, a row for each: file, ok, kind, summary, errors, warnings. Those are lists of file, line, column, key, message,
+    note. exit_code is 2 where a file has errors; they raise nothing.
+    """
+    words = Words("check")
+    several = files if isinstance(files, Sequence) and not isinstance(files, str) else [files]
+    words.place(*(words.path(one, "files") for one in several))
+    words.options({"json": "-"})
+    return _call(words, None)
+
+
+def schema(kind: str) -> "dict[str, Any]":
+    """The JSON Schema of a kind of file or of a result, as `weft schema KIND`. ConfigError: there is no such kind."""
+    words = Words("schema")
+    words.place(kind)
+    return _call(words, None).to_dict()
 
 
 def explain(thing: str) -> str:

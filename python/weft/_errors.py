@@ -52,6 +52,10 @@ class ConfigError(WeftError, ValueError):
         super().__init__("".join(one.text for one in self.diagnostics).rstrip("\n"))
 
 
+class ConfigWarning(UserWarning):
+    """What a command warns of: it runs, but something may not be as it was meant. In result.warnings too."""
+
+
 class InternalError(WeftError, RuntimeError):
     """A bug of weft."""
 

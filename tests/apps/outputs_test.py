@@ -105,6 +105,7 @@ CASES = [
      ["--dot", "--graphml", "--nccl-xml", "--json", "-o"]),
     ("explain", ["channels", "--cluster", "cluster.yaml"], HARDWARE, ["--xml", "--json"]),
     ("explain", ["channels", "--topo-xml", "node.xml"], ["node.xml"], ["--xml", "--json"]),
+    ("check", ["cluster.yaml"], ["cluster.yaml"], ["--json"]),
     ("report", ["result.json"], ["result.json"], ["--html", "--markdown"]),
     ("measure", ["--perftest", "perftest.txt"], ["perftest.txt"], ["--output"]),
 ]

@@ -136,6 +136,30 @@ class EachFunctionIsItsCommand(unittest.TestCase):
             weft.collective("all_reduce", CLUSTER, minbytes="1M", maxbytes="1M", timeline=timeline)  # nothing is claimed still
             self.assertTrue(json.loads(timeline.read_text(encoding="utf-8")))
 
+    def test_check_tells_mistakes_with_their_places(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bad = pathlib.Path(folder) / "bad.yaml"
+            bad.write_text("cluster: nowhere.yaml\nsimulatoin: {}\nworkload: {collectives: []}\n", encoding="utf-8")
+            result = weft.check([CLUSTER, bad])
+        self.assertEqual(result.exit_code, 2)
+        good, wrong = result.rows("files")
+        self.assertEqual((good["ok"], good["kind"]), (True, "cluster"))
+        self.assertFalse(wrong["ok"])
+        errors = result.files[1].errors
+        self.assertIn((2, 1), [(error.line, error.column) for error in errors])
+
+    def test_schema_is_that_of_the_command(self):
+        text = subprocess.run([PROGRAM, "schema", "model"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(weft.schema("model"), json.loads(text))
+        with self.assertRaises(weft.ConfigError):
+            weft.schema("no_such_kind")
+
+    def test_warnings_are_told_by_pythons_own(self):
+        with self.assertWarns(weft.ConfigWarning) as caught:
+            result = weft.collective("all_reduce", ROOT / "configs/clusters/gcp_a3_mega.yaml", minbytes="1M", maxbytes="1M")
+        self.assertIn(str(caught.warning), result.to_dict()["warnings"])
+        self.assertEqual(caught.filename, __file__)
+
     def test_explain_and_names(self):
         self.assertIn("ring", weft.names("algorithms"))
         self.assertEqual(weft.explain("ring").strip(), subprocess.run([PROGRAM, "explain", "ring"], capture_output=True, text=True,
