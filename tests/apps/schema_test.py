@@ -72,10 +72,13 @@ def kind_of(document, file, depth=0):
 
 
 class Schemas:
-    def __init__(self, program, root):
-        self.program, self.root = program, root
+    """As `weft schema --out` writes them to `folder`."""
+
+    def __init__(self, program, root, folder):
+        self.program, self.root, self.folder = program, root, pathlib.Path(folder)
         self.environment = dict(os.environ, WEFT_CONFIG_DIR=str(root / "configs"))
         self.made = {}
+        subprocess.run([program, "schema", "--out", folder], cwd=root, env=self.environment, check=True, capture_output=True)
 
     def text(self, kind):
         return subprocess.run([self.program, "schema", kind], cwd=self.root, env=self.environment, check=True, capture_output=True,
@@ -83,7 +86,7 @@ class Schemas:
 
     def validator(self, kind):
         if kind not in self.made:
-            schema = json.loads(self.text(kind))
+            schema = json.loads((self.folder / f"{kind}.json").read_text(encoding="utf-8"))
             jsonschema.Draft202012Validator.check_schema(schema)
             self.made[kind] = jsonschema.Draft202012Validator(schema)
         return self.made[kind]
@@ -178,16 +181,14 @@ def results(schemas, root):
 def written(schemas, root):
     """--out writes what is printed, for every kind that is listed."""
     wrong = []
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([schemas.program, "schema", "--out", folder], cwd=root, env=schemas.environment, check=True, capture_output=True)
-        kinds = sorted(file.stem for file in pathlib.Path(folder).iterdir())
-        listed = subprocess.run([schemas.program, "schema"], cwd=root, env=schemas.environment, check=True, capture_output=True,
-                                text=True).stdout
-        for kind in kinds:
-            if f"\n  {kind}" not in listed:
-                wrong.append(f"weft schema does not list {kind}")
-        if pathlib.Path(folder, "cluster.json").read_text(encoding="utf-8") != schemas.text("cluster"):
-            wrong.append("cluster.json is not what weft schema cluster prints")
+    listed = subprocess.run([schemas.program, "schema"], cwd=root, env=schemas.environment, check=True, capture_output=True,
+                            text=True).stdout
+    for file in sorted(schemas.folder.iterdir()):
+        if f"\n  {file.stem}" not in listed:
+            wrong.append(f"weft schema does not list {file.stem}")
+    for kind in ("node", "topo_result"):
+        if (schemas.folder / f"{kind}.json").read_text(encoding="utf-8") != schemas.text(kind):
+            wrong.append(f"{kind}.json is not what weft schema {kind} prints")
     return wrong
 
 
@@ -197,8 +198,9 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    schemas = Schemas(arguments.program.resolve(), root)
-    wrong = shipped(schemas, root) + broken(schemas, root) + results(schemas, root) + written(schemas, root)
+    with tempfile.TemporaryDirectory() as folder:
+        schemas = Schemas(arguments.program.resolve(), root, folder)
+        wrong = shipped(schemas, root) + broken(schemas, root) + results(schemas, root) + written(schemas, root)
     for one in wrong:
         print(one)
     return 1 if wrong else 0
