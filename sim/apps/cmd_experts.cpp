@@ -13,12 +13,12 @@
 #include "sim/apps/table.h"
 #include "sim/collectives/expert_exchange.h"
 #include "sim/core/config/nearest.h"
+#include "sim/core/config/shipped_file.h"
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/core/json_writer.h"
 #include "sim/core/result_header.h"
 #include "sim/core/version.h"
-#include "sim/network/shipped_file.h"
 #include "sim/scenario/catalog.h"
 #include "sim/scenario/collective_sweep.h"
 #include "sim/scenario/configuration_text.h"
@@ -84,7 +84,7 @@ int run_experts(ExpertOptions& options) {
   const Outputs outputs = outputs_of(options.common, "experts_" + options.step);
   Diagnostics diagnostics;
   const net::Cluster cluster = scenario::load_cluster(
-      ConfigNode::load_file(net::file_or_shipped(options.cluster, "clusters"), "cluster"), overrides, diagnostics);
+      ConfigNode::load_file(file_or_shipped(options.cluster, "clusters"), "cluster"), overrides, diagnostics);
   print_warnings(diagnostics, options.common);
   std::vector<DeviceId> devices =
       scenario::participants(cluster.topology, {.nodes = static_cast<int>(cluster.topology.host_count())}).devices;

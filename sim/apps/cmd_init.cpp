@@ -15,10 +15,10 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/core/config/find_config.h"
 #include "sim/core/error.h"
 #include "sim/core/output_file.h"
 #include "sim/core/used_files.h"
-#include "sim/network/find_config.h"
 
 namespace weft::apps {
 namespace {
@@ -77,7 +77,7 @@ An editor with the YAML language server knows the keys: run `weft schema --out s
 )";
 
 std::string shipped_text(const fs::path& relative) {
-  const auto file = net::find_config(relative);
+  const auto file = find_config(relative);
   if (!file) throw ConfigError(fmt::format("no shipped file '{}': WEFT_CONFIG_DIR says where they are", relative.string()));
   std::ifstream in = open_input(*file);
   return {std::istreambuf_iterator<char>{in}, {}};

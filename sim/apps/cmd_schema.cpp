@@ -14,11 +14,11 @@
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
 #include "sim/apps/program.h"
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
 #include "sim/core/output_file.h"
 #include "sim/core/output_folder.h"
-#include "sim/network/find_config.h"
 #include "sim/output/schema/explore.h"
 #include "sim/output/schema/json_schema.h"
 
@@ -58,7 +58,7 @@ std::string schema_of_result(const ResultKind& kind) {
     for (std::string& word : words) {
       constexpr std::string_view kConfigs = "configs/";
       if (!word.starts_with(kConfigs)) continue;
-      const auto file = net::find_config(word.substr(kConfigs.size()));
+      const auto file = find_config(word.substr(kConfigs.size()));
       if (!file) throw ConfigError(fmt::format("'{}' is not among the shipped files, and this schema is made from it", word));
       word = file->string();
     }

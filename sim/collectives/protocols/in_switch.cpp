@@ -46,8 +46,6 @@ const ParamGroup<InSwitchCosts> in_switch_costs{
 // Warps of a block, and those of them that scatter; as many gather (models/nccl §3.4).
 constexpr int kWarps = 20;
 constexpr int kCopyWarps = 7;
-constexpr int kSimpleWarps = 16;
-constexpr std::int64_t kBytesOfALoad = 16 * 32;  // a load of 16 bytes by each thread of a warp
 
 // Model: a warp copies as fast as one of Simple. All blocks together are as fast as the port lets them: scatters and gathers
 // move no more than a share of its rate, and slices take the longer the more blocks poll their flags through the switch. Of 8

@@ -23,6 +23,10 @@ struct ProtocolShape {
   std::int64_t per_data_bytes = 1;
 };
 
+// Simple's thread block, whose warps NVLS has too: a load of 16 bytes by each thread of a warp (models/nccl §4.1).
+inline constexpr int kSimpleWarps = 16;
+inline constexpr std::int64_t kBytesOfALoad = 16 * 32;
+
 // The thread block of a channel, as a call has it.
 struct KernelBlock {
   std::string_view protocol;

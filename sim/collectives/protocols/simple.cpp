@@ -70,8 +70,6 @@ std::vector<Param<SimpleCosts>> simple_params() {
 
 const ParamGroup<SimpleCosts> simple_costs{"collectives.simple", "NCCL's Simple protocol", simple_params()};
 
-constexpr int kSimpleWarps = 16;
-constexpr std::int64_t kBytesOfALoad = 16 * 32;  // a load of 16 bytes by each thread (models/nccl §4.1), four of them at once
 constexpr int kLoadsAtOnce = 4;
 
 class Simple final : public Protocol {

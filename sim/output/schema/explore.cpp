@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
+#include "sim/core/config/find_config.h"
 #include "sim/core/config/node.h"
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
-#include "sim/network/find_config.h"
 #include "sim/network/gpu_spec_reader.h"
 #include "sim/network/node_template.h"
 #include "sim/output/check_file.h"
@@ -140,7 +140,7 @@ class Explorer {
 };
 
 std::vector<fs::path> shipped_files() {
-  for (const fs::path& folder : net::config_folders()) {
+  for (const fs::path& folder : config_folders()) {
     if (fs::is_directory(folder / "scenarios")) return files_to_check({folder.string()});
   }
   throw ConfigError("no shipped configurations are found, and schemas are made from them; WEFT_CONFIG_DIR says where they are");
