@@ -46,7 +46,7 @@ PagedShape paged_shape(const Kernel& kernel) {
           .value_width = static_cast<double>(kernel.value_dim > 0 ? kernel.value_dim : kernel.k)};
 }
 
-// What the HBM takes, of which the L2 may hold a part.
+// Time of the HBM for what the L2 does not hold.
 double paged_reading(const Kernel& kernel, const GpuSpec& gpu, const PagedAttentionCosts& costs, double bytes) {
   if (kernel.bytes > 0) bytes = kernel.bytes;
   if (kernel.repeated) bytes *= 1 - held_in_l2(bytes, costs.l2_share * static_cast<double>(gpu.l2_bytes));

@@ -37,7 +37,7 @@ class DgxH100Test : public ::testing::Test {
 };
 
 // models/workloads §6: 70B bf16 on 8 x H100, batch 1: weights 138 GB / (8 x 3.35 TB/s x 0.8) = 6.4 ms + 160 all-reduces, 1.6
-// ms; and 80 calls of attention of 10 us, whose fixed time public tables show (19 us in a graph of its own, §4.3).
+// ms; and 80 calls of attention of 10 us, whose fixed time public tables show (models/workloads §4.3).
 TEST_F(DgxH100Test, ATokenOfSeventyBillionTakesItsWeightsAndItsAllReduces) {
   InferenceSetup setup = on_one_gpu("llama2_70b");
   setup.plan.tensor = 8;
