@@ -30,7 +30,8 @@ Rank ExpertSchedule::near_peer(Rank rank, int peer) const {
   return layout_.rank_at(layout_.node(rank), (layout_.local(rank) + peer) % size_);
 }
 
-// Messages come in in the turn in which they go out: the k-th far peer that a rank sends to has it as the k-th that it receives from.
+// Messages come in in the turn in which they go out: the k-th far peer that a rank sends to has it as the k-th that it receives
+// from.
 Rank ExpertSchedule::far_peer(Rank rank, int peer, bool sends) const {
   const int away = bytes_.direct ? peer / size_ : peer;
   const int turn = bytes_.direct ? peer % size_ : 0;
