@@ -242,9 +242,9 @@ int run_collective(const CollectiveOptions& options) {
   const scenario::MemoryPlan memory = memory_of(sweep);
   scenario::check_memory(memory, memory_limit(options.memory));
   const Report report{outputs};
-  report.print(head_line("collective", fmt::format("{}  {}", coll::to_string(kind), options.cluster + options.topology),
-                         sweep.seed, sweep.options.grain, net::to_string(sweep.fidelity)));
-  report.print(cluster_line(cluster));
+  const std::string subject = fmt::format("{}  {}", coll::to_string(kind), options.cluster + options.topology);
+  const Heading heading{"collective", subject, sweep.seed, sweep.options.grain, net::to_string(sweep.fidelity)};
+  report.print(heading_text(heading, cluster, options.common.verbose));
   report.print(ranks_line(sweep.participants));
   if (options.common.verbose) report.print(predicted_line(memory));
   report.print(options.iterations == 1
@@ -256,6 +256,7 @@ int run_collective(const CollectiveOptions& options) {
     report.print(fmt::format("# interrupted: {} of {} sizes are done\n", result.points.size(), sweep.sizes.size()));
   }
   report.print(fmt::format("# Avg bus bandwidth    : {:.6g}\n", result.mean_bus_bandwidth_gbps()));
+  report.print(provenance_text(heading, options.common.verbose));
   report.print(fmt::format("# digest {}  {}\n", digest_text(result.digest),
                            cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.common.verbose) {

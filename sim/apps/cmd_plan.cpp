@@ -220,8 +220,8 @@ int run_plan(const PlanOptions& options) {
   const plan::CostedCluster costed = plan::cost_of(scenario.cluster.topology, books);
 
   const Report report{outputs};
-  report.print(head_line("plan", options.model, scenario.simulation.seed, scenario.simulation.grain));
-  report.print(cluster_line(scenario.cluster));
+  const Heading heading{"plan", options.model, scenario.simulation.seed, scenario.simulation.grain};
+  report.print(heading_text(heading, scenario.cluster, options.common.verbose));
   Watch watch{options.common.quiet};
   const plan::PlanSearchResult result = plan::search_plans(scenario, space, settings, costed, watch);
   watch.wipe();
@@ -234,6 +234,7 @@ int run_plan(const PlanOptions& options) {
   report.print("#\n" + verdict(result, settings));
   report.print(
       "# t tensor  p pipeline  v virtual stages  c context  d data  e expert  et expert_tensor  z zero  mb micro batch\n");
+  report.print(provenance_text(heading, options.common.verbose));
   report.print(fmt::format("# digest {}  wall {:.1f} s\n", digest_text(result.digest), result.wall_seconds));
 
   if (!outputs.json.empty()) {

@@ -177,8 +177,8 @@ int run_replay(const ReplayOptions& options) {
     run.scale_host = scenario::unprofiled_host_factor(cluster, trace, run, unprofiled_step(options.unprofiled));
   }
   const Report report{outputs};
-  report.print(head_line("replay", options.files.front(), run.simulation.seed, run.simulation.grain));
-  report.print(cluster_line(cluster));
+  const Heading heading{"replay", options.files.front(), run.simulation.seed, run.simulation.grain};
+  report.print(heading_text(heading, cluster, options.common.verbose));
   ProgressBar progress{"operations", options.common.quiet};
   scenario::ReplayRunResult result;
   const auto begin = std::chrono::steady_clock::now();
@@ -201,6 +201,7 @@ int run_replay(const ReplayOptions& options) {
                            trace.recorded_gpu.empty() ? "" : ", recorded on " + trace.recorded_gpu));
   print_result(report, result, options);
   report.print(fmt::format("#\n# digest {}\n", digest_text(result.run.digest)));
+  report.print(provenance_text(heading, options.common.verbose));
   report.print(fmt::format("# {}\n", cost_text(result.run.events, result.run.transfers, wall)));
   if (options.common.verbose) {
     report.print(predicted_line(result.memory));

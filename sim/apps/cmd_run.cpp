@@ -317,9 +317,9 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   check_outputs(files, outputs, scenario);
 
   const Report report{outputs};
-  report.print(head_line("run", file, scenario.simulation.seed, scenario.simulation.grain,
-                         net::to_string(scenario.simulation.fidelity)));
-  report.print(cluster_line(scenario.cluster));
+  const Heading heading{"run", file, scenario.simulation.seed, scenario.simulation.grain,
+                        net::to_string(scenario.simulation.fidelity)};
+  report.print(heading_text(heading, scenario.cluster, options.verbose));
   const bool is_training = scenario.workload.training.has_value();
   const scenario::MemoryPlan memory = scenario::plan_memory(scenario);
   if (options.verbose) report.print(predicted_line(memory));
@@ -348,6 +348,7 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   std::optional<plan::RunCost> run_cost;
   if (costed && !result.interrupted) run_cost = plan::cost_of_run(*costed, scenario, result);
   print_run_result(report, scenario, result, run_cost ? run_cost_text(*costed, *run_cost) : "");
+  report.print(provenance_text(heading, options.verbose));
   report.print(fmt::format("# {}\n", cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.verbose) {
     report.print(solver_line(result.solves, result.peak_live));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>  // NOLINT: SIGPIPE is POSIX
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -82,16 +83,46 @@ std::string head_line(std::string_view command, std::string_view subject, std::u
                      printable(subject), seed, fidelity, coll::to_string(grain));
 }
 
-std::string cluster_line(const net::Cluster& cluster) {
+namespace {
+
+// "NAME: 4 nodes, 32 GPUs".
+std::string cluster_size_text(const net::Cluster& cluster) {
   const net::Topology& topology = cluster.topology;
   const std::size_t endpoints = topology.endpoints().size();
   const bool has_gpus = endpoints > 0 && topology.kind(topology.endpoints().front()) == net::DeviceKind::kGpu;
   const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
   std::string text =
-      fmt::format("# cluster {}: {} node{}", printable(cluster.name), topology.host_count(), plural(topology.host_count()));
+      fmt::format("{}: {} node{}", printable(cluster.name), topology.host_count(), plural(topology.host_count()));
   if (has_gpus) text += fmt::format(", {} GPU{}", endpoints, plural(endpoints));
+  return text;
+}
+
+// The largest of its medians: a profile is as good as where it is worst.
+std::string short_error(const Profile& profile) {
+  double worst = 0;
+  for (const Validation& validation : profile.validations()) worst = std::max(worst, validation.median_error);
+  return profile.validations().empty() ? "not validated" : fmt::format("median error {:.1f} %", 100 * worst);
+}
+
+}  // namespace
+
+std::string cluster_line(const net::Cluster& cluster) {
   const ProfileStatement profile = scenario::profile_statement(cluster);
-  return text + fmt::format("  profile {}: {}\n", profile.name, profile.stated_error);
+  return fmt::format("# cluster {}  profile {}: {}\n", cluster_size_text(cluster), profile.name, profile.stated_error);
+}
+
+std::string heading_text(const Heading& heading, const net::Cluster& cluster, bool verbose) {
+  if (verbose) {
+    return head_line(heading.command, heading.subject, heading.seed, heading.grain, heading.fidelity) + cluster_line(cluster);
+  }
+  return fmt::format("# {} {}  on {}  profile {}: {}\n", heading.command, printable(heading.subject),
+                     cluster_size_text(cluster), cluster.profile.name(), short_error(cluster.profile));
+}
+
+std::string provenance_text(const Heading& heading, bool verbose) {
+  if (verbose) return {};
+  return fmt::format("# weft {} ({})  seed {}  fidelity {}  grain {}\n", version(), commit(), heading.seed, heading.fidelity,
+                     coll::to_string(heading.grain));
 }
 
 std::string cost_text(std::uint64_t events, std::uint64_t transfers, double wall_seconds) {

@@ -63,6 +63,18 @@ void say(fmt::format_string<Args...> text, Args&&... args) {
                                     std::string_view fidelity = "flow");
 // "# cluster NAME: 4 nodes, 32 GPUs  profile NAME: not validated\n".
 [[nodiscard]] std::string cluster_line(const net::Cluster& cluster);
+// The two of them with --verbose. Otherwise one line that says what runs on what, and how far off its profile was:
+// "# run scenario.yaml  on NAME: 4 nodes, 32 GPUs  profile NAME: median error 2.3 %\n".
+struct Heading {
+  std::string_view command;
+  std::string_view subject;
+  std::uint64_t seed = 1;
+  coll::Grain grain = coll::Grain::kAuto;
+  std::string_view fidelity = "flow";
+};
+[[nodiscard]] std::string heading_text(const Heading& heading, const net::Cluster& cluster, bool verbose);
+// Behind the answer, where the heading did not say so: "# weft 0.2.0 (1a2b3c4)  seed 1  fidelity flow  grain auto\n".
+[[nodiscard]] std::string provenance_text(const Heading& heading, bool verbose);
 // "events 1.9 M (4.2 M/s)  transfers 12 k  peak memory 31 MiB  wall 0.45 s".
 [[nodiscard]] std::string cost_text(std::uint64_t events, std::uint64_t transfers, double wall_seconds);
 // "# solves 1234  peak_live_transfers 96\n", for --verbose.

@@ -208,8 +208,14 @@ class Collective(Commands):
 
     def test_prints_the_columns_of_nccl_tests(self):
         text = self.weft(*SWEEP).stdout
-        self.assertRegex(text, r"\A# weft \d+\.\d+\.\d+ \(.*\)  collective  all_reduce  node4.yaml  seed 1  fidelity flow  grain auto\n")
-        self.assertIn("# cluster four: 1 node, 4 GPUs  profile defaults: not validated\n", text)
+        self.assertTrue(text.startswith(
+            "# collective all_reduce  node4.yaml  on four: 1 node, 4 GPUs  profile defaults: not validated\n"), text)
+        # Where it comes from stands behind the answer; --verbose says it first, and over which data the profile was off.
+        provenance = r"# weft \d+\.\d+\.\d+ \(.*\)  (collective  all_reduce  node4.yaml  )?seed 1  fidelity flow  grain auto\n"
+        self.assertRegex(text, r"(?m)^# Avg bus bandwidth.*\n" + provenance)
+        verbose = self.weft(*SWEEP, "--verbose").stdout
+        self.assertRegex(verbose, r"\A" + provenance + "# cluster four: 1 node, 4 GPUs  profile defaults: not validated\n")
+        self.assertEqual(len(re.findall(provenance, verbose)), 1)
         self.assertIn("#       size         count      type   redop    root     time   algbw   busbw ", text)
         rows = rows_of(text)
         self.assertEqual([int(row[0]) for row in rows], [2**20, 2**21, 2**22, 2**23])

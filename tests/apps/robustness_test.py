@@ -114,7 +114,7 @@ fabric: {type: single_switch, link: {type: ethernet, rate: 100 Gb/s}}
                 for forbidden in ("\x1b", "\x9b", "\x07"):
                     self.assertNotIn(forbidden, text, arguments)
         shown = self.weft("run", "names.yaml").stdout
-        self.assertIn("# cluster red \\x1b[31m\\nsecond line: 2 nodes", shown)
+        self.assertIn("  on red \\x1b[31m\\nsecond line: 2 nodes", shown)
         self.assertIn("  job \\x1b[2J [click](http://x.y) \\x9b2J", shown)
 
     def test_a_page_of_markdown_has_no_links_of_others(self):
