@@ -3,6 +3,7 @@
 
     plan_end_test.py ROOT WEFT
 """
+import contextlib
 import os
 import pathlib
 import pty
@@ -32,14 +33,9 @@ class Terminal:
         self.reader.start()
 
     def read(self, controller):
-        while True:
-            try:
-                data = os.read(controller, 4096)
-            except OSError:  # the other end is closed
-                data = b""
-            if not data:
-                break
-            self.drawn += data.decode("utf-8", "replace")
+        with contextlib.suppress(OSError):  # the other end is closed
+            while data := os.read(controller, 4096):
+                self.drawn += data.decode("utf-8", "replace")
         os.close(controller)
 
     def wait_until(self, shown, seconds):

@@ -36,7 +36,7 @@
 
 namespace weft::plan {
 
-// What collectives are taken to last.
+// Times that collectives are taken to last.
 enum class CollectiveTimes : std::uint8_t {
   kRun,       // as long as they run alone, beside the kernels that they slow: a closer bound, which takes runs of collectives
   kLinkRate,  // no less than their bytes take on all links of a GPU, or of its node where they leave it

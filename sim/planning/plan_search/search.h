@@ -5,8 +5,8 @@
 //
 // A step is simulated as `weft run` does it, folded. Plans are simulated in rounds of as many, whatever the number of threads,
 // and looked at in order, so that the result does not depend on it. What ends a search early is said: its budget, a signal. A
-// plan whose step would take more operations or more seconds than its limit is left out and counted; the first may take the whole
-// budget.
+// plan whose step would take more operations or more seconds than its limit is left out and counted. The first may take the
+// whole budget.
 #pragma once
 
 #include <algorithm>

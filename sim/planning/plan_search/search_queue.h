@@ -1,5 +1,5 @@
-// What a search has yet to look at. Each item has an estimate, by which the likeliest is found, and a bound, by which the one
-// that keeps a proof open is; both are scores, and less is better.
+// Plans or families that a search has yet to look at. Each item has an estimate, by which the likeliest is found, and a bound,
+// by which the one that keeps a proof open is; both are scores, and less is better.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class SearchQueue {
   [[nodiscard]] double least_estimate() const { return empty() ? kNever : by_estimate_.begin()->first; }
   [[nodiscard]] double least_bound() const { return empty() ? kNever : by_bound_.begin()->first; }
 
-  // Of the least estimate, or of the least bound. There must be one.
+  // Returns the one of the least estimate, or of the least bound. There must be one.
   Item take(bool by_bound) {
     const auto at = entries_.find(by_bound ? by_bound_.begin()->second : by_estimate_.begin()->second);
     by_estimate_.erase({at->second.estimate, at->first});
