@@ -272,7 +272,7 @@ void mark_parts(const std::string& kind, KeyShape& root) {
   if (kind == "sweep") mark_changes("set", "scenario_changes");
 }
 
-// Of one value of each kind in a list, of everything that some example has.
+// The schema of one value of each kind in a list, of everything that some example has.
 Json example_schema(const std::vector<const Json*>& values) {
   std::set<std::string> types;
   std::vector<const Json*> items;

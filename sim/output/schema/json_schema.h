@@ -14,7 +14,7 @@ namespace weft::output {
 
 [[nodiscard]] std::string yaml_schema(const std::string& kind);
 
-// Of results like these. A key that all of them have is required; more keys may come with a later version.
+// The schema of results like these. A key that all of them have is required; more keys may come with a later version.
 [[nodiscard]] std::string result_schema(const std::string& title, const std::vector<std::string>& examples);
 
 }  // namespace weft::output

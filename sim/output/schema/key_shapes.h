@@ -1,4 +1,4 @@
-// What files of each kind may say, as their readers asked for it: a tree of keys with the types of their values.
+// Keys that files of each kind may have, as their readers asked for them: a tree of keys with the types of their values.
 //
 //   KeyShapes shapes;
 //   shapes.begin("cluster", file, true);
