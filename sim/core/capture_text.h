@@ -1,4 +1,4 @@
-// What is printed while a CapturedOutput (output_file.h) is there goes to it.
+// Text that is printed while a CapturedOutput (output_file.h) is there goes to it.
 #pragma once
 
 #include <string_view>

@@ -146,7 +146,7 @@ Json list_schema(const KeyShape& shape, const std::string& type) {
   return schema;
 }
 
-// What is read as it stands may be anything, but a map in it that a reader reads has its keys.
+// A value that is read as it stands may be anything, but a map in it that a reader reads has its keys.
 Json any_schema(const KeyShape& shape) {
   Json schema = Json::object();
   if (!shape.names.empty()) schema["if"] = {{"type", "string"}}, schema["then"] = names_schema(shape.names);
@@ -241,7 +241,7 @@ void define(Json& definitions, const std::string& kind, KeyShape& root) {
   Json required = required_schema(root);
   if (kind == "profile" && required.contains("properties")) required["properties"].erase("parameters");
   if (kind == "cluster" || kind == "scenario") {
-    // What is laid over such a file may name keys by their paths.
+    // A map that is laid over such a file may name keys by their paths.
     Json changes = keys;
     changes["patternProperties"] = {{"[.\\[]", Json::object()}};
     definitions[kind + "_changes_keys"] = std::move(changes);
