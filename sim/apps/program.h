@@ -26,8 +26,8 @@ struct Outcome {
 // changes: no signal handler, and no progress on a terminal.
 [[nodiscard]] Outcome call_command(const Call& call);
 
-// What a command writes to the file "-", for a command that needs the result of another one. Throws what that one throws.
-// What the command around it has claimed of files is forgotten.
+// Text that a command writes to the file "-", for a command that needs the result of another one. Throws what that one throws.
+// Files that the command around it has claimed are forgotten.
 [[nodiscard]] std::string text_of_command(const std::vector<std::string>& words);
 
 }  // namespace weft::apps
