@@ -99,8 +99,8 @@ std::vector<Param<LowLatencyPair>> low_latency_params() {
   return all;
 }
 
-const ParamGroup<NormalPair> normal_group{"collectives.deepep_normal", "DeepEP's normal kernels", normal_params()};
-const ParamGroup<LowLatencyPair> low_latency_group{"collectives.deepep_low_latency", "DeepEP's low-latency kernels",
+const ParamGroup<NormalPair> normal_group{"libraries.deepep_normal", "DeepEP's normal kernels", normal_params()};
+const ParamGroup<LowLatencyPair> low_latency_group{"libraries.deepep_low_latency", "DeepEP's low-latency kernels",
                                                    low_latency_params()};
 
 std::size_t index_of_step(const ExpertCall& call) { return call.step == ExpertStep::kDispatch ? 0 : 1; }

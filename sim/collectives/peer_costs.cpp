@@ -25,7 +25,7 @@ Duration time_of(double bytes, double per_second) {
 }  // namespace
 
 const ParamGroup<CustomAllReduceCosts> custom_all_reduce_costs{
-    "collectives.custom_all_reduce",
+    "libraries.custom_all_reduce",
     "custom all-reduces of vLLM, SGLang and TensorRT-LLM",
     {latency<CustomAllReduceCosts>("start", &CustomAllReduceCosts::start, kTables,
                                    "of a kernel, from its turn in the stream to its end, without data and links"),
@@ -40,7 +40,7 @@ const ParamGroup<CustomAllReduceCosts> custom_all_reduce_costs{
                                    "host time of a call in a stream, with a copy of its input by the caller")}};
 
 const ParamGroup<SymmetricMemoryCosts> symmetric_memory_costs{
-    "collectives.symmetric_memory",
+    "libraries.symmetric_memory",
     "all-reduces of PyTorch's symmetric memory",
     {latency<SymmetricMemoryCosts>("multimem_start", &SymmetricMemoryCosts::multimem_start, kTables,
                                    "of both copies and the kernel through the switch, without data and links"),
