@@ -14,7 +14,7 @@ rm -rf "$source" && mkdir -p "$source"
 for entry in README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE .ci docs configs validate sim tests plots tools python; do
   ln -s "$PWD/$entry" "$source/$entry"
 done
-cp docs/site/index.md "$source/index.md"
+cp docs/site/index.md.in "$source/index.md"
 docs/site/pages.py "$weft" "$source/reference"
 sphinx-build -q -W --keep-going -j auto -c docs/site -d build/site/trees -b html "$source" build/site/html
 echo "docs: build/site/html/index.html"

@@ -30,7 +30,7 @@ inline constexpr ModelText kNvlsText{
                    "NCCL before 2.25 was not built for sm100 GPUs, and has 2.25.1's rules there"},
     .sources = {"models/nccl §3.4, §4.4", "nccl issue 1455, nccl-tests issue 309"},
     .files = {"collectives/algorithms/steps.h", "collectives/algorithms/nvls.cpp", "collectives/algorithms/nvls_tree.cpp",
-              "collectives/algorithms/nvls_network.cpp", "collectives/nccl/view.cpp"}};
+              "collectives/algorithms/nvls_network.cpp", "collectives/nccl/view.cpp", "collectives/protocols/in_switch.cpp"}};
 
 inline constexpr int kMostNvlsHeads = 32;              // NCCL_MAX_NVLS_ARITY
 inline constexpr std::uint8_t kScatterConnection = 1;  // what comes back uses connection 0

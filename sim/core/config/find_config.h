@@ -1,6 +1,6 @@
 // Where shipped configurations lie: the folder named by the environment variable WEFT_CONFIG_DIR, then `configs/` of the source
-// tree that this library was built from, then `share/weft/configs` of the installation, then `../share/weft/configs` seen from the
-// running program, for an installation that was moved.
+// tree that this library was built from, then `share/weft/configs` of the installation, then `../share/weft/configs` seen from
+// the running program, for an installation that was moved.
 #pragma once
 
 #include <filesystem>
