@@ -142,7 +142,7 @@ class EachFunctionIsItsCommand(unittest.TestCase):
             bad.write_text("cluster: nowhere.yaml\nsimulatoin: {}\nworkload: {collectives: []}\n", encoding="utf-8")
             result = weft.check([CLUSTER, bad])
         self.assertEqual(result.exit_code, 2)
-        good, wrong = result.rows("files")
+        good, wrong = result.to_dict()["files"]
         self.assertEqual((good["ok"], good["kind"]), (True, "cluster"))
         self.assertFalse(wrong["ok"])
         errors = result.files[1].errors
@@ -156,7 +156,8 @@ class EachFunctionIsItsCommand(unittest.TestCase):
 
     def test_warnings_are_told_by_pythons_own(self):
         with self.assertWarns(weft.ConfigWarning) as caught:
-            result = weft.collective("all_reduce", ROOT / "configs/clusters/gcp_a3_mega.yaml", minbytes="1M", maxbytes="1M")
+            result = weft.collective("all_reduce", ROOT / "configs/clusters/dgx_h100.yaml", nodes=2, set={"nic.transport": "sockets"},
+                                     minbytes="1M", maxbytes="1M")
         self.assertIn(str(caught.warning), result.to_dict()["warnings"])
         self.assertEqual(caught.filename, __file__)
 
