@@ -11,7 +11,7 @@
 namespace weft::coll {
 namespace {
 
-constexpr Origin kFar{
+constexpr Origin kFarLoads{
     .source = ParamSource::kFitted,
     .reference =
         "all-reduces of 1 to 8 MiB on 4 x H200: those of nccl-tests, whose calls walk through memory, take 13 to 18 % (LL), 2 "
@@ -29,10 +29,10 @@ const ParamGroup<ChannelCosts> channel_costs{
     "what a communicator's channels have in common",
     {param("far_latency", &ChannelCosts::far_latency,
            {.max = 100_us,
-            .source = kFar.source,
-            .reference = std::string{kFar.reference},
+            .source = kFarLoads.source,
+            .reference = std::string{kFarLoads.reference},
             .description = "more of a load from memory that is not: in each pass of LL and LL128, once a chunk in Simple",
-            .gpu = std::string{kFar.gpu}}),
+            .gpu = std::string{kFarLoads.gpu}}),
      param("service_spread", &ChannelCosts::service_spread,
            {.unit = "ratio",
             .min = 0.0,

@@ -9,7 +9,7 @@ namespace {
 
 using namespace literals;
 
-constexpr std::string_view kNames[] = {"nccl", "vllm", "vllm_custom", "sglang", "tensorrt_llm"};
+constexpr std::string_view kLibraryNames[] = {"nccl", "vllm", "vllm_custom", "sglang", "tensorrt_llm"};
 constexpr LibraryChoice kNccl{};
 
 // vLLM 0.24, vllm/distributed/device_communicators/all_reduce_utils.py: a custom all-reduce of fewer bytes than this where
@@ -77,7 +77,7 @@ std::string_view peer_protocol(std::string_view algorithm, Bytes bytes, const Li
   return gpus.has_switch ? kMultimem : kTwoShot;
 }
 
-std::span<const std::string_view> library_names() { return kNames; }
+std::span<const std::string_view> library_names() { return kLibraryNames; }
 
 LibraryChoice library_choice(std::string_view library, const CollectiveCall& call, const LibraryGpus& gpus) {
   if (call.kind != Collective::kAllReduce || gpus.nodes > 1) return kNccl;

@@ -93,7 +93,7 @@ struct XgmiGeneration {
   std::int64_t megabytes_per_second;
   double planned;
 };
-constexpr XgmiGeneration kXgmi[] = {
+constexpr XgmiGeneration kXgmiGenerations[] = {
     {"gfx90a", 50'000, 36}, {"gfx94", 64'000, 48}, {"gfx95", 76'800, 48}, {"gfx908", 46'000, 24}};
 
 }  // namespace
@@ -221,8 +221,9 @@ XgmiLink xgmi_link(std::string_view gcn) {
   for (const auto& [old, name] : kOldNames) {
     if (gcn == old) gcn = name;
   }
-  const XgmiGeneration* found = std::ranges::find_if(kXgmi, [&](const XgmiGeneration& g) { return gcn.starts_with(g.gcn); });
-  if (found == std::end(kXgmi)) found = std::prev(std::end(kXgmi));  // RCCL takes all others alike
+  const XgmiGeneration* found =
+      std::ranges::find_if(kXgmiGenerations, [&](const XgmiGeneration& g) { return gcn.starts_with(g.gcn); });
+  if (found == std::end(kXgmiGenerations)) found = std::prev(std::end(kXgmiGenerations));  // RCCL takes all others alike
   return {Bandwidth::from_bytes_per_second(found->megabytes_per_second * 1'000'000), found->planned};
 }
 
@@ -230,10 +231,10 @@ std::string_view gcn_of_xgmi_rate(Bandwidth rate) {
   const auto matches = [&](const XgmiGeneration& g) {
     return Bandwidth::from_bytes_per_second(g.megabytes_per_second * 1'000'000) == rate;
   };
-  const XgmiGeneration* found = std::ranges::find_if(kXgmi, matches);
-  if (found == std::end(kXgmi)) return "gfx942";
+  const XgmiGeneration* found = std::ranges::find_if(kXgmiGenerations, matches);
+  if (found == std::end(kXgmiGenerations)) return "gfx942";
   constexpr std::string_view kFullNames[] = {"gfx90a", "gfx942", "gfx950", "gfx908"};
-  return kFullNames[found - std::begin(kXgmi)];
+  return kFullNames[found - std::begin(kXgmiGenerations)];
 }
 
 double inter_socket_gigabytes_per_second(const CpuClass& cpu) {

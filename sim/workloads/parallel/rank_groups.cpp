@@ -19,7 +19,7 @@ struct AxisName {
 constexpr std::array kAxisNames{AxisName{"tp", Axis::kTensor}, AxisName{"cp", Axis::kContext}, AxisName{"ep", Axis::kExpert},
                                 AxisName{"dp", Axis::kData}, AxisName{"pp", Axis::kPipeline}};
 
-std::vector<std::string_view> words_of(std::string_view order) {
+std::vector<std::string_view> parts_of_order(std::string_view order) {
   std::vector<std::string_view> words;
   for (std::size_t from = 0; from <= order.size();) {
     const std::size_t to = std::min(order.find('-', from), order.size());
@@ -38,7 +38,7 @@ std::optional<Axis> axis_named(std::string_view name) {
 // The axes of the order, fastest first; those it leaves out come last, as in Megatron. The order must be free of problems.
 std::vector<Axis> axes_of(std::string_view order) {
   std::vector<Axis> axes;
-  for (const std::string_view word : words_of(order)) axes.push_back(axis_named(word).value());
+  for (const std::string_view word : parts_of_order(order)) axes.push_back(axis_named(word).value());
   for (const AxisName& entry : kAxisNames) {
     if (std::find(axes.begin(), axes.end(), entry.axis) == axes.end()) axes.push_back(entry.axis);
   }
@@ -66,7 +66,7 @@ bool splits_experts(const ParallelPlan& plan) { return plan.expert > 1 || plan.e
 // Checks the order string alone.
 std::string order_problem(const ParallelPlan& plan) {
   std::vector<std::string_view> seen;
-  for (const std::string_view word : words_of(plan.order)) {
+  for (const std::string_view word : parts_of_order(plan.order)) {
     if (!axis_named(word)) return fmt::format("'{}' is no axis; an order joins tp, cp, ep, dp and pp with '-'", word);
     if (std::find(seen.begin(), seen.end(), word) != seen.end()) return fmt::format("names {} twice", word);
     seen.push_back(word);
