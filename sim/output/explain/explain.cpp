@@ -130,6 +130,22 @@ std::string unit_text(const ParamInfo& info) {
   return info.unit.empty() ? std::string{type} : fmt::format("{} ({})", type, info.unit);
 }
 
+// By name, each read once; those with mistakes are left out, as `weft check` reports them.
+const std::map<std::string, Profile>& shipped_profiles() {
+  static const std::map<std::string, Profile> all = [] {
+    std::map<std::string, Profile> read;
+    for (const std::string& name : config_names("profiles")) {
+      try {
+        read.emplace(name, scenario::find_profile(name));
+      } catch (const ConfigError&) {
+        continue;
+      }
+    }
+    return read;
+  }();
+  return all;
+}
+
 std::string parameter_text(const ParamInfo& info, const Profile* profile) {
   std::string text = filled(info.key + ": ", info.description);
   text += fmt::format("  type     {}\n  range    {}\n  default  {}\n", unit_text(info), range_text(info),
@@ -149,16 +165,11 @@ std::string parameter_text(const ParamInfo& info, const Profile* profile) {
     return text +
            filled(fmt::format("  in {}: ", profile->name()), fmt::format("{} ({})", to_string(profile->value(info.key)), from));
   }
-  for (const std::string& name : config_names("profiles")) {
-    try {
-      const Profile shipped = scenario::find_profile(name);
-      const Provenance& provenance = shipped.provenance(info.key);
-      if (provenance.is_default) continue;
-      text += filled(fmt::format("  in {}: ", name),
-                     fmt::format("{} ({})", to_string(shipped.value(info.key)), source_text(provenance)));
-    } catch (const ConfigError&) {  // `weft check` reports it
-      continue;
-    }
+  for (const auto& [name, shipped] : shipped_profiles()) {
+    const Provenance& provenance = shipped.provenance(info.key);
+    if (provenance.is_default) continue;
+    text += filled(fmt::format("  in {}: ", name),
+                   fmt::format("{} ({})", to_string(shipped.value(info.key)), source_text(provenance)));
   }
   return text;
 }
