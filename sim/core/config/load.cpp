@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "sim/core/config/find_config.h"
+#include "sim/core/config/kept_files.h"
 #include "sim/core/config/layers.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/node.h"
@@ -151,16 +154,28 @@ fs::path named_path(const ConfigNode& node) {
   return path;
 }
 
+using KeptTrees = std::map<std::string, Tree>;  // by name: files it names are found from there
+
+std::unique_ptr<KeptTrees>& kept_trees() {
+  thread_local std::unique_ptr<KeptTrees> kept;
+  return kept;
+}
+
 Tree read_tree(const fs::path& path, const Referrer& referrer) {
   const std::string identity = identity_of(path);
   check_cycle(path, identity, referrer);
+  if (kept_trees() != nullptr) {
+    if (const auto found = kept_trees()->find(shown(path)); found != kept_trees()->end()) return found->second;
+  }
   SourceFile source;
   source.name = shown(path);
   source.path = path;
   source.canonical = identity;
   source.named_by = referrer.source();
   const std::string text = read_text(path, referrer);
-  return detail::read_yaml(detail::make_source(std::move(source), text));
+  Tree tree = detail::read_yaml(detail::make_source(std::move(source), text));
+  if (kept_trees() != nullptr) kept_trees()->emplace(shown(path), tree);
+  return tree;
 }
 
 // A map without its `extends`, after the files it extends; any other value alone. `path` is the key path of the value.
@@ -215,6 +230,9 @@ std::vector<ConfigNode> nodes_of(std::vector<Tree> trees, const std::string& pat
 }
 
 }  // namespace
+
+KeptFiles::KeptFiles() { kept_trees() = std::make_unique<KeptTrees>(); }
+KeptFiles::~KeptFiles() { kept_trees().reset(); }
 
 ConfigNode ConfigNode::load_file(const fs::path& file, std::string root) {
   Tree tree = load_tree(file, Referrer{});

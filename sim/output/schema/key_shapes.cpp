@@ -60,8 +60,8 @@ void KeyShapes::begin(std::string kind, std::string file, bool sound) {
   sound_ = sound;
 }
 
-void KeyShapes::end() {
-  for (const auto& [path, asked] : maps_) add(path, asked);
+void KeyShapes::end(std::size_t built) {
+  for (const auto& [path, asked] : maps_) add(path, asked, maps_.size() + built);
   for (const auto& [path, names] : names_) at(path).first->names.insert(names.begin(), names.end());
   maps_.clear();
   names_.clear();
@@ -138,12 +138,12 @@ std::pair<KeyShape*, bool> KeyShapes::at(const std::string& path) {
   return {shape, kind == kind_};
 }
 
-void KeyShapes::add(const std::string& path, const std::map<std::string, Asked>& asked_keys) {
+void KeyShapes::add(const std::string& path, const std::map<std::string, Asked>& asked_keys, std::size_t size) {
   const auto [shape, is_own] = at(path);
   shape->was_read = true;
   if (sound_) ++shape->readings;
-  if (is_own && sound_ && (shape->file.empty() || maps_.size() < shape->file_maps)) {
-    shape->file_maps = maps_.size();
+  if (is_own && sound_ && (shape->file.empty() || size < shape->file_size)) {
+    shape->file_size = size;
     shape->file = file_;
     shape->path = path;
   }

@@ -3,7 +3,7 @@
 //   KeyShapes shapes;
 //   shapes.begin("cluster", file, true);
 //   { const WatchedReading watching{shapes}; load_cluster(file, {}, diagnostics); }
-//   shapes.end();
+//   shapes.end(0);
 //   shapes.of("cluster").keys.at("fabric")
 //
 // A part that is a file of its own kind wherever it stands, such as the cluster of a scenario, is noted at that kind alone.
@@ -56,7 +56,7 @@ struct KeyShape {
   // Where an example stands: a file of this kind, and the path in it.
   std::string file;
   std::string path;
-  std::size_t file_maps = 0;  // in that file, and in all that it names
+  std::size_t file_size = 0;  // maps in that file and in all that it names, and what was built of it
 };
 
 // A key that no reader knows by name. Where it is read nevertheless, the keys of that map are the user's.
@@ -66,7 +66,7 @@ class KeyShapes : public ReadingWatch {
  public:
   // A reading of a file. Where it is not `sound`, what it declares counts only where no sound one declared it.
   void begin(std::string kind, std::string file, bool sound);
-  void end();
+  void end(std::size_t built);
 
   void on_map(const ParamReader& reader) override;
   void on_names(const std::string& path, std::span<const std::string> names) override;
@@ -83,7 +83,7 @@ class KeyShapes : public ReadingWatch {
   [[nodiscard]] KeySteps steps_to(const std::string& path) const;
   // The shape, and whether it belongs to the kind of the file that is read.
   std::pair<KeyShape*, bool> at(const std::string& path);
-  void add(const std::string& path, const std::map<std::string, Asked>& asked_keys);
+  void add(const std::string& path, const std::map<std::string, Asked>& asked_keys, std::size_t size);
 
   std::map<std::string, KeyShape> kinds_;
   std::string kind_;
