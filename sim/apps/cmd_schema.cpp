@@ -4,11 +4,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "sim/apps/command.h"
@@ -19,17 +25,20 @@
 #include "sim/core/error.h"
 #include "sim/core/output_file.h"
 #include "sim/core/output_folder.h"
+#include "sim/core/used_files.h"
 #include "sim/output/schema/explore.h"
 #include "sim/output/schema/json_schema.h"
 
 namespace weft::apps {
 namespace {
 
-// A result is what the command writes for --json. Its schema is made of small examples, which are run for it.
+// A result is what the command writes for --json. Its schema is made of small examples, which are run for it. In their words
+// configs/... is a shipped file, and DIR/... one in a folder of their own.
 struct ResultKind {
   std::string_view name;
   std::string_view what;
-  std::vector<std::vector<std::string>> examples;  // words behind `weft`; configs/... is a shipped file
+  std::vector<std::vector<std::string>> examples;  // words behind `weft`
+  std::vector<std::string> first = {};             // a command that writes what the examples read
 };
 
 const std::vector<ResultKind>& result_kinds() {
@@ -46,26 +55,103 @@ const std::vector<ResultKind>& result_kinds() {
        "what `weft collective --json` writes",
        {{"collective", "all_reduce", "--cluster", "h200x4", "-b", "1M", "-e", "2M", "-f", "2"},
         {"collective", "alltoall", "--cluster", "h100x2", "-b", "1M", "-e", "1M"}}},
+      {"experts_result",
+       "what `weft experts --json` writes",
+       {{"experts", "dispatch", "--cluster", "dgx_h100", "--tokens", "128", "--mode", "low_latency"},
+        {"experts", "combine", "--cluster", "dgx_h100", "--tokens", "512"}}},
+      {"replay_result",
+       "what `weft replay --json` writes",
+       {{"replay", "DIR/step.goal", "--cluster", "h200x4"}, {"replay", "DIR/chakra", "--cluster", "dgx_h100"}},
+       {"run", "configs/scenarios/training/gpt_1f1b.yaml", "--write-goal", "DIR/step.goal", "--write-chakra", "DIR/chakra"}},
+      {"plan_result",
+       "what `weft plan --json` writes",
+       {{"plan", "--model", "llama3_8b", "--cluster", "h200x4", "--gpus", "2", "--batch", "4", "--budget-plans", "1", "--power",
+         "datasheets"},
+        {"plan", "--model", "qwen3_30b_a3b", "--cluster", "h200x4", "--budget-plans", "2", "--prices", "list_2024", "--power",
+         "datasheets"}}},
+      {"compare_result",
+       "what `weft compare --json` writes",
+       {{"compare", "configs/scenarios/known_answers/k23_ring_all_reduce.yaml", "--clusters", "h200x4", "h100x2"},
+        {"compare", "configs/scenarios/training/gpt_1f1b.yaml", "--clusters", "h200x4", "dgx_h100", "--prices", "list_2024",
+         "--power", "datasheets", "--sensitivity"}}},
+      {"sweep_result",
+       "what `weft sweep --export json` writes",
+       {{"sweep", "DIR/sizes.yaml", "--db", "DIR/sizes.sqlite", "--export", "json", "--to", "-"},
+        {"sweep", "DIR/ranks.yaml", "--db", "DIR/ranks.sqlite", "--export", "json", "--to", "-"}}},
+      {"validate_result",
+       "what `weft validate --json` and --report write",
+       {{"validate", "--cluster", "h200x4", "DIR/all_reduce.txt"},
+        {"validate", "--cluster", "h200x4", "DIR/all_reduce.txt", "--uncertainty"}}},
       {"goodput_result", "what `weft goodput --json` writes", {{"goodput", "configs/goodput/young_k32.yaml"}}},
       {"topo_result", "what `weft topo --json` writes", {{"topo", "h200x4"}, {"topo", "leaf_spine_64_hosts"}}},
   };
   return kKinds;
 }
 
-std::string schema_of_result(const ResultKind& kind) {
-  std::vector<std::string> examples;
-  for (std::vector<std::string> words : kind.examples) {
+// Files that examples read and that nothing ships. The second point of `ranks` is refused: there is no GPU 9.
+constexpr std::array<std::pair<const char*, std::string_view>, 3> kExampleFiles{
+    {{"sizes.yaml", R"(kind: sweep
+scenario: {cluster: h200x4, workload: {collectives: [{kind: all_reduce, bytes: 1 MiB}]}}
+grid: {"workload.collectives[0].bytes": [1 MiB, 2 MiB]}
+metrics: [time_us]
+)"},
+     {"ranks.yaml", R"(kind: sweep
+scenario:
+  cluster: h200x4
+  workload: {collectives: [{kind: all_reduce, bytes: 1 MiB}]}
+grid: {"workload.collectives[0].ranks": [[0, 1], [0, 9]]}
+metrics: [busbw_GBps]
+objective: {maximize: busbw_GBps}
+)"},
+     {"all_reduce.txt", R"(# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 2 minBytes 1048576 maxBytes 1048576
+#  Rank  0 Group  0 Pid    1 on  node device  0 [0000:00:06] NVIDIA H200
+#  Rank  1 Group  0 Pid    1 on  node device  1 [0000:00:07] NVIDIA H200
+     1048576        262144     float     sum      -1    20.00   52.43   52.43      0    20.00   52.43   52.43      0
+)"}}};
+
+// A folder of the examples' own, gone at the end.
+class ExampleFolder {
+ public:
+  ExampleFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "weft_schema_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw ConfigError(fmt::format("cannot make a folder for examples: {}", name));
+    folder_ = name;
+    for (const auto& [file, text] : kExampleFiles) {
+      write_file((folder_ / file).string(), [&text](std::ostream& out) { out << text; });
+    }
+  }
+  ~ExampleFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  ExampleFolder(const ExampleFolder&) = delete;
+  ExampleFolder& operator=(const ExampleFolder&) = delete;
+
+  [[nodiscard]] std::string text_of(std::vector<std::string> words) const {
     for (std::string& word : words) {
       constexpr std::string_view kConfigs = "configs/";
+      constexpr std::string_view kOwn = "DIR/";
+      if (word.starts_with(kOwn)) word = (folder_ / word.substr(kOwn.size())).string();
       if (!word.starts_with(kConfigs)) continue;
       const auto file = find_config(word.substr(kConfigs.size()));
       if (!file) throw ConfigError(fmt::format("'{}' is not among the shipped files, and this schema is made from it", word));
       word = file->string();
     }
-    words.insert(words.end(), {"--json", "-"});
+    if (words.front() != "sweep") words.insert(words.end(), {"--json", "-"});
     if (words.front() != "topo") words.emplace_back("--quiet");
-    examples.push_back(text_of_command(words));
+    return text_of_command(words);
   }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string schema_of_result(const ResultKind& kind) {
+  const ExampleFolder folder;
+  if (!kind.first.empty()) static_cast<void>(folder.text_of(kind.first));
+  std::vector<std::string> examples;
+  for (const std::vector<std::string>& words : kind.examples) examples.push_back(folder.text_of(words));
   return output::result_schema(fmt::format("Weft: {}", kind.what), examples);
 }
 
@@ -73,6 +159,19 @@ std::vector<std::string> all_kinds() {
   std::vector<std::string> names = output::schema_kinds();
   for (const ResultKind& kind : result_kinds()) names.emplace_back(kind.name);
   return names;
+}
+
+// As the installation has it, beside the shipped files.
+std::optional<std::string> installed_schema(const std::string& name) {
+  for (const std::filesystem::path& configs : config_folders()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(configs, ignored)) continue;
+    std::ifstream in = open_input(configs.parent_path() / "schema" / (name + ".json"));
+    std::ostringstream text;
+    if (in && text << in.rdbuf() && output::is_schema_of_this_version(text.str())) return text.str();
+    return std::nullopt;  // the folder whose files are used
+  }
+  return std::nullopt;
 }
 
 std::string schema_text(const std::string& name) {
@@ -88,7 +187,7 @@ std::string schema_text(const std::string& name) {
 }
 
 void print_kinds() {
-  say("Files, as `weft check` knows them:\n");
+  say("Files, as `weft check` knows them, and lists of measured logs:\n");
   for (const std::string& kind : output::schema_kinds()) say("  {}\n", kind);
   say("Results:\n");
   for (const ResultKind& kind : result_kinds()) say("  {:<18}  {}\n", kind.name, kind.what);
@@ -127,7 +226,8 @@ void add_schema(CLI::App& app, int& exit_code) {
     } else if (options->kind.empty()) {
       print_kinds();
     } else {
-      print_text(schema_text(options->kind));
+      const std::optional<std::string> installed = installed_schema(options->kind);
+      print_text(installed ? *installed : schema_text(options->kind));
     }
     exit_code = kOk;
   });

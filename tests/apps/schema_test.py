@@ -157,25 +157,77 @@ def broken(schemas, root):
     return wrong
 
 
+# As in a user's folder, whose name is put in for DIR. Other inputs than those that the schemas are made from.
+RESULT_FILES = {
+    "sweep.yaml": "kind: sweep\nscenario: CONFIGS/scenarios/known_answers/k03_two_flows_share.yaml\ngrid: {simulation.seed: [1, 2]}\n"
+                  "metrics: [fct_max_us, drops]\nobjective: {minimize: fct_max_us}\n",
+}
+RESULTS = {
+    "run_result": ["run", "configs/scenarios/known_answers/k03_two_flows_share.yaml", "--json", "-"],
+    "collective_result": ["collective", "all_gather", "--cluster", "configs/clusters/dgx_a100.yaml", "-b", "4K", "-e", "8K", "-f", "2",
+                          "--json", "-"],
+    "experts_result": ["experts", "combine", "--cluster", "dgx_h100", "--tokens", "64", "--mode", "low_latency", "--json", "-"],
+    "topo_result": ["topo", "configs/clusters/dgx_h100.yaml", "--json", "-"],
+    "plan_result": ["plan", "--model", "llama2_7b", "--cluster", "dgx_a100", "--batch", "16", "--sequence", "1024", "--budget-plans", "2",
+                    "--power", "datasheets", "--json", "-"],
+    "compare_result": ["compare", "configs/scenarios/known_answers/k01_single_flow.yaml", "--clusters",
+                       "configs/clusters/leaf_spine_64_hosts.yaml", "configs/clusters/fat_tree_k8.yaml", "--json", "-"],
+    "sweep_result": ["sweep", "DIR/sweep.yaml", "--db", "DIR/sweep.sqlite", "--export", "json", "--to", "-"],
+    "validate_result": ["validate", "--cluster", "h200x4", "tests/data/h200x4/all_reduce_2gpu.txt", "tests/data/h200x4/micro.json",
+                        "--max-error", "1%", "--json", "-"],
+    "replay_result": ["replay", "DIR/step.goal", "--cluster", "dgx_a100", "--repeat", "2", "--json", "-"],
+    "goodput_result": ["goodput", "configs/goodput/llama3_405b_16k.yaml", "--json", "-"],
+}
+BEFORE = {"replay_result": ["run", "configs/scenarios/training/gpt_1f1b.yaml", "--set", "workload.batch.global=8", "--write-goal",
+                            "DIR/step.goal", "--quiet"]}
+
+
 def results(schemas, root):
-    """Results of other inputs than those the schemas are made from."""
-    wrong = []
-    cases = {
-        "run_result": ["run", "configs/scenarios/known_answers/k03_two_flows_share.yaml", "--json", "-", "--quiet"],
-        "collective_result": ["collective", "all_gather", "--cluster", "configs/clusters/dgx_a100.yaml", "-b", "4K", "-e", "8K", "-f", "2",
-                              "--json", "-", "--quiet"],
-        "topo_result": ["topo", "configs/clusters/dgx_h100.yaml", "--json", "-"],
-    }
-    for kind, words in cases.items():
-        ran = subprocess.run([schemas.program, *words], cwd=root, env=schemas.environment, check=True, capture_output=True, text=True)
-        result = json.loads(ran.stdout)
-        problem = schemas.problem(kind, result)
-        if problem:
-            wrong.append(f"weft {' '.join(words)}: {kind}: {problem}")
-        result.pop("version", None)
-        if "version" in json.loads(ran.stdout) and not schemas.problem(kind, result):
-            wrong.append(f"{kind}: a result without a version validates")
+    """Results of every command that writes one."""
+    wrong = [f"{file.stem}: no result is tried" for file in schemas.folder.glob("*_result.json") if file.stem not in RESULTS]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in RESULT_FILES.items():
+            (pathlib.Path(folder) / name).write_text(text.replace("CONFIGS", str(root / "configs")), encoding="utf-8")
+
+        def run(words):
+            words = [word.replace("DIR", folder) for word in words]
+            return subprocess.run([schemas.program, *words], cwd=root, env=schemas.environment, check=False, capture_output=True, text=True)
+
+        for kind, words in RESULTS.items():
+            if kind in BEFORE:
+                run(BEFORE[kind]).check_returncode()
+            ran = run(words)
+            if ran.returncode not in (0, 1):
+                wrong.append(f"weft {' '.join(words)}: exits with {ran.returncode}: {ran.stderr}")
+                continue
+            result = json.loads(ran.stdout)
+            problem = schemas.problem(kind, result)
+            if problem:
+                wrong.append(f"weft {' '.join(words)}: {kind}: {problem}")
+            for key in ("version", "command"):
+                if key in result and not schemas.problem(kind, {name: value for name, value in result.items() if name != key}):
+                    wrong.append(f"{kind}: a result without {key} validates")
+            if "digest" in result and not schemas.problem(kind, {**result, "digest": 1}):
+                wrong.append(f"{kind}: a result whose digest is a number validates")
+    print(f"{len(RESULTS)} results")
     return wrong
+
+
+LISTS = {
+    "- {file: '*.txt', nccl: {NVLS_ENABLE: 0}}\n- {file: old.txt, collective: all_gather}\n": True,
+    "- {nccl: {ALGO: Ring}}\n": False,  # names no log
+    "- {file: a.txt, collectiv: all_gather}\n": False,
+    "- {file: a.txt, collective: all_gathr}\n": False,
+    "file: a.txt\n": False,  # no list
+}
+
+
+def lists(schemas, root):
+    """Lists of measured logs: those of docs/validation.md's kind validate, broken ones do not."""
+    texts = {text: is_right for text, is_right in LISTS.items()}
+    texts.update({file.read_text(encoding="utf-8"): True for file in (root / "validate").rglob("measurements.yaml")})
+    return [f"measurements: {'refused' if is_right else 'validates'}: {text}" for text, is_right in texts.items()
+            if (schemas.problem("measurements", yaml.load(text, Loader)) == "") != is_right]
 
 
 def written(schemas, root):
@@ -200,7 +252,7 @@ def main():
     root = arguments.root.resolve()
     with tempfile.TemporaryDirectory() as folder:
         schemas = Schemas(arguments.program.resolve(), root, folder)
-        wrong = shipped(schemas, root) + broken(schemas, root) + results(schemas, root) + written(schemas, root)
+        wrong = shipped(schemas, root) + broken(schemas, root) + results(schemas, root) + lists(schemas, root) + written(schemas, root)
     for one in wrong:
         print(one)
     return 1 if wrong else 0

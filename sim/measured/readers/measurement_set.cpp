@@ -69,6 +69,44 @@ std::vector<std::string> matches_of(const fs::path& folder, const std::string& p
   return files;
 }
 
+// What a list says of some logs.
+struct ListEntry {
+  std::string pattern;
+  NcclSettings settings;
+  std::string collective;  // empty: the log names it
+};
+
+ListEntry read_entry(const ConfigNode& entry, Diagnostics& diagnostics) {
+  ParamReader params(entry, diagnostics);
+  ListEntry read{.pattern = params.required<std::string>("file"), .settings = {}, .collective = {}};
+  const std::optional<ConfigNode> nccl = params.optional_raw("nccl");
+  const bool names_collective = params.has("collective");
+  const std::string collective = params.choice("collective", kCollectives, kCollectives.front());
+  if (names_collective) read.collective = collective;
+  params.finish();
+
+  if (nccl && !nccl->is_map()) {
+    diagnostics.error(
+        nccl->diagnostic(fmt::format("{}: expected a map such as {{ALGO: Ring}}, got {}", nccl->path(), found_text(*nccl))));
+  } else if (nccl) {
+    for (const std::string& key : nccl->keys()) {
+      const ConfigNode value = *nccl->find(key);
+      const std::optional<std::string> name = setting_name(key);
+      if (!name) {
+        diagnostics.error(
+            value.key_diagnostic(fmt::format("{}: expected the name of an NCCL variable such as ALGO", value.path())));
+      } else if (!value.is_scalar()) {
+        diagnostics.error(value.diagnostic(fmt::format("{}: expected a value, got {}", value.path(), found_text(value))));
+      } else if (const auto wrong = scenario::wrong_setting(*nccl, key, value.scalar())) {
+        diagnostics.error(*wrong);
+      } else {
+        read.settings[*name] = value.scalar();
+      }
+    }
+  }
+  return read;
+}
+
 class SetReader {
  public:
   MeasurementSet read(const std::vector<std::string>& paths, const NcclSettings& overrides);
@@ -99,40 +137,17 @@ Source& SetReader::source_of(const std::string& file, bool warn_if_known) {
 }
 
 void SetReader::add_entry(const ConfigNode& entry, const std::string& path, Diagnostics& diagnostics) {
-  ParamReader params(entry, diagnostics);
-  const auto pattern = params.required<std::string>("file");
-  const std::optional<ConfigNode> nccl = params.optional_raw("nccl");
-  const bool names_collective = params.has("collective");
-  const std::string collective = params.choice("collective", kCollectives, kCollectives.front());
-  params.finish();
-
-  NcclSettings settings;
-  if (nccl && !nccl->is_map()) {
-    diagnostics.error(
-        nccl->diagnostic(fmt::format("{}: expected a map such as {{ALGO: Ring}}, got {}", nccl->path(), found_text(*nccl))));
-  } else if (nccl) {
-    for (const std::string& key : nccl->keys()) {
-      const ConfigNode value = *nccl->find(key);
-      const std::optional<std::string> name = setting_name(key);
-      if (!name) {
-        diagnostics.error(
-            value.key_diagnostic(fmt::format("{}: expected the name of an NCCL variable such as ALGO", value.path())));
-      } else if (!value.is_scalar()) {
-        diagnostics.error(value.diagnostic(fmt::format("{}: expected a value, got {}", value.path(), found_text(value))));
-      } else if (const auto wrong = scenario::wrong_setting(*nccl, key, value.scalar())) {
-        diagnostics.error(*wrong);
-      } else {
-        settings[*name] = value.scalar();
-      }
-    }
+  const ListEntry read = read_entry(entry, diagnostics);
+  if (read.pattern.empty()) return;
+  const std::vector<std::string> files = matches_of(fs::path(path).parent_path(), read.pattern);
+  if (files.empty()) {
+    const ConfigNode file = *entry.find("file");
+    diagnostics.error(file.diagnostic(fmt::format("{}: no file matches '{}'", file.path(), read.pattern)));
   }
-  if (pattern.empty()) return;
-  const std::vector<std::string> files = matches_of(fs::path(path).parent_path(), pattern);
-  if (files.empty()) params.error("file", fmt::format("no file matches '{}'", pattern));
   for (const std::string& file : files) {
     Source& source = source_of(file, false);
-    for (const auto& [name, value] : settings) source.settings[name] = value;
-    if (names_collective) source.collective = collective;
+    for (const auto& [name, value] : read.settings) source.settings[name] = value;
+    if (!read.collective.empty()) source.collective = read.collective;
   }
 }
 
@@ -225,6 +240,10 @@ MeasurementSet SetReader::read(const std::vector<std::string>& paths, const Nccl
 }
 
 }  // namespace
+
+void read_measurement_keys(const ConfigNode& list, Diagnostics& diagnostics) {
+  for (std::size_t i = 0; i < list.size(); ++i) static_cast<void>(read_entry(list[i], diagnostics));
+}
 
 MeasurementSet read_measurements(const std::vector<std::string>& paths, const NcclSettings& overrides) {
   return SetReader{}.read(paths, overrides);

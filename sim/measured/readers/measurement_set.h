@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/config/node.h"
+#include "sim/core/config/params.h"
 #include "sim/core/error.h"
 #include "sim/measured/readers/nccl_tests_log.h"
 #include "sim/measured/readers/point_log.h"
@@ -35,6 +37,9 @@ struct MeasurementSet {
   std::vector<PointLog> points;           // what files hold besides collectives: kernels, copies, overlap
   std::vector<Diagnostic> warnings;
 };
+
+// Reads the keys of a list, and opens no log: for what asks which keys there are.
+void read_measurement_keys(const ConfigNode& list, Diagnostics& diagnostics);
 
 // Throws one ConfigError with the errors of all files.
 MeasurementSet read_measurements(const std::vector<std::string>& paths, const NcclSettings& overrides = {});

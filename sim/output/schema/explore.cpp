@@ -14,6 +14,7 @@
 #include "sim/core/config/node.h"
 #include "sim/core/error.h"
 #include "sim/core/profile.h"
+#include "sim/measured/readers/measurement_set.h"
 #include "sim/network/gpu_spec_reader.h"
 #include "sim/network/node_template.h"
 #include "sim/output/check_file.h"
@@ -36,7 +37,8 @@ constexpr const char* kShortProfile = "pcie_gpu";
 
 // Reads as weft check does, but tries no routes. Throws ConfigError, as every loader does. Returns how many links were
 // built, as these take most of the time.
-std::size_t read_as(const std::string& kind, const fs::path& file, const std::vector<Change>& changes, Diagnostics& diagnostics) {
+std::size_t read_as(const std::string& kind, const fs::path& file, const std::vector<Change>& changes,
+                    Diagnostics& diagnostics) {
   scenario::Overrides overrides;
   overrides.sets = changes;
   overrides.profile = kShortProfile;
@@ -68,6 +70,7 @@ std::size_t read_as(const std::string& kind, const fs::path& file, const std::ve
   } else if (kind == "sweep") {
     static_cast<void>(plan::Sweep{file, {}});
   }
+  if (kind == "measurements") measured::read_measurement_keys(ConfigNode::parse("[{file: log.txt}]", kind, kind), diagnostics);
   return 0;
 }
 
@@ -157,7 +160,7 @@ std::vector<fs::path> shipped_files() {
 
 const std::vector<std::string>& schema_kinds() {
   static const std::vector<std::string> kKinds{"gpu",   "node",          "profile",  "cluster", "model", "prices",
-                                               "power", "failure_rates", "scenario", "goodput", "sweep"};
+                                               "power", "failure_rates", "scenario", "goodput", "sweep", "measurements"};
   return kKinds;
 }
 
@@ -185,6 +188,7 @@ KeyShapes explore(const std::string& kind) {
     const std::string of_file = kind_of_file(file);
     if (std::ranges::find(kinds, of_file) != kinds.end()) explorer.read(of_file, file, {});
   }
+  if (kind == "measurements") explorer.read(kind, {}, {});  // lists of logs: none is shipped
   for (const std::string& one : kinds) {
     for (int round = 0; round < kRounds && explorer.vary(one); ++round) {
     }

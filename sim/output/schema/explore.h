@@ -9,7 +9,7 @@
 
 namespace weft::output {
 
-// Kinds of YAML files, as check_file.h has them, each after those that are parts of it.
+// Kinds of YAML files, as check_file.h has them, each after those that are parts of it; and lists of measured logs.
 [[nodiscard]] const std::vector<std::string>& schema_kinds();
 
 // The shapes of a kind and of all that may stand in its files. ConfigError: there are no shipped files.

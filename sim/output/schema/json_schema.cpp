@@ -11,6 +11,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/config/unit_names.h"
 #include "sim/core/profile.h"
+#include "sim/core/version.h"
 #include "sim/output/schema/explore.h"
 #include "sim/output/schema/key_shapes.h"
 #include "sim/scenario/scenario.h"
@@ -19,6 +20,9 @@ namespace weft::output {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Says who wrote a schema: that of another version may not fit.
+std::string written_by() { return fmt::format("written by weft {} ({})", version(), commit()); }
 
 constexpr std::string_view kDraft = "https://json-schema.org/draft/2020-12/schema";
 constexpr std::string_view kNumberPattern = "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?";
@@ -231,6 +235,10 @@ Json parameters_schema(const KeyShape& one, Json& definitions) {
 // The keys of a whole file, and what must be among them.
 void define(Json& definitions, const std::string& kind, KeyShape& root) {
   fold_user_keys(root);
+  if (!root.was_read && root.items != nullptr) {  // a file that is a list
+    definitions[kind] = {{"allOf", {list_schema(root, {}), required_schema(root)}}};
+    return;
+  }
   Json keys = map_schema(root);
   if (kind == "profile") {
     const auto parameters = root.keys.find("parameters");
@@ -272,6 +280,11 @@ void mark_parts(const std::string& kind, KeyShape& root) {
   if (kind == "sweep") mark_changes("set", "scenario_changes");
 }
 
+// A key such as "workload.batch.micro" or "too many GPUs" stands for what the user asked, and the next result has others.
+bool is_named_by_us(const std::string& key) {
+  return key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+}
+
 // The schema of one value of each kind in a list, of everything that some example has.
 Json example_schema(const std::vector<const Json*>& values) {
   std::set<std::string> types;
@@ -284,6 +297,7 @@ Json example_schema(const std::vector<const Json*>& values) {
       types.insert("object");
       ++objects;
       for (const auto& [key, member] : value->items()) {
+        if (!is_named_by_us(key)) continue;
         if (!members.contains(key)) order.push_back(key);
         members[key].push_back(&member);
       }
@@ -296,6 +310,8 @@ Json example_schema(const std::vector<const Json*>& values) {
       types.insert(value->type_name());
     }
   }
+  // Any value may be missing in the next result, and null stands for it.
+  if (!types.contains("object") && !types.contains("array")) types.insert("null");
   Json schema = Json::object();
   if (types.size() == 1) schema["type"] = *types.begin();
   if (types.size() > 1) schema["type"] = types;
@@ -319,18 +335,21 @@ std::string yaml_schema(const std::string& kind) {
     define(definitions, one, shapes.of(one));
   }
   const Json schema{{"$schema", kDraft},
+                    {"$comment", written_by()},
                     {"title", fmt::format("Weft: a file of kind {}", kind)},
                     {"$ref", "#/$defs/" + kind},
                     {"$defs", std::move(definitions)}};
   return schema.dump(1) + "\n";
 }
 
+bool is_schema_of_this_version(const std::string& text) { return text.find(written_by()) != std::string::npos; }
+
 std::string result_schema(const std::string& title, const std::vector<std::string>& examples) {
   std::vector<Json> read;
   for (const std::string& example : examples) read.push_back(Json::parse(example));
   std::vector<const Json*> values;
   for (const Json& value : read) values.push_back(&value);
-  Json schema{{"$schema", kDraft}, {"title", title}};
+  Json schema{{"$schema", kDraft}, {"$comment", written_by()}, {"title", title}};
   schema.update(example_schema(values));
   return schema.dump(1) + "\n";
 }

@@ -17,4 +17,7 @@ namespace weft::output {
 // The schema of results like these. A key that all of them have is required; more keys may come with a later version.
 [[nodiscard]] std::string result_schema(const std::string& title, const std::vector<std::string>& examples);
 
+// Whether a schema that was written to a file is what this program would write.
+[[nodiscard]] bool is_schema_of_this_version(const std::string& text);
+
 }  // namespace weft::output

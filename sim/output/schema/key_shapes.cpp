@@ -24,7 +24,8 @@ constexpr std::array kParts{
     PartOfItsOwn{"node", "devices.[].model", "gpu"},
 };
 // The words that paths of these kinds begin with.
-constexpr std::array<std::string_view, 7> kRoots{"cluster", "node", "gpu", "model", "prices", "power", "failure_rates"};
+constexpr std::array<std::string_view, 8> kRoots{"cluster", "node",  "gpu",           "model",
+                                                 "prices",  "power", "failure_rates", "measurements"};
 
 std::string joined_steps(const KeySteps& steps, std::size_t count) {
   std::string text;
