@@ -247,13 +247,17 @@ class Search {
     }
     if (level == 0) return take_up_families(families_[kind], by_bound);
     if (level == 1) return bound_closer(taken(listed_[kind], by_bound));
-    simulate(taken(waiting_[kind], by_bound));
+    simulate(taken(waiting_[kind], by_bound, plans_in_budget()));
+  }
+
+  [[nodiscard]] std::uint64_t plans_in_budget() const {
+    return settings_.budget_plans == 0 ? kRound : settings_.budget_plans - result_.simulated;
   }
 
   // A round of plans that are not ruled out yet.
-  std::vector<Bounded> taken(SearchQueue<Bounded>& queue, bool by_bound) {
+  std::vector<Bounded> taken(SearchQueue<Bounded>& queue, bool by_bound, std::uint64_t most = kRound) {
     std::vector<Bounded> round;
-    while (!queue.empty() && round.size() < kRound) {
+    while (!queue.empty() && round.size() < std::min<std::uint64_t>(kRound, most)) {
       Bounded bounded = queue.take(by_bound);
       if (is_pruned(bounded.score)) {
         count_pruned(bounded.score, 1);
