@@ -173,18 +173,20 @@ int run_compare(const CompareOptions& options) {
   std::string scenarios;
   for (const std::string& scenario : options.scenarios) scenarios += (scenarios.empty() ? "" : " ") + scenario;
   const Report report{outputs};
-  report.print(head_line("compare", scenarios, result.seed, overrides.grain.value_or(coll::Grain::kAuto), result.fidelity));
+  const Heading heading{"compare", scenarios, result.seed, overrides.grain.value_or(coll::Grain::kAuto), result.fidelity};
+  report.print(fmt::format("# compare {}\n", printable(scenarios)));
   for (std::size_t c = 0; c < result.clusters.size(); ++c) {
     const plan::ComparedCluster& cluster = result.clusters[c];
     report.print(fmt::format("# {}: {} ({})  {} node{}, {} endpoint{}  profile {}: {}\n", letter(c), cluster.name, cluster.file,
                              cluster.nodes, cluster.nodes == 1 ? "" : "s", cluster.endpoints, cluster.endpoints == 1 ? "" : "s",
                              cluster.profile.name, cluster.profile.stated_error));
   }
-  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   if (result.interrupted) report.print("# interrupted: what has no number was not run\n");
   report.print("#\n" + comparison_table(result, options.scenarios.size() > 1));
   if (const std::string figures = figures_table(result); !figures.empty()) report.print("#\n" + figures);
   if (settings.sensitivity) report.print(sensitivity_table(result, settings.better));
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
+  report.print(provenance_text(heading, false));
   report.print(fmt::format("# digest {}  {}\n", digest_text(result.digest),
                            cost_text(result.events, result.transfers, result.wall_seconds)));
 

@@ -96,16 +96,17 @@ int run_goodput(const std::string& file, const CommonOptions& options) {
   const plan::GoodputReport result = plan::run_goodput(job);
 
   const Report report{outputs};
-  report.print(fmt::format("# weft {} ({})  goodput  {}  seed {}\n", version(), commit(), file, job.input.seed));
+  report.print(fmt::format("# goodput {}\n", file));
   std::string counts;
   for (std::size_t c = 0; c + 1 < plan::kComponents; ++c) {
     const double count = job.components.count[c];
     if (count > 0) counts += fmt::format("  {} {:.0f}", plan::to_string(static_cast<plan::Component>(c)), count);
   }
-  report.print(fmt::format("# {}:{}\n", job.cluster.empty() ? "components" : job.cluster, counts));
-  print_causes(report, job);
   print_shares(report, job, result);
   print_curve(report, result);
+  print_causes(report, job);
+  report.print(fmt::format("# {}:{}\n", job.cluster.empty() ? "components" : job.cluster, counts));
+  report.print(fmt::format("# weft {} ({})  seed {}\n", version(), commit(), job.input.seed));
   report.print(
       fmt::format("# {} runs of {}  digest {}\n", job.input.runs, to_string(job.input.length), digest_text(result.digest)));
   if (outputs.json.empty()) return kOk;

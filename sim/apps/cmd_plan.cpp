@@ -229,11 +229,11 @@ int run_plan(const PlanOptions& options) {
 
   report.print(fmt::format("# {}: {} layers on {} GPUs, batch {} x {} tokens, objective {}\n#\n", space.setup.model.name,
                            result.layers, space.gpus, space.setup.batch.global, space.setup.batch.sequence, options.objective));
-  report.print(counts_text(result, settings));
-  report.print("#\n" + plans_table(result, settings, costed));
+  report.print(plans_table(result, settings, costed));
   report.print("#\n" + verdict(result, settings));
   report.print(
-      "# t tensor  p pipeline  v virtual stages  c context  d data  e expert  et expert_tensor  z zero  mb micro batch\n");
+      "# t tensor  p pipeline  v virtual stages  c context  d data  e expert  et expert_tensor  z zero  mb micro batch\n#\n");
+  report.print(counts_text(result, settings));
   report.print(provenance_text(heading, options.common.verbose));
   report.print(fmt::format("# digest {}  wall {:.1f} s\n", digest_text(result.digest), result.wall_seconds));
 

@@ -269,11 +269,10 @@ const char* counted_in(const work::Workload& workload) {
 // Prints the result up to what the run itself cost.
 void print_run_result(const Report& report, const scenario::Scenario& scenario, const scenario::RunResult& result,
                       const std::string& costs) {
-  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   if (result.interrupted) report.print("# interrupted: what follows is what was finished\n");
+  if (result.training) print_training(report, *scenario.workload.training, *result.training);
   report.print(fmt::format("# {}  makespan {} ({} us)\n", what_ran(scenario.workload), short_time(result.makespan),
                            us_text(result.makespan)));
-  if (result.training) print_training(report, *scenario.workload.training, *result.training);
   if (!result.training_jobs.empty()) print_training_jobs(report, result.training_jobs);
   if (result.inference) print_inference(report, *scenario.workload.inference, *result.inference);
   if (!costs.empty()) report.print("#\n" + costs);
@@ -283,6 +282,7 @@ void print_run_result(const Report& report, const scenario::Scenario& scenario, 
   print_jobs(report, scenario, result);
   print_network(report, scenario.cluster.topology, result.network);
   print_links(report, result);
+  for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
   if (!result.time_story.empty()) report.print(fmt::format("#\n# {}\n", result.time_story));
   report.print(fmt::format("#\n# digest {}\n", digest_text(result.digest)));
 }

@@ -227,8 +227,7 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
   Outputs outputs;
   if (is_standard_output(exported)) outputs.json = exported;  // standard output is the export's
   const Report report{outputs};
-  report.print(fmt::format("# weft {} ({})  sweep {}  scenario {}\n", version(), commit(), options.file,
-                           prepared.sweep.scenario_name()));
+  report.print(fmt::format("# sweep {}  scenario {}\n", options.file, prepared.sweep.scenario_name()));
   const std::size_t points = prepared.plan.points.size();
   const std::size_t axes = prepared.plan.axes.size();
   report.print(fmt::format(
@@ -261,6 +260,7 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
     report.print(fmt::format("# interrupted: {} of {} points are kept; --resume goes on from there\n", progress.done, points));
   }
   print_summary(report, prepared, database);
+  report.print(fmt::format("# weft {} ({})  digest {}\n", version(), commit(), digest_text(prepared.plan.digest)));
   if (!options.format.empty()) {
     write_export(options, exported, prepared, database, is_whole);
     report.print(fmt::format("# exported {}\n", exported));

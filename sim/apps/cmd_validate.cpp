@@ -199,9 +199,8 @@ int run_validate(const ValidateOptions& options) {
   const net::Cluster cluster = load_cluster(options.logs, measured.set, options.common, overrides, diagnostics);
 
   const Report table{outputs};
-  table.print(head_line("validate", options.logs.cluster, predict.seed, predict.grain));
-  table.print(cluster_line(cluster));
-  table.print(profile_lines(cluster));
+  const Heading heading{"validate", options.logs.cluster, predict.seed, predict.grain};
+  table.print(heading_text(heading, cluster, options.common.verbose));
 
   ProgressBar progress{"rows", options.common.quiet};
   Totals totals;
@@ -214,12 +213,14 @@ int run_validate(const ValidateOptions& options) {
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   progress.wipe();
 
-  for (const std::string& note : totals.notes) table.print(fmt::format("# note: {}\n", printable(note)));
-  table.print(fmt::format("#\n{}#\n{}", measured::points_table(report), measured::summary_table(report)));
+  table.print(fmt::format("#\n{}#\n{}", measured::summary_table(report), measured::points_table(report)));
   if (totals.interrupted) table.print("# interrupted: the logs were not predicted to their end\n");
   const std::vector<std::string> missed = report.missed(limits);
   const bool has_limits = limits.max_median || limits.max_p95 || limits.max_error;
   if (has_limits) table.print(missed.empty() ? "# within the limits\n" : "# over the limits\n");
+  for (const std::string& note : totals.notes) table.print(fmt::format("# note: {}\n", printable(note)));
+  table.print(profile_lines(cluster));
+  table.print(provenance_text(heading, options.common.verbose));
   table.print(
       fmt::format("# digest {}  {}\n", digest_text(totals.digest.value()), cost_text(totals.events, totals.transfers, wall)));
   for (const std::string& text : missed) std::fputs(fmt::format("failed: {}\n", printable_lines(text)).c_str(), stderr);

@@ -102,9 +102,8 @@ void print_parts(const Report& report, const scenario::InferenceResult& result) 
   report.print(fmt::format("#\n# where steps go: {}\n", text));
 }
 
-}  // namespace
-
-void print_inference(const Report& report, const work::InferenceSetup& setup, const scenario::InferenceResult& result) {
+// Says what ran: model, engines, requests and scheduler.
+void print_service(const Report& report, const work::InferenceSetup& setup) {
   const double total = static_cast<double>(work::total_parameters(setup.model));
   const std::string engines = setup.decode
                                   ? fmt::format("prefill: {}; decode: {}", plan_text(setup.plan), plan_text(*setup.decode))
@@ -114,6 +113,11 @@ void print_inference(const Report& report, const work::InferenceSetup& setup, co
                            work::to_string(setup.precision.weights), work::to_string(setup.kv_cache.precision), engines));
   report.print(fmt::format("# {}; {} tokens a step, batch {}{}\n", requests_text(setup.requests), setup.scheduler.token_budget,
                            setup.scheduler.max_batch, setup.scheduler.chunked_prefill ? ", chunked prefill" : ""));
+}
+
+}  // namespace
+
+void print_inference(const Report& report, const work::InferenceSetup& setup, const scenario::InferenceResult& result) {
   print_latencies(report, result);
   report.print("#\n");
   report.print(fmt::format("throughput  {:.1f} tokens/s  ({:.1f} per GPU), {:.3f} requests/s\n", result.tokens_per_second,
@@ -126,6 +130,8 @@ void print_inference(const Report& report, const work::InferenceSetup& setup, co
   if (setup.decode) print_memory(report, "decode", result.memory.decode, setup);
   print_engines(report, result);
   print_parts(report, result);
+  report.print("#\n");
+  print_service(report, setup);
 }
 
 }  // namespace weft::apps

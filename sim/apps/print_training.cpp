@@ -94,7 +94,10 @@ std::string iterations_line(const work::ReplayResult& replay) {
                      replay.skipped > 0 ? " as exact repetitions" : "");
 }
 
-void print_training(const Report& report, const work::TrainingSetup& setup, const scenario::TrainingResult& result) {
+namespace {
+
+// Says what ran: model, plan and batch.
+void print_setup(const Report& report, const work::TrainingSetup& setup, const scenario::TrainingResult& result) {
   const double total = static_cast<double>(work::total_parameters(setup.model));
   const double active = static_cast<double>(work::active_parameters(setup.model));
   report.print(fmt::format("# {}: {:.2f} B parameters{}; {}; {} GPUs, {} simulated\n",
@@ -103,8 +106,13 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
                            result.gpus, result.leaders));
   report.print(fmt::format("# batch {} x {} tokens, micro {}, {} microbatches, {}\n", setup.batch.global, setup.batch.sequence,
                            setup.batch.micro, setup.batch.microbatches(setup.plan), setup.framework));
-  if (result.run.replay.iterations.empty()) return;
-  report.print(iterations_line(result.run.replay));
+  if (!result.run.replay.iterations.empty()) report.print(iterations_line(result.run.replay));
+}
+
+}  // namespace
+
+void print_training(const Report& report, const work::TrainingSetup& setup, const scenario::TrainingResult& result) {
+  if (result.run.replay.iterations.empty()) return print_setup(report, setup, result);
   const double gpus = static_cast<double>(result.gpus);
   report.print("#\n");
   report.print(fmt::format("iteration   {:.3f} ms\n", result.iteration.us() / 1e3));
@@ -120,7 +128,9 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
       memory.optimizer / 1e9, memory.activations / 1e9));
   print_breakdown(report, result);
   print_ranks(report, result);
-  report.print(fmt::format("#\n# critical path: {}\n", critical_path_text(result.critical, 2)));
+  report.print("#\n");
+  print_setup(report, setup, result);
+  report.print(fmt::format("# critical path: {}\n", critical_path_text(result.critical, 2)));
   if (!result.run.clocks.empty()) {
     const auto [lowest, highest] = std::ranges::minmax(result.run.clocks, {}, &work::ClockSlowdown::compute);
     const double low = lowest.compute;
