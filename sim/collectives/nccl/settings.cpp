@@ -26,8 +26,10 @@ struct Variable {
   std::string_view expected;
 };
 
+constexpr std::string_view kQps = "IB_QPS_PER_CONNECTION";
+
 // These variables act in this version, with the values that NCCL takes (models/nccl §1.3, §2.4, §3.6, §4.1, §4.5, §5.6).
-constexpr std::array<Variable, 38> kModelled = {{
+constexpr std::array<Variable, 39> kModelled = {{
     {"ALGO", Kind::kAlgorithms, 0, 0, 1, ""},
     {"ALLOC_P2P_NET_LL_BUFFERS", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"BUFFSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
@@ -35,6 +37,7 @@ constexpr std::array<Variable, 38> kModelled = {{
     {"COLLNET_NODE_THRESHOLD", Kind::kInteger, 1, 2147483647, 1, "a number of nodes"},
     {"CROSS_NIC", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
     {"GRAPH_FILE", Kind::kText, 0, 0, 1, ""},
+    {kQps, Kind::kInteger, 1, 1, 1, "1, for more than one flow a connection is not modelled"},
     {"LL128_BUFFSIZE", Kind::kInteger, 16384, 1073741824, 1, "a number of bytes from 16384 to 1073741824"},
     {"LL128_C2C", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"LL128_NTHREADS", Kind::kInteger, 160, 640, 32, "a number of threads from 160 to 640, a multiple of 32"},
@@ -70,7 +73,7 @@ constexpr std::array<Variable, 38> kModelled = {{
 }};
 
 // NCCL knows these besides, and this version only notes them (models/nccl, throughout). The second group changes no timing.
-constexpr std::array<std::string_view, 43> kKnown = {"ALLGATHERV_ENABLE",
+constexpr std::array<std::string_view, 42> kKnown = {"ALLGATHERV_ENABLE",
                                                      "CGA_CLUSTER_SIZE",
                                                      "CTA_POLICY",
                                                      "CUMEM_ENABLE",
@@ -85,7 +88,6 @@ constexpr std::array<std::string_view, 43> kKnown = {"ALLGATHERV_ENABLE",
                                                      "IB_HCA",
                                                      "IB_MERGE_NICS",
                                                      "IB_PCI_RELAXED_ORDERING",
-                                                     "IB_QPS_PER_CONNECTION",
                                                      "IB_RETRY_CNT",
                                                      "IB_SL",
                                                      "IB_SPLIT_DATA_ON_QPS",
@@ -263,8 +265,8 @@ std::string Settings::release_note() const {
 std::vector<std::string> Settings::ignored() const {
   std::vector<std::string> list;
   for (const auto& [key, value] : values_) {
-    if (key != kVersion && modelled(key) == nullptr && !contains(kHarmless, key))
-      list.push_back(fmt::format("NCCL_{}={}", key, value));
+    const bool acts = key == kQps ? value == "1" : modelled(key) != nullptr;
+    if (key != kVersion && !acts && !contains(kHarmless, key)) list.push_back(fmt::format("NCCL_{}={}", key, value));
   }
   return list;
 }

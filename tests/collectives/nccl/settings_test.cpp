@@ -35,6 +35,18 @@ TEST(NcclSettingsTest, RefusesValuesOutsideAndSaysWhatItExpects) {
   EXPECT_THAT(setting_error("P2P_LEVEL", "NODE"), HasSubstr("LOC, NVL, PIX, PXB, PHB, SYS"));
 }
 
+// A connection is one flow here: what several queue pairs change, which paths a fabric spreads them over, is not modelled.
+TEST(NcclSettingsTest, RefusesMoreThanOneQueuePairAConnectionAndNotesThoseOfLogs) {
+  EXPECT_EQ(setting_error("IB_QPS_PER_CONNECTION", "1"), "no error");
+  EXPECT_THAT(setting_error("IB_QPS_PER_CONNECTION", "4"), HasSubstr("is not modelled, got '4'"));
+  Settings of_log;
+  of_log.set_from_log("NCCL_IB_QPS_PER_CONNECTION", "4");
+  EXPECT_THAT(of_log.ignored(), ElementsAre("NCCL_IB_QPS_PER_CONNECTION=4"));
+  Settings one;
+  one.set("NCCL_IB_QPS_PER_CONNECTION", "1");
+  EXPECT_THAT(one.ignored(), IsEmpty());
+}
+
 TEST(NcclSettingsTest, NamesTheNearestVariable) {
   EXPECT_THAT(setting_error("NTHREAD", "64"), HasSubstr("unknown NCCL variable 'NCCL_NTHREAD'"));
   EXPECT_THAT(setting_error("NTHREAD", "64"), HasSubstr("did you mean 'NCCL_NTHREADS'?"));
