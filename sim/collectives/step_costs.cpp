@@ -8,6 +8,10 @@
 namespace weft::coll {
 namespace {
 
+// NCCL loads so many times `host_pass` from its own memory before it stores: 8 loads by a thread on GPUs since Ampere
+// (src/include/device.h, ncclCollUnroll(); 2.28.9), where host_pass counts 4.
+constexpr double kPassesAtOnce = 2;
+
 Duration scaled(Duration time, double by) { return Duration::whole_ps(static_cast<double>(time.ps()) * by); }
 
 }  // namespace
@@ -37,13 +41,19 @@ Bandwidth StepCosts::pace(Bytes wire, Duration busy) {
 }
 
 // Model: loads and stores of a step cost a thread block time one after another, each its own share, whatever its peers do;
-// where loads are issued at once, the shorter ones cost nothing.
+// where loads are issued at once, the shorter ones cost nothing. Few warps mostly wait: they load one operand after the other,
+// as much at once as they have registers for.
 double StepCosts::effort(const StepWork& work) const {
   if (memory == MemoryCosts{}) return 1.0;
   const double receive = memory.receive * work.received;
   const double source = memory.source * work.sourced;
   const double loads = memory.loads_at_once ? std::max(receive, source) : receive + source;
-  return loads + (1.0 - memory.source) * work.sent + std::max(memory.store * work.stored, memory.far * work.sourced);
+  const double moved =
+      loads + (1.0 - memory.source) * work.sent + std::max(memory.store * work.stored, memory.far * work.sourced);
+  if (host_pass.count() == 0) return moved;
+  const double at_once = kPassesAtOnce * static_cast<double>(host_pass.count());
+  const double wait = static_cast<double>((load_wait + far_wait).ps()) * rate.bytes_per_ps() / at_once;
+  return std::max(moved, wait * (work.received + work.sourced));
 }
 
 Duration StepCosts::work(Bytes data, double share, double effort, double busy_share) const {

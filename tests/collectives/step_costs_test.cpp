@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,25 @@ TEST(StepCostsTest, EffortAddsUpLoadsAndStores) {
   EXPECT_NEAR(rate / costs.effort({.received = 1}), 35.9, 35.9 * kTwoInAHundred);
   EXPECT_NEAR(rate / costs.effort({.stored = 1}), 25.2, 25.2 * kTwoInAHundred);
   EXPECT_NEAR(rate / costs.effort({.received = 1, .stored = 1}), 22.9, 22.9 * kTwoInAHundred);
+}
+
+// A warp has 8 loads of 512 B under way (ncclCollUnroll()), each operand's after the other's. Two warps that wait 600 ns for
+// them move 8 KiB of one operand in that time, of two operands in twice of it; 16 warps are bound by what they move.
+TEST(StepCostsTest, FewWarpsOfSimpleWaitForTheirLoads) {
+  const CollectiveCosts with =
+      costs_with({{"collectives.simple.load_latency", "600 ns"}, {"collectives.simple.crowding", "0"}});
+  const StepCosts two = with.of("Simple", 2, false, false);
+  constexpr std::int64_t kTimes = 1'000;
+  const auto time_of = [&](const StepCosts& costs, const StepWork& work) {
+    return costs.work(Bytes{kTimes * 8 * 1024}, 1.0, costs.effort(work)).seconds();
+  };
+  EXPECT_NEAR(time_of(two, {}), kTimes * 600e-9, 1e-9);
+  EXPECT_NEAR(time_of(two, {.received = 1}), kTimes * 1'200e-9, 1e-9);
+  EXPECT_NEAR(time_of(two, {.received = 1, .sourced = 0, .stored = 1}), kTimes * 600e-9, 1e-9);
+  EXPECT_EQ(with.of("Simple", 16, false, false).effort({}), 1.0);
+  EXPECT_EQ(with.of("Simple", 0, false, false).effort({.received = 1}),
+            with.of("Simple", 16, false, false).effort({.received = 1}));
+  EXPECT_EQ(with.of("LL", 2, false, false).effort({}), with.of("LL", 16, false, false).effort({}));
 }
 
 // LL keeps its result element by element, and only that: eight bytes take eight stores, two floats two.
