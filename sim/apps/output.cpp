@@ -97,10 +97,18 @@ std::string cluster_size_text(const net::Cluster& cluster) {
   return text;
 }
 
-// The largest of its medians: a profile is as good as where it is worst.
-std::string short_error(const Profile& profile) {
+// What the profile states of this operation, or of all where it states nothing of it. The largest of those medians: a profile
+// is as good as where it is worst.
+std::string short_error(const Profile& profile, std::string_view operation, bool over_network) {
   double worst = 0;
-  for (const Validation& validation : profile.validations()) worst = std::max(worst, validation.median_error);
+  double worst_of_it = -1;
+  for (const Validation& validation : profile.validations()) {
+    worst = std::max(worst, validation.median_error);
+    const bool same = validation.data.starts_with(fmt::format("{} of ", operation));
+    if (same && (validation.data.find(" over ") != std::string::npos) == over_network)
+      worst_of_it = std::max(worst_of_it, validation.median_error);
+  }
+  if (worst_of_it >= 0) return fmt::format("median error of {} {:.1f} %", printable(operation), 100 * worst_of_it);
   return profile.validations().empty() ? "not validated" : fmt::format("median error {:.1f} %", 100 * worst);
 }
 
@@ -115,8 +123,10 @@ std::string heading_text(const Heading& heading, const net::Cluster& cluster, bo
   if (verbose) {
     return head_line(heading.command, heading.subject, heading.seed, heading.grain, heading.fidelity) + cluster_line(cluster);
   }
-  return fmt::format("# {} {}  on {}  profile {}: {}\n", heading.command, printable(heading.subject),
-                     cluster_size_text(cluster), cluster.profile.name(), short_error(cluster.profile));
+  return fmt::format(
+      "# {} {}  on {}  profile {}: {}\n", heading.command, printable(heading.subject), cluster_size_text(cluster),
+      cluster.profile.name(),
+      short_error(cluster.profile, heading.subject.substr(0, heading.subject.find(' ')), cluster.topology.host_count() > 1));
 }
 
 std::string provenance_text(const Heading& heading, bool verbose) {

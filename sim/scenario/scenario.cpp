@@ -151,10 +151,29 @@ void warn_of_release(const ConfigNode& node, const net::Cluster& cluster, const 
                          : Diagnostic{.where = {}, .message = note, .source_line = {}, .length = 1, .note = hint});
 }
 
+// Warns where collectives cost what those of another GPU do: none of their starts was measured on the profile's.
+void warn_of_costs(const ConfigNode& node, const net::Cluster& cluster, Diagnostics& diagnostics) {
+  const Profile& profile = cluster.profile;
+  if (profile.gpu().empty()) return;
+  std::string other;
+  for (const char* protocol : {"ll", "ll128", "simple"}) {
+    other = profile.other_gpu(fmt::format("collectives.{}.base_latency", protocol));
+    if (other.empty()) return;
+  }
+  const std::string text =
+      fmt::format("no measurement calibrates collectives of {}: they cost what those of {} do", profile.gpu(), other);
+  const std::string hint =
+      "so did those of A100 and L40S before they were measured: off by 12 to 61 % in the mean (docs/accuracy.md)";
+  const std::optional<ConfigNode> at = node.find("profile");
+  diagnostics.warning(at ? at->diagnostic(text, hint)
+                         : Diagnostic{.where = {}, .message = text, .source_line = {}, .length = 1, .note = hint});
+}
+
 std::optional<net::Cluster> read_cluster(const ConfigNode& node, const Overrides& overrides, Diagnostics& diagnostics) {
   check_settings(node, diagnostics);
   std::optional<net::Cluster> cluster = net::read_cluster(node, load_options(overrides), diagnostics);
   if (cluster) warn_of_release(node, *cluster, overrides, diagnostics);
+  if (cluster) warn_of_costs(node, *cluster, diagnostics);
   return cluster;
 }
 

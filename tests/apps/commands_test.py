@@ -281,6 +281,20 @@ class Collective(Commands):
         self.assertEqual(done.stderr.count(f"warning: {said}"), 1)
         self.assertNotIn("rules of its own", self.weft(*SWEEP, "--nccl", "version=2.29.2").stderr)
 
+    def test_warns_where_collectives_cost_what_another_gpus_do(self):
+        said = "no measurement calibrates collectives of MI300X: they cost what those of H200 do"
+        self.assertEqual(self.weft(*SWEEP, "--profile", "mi300x").stderr.count(f"warning: {said}"), 1)
+        self.assertNotIn("no measurement calibrates", self.weft(*SWEEP, "--profile", "a100_sxm").stderr)
+
+    def test_heads_a_result_with_the_error_of_its_operation(self):
+        profile = self.folder / "stated.yaml"
+        profile.write_text("kind: profile\nname: stated\nvalidation:\n"
+                           "  - {data: all_reduce of 4, points: 3, median_error: 2.5 %, max_error: 9 %}\n"
+                           "  - {data: all_reduce of 16 over EFA, points: 3, median_error: 12 %, max_error: 30 %}\n"
+                           "  - {data: all_gather of 4, points: 3, median_error: 7 %, max_error: 8 %}\n", encoding="utf-8")
+        head = self.weft(*SWEEP, "--profile", str(profile)).stdout.splitlines()[0]
+        self.assertTrue(head.endswith("profile stated: median error of all_reduce 2.5 %"), head)
+
     def test_counts_gpus_as_nccl_tests_does(self):
         for extra, ranks, launches in ([], 4, 1), (["-g", "4"], 4, 4), (["-t", "2"], 2, 1), (["-t", "2", "-g", "2"], 4, 2), (["-g", "2"], 2, 2):
             self.weft("collective", "all_reduce", "--cluster", "node4.yaml", "-b", "8", "-e", "8", *extra, "--json", "r.json")
