@@ -26,8 +26,19 @@ void add_note(std::vector<std::string>& notes, std::string note) {
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
 }
 
+// NCCL takes the calls of a group whose sizes are within four times each other together: it chooses algorithm and protocol for
+// the sum of their bytes, and divides the channels among them by bytes (src/enqueue.cc, ncclPrepareTasks() and
+// scheduleCollTasksToPlan(); 2.28.9). Sends and receives it does one after another.
+bool as_one(const NcclTestsLog& log) {
+  const auto kind = coll::collective_from(log.collective);
+  using enum coll::Collective;
+  return kind &&
+         (*kind == kAllReduce || *kind == kAllGather || *kind == kReduceScatter || *kind == kBroadcast || *kind == kReduce);
+}
+
 void note_launch_mode(const NcclTestsLog& log, std::vector<std::string>& notes) {
-  if (log.aggregated_iterations > 1) add_note(notes, "aggregated calls are not modelled yet: predicted as single ones");
+  if (log.aggregated_iterations > 1 && !as_one(log))
+    add_note(notes, fmt::format("aggregated calls of {} are predicted as single ones", log.collective));
   if (log.groups > 1) {
     add_note(notes, fmt::format("{} communicators side by side are predicted as one by itself", log.groups));
   }
@@ -152,8 +163,14 @@ class CollectiveLog {
     if (known != known_.end()) return &known->result;
     if (failed_) return nullptr;
     try {
-      coll::CollectiveResult result = runner_.run(*call, run_options_);
+      const int together = as_one(log_) ? std::max(log_.aggregated_iterations, 1) : 1;
+      coll::CollectiveCall all = *call;
+      all.bytes = together * call->bytes;
+      coll::CollectiveResult result = runner_.run(all, run_options_);
       if (machine_.simulator.stopped()) return nullptr;
+      result.call = *call;
+      result.sizes = coll::sizes_of(*call, log_.ranks);
+      result.time = Duration::from_ps(result.time.ps() / together);
       for (const std::string& note : result.notes) add_note(notes_, note);
       return &known_.emplace_back(Known{std::move(result), run_options_.iterations, run_options_.launch, run_options_.slowdown})
                   .result;

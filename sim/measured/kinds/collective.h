@@ -1,8 +1,9 @@
 // Collectives: rows of nccl-tests' logs, whatever file they stand in. Each is one simulated call on the log's ranks, with its
 // collective, size, type, root, NCCL settings and launch mode.
 //
-// Model: in-place calls take as long as out-of-place ones; aggregated calls cost what plain calls cost; several communicators
-// side by side are one by itself. Where a log is of that kind, a note says so. Where a file says what each call took its host
+// Model: in-place calls take as long as out-of-place ones; aggregated calls take what one call of all their bytes does, but
+// those of sends and receives what plain calls do; several communicators side by side are one by itself. Where a log is of that
+// kind, a note says so. Where a file says what each call took its host
 // (`weft measure` does), that is the host's cost of a launch; rows where the host was all that the loop waited for are marked.
 #pragma once
 

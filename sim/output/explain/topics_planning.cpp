@@ -44,7 +44,7 @@ std::vector<Topic> planning_topics() {
                 .assumes = "Each log is predicted under the settings it was taken with; the time of a call is that of the loop "
                            "of back-to-back calls that nccl-tests times, launches and all.",
                 .leaves_out = {"validate: in-place calls take as long as out-of-place ones",
-                               "validate: aggregated calls cost what plain calls cost; a note says where a log is of that kind",
+                               "validate: aggregated sends cost what plain ones cost; a note says where a log is of that kind",
                                "validate: several communicators side by side are predicted as one by itself"},
                 .sources = {"models/nccl_calibration", "models/nccl §8.2, §8.4 (nccl-tests)"},
                 .files = {"measured/predict.h", "measured/kinds/collective.h", "collectives/runner.h"}}},

@@ -108,8 +108,27 @@ TEST(PredictTest, SettingsOfTheLogActAndWinOverTheCluster) {
   EXPECT_EQ(predict(cluster, log, {}).points[0].channels, 1);
 }
 
+// NCCL chooses for the sum of a group's bytes and divides its channels among the calls; sends it does one after another.
+TEST(PredictTest, CollectivesOfAGroupTakeWhatOneOfAllTheirBytesDoes) {
+  const auto predicted = [](const char* collective, Bytes bytes, int together) {
+    Measurement log = log_of(collective, {bytes});
+    log.log.gpus_per_thread = 1;
+    log.log.threads = 4;
+    log.log.max_bytes = 1_GiB;
+    log.log.aggregated_iterations = together;
+    return predict(four_gpus(), log, {});
+  };
+  const Predictions eight = predicted("all_reduce", 1_MiB, 8);
+  EXPECT_NEAR(8 * *eight.points[0].predicted_us, *predicted("all_reduce", 8_MiB, 1).points[0].predicted_us, 1e-4);
+  EXPECT_EQ(eight.points[0].protocol, predicted("all_reduce", 8_MiB, 1).points[0].protocol);
+  EXPECT_THAT(eight.notes, IsEmpty());
+  const Predictions sends = predicted("sendrecv", 1_MiB, 8);
+  EXPECT_EQ(sends.points[0].predicted_us, predicted("sendrecv", 1_MiB, 1).points[0].predicted_us);
+  EXPECT_THAT(sends.notes, Contains(HasSubstr("aggregated calls of sendrecv")));
+}
+
 TEST(PredictTest, WhatIsNotModelledIsNotedOnce) {
-  Measurement log = log_of("all_reduce", {1_MiB, 2_MiB});
+  Measurement log = log_of("sendrecv", {1_MiB, 2_MiB});
   log.settings["NCCL_CGA_CLUSTER_SIZE"] = "2";
   log.log.aggregated_iterations = 4;
   const Predictions predictions = predict(four_gpus(), log, {});
