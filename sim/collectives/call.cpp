@@ -41,6 +41,15 @@ std::optional<Collective> collective_from(std::string_view name) {
   return std::nullopt;
 }
 
+CollectiveCall all_to_allv(std::shared_ptr<const PairSizes> pairs) {
+  CollectiveCall call{.kind = Collective::kAllToAll, .element_size = 1};
+  call.bytes = Bytes{std::max(pairs->most_sent(), pairs->most_received())};
+  call.pairs = std::move(pairs);
+  return call;
+}
+
+std::string_view name_of(const CollectiveCall& call) { return call.pairs == nullptr ? to_string(call.kind) : "alltoallv"; }
+
 std::string_view to_string(Reduction reduction) { return kReductions[static_cast<std::size_t>(reduction)]; }
 
 std::optional<Reduction> reduction_from(std::string_view name) {
@@ -67,6 +76,13 @@ CallSizes sizes_of(const CollectiveCall& call, int ranks) {
   WEFT_CHECK(call.bytes >= Bytes{0});
   WEFT_CHECK(element >= 1 && element <= 16 && (element & (element - 1)) == 0);
 
+  if (call.pairs != nullptr) {
+    WEFT_CHECK(call.kind == Collective::kAllToAll && call.pairs->ranks() == ranks);
+    const Bytes input{call.pairs->most_sent()};
+    const Bytes output{call.pairs->most_received()};
+    const Bytes reported = std::max(input, output);
+    return {.input = input, .output = output, .reported = reported, .count = reported.count() / element};
+  }
   const std::int64_t elements = call.bytes.count() / element;
   // models/nccl §8.2: where the size column is the total of all ranks, each rank's share is cut to whole units of 16 bytes.
   const std::int64_t share = (elements / ranks) & ~(16 / element - 1);

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/collectives/pair_sizes.h"
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
 
@@ -48,7 +50,14 @@ struct CollectiveCall {
   Numbers numbers = Numbers::kUsual;
   Reduction reduction = Reduction::kSum;  // all-reduce, reduce-scatter, reduce
   bool one_way = false;                   // kSendRecv of two ranks: rank 0 only sends, and rank 1 only receives
+  // kAllToAll: what each pair has, an all-to-allv; `bytes` are then not looked at. Null: all have the same.
+  std::shared_ptr<const PairSizes> pairs = {};
 };
+
+// An all-to-allv of these sizes.
+[[nodiscard]] CollectiveCall all_to_allv(std::shared_ptr<const PairSizes> pairs);
+// The name of the call's kind, or "alltoallv".
+[[nodiscard]] std::string_view name_of(const CollectiveCall& call);
 
 // All-reduce, reduce-scatter and reduce.
 [[nodiscard]] bool reduces(Collective collective);
@@ -60,7 +69,8 @@ struct CollectiveCall {
 [[nodiscard]] std::int64_t kernel_element_size(const CollectiveCall& call);
 
 // One rank holds this before and after the call, as nccl-tests allocates it for `call.bytes` on `ranks` ranks. Where the size
-// is not a whole number of elements per rank, it is cut as nccl-tests cuts it (models/nccl §8.2).
+// is not a whole number of elements per rank, it is cut as nccl-tests cuts it (models/nccl §8.2). Of an all-to-allv: what the
+// rank has that sends most, and the one that receives most.
 struct CallSizes {
   Bytes input;
   Bytes output;
@@ -80,6 +90,16 @@ struct ChannelShare {
   bool operator==(const ChannelShare&) const = default;
 };
 
+// How a point-to-point transfer of this size is cut: into so many parts, all but the last of `part` bytes, and these into
+// chunks.
+struct TransferCut {
+  std::int64_t bytes = 0;
+  int channels = 1;
+  Bytes part = {};
+  Bytes chunk = {};
+  bool operator==(const TransferCut&) const = default;
+};
+
 struct Choice {
   std::string algorithm = {};  // registered name: "ring", "plain_ring", "direct", ...
   std::string protocol = {};   // "Simple"; empty for textbook algorithms
@@ -92,6 +112,7 @@ struct Choice {
   // own, and the bytes of all parts but the last; 0: even parts of whole 4 KiB.
   int channels_per_transfer = 1;
   Bytes transfer_part = {};
+  std::vector<TransferCut> transfer_cuts = {};  // by size, of an all-to-allv: those of each; empty: all are cut alike
   int transfer_group = -1;        // ranks of a node, at most, that are served in turn; 0: all; -1: as NCCL 2.30 has it
   bool triangular_peers = false;  // in which they are served by triangular numbers
   bool reverses_rounds = true;    // bits of the round, not of the part, spread transfers over channels

@@ -82,6 +82,7 @@ std::optional<Duration> direct_time(const CollectiveCall& call, int n, const Ide
 std::optional<Duration> closed_form(const CollectiveCall& call, const Choice& choice, int ranks, const IdealNetwork& network) {
   WEFT_CHECK(ranks >= 1 && choice.channels >= 1);
   WEFT_CHECK(network.bandwidth > Bandwidth{});
+  if (call.pairs != nullptr && !call.pairs->is_even()) return std::nullopt;
   const bool nothing_moves = ranks == 1 || sizes_of(call, ranks).reported == Bytes{0};
   std::optional<Duration> time;
   if (choice.algorithm == "ring" || choice.algorithm == "plain_ring") {

@@ -18,8 +18,13 @@ Data expected_result(const CollectiveCall& call, int ranks, Rank rank, std::int6
       for (Rank from = 0; from < ranks; ++from) data.push_back({.bytes = block, .source = 0, .from = table.one(from)});
       break;
     case Collective::kAllToAll:
-      for (Rank from = 0; from < ranks; ++from)
-        data.push_back({.bytes = block, .source = rank * block, .from = table.one(from)});
+      for (Rank from = 0; from < ranks; ++from) {
+        const PairSizes* pairs = call.pairs.get();
+        const Piece piece{.bytes = pairs == nullptr ? block : pairs->bytes(from, rank),
+                          .source = pairs == nullptr ? rank * block : pairs->input_offset(from, rank),
+                          .from = table.one(from)};
+        if (piece.bytes > 0) data.push_back(piece);
+      }
       break;
     case Collective::kBroadcast:
       data = {{.bytes = bytes, .source = 0, .from = table.one(call.root)}};

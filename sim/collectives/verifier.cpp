@@ -67,8 +67,11 @@ class Verification {
     for (Rank rank = 0; rank < n_; ++rank) {
       const bool only_root_reads = call.kind == Collective::kBroadcast || call.kind == Collective::kScatter;
       const bool only_root_writes = call.kind == Collective::kReduce || call.kind == Collective::kGather;
-      input_bytes_.push_back(only_root_reads && rank != call.root ? 0 : sizes.input.count());
-      output_bytes_.push_back(only_root_writes && rank != call.root ? 0 : sizes.output.count());
+      const PairSizes* pairs = call.pairs.get();
+      const std::int64_t input = pairs == nullptr ? sizes.input.count() : pairs->sent(rank);
+      const std::int64_t output = pairs == nullptr ? sizes.output.count() : pairs->received(rank);
+      input_bytes_.push_back(only_root_reads && rank != call.root ? 0 : input);
+      output_bytes_.push_back(only_root_writes && rank != call.root ? 0 : output);
       place_input(rank);
       for (int channel = 0; channel < schedule.channels(); ++channel) {
         first_lanes_.push_back(static_cast<std::uint32_t>(lanes_.size()));

@@ -3,6 +3,7 @@
 // Rank i posts to i+1, i+2, ... (mod n), so that no receiver is everybody's first. Every message is cut over the channels and
 // has a lane of its own; one more lane takes in what arrives, in the order posted, and one copies what stays on the rank.
 #include <memory>
+#include <vector>
 
 #include "sim/collectives/algorithms/parts.h"
 #include "sim/collectives/algorithms/sends.h"
@@ -19,10 +20,10 @@ constexpr int kFirstSendLane = 2;
 class DirectSchedule final : public Schedule {
  public:
   DirectSchedule(const Communicator& communicator, const CollectiveCall& call, int channels)
-      : kind_{call.kind}, n_{communicator.ranks()}, root_{call.root}, channels_{channels} {
+      : kind_{call.kind}, n_{communicator.ranks()}, root_{call.root}, channels_{channels}, messages_{call, n_} {
     WEFT_CHECK(channels >= 1 && channels <= communicator.channels());
     WEFT_CHECK(root_ >= 0 && root_ < n_);
-    message_ = send_bytes(call, n_);
+    if (!messages_.is_even()) find_flows();
   }
 
   [[nodiscard]] int ranks() const override { return n_; }
@@ -30,15 +31,13 @@ class DirectSchedule final : public Schedule {
   [[nodiscard]] int lanes(Rank rank, int) const override { return kFirstSendLane + sends(rank); }
 
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override {
-    if (channel_part(message_, channels_, channel).bytes == 0) return 0;
+    if (channel_part(messages_.largest(), channels_, channel).bytes == 0) return 0;
     if (lane == kSelfLane) return keeps_some(rank) ? 1 : 0;
     return lane == kReceiveLane ? receives(rank) : 1;
   }
 
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
-    const Part part = channel_part(message_, channels_, channel);
     Step step;
-    step.bytes = Bytes{part.bytes};
     Rank to = rank;
     Rank from = rank;
     if (lane == kReceiveLane) {
@@ -48,22 +47,30 @@ class DirectSchedule final : public Schedule {
       to = send_peer(rank, lane - kFirstSendLane + 1);
       step.send_to = to;
     }
+    const Part part = channel_part(messages_.bytes(from, to), channels_, channel);
+    if (part.bytes == 0) return nothing_to_do();
+    step.bytes = Bytes{part.bytes};
     step.use_source = lane != kReceiveLane;
     step.store = lane == kSelfLane || lane == kReceiveLane;
-    if (step.use_source) step.source = {Buffer::kInput, input_offset(kind_, message_, to) + part.offset};
-    if (step.store) step.destination = {Buffer::kOutput, output_offset(kind_, message_, from) + part.offset};
+    if (step.use_source) step.source = {Buffer::kInput, messages_.input_offset(rank, to) + part.offset};
+    if (step.store) step.destination = {Buffer::kOutput, messages_.output_offset(from, rank) + part.offset};
     return step;
   }
 
   // One flow per message and channel: messages of a channel in order of sender and round.
   [[nodiscard]] bool has_fluid_flows() const override { return true; }
   [[nodiscard]] std::int64_t fluid_flow_count() const override {
-    const std::int64_t used_channels = std::min<std::int64_t>(channels_, ceil_div(message_, kCutUnit));
-    return used_channels * messages();
+    return messages_.is_even() ? used_channels() * messages() : static_cast<std::int64_t>(flows_.size());
   }
 
   [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
     WEFT_CHECK(n_ > 1);
+    return flow_of(messages_.is_even() ? index : flows_[static_cast<std::size_t>(index)]);
+  }
+
+ private:
+  // Channel and message by their number, whether they have data or not.
+  [[nodiscard]] FluidFlow flow_of(std::int64_t index) const {
     const int channel = static_cast<int>(index / messages());
     const std::int64_t message = index % messages();
     const int round = kind_ == Collective::kSendRecv ? 1 : static_cast<int>(message % (n_ - 1)) + 1;
@@ -87,13 +94,20 @@ class DirectSchedule final : public Schedule {
     }
     FluidFlow flow;
     flow.edges = {{from, to}};
-    flow.bytes = Bytes{channel_part(message_, channels_, channel).bytes};
+    flow.bytes = Bytes{channel_part(messages_.bytes(from, to), channels_, channel).bytes};
     flow.step_bytes = flow.bytes;
     flow.channel = channel;
     return flow;
   }
 
- private:
+  void find_flows() {
+    for (std::int64_t index = 0; index < used_channels() * messages(); ++index) {
+      if (flow_of(index).bytes > Bytes{}) flows_.push_back(index);
+    }
+  }
+  [[nodiscard]] std::int64_t used_channels() const {
+    return std::min<std::int64_t>(channels_, ceil_div(messages_.largest(), kCutUnit));
+  }
   [[nodiscard]] int sends(Rank rank) const {
     if (n_ == 1) return 0;
     if (kind_ == Collective::kSendRecv) return 1;
@@ -122,7 +136,8 @@ class DirectSchedule final : public Schedule {
   int n_;
   Rank root_;
   int channels_;
-  std::int64_t message_ = 0;  // bytes from one rank to another
+  Messages messages_;
+  std::vector<std::int64_t> flows_;  // those with data, where messages differ
 };
 
 class Direct final : public Algorithm {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sim/collectives/algorithms/parts.h"
+#include "sim/collectives/algorithms/sends.h"
 #include "sim/collectives/builtin.h"
 #include "sim/core/error.h"
 
@@ -15,7 +16,7 @@ constexpr int kPairwiseLanes = 2;  // own block; rounds
 class PairwiseSchedule final : public Schedule {
  public:
   PairwiseSchedule(const Communicator& communicator, const CollectiveCall& call, int channels)
-      : n_{communicator.ranks()}, channels_{channels}, message_{sizes_of(call, n_).input.count() / n_} {
+      : n_{communicator.ranks()}, channels_{channels}, messages_{call, n_} {
     WEFT_CHECK(channels >= 1 && channels <= communicator.channels());
   }
 
@@ -24,31 +25,32 @@ class PairwiseSchedule final : public Schedule {
   [[nodiscard]] int lanes(Rank, int) const override { return kPairwiseLanes; }
 
   [[nodiscard]] std::int64_t step_count(Rank, int channel, int lane) const override {
-    if (channel_part(message_, channels_, channel).bytes == 0) return 0;
+    if (channel_part(messages_.largest(), channels_, channel).bytes == 0) return 0;
     return lane == kOwnBlockLane ? 1 : 2 * (n_ - 1);
   }
 
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override {
-    const Part part = channel_part(message_, channels_, channel);
     const int round = static_cast<int>(index / 2) + 1;
     const bool sends = lane != kOwnBlockLane && index % 2 == 0;  // each round: post the send, then take in what comes
     const bool receives = lane != kOwnBlockLane && !sends;
     const Rank to = sends ? (rank + round) % n_ : rank;
     const Rank from = receives ? (rank + n_ - round) % n_ : rank;
+    const Part part = channel_part(messages_.bytes(from, to), channels_, channel);
+    if (part.bytes == 0) return nothing_to_do();
     Step step;
     step.bytes = Bytes{part.bytes};
     if (sends) step.send_to = to;
     if (receives) step.receive_from = from;
     step.use_source = !receives;
     step.store = !sends;
-    if (step.use_source) step.source = {Buffer::kInput, to * message_ + part.offset};
-    if (step.store) step.destination = {Buffer::kOutput, from * message_ + part.offset};
+    if (step.use_source) step.source = {Buffer::kInput, messages_.input_offset(rank, to) + part.offset};
+    if (step.store) step.destination = {Buffer::kOutput, messages_.output_offset(from, rank) + part.offset};
     return step;
   }
 
-  [[nodiscard]] bool has_fluid_flows() const override { return true; }
+  [[nodiscard]] bool has_fluid_flows() const override { return messages_.is_even(); }
   [[nodiscard]] std::int64_t fluid_flow_count() const override {
-    return n_ == 1 ? 0 : std::min<std::int64_t>(channels_, ceil_div(message_, kCutUnit));
+    return n_ == 1 ? 0 : std::min<std::int64_t>(channels_, ceil_div(messages_.largest(), kCutUnit));
   }
 
   [[nodiscard]] FluidFlow fluid_flow(std::int64_t index) const override {
@@ -58,7 +60,7 @@ class PairwiseSchedule final : public Schedule {
     for (int round = 1; round < n_; ++round) {
       for (Rank from = 0; from < n_; ++from) flow.edges.push_back({from, (from + round) % n_});
     }
-    flow.bytes = Bytes{channel_part(message_, channels_, flow.channel).bytes};
+    flow.bytes = Bytes{channel_part(messages_.largest(), channels_, flow.channel).bytes};
     flow.step_bytes = flow.bytes;
     flow.serial_steps = n_ - 1;
     return flow;
@@ -67,7 +69,7 @@ class PairwiseSchedule final : public Schedule {
  private:
   int n_;
   int channels_;
-  std::int64_t message_;  // bytes from one rank to another
+  Messages messages_;
 };
 
 class Pairwise final : public Algorithm {
@@ -91,7 +93,7 @@ const Registration<Algorithm> builtin::pairwise{
         {.assumes = "In round r rank i sends to i+r and receives from i-r (mod n), and starts the next when both are "
                     "done.",
          .leaves_out = {"pairwise: the fluid grain moves all rounds together at the rate of the slowest pair, too fast where "
-                        "rounds differ, as where some stay inside a host"},
+                        "rounds differ, as where some stay inside a host; an all-to-allv has none"},
          .sources = {"Thakur, Rabenseifner and Gropp, 2005"}},
 };
 

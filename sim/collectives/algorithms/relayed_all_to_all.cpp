@@ -15,8 +15,9 @@ RelayedAllToAll::RelayedAllToAll(const Communicator& communicator, const Collect
     : layout_{NodeLayout::by_rank(communicator)},
       place_{place},
       n_{communicator.ranks()},
-      block_{sizes_of(call, n_).input.count() / n_} {
-  for (const ChannelPart& part : channel_parts(block_, choice)) parts_.push_back(part.data);
+      messages_{call, n_},
+      channels_{choice.channels} {
+  WEFT_CHECK(choice.shares.empty());
   relayed_.resize(index_of(n_));
   send_peers_.resize(index_of(n_));
   receive_peers_.resize(index_of(n_));
@@ -93,7 +94,7 @@ std::int64_t RelayedAllToAll::slot(Rank relay, const Message& message) const {
 }
 
 std::int64_t RelayedAllToAll::step_count(Rank rank, int channel, int lane) const {
-  if (parts_[static_cast<std::size_t>(channel)].bytes == 0) return 0;
+  if (channel_part(messages_.largest(), channels_, channel).bytes == 0) return 0;
   if (lane == 0) return 1;
   const std::vector<Rank>& receivers = peers(rank, true);
   const auto i = static_cast<std::size_t>(lane - 1);
@@ -102,34 +103,44 @@ std::int64_t RelayedAllToAll::step_count(Rank rank, int channel, int lane) const
 }
 
 Step RelayedAllToAll::step(Rank rank, int channel, int lane, std::int64_t index) const {
-  const Part& part = parts_[static_cast<std::size_t>(channel)];
-  Step step = step_of(part.bytes);
   const std::vector<Rank>& receivers = peers(rank, true);
+  const auto part_of = [&](const Message& m) {
+    return channel_part(messages_.bytes(m.sender, m.receiver), channels_, channel);
+  };
   if (lane == 0) {
-    read_from(step, Buffer::kInput, rank * block_ + part.offset);
-    keep_at(step, Buffer::kOutput, rank * block_ + part.offset);
+    const Part part = part_of({rank, rank});
+    if (part.bytes == 0) return nothing_to_do();
+    Step step = step_of(part.bytes);
+    read_from(step, Buffer::kInput, messages_.input_offset(rank, rank) + part.offset);
+    keep_at(step, Buffer::kOutput, messages_.output_offset(rank, rank) + part.offset);
     return step;
   }
   const auto i = static_cast<std::size_t>(lane - 1);
   if (i >= receivers.size()) {
     const Rank from = peers(rank, false)[i - receivers.size()];
     const Message m = message(from, rank, index);
+    const Part part = part_of(m);
+    if (part.bytes == 0) return nothing_to_do();
+    Step step = step_of(part.bytes);
     step.receive_from = from;
     if (m.receiver == rank) {
-      keep_at(step, Buffer::kOutput, m.sender * block_ + part.offset);
+      keep_at(step, Buffer::kOutput, messages_.output_offset(m.sender, rank) + part.offset);
     } else {
-      keep_at(step, Buffer::kScratch, slot(rank, m) * block_ + part.offset);
+      keep_at(step, Buffer::kScratch, slot(rank, m) * messages_.largest() + part.offset);
     }
     return step;
   }
   const Rank to = receivers[i];
   const Message m = message(rank, to, index);
+  const Part part = part_of(m);
+  if (part.bytes == 0) return nothing_to_do();
+  Step step = step_of(part.bytes);
   step.send_to = to;
   if (m.sender == rank) {
-    read_from(step, Buffer::kInput, m.receiver * block_ + part.offset);
+    read_from(step, Buffer::kInput, messages_.input_offset(rank, m.receiver) + part.offset);
     return step;
   }
-  read_from(step, Buffer::kScratch, slot(rank, m) * block_ + part.offset);
+  read_from(step, Buffer::kScratch, slot(rank, m) * messages_.largest() + part.offset);
   // It came as the message of this number on its first hop.
   const bool at_receiver = place_ == RelayPlace::kAtReceiver;
   const std::int64_t number = at_receiver ? layout_.local(m.receiver) : 1 + row(rank, m.receiver);

@@ -16,6 +16,7 @@
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/node_layout.h"
 #include "sim/collectives/algorithms/parts.h"
+#include "sim/collectives/algorithms/sends.h"
 #include "sim/collectives/schedule.h"
 #include "sim/core/model_text.h"
 #include "sim/core/whole_numbers.h"
@@ -29,7 +30,7 @@ inline constexpr ModelText kDeepEpText{
         "Dispatch sends to the GPU of the sender's index on the target node, which forwards; combine goes "
         "the way back. A block is forwarded once all of it is there.",
     .leaves_out =
-        {"deepep: every rank gets as much from everyone; DeepEP sends each token once to a node and forwards "
+        {"deepep: a block for each pair of ranks; DeepEP sends each token once to a node and forwards "
          "it as the experts ask: `weft experts` has tokens, top-k and experts",
          "deepep_combine: it moves data only; DeepEP also adds up what the experts return",
          "weft experts: tokens are drawn alike; hot experts, the notify kernel and hooks that overlap are left out",
@@ -45,7 +46,7 @@ class RelayedAllToAll final : public Schedule {
   RelayedAllToAll(const Communicator& communicator, const CollectiveCall& call, const Choice& choice, RelayPlace place);
 
   [[nodiscard]] int ranks() const override { return n_; }
-  [[nodiscard]] int channels() const override { return static_cast<int>(parts_.size()); }
+  [[nodiscard]] int channels() const override { return channels_; }
   [[nodiscard]] int lanes(Rank rank, int) const override;
   [[nodiscard]] std::int64_t step_count(Rank rank, int channel, int lane) const override;
   [[nodiscard]] Step step(Rank rank, int channel, int lane, std::int64_t index) const override;
@@ -73,8 +74,8 @@ class RelayedAllToAll final : public Schedule {
   NodeLayout layout_;
   RelayPlace place_;
   int n_;
-  std::int64_t block_;  // bytes from one rank to another
-  std::vector<Part> parts_;
+  Messages messages_;
+  int channels_;
   std::vector<std::vector<Rank>> relayed_;     // by rank
   std::vector<std::int32_t> rows_;             // by rank relayed for, node of the relay
   std::vector<std::vector<Rank>> send_peers_;  // by rank

@@ -99,6 +99,7 @@ std::optional<std::string> verify(const Program& program, Rank root) {
 std::optional<std::string> MscclAlgorithm::refusal(const CollectiveCall& call, int ranks) const {
   if (call.kind != program_.collective)
     return fmt::format("it is an algorithm for {}, not for {}", to_string(program_.collective), to_string(call.kind));
+  if (call.pairs != nullptr) return "its blocks are equal, and those of an all-to-allv are not";
   if (ranks != program_.ranks()) return fmt::format("it is for {} ranks, not {}", program_.ranks(), ranks);
   if (msccl::has_root(call.kind) && call.root != root_) return fmt::format("its root is rank {}, not {}", root_, call.root);
   const CallSizes sizes = sizes_of(call, ranks);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/nccl/choice_list.h"
@@ -52,11 +54,30 @@ Kernel kernel_of(std::string_view algorithm) {
 // A kernel that NCCL does not have, and which borrows what NCCL would choose.
 bool is_lent(std::string_view algorithm) { return algorithm != "nccl_p2p" && own_name_of(algorithm).empty(); }
 
+// Model: a size that NCCL would send by another protocol than the largest has the largest's chunks, as it has its protocol.
+std::vector<TransferCut> cuts_of(const PairSizes& pairs, const View& view, const Choice& largest) {
+  std::set<std::int64_t> sizes;
+  for (Rank from = 0; from < pairs.ranks(); ++from) {
+    for (Rank to = 0; to < pairs.ranks(); ++to) sizes.insert(pairs.bytes(from, to));
+  }
+  std::vector<TransferCut> cuts;
+  for (const std::int64_t bytes : sizes) {
+    const P2pTransfer transfer = p2p_transfer(view.info(), Bytes{bytes}, view.settings(), view.info().nodes == 1);
+    const int channels = std::min(transfer.channels, largest.channels);
+    cuts.push_back({.bytes = bytes,
+                    .channels = channels,
+                    .part = channels == transfer.channels ? transfer.part : Bytes{},
+                    .chunk = transfer.protocol == largest.protocol ? transfer.chunk : largest.chunk});
+  }
+  return cuts;
+}
+
 // One transfer is what every rank sends to each of its peers.
 Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view, int channels) {
   const CallSizes sizes = sizes_of(call, ranks);
-  const Bytes each = call.kind == Collective::kAllToAll ? Bytes{sizes.input.count() / std::max(ranks, 1)}
-                                                        : std::min(sizes.input, sizes.output);
+  Bytes each = call.kind == Collective::kAllToAll ? Bytes{sizes.input.count() / std::max(ranks, 1)}
+                                                  : std::min(sizes.input, sizes.output);
+  if (call.pairs != nullptr) each = Bytes{call.pairs->largest()};
   const CommInfo& info = view.info();
   // Chunks are those of the slowest connection: over the network, where there is one.
   const P2pTransfer transfer = p2p_transfer(info, each, view.settings(), info.nodes == 1);
@@ -72,8 +93,9 @@ Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view,
   choice.transfer_group = p2p_group_limit(view.settings(), info.version, info.nodes > 1);
   choice.triangular_peers = rule(kTriangularPeers, info.version);
   choice.reverses_rounds = rule(kReversedRounds, info.version);
-  chosen.reason =
-      fmt::format("{} per peer in {} part{}", weft::to_string(each), transfer.channels, transfer.channels == 1 ? "" : "s");
+  if (call.pairs != nullptr && !call.pairs->is_even()) choice.transfer_cuts = cuts_of(*call.pairs, view, choice);
+  chosen.reason = fmt::format("{}{} per peer in {} part{}", choice.transfer_cuts.empty() ? "" : "up to ", weft::to_string(each),
+                              transfer.channels, transfer.channels == 1 ? "" : "s");
   return chosen;
 }
 
