@@ -31,6 +31,7 @@
 #include "sim/scenario/collective_sweep.h"
 #include "sim/scenario/configuration_text.h"
 #include "sim/scenario/memory_plan.h"
+#include "sim/workloads/pair_sizes_reader.h"
 
 namespace weft::apps {
 namespace {
@@ -58,7 +59,9 @@ struct CollectiveOptions {
   int channels = 0;
   bool cuda_graph = false;
   std::string msccl;
+  std::string pair_sizes;
   std::string memory;
+  bool has_range = false;  // -b, -e, -f or -i is given
 };
 
 std::optional<std::string_view> find_ignoring_case(const auto& names, std::string_view text) {
@@ -161,6 +164,24 @@ std::vector<Bytes> asked_sizes(const CollectiveOptions& options) {
   return scenario::sweep_sizes(range);
 }
 
+constexpr std::string_view kAllToAllv = "alltoallv";
+
+// "alltoallv", "AllToAllv", or the name of the test program of rccl-tests.
+bool is_all_to_allv(std::string_view name) {
+  if (name.ends_with("_perf")) name.remove_suffix(5);
+  return folded_name(name) == kAllToAllv;
+}
+
+// All-to-allv: one call of the file's sizes, which the sweep's ranks have to fit.
+void take_pair_sizes(const CollectiveOptions& options, scenario::CollectiveSweep& sweep) {
+  Diagnostics diagnostics;
+  const auto ranks = static_cast<int>(sweep.participants.devices.size());
+  auto pairs = work::read_pair_sizes(options.pair_sizes, ranks, diagnostics);
+  diagnostics.throw_if_any();
+  sweep.call.pairs = std::move(pairs);
+  sweep.sizes = {coll::all_to_allv(sweep.call.pairs).bytes};
+}
+
 // Makes the sweep that the options ask for on this cluster, but for the algorithm.
 scenario::CollectiveSweep sweep_of(const CollectiveOptions& options, const net::Cluster& cluster,
                                    const scenario::Overrides& overrides, const coll::CollectiveCall& call,
@@ -210,7 +231,13 @@ scenario::SweepResult run_and_print(const scenario::CollectiveSweep& sweep, cons
 }
 
 int run_collective(const CollectiveOptions& options) {
-  const coll::Collective kind = scenario::collective_named(options.kind);
+  const bool by_pair = is_all_to_allv(options.kind);
+  if (by_pair && options.pair_sizes.empty())
+    throw ConfigError("alltoallv: expected --sizes FILE, with the bytes from each rank to each");
+  if (!by_pair && !options.pair_sizes.empty()) throw ConfigError("--sizes goes with alltoallv, whose pairs differ");
+  if (by_pair && options.has_range)
+    throw ConfigError("alltoallv: --sizes says how much is sent; -b, -e, -f and -i do not go with it");
+  const coll::Collective kind = by_pair ? coll::Collective::kAllToAll : scenario::collective_named(options.kind);
   const scenario::DataType type = scenario::data_type(options.type);
   const coll::CollectiveCall call{.kind = kind,
                                   .bytes = {},
@@ -220,12 +247,14 @@ int run_collective(const CollectiveOptions& options) {
                                   .reduction = scenario::reduction_named(options.reduction)};
   std::vector<Bytes> sizes = asked_sizes(options);
   scenario::Overrides overrides = to_overrides(options.common, true);
-  const Outputs outputs = outputs_of(options.common, fmt::format("collective_{}", coll::to_string(kind)));
+  const Outputs outputs =
+      outputs_of(options.common, fmt::format("collective_{}", by_pair ? kAllToAllv : coll::to_string(kind)));
 
   Diagnostics diagnostics;
   const net::Cluster cluster = load_with_nodes(options, overrides, diagnostics);
   print_warnings(diagnostics, options.common);
   scenario::CollectiveSweep sweep = sweep_of(options, cluster, overrides, call, std::move(sizes));
+  if (by_pair) take_pair_sizes(options, sweep);
   output::StepTimeline steps;
   if (!outputs.timeline.empty()) sweep.options.steps = &steps;
   const auto custom = options.msccl.empty() ? nullptr : coll::msccl_algorithm(options.msccl);
@@ -242,7 +271,7 @@ int run_collective(const CollectiveOptions& options) {
   const scenario::MemoryPlan memory = memory_of(sweep);
   scenario::check_memory(memory, memory_limit(options.memory));
   const Report report{outputs};
-  const std::string subject = fmt::format("{}  {}", coll::to_string(kind), options.cluster + options.topology);
+  const std::string subject = fmt::format("{}  {}", coll::name_of(sweep.call), options.cluster + options.topology);
   const Heading heading{"collective", subject, sweep.seed, sweep.options.grain, net::to_string(sweep.fidelity)};
   report.print(heading_text(heading, cluster, options.common.verbose));
   report.print(ranks_line(sweep.participants));
@@ -292,7 +321,7 @@ void add_collective(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<CollectiveOptions>();
   command
       ->add_option("KIND", options->kind,
-                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, sendrecv, gather, scatter")
+                   "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, alltoallv, sendrecv, gather, scatter")
       ->required();
   command->add_option("--cluster,-c", options->cluster, "Cluster file")->type_name("FILE");
   command
@@ -340,13 +369,21 @@ void add_collective(CLI::App& app, int& exit_code) {
           "Who chooses an all_reduce: nccl, vllm, vllm_custom (without symmetric memory), sglang, tensorrt_llm; absent: nccl")
       ->type_name("NAME");
   command->add_option("--proto", options->protocol, "Protocol of NCCL: Simple, LL, LL128")->type_name("NAME");
+  command
+      ->add_option("--sizes", options->pair_sizes,
+                   "Of alltoallv: a row for each sender with the bytes to each rank, as CSV or a list of lists (.json, .yaml)")
+      ->type_name("FILE");
   command->add_option("--msccl", options->msccl, "Custom algorithm: an MSCCL XML file")->type_name("FILE");
   command->add_option("--channels", options->channels, "Channels; absent: as NCCL chooses")
       ->type_name("N")
       ->check(CLI::Range(1, 64));
   add_memory_option(*command, options->memory);
   add_common_options(*command, options->common);
-  command->callback([options, &exit_code] { exit_code = run_collective(*options); });
+  command->callback([options, command, &exit_code] {
+    for (const char* option : {"--minbytes", "--maxbytes", "--stepfactor", "--stepbytes"})
+      options->has_range = options->has_range || command->count(option) > 0;
+    exit_code = run_collective(*options);
+  });
 }
 
 }  // namespace weft::apps

@@ -88,7 +88,7 @@ std::string sweep_row(const coll::CollectiveResult& point, std::string_view type
 std::string mixed_columns() { return fmt::format("{}\n{}   ranks    calls  collective\n{}\n", kHalves, kNames, kUnits); }
 
 std::string mixed_row(const coll::CollectiveResult& point, std::string_view type, std::int64_t calls) {
-  return fmt::format("{}  {:>6}  {:>7}  {}\n", row_text(point, type), point.ranks, calls, coll::to_string(point.call.kind));
+  return fmt::format("{}  {:>6}  {:>7}  {}\n", row_text(point, type), point.ranks, calls, coll::name_of(point.call));
 }
 
 void Table::add_column(std::string title, Align align) { columns_.push_back({printable(title), align}); }

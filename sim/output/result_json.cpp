@@ -18,7 +18,7 @@ namespace {
 // One point, as `collective` and `run` give it; the object stays open for more members.
 void begin_point(JsonWriter& json, const coll::CollectiveResult& point, std::string_view type) {
   json.begin_object();
-  json.field("collective", coll::to_string(point.call.kind)).field("ranks", point.ranks).field("nodes", point.nodes);
+  json.field("collective", coll::name_of(point.call)).field("ranks", point.ranks).field("nodes", point.nodes);
   json.field("bytes", point.sizes.reported.count()).field("count", point.sizes.count).field("type", type);
   json.field("redop", scenario::redop_of(point.call)).field("root", scenario::has_root(point.call.kind) ? point.call.root : -1);
   json.field("algorithm", point.choice.algorithm)

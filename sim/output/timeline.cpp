@@ -14,7 +14,7 @@ namespace {
 
 void write_call(TraceWriter& trace, const coll::CollectiveResult& call, std::int64_t calls, Time begin, Duration duration) {
   const int tracks = call.ranks <= kMaxRankTracks ? call.ranks : 1;
-  std::string name = fmt::format("{} {}", coll::to_string(call.call.kind), call.sizes.reported.count());
+  std::string name = fmt::format("{} {}", coll::name_of(call.call), call.sizes.reported.count());
   if (calls > 1) name += fmt::format(" x {}", calls);
   for (int rank = 0; rank < tracks; ++rank) {
     trace.begin_span(name, "collective", 0, static_cast<std::size_t>(rank), begin, duration)

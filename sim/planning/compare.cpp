@@ -68,7 +68,7 @@ ComparedWorkload describe(const std::string& scenario, const work::Workload& par
     for (const work::FlowItem& flow : part.flows) row.bytes += flow.bytes;
   } else {
     const work::CollectiveItem& item = part.collectives.front();
-    row.kind = coll::to_string(item.call.kind);
+    row.kind = coll::name_of(item.call);
     row.bytes = coll::sizes_of(item.call, static_cast<int>(item.devices.size())).reported;
   }
   return row;

@@ -25,12 +25,19 @@ std::string sweep_configuration(const CollectiveSweep& sweep) {
   std::ostringstream text;
   JsonWriter json{text, 0};
   json.begin_object().key("cluster").raw(sweep.cluster.resolved.to_json());
-  json.field("collective", coll::to_string(sweep.call.kind)).field("root", sweep.call.root);
+  json.field("collective", coll::name_of(sweep.call)).field("root", sweep.call.root);
   json.field("element_bytes", sweep.call.element_size).field("integers", coll::is_of_integers(sweep.call));
   json.field("redop", redop_of(sweep.call));
   json.key("sizes_bytes").begin_array();
   for (const Bytes size : sweep.sizes) json.value(size.count());
   json.end_array();
+  if (const coll::PairSizes* pairs = sweep.call.pairs.get(); pairs != nullptr) {
+    json.key("sizes_by_pair").begin_array();
+    for (Rank from = 0; from < pairs->ranks(); ++from) {
+      for (Rank to = 0; to < pairs->ranks(); ++to) json.value(pairs->bytes(from, to));
+    }
+    json.end_array();
+  }
   const Participants& who = sweep.participants;
   json.field("ranks", who.devices.size()).field("nodes", who.nodes).field("processes", who.processes);
   json.field("threads_per_process", who.threads).field("gpus_per_thread", who.gpus_per_thread);

@@ -16,6 +16,7 @@
 #include "sim/workloads/flow_reader.h"
 #include "sim/workloads/generated_flows.h"
 #include "sim/workloads/inference/inference_reader.h"
+#include "sim/workloads/pair_sizes_reader.h"
 #include "sim/workloads/replay/jitter_reader.h"
 #include "sim/workloads/training/training_reader.h"
 
@@ -27,15 +28,20 @@ constexpr std::array kCollectiveKinds = {
     coll::Collective::kBroadcast, coll::Collective::kReduce,    coll::Collective::kAllToAll,
     coll::Collective::kSendRecv,  coll::Collective::kGather,    coll::Collective::kScatter};
 
+constexpr std::string_view kAllToAllv = "alltoallv";
+
 void read_collectives(ParamReader& workload, const net::Topology& topology, Workload& out) {
   std::vector<std::string> kinds;
   for (const coll::Collective kind : kCollectiveKinds) kinds.emplace_back(coll::to_string(kind));
+  kinds.emplace_back(kAllToAllv);
   const std::span<const std::string> registered = coll::algorithms().names();
   std::vector<std::string> names(registered.begin(), registered.end());
   for (ParamReader& item : workload.maps("collectives")) {
     CollectiveItem made;
-    made.call.kind = *coll::collective_from(item.choice("kind", kinds));
-    made.call.bytes = item.required<Bytes>("bytes");
+    const std::string kind = item.choice("kind", kinds);
+    const bool by_pair = kind == kAllToAllv;
+    made.call.kind = by_pair ? coll::Collective::kAllToAll : *coll::collective_from(kind);
+    if (!by_pair) made.call.bytes = item.required<Bytes>("bytes");
     made.call.element_size = item.optional<std::int64_t>("element_size", 4);
     if (!std::has_single_bit(static_cast<std::uint64_t>(made.call.element_size)) || made.call.element_size > 16) {
       item.error("element_size", fmt::format("expected 1, 2, 4, 8 or 16 bytes, got {}", made.call.element_size));
@@ -61,6 +67,12 @@ void read_collectives(ParamReader& workload, const net::Topology& topology, Work
     }
     if (!made.devices.empty() && static_cast<std::size_t>(made.call.root) >= made.devices.size()) {
       item.error("root", fmt::format("rank {} is not in a communicator of {} ranks", made.call.root, made.devices.size()));
+    }
+    if (by_pair && item.has("sizes")) {
+      auto pairs = read_pair_sizes(item.raw("sizes"), static_cast<int>(made.devices.size()), item.diagnostics());
+      if (pairs != nullptr) made.call = coll::all_to_allv(std::move(pairs));
+    } else if (by_pair) {
+      item.error("kind", "an alltoallv needs 'sizes': a list of bytes to each rank for each rank, or a file of them");
     }
     item.finish();
     out.collectives.push_back(std::move(made));

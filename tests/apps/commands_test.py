@@ -266,6 +266,24 @@ class Collective(Commands):
                 self.assertEqual(point["collective"], kind)
                 self.assertGreater(point["time_us"], 0, done.stdout)
 
+    def test_runs_an_all_to_all_of_sizes_by_pair(self):
+        (self.folder / "even.csv").write_text("262144,256K,256K,256K\n" * 4)
+        (self.folder / "one.json").write_text("[[0, 1048576, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]")
+        times = {}
+        for name, arguments in (("even", ["alltoallv", "--sizes", "even.csv"]), ("one", ["AllToAllv", "--sizes", "one.json"]),
+                                ("all", ["alltoall", "-b", "1M", "-e", "1M"])):
+            self.weft("collective", *arguments, "--cluster", "node4.yaml", "--json", "r.json")
+            point = json.loads((self.folder / "r.json").read_text())["points"][0]
+            self.assertEqual(point["bytes"], 1048576)
+            self.assertEqual(point["collective"], "alltoall" if name == "all" else "alltoallv")
+            times[name] = point["time_us"]
+        self.assertEqual(times["even"], times["all"])
+        self.assertGreater(times["one"], times["even"])
+        self.assertIn("--sizes goes with alltoallv", self.weft("collective", "alltoall", "--sizes", "even.csv", "--cluster",
+                                                               "node4.yaml", expect=2).stderr)
+        self.assertIn("-b, -e, -f and -i", self.weft("collective", "alltoallv", "--sizes", "even.csv", "-b", "8", "--cluster",
+                                                      "node4.yaml", expect=2).stderr)
+
     def test_takes_algorithms_by_registered_and_by_nccl_names(self):
         for name, shown in (("ring", "ring"), ("Ring", "ring"), ("plain_ring", "plain_ring")):
             self.assertEqual(rows_of(self.weft(*SWEEP, "--algo", name).stdout)[0][8], shown)
