@@ -60,6 +60,7 @@ struct CollectiveOptions {
   bool cuda_graph = false;
   std::string msccl;
   std::string pair_sizes;
+  int registered = 0;
   std::string memory;
   bool has_range = false;  // -b, -e, -f or -i is given
 };
@@ -205,6 +206,7 @@ scenario::CollectiveSweep sweep_of(const CollectiveOptions& options, const net::
   sweep.options.grain = overrides.grain.value_or(coll::Grain::kAuto);
   sweep.options.channels = options.channels;
   sweep.options.cuda_graph = options.cuda_graph;
+  sweep.options.registered = static_cast<coll::Registered>(options.registered);
   sweep.options.iterations = static_cast<int>(options.iterations);
   return sweep;
 }
@@ -362,11 +364,18 @@ void add_collective(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command->add_flag("-G,--cudagraph", options->cuda_graph, "The loop is one CUDA graph on each GPU");
+  command
+      ->add_option("-R,--register", options->registered,
+                   "Registered buffers: 0 none, 1 by ncclCommRegister (runs as 0), 2 in symmetric memory")
+      ->type_name("N")
+      ->check(CLI::Range(0, 2))
+      ->capture_default_str();
   command->add_option("--algo", options->algorithm, "Algorithm; absent: as NCCL chooses")->type_name("NAME");
   command
-      ->add_option(
-          "--library", options->engine,
-          "Who chooses an all_reduce: nccl, vllm, vllm_custom (without symmetric memory), sglang, tensorrt_llm; absent: nccl")
+      ->add_option("--library", options->engine,
+                   "Who chooses an all_reduce: nccl, vllm, vllm_custom (without symmetric memory), vllm_nccl_symm (with "
+                   "NCCL's), sglang, "
+                   "tensorrt_llm; absent: nccl")
       ->type_name("NAME");
   command->add_option("--proto", options->protocol, "Protocol of NCCL: Simple, LL, LL128")->type_name("NAME");
   command

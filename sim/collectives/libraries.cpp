@@ -9,7 +9,7 @@ namespace {
 
 using namespace literals;
 
-constexpr std::string_view kLibraryNames[] = {"nccl", "vllm", "vllm_custom", "sglang", "tensorrt_llm"};
+constexpr std::string_view kLibraryNames[] = {"nccl", "vllm", "vllm_custom", "vllm_nccl_symm", "sglang", "tensorrt_llm"};
 constexpr LibraryChoice kNccl{};
 
 // vLLM 0.24, vllm/distributed/device_communicators/all_reduce_utils.py: a custom all-reduce of fewer bytes than this where
@@ -51,6 +51,15 @@ LibraryChoice choice_of_vllm(const CollectiveCall& call, const LibraryGpus& gpus
   return kNccl;
 }
 
+// vLLM, vllm/distributed/device_communicators/all_reduce_utils.py (pull request 33839): with VLLM_USE_NCCL_SYMM_MEM NCCL's
+// kernels for symmetric memory on 4 and 8 GPUs, but for the sizes between these, which are custom.
+LibraryChoice choice_of_vllm_nccl(const CollectiveCall& call, const LibraryGpus& gpus) {
+  const bool has_kernels = gpus.has_switch && gpus.sm >= 90 && (gpus.ranks == 4 || gpus.ranks == 8);
+  const bool is_custom = call.bytes > 16_KiB && call.bytes < (gpus.ranks == 4 ? 512_KiB : 128_KiB);
+  if (!has_kernels || is_custom) return choice_of_vllm(call, gpus, false);
+  return {.algorithm = "nccl_symmetric", .protocol = {}, .copies_in = true};
+}
+
 // TensorRT-LLM, cpp/tensorrt_llm/kernels/customAllReduceUtils.h: elements from which it is two-shot (HeuristicThresholdLP), and
 // bytes of its workspace (getMaxRequiredWorkspaceSize), beyond which it is NCCL's.
 LibraryChoice choice_of_tensorrt(const CollectiveCall& call, const LibraryGpus& gpus) {
@@ -82,6 +91,7 @@ std::span<const std::string_view> library_names() { return kLibraryNames; }
 LibraryChoice library_choice(std::string_view library, const CollectiveCall& call, const LibraryGpus& gpus) {
   if (call.kind != Collective::kAllReduce || gpus.nodes > 1) return kNccl;
   if (library == "vllm") return choice_of_vllm(call, gpus, true);
+  if (library == "vllm_nccl_symm") return choice_of_vllm_nccl(call, gpus);
   if (library == "vllm_custom" || library == "sglang") return choice_of_vllm(call, gpus, false);
   return library == "tensorrt_llm" ? choice_of_tensorrt(call, gpus) : kNccl;
 }

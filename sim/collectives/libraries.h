@@ -21,7 +21,8 @@ inline constexpr std::string_view kMultimem = "multimem";
 
 struct LibraryChoice {
   std::string_view algorithm;  // registered name; empty: NCCL's choice
-  std::string_view protocol;
+  std::string_view protocol;   // empty: the algorithm's own choice
+  bool copies_in = false;      // into a registered buffer, by a kernel before
 };
 
 // The GPUs of a call as libraries ask for them.
@@ -33,7 +34,8 @@ struct LibraryGpus {
   bool has_switch = false;  // NVLink through switches, which add up and copy
 };
 
-// vllm, vllm_custom (with VLLM_ALLREDUCE_USE_SYMM_MEM=0), sglang, tensorrt_llm; and nccl, which is NCCL alone.
+// vllm, vllm_custom (with VLLM_ALLREDUCE_USE_SYMM_MEM=0), vllm_nccl_symm (with VLLM_USE_NCCL_SYMM_MEM=1), sglang, tensorrt_llm;
+// and nccl, which is NCCL alone.
 [[nodiscard]] std::span<const std::string_view> library_names();
 // `library`: one of these.
 [[nodiscard]] LibraryChoice library_choice(std::string_view library, const CollectiveCall& call, const LibraryGpus& gpus);

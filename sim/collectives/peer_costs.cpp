@@ -22,6 +22,13 @@ Duration time_of(double bytes, double per_second) {
   return per_second > 0 ? Duration::nearest_ps(bytes / per_second * 1e12) : Duration{};
 }
 
+// Ways of messages one after another in the kernel's schedule: NCCL's estimate has them in it.
+int ways_of(std::string_view kernel) {
+  if (kernel == "RSxLD_AGxST") return 5;
+  if (kernel == "RSxLDMC_AGxSTMC") return 4;
+  return kernel.starts_with("AGx") ? 3 : 1;
+}
+
 }  // namespace
 
 const ParamGroup<CustomAllReduceCosts> custom_all_reduce_costs{
@@ -62,6 +69,10 @@ StepCosts PeerCosts::of(const PeerCall& call) const {
   const auto peers = static_cast<double>(std::max(call.ranks - 1, 1));
   const Duration copy = time_of(2 * bytes, symmetric_.copy_share * call.memory_bytes_per_second);
   const double port = static_cast<double>(call.port.bits_per_second());
+  if (call.kernel != nullptr) {
+    take_kernel(call, costs);
+    return costs;
+  }
   double rate = 0;  // of one peer's data, or of a part that the switch adds up
   if (call.algorithm == "symmetric_memory") {
     const bool in_switch = call.protocol == kMultimem;
@@ -78,6 +89,17 @@ StepCosts PeerCosts::of(const PeerCall& call) const {
   }
   costs.rate = Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate));
   return costs;
+}
+
+void PeerCosts::take_kernel(const PeerCall& call, StepCosts& costs) const {
+  const double port = static_cast<double>(call.port.bits_per_second()) / 8e6;  // bytes in a microsecond
+  const double moving = call.kernel->moving_us(symmetric_.port_share * port);
+  costs.rate = StepCosts::pace(call.to_peer, Duration::nearest_ps(moving * 1e6));
+  const Duration start = Duration::nearest_ps(call.kernel->start_us * 1e6);
+  costs.start = std::max(start - ways_of(call.kernel->name) * call.way, Duration{});
+  if (call.copy_in == Duration{}) return;
+  const auto bytes = static_cast<double>(call.bytes.count());
+  costs.start = costs.start + call.copy_in + time_of(2 * bytes, symmetric_.copy_share * call.memory_bytes_per_second);
 }
 
 }  // namespace weft::coll

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "sim/collectives/nccl/symmetric.h"
 #include "sim/collectives/step_costs.h"
 #include "sim/core/profile.h"
 #include "sim/core/units.h"
@@ -37,6 +38,11 @@ struct PeerCall {
   Bandwidth port;                      // NVLinks of a GPU together; 0: it has none
   double memory_bytes_per_second = 0;  // 0: not known, copies cost nothing
   bool in_graph = false;
+  // Of nccl_symmetric: its kernel, what it gives one peer, and a message's way to a peer.
+  const nccl::SymmetricKernel* kernel = nullptr;
+  Bytes to_peer = {};
+  Duration way = {};
+  Duration copy_in = {};  // the launch of a kernel that copies the input first; 0: none does
 };
 
 class PeerCosts {
@@ -48,6 +54,9 @@ class PeerCosts {
   [[nodiscard]] Duration host_cost() const { return custom_.host_cost; }
 
  private:
+  // Sets start and rate of NCCL's kernels for symmetric memory.
+  void take_kernel(const PeerCall& call, StepCosts& costs) const;
+
   CustomAllReduceCosts custom_;
   SymmetricMemoryCosts symmetric_;
 };

@@ -96,6 +96,8 @@ Bytes l2_of(const net::Topology& topology, DeviceId gpu) {
   return Bytes{spec == nullptr ? 0 : spec->l2_bytes};
 }
 
+constexpr std::string_view kNcclSymmetric = "nccl_symmetric";
+
 // A loop of calls is simulated as long as it has no more than this many steps; above, one call stands for all.
 constexpr std::uint64_t kLoopMessages = 40'000;
 
@@ -159,7 +161,7 @@ void CollectiveRunner::on_collective_settled(Time) {
 }
 
 StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm& algorithm, const CollectiveResult& result,
-                                     const RunOptions& options) const {
+                                     const RunOptions& options, bool copies_in) const {
   const Collective kind = result.call.kind;
   const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
   const Bytes kept = kind == Collective::kReduce ? Bytes{} : result.sizes.output;  // of a rank that is not the root
@@ -176,13 +178,23 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm
       return costs_.in_switch(data);
     case nccl::Kernel::kPeer: {
       const net::GpuSpec* gpu = machine_.topology.gpu(devices_.front());
-      return costs_.peers.of({.algorithm = chosen.choice.algorithm,
-                              .protocol = chosen.choice.protocol,
-                              .ranks = ranks(),
-                              .bytes = result.call.bytes,
-                              .port = nvlink_port_.raw,
-                              .memory_bytes_per_second = gpu == nullptr ? 0.0 : gpu->hbm_bytes_per_second,
-                              .in_graph = options.cuda_graph});
+      PeerCall call{.algorithm = chosen.choice.algorithm,
+                    .protocol = chosen.choice.protocol,
+                    .ranks = ranks(),
+                    .bytes = result.call.bytes,
+                    .port = nvlink_port_.raw,
+                    .memory_bytes_per_second = gpu == nullptr ? 0.0 : gpu->hbm_bytes_per_second,
+                    .in_graph = options.cuda_graph};
+      if (chosen.choice.algorithm != kNcclSymmetric) return costs_.peers.of(call);
+      const std::optional<nccl::SymmetricKernel> kernel =
+          nccl::symmetric_kernel(symmetric_call(result.call, result.sizes), chosen.choice.protocol);
+      WEFT_CHECK(kernel.has_value());
+      call.kernel = &*kernel;
+      call.to_peer = std::min(result.sizes.input, result.sizes.output);
+      if (kernel->name == "RSxLD_AGxST") call.to_peer = Bytes{2 * call.to_peer.count() / ranks()};
+      if (ranks() > 1) call.way = machine_.router.route(devices_[0], devices_[1], {}).latency;
+      if (copies_in) call.copy_in = launch_.graph_kernel_cost;
+      return costs_.peers.of(call);
     }
     case nccl::Kernel::kCollective:
       break;
@@ -315,20 +327,57 @@ CollectiveRunner::GrainChoice CollectiveRunner::choose_grain(const Algorithm& al
   return found;
 }
 
+nccl::SymmetricCall CollectiveRunner::symmetric_call(const CollectiveCall& call, const CallSizes& sizes) const {
+  const net::GpuSpec* gpu = machine_.topology.gpu(devices_.front());
+  const int sm = gpu == nullptr ? 0 : gpu->sm;
+  const bool multicasts = sm >= 90 && has_nvswitch();
+  const bool is_byte = call.element_size == 1 && !is_of_integers(call);  // FP8
+  const bool is_summed = call.reduction == Reduction::kSum && !is_of_integers(call) && call.element_size < 8;
+  return {.kind = call.kind,
+          .bytes = std::min(sizes.input, sizes.output).count(),
+          .ranks = ranks(),
+          .sm = sm,
+          .multicasts = multicasts,
+          .adds_up = multicasts && (!is_byte || sm >= 100),
+          .is_summed = is_summed};
+}
+
+// NCCL has them where every GPU reaches every other over NVLink (isAllDirectNvlink), since 2.27.
+std::string_view CollectiveRunner::symmetric_kernel_of(const CollectiveCall& call, const nccl::Settings& settings,
+                                                       std::vector<std::string>& notes) const {
+  const auto none = [&](std::string_view why) {
+    notes.push_back(fmt::format("-R 2: {}; the call runs as with buffers that are not registered", why));
+    return std::string_view{};
+  };
+  if (settings.version() < nccl::kFirstSymmetric) return none("NCCL before 2.27 has no kernels for symmetric memory");
+  if (!all_over_nvlink()) return none("NCCL has kernels for symmetric memory where all GPUs reach each other over NVLink");
+  nccl::SymmetricCall of = symmetric_call(call, sizes_of(call, ranks()));
+  if (settings.integer("NVLS_ENABLE") == 0) of.multicasts = of.adds_up = false;
+  const auto kernel = nccl::symmetric_kernel(of);
+  if (!kernel) return none(fmt::format("NCCL has no kernel for symmetric memory for this {}", to_string(call.kind)));
+  return kernel->name;
+}
+
+bool CollectiveRunner::all_over_nvlink() const {
+  return gpus_only_ && std::ranges::all_of(devices_, [&](DeviceId device) {
+           return device == devices_.front() || machine_.router.path_class(devices_.front(), device) <= net::PathClass::kNvb;
+         });
+}
+
+bool CollectiveRunner::has_nvswitch() const {
+  const net::Topology& topology = machine_.topology;
+  return std::ranges::any_of(topology.out_links(devices_.front()),
+                             [&](LinkId link) { return topology.kind(topology.link(link).to) == net::DeviceKind::kNvSwitch; });
+}
+
 LibraryGpus CollectiveRunner::library_gpus() const {
   const net::Topology& topology = machine_.topology;
   const net::GpuSpec* gpu = topology.gpu(devices_.front());
-  const bool has_switch = std::ranges::any_of(topology.out_links(devices_.front()), [&](LinkId link) {
-    return topology.kind(topology.link(link).to) == net::DeviceKind::kNvSwitch;
-  });
-  const bool has_nvlink = std::ranges::all_of(devices_, [&](DeviceId device) {
-    return device == devices_.front() || machine_.router.path_class(devices_.front(), device) <= net::PathClass::kNvb;
-  });
   return {.ranks = ranks(),
           .nodes = nodes_,
           .sm = gpu == nullptr ? 0 : gpu->sm,
-          .has_nvlink = has_nvlink && nodes_ == 1,
-          .has_switch = has_switch && nodes_ == 1};
+          .has_nvlink = all_over_nvlink() && nodes_ == 1,
+          .has_switch = has_nvswitch() && nodes_ == 1};
 }
 
 CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOptions& options) {
@@ -340,7 +389,14 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   nccl::Settings settings = options.settings;
   const bool asks_library = !options.engine.empty() && options.algorithm.empty() && options.custom == nullptr && gpus_only_;
   const LibraryChoice picked = asks_library ? library_choice(options.engine, call, library_gpus()) : LibraryChoice{};
-  const std::string algorithm_name{options.algorithm.empty() ? picked.algorithm : options.algorithm};
+  std::string algorithm_name{options.algorithm.empty() ? picked.algorithm : options.algorithm};
+  std::string_view symmetric;  // kernel
+  const bool asks_symmetric =
+      options.registered == Registered::kSymmetric && algorithm_name.empty() && options.custom == nullptr;
+  if (gpus_only_ && (asks_symmetric || algorithm_name == kNcclSymmetric)) {
+    symmetric = symmetric_kernel_of(call, settings, result.notes);
+    algorithm_name = symmetric.empty() ? std::string{} : std::string{kNcclSymmetric};
+  }
   const std::string_view name = nccl::nccl_name_of(algorithm_name);
   if (!name.empty()) settings.set("ALGO", name);
   if (options.channels > 0 && (algorithm_name.empty() || !name.empty())) {
@@ -361,21 +417,27 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     if (!gpus_only_)
       throw ConfigError(fmt::format("algorithm '{}' is a kernel of GPUs; the cluster's hosts have none", algorithm_name));
     chosen.choice.protocol = picked.protocol;
-    if (picked.algorithm.empty()) chosen.choice.protocol = peer_protocol(algorithm_name, call.bytes, library_gpus());
+    if (!symmetric.empty()) {
+      chosen.choice.protocol = symmetric;
+    } else if (picked.algorithm.empty()) {
+      chosen.choice.protocol = peer_protocol(algorithm_name, call.bytes, library_gpus());
+    }
   }
   result.choice = chosen.choice;
   result.reason = std::move(chosen.reason);
-  result.notes = std::move(chosen.notes);
+  result.notes.insert(result.notes.end(), chosen.notes.begin(), chosen.notes.end());
 
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
-  StepCosts costs = costs_of(chosen, algorithm, result, options);
+  StepCosts costs = costs_of(chosen, algorithm, result, options, picked.copies_in);
   if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook || chosen.kernel == nccl::Kernel::kPeer ? nullptr : seen,
                         result.choice.channels);
   const std::shared_ptr<const Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
+  if (!symmetric.empty())
+    result.choice.channels = nccl::symmetric_kernel(symmetric_call(call, result.sizes), symmetric)->blocks;
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
-  const bool from_engine = !options.engine.empty() || chosen.kernel == nccl::Kernel::kPeer;
+  const bool from_engine = !options.engine.empty() || (chosen.kernel == nccl::Kernel::kPeer && symmetric.empty());
   const Duration of_kernel = from_engine && !options.cuda_graph ? costs_.peers.host_cost() : launch_.host_cost;
   const Duration launch_cost =
       options.launch > Duration{} ? options.launch : of_kernel + used_channels(*schedule) * launch_.channel_cost;

@@ -21,6 +21,7 @@
 #include "sim/collectives/msccl/algorithm.h"
 #include "sim/collectives/nccl/choose.h"
 #include "sim/collectives/nccl/settings.h"
+#include "sim/collectives/nccl/symmetric.h"
 #include "sim/collectives/nccl/view.h"
 #include "sim/collectives/shortened_schedule.h"
 #include "sim/core/digest.h"
@@ -30,11 +31,15 @@
 
 namespace weft::coll {
 
+// What the buffers of calls are registered as (nccl-tests -R): nothing, by ncclCommRegister, or as windows of symmetric memory.
+enum class Registered : std::uint8_t { kNot, kLocal, kSymmetric };
+
 // The user may say this about how a call runs.
 struct RunOptions {
   std::string algorithm;  // empty: chosen
   std::string engine;     // that chooses where no algorithm is named (libraries.h); empty: NCCL
   int channels = 0;       // 0: chosen
+  Registered registered = Registered::kNot;
   Grain grain = Grain::kAuto;
   // Messages that `auto` simulates one by one at most; 0: as many as take about a second.
   std::uint64_t chunk_messages = 0;
@@ -105,7 +110,7 @@ class CollectiveRunner final : private ExecutorListener {
   Opened& open(const nccl::View* view, int channels);
   // Returns the costs for the result's call and sizes.
   [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const Algorithm& algorithm, const CollectiveResult& result,
-                                   const RunOptions& options) const;
+                                   const RunOptions& options, bool copies_in) const;
   [[nodiscard]] LaunchPlan launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
                                     std::uint64_t messages) const;
   // How much of a call is simulated, and as what.
@@ -115,6 +120,12 @@ class CollectiveRunner final : private ExecutorListener {
     std::vector<Sample> samples;  // of the call, in place of all of it; empty: all
   };
   [[nodiscard]] LibraryGpus library_gpus() const;
+  [[nodiscard]] bool all_over_nvlink() const;
+  [[nodiscard]] bool has_nvswitch() const;
+  [[nodiscard]] nccl::SymmetricCall symmetric_call(const CollectiveCall& call, const CallSizes& sizes) const;
+  // NCCL's kernel for the call's buffers in symmetric memory; empty, with a note, where it has none.
+  [[nodiscard]] std::string_view symmetric_kernel_of(const CollectiveCall& call, const nccl::Settings& settings,
+                                                     std::vector<std::string>& notes) const;
   GrainChoice choose_grain(const Algorithm& algorithm, Kernel kernel, const std::shared_ptr<const Schedule>& schedule,
                            const Opened& opened, const RunOptions& options, CollectiveResult& result);
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,

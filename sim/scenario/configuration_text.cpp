@@ -42,6 +42,7 @@ std::string sweep_configuration(const CollectiveSweep& sweep) {
   json.field("ranks", who.devices.size()).field("nodes", who.nodes).field("processes", who.processes);
   json.field("threads_per_process", who.threads).field("gpus_per_thread", who.gpus_per_thread);
   json.field("algorithm", sweep.options.algorithm).field("channels", sweep.options.channels);
+  if (sweep.options.registered != coll::Registered::kNot) json.field("registered", static_cast<int>(sweep.options.registered));
   if (!sweep.options.engine.empty()) json.field("library", sweep.options.engine);
   write_settings(json, sweep.options.settings);
   json.field("fidelity", net::to_string(sweep.fidelity)).field("grain", coll::to_string(sweep.options.grain));

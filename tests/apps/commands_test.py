@@ -284,6 +284,21 @@ class Collective(Commands):
         self.assertIn("-b, -e, -f and -i", self.weft("collective", "alltoallv", "--sizes", "even.csv", "-b", "8", "--cluster",
                                                       "node4.yaml", expect=2).stderr)
 
+    def test_runs_nccls_kernels_on_symmetric_memory(self):
+        def algorithm(kind, *more):
+            done = self.weft("collective", kind, "--cluster", "dgx_h100", "-b", "1K", "-e", "1K", "-R", "2", "--json", "r.json", *more)
+            return json.loads((self.folder / "r.json").read_text())["points"][0]["algorithm"], done.stdout
+
+        self.assertEqual(algorithm("all_reduce")[0], "nccl_symmetric")
+        self.assertEqual(algorithm("all_gather", "-d", "int8")[0], "nccl_symmetric")
+        for arguments, why in ((["alltoall"], "no kernel for symmetric memory for this alltoall"),
+                               (["all_reduce", "-o", "max"], "no kernel for symmetric memory for this all_reduce"),
+                               (["all_reduce", "--nccl", "version=2.26"], "before 2.27"),
+                               (["all_reduce", "--set", "nodes=2"], "where all GPUs reach each other over NVLink")):
+            chosen, told = algorithm(*arguments)
+            self.assertNotEqual(chosen, "nccl_symmetric")
+            self.assertIn(why, told)
+
     def test_takes_algorithms_by_registered_and_by_nccl_names(self):
         for name, shown in (("ring", "ring"), ("Ring", "ring"), ("plain_ring", "plain_ring")):
             self.assertEqual(rows_of(self.weft(*SWEEP, "--algo", name).stdout)[0][8], shown)

@@ -37,6 +37,18 @@ TEST(LibrariesTest, WithoutSymmetricMemoryCustomKernelsGoTo8MiB) {
   EXPECT_EQ(algorithm("vllm", 8_MiB - 16_B, gpus(8, 80)), "custom_all_reduce");  // A100 is not on vLLM's list
 }
 
+// Custom kernels between 16 KiB and 512 KiB of 4 GPUs, and 128 KiB of 8; boundaries from both sides.
+TEST(LibrariesTest, VllmOnNcclsSymmetricMemoryKeepsCustomKernelsInTheMiddle) {
+  for (const auto& [ranks, end] : {std::pair{4, 512_KiB}, std::pair{8, 128_KiB}}) {
+    EXPECT_EQ(algorithm("vllm_nccl_symm", 16_KiB, gpus(ranks, 90)), "nccl_symmetric");
+    EXPECT_EQ(algorithm("vllm_nccl_symm", 16_KiB + 16_B, gpus(ranks, 90)), "custom_all_reduce");
+    EXPECT_EQ(algorithm("vllm_nccl_symm", end - 16_B, gpus(ranks, 90)), "custom_all_reduce");
+    EXPECT_EQ(algorithm("vllm_nccl_symm", end, gpus(ranks, 90)), "nccl_symmetric");
+  }
+  EXPECT_TRUE(library_choice("vllm_nccl_symm", bf16(1_MiB), gpus(8, 90)).copies_in);
+  EXPECT_EQ(algorithm("vllm_nccl_symm", 1_MiB, gpus(2, 90)), "custom_all_reduce");
+}
+
 // 1 Mi elements of 4 Hopper GPUs are 2 MiB of bf16.
 TEST(LibrariesTest, TensorRtHasItsOwnThresholds) {
   EXPECT_EQ(library_choice("tensorrt_llm", bf16(2_MiB - 16_B), gpus(4, 90)).protocol, kOneShot);
