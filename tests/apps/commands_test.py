@@ -299,6 +299,13 @@ class Collective(Commands):
             self.assertNotEqual(chosen, "nccl_symmetric")
             self.assertIn(why, told)
 
+    # Seven links of 48 GB/s; a ring of another number than 14 or 28 leaves some of them idle.
+    def test_rings_of_eight_mi300x_use_all_links(self):
+        self.weft("collective", "all_reduce", "--cluster", "mi300x", "-b", "4G", "-e", "4G", "--json", "r.json")
+        point = json.loads((self.folder / "r.json").read_text())["points"][0]
+        self.assertEqual(point["channels"], 28)
+        self.assertTrue(0.95 * 336 < point["busbw_GBps"] < 336, point)
+
     def test_takes_algorithms_by_registered_and_by_nccl_names(self):
         for name, shown in (("ring", "ring"), ("Ring", "ring"), ("plain_ring", "plain_ring")):
             self.assertEqual(rows_of(self.weft(*SWEEP, "--algo", name).stdout)[0][8], shown)

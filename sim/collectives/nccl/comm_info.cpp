@@ -9,6 +9,7 @@
 
 #include "sim/collectives/nccl/channel_counts.h"
 #include "sim/collectives/nccl/graph_xml.h"
+#include "sim/collectives/nccl/mesh_rings.h"
 #include "sim/collectives/nccl/peer_nets.h"
 #include "sim/collectives/nccl/release_rules.h"
 #include "sim/collectives/nccl/search.h"
@@ -77,8 +78,14 @@ NodeGraphs find_graphs(const System& system, const Settings& settings, bool coll
     return search(system, request);
   };
   NodeGraphs graphs;
-  graphs.ring = find(ring_request(version));
-  graphs.tree = find(tree_request(graphs.ring));
+  if (std::optional<Graph> mesh = given.empty() ? mesh_graph(system) : std::nullopt) {
+    graphs.ring = graphs.tree = *std::move(mesh);
+    graphs.tree.kind = GraphKind::kTree;
+    graphs.tree.pattern = GraphPattern::kBalancedTree;
+  } else {
+    graphs.ring = find(ring_request(version));
+    graphs.tree = find(tree_request(graphs.ring));
+  }
   if (collnet) {
     graphs.collnet_chain = nonempty(find(collnet_chain_request(graphs.ring)));
     graphs.collnet_direct = nonempty(find(collnet_direct_request(version)));

@@ -151,7 +151,7 @@ class SystemBuilder {
       node.sm = static_cast<int>(number_of(*gpu, "sm", 0));
       node.gdr = number_of(*gpu, "gdr", 0) != 0;
       if (gpu->find("gcn") != nullptr) {
-        // Model: AMD's GPUs are searched as of compute capability 9.0; RCCL's own speeds and tables of machines are left out.
+        // Model: AMD's GPUs are tuned, and over several nodes searched, as of compute capability 9.0, not by RCCL's tables.
         node.sm = 90;
         node.xgmi_bandwidth = static_cast<float>(net::xgmi_link(text_of(*gpu, "gcn")).planned_gigabytes_per_second);
       }

@@ -17,8 +17,8 @@ std::vector<Topic> collectives_topics() {
                     "LL128 and Simple with their slots, slices, flags and warps (`weft explain executor`), launches by "
                     "threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a textbook "
                     "one: on the network alone.",
-                .leaves_out = {"NCCL: registered buffers, symmetric-memory and copy-engine kernels, plugins, CTA policies, "
-                               "communicator splits and grouped calls",
+                .leaves_out = {"NCCL: registered buffers but for kernels of symmetric memory (`weft explain nccl_symmetric`), "
+                               "copy-engine kernels, plugins, CTA policies, communicator splits and grouped calls",
                                "NCCL: data types and operators change nothing beyond the bytes (NCCL leaves NVLS for types the "
                                "switch cannot add)",
                                "NCCL: other environment variables are accepted, named in a note, and change nothing"},
@@ -35,9 +35,28 @@ std::vector<Topic> collectives_topics() {
                      "NCCL's view: all ranks of a host reach each other by P2P or shared memory",
                      "NCCL's view: several ranks or partitions of one GPU, NIC fusion, GIN and RMA devices are left out",
                      "NCCL's view: AMD's GPUs are searched as of compute capability 9.0, with RCCL's bandwidth of an xGMI "
-                     "link; RCCL's own speeds and tables of machines are left out"},
+                     "link, but for one full mesh of them (`weft explain rccl`)"},
                 .sources = {"models/nccl §1.2, §1.3"},
                 .files = {"collectives/nccl/system.h", "collectives/nccl/system.cpp"}}},
+      {.names = {"rccl"},
+       .text =
+           {.title = "AMD's collectives on MI300X and its like: NCCL's machinery over xGMI",
+            .assumes =
+                "RCCL is NCCL's code, built for AMD's GPUs. Its topology files, xGMI links and their planned bandwidth (48 of "
+                "64 GB/s) are read. On one node whose GPUs, an even number, are joined each to each by one link, rings and "
+                "trees are as in RCCL's tables of such machines: n-1 rings both ways, in which every link has two. So 8 "
+                "MI300X have 14 rings, doubled to 28 channels, that plan 336 GB/s. Algorithms, protocols, launches and "
+                "thread blocks are NCCL's.",
+            .leaves_out = {"RCCL: its tuning (tables by machine, correction factors, ranges of LL and LL128 by collective): "
+                           "NCCL's for compute capability 9.0 chooses in its place",
+                           "RCCL: MSCCL and MSCCL++ kernels, one-shot all-reduces, its all-to-all and gather kernels, LL64, "
+                           "56 and more channels",
+                           "RCCL: rings over several nodes are searched, not taken from its tables",
+                           "RCCL: thread blocks, protocols and launches cost what they do on H100; nothing was measured here. "
+                           "8 MI300X: see configs/profiles/mi300x.yaml"},
+            .sources = {"RCCL, src/graph/rome_models.cc (models 79 and 81), src/graph/topo.h, src/graph/tuning.cc",
+                        "AMD's ROCm blog, \"Understanding RCCL Bandwidth and xGMI Performance\", 2025: about 48 GB/s a link"},
+            .files = {"collectives/nccl/mesh_rings.h", "collectives/nccl/system.cpp"}}},
       {.names = {"nccl_tuning", "selection"},
        .text =
            {.title = "what NCCL believes each algorithm and protocol would take, and so chooses",
