@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Bus bandwidth and time of collectives over message size, a curve for each result or choice in it.
 
-    weft collective all_reduce --cluster configs/clusters/h200x4.yaml -b 8 -e 4G --json ring.json
-    plots/collective_sweep.py ring.json -o sweep
+    weft collective all_reduce --cluster h200x4 -b 8 -e 4G --json chosen.json
+    weft collective all_reduce --cluster h200x4 -b 8 -e 4G --nccl NCCL_ALGO=Tree --json tree.json
+    plots/collective_sweep.py chosen.json tree.json -o sweep
 """
 import style
 
@@ -31,7 +32,7 @@ def main():
     for index, ((name, collective, ranks), points) in enumerate(found.items()):
         points = sorted(points, key=lambda point: point["bytes"])
         sizes = [point["bytes"] for point in points]
-        label = name if one_collective else f"{collective}, {ranks} ranks"
+        label = name if one_collective else f"{style.words(collective)}, {ranks} ranks"
         look = {"color": style.colour(index), "marker": style.marker(index), "markersize": 3.5, "linewidth": 1.3}
         left.plot(sizes, [point["busbw_GBps"] for point in points], label=label, **look)
         right.plot(sizes, [point["time_us"] for point in points], **look)
@@ -44,7 +45,9 @@ def main():
     right.set_ylabel("time (µs)")
     if one_collective:
         (_, collective, ranks) = next(iter(found))
-        figure.suptitle(f"{collective}, {ranks} ranks", x=0.01, ha="left", fontsize=10)
+        style.title(figure, f"{style.words(collective)} among {ranks} ranks, by message size")
+    else:
+        style.title(figure, "Collectives by message size")
     style.legend_below(figure, left)
     style.save(figure, arguments.output)
 

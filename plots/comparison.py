@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The same workloads on several clusters, as bars: time, shorter is better.
 
-    weft compare configs/scenarios/all_reduce_and_alltoall_64.yaml --clusters A.yaml B.yaml --json compare.json
+    weft compare configs/scenarios/training/gpt_1f1b.yaml configs/scenarios/known_answers/k23_ring_all_reduce.yaml \\
+        --clusters h200x4 dgx_h100 --json compare.json
     plots/comparison.py compare.json -o comparison
 """
 import pathlib
@@ -13,7 +14,7 @@ def workload_name(workload):
     kind = workload.get("collective")
     if not kind or kind in ("training", "inference"):
         return pathlib.Path(workload["scenario"]).stem
-    return f"{kind} {style.size_text(workload['bytes'])}"
+    return f"{style.words(kind)} {style.size_text(workload['bytes'])}"
 
 
 def time_unit(times_us):
@@ -49,6 +50,8 @@ def main():
     axes.margins(x=0.12)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(f"time over that on {clusters[0]}" if arguments.relative else f"time ({unit})")
+    what = "Time" if not arguments.relative else f"Time, over that on {clusters[0]}"
+    style.title(figure, f"{what}; shorter is better")
     style.legend_below(figure, axes, 3)
     style.save(figure, arguments.output)
 

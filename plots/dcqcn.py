@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """PFC's unfairness and its victim flow with PFC alone and with DCQCN, from the result of validate/papers/dcqcn.py.
 
-    validate/papers/dcqcn.py PROGRAM --out DIR
-    plots/dcqcn.py DIR/dcqcn.json -o dcqcn.png
+    validate/papers/dcqcn.py $(which weft) --out results
+    plots/dcqcn.py results/dcqcn.json -o dcqcn.png
 """
 import argparse
 import json
@@ -42,6 +42,7 @@ def main():
         axes.set_ylim(bottom=0)
         axes.grid(axis="x", visible=False)
     left.legend(title="median; least to most", loc="upper left", alignment="left")
+    style.title(figure, "Rates with PFC alone and with DCQCN")
     style.save(figure, options.output)
 
 

@@ -2,8 +2,8 @@
 """The queue of an incast over time, and how long short flows take under load, with HPCC and with DCQCN: a result of
 validate/papers/hpcc.py.
 
-    validate/papers/hpcc.py PROGRAM --out DIR
-    plots/hpcc.py DIR/hpcc.json -o hpcc.png
+    validate/papers/hpcc.py $(which weft) --out results
+    plots/hpcc.py results/hpcc.json -o hpcc.png
 """
 import argparse
 import json
@@ -47,6 +47,7 @@ def main():
     right.grid(axis="x", visible=False)
     right.set_ylim(top=right.get_ylim()[1] * 6)
     right.legend(title="percentile", loc="upper left", ncol=3, alignment="left")
+    style.title(figure, "Queues and short flows with HPCC and with DCQCN")
     style.save(figure, options.output)
 
 

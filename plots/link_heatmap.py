@@ -65,6 +65,7 @@ def main():
             for x, share in enumerate(row):
                 if not math.isnan(share):
                     axes.text(x, y, f"{share:.0f}", ha="center", va="center", fontsize=6, color="white" if share < 55 else "black")
+    style.title(figure, "How busy links were, sender down, receiver across")
     figure.colorbar(image, ax=axes, label="utilization (%)")
     style.save(figure, arguments.output)
 

@@ -2,7 +2,7 @@
 """How work scales with the number of GPUs: throughput or time of one result for each size, beside ideal scaling, and the
 efficiency. Training steps give tokens/s, collectives bus bandwidth of the largest message, other runs the time.
 
-    for n in 1 2 4 8; do weft run configs/scenarios/training/llama3_8b.yaml --set cluster.nodes=$n --json $n.json; done
+    for n in 1 2 4 8; do weft collective all_reduce --cluster dgx_h100 --set nodes=$n -b 256M -e 256M --json $n.json; done
     plots/scaling.py 1.json 2.json 4.json 8.json -o scaling
 """
 import style
@@ -60,6 +60,7 @@ def main():
         axes.set_xticks(counts, [str(count) for count in counts])
         axes.minorticks_off()
         axes.set_xlabel("GPUs")
+    style.title(figure, "Scaling with the number of GPUs")
     style.save(figure, arguments.output)
 
 

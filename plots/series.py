@@ -1,13 +1,21 @@
 #!/usr/bin/env python3
 """Queues and rates over time, as a scenario's `measure: {series: [queue, rate]}` records them: one panel a quantity.
 
-    weft run configs/scenarios/alltoall_dcqcn.yaml --set measure.series=[queue] --json run.json
-    plots/series.py run.json -o series [--of "s0->h1"]
+    weft run configs/scenarios/mechanisms/incast_400g.yaml --set measure.series=[queue,rate] --set "measure.every=1 us" \\
+        --json run.json
+    plots/series.py run.json -o series
+    plots/series.py run.json -o flows --of 0,1
 """
 import matplotlib.pyplot as plt
 import style
 
 UNITS = {"queue": ("queue (KiB)", 1 / 1024), "rate": ("rate (Gb/s)", 1.0)}
+NAMES = {"queue": "queues of ports", "rate": "rates of flows"}
+
+
+def name_of(thing):
+    """A flow has a number, a port its name."""
+    return f"flow {thing}" if isinstance(thing, int) else str(thing)
 
 
 def main():
@@ -32,12 +40,14 @@ def main():
         label, factor = UNITS.get(quantity, (quantity, 1.0))
         for index, one in enumerate(one for one in series if one["quantity"] == quantity):
             panel.plot([time / scale for time in one["time_ns"]], [factor * value for value in one["value"]],
-                       color=style.colour(index), linewidth=1.1, linestyle=["-", "--", ":"][index // 8 % 3], label=str(one["of"]))
+                       color=style.colour(index), linewidth=1.1, linestyle=["-", "--", ":"][index // 8 % 3], label=name_of(one["of"]))
         panel.set_ylabel(label)
         panel.set_ylim(bottom=0)
         if len(panel.lines) <= 16:
             panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
     panels[-1, 0].set_xlabel(f"time ({unit})")
+    named = " and ".join(NAMES.get(quantity, quantity) for quantity in quantities)
+    style.title(figure, f"{named[0].upper()}{named[1:]} over time")
     style.save(figure, arguments.output)
 
 

@@ -29,6 +29,15 @@ def marker(index):
     return MARKERS[index % len(MARKERS)]
 
 
+def words(name):
+    """all_reduce -> all-reduce, alltoall -> all-to-all."""
+    return {"alltoall": "all-to-all"}.get(name, name.replace("_", "-"))
+
+
+def title(figure, text):
+    figure.suptitle(text, x=0.01, ha="left", fontsize=10)
+
+
 def size_text(size):
     """1048576 -> '1 MiB'."""
     for unit in ("B", "KiB", "MiB", "GiB"):

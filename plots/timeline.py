@@ -2,9 +2,9 @@
 """Draws a timeline (Chrome trace): of a training step one row per rank and stream, of a collective one per rank and channel.
 
     weft run configs/scenarios/training/gpt_1f1b.yaml --timeline step.json
-    plots/timeline.py step.json -o step.png [--iteration 1] [--ranks 8] [--streams compute,pp]
-    weft collective all_reduce --cluster configs/clusters/h200x4.yaml -b 1M -e 1M --timeline calls.json
-    plots/timeline.py calls.json -o calls.png [--iteration 1] [--ranks 2] [--streams "channel 0 lane 0"]
+    plots/timeline.py step.json -o step.png --streams compute,pp
+    weft collective all_reduce --cluster h200x4 -b 1M -e 1M --grain chunk --timeline calls.json
+    plots/timeline.py calls.json -o calls.png --iteration 0 --ranks 2
 
 An iteration of a collective is a call of the loop; of several sizes the last is drawn.
 """
@@ -89,6 +89,7 @@ def main():
     axes.grid(axis="y", visible=False)
     axes.legend(handles=[Patch(color=colour, label=label) for kind, (label, colour) in CATEGORIES.items() if kind in drawn],
                 loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize=7, frameon=False)
+    style.title(figure, f"Ranks and their {'streams' if key == 'iteration' else 'channels'} over time, {key} {iteration}")
     style.save(figure, options.output)
 
 

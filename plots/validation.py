@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measured and predicted times, and the error of every point, from a result of `weft validate --json` (or its report.json).
 
-    weft validate --cluster configs/clusters/h200x4.yaml --json result.json tests/data/h200x4/all_reduce_4gpu.txt
+    weft validate --cluster h200x4 --json result.json tests/data/h200x4/all_reduce_4gpu.txt
     plots/validation.py result.json -o validation
 """
 import pathlib
@@ -43,6 +43,7 @@ def main():
     left.set_title("Dots: measured; lines: predicted", loc="left", fontsize=9)
     right.set_ylabel("predicted over measured, less 1 (%)")
     right.set_title("Error of every point; hollow: the profile was fitted on it", loc="left", fontsize=9)
+    style.title(figure, f"Measured and predicted times: {style.words(arguments.kind)}")
     style.legend_below(figure, right)
     style.save(figure, arguments.output)
 

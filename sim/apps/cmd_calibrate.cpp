@@ -306,11 +306,15 @@ int run_calibrate(const CalibrateOptions& options) {
   Diagnostics diagnostics;
   const net::Cluster cluster = load_cluster(options.logs, set, options.common, overrides, diagnostics);
 
-  ProgressBar progress{"rows", options.common.quiet};
-  fit.predict.observer = &progress;
+  ProgressBar progress{"rows predicted", options.common.quiet};
+  CountingProgress counting{progress};
+  fit.predict.observer = &counting;
   const auto result = measured::calibrate(cluster, set.measurements, fit);
   progress.wipe();
-  if (!result) return kInterrupted;  // the profile stays as it was
+  if (!result) {
+    std::fputs("interrupted: nothing was written, a profile stays as it was\n", stderr);
+    return kInterrupted;
+  }
   const auto write_profile = [&](std::ostream& out) { out << result->profile.to_yaml(); };
   if (!is_standard_output(options.output)) {
     const Report report{outputs};

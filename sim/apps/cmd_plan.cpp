@@ -51,8 +51,10 @@ struct PlanOptions {
 // One line on a terminal; Ctrl-C ends the search and keeps what is finished.
 class Watch final : public plan::PlanSearchObserver {
  public:
-  explicit Watch(bool quiet)
-      : flag_{interrupt_flag()}, draws_{listener() != nullptr || (!quiet && isatty(STDERR_FILENO) == 1)} {}
+  Watch(bool quiet, double budget_seconds)
+      : budget_{budget_seconds},
+        flag_{interrupt_flag()},
+        draws_{listener() != nullptr || (!quiet && isatty(STDERR_FILENO) == 1)} {}
   ~Watch() { wipe(); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -61,6 +63,8 @@ class Watch final : public plan::PlanSearchObserver {
     if (!draws_) return;
     if (Listener* const hears = listener()) return hears->on_progress("plans", now.simulated, now.simulated + now.waiting);
     std::string text = fmt::format("\r{:.0f} s  {} plans simulated, {} wait", now.seconds, now.simulated, now.waiting);
+    if (now.seconds > 0) text += fmt::format("  {:.1f}/s", static_cast<double>(now.simulated) / now.seconds);
+    if (budget_ > 0 && now.seconds < budget_) text += fmt::format("  ends in {:.0f} s at the latest", budget_ - now.seconds);
     if (const std::optional<double> gap = now.gap()) {
       text += fmt::format("  best {}  bound {:.1f} % below it  {}", short_time(now.iteration), 100 * *gap, now.best);
     }
@@ -75,6 +79,7 @@ class Watch final : public plan::PlanSearchObserver {
   }
 
  private:
+  double budget_;
   const std::atomic<bool>& flag_;
   bool draws_;
   bool shown_ = false;
@@ -222,7 +227,7 @@ int run_plan(const PlanOptions& options) {
   const Report report{outputs};
   const Heading heading{"plan", options.model, scenario.simulation.seed, scenario.simulation.grain};
   report.print(heading_text(heading, scenario.cluster, options.common.verbose));
-  Watch watch{options.common.quiet};
+  Watch watch{options.common.quiet, options.budget};
   const plan::PlanSearchResult result = plan::search_plans(scenario, space, settings, costed, watch);
   watch.wipe();
   space.setup.model.layers = result.layers;

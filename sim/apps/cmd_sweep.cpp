@@ -78,7 +78,8 @@ double number_of(const plan::Cell& cell) {
 // The points a person looks at first: the best ones where there is an objective, otherwise the first.
 struct Summary {
   std::vector<plan::PointRow> shown;
-  std::map<std::string, std::uint64_t> refusals;  // by text
+  std::map<std::string, std::uint64_t> refusals;  // by text: "refused: ..." or "cut short: ..."
+  bool cut_short = false;
   std::uint64_t done = 0;
 };
 
@@ -98,7 +99,9 @@ Summary summarize(const Prepared& prepared, const SweepDatabase& database) {
   };
   database.read([&](const plan::PointRow& row) {
     if (!row.error.empty()) {
-      ++summary.refusals[row.error];
+      const bool is_cut = row.status() == "cut_short";
+      summary.cut_short |= is_cut;
+      ++summary.refusals[is_cut ? row.error : "refused: " + row.error];
       return;
     }
     ++summary.done;
@@ -149,13 +152,12 @@ void print_refusals(const Report& report, const std::map<std::string, std::uint6
   std::ranges::stable_sort(by_count, [](const auto& a, const auto& b) { return a.first > b.first; });
   for (std::size_t i = 0; i < std::min(kTexts, by_count.size()); ++i) {
     std::string text = by_count[i].second.substr(0, by_count[i].second.find('\n'));
-    report.print(fmt::format("#   {} refused: {}\n", by_count[i].first, text));
+    report.print(fmt::format("#   {} {}\n", by_count[i].first, text));
   }
   if (by_count.size() > kTexts) report.print(fmt::format("#   and {} other reasons\n", by_count.size() - kTexts));
 }
 
-void print_summary(const Report& report, const Prepared& prepared, const SweepDatabase& database) {
-  const Summary summary = summarize(prepared, database);
+void print_summary(const Report& report, const Prepared& prepared, const Summary& summary) {
   print_refusals(report, summary.refusals);
   if (summary.shown.empty()) return;
   const auto& objective = prepared.sweep.objective();
@@ -259,13 +261,15 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
   if (!is_whole && !only_export) {
     report.print(fmt::format("# interrupted: {} of {} points are kept; --resume goes on from there\n", progress.done, points));
   }
-  print_summary(report, prepared, database);
+  const Summary summary = summarize(prepared, database);
+  print_summary(report, prepared, summary);
   report.print(fmt::format("# weft {} ({})  digest {}\n", version(), commit(), digest_text(prepared.plan.digest)));
   if (!options.format.empty()) {
     write_export(options, exported, prepared, database, is_whole);
     report.print(fmt::format("# exported {}\n", exported));
   }
-  return is_whole || only_export ? kOk : kInterrupted;
+  if (!is_whole && !only_export) return kInterrupted;
+  return summary.cut_short ? kCheckFailed : kOk;
 }
 
 // Tells the others to go home, whatever happens here.

@@ -145,7 +145,6 @@ void predict_others(const net::Cluster& cluster, const Measured& measured, const
 
 measured::ValidationReport predict_all(const net::Cluster& cluster, const Measured& measured, measured::PredictOptions options,
                                        Totals& totals) {
-  options.rows_total = rows_of(measured.set);
   measured::ValidationReport report = predict_collectives(cluster, measured.set, options, totals);
   predict_others(cluster, measured, options, report, totals);
   return report;
@@ -154,11 +153,16 @@ measured::ValidationReport predict_all(const net::Cluster& cluster, const Measur
 // Collectives lie in a layer below kernels and know none of their parameters.
 bool acts_on_collectives(std::string_view parameter) { return !parameter.starts_with("gpu."); }
 
+// How often all rows are predicted anew for their uncertainty.
+std::uint64_t uncertain_times(const net::Cluster& cluster) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(measured::uncertain_parameters(cluster.profile), acts_on_collectives));
+}
+
 // False where the user stopped it.
 bool add_uncertainty(const net::Cluster& cluster, const Measured& measured, measured::PredictOptions options,
                      std::vector<measured::ValidationPoint>& points) {
-  const auto times = std::ranges::count_if(measured::uncertain_parameters(cluster.profile), acts_on_collectives);
-  options.rows_total = rows_of(measured.set) * static_cast<std::uint64_t>(times);
+  options.rows_before = rows_of(measured.set);
   const auto first_other =
       std::ranges::find_if(points, [](const measured::ValidationPoint& point) { return point.kind != "collective"; });
   const std::vector<measured::ValidationPoint> collectives{points.begin(), first_other};
@@ -206,6 +210,8 @@ int run_validate(const ValidateOptions& options) {
   Totals totals;
   measured::PredictOptions watched = predict;
   watched.observer = &progress;
+  watched.rows_total = rows_of(measured.set);
+  if (options.uncertainty) watched.rows_total *= 1 + uncertain_times(cluster);
   const auto wall_begin = std::chrono::steady_clock::now();
   measured::ValidationReport report = predict_all(cluster, measured, watched, totals);
   if (options.uncertainty && !totals.interrupted)

@@ -25,6 +25,7 @@ double share_of(std::uint64_t done, std::uint64_t total) {
 }
 
 std::string bar_text(std::string_view unit, std::uint64_t done, std::uint64_t total) {
+  if (total == 0) return fmt::format("{} {}", done, unit);
   const auto filled = static_cast<std::size_t>(share_of(done, total) * static_cast<double>(kBarWidth));
   return fmt::format("[{}{}]  {}/{} {}", std::string(filled, '#'), std::string(kBarWidth - filled, '-'), done, total, unit);
 }
@@ -72,12 +73,30 @@ void ProgressBar::on_end() {
 }
 
 void ProgressBar::on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) {
+  if (is_ahead_) {  // the time that is left goes by this part alone
+    is_ahead_ = false;
+    begin_ = Clock::now();
+  }
   if (!is_due()) return;
   show(done, total, progress_line(unit_, done, total, simulator.events(), simulator.now() - Time{}, seconds()));
 }
 
 void ProgressBar::on_ahead(std::uint64_t done, std::uint64_t total) {
-  if (is_due()) show(done, total, progress_line("collectives of large groups, each alone", done, total, seconds()));
+  is_ahead_ = true;
+  if (!is_due()) return;
+  show(done, total,
+       fmt::format("first {} of {} collectives of large groups, each alone{}", done, total, eta_text(done, total, seconds())));
+}
+
+void CountingProgress::on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t /*total*/) {
+  done_ = done;
+  bar_.on_progress(simulator, before_ + done_, 0);
+}
+
+void CountingProgress::on_end() {
+  before_ += done_;
+  done_ = 0;
+  bar_.on_end();
 }
 
 bool ProgressBar::is_due() {

@@ -2,8 +2,9 @@
 //
 //   [#########---------------]  12/32 sizes  4.2 M events/s  simulated 12.3 ms  ETA 0:12
 //
-// Redrawn at most ten times a second, and wiped at the end, so that what follows begins on a clean line. While it watches a
-// simulation, Ctrl-C stops it (interrupt.h). A Listener hears the count in place of the terminal.
+// What has to be done before the first item is counted without a bar, as the bar begins once. Nor is there one where nobody
+// knows how much there is. Redrawn at most ten times a second, and wiped at the end, so that what follows begins on a clean
+// line. While it watches a simulation, Ctrl-C stops it (interrupt.h). A Listener hears the count in place of the terminal.
 #pragma once
 
 #include <chrono>
@@ -42,7 +43,22 @@ class ProgressBar final : public scenario::RunObserver {
   bool draws_;
   bool shown_ = false;
   Clock::time_point begin_;
+  bool is_ahead_ = false;  // what comes before the first item is counted
   Clock::time_point next_;
+};
+
+// For what runs over and over until a fit is good enough: counts the items of all runs, with no end in sight.
+class CountingProgress final : public scenario::RunObserver {
+ public:
+  explicit CountingProgress(ProgressBar& bar) : bar_{bar} {}
+  void on_progress(const Simulator& simulator, std::uint64_t done, std::uint64_t total) override;
+  void on_begin(Simulator& simulator) override { bar_.on_begin(simulator); }
+  void on_end() override;
+
+ private:
+  ProgressBar& bar_;
+  std::uint64_t before_ = 0;  // of earlier runs
+  std::uint64_t done_ = 0;    // of this one
 };
 
 // The text of the line, without the terminal's control codes; before the first event nothing but the count and the rest.

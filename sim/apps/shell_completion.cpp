@@ -22,6 +22,28 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+// The commands of a command too, each by its names from the program on: "topo", "topo import".
+struct NamedCommand {
+  std::string names;
+  const CLI::App* command = nullptr;
+  std::vector<const CLI::App*> own;  // commands of this one
+};
+
+std::vector<NamedCommand> all_commands_of(const CLI::App& program) {
+  std::vector<NamedCommand> all;
+  for (const CLI::App* command : commands_of(program)) {
+    all.push_back({command->get_name(), command, commands_of(*command)});
+    for (const CLI::App* one : commands_of(*command)) all.push_back({command->get_name() + " " + one->get_name(), one, {}});
+  }
+  return all;
+}
+
+std::string joined_names(const std::vector<const CLI::App*>& commands) {
+  std::string text;
+  for (const CLI::App* command : commands) text += (text.empty() ? "" : " ") + command->get_name();
+  return text;
+}
+
 // "a|b|c" names the choices.
 std::vector<std::string> choices_in(const std::string& form) {
   if (form.find('|') == std::string::npos) return {};
@@ -54,13 +76,12 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string bash_script(const CLI::App& program) {
-  std::string names;
+  std::string owners;  // commands that have commands of their own, and these
   std::string cases;
-  for (const CLI::App* command : commands_of(program)) {
-    names += (names.empty() ? "" : " ") + command->get_name();
+  for (const NamedCommand& one : all_commands_of(program)) {
     std::string words;
     std::string values;
-    for (const CompletedOption& option : options_of(*command)) {
+    for (const CompletedOption& option : options_of(*one.command)) {
       std::string pattern;
       for (const std::string& name : option.longs) {
         words += " --" + name;
@@ -74,20 +95,41 @@ std::string bash_script(const CLI::App& program) {
         values += fmt::format("        {}) return ;;\n", pattern);
       }
     }
-    cases += fmt::format("    {})\n      case $previous in\n{}      esac\n      words={} ;;\n", command->get_name(), values,
+    if (!one.own.empty()) owners += fmt::format("    {}) own={} ;;\n", one.names, in_quotes(joined_names(one.own)));
+    cases += fmt::format("    {})\n      case $previous in\n{}      esac\n      words={} ;;\n", in_quotes(one.names), values,
                          in_quotes(words.substr(words.empty() ? 0 : 1)));
   }
   // -o default: files where nothing else fits.
-  return fmt::format(
-      "# Completion of weft for bash.\n_weft() {{\n  local current=${{COMP_WORDS[COMP_CWORD]}} "
-      "previous=${{COMP_WORDS[COMP_CWORD-1]}} "
-      "command= words= word\n  COMPREPLY=()\n  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n    [[ $word == -* ]] || "
-      "{{ "
-      "command=$word; break; }}\n  done\n  case $command in\n    '') words='{} --help --version' ;;\n{}  esac\n  if [[ -z "
-      "$command || "
-      "$current == -* ]]; then\n    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n  fi\n}}\ncomplete -o default -F "
-      "_weft weft\n",
-      names, cases);
+  return fmt::format(R"(# Completion of weft for bash.
+_weft() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command= own= words= word
+  COMPREPLY=()
+  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+    [[ $word == -* ]] && continue
+    if [[ -z $command ]]; then
+      command=$word
+      case $command in
+{}      esac
+    elif [[ " $own " == *" $word "* ]]; then
+      command+=" $word" own=
+      break
+    else
+      own=
+      break
+    fi
+  done
+  case $command in
+    '') own='{} --help --version' ;;
+{}  esac
+  if [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "$words $own" -- "$current"))
+  elif [[ -n $own ]]; then
+    COMPREPLY=($(compgen -W "$own" -- "$current"))
+  fi
+}}
+complete -o default -F _weft weft
+)",
+                     owners, joined_names(commands_of(program)), cases);
 }
 
 // A description in brackets of _arguments, which has its own special characters.
@@ -100,43 +142,87 @@ std::string zsh_text(std::string_view text) {
   return escaped;
 }
 
-std::string zsh_script(const CLI::App& program) {
+// The specification of a command's options for _arguments.
+std::string zsh_options(const CLI::App& command) {
+  std::string specs;
+  for (const CompletedOption& option : options_of(command)) {
+    std::string value;
+    if (!option.choices.empty()) {
+      value = fmt::format(":value:({})", joined_words(option.choices));
+    } else if (option.takes_value) {
+      value = option.names_file ? ":file:_files" : ":value:";
+    }
+    const auto add = [&](const std::string& name) {
+      specs += " " + in_quotes(fmt::format("*{}[{}]{}", name, zsh_text(option.summary), value));
+    };
+    for (const std::string& name : option.longs) add("--" + name);
+    for (const std::string& name : option.shorts) add("-" + name);
+  }
+  return specs;
+}
+
+// The names of commands with their summaries, for _describe.
+std::string zsh_names(const std::vector<const CLI::App*>& commands, std::string_view indent) {
   std::string names;
+  for (const CLI::App* command : commands) {
+    names += fmt::format("{}{}\n", indent, in_quotes(command->get_name() + ":" + zsh_text(command->get_description())));
+  }
+  return names;
+}
+
+std::string zsh_script(const CLI::App& program) {
   std::string cases;
   for (const CLI::App* command : commands_of(program)) {
-    names += fmt::format("    {}\n", in_quotes(command->get_name() + ":" + zsh_text(command->get_description())));
-    std::string specs;
-    for (const CompletedOption& option : options_of(*command)) {
-      std::string value;
-      if (!option.choices.empty()) {
-        value = fmt::format(":value:({})", joined_words(option.choices));
-      } else if (option.takes_value) {
-        value = option.names_file ? ":file:_files" : ":value:";
+    const std::vector<const CLI::App*> own = commands_of(*command);
+    cases += fmt::format("    {})\n", command->get_name());
+    if (!own.empty()) {
+      cases += fmt::format("      commands=(\n{}      )\n      case $words[2] in\n", zsh_names(own, "        "));
+      for (const CLI::App* one : own) {
+        cases += fmt::format("        {}) shift words; (( CURRENT-- )); _arguments{} '*:file:_files'; return ;;\n",
+                             one->get_name(), zsh_options(*one));
       }
-      const auto add = [&](const std::string& name) {
-        specs += " " + in_quotes(fmt::format("*{}[{}]{}", name, zsh_text(option.summary), value));
-      };
-      for (const std::string& name : option.longs) add("--" + name);
-      for (const std::string& name : option.shorts) add("-" + name);
+      cases += "      esac\n      (( CURRENT == 2 )) && _describe command commands\n";
     }
-    cases += fmt::format("    {}) _arguments{} '*:file:_files' ;;\n", command->get_name(), specs);
+    cases += fmt::format("      _arguments{} '*:file:_files' ;;\n", zsh_options(*command));
   }
-  return fmt::format(
-      "#compdef weft\n# Completion of weft for zsh.\n_weft() {{\n  local -a commands\n  commands=(\n{}  )\n  if (( CURRENT == "
-      "2 )); "
-      "then\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  "
-      "case "
-      "$command in\n{}  esac\n}}\nif [[ $funcstack[1] == _weft ]]; then _weft \"$@\"; else compdef _weft weft; fi\n",
-      names, cases);
+  return fmt::format(R"(#compdef weft
+# Completion of weft for zsh.
+_weft() {{
+  local -a commands
+  commands=(
+{}  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $command in
+{}  esac
+}}
+if [[ $funcstack[1] == _weft ]]; then _weft "$@"; else compdef _weft weft; fi
+)",
+                     zsh_names(commands_of(program), "    "), cases);
 }
 
 std::string fish_script(const CLI::App& program) {
   std::string text = "# Completion of weft for fish.\n";
-  for (const CLI::App* command : commands_of(program)) {
-    text += fmt::format("complete -c weft -n __fish_use_subcommand -f -a {} -d {}\n", command->get_name(),
-                        in_quotes(command->get_description()));
-    for (const CompletedOption& option : options_of(*command)) {
-      text += fmt::format("complete -c weft -n '__fish_seen_subcommand_from {}'", command->get_name());
+  const auto add_command = [&text](const std::string& condition, const CLI::App& command) {
+    text += fmt::format("complete -c weft -n {} -f -a {} -d {}\n", in_quotes(condition), command.get_name(),
+                        in_quotes(command.get_description()));
+  };
+  for (const CLI::App* command : commands_of(program)) add_command("__fish_use_subcommand", *command);
+  for (const NamedCommand& one : all_commands_of(program)) {
+    const std::size_t space = one.names.find(' ');
+    std::string seen = "__fish_seen_subcommand_from " + one.names.substr(0, space);
+    if (space != std::string::npos) seen += "; and __fish_seen_subcommand_from " + one.names.substr(space + 1);
+    if (!one.own.empty()) {
+      seen += "; and not __fish_seen_subcommand_from " + joined_names(one.own);
+      for (const CLI::App* own : one.own) add_command(seen, *own);
+    }
+    for (const CompletedOption& option : options_of(*one.command)) {
+      text += fmt::format("complete -c weft -n {}", in_quotes(seen));
       for (const std::string& name : option.longs) text += " -l " + name;
       for (const std::string& name : option.shorts) text += " -s " + name;
       if (!option.choices.empty()) {

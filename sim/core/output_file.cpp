@@ -13,6 +13,7 @@
 #include <iostream>
 #include <optional>
 #include <streambuf>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -222,6 +223,12 @@ void remove_unfinished() { detail::Unfinished::remove_all(); }
 
 extern "C" void end_by_signal(int signal) {
   remove_unfinished();
+  if (signal == SIGINT || signal == SIGTERM) {
+    // A terminal shows ^C, or a line of progress, before it.
+    constexpr std::string_view kSaid = "\ninterrupted: files that were finished stay, and no other was written\n";
+    const std::string_view said = isatty(STDERR_FILENO) == 1 ? kSaid : kSaid.substr(1);
+    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, said.data(), said.size());
+  }
   ::signal(signal, SIG_DFL);
   raise(signal);  // ends the program once this handler returns
 }

@@ -203,9 +203,24 @@ class ScenarioRun {
                                 job.iterations.size(), scenario_.workload.jobs[j].iterations, us_text(job.aborted->at - Time{}),
                                 job.aborted->why));
     }
-    if (until && flows_.unfinished() + jobs_.unfinished() > 0) last_end = machine_.simulator.now();
+    if (until && flows_.unfinished() + jobs_.unfinished() > 0) {
+      last_end = machine_.simulator.now();
+      if (!machine_.simulator.stopped()) tell_unfinished();
+    }
     result_.makespan = last_end - Time{};
     span_ = result_.makespan;
+  }
+
+  // The scenario's own end is no failure, but what it cut off is said.
+  void tell_unfinished() {
+    std::string what;
+    const auto add = [&what](std::uint64_t unfinished, std::size_t all, std::string_view things) {
+      if (unfinished > 0) what += fmt::format("{}{} of {} {}", what.empty() ? "" : " and ", unfinished, all, things);
+    };
+    add(flows_.unfinished(), scenario_.workload.flows.size(), "flows");
+    add(jobs_.unfinished(), scenario_.workload.jobs.size(), "jobs");
+    notes_.insert(fmt::format("simulation.until ended the run at {} us: {} had not ended",
+                              us_text(machine_.simulator.now() - Time{}), what));
   }
 
   // The first ones with their reasons.

@@ -47,6 +47,15 @@ class Bash(unittest.TestCase):
     def test_completes_choices_of_an_option(self):
         self.assertEqual(completed("weft run s.yaml --fidelity p"), ["packet"])
 
+    def test_completes_commands_of_commands_and_their_options(self):
+        for command, own in (("topo", "import"), ("trace", "convert"), ("trace", "kernels"), ("trace", "info")):
+            with self.subTest(own):
+                self.assertIn(own, completed(f"weft {command} "))
+                self.assertEqual(completed(f"weft {command} {own[:3]}"), [own])
+                options = re.findall(r"^ +(?:-\w,? ?)*(--[\w-]+)", output(command, own, "--help"), re.MULTILINE)
+                self.assertEqual(set(options) - set(completed(f"weft {command} {own} --")), set())
+        self.assertEqual(completed("weft topo my.yaml "), [])
+
     def test_leaves_values_and_files_to_the_shell(self):
         self.assertEqual(completed("weft run --set "), [])
         self.assertEqual(completed("weft run "), [])

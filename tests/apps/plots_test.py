@@ -1,15 +1,21 @@
-"""Every figure of plots/ from a small result: PNG and SVG are written, and a result of another kind is refused.
+"""Every figure of plots/ from a small result: PNG and SVG are written, and a result of another kind is refused. The examples of
+every script's help run as they stand, and draw the pictures that they name.
 
-    plots_test.py SOURCE_DIR
+    plots_test.py SOURCE_DIR WEFT
 """
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(sys.argv.pop(1))
+ROOT = pathlib.Path(sys.argv.pop(1)).resolve()
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+SCRIPTS = sorted(file.name for file in (ROOT / "plots").glob("*.py") if file.name != "style.py")
+LONG = {"dcqcn.py", "hpcc.py"}  # their studies take minutes, and tests of their own run these
 
 POINT = {"collective": "all_reduce", "kind": "collective", "ranks": 4, "nodes": 1, "in_place": False, "file": "log.txt"}
 SWEEP = {"points": [{**POINT, "bytes": 1 << n, "time_us": 10.0 + n, "busbw_GBps": 5.0 * n} for n in (10, 20, 30)]}
@@ -78,6 +84,30 @@ class PlotsTest(unittest.TestCase):
     def test_a_timeline_of_channels(self):
         self.assert_drawn("timeline.py", TIMELINE)
         self.draw("timeline.py", TIMELINE, arguments=["--iteration", "1"], status=2)
+
+    def test_examples_of_every_help_run_as_they_stand(self):
+        for name in ("configs", "plots", "tests", "validate"):
+            (self.folder / name).symlink_to(ROOT / name)
+        environment = dict(os.environ, PATH=f"{PROGRAM.parent}:{os.environ['PATH']}", WEFT_CONFIG_DIR=str(ROOT / "configs"))
+        for script in SCRIPTS:
+            told = subprocess.run([sys.executable, ROOT / "plots" / script, "--help"], capture_output=True, text=True, check=True).stdout
+            told = told.split("\n\n", 1)[1].split("\npositional arguments:")[0]  # between the usage and the arguments
+            example = "".join(f"{line[4:]}\n" for line in told.splitlines() if line.startswith("    "))
+            with self.subTest(script):
+                self.assertIn(f"plots/{script}", example)
+                subprocess.run(["bash", "-n"], input=example, text=True, check=True)
+                if script in LONG:
+                    continue
+                ran = subprocess.run(["bash", "-ec", example], cwd=self.folder, env=environment, capture_output=True, text=True,
+                                     timeout=300, check=False)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                for picture in re.findall(r"-o (\S+)", example):
+                    self.assertTrue(any((self.folder / f"{picture}{end}").stat().st_size > 1000 for end in ("", ".png")
+                                        if (self.folder / f"{picture}{end}").exists()), picture)
+
+    def test_every_figure_has_a_title(self):
+        for script in SCRIPTS:
+            self.assertIn("style.title(", (ROOT / "plots" / script).read_text(encoding="utf-8"), script)
 
     def test_the_same_picture_twice(self):
         self.draw("collective_sweep.py", SWEEP)

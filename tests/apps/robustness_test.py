@@ -291,9 +291,22 @@ class Signals(Robustness):
             process.send_signal(first)
             process.send_signal(second)
             process.send_signal(signal.SIGCONT)
-            process.communicate(timeout=patience.seconds(60))
+            _, errors = process.communicate(timeout=patience.seconds(60))
             self.assertIn(process.returncode, (-first, -second), "neither ended it")
+            self.assertEqual(errors, "interrupted: files that were finished stay, and no other was written\n")
             self.assertEqual(self.names(), before)
+
+    def test_what_is_kept_is_said_where_nothing_is_simulated(self):
+        process = self.begin("schema", "--out", "schemas")  # seconds of reading
+        deadline = time.monotonic() + patience.seconds(60)
+        while not list(self.folder.glob("schemas/*.json")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=patience.seconds(60))
+        self.assertEqual((process.returncode, errors),
+                         (-signal.SIGINT, "interrupted: files that were finished stay, and no other was written\n"))
+        for file in self.folder.glob("schemas/*"):
+            json.loads(file.read_text(encoding="utf-8"))
 
     def test_a_file_over_the_limit_of_the_shell_leaves_nothing(self):
         self.write("f.yaml", TWO_HOSTS + "workload: {flows: [{from: h0, to: h1, bytes: 1 MB}]}\n")

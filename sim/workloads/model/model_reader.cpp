@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "sim/core/config/find_config.h"
-#include "sim/core/config/nearest.h"
 #include "sim/core/config/shipped_file.h"
 #include "sim/workloads/model/huggingface_config.h"
 #include "sim/workloads/model/json_config.h"
@@ -106,15 +104,8 @@ bool is_json(const fs::path& file) { return file.extension() == ".json"; }
 // The map that `node` is or names.
 ConfigNode resolve(const ConfigNode& node) {
   const std::string& name = node.scalar();
-  if (!node.is_scalar() || name.empty()) return load_reference(node);
-  if (is_json(name)) return load_json_config(referenced_file(node), node.path());
-  if (name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml")) return load_reference(node);
-  if (const auto shipped = find_config(fs::path{"models"} / (name + ".yaml"))) {
-    return ConfigNode::load_file(*shipped, node.path());
-  }
-  std::vector<fs::path> folders;
-  for (const fs::path& folder : config_folders()) folders.push_back(folder / "models");
-  node.fail(fmt::format("{}: unknown model '{}'", node.path(), name), did_you_mean(name, yaml_stems(folders), "models here"));
+  if (node.is_scalar() && is_json(name)) return load_json_config(referenced_file(node), node.path());
+  return load_reference(node);  // a file, or the name of a shipped model
 }
 
 }  // namespace
