@@ -416,6 +416,10 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (chosen.kernel == nccl::Kernel::kPeer) {
     if (!gpus_only_)
       throw ConfigError(fmt::format("algorithm '{}' is a kernel of GPUs; the cluster's hosts have none", algorithm_name));
+    if (nodes_ > 1 && !all_over_nvlink())
+      throw ConfigError(
+          fmt::format("algorithm '{}' reads the memory of all GPUs: expected one node or one NVLink domain, got {} nodes",
+                      algorithm_name, nodes_));
     chosen.choice.protocol = picked.protocol;
     if (!symmetric.empty()) {
       chosen.choice.protocol = symmetric;
