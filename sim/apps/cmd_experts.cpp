@@ -60,6 +60,7 @@ void write_points(std::ostream& out, const ResultHeader& header, const std::vect
     json.begin_object();
     json.field("tokens", point.call.tokens).field("hidden", point.call.hidden).field("topk", point.call.topk);
     json.field("experts", point.call.experts).field("sms", point.call.sms);
+    json.field("skew", point.call.skew).field("heaviest_rank", point.heaviest);
     json.field("ranks_visited", point.ranks_visited).field("nodes_visited", point.nodes_visited);
     json.field("token_bytes", point.token_bytes.count()).field("nvlink_bytes", point.over_nvlink.count());
     json.field("network_bytes", point.over_network.count()).field("messages", point.messages);
@@ -103,7 +104,7 @@ int run_experts(ExpertOptions& options) {
                            options.mode == "normal" ? fmt::format(", {} SMs", call.sms) : ""));
   Table table;
   for (const char* title :
-       {"tokens", "ranks visited", "nodes", "NVLink B", "network B", "time us", "NVLink GB/s", "network GB/s"})
+       {"tokens", "ranks visited", "nodes", "heaviest", "NVLink B", "network B", "time us", "NVLink GB/s", "network GB/s"})
     table.add_column(title);
   std::vector<coll::ExpertResult> results;
   Digest digest;
@@ -112,8 +113,8 @@ int run_experts(ExpertOptions& options) {
     const coll::ExpertResult point = exchange.run(call);
     digest.add(point.digest).add(point.time);
     table.add_row({fmt::format("{}", tokens), fmt::format("{:.2f}", point.ranks_visited),
-                   fmt::format("{:.2f}", point.nodes_visited), fmt::format("{}", point.over_nvlink.count()),
-                   fmt::format("{}", point.over_network.count()),
+                   fmt::format("{:.2f}", point.nodes_visited), fmt::format("{:.2f}", point.heaviest),
+                   fmt::format("{}", point.over_nvlink.count()), fmt::format("{}", point.over_network.count()),
                    fmt::format("{:.2f}", static_cast<double>(point.time.ps()) / 1e6),
                    fmt::format("{:.1f}", rate_of(point.over_nvlink, point.time)),
                    fmt::format("{:.1f}", rate_of(point.over_network, point.time))});
@@ -152,6 +153,9 @@ void add_experts(CLI::App& app, int& exit_code) {
   command->add_option("--experts", call.experts, "Experts of all ranks")->type_name("N")->capture_default_str();
   command->add_option("--node-limit", call.node_limit, "Nodes that a token visits at most (group-limited gating); 0: any")
       ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--skew", call.skew, "Popularity of experts: the k-th is drawn in proportion to 1/k^S; 0: all alike")
+      ->type_name("S")
       ->capture_default_str();
   command->add_option("--sms", call.sms, "SMs of normal kernels")->type_name("N")->capture_default_str();
   command->add_option("--dispatch-type", options->dispatch_type, "What is dispatched: fp8, bf16")

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/core/portable_math.h"
 #include "sim/core/whole_numbers.h"
 
 namespace weft::coll {
@@ -145,6 +146,38 @@ double nodes_visited(const ExpertCall& call, const ExpertGpus& gpus) {
 
 double ranks_visited(const ExpertCall& call, const ExpertGpus& gpus) {
   return limited_nodes(call, gpus) * gpus.node_ranks() * visits_of_nodes(call, gpus, call.experts / gpus.ranks);
+}
+
+ExpertLoads expert_loads(const ExpertCall& call, const ExpertGpus& gpus) {
+  std::vector<double> popular;
+  double all = 0;
+  for (int k = 1; k <= call.experts; ++k) all += popular.emplace_back(portable_pow(k, -call.skew));
+  const auto loads = [&](int parts, int ranks_of_part, bool by_copies) {
+    std::vector<double> of(static_cast<std::size_t>(parts));
+    for (int part = 0; part < parts; ++part) {
+      double mass = 0;
+      double copies = 0;
+      for (int expert = 0; expert < call.experts; ++expert) {
+        if (expert % gpus.ranks / ranks_of_part != part) continue;
+        const double share = popular[static_cast<std::size_t>(expert)] / all;
+        mass += share;
+        copies += std::min(1.0, call.topk * share);
+      }
+      double none = 1.0;
+      for (int i = 0; i < call.topk; ++i) none *= std::max(0.0, 1.0 - mass * call.experts / (call.experts - i));
+      of[static_cast<std::size_t>(part)] = by_copies ? copies : 1.0 - none;
+    }
+    return of;
+  };
+  const auto over_mean = [](std::vector<double>& of, double& sum) {
+    for (const double load : of) sum += load;
+    for (double& load : of) load = load * static_cast<double>(of.size()) / sum;
+  };
+  const bool by_copies = call.kernels == ExpertKernels::kLowLatency;
+  ExpertLoads found{.ranks = loads(gpus.ranks, 1, by_copies), .nodes = loads(gpus.nodes, gpus.node_ranks(), by_copies)};
+  over_mean(found.ranks, found.ranks_visited);
+  over_mean(found.nodes, found.nodes_visited);
+  return found;
 }
 
 Duration ExpertCosts::start(const ExpertCall& call, double bytes) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/collectives/step_costs.h"
 #include "sim/core/profile.h"
@@ -22,6 +23,15 @@ struct ExpertCall {
   int sms = 24;        // of normal kernels
   int node_limit = 0;  // nodes that a token visits at most (group-limited gating); 0: any
   bool fp8_dispatch = true;
+  double skew = 0;  // the k-th most popular expert is drawn in proportion to 1 / k^skew; 0: all alike
+};
+
+// How likely a token visits each rank and node (low latency: copies that it sends there), and these over their means.
+struct ExpertLoads {
+  std::vector<double> ranks;
+  std::vector<double> nodes;
+  double ranks_visited = 0;
+  double nodes_visited = 0;
 };
 
 // The ranks of a call.
@@ -71,5 +81,8 @@ struct ExpertCosts {
 // Nodes and ranks that a token visits, on average.
 [[nodiscard]] double nodes_visited(const ExpertCall& call, const ExpertGpus& gpus);
 [[nodiscard]] double ranks_visited(const ExpertCall& call, const ExpertGpus& gpus);
+// Where experts are not alike: the most popular is rank 0's, the next rank 1's, and so on, dealt out in turn. All tokens draw
+// from the same popularity, without regard to nodes.
+[[nodiscard]] ExpertLoads expert_loads(const ExpertCall& call, const ExpertGpus& gpus);
 
 }  // namespace weft::coll

@@ -32,6 +32,9 @@ void check(const ExpertCall& call, const ExpertGpus& gpus) {
     throw ConfigError(fmt::format("experts: expected as many on each of {} ranks, got {}", gpus.ranks, call.experts));
   if (call.topk < 1 || call.topk > call.experts)
     throw ConfigError(fmt::format("topk: expected 1 to {} experts, got {}", call.experts, call.topk));
+  if (call.skew < 0 || call.skew > 10) throw ConfigError(fmt::format("skew: expected 0 to 10, got {}", call.skew));
+  if (call.skew > 0 && call.node_limit > 0)
+    throw ConfigError("skew: with a node limit tokens choose nodes first; how popular these are is not known");
   if (call.sms < 2 || call.sms % 2 != 0)
     throw ConfigError(fmt::format("sms: expected an even number, for half of them send and half receive, got {}", call.sms));
   if (call.node_limit < 0 || (call.node_limit > 0 && call.topk > call.experts / gpus.nodes * call.node_limit))
@@ -68,6 +71,15 @@ ExpertResult ExpertExchange::run(const ExpertCall& call) {
   result.ranks_visited = ranks_visited(call, gpus_);
   result.nodes_visited = nodes_visited(call, gpus_);
   const bool is_normal = call.kernels == ExpertKernels::kNormal;
+  ExpertLoads loads;
+  if (call.skew > 0) {
+    loads = expert_loads(call, gpus_);
+    if (is_normal) {
+      result.ranks_visited = loads.ranks_visited;
+      result.nodes_visited = loads.nodes_visited;
+    }
+    result.heaviest = std::ranges::max(loads.ranks);
+  }
   const auto all = [&](double copies) { return std::llround(static_cast<double>(call.tokens) * copies * bytes); };
   const double each = (is_normal ? result.ranks_visited : static_cast<double>(call.topk)) / gpus_.ranks;
   // A low-latency copy is a message of its own, put by the GPU.
@@ -77,7 +89,9 @@ ExpertResult ExpertExchange::run(const ExpertCall& call) {
       .handed = is_normal ? all(each) : 0,
       .far = all(is_normal ? result.nodes_visited / gpus_.nodes : each) + messages_to_a_rank * costs_.network_message.count(),
       .direct = !is_normal,
-      .collects = call.step == ExpertStep::kCombine};
+      .collects = call.step == ExpertStep::kCombine,
+      .ranks = std::move(loads.ranks),
+      .nodes = std::move(loads.nodes)};
   const ExpertSchedule schedule{*communicator_, moved};
   const int far_ranks = is_normal ? gpus_.nodes - 1 : gpus_.ranks - gpus_.node_ranks();
   result.over_nvlink = Bytes{schedule.near_bytes()};

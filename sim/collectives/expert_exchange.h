@@ -7,8 +7,8 @@
 // sender's index, which hands it on over NVLink. Low-latency kernels send a copy for every expert visited, straight to its
 // rank. Dispatch is in FP8 with scales or in BF16, combine in BF16.
 //
-// Model: every token visits `topk` experts of all, drawn alike, so all ranks give and take as much, and sizes are the expected
-// ones.
+// Model: every token visits `topk` experts of all, drawn alike or by popularity (ExpertCall::skew), and sizes are the expected
+// ones. What a rank takes in costs its SMs nothing, so that only links and those that give feel popular experts.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,9 @@ struct ExpertResult {
   Duration time;             // of one call, from its turn in the stream to the end of its last rank
   double ranks_visited = 0;  // by a token
   double nodes_visited = 0;
-  Bytes token_bytes;  // of one copy
-  Bytes over_nvlink;  // that a rank sends
+  double heaviest = 1.0;  // the most loaded rank's share over the mean
+  Bytes token_bytes;      // of one copy
+  Bytes over_nvlink;      // that a rank sends
   Bytes over_network;
   std::uint64_t messages = 0;
   std::uint64_t digest = 0;

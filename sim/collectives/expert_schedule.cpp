@@ -1,6 +1,7 @@
 #include "sim/collectives/expert_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/collectives/algorithms/steps.h"
 
@@ -57,6 +58,18 @@ ExpertSchedule::Lane ExpertSchedule::lane_of(int lane) const {
   return {Kind::kTakeFar, lane - 2};
 }
 
+double ExpertSchedule::load(Rank rank, const Lane& lane) const {
+  if (bytes_.ranks.empty()) return 1.0;
+  const bool sends = lane.kind == Kind::kNear || lane.kind == Kind::kHanded || lane.kind == Kind::kFar;
+  const bool is_far = lane.kind == Kind::kFar || lane.kind == Kind::kTakeFar;
+  // Results of several ranks that come at once count as the mean: all that matters of them is that they arrive.
+  if (!sends && !is_far && bytes_.collects) return 1.0;
+  Rank experts = rank;
+  if (sends != bytes_.collects) experts = is_far ? far_peer(rank, lane.peer, sends) : near_peer(rank, lane.peer);
+  if (!is_far || bytes_.direct) return bytes_.ranks[static_cast<std::size_t>(experts)];
+  return bytes_.nodes[static_cast<std::size_t>(layout_.node(experts))];
+}
+
 int ExpertSchedule::lanes(Rank, int) const { return size_ - 1 + handed_lanes() + 2 * far_peers() + 2; }
 
 std::int64_t ExpertSchedule::step_count(Rank, int, int lane) const {
@@ -89,7 +102,9 @@ Step ExpertSchedule::step(Rank rank, int, int lane, std::int64_t index) const {
   const std::int64_t turn = is_handed ? index / far_nodes() : index;  // chunk
   const auto node = static_cast<int>(is_handed ? index % far_nodes() : 0);
   const bool is_near = of.kind == Kind::kNear || of.kind == Kind::kTakeNear;
-  Step step = step_of(chunk(is_handed ? bytes_.handed : is_near ? bytes_.near : bytes_.far, turn).count());
+  const std::int64_t mean = is_handed ? bytes_.handed : is_near ? bytes_.near : bytes_.far;
+  const double load_of_lane = load(rank, of);
+  Step step = step_of(chunk(load_of_lane == 1.0 ? mean : std::llround(static_cast<double>(mean) * load_of_lane), turn).count());
   switch (of.kind) {
     case Kind::kNear:
       step.send_to = near_peer(rank, of.peer);

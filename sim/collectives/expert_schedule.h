@@ -1,4 +1,4 @@
-// The messages of DeepEP's dispatch and combine, as steps for the executor: sizes are alike for all ranks. They move no data
+// The messages of DeepEP's dispatch and combine, as steps for the executor. They move no data
 // that a verifier could follow, for a token of several experts is sent once.
 //
 // Lanes of a rank, between nodes: to each near rank, what is its own, then what is handed on; to the rank of its index on each
@@ -22,6 +22,9 @@ struct ExpertBytes {
   std::int64_t far = 0;     // to one rank of a far node: that of its index, or each of them where `direct`
   bool direct = false;      // to every far rank (low latency), none is handed on
   bool collects = false;    // combine: over NVLink first
+  // Loads of each rank's experts, and each node's, over the mean that the bytes above are; empty: all alike.
+  std::vector<double> ranks = {};
+  std::vector<double> nodes = {};
 };
 
 class ExpertSchedule final : public Schedule {
@@ -51,6 +54,8 @@ class ExpertSchedule final : public Schedule {
   [[nodiscard]] Rank near_peer(Rank rank, int peer) const;
   [[nodiscard]] Rank far_peer(Rank rank, int peer, bool sends) const;
   [[nodiscard]] Bytes chunk(std::int64_t bytes, std::int64_t index) const;
+  // The load of the rank or node whose experts a lane's data are for, or from.
+  [[nodiscard]] double load(Rank rank, const Lane& lane) const;
 
   NodeLayout layout_;
   ExpertBytes bytes_;

@@ -64,6 +64,48 @@ TEST(ExpertExchangeTest, LowLatencySendsStraightToEveryRank) {
   for (const auto& [edge, bytes] : traffic) EXPECT_EQ(bytes, edge.second.first / 2 == edge.second.second / 2 ? 64 : 96);
 }
 
+// Two experts of two ranks, one a token, the second drawn half as often: 2/3 and 1/3 of the tokens, 4/3 and 2/3 of the mean.
+TEST(ExpertExchangeTest, PopularExpertsLoadTheirRankMore) {
+  const ExpertLoads loads = expert_loads({.topk = 1, .experts = 2, .skew = 1.0}, {.ranks = 2});
+  EXPECT_NEAR(loads.ranks[0], 4.0 / 3.0, 1e-12);
+  EXPECT_NEAR(loads.ranks[1], 2.0 / 3.0, 1e-12);
+  EXPECT_NEAR(loads.ranks_visited, 1.0, 1e-12);
+  // Without skew as many as the usual formula has, on every rank and node.
+  const ExpertCall alike{.topk = 4, .experts = 64};
+  const ExpertGpus gpus{.ranks = 16, .nodes = 2};
+  const ExpertLoads even = expert_loads(alike, gpus);
+  for (const double load : even.ranks) EXPECT_NEAR(load, 1.0, 1e-12);
+  EXPECT_NEAR(even.ranks_visited, ranks_visited(alike, gpus), 1e-12);
+  EXPECT_NEAR(even.nodes_visited, nodes_visited(alike, gpus), 1e-12);
+}
+
+// Dispatch sends a popular rank more, combine has it send more; between nodes by the node's load.
+TEST(ExpertExchangeTest, BytesFollowTheLoadOfTheExpertsRank) {
+  const Group group{std::vector<int>{2, 2}};
+  for (const bool collects : {false, true}) {
+    for (const bool direct : {false, true}) {
+      const ExpertSchedule schedule{group.communicator(),
+                                    {.near = 1600,
+                                     .handed = direct ? 0 : 320,
+                                     .far = 480,
+                                     .direct = direct,
+                                     .collects = collects,
+                                     .ranks = {2.0, 1.0, 0.5, 0.5},
+                                     .nodes = {1.5, 0.5}}};
+      const double of_rank[] = {2.0, 1.0, 0.5, 0.5};
+      for (const auto& [edge, bytes] : weft::testing::traffic_of_steps(schedule)) {
+        const auto [from, to] = edge.second;
+        const int experts = collects ? from : to;
+        if (from / 2 == to / 2) {
+          EXPECT_EQ(bytes, of_rank[experts] * (1600 + (direct ? 0 : 320)));
+        } else {
+          EXPECT_EQ(bytes, 480 * (direct ? of_rank[experts] : experts < 2 ? 1.5 : 0.5));
+        }
+      }
+    }
+  }
+}
+
 // 256 experts on 132 SMs: two a group, 128 SMs. 8 experts: 8 SMs, so that 1024 tokens are 128 of an SM, and 127 cost more.
 TEST(ExpertExchangeTest, FewExpertsOccupyFewSms) {
   const Profile profile = Profile::defaults(collective_param_groups());

@@ -33,7 +33,8 @@ inline constexpr ModelText kDeepEpText{
         {"deepep: a block for each pair of ranks; DeepEP sends each token once to a node and forwards "
          "it as the experts ask: `weft experts` has tokens, top-k and experts",
          "deepep_combine: it moves data only; DeepEP also adds up what the experts return",
-         "weft experts: tokens are drawn alike; hot experts, the notify kernel and hooks that overlap are left out",
+         "weft experts: the notify kernel and hooks that overlap are left out; popular experts (--skew) cost what links and "
+         "giving SMs take, the SMs that take in nothing",
          "weft experts: fitted to one node of 8 GPUs (4 of GB200, GB300); published figures of 16 to 64 H800 come out "
          "within 12 %, low-latency combine of 8 H800 26 % slow, with the share of its NVLinks that H100 has"},
     .sources = {"DeepEP's README (normal kernels)", "models/workloads §9.7"},
