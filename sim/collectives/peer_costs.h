@@ -38,7 +38,7 @@ struct PeerCall {
   Bandwidth port;                      // NVLinks of a GPU together; 0: it has none
   double memory_bytes_per_second = 0;  // 0: not known, copies cost nothing
   bool in_graph = false;
-  // Of nccl_symmetric: its kernel, what it gives one peer, and a message's way to a peer.
+  // For nccl_symmetric: its kernel, what it gives one peer, and a message's way to a peer.
   const nccl::SymmetricKernel* kernel = nullptr;
   Bytes to_peer = {};
   Duration way = {};
