@@ -31,7 +31,7 @@
 
 namespace weft::coll {
 
-// What the buffers of calls are registered as (nccl-tests -R): nothing, by ncclCommRegister, or as windows of symmetric memory.
+// How buffers of calls are registered (nccl-tests -R): not, by ncclCommRegister, or as windows of symmetric memory.
 enum class Registered : std::uint8_t { kNot, kLocal, kSymmetric };
 
 // The user may say this about how a call runs.

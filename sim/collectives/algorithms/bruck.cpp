@@ -86,7 +86,7 @@ class BruckAllToAll final : public Rounds {
 
 // The same where blocks differ in size: places have room for the largest, messages have the blocks without gaps. Before round
 // k the place p of rank i has the block from rank i - (p mod 2^k) to the one p behind that.
-// Model: all ranks know all sizes; libraries exchange those of a round first.
+// All ranks know all sizes.
 class BruckOfPairs final : public Schedule {
  public:
   BruckOfPairs(int ranks, const CollectiveCall& call, int channels)

@@ -30,8 +30,10 @@ inline constexpr ModelText kRoundsText{
         "Every rank sends and receives in rounds: the input is copied, then all is done in place, one "
         "message a round. Ranks beyond a power of two hand theirs to a neighbour first and get the result "
         "last. Channels share the data and run the algorithm each by itself.",
-    .leaves_out = {"MPI's algorithms: no choice by size, no segments, no eager and rendezvous protocols",
-                   "MPI's algorithms: packing and unpacking of blocks are copies that cost nothing"},
+    .leaves_out =
+        {"MPI's algorithms: no choice by size, no segments, no eager and rendezvous protocols",
+         "MPI's algorithms: packing and unpacking of blocks are copies that cost nothing",
+         "MPI's algorithms: in Bruck's all-to-allv all ranks know all sizes; libraries exchange those of a round first"},
     .sources = {"Thakur, Rabenseifner and Gropp, 2005", "Rabenseifner, 2004", "Bruck et al., 1997", "Barnett et al., 1994"},
     .files = {"collectives/algorithms/rounds.h", "collectives/algorithms/recursive_halving_doubling.cpp"}};
 

@@ -34,9 +34,7 @@ class Messages {
 
   [[nodiscard]] bool is_even() const { return pairs_ == nullptr; }
   [[nodiscard]] std::int64_t largest() const { return largest_; }
-  [[nodiscard]] std::int64_t bytes(Rank from, Rank to) const {
-    return pairs_ == nullptr ? largest_ : pairs_->bytes(from, to);
-  }
+  [[nodiscard]] std::int64_t bytes(Rank from, Rank to) const { return pairs_ == nullptr ? largest_ : pairs_->bytes(from, to); }
   [[nodiscard]] std::int64_t input_offset(Rank from, Rank to) const {
     if (pairs_ != nullptr) return pairs_->input_offset(from, to);
     return kind_ == Collective::kAllToAll || kind_ == Collective::kScatter ? to * largest_ : 0;

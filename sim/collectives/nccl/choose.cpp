@@ -54,7 +54,7 @@ Kernel kernel_of(std::string_view algorithm) {
 // A kernel that NCCL does not have, and which borrows what NCCL would choose.
 bool is_lent(std::string_view algorithm) { return algorithm != "nccl_p2p" && own_name_of(algorithm).empty(); }
 
-// Model: a size that NCCL would send by another protocol than the largest has the largest's chunks, as it has its protocol.
+// A size that NCCL would send by another protocol than the largest has the largest's chunks, as it has its protocol.
 std::vector<TransferCut> cuts_of(const PairSizes& pairs, const View& view, const Choice& largest) {
   std::set<std::int64_t> sizes;
   for (Rank from = 0; from < pairs.ranks(); ++from) {
