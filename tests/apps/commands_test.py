@@ -285,7 +285,7 @@ class Collective(Commands):
             done = self.weft("collective", kind, "--cluster", "dgx_h100", "-b", "1K", "-e", "1K", "-R", "2", "--json", "r.json", *more)
             return json.loads((self.folder / "r.json").read_text())["points"][0]["algorithm"], done.stdout
 
-        for taken in (["all_reduce"], ["all_gather", "-d", "int8"]):
+        for taken in (["all_reduce"], ["all_gather", "-d", "int8"], ["reduce_scatter"]):
             self.assertEqual(algorithm(*taken)[0], "nccl_symmetric")
         for arguments, why in ((["alltoall"], "for this alltoall"), (["all_reduce", "-o", "max"], "for this all_reduce"),
                                (["all_reduce", "--nccl", "version=2.26"], "before 2.27"),

@@ -118,8 +118,9 @@ std::optional<SymmetricKernel> symmetric_kernel(const SymmetricCall& call) {
 }
 
 std::optional<SymmetricKernel> symmetric_kernel(const SymmetricCall& call, std::string_view name) {
-  const auto* const kind = std::ranges::find(kSymmetricKinds, name, &SymmetricKind::name);
-  if (kind == std::end(kSymmetricKinds) || kind->of != call.kind) return std::nullopt;
+  const auto* const kind = std::ranges::find_if(
+      kSymmetricKinds, [&](const SymmetricKind& each) { return each.of == call.kind && each.name == name; });
+  if (kind == std::end(kSymmetricKinds)) return std::nullopt;
   return estimate(*kind, call).kernel;
 }
 

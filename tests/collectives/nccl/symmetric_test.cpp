@@ -56,6 +56,23 @@ TEST(NcclSymmetricTest, OthersThanSumsOfFloatsHaveNoKernelButAllGather) {
   EXPECT_FALSE(symmetric_kernel(call));
 }
 
+// All-gather and reduce-scatter both have an LL kernel.
+TEST(NcclSymmetricTest, AKernelIsFoundByItsNameWithinItsCollective) {
+  SymmetricCall call = all_reduce(8, 1 << 20);
+  for (const Collective kind : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter}) {
+    call.kind = kind;
+    for (const std::int64_t bytes : {8, 1 << 24}) {
+      call.bytes = bytes;
+      const auto picked = symmetric_kernel(call);
+      const auto named = symmetric_kernel(call, picked->name);
+      ASSERT_TRUE(named);
+      EXPECT_EQ(named->blocks, picked->blocks);
+      EXPECT_DOUBLE_EQ(named->bytes, picked->bytes);
+    }
+  }
+  EXPECT_FALSE(symmetric_kernel(call, "STMC"));  // an all-gather's
+}
+
 // LL counts elements in 32 bits: below 2 GiB; nothing takes 64 GiB.
 TEST(NcclSymmetricTest, VeryLargeCallsHaveNoKernel) {
   EXPECT_TRUE(symmetric_kernel(all_reduce(8, (std::int64_t{64} << 30) - 1)));
