@@ -43,7 +43,7 @@ const Registration<Algorithm> builtin::nccl_symmetric{
              "Where all GPUs reach each other over NVLink, NCCL picks a kernel and its blocks by an estimate of its own. Here "
              "it picks the same. A kernel begins and ends as late as in that estimate, moves the bytes that NCCL counts, on as "
              "many blocks, and no faster than libraries.symmetric_memory.port_share of the NVLinks. An LL kernel takes as long "
-             "as if it moved 9 times the data, as NCCL has it.",
+             "as if its blocks moved 9 times the data, as NCCL has it, or as twice the data on the links.",
          .leaves_out =
              {"nccl_symmetric: all-gather and reduce-scatter through the switch move each block to or from each peer, as fast",
               "nccl_symmetric: copy-engine collectives (NCCL 2.28), kernels over several NVLink domains, grouped calls",

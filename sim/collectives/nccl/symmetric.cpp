@@ -84,7 +84,8 @@ Estimate estimate(const SymmetricKind& kind, const SymmetricCall& call) {
                      .blocks = blocks,
                      .start_us = start,
                      .bytes = moved,
-                     .blocks_per_us = blocks * block * lead},
+                     .on_links = kind.low_latency ? moved * 2 / kLowLatencyFactor : moved,
+                     .blocks_per_us = kind.low_latency ? softmin(blocks * block * lead, most, block) : blocks * block * lead},
           .time_us = time(blocks)};
 }
 
@@ -99,8 +100,8 @@ bool takes(const SymmetricKind& kind, const SymmetricCall& call) {
 }  // namespace
 
 double SymmetricKernel::moving_us(double bytes_per_us) const {
-  const double rate = bytes_per_us > 0 ? std::min(blocks_per_us, bytes_per_us) : blocks_per_us;
-  return softplus(bytes / rate - 1);
+  const double by_links = bytes_per_us > 0 ? on_links / bytes_per_us : 0.0;
+  return softplus(std::max(bytes / blocks_per_us, by_links) - 1);
 }
 
 std::optional<SymmetricKernel> symmetric_kernel(const SymmetricCall& call) {

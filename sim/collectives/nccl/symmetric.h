@@ -31,6 +31,7 @@ struct SymmetricKernel {
   int blocks = 1;
   double start_us = 0;       // of a call without data, in NCCL's estimate
   double bytes = 0;          // that the kernel moves, by NCCL's count
+  double on_links = 0;       // bytes of them that cross a GPU's NVLinks: LL has twice the data there, not nine times
   double blocks_per_us = 0;  // bytes that its blocks move in a microsecond
 
   // How long it moves them, beside `start_us`, where the NVLinks give no more than this rate; 0: any.

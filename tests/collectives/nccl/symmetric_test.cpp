@@ -81,9 +81,13 @@ TEST(NcclSymmetricTest, VeryLargeCallsHaveNoKernel) {
 
 // ln(1 + e^(bytes / rate - 1)): 0.3133 us without data, and of 100 us of data 99.
 TEST(NcclSymmetricTest, TheFirstMicrosecondOfDataIsInTheStart) {
-  const SymmetricKernel kernel{.name = "LL", .bytes = 1e7, .blocks_per_us = 1e6};
+  const SymmetricKernel kernel{.name = "LL", .bytes = 1e7, .on_links = 1e7, .blocks_per_us = 1e6};
   EXPECT_NEAR(kernel.moving_us(1e5), 99.0, 1e-9);
   EXPECT_NEAR(kernel.moving_us(0), std::log1p(std::exp(9.0)), 1e-9);
+  // LL: 90 MB of work for its blocks, 20 MB on the links.
+  const SymmetricKernel low_latency{.name = "LL", .bytes = 9e7, .on_links = 2e7, .blocks_per_us = 1e6};
+  EXPECT_NEAR(low_latency.moving_us(1e6), 89.0, 1e-9);
+  EXPECT_NEAR(low_latency.moving_us(1e5), 199.0, 1e-9);
   EXPECT_NEAR((SymmetricKernel{.name = "LL", .bytes = 0, .blocks_per_us = 1e6}).moving_us(1e5), std::log1p(std::exp(-1.0)),
               1e-9);
 }
