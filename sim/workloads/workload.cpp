@@ -68,8 +68,10 @@ void read_collectives(ParamReader& workload, const net::Topology& topology, Work
     if (!made.devices.empty() && static_cast<std::size_t>(made.call.root) >= made.devices.size()) {
       item.error("root", fmt::format("rank {} is not in a communicator of {} ranks", made.call.root, made.devices.size()));
     }
-    if (by_pair && item.has("sizes")) {
-      auto pairs = read_pair_sizes(item.raw("sizes"), static_cast<int>(made.devices.size()), item.diagnostics());
+    const std::optional<ConfigNode> sizes = item.optional_raw("sizes");
+    if (!by_pair && sizes) item.error("sizes", "only an alltoallv has a size for each pair");
+    if (by_pair && sizes) {
+      auto pairs = read_pair_sizes(*sizes, static_cast<int>(made.devices.size()), item.diagnostics());
       if (pairs != nullptr) made.call = coll::all_to_allv(std::move(pairs));
     } else if (by_pair) {
       item.error("kind", "an alltoallv needs 'sizes': a list of bytes to each rank for each rank, or a file of them");
