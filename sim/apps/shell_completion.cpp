@@ -176,7 +176,8 @@ std::string zsh_script(const CLI::App& program) {
     const std::vector<const CLI::App*> own = commands_of(*command);
     cases += fmt::format("    {})\n", command->get_name());
     if (!own.empty()) {
-      cases += fmt::format("      commands=(\n{}      )\n      case $words[2] in\n", zsh_names(own, "        "));
+      cases += fmt::format("      commands=(\n{}      )\n      (( CURRENT > 2 )) && case $words[2] in\n",
+                           zsh_names(own, "        "));
       for (const CLI::App* one : own) {
         cases += fmt::format("        {}) shift words; (( CURRENT-- )); _arguments{} '*:file:_files'; return ;;\n",
                              one->get_name(), zsh_options(*one));
