@@ -26,6 +26,8 @@ def main():
         found.update(curves(path, style.read(path, parser, "points")))
     if not found:
         parser.error("no points of more than 0 bytes")
+    if max(len({point["bytes"] for point in points}) for points in found.values()) == 1:
+        parser.error("one size is no curve: -b and -e of weft collective give several")
     one_collective = len({key[1:] for key in found}) == 1
 
     figure, (left, right) = style.figure(9.0, 4.2, columns=2)

@@ -41,6 +41,8 @@ def main():
         parser.error("results of different kinds cannot stand in one figure")
     rows.sort()
     counts = [count for count, *_ in rows]
+    if len(set(counts)) == 1:
+        parser.error("one number of GPUs is no scaling: give a result for each of several")
     values = [value for _, value, *_ in rows]
     label, grows = rows[0][2:]
     ideal = [values[0] * (count / counts[0] if grows else 1) for count in counts]
@@ -50,7 +52,9 @@ def main():
     left.plot(counts, ideal, color=style.colour(7), linestyle="--", linewidth=1, label="ideal")
     left.plot(counts, values, color=style.colour(0), marker="o", markersize=4, label="simulated")
     left.set_ylabel(label)
-    left.set_yscale("log")
+    left.set_yscale("log", base=2)
+    ticks = sorted(set(ideal)) if grows else sorted(set(values))
+    left.set_yticks(ticks, [f"{tick:,.4g}" if tick < 1e4 else f"{tick:,.0f}" for tick in ticks])
     left.legend()
     right.plot(counts, efficiency, color=style.colour(1), marker="s", markersize=4)
     right.set_ylabel("efficiency (%)")

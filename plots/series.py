@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Queues and rates over time, as a scenario's `measure: {series: [queue, rate]}` records them: one panel a quantity.
 
-    weft run configs/scenarios/mechanisms/incast_400g.yaml --set measure.series=[queue,rate] --set "measure.every=1 us" \\
+    weft run configs/scenarios/mechanisms/incast_400g.yaml --set measure.series=[queue,rate] --set "measure.every=20 us" \\
         --json run.json
     plots/series.py run.json -o series
     plots/series.py run.json -o flows --of 0,1
@@ -15,7 +15,7 @@ NAMES = {"queue": "queues of ports", "rate": "rates of flows"}
 
 def name_of(thing):
     """A flow has a number, a port its name."""
-    return f"flow {thing}" if isinstance(thing, int) else str(thing)
+    return f"flow {thing}" if str(thing).isdigit() else str(thing)
 
 
 def main():

@@ -39,7 +39,12 @@ def title(figure, text):
 
 
 def size_text(size):
-    """1048576 -> '1 MiB'."""
+    """1048576 -> '1 MiB', 1000000 -> '1 MB'."""
+    if size >= 1000 and size % 1000 == 0 and size % 1024:
+        for unit in ("kB", "MB", "GB"):
+            size /= 1000
+            if size < 1000 or unit == "GB":
+                return f"{size:g} {unit}"
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":
             return f"{size:g} {unit}"

@@ -21,6 +21,7 @@
 #include "sim/apps/progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/config/shipped_file.h"
 #include "sim/core/error.h"
 #include "sim/core/json_writer.h"
 #include "sim/core/printable.h"
@@ -88,7 +89,7 @@ void check_date(const std::string& date) {
 
 // A cluster may name the profile that is to be written here for the first time; the fit then starts from the declared defaults.
 bool names_output(const std::string& cluster, const std::string& output) {
-  const auto named = ConfigNode::load_file(cluster, "cluster").find("profile");
+  const auto named = ConfigNode::load_file(file_or_shipped(cluster, "clusters"), "cluster").find("profile");
   if (!named || !named->is_scalar()) return false;
   std::error_code ignored;
   const std::filesystem::path path = std::filesystem::path{named->file()}.parent_path() / named->scalar();

@@ -64,6 +64,8 @@ void ProgressBar::on_begin(Simulator& simulator) {
     begin_ = Clock::now();
     next_ = listener() != nullptr ? begin_ : begin_ + kFirstDraw;
   }
+  earlier_events_ += events_;
+  events_ = 0;
   stop_on_interrupt(simulator);
 }
 
@@ -77,8 +79,9 @@ void ProgressBar::on_progress(const Simulator& simulator, std::uint64_t done, st
     is_ahead_ = false;
     begin_ = Clock::now();
   }
+  events_ = simulator.events();
   if (!is_due()) return;
-  show(done, total, progress_line(unit_, done, total, simulator.events(), simulator.now() - Time{}, seconds()));
+  show(done, total, progress_line(unit_, done, total, earlier_events_ + events_, simulator.now() - Time{}, seconds()));
 }
 
 void ProgressBar::on_ahead(std::uint64_t done, std::uint64_t total) {

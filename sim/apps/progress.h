@@ -43,6 +43,8 @@ class ProgressBar final : public scenario::RunObserver {
   bool draws_;
   bool shown_ = false;
   Clock::time_point begin_;
+  std::uint64_t earlier_events_ = 0;  // of simulations that are over
+  std::uint64_t events_ = 0;          // of this one
   bool is_ahead_ = false;  // what comes before the first item is counted
   Clock::time_point next_;
 };
