@@ -310,7 +310,8 @@ Json example_schema(const std::vector<const Json*>& values) {
       types.insert(value->type_name());
     }
   }
-  // Any value may be missing in the next result, and null stands for it.
+  // Any value may be missing in the next result, and null stands for it; of one that no example has, nothing is known.
+  if (types.size() == 1 && types.contains("null")) return Json::object();
   if (!types.contains("object") && !types.contains("array")) types.insert("null");
   Json schema = Json::object();
   if (types.size() == 1) schema["type"] = *types.begin();
