@@ -71,7 +71,8 @@ faults:
         self.assertIn("flow 0 from h0 to h1 was aborted at 50 us", done.stdout)
         # 5 ms of cable are enough for 10 MB at 100 Gb/s, 50 us are not.
         self.write("s.yaml", "scenario: f.yaml\ngrid: {'faults[0].link_down.at': [50 us, 5 ms]}\nobjective: {minimize: makespan_ns}\n")
-        self.weft("sweep", "s.yaml", "--export", "csv", "--to", "s.csv")
+        done = self.weft("sweep", "s.yaml", "--export", "csv", "--to", "s.csv", expect=1)
+        self.assertIn("#   1 cut short: flow 0 from h0 to h1 was aborted at 50 us", done.stdout)
         rows = (self.folder / "s.csv").read_text().splitlines()[1:]
         self.assertEqual([row.split(",")[1] for row in rows], ["cut_short", "done"])
         self.assertIn("cut short: flow 0 from h0 to h1 was aborted at 50 us", rows[0])
@@ -79,6 +80,16 @@ faults:
     def test_a_cable_that_comes_back_is_none(self):
         self.write("f.yaml", self.CUT.replace("FIDELITY", "flow").replace("at: 50 us", "at: 50 us, until: 60 us"))
         self.weft("run", "f.yaml")
+
+    def test_an_end_that_the_user_set_is_none_and_is_said(self):
+        # 10 MB take 800 us at 100 Gb/s.
+        for until, said in (("50 us", True), ("1 ms", False)):
+            self.write("f.yaml", TWO_HOSTS + f"""workload: {{flows: [{{from: h0, to: h1, bytes: 10 MB}}]}}
+simulation: {{fidelity: flow, until: {until}}}
+""")
+            done = self.weft("run", "f.yaml")
+            self.assertEqual("# note: simulation.until ended the run at 50 us: 1 of 1 flows had not ended" in done.stdout, said,
+                             done.stdout)
 
     def test_a_flow_that_is_paused_for_ever_is_a_failure(self):
         self.write("f.yaml", TWO_HOSTS + """workload: {flows: [{from: h0, to: h1, bytes: 10 MB}]}
