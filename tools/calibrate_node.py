@@ -36,7 +36,8 @@ def large(record):
 # Name, keys, records.
 GROUPS = (
     ("launch", ("device.launch.host_cost", "device.launch.channel_cost"), lambda r: r["collective"] != "alltoall"),
-    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
+    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate"))
+     + ("collectives.passes.start_latency",),
      lambda r: forced(r, "LL", "Ring", "Tree")),
     ("simple", tuple(f"collectives.simple.{key}" for key in
                      ("base_latency", "hop_latency", "slice_latency", "copy_latency", "block_latency", "channel_latency")),
@@ -99,7 +100,7 @@ def main():
                 continue
             part.write_text("\n".join(kept) + "\n", encoding="utf-8")
             fitted = pathlib.Path(folder) / f"{name}.yaml"
-            command = [options.program, "calibrate", "-q", part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
+            command = [options.program, "calibrate", part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
                        options.record_set, "--prior", "0.3", "--id", name, "--name", options.name, "-o", fitted]
             if profile:
                 command += ["--profile", profile]
