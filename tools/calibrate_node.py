@@ -12,6 +12,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 HOST_BOUND = 0.9
@@ -36,8 +37,7 @@ def large(record):
 # Name, keys, records.
 GROUPS = (
     ("launch", ("device.launch.host_cost", "device.launch.channel_cost"), lambda r: r["collective"] != "alltoall"),
-    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate"))
-     + ("collectives.passes.start_latency",),
+    ("ll", tuple(f"collectives.ll.{key}" for key in ("base_latency", "hop_latency", "step_gap", "first_pass", "channel_rate")),
      lambda r: forced(r, "LL", "Ring", "Tree")),
     ("simple", tuple(f"collectives.simple.{key}" for key in
                      ("base_latency", "hop_latency", "slice_latency", "copy_latency", "block_latency", "channel_latency")),
@@ -84,15 +84,18 @@ def main():
     parser.add_argument("--profile", type=pathlib.Path, help="to begin from; absent: the cluster's")
     parser.add_argument("--set", default="quick", dest="record_set")
     parser.add_argument("--skip", action="append", default=[], metavar="GROUP", help="a group of parameters to leave as it is")
+    parser.add_argument("--add", action="append", default=[], metavar="GROUP=KEY", help="a parameter to fit in a group besides")
     parser.add_argument("--name", required=True)
     parser.add_argument("-o", "--output", required=True, type=pathlib.Path)
     options = parser.parse_args()
     lines = options.measurements.read_text(encoding="utf-8").splitlines()
     profile = options.profile
+    quiet = [] if sys.stderr.isatty() else ["-q"]  # a terminal sees how far each group is
     with tempfile.TemporaryDirectory() as folder:
         for name, keys, wanted in GROUPS:
             if name in options.skip:
                 continue
+            keys += tuple(added.removeprefix(f"{name}=") for added in options.add if added.startswith(f"{name}="))
             part = pathlib.Path(folder) / f"{options.measurements.stem}.{name}.jsonl"
             kept = records_of(lines, options.record_set, name, wanted)
             if len(kept) - 1 < len(keys):
@@ -100,7 +103,7 @@ def main():
                 continue
             part.write_text("\n".join(kept) + "\n", encoding="utf-8")
             fitted = pathlib.Path(folder) / f"{name}.yaml"
-            command = [options.program, "calibrate", part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
+            command = [options.program, "calibrate", *quiet, part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
                        options.record_set, "--prior", "0.3", "--id", name, "--name", options.name, "-o", fitted]
             if profile:
                 command += ["--profile", profile]
