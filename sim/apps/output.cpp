@@ -97,7 +97,7 @@ std::string cluster_size_text(const net::Cluster& cluster) {
   return text;
 }
 
-// What the profile states of this operation, or of all where it states nothing of it. The largest of those medians: a profile
+// States what the profile does of this operation, or of all where it has nothing of it. The largest of those medians: a profile
 // is as good as where it is worst.
 std::string short_error(const Profile& profile, std::string_view operation, bool over_network) {
   double worst = 0;

@@ -162,8 +162,7 @@ void warn_of_costs(const ConfigNode& node, const net::Cluster& cluster, Diagnost
   }
   const std::string text =
       fmt::format("no measurement calibrates collectives of {}: they cost what those of {} do", profile.gpu(), other);
-  const std::string hint =
-      "so did those of A100 and L40S before they were measured: off by 12 to 61 % in the mean (docs/accuracy.md)";
+  const std::string hint = "with such costs those of A100, B200 and L40S are off by 16 to 60 % in the mean (docs/accuracy.md)";
   const std::optional<ConfigNode> at = node.find("profile");
   diagnostics.warning(at ? at->diagnostic(text, hint)
                          : Diagnostic{.where = {}, .message = text, .source_line = {}, .length = 1, .note = hint});
