@@ -56,7 +56,7 @@ for path in sys.argv[1:]:
             lines = entries.setdefault(section, {})[line] = [line]
         else:
             lines.append(line)
-print("kind: profile\nname: h200_sxm\ndescription: H200 SXM (NVLink 4 through NVSwitch)\nparameters:")
+print("kind: profile\nname: h200_sxm\ndescription: H200 SXM (NVLink 4 through NVSwitch)\ngpu: H200\nparameters:")
 print("\n".join(parameters[key] for key in sorted(parameters)))
 for section, named in entries.items():
     print(section)

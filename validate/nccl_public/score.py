@@ -2,10 +2,14 @@
 """How far NCCL's predicted times are off on public tables, on logs of the 4 x H200 node and on what `weft measure` wrote.
 
     validate/nccl_public/score.py build/weft [TEXT...] [--points] [--profile GPU=FILE]... [--param KEY=VALUE]... [--json FILE]
+    validate/nccl_public/score.py build/weft --markdown docs/accuracy.md --profiles
 
 Each public set (file x operation x GPU count, sets.py) runs with NCCL's own selection; its mean absolute error counts all of its
 sizes that no fit may see ("fitted" where a fit may see all), its worst those from 1 MiB up. The logs and files of our own print
 median and 95th percentile. TEXT picks sets by name. Where the public tables are not at hand, only the others run.
+
+--markdown writes the page of all of these errors, --profiles the same facts into the shipped profiles (accuracy.py). --from FILE takes
+what an earlier run wrote with --json for the sets that TEXT leaves out.
 """
 import argparse
 import json
@@ -15,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import accuracy
 import sets
 
 ROOT = sets.ROOT
@@ -130,6 +135,9 @@ def main():
     parser.add_argument("--param", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="of measured files one collective in N, for a quick look")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--markdown", type=pathlib.Path, help="page to write")
+    parser.add_argument("--profiles", action="store_true", help="state the errors in the shipped profiles")
+    parser.add_argument("--from", type=pathlib.Path, dest="earlier", help="results of an earlier run")
     options = parser.parse_intermixed_args()
     profiles = dict(pair.split("=", 1) for pair in options.profile)
     overlays = tempfile.TemporaryDirectory()
@@ -143,7 +151,7 @@ def main():
     def picked(name):
         return not options.text or any(text in name for text in options.text)
 
-    result = {}
+    result = json.loads(options.earlier.read_text(encoding="utf-8")) if options.earlier else {}
     means = []
     print(f"{'public set':34} {'rows':>4}  {'mean':>6}  {'largest':>8} {UP}")
     for public in sets.ALL if sets.SHARED.is_dir() else ():
@@ -190,10 +198,20 @@ def main():
         large = [100 * abs(point["relative_error"]) for point in points if point["bytes"] >= 4 * MIB]
         print(f"{name:34} {len(errors):4}  {quantile(errors, 0.5):4.2f} %  {quantile(errors, 0.95):4.1f} %  {quantile(large, 0.5):4.2f} %",
               flush=True)
+        kinds = sorted({point["collective"] for point in points})
         result[name] = {"median": quantile(errors, 0.5), "p95": quantile(errors, 0.95), "large": quantile(large, 0.5),
-                        "mean": statistics.fmean(errors)}
+                        "mean": statistics.fmean(errors),
+                        "kinds": {kind: [[point["bytes"], 100 * point["relative_error"]] for point in points
+                                         if point["collective"] == kind] for kind in kinds}}
         if options.points:
             print_points(points)
+    if options.markdown or options.profiles:
+        accuracy.add_borrowed(options.program, result, predict, overlay)
+        rows = accuracy.rows_of(result, LOGS)
+        if options.markdown:
+            options.markdown.write_text(accuracy.page(rows, result), encoding="utf-8")
+        if options.profiles:
+            accuracy.write_profiles(rows)
     if options.json:
         options.json.write_text(json.dumps(result), encoding="utf-8")
 
