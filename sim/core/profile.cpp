@@ -37,6 +37,12 @@ std::optional<ParamValue> as_value(const std::optional<T>& value) {
   return value ? std::optional<ParamValue>{*value} : std::nullopt;
 }
 
+// A plain number may bring its unit: "500 W".
+std::string_view without_unit(const ParamInfo& info, std::string_view text) {
+  if (!info.unit.empty() && text.ends_with(" " + info.unit)) text.remove_suffix(info.unit.size() + 1);
+  return text;
+}
+
 std::optional<ParamValue> parse_value(const ParamInfo& info, std::string_view text) {
   struct Visitor {
     const ParamInfo& info;
@@ -45,7 +51,7 @@ std::optional<ParamValue> parse_value(const ParamInfo& info, std::string_view te
     std::optional<ParamValue> operator()(Bytes) const { return as_value(parse_bytes(text)); }
     std::optional<ParamValue> operator()(Bandwidth) const { return as_value(parse_bandwidth(text)); }
     std::optional<ParamValue> operator()(double) const {
-      return as_value(is_ratio(info) ? parse_ratio(text) : parse_number(text));
+      return as_value(is_ratio(info) ? parse_ratio(text) : parse_number(without_unit(info, text)));
     }
     std::optional<ParamValue> operator()(std::int64_t) const { return as_value(parse_integer(text)); }
   };
