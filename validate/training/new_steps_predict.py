@@ -25,8 +25,8 @@ GPUS = {"h100": ("h100_sxm", "80 GB"), "h200": ("h200_sxm", "141 GB")}
 WORLDS = (2, 4)
 
 
-def cluster(gpu, world):
-    """A part of an HGX board on one CPU, as the machines in configs/clusters/h100x2.yaml and h200x4.yaml are."""
+def write_cluster(folder, gpu, world):
+    """The file of a cluster of a part of an HGX board on one CPU, as the machines in configs/clusters/h100x2.yaml and h200x4.yaml are."""
     model, memory = GPUS[gpu]
     last = world - 1
     devices = [{"name": f"gpu0..{last}", "kind": "gpu", "model": model, "sm": 90, "memory": memory, "dev": list(range(world)),
@@ -37,15 +37,16 @@ def cluster(gpu, world):
     links = [{"between": [f"gpu0..{last}", "nvswitch0"], "type": "nvlink4", "width": 18},
              {"between": [f"gpu0..{last}", "cpu0"], "type": "pcie5", "lanes": 16},
              {"between": ["nic0", "cpu0"], "type": "local"}]
-    return {"extends": str(ROOT / "configs/clusters/h200x4.yaml"), "name": f"{world} x {gpu}",
-            "profile": str(ROOT / f"configs/profiles/{model}.yaml"),
-            "node": {"kind": "node", "name": f"{gpu}x{world}", "devices": devices, "links": links}}
+    node, file = pathlib.Path(folder, "node.yaml"), pathlib.Path(folder, "cluster.yaml")
+    node.write_text(json.dumps({"kind": "node", "name": f"{gpu}x{world}", "devices": devices, "links": links}))
+    file.write_text(json.dumps({"extends": str(ROOT / "configs/clusters/h200x4.yaml"), "name": f"{world} x {gpu}",
+                                "profile": str(ROOT / f"configs/profiles/{model}.yaml"), "node": {"type": str(node)}}))
+    return file
 
 
 def scenario(name, shape, folder, gpu):
     """JSON is YAML."""
-    file = pathlib.Path(folder, f"{gpu}x{shape['cluster']}.yaml")
-    file.write_text(json.dumps(cluster(gpu, shape["cluster"])))
+    file = write_cluster(folder, gpu, shape["cluster"])
     plan = {"tensor": shape["tensor"], "data": shape["data"], "pipeline": shape["pipeline"]}
     if shape["pipeline"] > 1:
         plan["schedule"] = "1f1b"
@@ -57,7 +58,7 @@ def scenario(name, shape, folder, gpu):
                 "parallelism": plan, "batch": {"global": samples, "micro": shape["micro"], "sequence": shape["sequence"]},
                 "precision": {"optimizer": "bf16", "master_parameters": False}, "framework": "pytorch_eager",
                 "optimizer": {"type": "adam_fused", "clip_grad_norm": False}, "fused_loss": False}
-    whole = {"name": name, "cluster": file.name, "workload": workload, "overrides": {"nccl": {"env": {"NCCL_NVLS_ENABLE": 0}}}}
+    whole = {"name": name, "cluster": file.name, "workload": workload}
     made = pathlib.Path(folder, f"{name}.yaml")
     made.write_text(json.dumps(whole))
     return made
@@ -66,7 +67,7 @@ def scenario(name, shape, folder, gpu):
 def predict(weft, name, shape, gpu):
     with tempfile.TemporaryDirectory() as folder:
         file = scenario(name, shape, folder, gpu)
-        done = subprocess.run([weft, "run", str(file), "--json", "-", "--quiet"], capture_output=True, text=True, check=False)
+        done = subprocess.run([weft, "run", str(file), "--nccl", "NCCL_NVLS_ENABLE=0", "--json", "-", "--quiet"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return {"error": done.stderr.strip()[-500:]}
     result = json.loads(done.stdout)

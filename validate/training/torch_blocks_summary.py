@@ -4,8 +4,8 @@
     validate/training/torch_blocks_summary.py validate/measured/h100x1_torch.json validate/measured/h200x2_torch.json
 
 A layer's time is the difference between the steps of six and of two layers, over four. A rate at full clock is the measured one
-times the slow-down that the clock rule of the profiles (`weft explain gpu.clock`) gives for the share of the step in matrix
-products and attention. Power: a product alone takes P W while the clock is f; where it runs a share d of the time and another
+times a slow-down that goes with the share of the step in matrix products and attention, a line fitted to the steps of
+models/training_steps §7. Power: a product alone takes P W while the clock is f; where it runs a share d of the time and another
 kernel waits for the rest at P_wait, the mean is d P + (1 - d) P_wait, so that the limit is met at higher clocks with smaller d.
 """
 import argparse
@@ -18,7 +18,7 @@ import trace_categories
 
 PEAK = {"bf16": 989.4e12, "fp8": 1978.9e12}  # FLOP/s, dense (models/workloads §4.5)
 HIDDEN, FFN, KV = 4096, 14336, 1024
-FREE_SHARE, LOAD_SLOPE = 0.48, 0.33  # configs/profiles/h100_sxm.yaml, gpu.clock
+FREE_SHARE, LOAD_SLOPE = 0.48, 0.33  # of that line
 POWER_LIMIT = 700.0
 
 
