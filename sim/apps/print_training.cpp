@@ -132,10 +132,10 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
   print_setup(report, setup, result);
   report.print(fmt::format("# critical path: {}\n", critical_path_text(result.critical, 2)));
   if (!result.run.clocks.empty()) {
-    const auto [lowest, highest] = std::ranges::minmax(result.run.clocks, {}, &work::ClockSlowdown::compute);
-    const double low = lowest.compute;
-    const double high = highest.compute;
-    report.print(fmt::format("# sustained load slows GEMMs by {:.1f} to {:.1f} % (weft explain gpu.clock)\n", 100 * (low - 1),
+    const auto [lowest, highest] = std::ranges::minmax(result.run.clocks, {}, &work::RankClocks::mean);
+    const double low = lowest.mean;
+    const double high = highest.mean;
+    report.print(fmt::format("# the limit of power slows GEMMs by {:.1f} to {:.1f} % (weft explain clock)\n", 100 * (low - 1),
                              100 * (high - 1)));
   }
 }

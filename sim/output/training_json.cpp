@@ -68,7 +68,7 @@ void write_training(JsonWriter& json, const scenario::TrainingResult& result) {
   json.end_object();
   if (!result.run.clocks.empty()) {
     json.key("clock_slowdown").begin_array();
-    for (const work::ClockSlowdown& clock : result.run.clocks) json.value(clock.compute);
+    for (const work::RankClocks& clocks : result.run.clocks) json.value(clocks.mean);
     json.end_array();
   }
 }

@@ -9,6 +9,7 @@
 #include "sim/scenario/cluster_gpu.h"
 #include "sim/scenario/link_use.h"
 #include "sim/workloads/kernels/clock.h"
+#include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/replay/group_costs.h"
 
 namespace weft::scenario {
@@ -30,19 +31,18 @@ void replay_progress_hook(void* context, const Simulator& simulator) {
   progress.observer->on_progress(simulator, done, total);
 }
 
-// Clocks by leader, from what each did in the one iteration at full clock; all keep step with the slowest of the job's GPUs.
-std::vector<work::ClockSlowdown> clocks_of(const Profile& profile, const work::ReplayResult& result, std::size_t gpus) {
-  const work::ClockRule rule = profile.get(work::clock_rule);
-  const double slowest = work::slowest_of(profile.get(work::speed_spread), gpus);
-  std::vector<work::ClockSlowdown> clocks;
-  for (const work::RankResult& rank : result.ranks) {
-    const double step = std::max(1.0, static_cast<double>(rank.iteration_ends.back().ps()));
-    clocks.push_back(work::clock_slowdown(rule, {.compute_share = static_cast<double>(rank.last.tensor.ps()) / step,
-                                                 .overlap_share = static_cast<double>(rank.last.tensor_beside.ps()) / step}));
-    clocks.back().compute *= slowest;
-    clocks.back().cycles *= slowest;
-  }
-  return clocks;
+// `gpus`: that keep step with the one of them that needs most power.
+work::StepPower step_power(const net::Cluster& cluster, std::size_t gpus) {
+  const work::GpuSpec* gpu = cluster.topology.gpu(cluster.topology.endpoints().front());
+  const Profile& profile = cluster.profile;
+  work::StepPower power{.gpu = {.costs = profile.get(work::power_costs), .limit = 0},
+                        .gemm_share = profile.get(work::gemm_costs).efficiency,
+                        .attention_share = profile.get(work::attention_costs).forward_efficiency};
+  if (gpu == nullptr) return power;
+  power.gpu = work::gpu_power(*gpu, profile);
+  power.gpu.costs.tensor *= work::most_of(profile.get(work::power_spread), gpus);
+  power.hbm_bytes_per_second = gpu->hbm_bytes_per_second;
+  return power;
 }
 
 work::GroupCosts group_costs(const net::Cluster& cluster, const ProgramRunOptions& options) {
@@ -69,7 +69,7 @@ work::ReplayOptions replay_options(const net::Cluster& cluster, const work::Prog
   replay.storage = options.storage;
   replay.links_idle = options.links_idle;
   if (options.slowdown) {
-    replay.clocks.assign(program.ranks.size(), {.compute = *options.slowdown, .memory = 1.0, .cycles = *options.slowdown});
+    replay.clocks.assign(program.ranks.size(), {.all = *options.slowdown, .mean = *options.slowdown});
   }
   return replay;
 }
@@ -90,6 +90,10 @@ class ReplayRun {
     replayers_.push_back(std::make_unique<work::Replayer>(machine_, program, costs, launch_, options, operations));
   }
 
+  // Of the first program, once it was run.
+  [[nodiscard]] std::vector<work::RankClocks> clocks_under(const work::StepPower& power) const {
+    return replayers_.front()->clocks_under(power);
+  }
   // By replayer, with the counters of the machine.
   std::vector<ProgramRunResult> run() {
     ReplayProgress progress{observer_, &replayers_};
@@ -151,10 +155,8 @@ ProgramRunResult run_program(const net::Cluster& cluster, const work::Program& p
     ProgramRunResult result = std::move(at_full_clock.run().front());
     if (result.interrupted) return result;
     events = result.events;
-    replay.clocks = clocks_of(cluster.profile, result.replay, program.ranks.size());
-    if (options.recorded) {
-      for (work::ClockSlowdown& clock : replay.clocks) clock.compute = clock.memory = 1.0;
-    }
+    replay.clocks = at_full_clock.clocks_under(step_power(cluster, options.gpus_alike ? 1 : program.ranks.size()));
+    for (work::RankClocks& clocks : replay.clocks) clocks.stretches_kernels = !options.recorded;
     replay.iterations = options.iterations;
   }
   ReplayRun last{cluster, options.simulation, observer, costs.machine().router.host_routes()};

@@ -29,6 +29,7 @@ struct ProgramRunOptions {
   std::shared_ptr<work::GroupRuns> group_runs = {};
   // Runs at full clock first, and then at the clocks that the load of that run allows (clock.h).
   bool sustained_clocks = true;
+  bool gpus_alike = false;  // none needs more power for the same work than the others (gpu.binning)
   // Full clock over the one that all GPUs run at, where that is known: in place of what the load allows.
   std::optional<double> slowdown = {};
   // Kernels' times hold what the clocks did: only collectives are run at those.
@@ -41,7 +42,7 @@ struct ProgramRunOptions {
 struct ProgramRunResult : RunStats {
   work::ReplayResult replay;
   std::vector<LinkUse> hottest;
-  std::vector<work::ClockSlowdown> clocks;  // by leader; empty: full clock
+  std::vector<work::RankClocks> clocks;  // by leader; empty: full clock
   Duration makespan;
   bool interrupted = false;
   std::vector<std::string> notes;
@@ -57,7 +58,7 @@ struct ProgramJob {
   const work::Program* program = nullptr;
   ProgramRunOptions options = {};
   Time start = {};
-  std::vector<work::ClockSlowdown> clocks = {};  // by rank; empty: full clock
+  std::vector<work::RankClocks> clocks = {};  // by rank; empty: full clock
 };
 
 // Simulation and NCCL settings are those of the first job. By job; what is not the replay's is of all jobs together, and the

@@ -16,6 +16,13 @@ std::string_view to_string(Category category) {
   return kNames[static_cast<std::size_t>(category)];
 }
 
+void set_load(Operation& op, const PowerLoad& load) {
+  op.tensor_share = static_cast<std::uint8_t>(std::clamp(load.tensor, 0.0, 1.0) * 255 + 0.5);
+  op.memory_share = static_cast<std::uint8_t>(std::clamp(load.memory, 0.0, 1.0) * 255 + 0.5);
+}
+
+PowerLoad load_of(const Operation& op) { return {.tensor = op.tensor_share / 255.0, .memory = op.memory_share / 255.0}; }
+
 namespace {
 
 // Its place in `names`, appended where it is new. Programs have some dozens of names, asked for in runs.

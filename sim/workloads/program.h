@@ -17,6 +17,7 @@
 #include "sim/collectives/call.h"
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
+#include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/kernel.h"
 
 namespace weft::work {
@@ -82,7 +83,10 @@ struct Operation {
   bool fills_gpu = false;
   bool weight_gradient = false;
   bool fills_memory = false;  // moves far more data than caches hold, at the memory's full rate: slows collectives beside it
-  bool launched = true;       // the host pays a launch for it (not: nodes of a CUDA graph after its first)
+  // Kernels at full clock: of the peak rate of tensor cores, and of the HBM bandwidth, in 255ths (clock.h).
+  std::uint8_t tensor_share = 0;
+  std::uint8_t memory_share = 0;
+  bool launched = true;  // the host pays a launch for it (not: nodes of a CUDA graph after its first)
   // kStorage: holds up its stream, in the next iterations too, but nothing that waits for it and no iteration's end.
   bool background = false;
   // Copies and storage: done in every n-th iteration only, 0: in the first one only. Takes no time in the others.
@@ -90,6 +94,9 @@ struct Operation {
   std::int16_t microbatch = -1;  // for reports; -1: none
   std::int16_t layer = -1;
 };
+
+void set_load(Operation& op, const PowerLoad& load);
+[[nodiscard]] PowerLoad load_of(const Operation& op);
 
 // A call whose size nobody knows: once all members are there it takes its `duration`, and loads no link.
 [[nodiscard]] constexpr bool takes_its_time(const Operation& op) {

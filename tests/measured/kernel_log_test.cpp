@@ -62,7 +62,7 @@ TEST(KernelLogTest, ReadsGapsAndClocks) {
                                R"({"kind": "clock", "compute_share": 0.5, "overlap_share": 0.25, "slowdown": 1.125})");
   EXPECT_THAT(log.gaps_us, ElementsAre(DoubleEq(1.5)));
   ASSERT_THAT(log.clocks, SizeIs(1));
-  EXPECT_EQ(log.clocks[0].load.overlap_share, 0.25);
+  EXPECT_EQ(log.clocks[0].overlap_share, 0.25);
   EXPECT_EQ(log.clocks[0].slowdown, 1.125);
 }
 

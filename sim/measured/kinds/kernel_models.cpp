@@ -44,12 +44,12 @@ Bytes bytes_of(const Kernel& kernel) {
 // With the gaps between them, at the clock that the record was measured at.
 double time_us(const net::Cluster& cluster, const MeasuredPoint& measured, const std::vector<Kernel>& kernels) {
   const work::KernelTimes times{scenario::cluster_gpu(cluster.topology, "a kernel"), cluster.profile};
-  const double slowdown = work::clock_slowdown(cluster.profile.get(work::clock_rule), {.compute_share = 1}).compute;
+  const work::GpuPower power = work::gpu_power(times.gpu(), cluster.profile);
   double us = 0;
   for (const Kernel& kernel : kernels) {
-    const double alone = times.alone(kernel).us();
-    const bool clocked = measured.sustained && work::class_of(kernel.kind) != work::KernelClass::kMemory;
-    us += (measured.graph ? times.graph_gap() : times.gap()).us() + (clocked ? alone * slowdown : alone);
+    const Duration gap = measured.graph ? times.graph_gap() : times.gap();
+    const Duration alone = times.alone(kernel);
+    us += gap.us() + alone.us() * (measured.sustained ? detail::sustained_slowdown(times, power, kernel) : 1.0);
   }
   return us;
 }
@@ -64,6 +64,11 @@ std::vector<Kernel> kernels_of(const MeasuredPoint& measured) {
 }
 
 namespace detail {
+
+double sustained_slowdown(const work::KernelTimes& times, const work::GpuPower& power, const Kernel& kernel) {
+  const work::PowerLoad load = times.load(kernel, times.alone(kernel) + times.gap());
+  return work::stretch_of(work::slowdown_under(power, load), load.memory);
+}
 
 Kernel gemm_of(Precision precision, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
   Kernel kernel;

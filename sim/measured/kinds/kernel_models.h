@@ -12,7 +12,9 @@
 #include "sim/measured/fit/sample.h"
 #include "sim/measured/point_kind.h"
 #include "sim/measured/readers/kernel_log.h"
+#include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/kernel.h"
+#include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::measured::detail {
 
@@ -21,6 +23,10 @@ namespace weft::measured::detail {
 [[nodiscard]] work::Kernel kernel_of_bytes(work::KernelKind kind, double bytes, double elements = 0);
 // Bytes of one number of its type.
 [[nodiscard]] std::int64_t width_of(const MeasuredPoint& measured);
+
+// Time in a row of nothing else over that at full clock.
+[[nodiscard]] double sustained_slowdown(const work::KernelTimes& times, const work::GpuPower& power,
+                                        const work::Kernel& kernel);
 
 // PointKind::predict of every kind that says what its kernels are.
 [[nodiscard]] std::vector<ValidationPoint> predict_kernels(const PointPlace& place, const MeasuredPoint& measured,

@@ -75,6 +75,7 @@ Operation operation_of(const OverlapPart& part, const work::KernelTimes& times) 
     kernel.k = part.k;
     if (part.m <= 0 || part.n <= 0 || part.k <= 0) throw ConfigError("a GEMM without sizes");
     op.duration = times.alone(kernel) + times.gap();
+    work::set_load(op, times.load(kernel, op.duration));
     op.category = work::Category::kGemm;
     op.fills_gpu = true;
     return op;
@@ -84,6 +85,7 @@ Operation operation_of(const OverlapPart& part, const work::KernelTimes& times) 
     kernel.kind = work::KernelKind::kCopy;
     kernel.bytes = 2.0 * static_cast<double>(part.bytes.count());  // read and written
     op.duration = times.alone(kernel) + times.gap();
+    work::set_load(op, times.load(kernel, op.duration));
     op.fills_memory = work::fills_memory(work::class_of(kernel.kind), kernel.bytes);
     op.fills_gpu = true;  // its blocks were all queued before those of a collective that becomes ready
     return op;
@@ -169,6 +171,7 @@ std::vector<double> ends_of_parts(const PointPlace& place, const MeasuredPoint& 
   const work::Program program = program_of(cluster, measured, times);
   scenario::ProgramRunOptions run;
   run.iterations = 1;
+  run.gpus_alike = true;  // they do not wait for the slowest
   run.simulation.seed = place.options.seed;
   run.simulation.grain = place.options.grain;
   run.nccl = scenario::nccl_settings(cluster, {});
@@ -176,7 +179,7 @@ std::vector<double> ends_of_parts(const PointPlace& place, const MeasuredPoint& 
   // Beside compute the clock falls while the samples are taken; what was read after them is not theirs.
   if (std::ranges::all_of(measured.parts, is_collective)) run.slowdown = measured.slowdown;
   if (std::ranges::any_of(measured.parts, [](const OverlapPart& part) { return part.op == "gemm"; })) {
-    run.jitter.stragglers = out_of_step(cluster.profile.get(work::speed_spread).side_by_side, measured.ranks);
+    run.jitter.stragglers = out_of_step(cluster.profile.get(work::power_spread).of_time(), measured.ranks);
   }
   StreamEnds ends{measured.parts.size()};
   const scenario::ProgramRunResult result = scenario::run_program(cluster, program, run, nullptr, &ends);

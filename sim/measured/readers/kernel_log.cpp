@@ -139,9 +139,9 @@ void read_line(LineObject& line, KernelLog& log) {
     log.gaps_us.push_back(line.required("us"));
     static_cast<void>(line.number("count"));
   } else if (kind == "clock") {
-    log.clocks.push_back(
-        {.load = {.compute_share = line.required("compute_share"), .overlap_share = line.required("overlap_share")},
-         .slowdown = line.required("slowdown")});
+    log.clocks.push_back({.compute_share = line.required("compute_share"),
+                          .overlap_share = line.required("overlap_share"),
+                          .slowdown = line.required("slowdown")});
   } else {
     log.kernels.push_back(kernel_row(line));
   }

@@ -30,9 +30,11 @@ struct KernelRow {
   int line = 0;
 };
 
+// A note of what the clocks of a traced step did: no parameter is fitted to it.
 struct ClockRow {
-  work::StepLoad load;
-  double slowdown = 1;  // of GEMMs and attention
+  double compute_share = 0;  // of the step: GEMMs and attention
+  double overlap_share = 0;  // of the step: those of them beside collectives
+  double slowdown = 1;       // of GEMMs and attention
 };
 
 struct KernelLog {

@@ -74,17 +74,23 @@ std::vector<Topic> workloads_topics() {
                             "(validate/measured/h200x2_beside_kernels.json, h100x2_beside_kernels.json)"},
                 .files = {"workloads/kernels/contention.h", "workloads/replay/group_runs.cpp",
                           "measured/kinds/contention.cpp"}}},
-      {.names = {"clock", "clocks"},
-       .text = {.title = "clocks that fall when GPUs are kept busy with matrix products",
+      {.names = {"clock", "clocks", "gpu_power"},
+       .text = {.title = "clocks that fall when GPUs reach their power limit",
                 .assumes =
-                    "GEMMs and attention slow down with their share of the step beyond a free one, and with the share of "
-                    "the step in which they run beside communication; memory-bound kernels see a part of it. Where "
-                    "gpu.binning.deviation says how GPUs of one model differ, all of a job go at the pace of the slowest "
-                    "of as many.",
-                .leaves_out = {"clocks: one factor for a whole step; no power, temperature or controller is simulated",
-                               "clocks: every stage of a pipeline goes at the pace of the slowest GPU of all"},
+                    "Power is that at rest, plus that of tensor cores and of HBM by the shares of their peak rates that "
+                    "kernels reach (gpu.power). Its mean over a window of some 75 ms meets the limit: the data sheet's, or "
+                    "gpu.power_limit. Tensor cores that want more than is left take the square root of the ratio times as "
+                    "long; a kernel sees of that what HBM does not bound. Loads are those of one iteration at full clock "
+                    "that repeats, so a stage recovers in a bubble. GPUs of one model need unlike power (gpu.binning), "
+                    "and all of a job go at the pace of the one that needs most of as many.",
+                .leaves_out = {"clocks: temperature, the controller's steps, and power that SMs and links take without "
+                               "tensor cores or HBM",
+                               "clocks: kernels last longer at lower clocks, which spreads their power; their loads are "
+                               "those at full clock (0.4 % at a duty of 0.9)",
+                               "clocks: a step that starts after a pause is as slow as one of a steady loop",
+                               "clocks: in serving, each step is as slow as in a row of steps like it"},
                 .sources = {"models/training_steps §7", "models/workloads §7.2 (how GPUs differ)"},
-                .files = {"workloads/kernels/clock.h"}}},
+                .files = {"workloads/kernels/clock.h", "workloads/replay/power_clocks.cpp"}}},
       {.names = {"transformer", "flops", "activations"},
        .text =
            {.title = "parameters, FLOPs and memory of a transformer, from its shapes",

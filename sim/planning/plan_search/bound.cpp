@@ -32,7 +32,6 @@ void add(Pass& into, const Pass& from) {
   into.entry += from.entry;
   into.compute += from.compute;
   into.tensor += from.tensor;
-  into.beside += from.beside;
 }
 
 void add(PassPair& into, const PassPair& from) {
@@ -41,7 +40,7 @@ void add(PassPair& into, const PassPair& from) {
 }
 
 Pass minus(const Pass& a, const Pass& b) {
-  return {a.seconds - b.seconds, a.entry - b.entry, a.compute - b.compute, a.tensor - b.tensor, a.beside - b.beside};
+  return {a.seconds - b.seconds, a.entry - b.entry, a.compute - b.compute, a.tensor - b.tensor};
 }
 
 // Ranks of the dense or the experts' gradients, the first group of them.
@@ -79,7 +78,7 @@ PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenari
       cluster_{scenario.cluster},
       collectives_{collectives},
       times_{scenario::cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
-      clock_{cluster_.profile.get(work::clock_rule)},
+      power_{work::gpu_power(times_.gpu(), cluster_.profile)},
       contention_{cluster_.profile.get(work::contention_costs)},
       costs_{cluster_.topology,
              cluster_.routing,
@@ -153,9 +152,7 @@ const PlanBounds::Sums& PlanBounds::sums_at(Profile& profile, int hundredths, bo
   const auto [at, is_new] = profile.at.try_emplace({hundredths, contends});
   Sums& sums = at->second;
   if (!is_new) return sums;
-  const double compute = 1 + hundredths / kClockSteps;
-  const StepPieces pieces =
-      profile.passes->at({.compute = compute, .memory = 1 + (compute - 1) * clock_.memory_part}, contends);
+  const StepPieces pieces = profile.passes->at(1 + hundredths / kClockSteps, contends);
   sums.before.emplace_back();
   for (const PassPair& layer : pieces.layers) {
     sums.before.push_back(sums.before.back());
@@ -333,11 +330,7 @@ double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
   std::vector<int> clocks;
   for (const Stage& stage : layout.stages) {
     const double cold = assumed_seconds * kColdStep;
-    // At least this much work runs beside FSDP's messages: the step has no more room for either to run alone.
-    const double beside = std::max(stage.beside, stage.tensor + stage.shard_seconds - cold);
-    const work::StepLoad load{.compute_share = std::min(1.0, stage.tensor / cold),
-                              .overlap_share = std::max(0.0, beside / cold)};
-    clocks.push_back(static_cast<int>((work::clock_slowdown(clock_, load).compute - 1) * kClockSteps + 1e-9));
+    clocks.push_back(static_cast<int>((work::least_slowdown(power_, stage.tensor / cold) - 1) * kClockSteps + 1e-9));
   }
   std::vector<PassPair> passes(layout.positions.size());
   for (std::size_t q = 0; q < passes.size(); ++q) {
@@ -417,7 +410,6 @@ double PlanBounds::seconds(const PlanCandidate& candidate) {
       if (q == 0) add(own, full.embedding);
       if (q + 1 == layout.positions.size()) add(own, full.head);
       stage.tensor += layout.microbatches * (own.forward.tensor + own.backward.tensor);
-      if (!layout.compute_only) stage.beside += layout.microbatches * (own.forward.beside + own.backward.beside);
     }
   }
   // A step shorter than T would have a load, and so a clock, that make it longer than T, where the bound at T is above T.

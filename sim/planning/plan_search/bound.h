@@ -85,8 +85,7 @@ class PlanBounds {
   };
   struct Stage {
     std::vector<std::size_t> positions;
-    double tensor = 0;  // at full clock, over the step
-    double beside = 0;
+    double tensor = 0;         // that tensor cores at their peak rate would take, over the step
     double shard_seconds = 0;  // FSDP's calls, one after another
     double sync_seconds = 0;   // else: gradients and parameters
     int shard_ctas = 0;
@@ -120,7 +119,7 @@ class PlanBounds {
   const net::Cluster& cluster_;
   CollectiveTimes collectives_;
   work::KernelTimes times_;
-  work::ClockRule clock_;
+  work::GpuPower power_;
   work::ContentionCosts contention_;
   work::GroupCosts costs_;
   double capacity_ = 0;

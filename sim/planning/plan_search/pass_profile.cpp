@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
 
-bool is_tensor_kernel(work::Category category) {
-  return category == work::Category::kGemm || category == work::Category::kAttention;
-}
-
 double factor_beside(const work::ContentionCosts& costs, work::Category category, int ctas) {
   work::KernelClass kernel_class = work::KernelClass::kMemory;
   if (category == work::Category::kGemm) kernel_class = work::KernelClass::kGemm;
@@ -77,6 +73,7 @@ void PassProfile::read(const work::RankProgram& program, const std::function<Cos
       if (!counts) step.piece = kUnknown;
       step.number = kernels++;
       step.seconds = op.duration.seconds();
+      step.load = work::load_of(op);
       step.second_wave = op.weight_gradient;
     } else if (op.kind == work::OpKind::kCollective) {
       const Cost cost = cost_of(op);
@@ -130,10 +127,8 @@ void PassProfile::find_starts(const work::RankProgram& program) {
   }
 }
 
-void PassProfile::run_kernel(const Step& step, std::uint32_t index, const work::ClockSlowdown& clock, bool contends,
-                             State& state) const {
-  const bool is_tensor = is_tensor_kernel(step.category);
-  const double alone = step.seconds * (is_tensor ? clock.compute : clock.memory);
+void PassProfile::run_kernel(const Step& step, std::uint32_t index, double slowdown, bool contends, State& state) const {
+  const double alone = step.seconds * (work::is_compute(step.category) ? work::stretch_of(slowdown, step.load.memory) : 1.0);
   double start = state.computed;
   for (std::uint32_t i = 0; i < step.waits; ++i) start = std::max(start, state.ends[waits_[step.first_wait + i]]);
   const double waited = start - state.computed;
@@ -141,7 +136,6 @@ void PassProfile::run_kernel(const Step& step, std::uint32_t index, const work::
   // Collectives under way, those that end first first; what is left of the kernel runs slower until each ends.
   std::erase_if(state.under_way, [&](const State::Collective& c) { return c.end <= start; });
   double taken = alone;
-  double beside = 0;
   if (contends && alone > 0) {
     std::ranges::sort(state.under_way, {}, &State::Collective::end);
     int ctas = 0;
@@ -166,7 +160,6 @@ void PassProfile::run_kernel(const Step& step, std::uint32_t index, const work::
       }
       taken = now + left - start;
     }
-    beside = std::min(taken, last - start);
   }
   state.computed = start + taken;
   state.ends[index] = state.computed;
@@ -176,12 +169,10 @@ void PassProfile::run_kernel(const Step& step, std::uint32_t index, const work::
   state.piece = step.piece;
   pass.seconds += taken;
   pass.compute += alone;
-  if (!is_tensor) return;
-  pass.tensor += taken;
-  pass.beside += beside;
+  pass.tensor += step.seconds * step.load.tensor;
 }
 
-StepPieces PassProfile::at(const work::ClockSlowdown& clock, bool contends) const {
+StepPieces PassProfile::at(double slowdown, bool contends) const {
   State state;
   state.pieces.layers.resize(static_cast<std::size_t>(layers_));
   state.ends.assign(steps_.size(), 0);
@@ -189,7 +180,7 @@ StepPieces PassProfile::at(const work::ClockSlowdown& clock, bool contends) cons
   for (std::uint32_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     if (step.stream == 0) {
-      run_kernel(step, i, clock, contends, state);
+      run_kernel(step, i, slowdown, contends, state);
       continue;
     }
     double start = state.stream_ends[step.stream];

@@ -21,8 +21,7 @@ struct Pass {
   double seconds = 0;  // kernels and what they wait for, but `entry`
   double entry = 0;    // wait of the first kernel for what the layer before has left under way
   double compute = 0;  // kernels alone
-  double tensor = 0;   // GEMMs and attention, as long as they run
-  double beside = 0;   // of that, beside collectives
+  double tensor = 0;   // that tensor cores at their peak rate would take
 };
 
 struct PassPair {
@@ -47,14 +46,15 @@ class PassProfile {
   PassProfile(const work::RankProgram& program, std::int64_t layers, const std::function<Cost(const work::Operation&)>& cost_of,
               const work::ContentionCosts& contention);
 
-  // At this clock. `contends` false: nothing is slowed by collectives beside it.
-  [[nodiscard]] StepPieces at(const work::ClockSlowdown& clock, bool contends) const;
+  // Where tensor cores are so much slower than at full clock. `contends` false: nothing is slowed by collectives beside it.
+  [[nodiscard]] StepPieces at(double slowdown, bool contends) const;
 
  private:
   struct Step {
-    double seconds = 0;        // alone
-    std::uint32_t piece = 0;   // into StepPieces, collectives none
-    std::uint32_t number = 0;  // kernels: of the compute stream; collectives: that of the first kernel that starts after them
+    double seconds = 0;         // alone
+    work::PowerLoad load = {};  // of kernels
+    std::uint32_t piece = 0;    // into StepPieces, collectives none
+    std::uint32_t number = 0;   // kernels: of the compute stream; collectives: that of the first kernel that starts after them
     std::uint32_t first_wait = 0;
     std::uint16_t waits = 0;
     std::uint16_t stream = 0;
@@ -66,7 +66,7 @@ class PassProfile {
   struct State;
   void read(const work::RankProgram& program, const std::function<Cost(const work::Operation&)>& cost_of);
   void find_starts(const work::RankProgram& program);
-  void run_kernel(const Step& step, std::uint32_t index, const work::ClockSlowdown& clock, bool contends, State& state) const;
+  void run_kernel(const Step& step, std::uint32_t index, double slowdown, bool contends, State& state) const;
 
   work::ContentionCosts contention_;
   std::int64_t layers_ = 0;

@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, kStepParts> kPartNames{
 // Steps that are remembered, before all are forgotten: prompts come in many lengths.
 constexpr std::size_t kRemembered = 4096;
 
+constexpr std::size_t kKernelParts = 3;  // GEMMs, attention, bound by memory
+
 StepPart part_of(KernelKind kind) {
   switch (class_of(kind)) {
     case KernelClass::kGemm:
@@ -41,7 +43,9 @@ struct StepTimes::Sum {
   bool is_graph = false;
   std::int64_t launches = 0;
   StepParts parts{};
+  std::array<Busy, kKernelParts> busy{};  // the first parts
 
+  void add(StepPart part, const Busy& kernels, std::int64_t times) { busy[static_cast<std::size_t>(part)].add(kernels, times); }
   void add(StepPart part, Duration duration) { parts[static_cast<std::size_t>(part)] += duration; }
   void add_message(StepPart part, Duration duration, std::int64_t times) {
     if (duration == Duration{}) return;
@@ -56,10 +60,12 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
       plan_{plan},
       kernels_{kernels},
       costs_{profile.get(serving_costs)},
+      power_{gpu_power(kernels.gpu(), profile)},
       launch_{profile.get(net::launch_timings)},
       fixed_{profile.get(gemm_costs).fixed, profile.get(attention_costs).forward_fixed, profile.get(memory_costs).fixed},
       activation_{bytes_per_element(setup.precision.activations)},
       messages_{costs, costs_, plan, std::move(devices)} {
+  power_.costs.tensor *= most_of(profile.get(power_spread), static_cast<std::size_t>(plan.engine_gpus()));
   const TransformerModel& model = setup.model;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     std::vector<LayerKind>& kinds = stages_.emplace_back();
@@ -76,10 +82,23 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
   }
 }
 
-Duration StepTimes::time_of(const Kernel& kernel, bool is_graph) const {
-  const Duration alone = kernels_.alone(kernel);
-  if (!is_graph) return alone + kernels_.gap();
-  return alone - fixed_[static_cast<std::size_t>(part_of(kernel.kind))] + costs_.graph_kernel;
+void StepTimes::Busy::add(const Busy& other, std::int64_t times) {
+  alone += times * other.alone;
+  tensor_seconds += static_cast<double>(times) * other.tensor_seconds;
+  memory_seconds += static_cast<double>(times) * other.memory_seconds;
+}
+
+StepTimes::Busy StepTimes::time_of(const Kernel& kernel, bool is_graph) const {
+  Busy busy{.alone = kernels_.alone(kernel)};
+  if (is_graph) {
+    busy.alone += costs_.graph_kernel - fixed_[static_cast<std::size_t>(part_of(kernel.kind))];
+  } else {
+    busy.alone += kernels_.gap();
+  }
+  const PowerLoad load = kernels_.load(kernel, busy.alone);
+  busy.tensor_seconds = load.tensor * busy.alone.seconds();
+  busy.memory_seconds = load.memory * busy.alone.seconds();
+  return busy;
 }
 
 const StepTimes::Cost& StepTimes::linear(std::int64_t layer, const GroupTokens& tokens, bool is_graph) {
@@ -88,7 +107,7 @@ const StepTimes::Cost& StepTimes::linear(std::int64_t layer, const GroupTokens& 
   Cost& cost = known->second;
   if (!is_new) return cost;
   for (const Kernel& kernel : linear_kernels(setup_, plan_, layer, tokens)) {
-    (part_of(kernel.kind) == StepPart::kGemm ? cost.gemm : cost.memory) += time_of(kernel, is_graph);
+    (part_of(kernel.kind) == StepPart::kGemm ? cost.gemm : cost.memory).add(time_of(kernel, is_graph), 1);
     ++cost.kernels;
   }
   return cost;
@@ -96,7 +115,7 @@ const StepTimes::Cost& StepTimes::linear(std::int64_t layer, const GroupTokens& 
 
 void StepTimes::add_kernels(Sum& sum, const std::vector<Kernel>& kernels, std::int64_t times) const {
   for (const Kernel& kernel : kernels) {
-    sum.add(part_of(kernel.kind), times * time_of(kernel, sum.is_graph));
+    sum.add(part_of(kernel.kind), time_of(kernel, sum.is_graph), times);
     sum.launches += times;
   }
 }
@@ -124,8 +143,8 @@ void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const G
 
 void StepTimes::add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens) {
   const Cost& cost = linear(kind.layer, tokens, sum.is_graph);
-  sum.add(StepPart::kGemm, kind.count * cost.gemm);
-  sum.add(StepPart::kMemory, kind.count * cost.memory);
+  sum.add(StepPart::kGemm, cost.gemm, kind.count);
+  sum.add(StepPart::kMemory, cost.memory, kind.count);
   sum.launches += kind.count * cost.kernels;
   add_kernels(sum, attention_kernels(setup_, plan_, kind.shape.mixer, mix), kind.count);
   add_messages(sum, stage, kind, tokens);
@@ -158,8 +177,27 @@ void StepTimes::add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTok
   sum.add_message(StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kAllGather, activation_ * logits), 1);
 }
 
+// Adds the kernels' times at the clock that power leaves beside messages.
+void StepTimes::slow_down(Sum& sum) const {
+  Busy all;
+  Duration total;
+  for (const Busy& each : sum.busy) all.add(each, 1);
+  for (const Duration part : sum.parts) total += part;
+  const double seconds = (total + all.alone).seconds();
+  if (seconds <= 0) return;
+  const double slowdown =
+      slowdown_under(power_, {.tensor = all.tensor_seconds / seconds, .memory = all.memory_seconds / seconds});
+  for (std::size_t part = 0; part < kKernelParts; ++part) {
+    const Busy& its = sum.busy[part];
+    if (its.alone <= Duration{}) continue;
+    const double stretch = stretch_of(slowdown, its.memory_seconds / its.alone.seconds());
+    sum.parts[part] += Duration::nearest_ps(static_cast<double>(its.alone.ps()) * stretch);
+  }
+}
+
 // The stage's time; where the host is slower than the GPU, the rest is overhead.
 Duration StepTimes::finish(Sum& sum) const {
+  slow_down(sum);
   Duration total;
   for (const Duration part : sum.parts) total += part;
   if (sum.is_graph) return total;

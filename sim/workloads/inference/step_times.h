@@ -6,6 +6,8 @@
 //
 // Cost: some tens of microseconds; what depends on the number of tokens alone is remembered.
 //
+// Model: the clock is what the limit of power leaves in steps like this one that follow one another; a window longer than a
+// step sees others too.
 // Model: kernels and messages of a step follow one another; nothing overlaps. A step that runs as CUDA graphs pays
 // inference.engine.graph_kernel for each kernel in place of its fixed time, the gap before it and its launch. Else the host
 // launches one kernel after another, and the step takes as long as the slower of host and GPU.
@@ -61,15 +63,23 @@ class StepTimes {
     std::int64_t count = 0;
     LayerShape shape = {};
   };
+  // A class of kernels: how long they take at full clock, and of that, how long at the peak rates of tensor cores and HBM.
+  struct Busy {
+    Duration alone;
+    double tensor_seconds = 0;
+    double memory_seconds = 0;
+    void add(const Busy& other, std::int64_t times);
+  };
   struct Cost {
-    Duration gemm;
-    Duration memory;
+    Busy gemm;
+    Busy memory;
     std::int64_t kernels = 0;
   };
   struct Sum;
 
-  [[nodiscard]] Duration time_of(const Kernel& kernel, bool is_graph) const;
+  [[nodiscard]] Busy time_of(const Kernel& kernel, bool is_graph) const;
   const Cost& linear(std::int64_t layer, const GroupTokens& tokens, bool is_graph);
+  void slow_down(Sum& sum) const;
   void add_kernels(Sum& sum, const std::vector<Kernel>& kernels, std::int64_t times) const;
   void add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens);
   void add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens);
@@ -80,6 +90,7 @@ class StepTimes {
   EnginePlan plan_;
   const KernelTimes& kernels_;
   ServingCosts costs_;
+  GpuPower power_;
   net::LaunchTimings launch_;
   std::array<Duration, 3> fixed_;  // of GEMMs, attention, others: part of KernelTimes
   double activation_;              // bytes

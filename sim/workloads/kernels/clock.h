@@ -1,49 +1,89 @@
-// How much slower kernels become under sustained load: GPUs that are kept busy with matrix products reach their power limit and
-// lower the clock of their SMs (models/training_steps §7). A rule by itself, replaceable, and no part of the kernels' times.
+// How much slower kernels become when a GPU reaches its power limit and lowers the clock of its SMs (models/training_steps §7).
+// A rule by itself, replaceable, and no part of the kernels' times, which are those at full clock.
 //
-// Beside load, GPUs of one model differ by a few per cent (power and thermal binning), and a step goes at the pace of the
-// slowest: of n normal speeds with standard deviation sigma, sigma sqrt(2 ln n) below the mean (models/workloads §7.2).
+// Power is that at rest, and what tensor cores and HBM add by the shares of their peak rates that they reach. Its mean over a
+// window must not be above the limit. What tensor cores take at full clock falls with the square of the time that a product
+// then takes; HBM has a clock of its own.
 //
-// Model: one factor for all of a step, from two shares of its time, instead of power, temperature and a controller; all GPUs of
-// a job go at the pace of its slowest, whatever their stage.
+// GPUs of one model differ by a few per cent in the power that they need (silicon, cooling), and a step goes at the pace of the
+// one that needs most: of n normal powers with standard deviation sigma, sigma sqrt(2 ln n) above the mean (models/workloads
+// §7.2).
+//
+// Model: power is relative to the data sheet's. Temperature, the controller's steps, and what links and the SMs themselves take
+// are left out; all GPUs of a job need as much power for the same work as the one of them that needs most.
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "sim/core/profile.h"
+#include "sim/core/units.h"
+#include "sim/workloads/kernels/gpu_rates.h"
 
 namespace weft::work {
 
-struct ClockRule {
-  double free_share = 0.6;       // share of a step in GEMMs and attention up to which the clock holds
-  double load_slope = 0.2;       // slow-down per share beyond
-  double overlap_slope = 0.3;    // slow-down per share of the step in which they run beside communication
-  double memory_part = 1.0 / 3;  // of that slow-down, what kernels bound by memory see
-  double limit = 1.3;
-};
-extern const ParamGroup<ClockRule> clock_rule;
+using namespace literals;
 
-// The parts of a step, as shares of its time.
-struct StepLoad {
-  double compute_share = 0;  // GEMMs and attention
-  double overlap_share = 0;  // of the step: those of them beside communication
+// Shares of the data sheet's power.
+struct PowerCosts {
+  double idle = 0.17;       // at rest, at full clock
+  double tensor = 1.49;     // of tensor cores at their peak rate
+  double memory = 0.68;     // of HBM at its full bandwidth
+  Duration window = 75_ms;  // over which the mean counts
+};
+extern const ParamGroup<PowerCosts> power_costs;
+
+struct PowerLimit {
+  double watts = 0;  // 0: the data sheet's
+};
+extern const ParamGroup<PowerLimit> power_limit;
+
+struct GpuPower {
+  PowerCosts costs;
+  double limit = 1;  // over the data sheet's; 0: neither is known, and nothing is slowed
+};
+[[nodiscard]] GpuPower gpu_power(const GpuSpec& gpu, const Profile& profile);
+
+// Shares of the peak rates, at full clock. A mean over a window, where it is that of several kernels.
+struct PowerLoad {
+  double tensor = 0;
+  double memory = 0;
 };
 
-// Time over time at full clock.
-struct ClockSlowdown {
-  double compute = 1;  // GEMMs, attention
-  double memory = 1;
-  double cycles = 1;  // of the SMs' cycles: full clock over the clock, as collectives see it
-};
-[[nodiscard]] ClockSlowdown clock_slowdown(const ClockRule& rule, const StepLoad& load);
+// Time of what tensor cores compute over that at full clock.
+[[nodiscard]] double slowdown_under(const GpuPower& power, const PowerLoad& load);
+// Least mean of it over a time in which `tensor` is the mean load, however that is spread: the lower convex hull.
+[[nodiscard]] double least_slowdown(const GpuPower& power, double tensor);
+// A kernel's time over that at full clock, where tensor cores are so much slower: HBM's share of it is not, and hides in the
+// rest as a GEMM's reads do.
+[[nodiscard]] double stretch_of(double slowdown, double memory_share);
 
-struct SpeedSpread {
-  double deviation = 0;         // of GPUs' speeds, over their mean
-  double side_by_side = 0.022;  // the same where no step waits for the slowest, as in what measures overlap
-};
-extern const ParamGroup<SpeedSpread> speed_spread;
+// The load over one iteration of a loop that repeats, in bins; windows reach back into the iteration before.
+class PowerTimeline {
+ public:
+  // Times in picoseconds.
+  PowerTimeline(double iteration, double window);
+  void add(double begin, double end, const PowerLoad& load);
+  // Slow-downs by bin, from the windows that end where it begins.
+  [[nodiscard]] std::vector<double> slowdowns(const GpuPower& power) const;
+  [[nodiscard]] std::size_t bin_of(double at) const;
 
-// Time of the slowest of `gpus` over that of the mean, of GEMMs and attention.
-[[nodiscard]] double slowest_of(const SpeedSpread& spread, std::size_t gpus);
+ private:
+  std::vector<PowerLoad> bins_;  // in picoseconds at the full rates
+  double bin_ = 1;
+  std::size_t window_bins_ = 1;
+};
+
+// GPUs of one model do not need the same power for the same work.
+struct PowerSpread {
+  double deviation = 0.044;  // of what tensor cores take, over its mean
+
+  // Of the time of products at the limit, which goes with the root of their power.
+  [[nodiscard]] double of_time() const { return deviation / 2; }
+};
+extern const ParamGroup<PowerSpread> power_spread;
+
+// Power of the GPU that needs most of `gpus` over the mean.
+[[nodiscard]] double most_of(const PowerSpread& spread, std::size_t gpus);
 
 }  // namespace weft::work

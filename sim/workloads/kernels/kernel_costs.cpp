@@ -192,7 +192,7 @@ const ParamGroup<StreamCosts> stream_costs{
 ParamGroups kernel_param_groups() {
   return {&gemm_costs,    &fp8_tensor_costs, &fp8_row_costs,        &fp8_block_costs,     &fp4_costs,    &attention_costs,
           &prefill_costs, &decode_costs,     &latent_prefill_costs, &latent_decode_costs, &memory_costs, &optimizer_costs,
-          &stream_costs,  &contention_costs, &copy_costs,           &clock_rule,          &speed_spread};
+          &stream_costs,  &contention_costs, &copy_costs,           &power_costs,         &power_limit,  &power_spread};
 }
 
 }  // namespace weft::work

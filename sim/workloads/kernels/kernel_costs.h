@@ -104,7 +104,7 @@ struct StreamCosts {
 };
 extern const ParamGroup<StreamCosts> stream_costs;
 
-// All groups under gpu.*: these, gpu.contention, gpu.copy, gpu.clock and gpu.binning.
+// All groups under gpu.*: these, gpu.contention, gpu.copy, gpu.power, gpu.power_limit and gpu.binning.
 [[nodiscard]] ParamGroups kernel_param_groups();
 
 }  // namespace weft::work

@@ -277,6 +277,24 @@ double KernelTimes::memory_seconds(const Kernel& kernel, int sms) const {
   throw InternalError("a strided kernel of no kind");
 }
 
+PowerLoad KernelTimes::load(const Kernel& kernel, Duration taken) const {
+  if (taken <= Duration{}) return {};
+  const double flops = kernel.flops();
+  double bytes = kernel.bytes;
+  if (bytes <= 0 && kernel.kind == KernelKind::kGemm) {
+    const auto m = static_cast<double>(kernel.m);
+    const auto n = static_cast<double>(kernel.n);
+    const auto k = static_cast<double>(kernel.k);
+    bytes = static_cast<double>(kernel.batch) *
+            ((m * k + k * n) * bytes_per_element(runs_as(gpu(), kernel.precision)) + m * n * kOutputBytes);
+  } else if (bytes <= 0) {
+    bytes = 2 * kOutputBytes * kernel.elements;  // read and written once
+  }
+  const double seconds = taken.seconds();
+  return {.tensor = flops > 0 ? std::min(1.0, flops / (peak(gpu(), runs_as(gpu(), kernel.precision)) * seconds)) : 0.0,
+          .memory = std::min(1.0, bytes / (gpu().hbm_bytes_per_second * seconds))};
+}
+
 Duration KernelTimes::alone(const Kernel& kernel, int sms) const {
   const int used = sms > 0 ? std::min(sms, gpu().sms) : gpu().sms;
   const auto seconds = [&] {

@@ -10,6 +10,7 @@
 
 #include "sim/core/profile.h"
 #include "sim/core/units.h"
+#include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/kernels/kernel.h"
 
@@ -48,6 +49,8 @@ class KernelTimes {
   // True of GEMMs of at most two waves of large tiles: blocks share out the tiles in advance (contention.h). The others have a
   // counter of tiles, set by a memset of 4 bytes in the stream before them.
   [[nodiscard]] bool splits_statically(const Kernel& kernel) const;
+  // Shares of the peak rates that a kernel reaches, where it and the gap before it take `taken`.
+  [[nodiscard]] PowerLoad load(const Kernel& kernel, Duration taken) const;
   // Between dependent kernels of a stream.
   [[nodiscard]] Duration gap() const;
   [[nodiscard]] Duration graph_gap() const;  // between those of a CUDA graph

@@ -23,6 +23,26 @@ struct JitterModel {
   [[nodiscard]] bool is_none() const { return kernel == 0 && rank == 0 && stragglers.empty(); }
 };
 
+// How much slower tensor cores are than at full clock, on one rank.
+struct RankClocks {
+  double all = 1;                          // whatever it does
+  std::vector<std::uint16_t> beyond = {};  // and beyond that, by operation, in kSteps-ths; empty: nothing
+  double mean = 1;                         // of GEMMs and attention, over their time
+  bool stretches_kernels = true;           // false: kernels' durations hold it, only collectives see it
+  static constexpr double kSteps = 8192;
+
+  [[nodiscard]] double at(OpIndex op) const { return beyond.empty() ? all : all * (1.0 + beyond[op] / kSteps); }
+};
+
+// What the power of a step's GPUs depends on.
+struct StepPower {
+  GpuPower gpu;
+  double hbm_bytes_per_second = 0;
+  // Of GEMMs and attention without a load of their own, as recorded ones are: the shares that large ones reach.
+  double gemm_share = 0;
+  double attention_share = 0;
+};
+
 struct ReplayOptions {
   int iterations = 1;
   bool skip = false;      // iterations that would repeat others to the picosecond are not run (steady_state.cpp)
@@ -31,8 +51,8 @@ struct ReplayOptions {
   std::uint64_t seed = 1;
   JitterModel jitter = {};
   ContentionCosts contention = {};
-  double sm_memory_rate = 0;               // bytes a second that an SM gets of a memory that all of them fill; 0: not known
-  std::vector<ClockSlowdown> clocks = {};  // by leader, in rank order; empty: full clock
+  double sm_memory_rate = 0;            // bytes a second that an SM gets of a memory that all of them fill; 0: not known
+  std::vector<RankClocks> clocks = {};  // by leader, in rank order; empty: full clock
   Storage storage = {};
   // By RankProgram: how long no NVLink of its ranks has been in use when they begin; empty: not at all.
   std::vector<Duration> links_idle = {};

@@ -190,7 +190,7 @@ void RankState::start_kernel(OpIndex index, Time now, const ReplayOptions& optio
   account(now);
   RunningKernel kernel;
   kernel.op = index;
-  kernel.alone_ps = static_cast<double>(op.duration.ps()) * stretch(op, options);
+  kernel.alone_ps = static_cast<double>(op.duration.ps()) * stretch(index, options);
   kernel.remaining_ps = kernel.alone_ps;
   kernel.since = now;
   if (op.weight_gradient && held_ctas > 0) {
@@ -215,12 +215,11 @@ void RankState::end_kernel(const Operation& op) {
   --computing;
 }
 
-double RankState::stretch(const Operation& op, const ReplayOptions& options) {
+double RankState::stretch(OpIndex index, const ReplayOptions& options) {
   double factor = slowness;
-  if (is_tensor(op.category)) {
-    factor *= clock.compute;
-  } else if (is_compute(op.category)) {
-    factor *= clock.memory;
+  const Operation& op = program->operations[index];
+  if (clocks != nullptr && clocks->stretches_kernels && is_compute(op.category)) {
+    factor *= stretch_of(clocks->at(index), load_of(op).memory);
   }
   // Lognormal with mean 1.
   if (random) {

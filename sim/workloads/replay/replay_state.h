@@ -144,7 +144,7 @@ struct alignas(64) RankState {
   // It is none of `kernels` any more. What its end is to the memory is the caller's.
   void end_kernel(const Operation& op);
   // Duration of a kernel over what the program says: clock, straggling, jitter.
-  [[nodiscard]] double stretch(const Operation& op, const ReplayOptions& options);
+  [[nodiscard]] double stretch(OpIndex op, const ReplayOptions& options);
   [[nodiscard]] double speed(const Operation& op, const RunningKernel& kernel, const ContentionCosts& contention) const;
   // In this iteration. Operations of a stream end in order.
   [[nodiscard]] bool is_done(OpIndex op) const {
@@ -206,9 +206,9 @@ struct alignas(64) RankState {
   std::size_t remaining = 0;  // operations of this iteration
   std::array<int, kCategories> moving{};
   LinkSleep links;
-  double slowness = 1;  // of the rank
-  ClockSlowdown clock;
-  std::vector<OpIndex> draining;  // communication that waits for those to end
+  double slowness = 1;                 // of the rank
+  const RankClocks* clocks = nullptr;  // null: full clock
+  std::vector<OpIndex> draining;       // communication that waits for those to end
   std::vector<KnownMeeting> meetings;
   std::int64_t bytes = 0;  // live, beside what is resident
   std::int64_t peak_bytes = 0;

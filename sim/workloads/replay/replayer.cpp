@@ -56,7 +56,7 @@ Replayer::Replayer(net::Machine& machine, const Program& program, GroupCosts& co
                          std::span{streams_}.subspan(first_stream, its_streams));
     first_stream += its_streams;
     operations_total_ += its_operations * static_cast<std::uint64_t>(options_.iterations);
-    if (!options_.clocks.empty()) states_.back().clock = options_.clocks.at(states_.size() - 1);
+    if (!options_.clocks.empty()) states_.back().clocks = &options_.clocks.at(states_.size() - 1);
     const std::int32_t host = machine.topology.host_of(device_of(rank));
     if (host >= 0) hosts_run_[static_cast<std::size_t>(host)] = true;
   }

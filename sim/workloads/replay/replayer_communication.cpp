@@ -172,7 +172,10 @@ double Replayer::memory_share(const GroupCost& cost) const {
 
 double Replayer::slowest_clock(const std::vector<Member>& members) const {
   double slowest = 1.0;
-  for (const Member& member : members) slowest = std::max(slowest, states_[member.state].clock.cycles);
+  for (const Member& member : members) {
+    const RankClocks* const clocks = states_[member.state].clocks;
+    if (clocks != nullptr) slowest = std::max(slowest, clocks->at(member.op));
+  }
   return slowest;
 }
 

@@ -66,6 +66,7 @@ OpIndex StepEmitter::kernel(const Kernel& kernel, std::string_view name, std::op
   op.fills_gpu = fills_gpu(class_of(kernel.kind));
   op.weight_gradient = kernel.weight_gradient;
   op.fills_memory = fills_memory(class_of(kernel.kind), kernel.bytes);
+  set_load(op, times_.load(kernel, op.duration));
   op.launched = !setup_.cuda_graph || !graph_started_;
   graph_started_ = true;
   const OpIndex index = builder_.add(tagged(op), name, joined_);
@@ -79,6 +80,7 @@ OpIndex StepEmitter::kernel_on(std::string_view stream, const Kernel& kernel, st
                                std::span<const OpIndex> waits) {
   Operation op{
       .duration = times_.alone(kernel) + times_.gap(), .stream = builder_.stream(stream), .category = category_of(kernel.kind)};
+  set_load(op, times_.load(kernel, op.duration));
   return builder_.add(tagged(op), name, waits);
 }
 

@@ -24,7 +24,7 @@ constexpr std::array<Field, 13> kFields = {{{"kind", 0, static_cast<std::int64_t
                                             {"collective", 0, static_cast<std::int64_t>(coll::Collective::kScatter)},
                                             {"element size", 1, kByte},
                                             {"tag", 0, kByte},
-                                            {"flags", 0, 63},
+                                            {"flags", 0, 0xFF'FFFF},
                                             {"every", 0, kShort},
                                             {"microbatch", -1, kShort},
                                             {"layer", -1, kShort},
@@ -59,7 +59,7 @@ bool same_table(const Program& program, const ProgramRank& a, const ProgramRank&
 std::vector<std::int64_t> numbers_of(const Operation& op) {
   const bool is_copy = op.kind == OpKind::kCopy || op.kind == OpKind::kStorage;
   const int flags = (op.fills_gpu ? 1 : 0) + (op.weight_gradient ? 2 : 0) + (op.launched ? 4 : 0) + (op.background ? 8 : 0) +
-                    (op.fills_memory ? 16 : 0) + (op.one_way ? 32 : 0);
+                    (op.fills_memory ? 16 : 0) + (op.one_way ? 32 : 0) + (op.tensor_share << 8) + (op.memory_share << 16);
   return {static_cast<std::int64_t>(op.kind),
           static_cast<std::int64_t>(op.category),
           op.stream,
@@ -96,6 +96,8 @@ std::string operation_from(const std::vector<std::int64_t>& numbers, std::size_t
   op.launched = (numbers[6] & 4) != 0;
   op.background = (numbers[6] & 8) != 0;
   op.one_way = (numbers[6] & 32) != 0;
+  op.tensor_share = static_cast<std::uint8_t>(numbers[6] >> 8);
+  op.memory_share = static_cast<std::uint8_t>(numbers[6] >> 16);
   op.every = static_cast<std::uint16_t>(numbers[7]);
   op.microbatch = static_cast<std::int16_t>(numbers[8]);
   op.layer = static_cast<std::int16_t>(numbers[9]);
