@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kReach = 1'000;     // one search goes no further from where it starts than this factor
 constexpr double kFirstStep = 0.2;   // in log x, about 20 %
-constexpr double kTolerance = 1e-7;  // in log x
+constexpr double kTolerance = 1e-4;  // in log x: parameters are known to a percent at best
 constexpr int kSearches = 6;         // each from where the last one ended, until that gains nothing
 constexpr int kEvaluationsPerSearch = 300;
 constexpr double kWorthwhile = 1e-4;        // relative gain in F
