@@ -112,8 +112,6 @@ class ProfilesTest(unittest.TestCase):
     def test_torchtitans_gpu_at_500_w(self):
         data = self.measured("h100x1_torch.json")
         runs = [run for run in data["runs"] if "kernels" in run]
-        power = next(run["power"] for run in data["runs"] if "power" in run)
-        slower = torch_blocks.speed_at(power, 500)
         bf16 = torch_blocks.PEAK["bf16"]
         attention = torch_blocks.attention_rates(runs)
         self.assertEqual(sorted(attention), [8192, 32768])
@@ -121,7 +119,7 @@ class ProfilesTest(unittest.TestCase):
         for key, rate in (("gpu.gemm.efficiency", torch_blocks.gemm_rate(runs, False) / bf16),
                           ("gpu.gemm.fp8_efficiency", torch_blocks.gemm_rate(runs, True) / torch_blocks.PEAK["fp8"]),
                           ("gpu.attention.forward_efficiency", forward), ("gpu.attention.backward_efficiency", backward)):
-            self.assert_profile("published/profiles/h100_hbm2e_torch.yaml", key, slower * rate)
+            self.assert_profile("published/profiles/h100_hbm2e_torch.yaml", key, rate)
 
     def test_flash_attention_2_and_fp8_on_h200(self):
         runs = [run for run in self.measured("h200x2_torch.json")["runs"] if "kernels" in run and not run["config"].get("cp")]
