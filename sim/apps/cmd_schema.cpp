@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -111,29 +110,20 @@ objective: {maximize: busbw_GBps}
      1048576        262144     float     sum      -1    20.00   52.43   52.43      0    20.00   52.43   52.43      0
 )"}}};
 
-// A folder of the examples' own, gone at the end.
+// The files of the examples, and the examples run.
 class ExampleFolder {
  public:
   ExampleFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "weft_schema_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw ConfigError(fmt::format("cannot make a folder for examples: {}", name));
-    folder_ = name;
     for (const auto& [file, text] : kExampleFiles) {
-      write_file((folder_ / file).string(), [&text](std::ostream& out) { out << text; });
+      write_file(folder_.in(file), [&text](std::ostream& out) { out << text; });
     }
   }
-  ~ExampleFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  ExampleFolder(const ExampleFolder&) = delete;
-  ExampleFolder& operator=(const ExampleFolder&) = delete;
 
   [[nodiscard]] std::string text_of(std::vector<std::string> words) const {
     for (std::string& word : words) {
       constexpr std::string_view kConfigs = "configs/";
       constexpr std::string_view kOwn = "DIR/";
-      if (word.starts_with(kOwn)) word = (folder_ / word.substr(kOwn.size())).string();
+      if (word.starts_with(kOwn)) word = folder_.in(word.substr(kOwn.size()));
       if (!word.starts_with(kConfigs)) continue;
       const auto file = find_config(word.substr(kConfigs.size()));
       if (!file) throw ConfigError(fmt::format("'{}' is not among the shipped files, and this schema is made from it", word));
@@ -145,7 +135,7 @@ class ExampleFolder {
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 std::string schema_of_result(const ResultKind& kind) {

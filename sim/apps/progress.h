@@ -2,8 +2,8 @@
 //
 //   [#########---------------]  12/32 sizes  4.2 M events/s  simulated 12.3 ms  ETA 0:12
 //
-// What has to be done before the first item is counted without a bar, as the bar begins once. Nor is there one where nobody
-// knows how much there is. Redrawn at most ten times a second, and wiped at the end, so that what follows begins on a clean
+// A bar begins once: what comes before the first item is counted without one, and so is what nobody knows the end of.
+// Redrawn at most ten times a second, and wiped at the end, so that what follows begins on a clean
 // line. While it watches a simulation, Ctrl-C stops it (interrupt.h). A Listener hears the count in place of the terminal.
 #pragma once
 
@@ -45,7 +45,7 @@ class ProgressBar final : public scenario::RunObserver {
   Clock::time_point begin_;
   std::uint64_t earlier_events_ = 0;  // of simulations that are over
   std::uint64_t events_ = 0;          // of this one
-  bool is_ahead_ = false;  // what comes before the first item is counted
+  bool is_ahead_ = false;             // what comes before the first item is counted
   Clock::time_point next_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -115,6 +116,15 @@ void OutputFolder::commit() {
     fs::remove(in_folder(name), ignored);
   }
   for (const std::string& name : names_) end_output(in_folder(name));
+}
+
+TemporaryFolder::TemporaryFolder() : path_{(fs::temp_directory_path() / "weft_XXXXXX").string()} {
+  if (mkdtemp(path_.data()) == nullptr) throw ConfigError(fmt::format("cannot make a folder such as {}", path_));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 }  // namespace weft

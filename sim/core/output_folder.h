@@ -47,4 +47,19 @@ class OutputFolder {
   std::vector<std::string> made_;  // folders above, which go again if this one does not come
 };
 
+// A folder for files that a command needs only while it runs; gone at the end.
+class TemporaryFolder {
+ public:
+  // ConfigError: it cannot be made.
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] std::string in(std::string_view name) const { return path_ + "/" + std::string{name}; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace weft

@@ -4,6 +4,7 @@
     plan_end_test.py ROOT WEFT
 """
 import contextlib
+import json
 import os
 import pathlib
 import pty
@@ -81,9 +82,17 @@ def sigterm_leaves_the_best_so_far(weft, root):
     assert "# not proven: " in output, output
 
 
+def budget_of_plans_is_kept(weft, root):
+    for plans in (1, 5):  # plans are simulated four at a time
+        words = ["plan", "--model", "llama3_8b", "--cluster", "dgx_h100", "--budget-plans", str(plans), "--json", "-", "-q"]
+        result = json.loads(subprocess.run([weft, *words], cwd=root, capture_output=True, text=True, check=True).stdout)
+        assert result["simulated"] <= plans and len(result["plans"]) <= plans, (plans, result["simulated"])
+
+
 def main():
     root, weft = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:3])
     budget_is_kept(weft, root)
+    budget_of_plans_is_kept(weft, root)
     sigterm_leaves_the_best_so_far(weft, root)
 
 

@@ -69,7 +69,7 @@ std::vector<std::string> matches_of(const fs::path& folder, const std::string& p
   return files;
 }
 
-// What a list says of some logs.
+// A list's words about some logs.
 struct ListEntry {
   std::string pattern;
   NcclSettings settings;

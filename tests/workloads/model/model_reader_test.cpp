@@ -96,7 +96,8 @@ TEST(ModelReaderTest, UnknownNamesAreAnsweredWithTheNearest) {
   const ConfigNode scenario = ConfigNode::parse("model: lama3_8b", "scenario.yaml");
   static_cast<void>(read_model(*scenario.find("model"), diagnostics));
   ASSERT_EQ(diagnostics.errors().size(), 1);
-  EXPECT_THAT(diagnostics.errors()[0].message, HasSubstr("cannot read 'lama3_8b': no such file, and none of the shipped models by this name"));
+  EXPECT_THAT(diagnostics.errors()[0].message,
+              HasSubstr("cannot read 'lama3_8b': no such file, and none of the shipped models by this name"));
   EXPECT_THAT(diagnostics.errors()[0].note, HasSubstr("did you mean 'llama3_8b'?"));
 }
 
