@@ -90,7 +90,7 @@ class ReplayRun {
     replayers_.push_back(std::make_unique<work::Replayer>(machine_, program, costs, launch_, options, operations));
   }
 
-  // Of the first program, once it was run.
+  // Those of the first program, once it was run.
   [[nodiscard]] std::vector<work::RankClocks> clocks_under(const work::StepPower& power) const {
     return replayers_.front()->clocks_under(power);
   }

@@ -78,7 +78,7 @@ class PowerTimeline {
 struct PowerSpread {
   double deviation = 0.044;  // of what tensor cores take, over its mean
 
-  // Of the time of products at the limit, which goes with the root of their power.
+  // Spread of the time of products at the limit, which goes with the root of their power.
   [[nodiscard]] double of_time() const { return deviation / 2; }
 };
 extern const ParamGroup<PowerSpread> power_spread;

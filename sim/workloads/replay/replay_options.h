@@ -34,11 +34,11 @@ struct RankClocks {
   [[nodiscard]] double at(OpIndex op) const { return beyond.empty() ? all : all * (1.0 + beyond[op] / kSteps); }
 };
 
-// What the power of a step's GPUs depends on.
+// A step's GPUs take power by these.
 struct StepPower {
   GpuPower gpu;
   double hbm_bytes_per_second = 0;
-  // Of GEMMs and attention without a load of their own, as recorded ones are: the shares that large ones reach.
+  // GEMMs and attention without a load of their own, as recorded ones are, have the shares that large ones reach.
   double gemm_share = 0;
   double attention_share = 0;
 };

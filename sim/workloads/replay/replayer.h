@@ -77,8 +77,7 @@ class Replayer final : private net::TransferListener, private EventTarget {
   // InternalError where the program is at fault (a deadlock), naming the ranks and what they wait for.
   void check_finished() const;
   [[nodiscard]] ReplayResult result() const;
-  // What power leaves of the clocks of each leader in a loop of iterations as the last one was, at full clock
-  // (power_clocks.cpp).
+  // Clocks of each leader that power leaves in a loop of iterations as the last one was, at full clock (power_clocks.cpp).
   [[nodiscard]] std::vector<RankClocks> clocks_under(const StepPower& power) const;
   // Simulated time that skipped iterations would have taken: what happens now happens so much later.
   [[nodiscard]] Duration skipped_time() const { return skip_.times * skip_.period; }
