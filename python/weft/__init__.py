@@ -138,19 +138,24 @@ def collective(kind: str, cluster: Optional[Configuration] = None, *, topo_xml: 
                stepbytes: Optional[Size] = None, nodes: Optional[int] = None, nthreads: Optional[int] = None,
                ngpus: Optional[int] = None, datatype: Optional[str] = None, op: Optional[str] = None, root: Optional[int] = None,
                iters: Optional[int] = None, cudagraph: bool = False, algo: Optional[str] = None, proto: Optional[str] = None,
-               library: Optional[str] = None, msccl: Optional[Path] = None, channels: Optional[int] = None,
+               library: Optional[str] = None, register: Optional[int] = None, sizes: Optional[Path] = None,
+               msccl: Optional[Path] = None, channels: Optional[int] = None,
                set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None,
                fidelity: Optional[str] = None, grain: Optional[str] = None, seed: Optional[int] = None,
                shuffle_ties: Optional[int] = None, memory: Optional[Size] = None, timeline: Optional[Path] = None,
                progress: Optional[Progress] = None) -> Result:
     """Predicts a collective over a range of sizes, as `weft collective` and nccl-tests.
 
-    kind      "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv", "gather", "scatter"
+    kind      "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "alltoallv", "sendrecv",
+              "gather", "scatter"
     cluster   file or dict; or topo_xml, one node of NCCL's topology file, with gpu, cpu, nic_rate and nvlinks for what it leaves open
     minbytes, maxbytes, stepfactor, stepbytes: sizes, 8 B to 4 GiB by factors of 2 where not given
     nodes, nthreads, ngpus: who takes part; all GPUs where not given
     datatype, op, root, iters, cudagraph, algo, proto, channels: as nccl-tests and NCCL have them
-    library   "nccl", or whose all-reduce takes the sizes that are its own: "vllm", "vllm_custom", "sglang", "tensorrt_llm"
+    library   "nccl", or whose all-reduce takes the sizes that are its own: "vllm", "vllm_custom",
+              "vllm_nccl_symm", "sglang", "tensorrt_llm"
+    register  buffers: 0 as they are, 2 in symmetric memory, as nccl-tests' -R
+    sizes     file of an alltoallv: a row for each sender with the bytes to each rank, CSV, JSON or YAML
     msccl     file of a custom algorithm
 
     Result: `points`, a row for each size: bytes, time_us, algbw_GBps, busbw_GBps (GB/s), algorithm, protocol, channels; avg_busbw_GBps.
@@ -162,9 +167,9 @@ def collective(kind: str, cluster: Optional[Configuration] = None, *, topo_xml: 
     _common(words, {"topo_xml": topo_xml, "gpu": gpu, "cpu": cpu, "nic_rate": nic_rate, "nvlinks": nvlinks, "minbytes": minbytes,
                     "maxbytes": maxbytes, "stepfactor": stepfactor, "stepbytes": stepbytes, "nodes": nodes, "nthreads": nthreads,
                     "ngpus": ngpus, "datatype": datatype, "op": op, "root": root, "iters": iters, "cudagraph": cudagraph,
-                    "algo": algo, "proto": proto, "library": library, "msccl": msccl, "channels": channels, "set": set, "nccl": nccl,
-                    "profile": profile, "fidelity": fidelity, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties,
-                    "memory": memory, "timeline": timeline})
+                    "algo": algo, "proto": proto, "library": library, "register": register, "sizes": sizes,
+                    "msccl": msccl, "channels": channels, "set": set, "nccl": nccl, "profile": profile, "fidelity": fidelity,
+                    "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties, "memory": memory, "timeline": timeline})
     return _call(words, progress)
 
 

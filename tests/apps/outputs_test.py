@@ -55,6 +55,7 @@ FILES = {
     "requests.csv": "0.0,10,10\n",
     "background.yaml": "cluster: cluster.yaml\nworkload: {background: {cdf_file: sizes.txt, load: 1 %, until: 10 us}}\n",
     "sizes.txt": "0 0\n1000 100\n",
+    "sizes.csv": "0,4K,4K,4K\n" * 4,
     "sweep.yaml": "scenario: run.yaml\ngrid: {simulation.seed: [1, 2]}\n",
     "job.yaml": "kind: goodput\ncluster: cluster.yaml\nrates: rates.yaml\ncheckpoint: {blocking: 30 s}\nrestart: {detection: 600 s}\n",
     "rates.yaml": "{kind: failure_rates, source: a test, date: 2024, causes: [{cause: anything, per: gpu, mtbf: 3.09 h}]}\n",
@@ -85,6 +86,7 @@ CASES = [
     ("run", ["run.yaml", "--profile", "other_profile.yaml"], ["other_profile.yaml"], ["--json"]),
     ("collective", ["all_reduce", "-c", "cluster.yaml", "-b", "1M", "-e", "1M", "--msccl", "algorithm.xml"],
      [*HARDWARE, "algorithm.xml"], RESULTS),
+    ("collective", ["alltoallv", "-c", "cluster.yaml", "--sizes", "sizes.csv"], [*HARDWARE, "sizes.csv"], ["--json"]),
     ("collective", ["all_reduce", "--topo-xml", "node.xml", "-b", "1M", "-e", "1M"], ["node.xml"], ["--json"]),
     ("replay", ["traces/small.rank0.json", "traces/small.rank1.json", "--cluster", "cluster.yaml"],
      ["traces/small.rank0.json", "traces/small.rank1.json", *HARDWARE], RESULTS),
@@ -123,8 +125,8 @@ FOLDERS = [
 ]
 
 # FILE and DIR options of the help; inputs, and outputs by where they are tried.
-INPUTS = {"--prices", "--power", "--profile", "--cluster", "--clusters", "--msccl", "--model", "--topo-xml", "--perftest", "SCENARIO",
-          "TRACES", "FILES", "JOB", "MEASUREMENTS", "RESULT", "SWEEP", "cluster", "file", "files"}
+INPUTS = {"--prices", "--power", "--profile", "--cluster", "--clusters", "--msccl", "--model", "--topo-xml", "--perftest", "--sizes",
+          "SCENARIO", "TRACES", "FILES", "JOB", "MEASUREMENTS", "RESULT", "SWEEP", "cluster", "file", "files"}
 FOLDER_OUTPUTS = {"--out", "--report", "--write-chakra"}
 # Named by an option that these commands refuse.
 REFUSED = {("sweep", "--json"), ("sweep", "--timeline"), ("compare", "--timeline"), ("plan", "--timeline"), ("validate", "--timeline"), ("experts", "--timeline"),

@@ -330,7 +330,7 @@ class NsightSystems(Case):
         result = self.replay("--as-recorded", traces=[path])
         self.assertEqual(self.predicted(result, "gemm"), 1_500_000)
         # The call runs beside other kernels here, and the clock's effect on it depends on what runs in the step.
-        self.assertAlmostEqual(self.predicted(result, "nccl") / self.predicted(self.replay(), "nccl"), 1, delta=0.03)
+        self.assertAlmostEqual(self.predicted(result, "nccl") / self.predicted(self.replay(), "nccl"), 1, delta=0.1)
 
     def test_a_collective_without_a_size_keeps_its_time_and_is_told(self):
         path = self.database("ncclAllReduce")

@@ -69,8 +69,9 @@ def tensor_across_nodes(workloads, _):
 
 def checkpoint_storage(workloads, _):
     step = {scenario: runs[0]["time_us"] / 1e6 for (scenario, _, _), runs in workloads.items()}
-    for place in ("local", "file_system"):
-        assert 0.8 < step[place] - step["none"] < 1.2, step
+    # 112 GB to the drives of four nodes, 24 GB/s each, or to the file system at 100 GB/s.
+    for place, writing in (("local", 112 / (4 * 24)), ("file_system", 112 / 100)):
+        assert 1 < (step[place] - step["none"]) / writing < 1.08, step
     assert step["file_system_asynchronous"] - step["none"] < 0.1
 
 

@@ -1,5 +1,7 @@
 // Slow-downs of GEMMs in a row of nothing else, which power sets.
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
@@ -8,6 +10,9 @@
 
 namespace weft::measured {
 namespace {
+
+// One row alone tells this card's clock at one load, not what tensor cores take.
+constexpr std::size_t kFewest = 2;
 
 std::vector<FitPart> clock_fits(const FitData& data) {
   FitPart part{.id = "clock", .keys = {"gpu.power.tensor"}, .samples = {}};
@@ -22,6 +27,7 @@ std::vector<FitPart> clock_fits(const FitData& data) {
           }));
     }
   }
+  if (part.samples.size() < kFewest) return {};
   return {std::move(part)};
 }
 

@@ -25,6 +25,10 @@ TEST(ClockKindTest, ThePowerOfTensorCoresComesFromProductsInARowOfNothingElse) {
   }
   const CalibrationResult result = calibrate_kernels(cluster.profile, {log}, "2026-11-21");
   EXPECT_NEAR(result.profile.get(work::power_costs).tensor, 1.8, 0.02);
+
+  log.kernels.pop_back();
+  const double kept = cluster.profile.get(work::power_costs).tensor;
+  EXPECT_EQ(calibrate_kernels(cluster.profile, {log}, "2026-11-21").profile.get(work::power_costs).tensor, kept);
 }
 
 }  // namespace
