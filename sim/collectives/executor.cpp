@@ -241,8 +241,11 @@ bool Executor::can_start(std::uint32_t index) {
   if (lane.slice == 0 && lane.step.after.steps > 0) {
     Lane& other = lanes_[lane_index(lane.rank, lane.step.after.channel, lane.step.after.lane)];
     if (other.next < lane.step.after.steps) {
-      lane.next_follower = other.first_follower;
-      other.first_follower = index;
+      if (!lane.follows) {  // what woke it may be something that an earlier step waited for
+        lane.follows = true;
+        lane.next_follower = other.first_follower;
+        other.first_follower = index;
+      }
       return false;
     }
   }
@@ -410,6 +413,7 @@ void Executor::end_slice(std::uint32_t index) {
     lane.slice = 0;
     for (std::uint32_t follower = lane.first_follower; follower != kNone;) {
       const std::uint32_t after = lanes_[follower].next_follower;
+      lanes_[follower].follows = false;
       ready_.push_back(follower);
       follower = after;
     }

@@ -149,6 +149,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     std::int32_t lane = 0;
     LaneState state = LaneState::kIdle;
     bool loaded = false;
+    bool follows = false;     // is in the list of a lane whose progress it waits for
     bool in_network = false;  // its step is done by switches of the network, and a proxy has them do it
     std::int32_t slice = 0;
     std::int32_t block = 0;          // among the rank's thread blocks that talk to a peer, in channel order

@@ -280,6 +280,19 @@ class Collective(Commands):
         for arguments, why in ((["alltoall"], "--sizes goes with"), (["alltoallv", "-b", "8"], "-b, -e, -f and -i")):
             self.assertIn(why, self.weft("collective", *arguments, "--sizes", "even.csv", "-c", "node4.yaml", expect=2).stderr)
 
+    def test_relays_one_message_where_all_other_pairs_have_none(self):
+        rows = [["0"] * 16 for _ in range(16)]
+        rows[0][9] = "1M"
+        (self.folder / "one.csv").write_text("".join(",".join(row) + "\n" for row in rows), encoding="utf-8")
+        for algorithm in ("deepep_dispatch", "deepep_combine"):
+            done = self.weft("collective", "alltoallv", "--cluster", "dgx_h100_8_nodes", "--nodes", "2", "--sizes", "one.csv", "--algo",
+                             algorithm, "--json", "-")
+            point, = json.loads(done.stdout)["points"]
+            # 400 Gb/s between nodes, and 18 NVLinks of 25 GB/s inside one.
+            alone = (1 << 20) / 50e9 * 1e6 + (1 << 20) / 450e9 * 1e6
+            self.assertGreater(point["time_us"], alone, algorithm)
+            self.assertLess(point["time_us"], 1.5 * alone, algorithm)
+
     def test_runs_nccls_kernels_on_symmetric_memory(self):
         def algorithm(kind, *more):
             done = self.weft("collective", kind, "--cluster", "dgx_h100", "-b", "1K", "-e", "1K", "-R", "2", "--json", "r.json", *more)
