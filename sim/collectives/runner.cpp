@@ -344,9 +344,9 @@ nccl::SymmetricCall CollectiveRunner::symmetric_call(const CollectiveCall& call,
 
 // NCCL has them where every GPU reaches every other over NVLink (isAllDirectNvlink), since 2.27.
 std::string_view CollectiveRunner::symmetric_kernel_of(const CollectiveCall& call, const nccl::Settings& settings,
-                                                       std::vector<std::string>& notes) const {
-  const auto none = [&](std::string_view why) {
-    notes.push_back(fmt::format("-R 2: {}; the call runs as with buffers that are not registered", why));
+                                                       std::string& why) const {
+  const auto none = [&](std::string_view reason) {
+    why = reason;
     return std::string_view{};
   };
   if (settings.version() < nccl::kFirstSymmetric) return none("NCCL before 2.27 has no kernels for symmetric memory");
@@ -395,7 +395,11 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const bool asks_symmetric =
       options.registered == Registered::kSymmetric && algorithm_name.empty() && options.custom == nullptr;
   if (gpus_only_ && (asks_symmetric || algorithm_name == kNcclSymmetric)) {
-    symmetric = symmetric_kernel_of(call, settings, result.notes);
+    std::string why;
+    symmetric = symmetric_kernel_of(call, settings, why);
+    if (symmetric.empty() && !asks_symmetric) throw ConfigError(fmt::format("algorithm '{}': {}", kNcclSymmetric, why));
+    if (symmetric.empty())
+      result.notes.push_back(fmt::format("-R 2: {}; the call runs as with buffers that are not registered", why));
     algorithm_name = symmetric.empty() ? std::string{} : std::string{kNcclSymmetric};
   }
   const std::string_view name = nccl::nccl_name_of(algorithm_name);

@@ -125,7 +125,7 @@ class CollectiveRunner final : private ExecutorListener {
   [[nodiscard]] nccl::SymmetricCall symmetric_call(const CollectiveCall& call, const CallSizes& sizes) const;
   // NCCL's kernel for the call's buffers in symmetric memory; empty, with a note, where it has none.
   [[nodiscard]] std::string_view symmetric_kernel_of(const CollectiveCall& call, const nccl::Settings& settings,
-                                                     std::vector<std::string>& notes) const;
+                                                     std::string& why) const;
   GrainChoice choose_grain(const Algorithm& algorithm, Kernel kernel, const std::shared_ptr<const Schedule>& schedule,
                            const Opened& opened, const RunOptions& options, CollectiveResult& result);
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,

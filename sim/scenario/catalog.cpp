@@ -61,6 +61,7 @@ std::vector<CatalogEntry> collectives() {
   return {{"all_gather", "every rank ends with the blocks of all"},
           {"all_reduce", "every rank ends with the sum of all vectors"},
           {"alltoall", "every rank sends a block of its own to every other"},
+          {"alltoallv", "every rank sends to every other a block of the pair's own size"},
           {"broadcast", "the root's vector goes to all"},
           {"gather", "the root ends with the blocks of all"},
           {"reduce", "the root ends with the sum of all vectors"},

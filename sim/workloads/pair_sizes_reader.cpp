@@ -12,6 +12,7 @@
 
 #include "sim/collectives/call.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/error.h"
 #include "sim/core/used_files.h"
 
 namespace weft::work {
@@ -112,6 +113,7 @@ std::shared_ptr<const coll::PairSizes> read_pair_sizes(const std::filesystem::pa
   if (const std::string kind = file.extension().string(); kind == ".json" || kind == ".yaml" || kind == ".yml")
     return read_lists(ConfigNode::load_file(file, "sizes"), ranks, diagnostics);
   std::ifstream input = open_input(file);
+  if (!input) throw ConfigError(fmt::format("cannot read '{}': no such file", file.string()));
   SizeTable table{ranks, diagnostics};
   std::string line;
   std::vector<std::string_view> texts;

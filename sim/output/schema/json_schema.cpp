@@ -215,7 +215,9 @@ Json required_schema(const KeyShape& map) {
 Json parameter_value(const ParamInfo& info) {
   constexpr std::array<std::string_view, 5> kTypes{"duration", "size", "bandwidth", "number", "integer"};
   const std::string type{kTypes[info.default_value.index()]};
-  return type == "number" ? *scalar_schema("ratio") : *scalar_schema(type);
+  if (type != "number") return *scalar_schema(type);
+  if (info.unit.empty()) return *scalar_schema("ratio");
+  return {{"anyOf", {*scalar_schema("ratio"), {{"type", "string"}, {"pattern", "^[0-9.eE+-]+ ?" + info.unit + "$"}}}}};
 }
 
 // Every parameter there is, with what it means.
@@ -280,6 +282,10 @@ void mark_parts(const std::string& kind, KeyShape& root) {
   if (kind == "sweep") mark_changes("set", "scenario_changes");
 }
 
+// Every result has these; what else it has, and what is in it, depends on what was asked.
+constexpr std::string_view kHeadOfResults[] = {"version",       "commit",  "command",  "command_line", "seed",
+                                               "configuration", "profile", "warnings", "digest",       "interrupted"};
+
 // A key such as "workload.batch.micro" or "too many GPUs" stands for what the user asked, and the next result has others.
 bool is_named_by_us(const std::string& key) {
   return key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
@@ -319,7 +325,8 @@ Json example_schema(const std::vector<const Json*>& values) {
   if (!items.empty()) schema["items"] = example_schema(items);
   Json required = Json::array();
   for (const std::string& key : order) {
-    if (members[key].size() == objects) required.push_back(key);
+    if (members[key].size() == objects && std::ranges::find(kHeadOfResults, key) != std::end(kHeadOfResults))
+      required.push_back(key);
     schema["properties"][key] = key == "configuration" ? Json::object() : example_schema(members[key]);
   }
   if (!required.empty()) schema["required"] = std::move(required);
