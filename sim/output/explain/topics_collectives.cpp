@@ -211,7 +211,7 @@ std::vector<Topic> collectives_topics() {
                     "reduce_scatter, 1 for broadcast and reduce.",
                 .sources = {"models/nccl §8.2 (sizes and bandwidths of nccl-tests)", "weft explain nccl"},
                 .files = {"collectives/call.h"}}},
-      {.names = {"alltoall", "sendrecv", "gather", "scatter"},
+      {.names = {"alltoall", "alltoallv", "sendrecv", "gather", "scatter"},
        .text = {.title = "collectives that NCCL runs as sends and receives",
                 .assumes = "`bytes` is nccl-tests' size column: what all ranks hold together, for sendrecv the message. In "
                            "sendrecv every rank sends to the next one and receives from the one before.",
