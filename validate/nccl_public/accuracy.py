@@ -147,8 +147,10 @@ def page(rows, result):
 
 
 def entry(data, errors):
-    return (f'  - {{data: "{data}", points: {len(errors)}, median_error: {quantile(errors, 0.5):.2f} %, '
-            f"max_error: {max(errors):.2f} %}}")
+    """As the program writes it: quotes where a comma needs them, no zeros at the end."""
+    name = f'"{data}"' if ", " in data else data
+    median, most = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (quantile(errors, 0.5), max(errors)))
+    return f"  - {{data: {name}, points: {len(errors)}, median_error: {median} %, max_error: {most} %}}"
 
 
 def write_profiles(rows):
