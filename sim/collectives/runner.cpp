@@ -350,9 +350,9 @@ std::string_view CollectiveRunner::symmetric_kernel_of(const CollectiveCall& cal
     return std::string_view{};
   };
   if (settings.version() < nccl::kFirstSymmetric) return none("NCCL before 2.27 has no kernels for symmetric memory");
-  if (symmetric_call(call, sizes_of(call, ranks())).sm == 0) return none("these kernels are known of NVIDIA's GPUs only");
-  if (!all_over_nvlink()) return none("NCCL has kernels for symmetric memory where all GPUs reach each other over NVLink");
   nccl::SymmetricCall of = symmetric_call(call, sizes_of(call, ranks()));
+  if (of.sm == 0) return none("these kernels are known of NVIDIA's GPUs only");
+  if (!all_over_nvlink()) return none("NCCL has kernels for symmetric memory where all GPUs reach each other over NVLink");
   if (settings.integer("NVLS_ENABLE") == 0) of.multicasts = of.adds_up = false;
   const auto kernel = nccl::symmetric_kernel(of);
   if (!kernel) return none(fmt::format("NCCL has no kernel for symmetric memory for this {}", to_string(call.kind)));
