@@ -37,11 +37,11 @@ trace_speed() { python3 tests/bench/trace_speed.py "$weft" --wanted 250; }
 # Every reader under libFuzzer and sanitizers, ten minutes each.
 fuzz() { tools/fuzz_readers.sh 600; }
 
-# The program itself on mutated inputs of every command, for an hour (or MUTATE_SECONDS), other ones each time.
+# The program itself on mutated inputs of every command, for an hour (or MUTATE_SECONDS) on MUTATE_JOBS processors, other ones each time.
 mutate() {
   local seed=${SEED:-$RANDOM}
   echo "seed $seed"
-  python3 tests/fuzz/mutate_inputs.py . "$weft" --seconds "${MUTATE_SECONDS:-3600}" --seed "$seed"
+  python3 tests/fuzz/mutate_inputs.py . "$weft" --seconds "${MUTATE_SECONDS:-3600}" --jobs "${MUTATE_JOBS:-1}" --seed "$seed"
 }
 
 # Properties that hold between runs (docs/invariants.md): the whole sample, then all pairs of values. Two hours on two processors.

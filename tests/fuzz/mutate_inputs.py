@@ -11,6 +11,7 @@ not at all, and nothing that a terminal obeys. Inputs that break this are kept i
 import argparse
 import collections
 import json
+import multiprocessing
 import os
 import pathlib
 import random
@@ -139,26 +140,21 @@ def complaint(program, arguments, folder, out):
     return "", status
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("root", type=pathlib.Path)
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--inputs", type=int, default=0, help="so many of each kind")
-    parser.add_argument("--seconds", type=float, default=0, help="or as many as there is time for")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("build/mutated"))
-    parser.add_argument("kinds", nargs="*", help="only these kinds")
-    options = parser.parse_intermixed_args()
+def children_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def tried(options, known, share):
+    """Numbers of one process out of --jobs: how many inputs of each kind ended how, what failed, and the processor time."""
     root, program = options.root.resolve(), str(options.program.resolve())
-    os.environ["WEFT_CONFIG_DIR"] = str(root / "configs")
-    known = kinds(root)
     counts, failures = collections.Counter(), []
-    begin = time.monotonic()
+    begin, used_before = time.monotonic(), children_seconds()
     with tempfile.TemporaryDirectory() as scratch:
         seeds_folder = pathlib.Path(scratch) / "seeds"
         seeds_folder.mkdir()
         made = made_seeds(program, seeds_folder)
-        for number in range(options.inputs or sys.maxsize):
+        for number in range(share, options.inputs or sys.maxsize, options.jobs):
             if options.seconds and time.monotonic() - begin > options.seconds:
                 break
             for name, seeds, arguments in known:
@@ -185,11 +181,31 @@ def main():
                     shutil.copy(file, kept)
                     failures.append(f"{kept} (of {seed}): weft {' '.join(command)}: {wrong}")
                     print(failures[-1], flush=True)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return counts, failures, children_seconds() - used_before
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", type=pathlib.Path)
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("--inputs", type=int, default=0, help="so many of each kind")
+    parser.add_argument("--seconds", type=float, default=0, help="or as many as there is time for")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the inputs")
+    parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("build/mutated"))
+    parser.add_argument("kinds", nargs="*", help="only these kinds")
+    options = parser.parse_intermixed_args()
+    root = options.root.resolve()
+    os.environ["WEFT_CONFIG_DIR"] = str(root / "configs")
+    known = kinds(root)
+    with multiprocessing.Pool(options.jobs) as pool:
+        shares = pool.starmap(tried, [(options, known, share) for share in range(options.jobs)], chunksize=1)
+    counts = sum((share[0] for share in shares), collections.Counter())
+    failures = [failure for share in shares for failure in share[1]]
     for name in dict.fromkeys(name for name, _, _ in known):
         by_status = {status: count for (kind, status), count in sorted(counts.items(), key=str) if kind == name}
         print(f"{name:<10} {sum(by_status.values()):>7} inputs, by status {by_status}")
-    print(f"{sum(counts.values())} inputs, {(used.ru_utime + used.ru_stime) / 3600:.3f} CPU hours, {len(failures)} failures")
+    print(f"{sum(counts.values())} inputs, {sum(share[2] for share in shares) / 3600:.3f} CPU hours, {len(failures)} failures")
     return 1 if failures or not counts else 0
 
 
