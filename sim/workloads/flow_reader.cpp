@@ -44,12 +44,12 @@ void read_arrivals(ParamReader& item, FlowItem& flow, FlowOptions& options) {
 }
 
 // When a flow posts what; keeps `bytes` in `flow`.
-void read_timing(ParamReader& item, FlowItem& flow, FlowOptions& options) {
+void read_timing(ParamReader& item, FlowItem& flow, FlowOptions& options, bool states_bytes) {
   options.unlimited = states_unlimited(item);
   if (options.unlimited) {
     static_cast<void>(item.optional_raw("bytes"));
     flow.bytes = kUnlimited;
-  } else if (!item.has("arrivals") || item.has("bytes")) {
+  } else if (states_bytes && (!item.has("arrivals") || item.has("bytes"))) {
     flow.bytes = item.required<Bytes>("bytes");
   }
   read_arrivals(item, flow, options);
@@ -125,27 +125,34 @@ bool read_flow_transport(ParamReader& item, const WorkloadContext& context, net:
   return out.payload || out.window || out.rate || out.open_loop || out.override_congestion || out.settings != nullptr;
 }
 
+FlowItem read_flow(ParamReader& item, const WorkloadContext& context, Workload& out, bool states_bytes) {
+  FlowItem made;
+  FlowOptions options;
+  made.start = Time{} + item.optional<Duration>("start", Duration{});
+  made.rate_cap = item.optional<Bandwidth>("rate_cap", positive).value_or(Bandwidth{});
+  made.priority = net::read_lane(item, context.packet);
+  const bool timed = states_options(item);
+  read_timing(item, made, options, states_bytes);
+  read_verb(item, options);
+  options.has_transport = read_flow_transport(item, context, options.transport);
+  if (options.unlimited && options.transport.open_loop) {
+    item.error("open_loop", "a flow of unlimited bytes cannot queue them all at once");
+  }
+  if (timed || options.has_transport) {
+    made.options = static_cast<std::uint32_t>(out.options.size());
+    out.options.push_back(std::move(options));
+  }
+  return made;
+}
+
 void read_flows(ParamReader& workload, const WorkloadContext& context, Workload& out) {
   for (ParamReader& item : workload.maps("flows")) {
-    FlowItem made;
-    FlowOptions options;
-    made.from = read_endpoint(item, "from", context.topology);
-    made.to = read_endpoint(item, "to", context.topology);
-    made.start = Time{} + item.optional<Duration>("start", Duration{});
-    made.rate_cap = item.optional<Bandwidth>("rate_cap", positive).value_or(Bandwidth{});
-    made.priority = net::read_lane(item, context.packet);
-    const bool timed = states_options(item);
-    read_timing(item, made, options);
-    read_verb(item, options);
-    options.has_transport = read_flow_transport(item, context, options.transport);
-    if (options.unlimited && options.transport.open_loop) {
-      item.error("open_loop", "a flow of unlimited bytes cannot queue them all at once");
-    }
+    const DeviceId from = read_endpoint(item, "from", context.topology);
+    const DeviceId to = read_endpoint(item, "to", context.topology);
+    FlowItem made = read_flow(item, context, out);
+    made.from = from;
+    made.to = to;
     item.finish();
-    if (timed || options.has_transport) {
-      made.options = static_cast<std::uint32_t>(out.options.size());
-      out.options.push_back(std::move(options));
-    }
     out.flows.push_back(made);
   }
 }

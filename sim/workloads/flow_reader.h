@@ -6,6 +6,9 @@
 
 namespace weft::work {
 
+// Reads what one flow sends, when and how: all keys but its ends. Adds its options to `out`, where it has any. `states_bytes`:
+// false where its size comes from elsewhere.
+[[nodiscard]] FlowItem read_flow(ParamReader& item, const WorkloadContext& context, Workload& out, bool states_bytes = true);
 void read_flows(ParamReader& workload, const WorkloadContext& context, Workload& out);
 void read_jobs(ParamReader& workload, const WorkloadContext& context, Workload& out);
 

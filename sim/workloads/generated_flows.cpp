@@ -96,6 +96,21 @@ std::optional<SizeDistribution> read_point_file(ParamReader& section) {
   return checked(std::move(points), section, "cdf_file");
 }
 
+struct Span {
+  Time from;
+  Time until;
+};
+
+Span read_span(ParamReader& section) {
+  Span span;
+  span.from = Time{} + section.optional<Duration>("from", Duration{});
+  span.until = Time{} + section.required<Duration>("until", positive);
+  if (section.has("until") && span.until <= span.from) section.error("until", "must come after 'from'");
+  return span;
+}
+
+}  // namespace
+
 std::optional<SizeDistribution> read_sizes(ParamReader& section) {
   const int given =
       static_cast<int>(section.has("sizes")) + static_cast<int>(section.has("cdf")) + static_cast<int>(section.has("cdf_file"));
@@ -124,26 +139,11 @@ std::uint64_t read_seed(ParamReader& section, const WorkloadContext& context) {
   return stated ? static_cast<std::uint64_t>(*stated) : context.seed;
 }
 
-struct Span {
-  Time from;
-  Time until;
-};
-
-Span read_span(ParamReader& section) {
-  Span span;
-  span.from = Time{} + section.optional<Duration>("from", Duration{});
-  span.until = Time{} + section.required<Duration>("until", positive);
-  if (section.has("until") && span.until <= span.from) section.error("until", "must come after 'from'");
-  return span;
-}
-
 bool has_room(ParamReader& section, double flows, const Workload& out) {
   if (flows + static_cast<double>(out.flows.size()) <= static_cast<double>(kMaxFlows)) return true;
   section.error_here(fmt::format("about {:.0f} flows are over the limit of {}", flows, kMaxFlows));
   return false;
 }
-
-}  // namespace
 
 std::string SizeDistribution::problem(std::span<const Point> points) {
   if (points.size() < 2) return "expected at least two points";

@@ -45,6 +45,15 @@ class SizeDistribution {
   std::vector<Point> points_;
 };
 
+// The one of `sizes`, `cdf` and `cdf_file` that the section states; nothing after an error.
+[[nodiscard]] std::optional<SizeDistribution> read_sizes(ParamReader& section);
+// The endpoints under `key`, all where it is not there.
+[[nodiscard]] std::vector<DeviceId> read_hosts(ParamReader& section, std::string_view key, const net::Topology& topology);
+// The section's `seed`, or the scenario's.
+[[nodiscard]] std::uint64_t read_seed(ParamReader& section, const WorkloadContext& context);
+// Reports more flows than a workload may have.
+[[nodiscard]] bool has_room(ParamReader& section, double flows, const Workload& out);
+
 void read_background(ParamReader& workload, const WorkloadContext& context, Workload& out);
 void read_incast(ParamReader& workload, const WorkloadContext& context, Workload& out);
 

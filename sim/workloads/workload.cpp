@@ -18,6 +18,7 @@
 #include "sim/workloads/inference/inference_reader.h"
 #include "sim/workloads/pair_sizes_reader.h"
 #include "sim/workloads/replay/jitter_reader.h"
+#include "sim/workloads/traffic_patterns.h"
 #include "sim/workloads/training/training_reader.h"
 
 namespace weft::work {
@@ -151,7 +152,8 @@ bool Workload::has_endless_flow() const {
 }
 
 Workload read_workload(const ConfigNode& node, const WorkloadContext& context, Diagnostics& diagnostics) {
-  constexpr std::array<std::string_view, 6> kKinds{"collectives", "flows", "flows_file", "jobs", "background", "incast"};
+  constexpr std::array<std::string_view, 7> kKinds{"collectives", "flows",      "flows_file", "jobs",
+                                                   "traffic",     "background", "incast"};
   Workload workload;
   ParamReader reader{node, diagnostics};
   if (reader.has("model")) {
@@ -175,7 +177,7 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
   if (node.is_map() && (kinds == 0 || (kinds > 1 && reader.has("collectives")))) {
     diagnostics.error(
         node.key_diagnostic(fmt::format("{}: expected 'model', 'training_jobs', 'inference', 'collectives', or any of 'flows', "
-                                        "'flows_file', 'jobs', 'background' and "
+                                        "'flows_file', 'jobs', 'traffic', 'background' and "
                                         "'incast'",
                                         node.path())));
   }
@@ -190,6 +192,7 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
     }
   }
   if (reader.has("jobs")) read_jobs(reader, context, workload);
+  if (reader.has("traffic")) read_traffic(reader, context, workload);
   if (reader.has("background")) read_background(reader, context, workload);
   if (reader.has("incast")) read_incast(reader, context, workload);
   reader.finish();
