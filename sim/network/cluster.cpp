@@ -163,8 +163,14 @@ FabricSpec read_fabric(ParamReader& fabric, std::string_view nic, const Profile&
     if (const auto type = (*links)[0].find("type")) link_type = type->scalar();
   }
   read.uplink = fabric.has("uplink") ? read_link(fabric.map("uplink")) : read.link;
-  const auto policies = routing_policies().names();
-  read.routing = fabric.choice("routing", {policies.begin(), policies.end()}, "ecmp");
+  if (const auto stated = fabric.node().find("routing"); stated && stated->is_map()) {
+    ParamReader routing = fabric.map("routing");
+    static_cast<void>(read_routing_policy(routing));
+    read.routing = stated->to_json();
+  } else {
+    const auto policies = routing_policies().names();
+    read.routing = fabric.choice("routing", {policies.begin(), policies.end()}, "ecmp");
+  }
 
   const LinkType* type = find_link_type(link_type);
   ParamReader forwarding = fabric.map_or_empty("switch");

@@ -11,7 +11,7 @@
 //     type: rail_optimized_fat_tree           # topology_shapes(); its own keys stand here too
 //     link: {type: infiniband, rate: 400 Gb/s, latency: 150 ns}
 //     uplink: {...}                           # between switches; absent: as `link`
-//     routing: adaptive                       # ecmp (default), adaptive, spray, static, d_mod_k
+//     routing: adaptive                       # ecmp (default), adaptive, spray, static, d_mod_k, valiant, ugal
 //     switch: {latency: 200 ns, forwarding: cut_through, header: 64 B}
 //     pfc, ecn, credits, transport: {...}     # of packet fidelity (packet_settings_reader.h)
 //   nccl: {ALGO: Ring}                        # environment of NCCL, with or without NCCL_
@@ -42,7 +42,7 @@ struct Cluster {
   std::string description;
   Topology topology;
   Profile profile;
-  std::string routing;                      // "ecmp", "adaptive", "spray", "static" or "d_mod_k"
+  std::string routing;                      // a name of `weft list routing`, or a map as text: make_routing_policy()
   PacketSettings packet;                    // what packet fidelity needs beyond the topology
   std::map<std::string, std::string> nccl;  // without NCCL_
   ConfigNode resolved;                      // the file with profile and template in place: enough to load it again

@@ -178,6 +178,14 @@ const RouteFragment* Router::inside(DeviceId from, DeviceId to) const {
 
 std::span<const LinkId> Router::links_towards(DeviceId at, DeviceId nic) const { return fabric_->links_towards(at, nic); }
 
+std::span<const LinkId> Router::links_between(DeviceId at, DeviceId leaf) const { return fabric_->links_between(at, leaf); }
+
+int Router::hops_between(DeviceId at, DeviceId leaf) const { return fabric_->hops_between(at, leaf); }
+
+std::span<const DeviceId> Router::leaves() const { return fabric_->leaves(); }
+
+bool Router::is_detour(DeviceId from, DeviceId by, DeviceId to) const { return fabric_->is_detour(from, by, to); }
+
 const RoutingPolicy& Router::policy() const { return fabric_->policy(); }
 
 void Router::set_link_state(LinkId link, bool up) { fabric_->set_link_state(link, up); }

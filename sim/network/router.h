@@ -50,7 +50,9 @@ struct RoutingChoice {
   // Numbers of the ends (FabricRoutes::number_of).
   std::uint32_t source = 0;
   std::uint32_t destination = 0;
-  std::uint64_t entropy = 0;
+  std::uint64_t flow = 0;         // the flow's own entropy
+  std::uint64_t switch_seed = 0;  // this device's
+  std::uint64_t seed = 0;         // the same at all devices
   std::uint32_t destination_position =
       0;                     // of the destination below its leaf, counting from the fabric's first leaf (D-mod-K's number)
   std::uint32_t stride = 1;  // hosts below one switch of the tier beneath; 1 at a leaf
@@ -64,13 +66,23 @@ enum class PerPacket : std::uint8_t {
   kLeastQueued,  // the one with the fewest bytes in front of it
 };
 
-// How equal-cost links are used. Implementations live in routing/, one file each.
+// Whether packets between hosts may go by a third leaf, which each draws at the first switch: on minimal ways to that leaf, on
+// minimal ways from there. Where switches have groups (dragonfly), it lies in a group that is neither end's.
+enum class Detour : std::uint8_t {
+  kNever,
+  kAlways,        // Valiant
+  kWhereShorter,  // UGAL: where the queue there times the links of that way is below those of the minimal one
+};
+
+// How the links between switches are used. Implementations live in routing/, one file each.
 class RoutingPolicy {
  public:
   virtual ~RoutingPolicy() = default;
   // True: traffic is spread over all candidates evenly. False: pick() names the one.
   [[nodiscard]] bool spreads() const { return per_packet() != PerPacket::kNo; }
   [[nodiscard]] virtual PerPacket per_packet() const { return PerPacket::kNo; }
+  // Only of policies that choose per packet.
+  [[nodiscard]] virtual Detour detour() const { return Detour::kNever; }
   [[nodiscard]] virtual std::uint32_t pick(const RoutingChoice& choice) const;
 };
 
@@ -96,6 +108,13 @@ class Router {
   [[nodiscard]] std::vector<NicWay> nic_ways(DeviceId source, DeviceId destination, FlowKey key) const;
   // The links of a fabric switch towards a NIC, which the router keeps: for packets, which choose among them themselves.
   [[nodiscard]] std::span<const LinkId> links_towards(DeviceId at, DeviceId nic) const;
+  // The same towards a leaf; and how many links are on the way.
+  [[nodiscard]] std::span<const LinkId> links_between(DeviceId at, DeviceId leaf) const;
+  [[nodiscard]] int hops_between(DeviceId at, DeviceId leaf) const;
+  // Switches that hosts hang on, in order.
+  [[nodiscard]] std::span<const DeviceId> leaves() const;
+  // A detour between two leaves may go by this one (Detour).
+  [[nodiscard]] bool is_detour(DeviceId from, DeviceId by, DeviceId to) const;
   [[nodiscard]] const RoutingPolicy& policy() const;
   // Takes a link of the fabric out of all routes from now on, or back in. Links inside hosts have no other way round.
   void set_link_state(LinkId link, bool up);

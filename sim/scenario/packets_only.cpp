@@ -36,6 +36,7 @@ std::vector<std::string> packets_only(const net::Cluster& cluster) {
     const std::optional<ConfigNode> section = fabric->find(name);
     if (section && is_on(*section)) keys.push_back(fmt::format("fabric.{}", name));
   }
+  if (cluster.routing == "ugal") keys.emplace_back("fabric.routing: ugal");
   return keys;
 }
 

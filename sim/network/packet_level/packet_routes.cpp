@@ -14,8 +14,13 @@ PacketRoutes::PacketRoutes(const Router& router, std::uint64_t seed, const std::
       seed_{seed},
       loads_{loads},
       per_packet_{router.policy().per_packet()},
+      detour_{router.policy().detour()},
       switches_{topology_.fabric_switches().size()},
-      first_switch_{topology_.fabric_switches().empty() ? 0xFFFF'FFFFU : topology_.fabric_switches().front().value()} {}
+      first_switch_{topology_.fabric_switches().empty() ? 0xFFFF'FFFFU : topology_.fabric_switches().front().value()} {
+  if (detour_ != Detour::kNever && router.leaves().size() >= kNoDetour)
+    throw ConfigError(
+        fmt::format("packets take detours by {} leaves at most, the fabric has {}", kNoDetour - 1, router.leaves().size()));
+}
 
 RouteId PacketRoutes::add(const PathEnds& ends) {
   Route route;
@@ -148,10 +153,43 @@ LinkId PacketRoutes::choose(const Route& route, std::span<const LinkId> links) {
   return best;
 }
 
+std::int64_t PacketRoutes::least_load(std::span<const LinkId> links) const {
+  std::int64_t least = (*loads_)[links[0].index()];
+  for (const LinkId link : links) least = std::min(least, (*loads_)[link.index()]);
+  return least;
+}
+
+std::uint16_t PacketRoutes::choose_detour(const Route& route, DeviceId first) {
+  const std::span<const DeviceId> leaves = router_.leaves();
+  if (!route.leaf.valid() || route.leaf == first) return kNoDetour;
+  // Most leaves will do in a fabric of any size; in one where hardly any does, few draws find none and the way is minimal.
+  constexpr int kDraws = 64;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const auto at = static_cast<std::size_t>(random(route).below(leaves.size()));
+    if (!router_.is_detour(first, leaves[at], route.leaf)) continue;
+    if (detour_ == Detour::kWhereShorter) {
+      const std::int64_t minimal = router_.hops_between(first, route.leaf);
+      const std::int64_t longer = router_.hops_between(first, leaves[at]) + router_.hops_between(leaves[at], route.leaf);
+      if (least_load(router_.links_between(first, route.leaf)) * minimal <=
+          least_load(router_.links_between(first, leaves[at])) * longer)
+        return kNoDetour;
+    }
+    return static_cast<std::uint16_t>(at + 1);
+  }
+  return kNoDetour;
+}
+
+LinkId PacketRoutes::next_of_detour(const Route& route, DeviceId device, std::uint16_t by) {
+  const std::span<const LinkId> links = router_.links_between(device, router_.leaves()[by - 1U]);
+  if (links.empty()) return {};
+  return links.size() == 1 ? links[0] : choose(route, links);
+}
+
 std::vector<LinkId> PacketRoutes::sample(RouteId id) {
   std::vector<LinkId> links;
+  std::uint16_t minimal = kNoDetour;
   for (DeviceId at = routes_[id].ends.source; at != routes_[id].ends.destination;) {
-    links.push_back(next(id, at, static_cast<unsigned>(links.size())));
+    links.push_back(next(id, at, static_cast<unsigned>(links.size()), minimal));
     at = topology_.link(links.back()).to;
   }
   return links;

@@ -28,12 +28,17 @@ class PacketRoutes {
   [[nodiscard]] PathEnds back(RouteId route, std::uint64_t entropy) const;
   // Links that leave the source.
   [[nodiscard]] std::vector<LinkId> first_links(RouteId route) const;
-  // At `device`, after `hop` links.
-  // Invalid: there is no way any more.
-  [[nodiscard]] LinkId next(RouteId id, DeviceId device, unsigned hop) {
+  // At `device`, after `hop` links. Invalid: there is no way any more. `by` is the packet's own, 0 at its source: its detour is
+  // chosen at the first switch, and is over at the leaf that it goes by.
+  [[nodiscard]] LinkId next(RouteId id, DeviceId device, unsigned hop, std::uint16_t& by) {
     const Route& route = routes_[id];
     if (route.exit == kNoExit || device.value() < first_switch_ || route.fixed || route.broken)
       return next_step(route, device, hop);
+    if (detour_ != Detour::kNever) {
+      if (by == 0) by = choose_detour(route, device);
+      if (by != kNoDetour && router_.leaves()[by - 1U] == device) by = kNoDetour;
+      if (by != kNoDetour) return next_of_detour(route, device, by);
+    }
     if (device == route.leaf) return route.down;
     std::uint32_t& set = exits_[place(route, device)];
     if (set == 0) set = find_set(device, route);
@@ -59,6 +64,7 @@ class PacketRoutes {
 
  private:
   static constexpr std::uint32_t kNoExit = 0xFFFF'FFFF;
+  static constexpr std::uint16_t kNoDetour = 0xFFFF;  // else a leaf's number, from 1 on
   struct Step {
     DeviceId from;
     LinkId link;
@@ -85,6 +91,9 @@ class PacketRoutes {
   }
   std::uint32_t find_set(DeviceId from, const Route& route);
   [[nodiscard]] LinkId choose(const Route& route, std::span<const LinkId> links);
+  [[nodiscard]] std::uint16_t choose_detour(const Route& route, DeviceId first);
+  [[nodiscard]] LinkId next_of_detour(const Route& route, DeviceId device, std::uint16_t by);
+  [[nodiscard]] std::int64_t least_load(std::span<const LinkId> links) const;
   RandomStream& random(const Route& route);
 
   const Router& router_;
@@ -92,6 +101,7 @@ class PacketRoutes {
   std::uint64_t seed_;
   const std::vector<std::int64_t>* loads_;
   PerPacket per_packet_;
+  Detour detour_;
   std::vector<Route> routes_;
   std::vector<Step> steps_;
   // A leaf (or a NIC of several leaves) as the fabric's switches see it, the exit: which set of links leads to it from each of

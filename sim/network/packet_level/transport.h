@@ -58,10 +58,10 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
   PacketId pull(LinkId link, int priority);
   // Where a packet goes that is at `device`, which is not its end.
-  LinkId route(const Packet& packet, DeviceId device) {
+  LinkId route(Packet& packet, DeviceId device) {
     const RouteId way = route_of(packet);
     const bool back = packet.kind != PacketKind::kData && ends_[packet.flow].fixed;
-    return back ? routes_.next_back(way, device, packet.hop) : routes_.next(way, device, packet.hop);
+    return back ? routes_.next_back(way, device, packet.hop) : routes_.next(way, device, packet.hop, packet.by);
   }
   [[nodiscard]] DeviceId destination(const Packet& packet) const {
     if (is_of_group(packet.kind)) return DeviceId{packet.flow};

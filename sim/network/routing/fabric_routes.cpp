@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/range/iterator_range.hpp>
+#include <iterator>
 #include <numeric>
 #include <string_view>
 
 #include "sim/core/error.h"
+#include "sim/network/routing/hash_mix.h"
 
 namespace weft::net {
 namespace {
@@ -16,14 +18,6 @@ using Csr = boost::compressed_sparse_row_graph<boost::directedS, boost::no_prope
 
 // A set of links that nobody has asked for yet.
 constexpr std::uint32_t kUnknown = 0xFFFF'FFFF;
-
-// Fixed-point free mixing (splitmix64's finaliser) for hashes that both fidelities share.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E37'79B9'7F4A'7C15;
-  x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9;
-  x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EB;
-  return x ^ (x >> 31);
-}
 
 }  // namespace
 
@@ -52,6 +46,7 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
     const std::string_view group = label_of(topology.labels(device), "group");
     group_.push_back(groups.try_emplace(group, static_cast<std::int32_t>(groups.size())).first->second);
   }
+  has_groups_ = groups.size() > 1;
   std::vector<SwitchIndex> queue;
   std::uint32_t next_position = 0;
   std::uint32_t hosts_per_leaf = 0;
@@ -65,6 +60,7 @@ FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPoli
     }
     if (hosts > 0) {
       tier_[i] = 0;
+      leaves_.push_back(switches[i]);
       queue.push_back(static_cast<SwitchIndex>(i));
       if (hosts_per_leaf == 0) hosts_per_leaf = hosts;
     }
@@ -235,7 +231,9 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
                                             .tier = tier,
                                             .source = number_of(flow.source),
                                             .destination = number_of(flow.destination),
-                                            .entropy = mix(flow.key.entropy ^ mix(seed_ ^ mix(number_of(at)))),
+                                            .flow = flow.key.entropy,
+                                            .switch_seed = mix(seed_ ^ mix(number_of(at))),
+                                            .seed = mix(seed_),
                                             .destination_position = position_[nic_b.index()],
                                             .stride = stride_[stride],
                                             .candidates = static_cast<std::uint32_t>(candidates.size())});
@@ -293,6 +291,23 @@ std::span<const LinkId> FabricRoutes::links_towards(DeviceId at, DeviceId nic) c
   return sets_[set];
 }
 
+std::span<const LinkId> FabricRoutes::links_between(DeviceId at, DeviceId leaf) const {
+  return sets_[set_between(index_of_[at.index()], index_of_[leaf.index()])];
+}
+
+int FabricRoutes::hops_between(DeviceId at, DeviceId leaf) const {
+  return distance(index_of_[at.index()], index_of_[leaf.index()]).hops;
+}
+
+bool FabricRoutes::is_detour(DeviceId from, DeviceId by, DeviceId to) const {
+  const SwitchIndex first = index_of_[from.index()];
+  const SwitchIndex middle = index_of_[by.index()];
+  const SwitchIndex last = index_of_[to.index()];
+  if (has_groups_ ? group_[middle] == group_[first] || group_[middle] == group_[last] : middle == first || middle == last)
+    return false;
+  return distance(first, middle) != kNotJoined && distance(middle, last) != kNotJoined;
+}
+
 RouteFragment FabricRoutes::route(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const {
   const std::span<const LinkId> up = topology_->uplinks(nic_a);
   const std::span<const LinkId> down = topology_->uplinks(nic_b);
@@ -305,7 +320,9 @@ RouteFragment FabricRoutes::route(DeviceId nic_a, DeviceId nic_b, const Flow& fl
   const SpreadKey key{first.to.value(), last.from.value(), first.spec, last.spec};
   auto found = spread_cache_.find(key);
   if (found == spread_cache_.end()) {
-    RouteFragment whole = walk(nic_a, nic_b, flow);
+    std::optional<RouteFragment> detours;
+    if (policy_->detour() == Detour::kAlways) detours = walk_detours(nic_a, nic_b);
+    RouteFragment whole = detours ? *std::move(detours) : walk(nic_a, nic_b, flow);
     std::erase_if(whole.links, [&](const auto& entry) {
       return entry.first == up[0].value() || entry.first == topology_->link(down[0]).twin.value();
     });
@@ -314,6 +331,50 @@ RouteFragment FabricRoutes::route(DeviceId nic_a, DeviceId nic_b, const Flow& fl
   RouteFragment fragment = found->second;
   fragment.links.emplace_back(up[0].value(), 1.0);
   fragment.links.emplace_back(topology_->link(down[0]).twin.value(), 1.0);
+  return fragment;
+}
+
+std::optional<RouteFragment> FabricRoutes::walk_detours(DeviceId nic_a, DeviceId nic_b) const {
+  const LinkId up = topology_->uplinks(nic_a).front();
+  const LinkId down = topology_->link(topology_->uplinks(nic_b).front()).twin;
+  const DeviceId first = topology_->link(up).to;
+  const DeviceId last = topology_->link(down).from;
+  std::vector<DeviceId> by;
+  if (first != last)
+    std::ranges::copy_if(leaves_, std::back_inserter(by), [&](DeviceId w) { return is_detour(first, w, last); });
+  if (by.empty()) return std::nullopt;
+  std::map<std::uint32_t, double> used;
+  RouteFragment fragment;
+  fragment.path_class = PathClass::kNet;
+  const double share = 1.0 / static_cast<double>(by.size());
+  for (const DeviceId middle : by) {
+    PathCost cost;
+    cost.join(topology_->forwarding(nic_a), PathCost{topology_->spec(up)});
+    DeviceId at = first;
+    for (const DeviceId target : {middle, last}) {
+      // By the first of equal links: they cost alike, and only what each carries is spread.
+      std::map<DeviceId, double> wave{{at, share}};
+      while (!wave.contains(target)) {
+        std::map<DeviceId, double> next;
+        for (const auto& [device, fraction] : wave) {
+          const std::span<const LinkId> links = links_between(device, target);
+          double total = 0;
+          for (const LinkId link : links) total += topology_->spec(link).capacity();
+          for (const LinkId link : links) {
+            const double part = fraction * topology_->spec(link).capacity() / total;
+            used[link.value()] += part;
+            next[topology_->link(link).to] += part;
+          }
+        }
+        wave = std::move(next);
+      }
+      for (; at != target; at = topology_->link(links_between(at, target)[0]).to)
+        cost.join(topology_->forwarding(at), PathCost{topology_->spec(links_between(at, target)[0])});
+    }
+    cost.join(topology_->forwarding(last), PathCost{topology_->spec(down)});
+    if (cost.is_longer_than(fragment.cost)) fragment.cost = cost;
+  }
+  fragment.links.assign(used.begin(), used.end());
   return fragment;
 }
 

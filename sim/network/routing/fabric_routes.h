@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -34,6 +35,11 @@ class FabricRoutes {
   void next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std::vector<NextHop>& out) const;
   // All equal-cost links of a switch towards a NIC; they stay where they are.
   [[nodiscard]] std::span<const LinkId> links_towards(DeviceId at, DeviceId nic) const;
+  // As of the router.
+  [[nodiscard]] std::span<const LinkId> links_between(DeviceId at, DeviceId leaf) const;
+  [[nodiscard]] int hops_between(DeviceId at, DeviceId leaf) const;
+  [[nodiscard]] std::span<const DeviceId> leaves() const { return leaves_; }
+  [[nodiscard]] bool is_detour(DeviceId from, DeviceId by, DeviceId to) const;
   [[nodiscard]] const RoutingPolicy& policy() const { return *policy_; }
   // Takes a link out of all routes, or back in.
   void set_link_state(LinkId link, bool up);
@@ -66,6 +72,8 @@ class FabricRoutes {
   void select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
               std::vector<NextHop>& out) const;
   [[nodiscard]] RouteFragment walk(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;
+  // An even share by every leaf that a detour may go by; nothing where there is none.
+  [[nodiscard]] std::optional<RouteFragment> walk_detours(DeviceId nic_a, DeviceId nic_b) const;
   void number_devices();
   // A hash knows a device by this. It stays as it is under other names, where a node template lists its devices in another
   // order, and where hosts and switches are added behind the others: of a host's device it is the host and the place among its
@@ -80,6 +88,8 @@ class FabricRoutes {
   std::vector<SwitchIndex> index_of_;               // device -> switch index
   std::vector<int> tier_;                           // by switch
   std::vector<std::int32_t> group_;                 // by switch; one for all that state none
+  bool has_groups_ = false;
+  std::vector<DeviceId> leaves_;
   std::vector<std::uint32_t> stride_;               // by tier
   std::vector<std::uint32_t> position_;             // NIC device -> D-mod-K number; indexed by device id
   std::vector<std::vector<std::uint32_t>> places_;  // by host template and local device: among its kind

@@ -85,8 +85,8 @@ const Registration<TopologyShape> dragonfly{
     .make = [](ParamReader& params) -> std::unique_ptr<TopologyShape> { return std::make_unique<Dragonfly>(params); },
     .model = {.assumes = "Groups of `a` routers with `p` host ports and `h` global links each; every pair of groups has the "
                          "same number of links.",
-              .leaves_out = {"dragonfly routes are minimal, of one global link where the groups have one; non-minimal adaptive "
-                             "routing is not modelled"},
+              .leaves_out = {"routes are minimal, of one global link where the groups have one, but for `routing: valiant` and "
+                             "`ugal`"},
               .sources = {"Kim, Dally, Scott, Abts, 2008", "models/network §5.2"}},
 };
 
