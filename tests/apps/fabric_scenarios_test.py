@@ -1,0 +1,92 @@
+"""Fabrics and routes that architects compare: every file of configs/scenarios/network, run as a user runs it, against the formula
+that stands in its head.
+
+    fabric_scenarios_test.py ROOT WEFT [-k PATTERN]
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import patience
+
+ROOT = pathlib.Path()
+PROGRAM = ""
+
+
+@functools.cache
+def rates(name, *arguments):
+    """Gb/s of each flow."""
+    file = ROOT / "configs/scenarios/network" / (name + ".yaml")
+    done = subprocess.run([PROGRAM, "run", file, *arguments, "--json", "-", "-q"], capture_output=True, text=True,
+                          timeout=patience.seconds(300), check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{name}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return [flow["rate_gbps"] for flow in json.loads(done.stdout)["flows"]]
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+class Dragonfly(unittest.TestCase):
+    def test_minimal_routes_share_one_link(self):
+        self.assertAlmostEqual(mean(rates("dragonfly_adversarial")), 12.5, delta=0.25)
+        self.assertAlmostEqual(mean(rates("dragonfly_adversarial", "--fidelity", "flow")), 12.5, delta=0.01)
+
+    def test_valiant_meets_its_bound_with_even_spread_and_nears_it_with_packets(self):
+        bound = 7 * 100 / 16
+        self.assertAlmostEqual(mean(rates("dragonfly_adversarial_valiant", "--fidelity", "flow")), bound, delta=0.01)
+        packets = mean(rates("dragonfly_adversarial_valiant"))
+        self.assertLess(packets, 1.01 * bound)
+        self.assertGreater(packets, 0.9 * bound)
+
+    def test_ugal_beats_both_of_its_ways_under_either_traffic(self):
+        adversarial = mean(rates("dragonfly_adversarial_ugal"))
+        self.assertLess(adversarial, (100 + 7 * 100 / 2) / 8)
+        self.assertGreater(adversarial, mean(rates("dragonfly_adversarial_valiant")))
+        self.assertGreater(mean(rates("dragonfly_uniform_ugal")), 0.98 * 100 / 71)
+
+    def test_uniform_traffic_fills_minimal_routes_and_half_of_valiant_ones(self):
+        self.assertGreater(mean(rates("dragonfly_uniform")), 0.98 * 100 / 71)
+        # The neighbour below the same router is reached without a detour; the other 70 share the links between groups.
+        others = sorted(rates("dragonfly_uniform_valiant", "--fidelity", "flow"))[:72 * 70]
+        self.assertAlmostEqual(others[0], 100 / 140, delta=0.001)
+        self.assertAlmostEqual(others[-1], 100 / 140, delta=0.001)
+
+
+class Ecmp(unittest.TestCase):
+    def test_switches_that_hash_alike_use_a_quarter_of_the_links_to_the_cores(self):
+        hosts = 128
+        polarised = sum(rates("polarised")) / hosts
+        self.assertLess(polarised, 25.01)
+        # Each of the 4 links of a pod has 16 flows on average and is never idle; what limits flows further down takes a part.
+        self.assertGreater(polarised, 12.5)
+        self.assertGreater(sum(rates("not_polarised")) / hosts, 2 * polarised)
+
+    def test_a_hash_of_the_destination_sends_an_incast_by_one_spine(self):
+        for rate in rates("ecmp_by_destination"):
+            self.assertAlmostEqual(rate, 100 / 7, delta=0.01)
+
+
+def main():
+    global ROOT, PROGRAM
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", type=pathlib.Path)
+    parser.add_argument("program")
+    options, rest = parser.parse_known_args()
+    ROOT, PROGRAM = options.root, options.program
+    tested = set(re.findall(r'rates\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
+    shipped = {path.stem for path in (ROOT / "configs/scenarios/network").glob("*.yaml")}
+    if tested != shipped:
+        sys.exit(f"without a test, or without a file: {sorted(tested ^ shipped)}")
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
