@@ -35,10 +35,15 @@ NameRange expand_names(std::string_view text, std::size_t limit) {
   for (std::size_t dots = rest.find(".."); dots != std::string_view::npos; dots = rest.find("..")) {
     const std::size_t before = rest.substr(0, dots).find_last_not_of(kDigits);
     const std::size_t from = before == std::string_view::npos ? 0 : before + 1;
-    std::size_t to = rest.find_first_not_of(kDigits, dots + 2);
+    // "h0..h7" is "h0..7": the name may be there again.
+    const std::size_t dot = rest.substr(0, from).rfind('.');
+    const std::string_view name =
+        rest.substr(dot == std::string_view::npos ? 0 : dot + 1, from - (dot == std::string_view::npos ? 0 : dot + 1));
+    const std::size_t second = dots + 2 + (rest.substr(dots + 2).starts_with(name) ? name.size() : 0);
+    std::size_t to = rest.find_first_not_of(kDigits, second);
     if (to == std::string_view::npos) to = rest.size();
     const auto first = number(rest.substr(from, dots - from));
-    const auto last = number(rest.substr(dots + 2, to - dots - 2));
+    const auto last = number(rest.substr(second, to - second));
     if (!first || !last) return {{}, fmt::format("expected a range such as 'gpu0..7', got '{}'", text)};
     if (*last < *first) return {{}, fmt::format("the range '{}' counts down", text)};
     const std::uint64_t size = *last - *first + 1;

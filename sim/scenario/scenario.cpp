@@ -332,6 +332,7 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   known.read_workload = &workload;
   if (diagnostics.has_errors()) read_on(known, diagnostics);
   MeasureOptions measure = read_measure(reader, cluster.topology, workload.flows.size(), simulation.until, simulation.fidelity);
+  if (workload.has_endless_flow()) measure.stated = true;  // their rates are over the run where no window is stated
   Faults faults = read_faults(reader, cluster.topology, workload.flows.size(), simulation.fidelity);
   PacketPart part = read_packet_part(root, cluster.topology, workload, diagnostics);
   if (simulation.fidelity == net::Fidelity::kHybrid) check_priorities(root, workload, diagnostics);

@@ -106,7 +106,8 @@ void read_entry(ParamReader& item, const WorkloadContext& context, Workload& out
   std::vector<std::string> names;
   for (const Pattern& pattern : kPatterns) names.emplace_back(pattern.name);
   names.emplace_back(kIncast);
-  const std::string name = item.choice("pattern", {names.begin(), names.end()});
+  std::string name = item.choice("pattern", names);
+  if (const auto written = item.node().find("pattern"); !written || written->scalar() != name) name.clear();
   std::vector<DeviceId> among = read_hosts(item, "among", context.topology);
   const std::uint64_t seed = read_seed(item, context);
   const auto many = static_cast<double>(among.size());

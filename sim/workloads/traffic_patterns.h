@@ -2,7 +2,7 @@
 //
 //   traffic:
 //     - {pattern: shift, by: 8, bytes: unlimited}                       # i to i + 8, around the end
-//     - {pattern: permutation, among: h0..127, bytes: 1 MB, seed: 3}    # drawn; nobody sends to itself
+//     - {pattern: permutation, among: h0..h127, bytes: 1 MB, seed: 3}    # drawn; nobody sends to itself
 //     - {pattern: incast, to: h0, among: h1..32, bytes: 64 kB, starts_within: 10 us}
 //     - {pattern: all_to_all, sizes: websearch}
 //

@@ -11,6 +11,7 @@
 
 #include "sim/collectives/builtin.h"
 #include "sim/core/error.h"
+#include "sim/network/name_range.h"
 #include "sim/workloads/endpoint_names.h"
 #include "sim/workloads/flow_file.h"
 #include "sim/workloads/flow_reader.h"
@@ -86,12 +87,23 @@ void read_collectives(ParamReader& workload, const net::Topology& topology, Work
 
 std::vector<DeviceId> read_ranks(const ConfigNode& node, const net::Topology& topology, Diagnostics& diagnostics) {
   const std::vector<DeviceId>& all = topology.endpoints();
-  if (node.is_scalar()) {
+  std::vector<std::pair<std::string, ConfigNode>> names;
+  const auto add_names = [&](const ConfigNode& item) {
+    const net::NameRange range = net::expand_names(item.scalar(), all.size());
+    if (!range.error.empty()) diagnostics.error(item.diagnostic(fmt::format("{}: {}", item.path(), range.error)));
+    for (const std::string& name : range.names) names.emplace_back(name, item);
+    return range.error.empty();
+  };
+  if (node.is_scalar() && node.scalar().find("..") != std::string::npos) {
+    if (!add_names(node)) return {};
+  } else if (node.is_scalar()) {
     if (node.scalar() == "all") return all;
     const auto count = parse_integer(node.scalar());
     if (!count) {
-      diagnostics.error(node.diagnostic(
-          fmt::format("{}: expected 'all', a number of ranks or a list of devices, got '{}'", node.path(), node.scalar())));
+      diagnostics.error(
+          node.diagnostic(fmt::format("{}: expected 'all', a number of ranks, a range such as '{}..{}' or a list of "
+                                      "devices, got '{}'",
+                                      node.path(), topology.name(all.front()), all.size() - 1, node.scalar())));
       return {};
     }
     if (*count < 1 || static_cast<std::size_t>(*count) > all.size()) {
@@ -101,19 +113,26 @@ std::vector<DeviceId> read_ranks(const ConfigNode& node, const net::Topology& to
     }
     return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(*count)};
   }
-  if (!node.is_list() || node.size() == 0) {
+  if (!node.is_scalar() && (!node.is_list() || node.size() == 0)) {
     diagnostics.error(node.diagnostic(
         fmt::format("{}: expected 'all', a number of ranks or a list of devices, got {}", node.path(), found_text(node))));
     return {};
   }
+  for (std::size_t i = 0; node.is_list() && i < node.size(); ++i) {
+    if (!node[i].is_scalar() || node[i].scalar().find("..") == std::string::npos) {
+      names.emplace_back(node[i].scalar(), node[i]);
+    } else if (!add_names(node[i])) {
+      return {};
+    }
+  }
   std::vector<DeviceId> devices;
   std::set<DeviceId> seen;
-  for (std::size_t i = 0; i < node.size(); ++i) {
-    const ConfigNode item = node[i];
-    const auto device = item.is_scalar() ? find_endpoint(item.scalar(), topology) : std::nullopt;
-    if (!device || std::ranges::find(all, *device) == all.end()) {
-      diagnostics.error(item.diagnostic(fmt::format("{}: no endpoint {}", item.path(), found_text(item)),
-                                        endpoint_note(item.scalar(), topology)));
+  const std::set<DeviceId> known{all.begin(), all.end()};
+  for (const auto& [name, item] : names) {
+    const auto device = item.is_scalar() ? find_endpoint(name, topology) : std::nullopt;
+    if (!device || !known.contains(*device)) {
+      const std::string found = name == item.scalar() ? found_text(item) : fmt::format("'{}'", name);
+      diagnostics.error(item.diagnostic(fmt::format("{}: no endpoint {}", item.path(), found), endpoint_note(name, topology)));
       return {};
     }
     if (!seen.insert(*device).second) {

@@ -14,6 +14,12 @@ TEST(NameRangeTest, RangeIncludesBothEnds) {
   EXPECT_EQ(expand_names("gpu3..3", 10).names, (Names{"gpu3"}));
 }
 
+TEST(NameRangeTest, TheNameMayBeThereAgain) {
+  EXPECT_EQ(expand_names("h8..h10", 10).names, (Names{"h8", "h9", "h10"}));
+  EXPECT_EQ(expand_names("n0..n1.gpu0..gpu1", 10).names, (Names{"n0.gpu0", "n0.gpu1", "n1.gpu0", "n1.gpu1"}));
+  EXPECT_FALSE(expand_names("h0..g1", 10).error.empty());
+}
+
 TEST(NameRangeTest, LastRangeCountsFastest) {
   EXPECT_EQ(expand_names("n0..1.nic0..1", 10).names, (Names{"n0.nic0", "n0.nic1", "n1.nic0", "n1.nic1"}));
   EXPECT_EQ(expand_names("n0..1.nic0", 10).names, (Names{"n0.nic0", "n1.nic0"}));
