@@ -31,6 +31,7 @@
 #include "sim/scenario/collective_sweep.h"
 #include "sim/scenario/configuration_text.h"
 #include "sim/scenario/memory_plan.h"
+#include "sim/scenario/stated_error.h"
 #include "sim/workloads/pair_sizes_reader.h"
 
 namespace weft::apps {
@@ -232,6 +233,29 @@ scenario::SweepResult run_and_print(const scenario::CollectiveSweep& sweep, cons
   return result;
 }
 
+// The first setting of --nccl that makes NCCL choose or run otherwise than where it was measured; a release does not.
+std::string unusual_setting(const scenario::Overrides& overrides) {
+  for (const auto& [key, value] : overrides.nccl) {
+    const std::string_view name = std::string_view{key}.substr(key.starts_with("NCCL_") ? 5 : 0);
+    if (name != "VERSION") return fmt::format("NCCL_{}={}", name, value);
+  }
+  return {};
+}
+
+std::string stated_error_of(const CollectiveOptions& options, const net::Cluster& cluster, const scenario::Overrides& overrides,
+                            const scenario::CollectiveSweep& sweep) {
+  std::string made_by;
+  for (const std::string& each : {options.msccl, sweep.options.algorithm, sweep.options.engine}) {
+    if (made_by.empty()) made_by = each;
+  }
+  if (made_by.empty() && sweep.options.registered != coll::Registered::kNot) made_by = fmt::format("-R {}", options.registered);
+  if (made_by.empty()) made_by = unusual_setting(overrides);
+  return scenario::error_of_collective(cluster, {.operation = coll::name_of(sweep.call),
+                                                 .gpus = static_cast<int>(sweep.participants.devices.size()),
+                                                 .nodes = sweep.participants.nodes,
+                                                 .made_by = made_by});
+}
+
 int run_collective(const CollectiveOptions& options) {
   const bool by_pair = is_all_to_allv(options.kind);
   if (by_pair && options.pair_sizes.empty())
@@ -274,7 +298,8 @@ int run_collective(const CollectiveOptions& options) {
   scenario::check_memory(memory, memory_limit(options.memory));
   const Report report{outputs};
   const std::string subject = fmt::format("{}  {}", coll::name_of(sweep.call), options.cluster + options.topology);
-  const Heading heading{"collective", subject, sweep.seed, sweep.options.grain, net::to_string(sweep.fidelity)};
+  const std::string stated = stated_error_of(options, cluster, overrides, sweep);
+  const Heading heading{"collective", subject, sweep.seed, sweep.options.grain, net::to_string(sweep.fidelity), stated};
   report.print(heading_text(heading, cluster, options.common.verbose));
   report.print(ranks_line(sweep.participants));
   if (options.common.verbose) report.print(predicted_line(memory));
@@ -302,7 +327,9 @@ int run_collective(const CollectiveOptions& options) {
                               .command_line = command_line(),
                               .seed = sweep.seed,
                               .configuration = scenario::sweep_configuration(sweep),
-                              .profiles = {scenario::profile_statement(cluster)},
+                              .profiles = {{.name = cluster.profile.name(),
+                                            .file = scenario::profile_statement(cluster).file,
+                                            .stated_error = stated}},
                               .warnings = std::move(warnings),
                               .digest = result.digest,
                               .interrupted = result.interrupted};

@@ -12,6 +12,7 @@
 #include "sim/core/capture_text.h"
 #include "sim/core/printable.h"
 #include "sim/core/version.h"
+#include "sim/scenario/stated_error.h"
 
 namespace weft::apps {
 namespace {
@@ -97,21 +98,6 @@ std::string cluster_size_text(const net::Cluster& cluster) {
   return text;
 }
 
-// States what the profile does of this operation, or of all where it has nothing of it. The largest of those medians: a profile
-// is as good as where it is worst.
-std::string short_error(const Profile& profile, std::string_view operation, bool over_network) {
-  double worst = 0;
-  double worst_of_it = -1;
-  for (const Validation& validation : profile.validations()) {
-    worst = std::max(worst, validation.median_error);
-    const bool same = validation.data.starts_with(fmt::format("{} of ", operation));
-    if (same && (validation.data.find(" over ") != std::string::npos) == over_network)
-      worst_of_it = std::max(worst_of_it, validation.median_error);
-  }
-  if (worst_of_it >= 0) return fmt::format("median error of {} {:.1f} %", printable(operation), 100 * worst_of_it);
-  return profile.validations().empty() ? "not validated" : fmt::format("median error {:.1f} %", 100 * worst);
-}
-
 }  // namespace
 
 std::string cluster_line(const net::Cluster& cluster) {
@@ -123,10 +109,9 @@ std::string heading_text(const Heading& heading, const net::Cluster& cluster, bo
   if (verbose) {
     return head_line(heading.command, heading.subject, heading.seed, heading.grain, heading.fidelity) + cluster_line(cluster);
   }
-  return fmt::format(
-      "# {} {}  on {}  profile {}: {}\n", heading.command, printable(heading.subject), cluster_size_text(cluster),
-      cluster.profile.name(),
-      short_error(cluster.profile, heading.subject.substr(0, heading.subject.find(' ')), cluster.topology.host_count() > 1));
+  return fmt::format("# {} {}  on {}  profile {}: {}\n", heading.command, printable(heading.subject),
+                     cluster_size_text(cluster), cluster.profile.name(),
+                     heading.stated_error.empty() ? scenario::error_of_others(cluster) : heading.stated_error);
 }
 
 std::string provenance_text(const Heading& heading, bool verbose) {

@@ -64,13 +64,14 @@ void say(fmt::format_string<Args...> text, Args&&... args) {
 // "# cluster NAME: 4 nodes, 32 GPUs  profile NAME: not validated\n".
 [[nodiscard]] std::string cluster_line(const net::Cluster& cluster);
 // The two of them with --verbose. Otherwise one line that says what runs on what, and how far off its profile was:
-// "# run scenario.yaml  on NAME: 4 nodes, 32 GPUs  profile NAME: median error 2.3 %\n".
+// "# collective all_reduce  c.yaml  on NAME: 4 nodes, 32 GPUs  profile NAME: median error of all_reduce 2.3 % over RoCE\n".
 struct Heading {
   std::string_view command;
   std::string_view subject;
   std::uint64_t seed = 1;
   coll::Grain grain = coll::Grain::kAuto;
   std::string_view fidelity = "flow";
+  std::string stated_error = {};  // of the collective it is about (scenario/stated_error.h); empty: it is about something else
 };
 [[nodiscard]] std::string heading_text(const Heading& heading, const net::Cluster& cluster, bool verbose);
 // Behind the answer, where the heading did not say so: "# weft 0.2.0 (1a2b3c4)  seed 1  fidelity flow  grain auto\n".

@@ -77,7 +77,7 @@ std::string_view default_nic_transport(std::string_view link_type) {
   return link_type == ethernet.name ? roce_transport.name : ib_transport.name;
 }
 
-NicCosts nic_costs(const Topology& topology, DeviceId device, const Profile& profile) {
+std::string_view nic_transport_of(const Topology& topology, DeviceId device) {
   std::string_view name;
   std::string_view link_type;
   if (const std::int32_t at = topology.host_of(device); at >= 0) {
@@ -89,7 +89,11 @@ NicCosts nic_costs(const Topology& topology, DeviceId device, const Profile& pro
       if (link_type.empty() && !uplinks.empty()) link_type = topology.spec(uplinks.front()).type;
     }
   }
-  const NicTransport* transport = find_nic_transport(name.empty() ? default_nic_transport(link_type) : name);
+  return name.empty() ? default_nic_transport(link_type) : name;
+}
+
+NicCosts nic_costs(const Topology& topology, DeviceId device, const Profile& profile) {
+  const NicTransport* transport = find_nic_transport(nic_transport_of(topology, device));
   WEFT_CHECK(transport != nullptr);
   return transport->costs(profile);
 }

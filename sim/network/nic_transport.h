@@ -33,6 +33,7 @@ struct NicCosts {
 };
 
 struct NicTransport {
+  std::string_view called;  // "InfiniBand": in sentences
   const ParamGroupBase* group;
   NicCosts (*costs)(const Profile&);
   bool gpu_direct = true;              // the NIC reads and writes the memory of GPUs
@@ -101,6 +102,8 @@ NicCosts read_nic_costs(const Profile& profile) {
 [[nodiscard]] std::string read_nic(ParamReader& nic, HostTemplate& host);
 // Returns that of hosts that state none, by the type of the links that join their NICs to the fabric.
 [[nodiscard]] std::string_view default_nic_transport(std::string_view link_type);
+// That of the host's NICs, or the one that the type of their links suggests.
+[[nodiscard]] std::string_view nic_transport_of(const Topology& topology, DeviceId device);
 
 // Returns what messages cost that leave the host of `device`.
 [[nodiscard]] NicCosts nic_costs(const Topology& topology, DeviceId device, const Profile& profile);

@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/scenario/configuration_text.h"
 #include "sim/scenario/scenario_layers.h"
+#include "sim/scenario/stated_error.h"
 #include "sim/scenario/what_if.h"
 
 namespace weft::plan {
@@ -151,9 +152,11 @@ std::vector<scenario::Scenario> load_all(const std::vector<std::string>& scenari
       loaded.push_back(scenario::load_scenario(scenario, one, diagnostics));
       if (&scenario != &scenarios.front()) continue;
       const net::Cluster& made = loaded.back().cluster;
+      ProfileStatement profile = scenario::profile_statement(made);
+      profile.stated_error = scenario::error_of_others(made);
       comparison.clusters.push_back({.name = made.name,
                                      .file = cluster,
-                                     .profile = scenario::profile_statement(made),
+                                     .profile = std::move(profile),
                                      .configuration = made.resolved.to_json(),
                                      .nodes = made.topology.host_count(),
                                      .endpoints = made.topology.endpoints().size(),

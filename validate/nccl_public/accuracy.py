@@ -44,6 +44,7 @@ class Row:
         self.calibrated, self.tested, self.held_out = calibrated, tested, held_out
         sizes = [each[0] for each in errors]
         self.errors = [abs(each[1]) for each in errors]
+        self.counts = [each[2] if len(each) > 2 else ranks for each in errors]  # of GPUs
         self.first, self.last = min(sizes), max(sizes)
         self.median, self.p95 = quantile(self.errors, 0.5), quantile(self.errors, 0.95)
 
@@ -123,9 +124,9 @@ def page(rows, result):
     head = ("GPU (profile)", "Network", "Operation", "Collectives calibrated on", "Tested on", "Sizes", "Mean", "Median", "95 %", "From, to")
     lines = ["# How accurate collectives are", "",
              "`validate/nccl_public/score.py build/weft --markdown docs/accuracy.md --profiles` writes this page, and the same facts into",
-             "the profiles: `weft list profiles` has their range, the first line of a result those of its operation, `weft explain PROFILE`",
-             "all. A row is what NCCL's own choice takes, from the smallest size to the largest that was measured: that is the range in",
-             "which the error holds. Rows that say *fitted* were seen by a calibration; all others were not. Public tables are of",
+             "the profiles: `weft list profiles` has their range, the first line of a collective's result that of its operation, GPUs and",
+             "network, `weft explain PROFILE` all. A row is what NCCL's own choice takes, from the smallest size to the largest that was",
+             "measured: that is the range in which the error holds. Rows that say *fitted* were seen by a calibration; all others were not. Public tables are of",
              "several sources (`validate/nccl_public/sets.py`); logs are our own (`validate/measured`, `tests/data/h200x4`). How far kernels",
              "and whole steps are off says [validation.md](validation.md).", ""]
     public = [row.cells() for row in rows if row.ranks]
@@ -153,6 +154,18 @@ def entry(data, errors):
     return f"  - {{data: {name}, points: {len(errors)}, median_error: {median} %, max_error: {most} %}}"
 
 
+def own_entries(rows):
+    """An entry for each operation and GPU count, of all files that have it."""
+    found = {}
+    for row in rows:
+        for count, error in zip(row.counts, row.errors):
+            files, errors = found.setdefault((row.op, count), ({}, []))
+            files[row.tested.strip("`")] = None
+            errors.append(error)
+    return [entry(f"{op} of {count}, {', '.join(files)}", errors) for (op, count), (files, errors) in sorted(found.items())
+            if len(errors) >= FEW]
+
+
 def write_profiles(rows):
     """Replaces the `validation` section of each profile by the sets that no fit saw."""
     for gpu in sorted({row.gpu for row in rows}):
@@ -165,6 +178,5 @@ def write_profiles(rows):
                 over = "" if row.where in ("NVLink", "PCIe 4") else f" over {row.where}"
                 source = re.sub(r"[`]| \(the other sizes\)", "", row.tested)
                 lines.append(entry(f"{row.op} of {row.ranks}{over}, {source}", row.errors))
-        for tested in dict.fromkeys(row.tested for row in rows if row.gpu == gpu and not row.ranks):
-            lines.append(entry(tested.strip("`"), [each for row in rows if row.tested == tested and not row.ranks for each in row.errors]))
+        lines += own_entries([row for row in rows if row.gpu == gpu and not row.ranks])
         file.write_text(text.rstrip("\n") + "\nvalidation:\n" + "\n".join(lines) + "\n", encoding="utf-8")

@@ -201,7 +201,7 @@ def main():
         kinds = sorted({point["collective"] for point in points})
         result[name] = {"median": quantile(errors, 0.5), "p95": quantile(errors, 0.95), "large": quantile(large, 0.5),
                         "mean": statistics.fmean(errors),
-                        "kinds": {kind: [[point["bytes"], 100 * point["relative_error"]] for point in points
+                        "kinds": {kind: [[point["bytes"], 100 * point["relative_error"], point["ranks"]] for point in points
                                          if point["collective"] == kind] for kind in kinds}}
         if options.points:
             print_points(points)

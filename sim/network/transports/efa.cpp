@@ -33,7 +33,7 @@ const Registration<NicTransport> efa_transport{
     .summary = "EFA of AWS, by aws-ofi-nccl; a NIC is the ports of a GPU together",
     .make = [](ParamReader&) -> std::unique_ptr<NicTransport> {
       return std::make_unique<NicTransport>(
-          NicTransport{.group = &efa_group, .costs = &read_nic_costs<efa_group>, .plans_with = "75"});
+          NicTransport{.called = "EFA", .group = &efa_group, .costs = &read_nic_costs<efa_group>, .plans_with = "75"});
     },
     .model = kNicTransportText,
 };

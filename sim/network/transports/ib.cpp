@@ -35,7 +35,8 @@ const Registration<NicTransport> ib_transport{
     .name = "ib",
     .summary = "InfiniBand, by NCCL's own plugin; the default",
     .make = [](ParamReader&) -> std::unique_ptr<NicTransport> {
-      return std::make_unique<NicTransport>(NicTransport{.group = &ib_group, .costs = &read_nic_costs<ib_group>});
+      return std::make_unique<NicTransport>(
+          NicTransport{.called = "InfiniBand", .group = &ib_group, .costs = &read_nic_costs<ib_group>});
     },
     .model = kNicTransportText,
 };

@@ -30,7 +30,8 @@ const Registration<NicTransport> roce_transport{
     .name = "roce",
     .summary = "RoCE v2 by NCCL's own plugin or one like it; the default where links are Ethernet",
     .make = [](ParamReader&) -> std::unique_ptr<NicTransport> {
-      return std::make_unique<NicTransport>(NicTransport{.group = &roce_group, .costs = &read_nic_costs<roce_group>});
+      return std::make_unique<NicTransport>(
+          NicTransport{.called = "RoCE", .group = &roce_group, .costs = &read_nic_costs<roce_group>});
     },
     .model = kNicTransportText,
 };

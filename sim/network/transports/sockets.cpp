@@ -28,7 +28,8 @@ const Registration<NicTransport> sockets_transport{
     .summary = "TCP sockets, by NCCL's own plugin, through host memory",
     .make = [](ParamReader&) -> std::unique_ptr<NicTransport> {
       return std::make_unique<NicTransport>(
-          NicTransport{.group = &sockets_group,
+          NicTransport{.called = "sockets",
+                       .group = &sockets_group,
                        .costs = &read_nic_costs<sockets_group>,
                        .gpu_direct = false,
                        .uncalibrated = "small messages may take half or twice as long, and large ones longer"});

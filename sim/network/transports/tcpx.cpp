@@ -27,7 +27,8 @@ const Registration<NicTransport> tcpx_transport{
     .name = "tcpx",
     .summary = "GPUDirect-TCPX of Google (A3 High)",
     .make = [](ParamReader&) -> std::unique_ptr<NicTransport> {
-      return std::make_unique<NicTransport>(NicTransport{.group = &tcpx_group,
+      return std::make_unique<NicTransport>(NicTransport{.called = "TCPX",
+                                                         .group = &tcpx_group,
                                                          .costs = &read_nic_costs<tcpx_group>,
                                                          .uncalibrated = "small messages may take half or twice as long"});
     },

@@ -33,7 +33,8 @@ const Registration<NicTransport> tcpxo_transport{
     .name = "tcpxo",
     .summary = "GPUDirect-TCPXO of Google (A3 Mega)",
     .make = [](ParamReader&) -> std::unique_ptr<NicTransport> {
-      return std::make_unique<NicTransport>(NicTransport{.group = &tcpxo_group, .costs = &read_nic_costs<tcpxo_group>});
+      return std::make_unique<NicTransport>(
+          NicTransport{.called = "TCPXO", .group = &tcpxo_group, .costs = &read_nic_costs<tcpxo_group>});
     },
     .model = kNicTransportText,
 };
