@@ -1,8 +1,12 @@
 #include "sim/collectives/libraries.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
+
+#include "sim/core/config/quantity.h"
 
 namespace weft::coll {
 namespace {
@@ -74,7 +78,39 @@ LibraryChoice choice_of_tensorrt(const CollectiveCall& call, const LibraryGpus& 
           .protocol = call.bytes.count() / call.element_size >= two_shot ? kTwoShot : kOneShot};
 }
 
+// The largest all-reduce that the library runs itself; 0: none. Every library takes sizes up to a limit.
+Bytes largest_of(std::string_view library, CollectiveCall call, const LibraryGpus& gpus) {
+  constexpr std::int64_t kVector = 16;
+  const auto runs = [&](std::int64_t vectors) {
+    call.bytes = Bytes{kVector * vectors};
+    return !library_choice(library, call, gpus).algorithm.empty();
+  };
+  std::int64_t least = 0;
+  std::int64_t most = std::int64_t{1} << 40;  // beyond any
+  for (std::int64_t vectors = 1; vectors < most; vectors *= 2) {
+    if (runs(vectors)) least = vectors;
+  }
+  if (least == 0) return {};
+  most = std::min(most, 2 * least);
+  while (most - least > 1) {
+    const std::int64_t middle = least + (most - least) / 2;
+    (runs(middle) ? least : most) = middle;
+  }
+  return Bytes{kVector * least};
+}
+
 }  // namespace
+
+std::string library_note(std::string_view library, const CollectiveCall& call, const LibraryGpus& gpus) {
+  if (call.kind != Collective::kAllReduce) return fmt::format("{} runs all_reduce alone: NCCL runs {}", library, name_of(call));
+  if (gpus.nodes > 1) return fmt::format("{} runs nothing over several nodes: NCCL runs this", library);
+  if (gpus.ranks < 2 || gpus.ranks > 8 || gpus.ranks % 2 != 0)
+    return fmt::format("{} has kernels for 2, 4, 6 and 8 GPUs: NCCL runs this on {}", library, gpus.ranks);
+  if (gpus.ranks > 2 && !gpus.has_nvlink)
+    return fmt::format("{} has kernels for more than 2 GPUs where NVLink joins each to each: NCCL runs this", library);
+  return fmt::format("{} runs an all_reduce of multiples of 16 B up to {} here: NCCL runs the others", library,
+                     weft::to_string(largest_of(library, call, gpus)));
+}
 
 std::string_view custom_shot(int ranks, Bytes bytes) {
   if (ranks <= 2) return kOneShot;

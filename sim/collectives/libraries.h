@@ -40,6 +40,9 @@ struct LibraryGpus {
 // `library`: one of these.
 [[nodiscard]] LibraryChoice library_choice(std::string_view library, const CollectiveCall& call, const LibraryGpus& gpus);
 
+// Says that NCCL runs the call, and which ones the library runs itself: a size that it takes is told with its limits.
+[[nodiscard]] std::string library_note(std::string_view library, const CollectiveCall& call, const LibraryGpus& gpus);
+
 // The protocol of a kernel that is asked for by its algorithm's name.
 [[nodiscard]] std::string_view peer_protocol(std::string_view algorithm, Bytes bytes, const LibraryGpus& gpus);
 

@@ -390,6 +390,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   nccl::Settings settings = options.settings;
   const bool asks_library = !options.engine.empty() && options.algorithm.empty() && options.custom == nullptr && gpus_only_;
   const LibraryChoice picked = asks_library ? library_choice(options.engine, call, library_gpus()) : LibraryChoice{};
+  if (asks_library && picked.algorithm.empty()) result.notes.push_back(library_note(options.engine, call, library_gpus()));
   std::string algorithm_name{options.algorithm.empty() ? picked.algorithm : options.algorithm};
   std::string_view symmetric;  // kernel
   const bool asks_symmetric =
@@ -446,7 +447,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (!symmetric.empty())
     result.choice.channels = nccl::symmetric_kernel(symmetric_call(call, result.sizes), symmetric)->blocks;
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
-  const bool from_engine = !options.engine.empty() || (chosen.kernel == nccl::Kernel::kPeer && symmetric.empty());
+  const bool from_engine = !picked.algorithm.empty() || (chosen.kernel == nccl::Kernel::kPeer && symmetric.empty());
   const Duration of_kernel = from_engine && !options.cuda_graph ? costs_.peers.host_cost() : launch_.host_cost;
   const Duration launch_cost =
       options.launch > Duration{} ? options.launch : of_kernel + used_channels(*schedule) * launch_.channel_cost;

@@ -57,6 +57,34 @@ TEST(LibrariesTest, TensorRtHasItsOwnThresholds) {
   EXPECT_EQ(algorithm("tensorrt_llm", Bytes{8'000'016}, gpus(4, 90)), "");
 }
 
+// What NCCL runs is said, with what the library would run itself. 8 MiB and more is NCCL's; vLLM's bf16 on 8 H100 go to 64 MiB,
+// its floats to 256 KiB.
+TEST(LibrariesTest, SaysWhatNcclRuns) {
+  const LibraryGpus eight = gpus(8, 90);
+  CollectiveCall gather = bf16(64_KiB);
+  gather.kind = Collective::kAllGather;
+  EXPECT_EQ(library_note("vllm", gather, eight), "vllm runs all_reduce alone: NCCL runs all_gather");
+  LibraryGpus two_nodes = gpus(16, 90);
+  two_nodes.nodes = 2;
+  EXPECT_EQ(library_note("vllm", bf16(64_KiB), two_nodes), "vllm runs nothing over several nodes: NCCL runs this");
+  EXPECT_EQ(library_note("sglang", bf16(64_KiB), gpus(3, 90)),
+            "sglang has kernels for 2, 4, 6 and 8 GPUs: NCCL runs this on 3");
+  LibraryGpus pcie = eight;
+  pcie.has_nvlink = false;
+  EXPECT_EQ(library_note("vllm", bf16(64_KiB), pcie),
+            "vllm has kernels for more than 2 GPUs where NVLink joins each to each: NCCL runs this");
+  const auto up_to = [](std::string_view library, std::string_view size) {
+    return std::string{library} + " runs an all_reduce of multiples of 16 B up to " + std::string{size} +
+           " here: NCCL runs the others";
+  };
+  EXPECT_EQ(library_note("vllm", bf16(128_MiB), eight), up_to("vllm", "64 MiB"));
+  CollectiveCall floats = bf16(1_MiB);
+  floats.element_size = 4;
+  EXPECT_EQ(library_note("vllm", floats, eight), up_to("vllm", "262128 B"));
+  EXPECT_EQ(library_note("vllm_custom", bf16(8_MiB), eight), up_to("vllm_custom", "8388592 B"));
+  EXPECT_EQ(library_note("tensorrt_llm", bf16(16_MiB), eight), up_to("tensorrt_llm", "8000000 B"));
+}
+
 TEST(LibrariesTest, NcclHasWhatNoKernelIsBuiltFor) {
   EXPECT_EQ(algorithm("vllm", 1_KiB, gpus(3, 90)), "");
   EXPECT_EQ(algorithm("vllm", 1_KiB + 8_B, gpus(8, 90)), "");  // not whole vectors of 16 bytes
