@@ -320,6 +320,25 @@ class Collective(Commands):
         done = self.weft(*SWEEP, "--nccl", "CGA_CLUSTER_SIZE=2")
         self.assertEqual(done.stdout.count("# note: NCCL_CGA_CLUSTER_SIZE=2 is not modelled yet\n"), 1)
 
+    # NICs of a DGX hang from the switch of their GPU (PIX), which LOC forbids and PIX allows. One node sends nothing to another.
+    def test_says_where_messages_pass_through_host_memory(self):
+        for level, nodes, said in ("LOC", 2, 1), ("PIX", 2, 0), ("LOC", 1, 0):
+            done = self.weft("collective", "all_reduce", "--cluster", "dgx_h100", "--nodes", str(nodes), "-b", "1K", "-e", "1K",
+                             "--nccl", f"NET_GDR_LEVEL={level}")
+            self.assertEqual(done.stdout.count(f"# note: NCCL_NET_GDR_LEVEL={level}: messages to other nodes pass through host"), said)
+
+    # What a library leaves to NCCL takes what NCCL takes, and is told.
+    def test_says_what_a_library_leaves_to_nccl(self):
+        for arguments, said in ((["all_gather", "-b", "64K", "-e", "64K"], "vllm runs all_reduce alone: NCCL runs all_gather"),
+                                (["all_reduce", "-b", "1M", "-e", "1M"],
+                                 "vllm runs an all_reduce of multiples of 16 B up to 262128 B here: NCCL runs the others")):
+            times = []
+            for library in "nccl", "vllm":
+                done = self.weft("collective", *arguments, "--cluster", "dgx_h100", "--library", library, "--json", "r.json")
+                self.assertEqual(done.stdout.count(f"# note: {said}\n"), int(library == "vllm"))
+                times.append(json.loads((self.folder / "r.json").read_text())["points"][0]["time_us"])
+            self.assertEqual(times[0], times[1])
+
     def test_says_once_whose_rules_stand_in_for_a_release(self):
         said = "NCCL 2.31.0 has no rules of its own here: those of 2.30.7 are used"
         done = self.weft(*SWEEP, "--nccl", "version=2.31.0")
@@ -340,6 +359,11 @@ class Collective(Commands):
                            "  - {data: all_gather of 4, points: 3, median_error: 7 %, max_error: 8 %}\n", encoding="utf-8")
         head = self.weft(*SWEEP, "--profile", str(profile)).stdout.splitlines()[0]
         self.assertTrue(head.endswith("profile stated: median error of all_reduce 2.5 %"), head)
+        for more, said in ((["-g", "2"], "all_reduce not tested on 2 GPUs; median error 2.5 % on 4"),
+                           (["--nccl", "P2P_DISABLE=1"], "all_reduce not tested with NCCL_P2P_DISABLE=1")):
+            heads = self.weft(*SWEEP, "--profile", str(profile), *more, "--json", "r.json").stdout.splitlines()
+            self.assertTrue(heads[0].endswith(f"profile stated: {said}"), heads[0])
+            self.assertEqual(json.loads((self.folder / "r.json").read_text())["profile"]["stated_error"], said)
 
     def test_counts_gpus_as_nccl_tests_does(self):
         for extra, ranks, launches in ([], 4, 1), (["-g", "4"], 4, 4), (["-t", "2"], 2, 1), (["-t", "2", "-g", "2"], 4, 2), (["-g", "2"], 2, 2):

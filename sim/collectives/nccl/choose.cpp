@@ -9,6 +9,7 @@
 
 #include "sim/collectives/builtin.h"
 #include "sim/collectives/nccl/choice_list.h"
+#include "sim/collectives/nccl/comm_info.h"
 #include "sim/collectives/nccl/p2p_plan.h"
 #include "sim/collectives/nccl/planner.h"
 #include "sim/collectives/nccl/release_rules.h"
@@ -99,6 +100,17 @@ Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view,
   return chosen;
 }
 
+// A NIC farther from its GPU than NCCL_NET_GDR_LEVEL allows does not reach the GPU's memory.
+std::string staging_note(const View& view) {
+  const CommInfo& info = view.info();
+  const auto level = system_options(view.settings(), info.version, info.nodes > 1).gdr_level;
+  if (info.nodes == 1 || !level || info.ring.type_inter <= *level) return {};
+  return fmt::format(
+      "NCCL_NET_GDR_LEVEL={}: messages to other nodes pass through host memory; choices and channels heed that, the "
+      "copies' time is not modelled",
+      *view.settings().find("NET_GDR_LEVEL"));
+}
+
 }  // namespace
 
 std::string_view nccl_name_of(std::string_view algorithm) {
@@ -147,6 +159,7 @@ Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std
   if (std::string note = release_note(view->settings(), view->info().version); !note.empty())
     chosen.notes.push_back(std::move(note));
   for (const std::string& setting : view->settings().ignored()) chosen.notes.push_back(setting + " is not modelled yet");
+  if (std::string note = staging_note(*view); !note.empty()) chosen.notes.push_back(std::move(note));
   return chosen;
 }
 
