@@ -61,6 +61,28 @@ TEST(RobustFitTest, FindsASingleUnknown) {
   EXPECT_NEAR(fit.unknowns[0].value, 0.3, 1e-6);
 }
 
+// The start, twelve steps of one point each and a slope for each unknown at worst, BOBYQA's first points around where they led,
+// and the probe of three points an unknown: a search without slopes alone takes several hundred.
+TEST(RobustFitTest, SlopesLeadNearInFewEvaluations) {
+  constexpr std::size_t kUnknowns = 5;
+  const Residuals residuals = [](const std::vector<double>& x, std::vector<double>& out) {
+    for (int i = 0; i < 20; ++i) {
+      double time = 0;
+      double truth = 0;
+      for (std::size_t j = 0; j < kUnknowns; ++j) {
+        const double share = 1.0 + static_cast<double>((i * (static_cast<int>(j) + 3)) % 7);
+        time += share * x[j];
+        truth += share * static_cast<double>(j + 1);
+      }
+      out.push_back(std::log(time / truth) + (i % 2 == 0 ? 0.01 : -0.01));  // noise of 1 %
+    }
+    return true;
+  };
+  const RobustFit fit = fit_robustly(std::vector<Unknown>(kUnknowns, {.start = 2, .min = 0, .max = 1e3}), residuals);
+  EXPECT_LT(fit.evaluations, 150);
+  EXPECT_LE(fit.objective, 20 * 0.01 * 0.01 / 2);  // no worse than the truth
+}
+
 TEST(RobustFitTest, AnOutlierMovesAFitOfManyPointsLittle) {
   std::vector<double> sizes;
   for (int i = 0; i < 20; ++i) sizes.push_back(std::exp2(i));

@@ -14,10 +14,18 @@
 namespace weft::measured {
 namespace {
 
-constexpr double kReach = 1'000;     // one search goes no further from where it starts than this factor
-constexpr double kFirstStep = 0.2;   // in log x, about 20 %
-constexpr double kTolerance = 1e-4;  // in log x: parameters are known to a percent at best
-constexpr int kSearches = 6;         // each from where the last one ended, until that gains nothing
+constexpr double kReach = 1'000;            // one search goes no further from where it starts than this factor
+constexpr double kFirstStep = 0.02;         // in log x: the slopes have led near
+constexpr double kTolerance = 1e-4;         // in log x, where the fit is perfect
+constexpr double kToleranceOfNoise = 1e-3;  // else: parameters are known to a percent at best
+constexpr double kPerfect = 1e-6;           // F for each residual below which a fit is: residuals of 0.14 %
+constexpr int kSlopeSteps = 12;
+constexpr double kSlopeReach = 0.05;    // in log x, over which a slope is taken
+constexpr double kLongestStep = 1.0;    // in log x
+constexpr double kFirstDamping = 1e-3;  // of the largest curvature
+constexpr double kMostDamping = 10;
+constexpr double kLeastDamping = 1e-9;
+constexpr int kSearches = 6;  // each from where the last one ended, until that gains nothing
 constexpr int kEvaluationsPerSearch = 300;
 constexpr double kWorthwhile = 1e-4;        // relative gain in F
 constexpr double kAtBound = 1e-4;           // relative distance
@@ -45,6 +53,27 @@ class Problem {
     return sum;
   }
 
+  // From `best`, which becomes the best point seen, down the slopes of the residuals. Returns its F.
+  double follow_slopes(std::vector<double>& best, double best_objective) {
+    double damping = kFirstDamping;
+    for (int step = 0; step < kSlopeSteps && !stopped_; ++step) {
+      const auto [curvature, fall] = slopes_at(best);
+      if (stopped_) break;
+      const double before = best_objective;
+      for (; damping <= kMostDamping && !stopped_; damping *= 10) {
+        std::vector<double> moved = moved_down(best, curvature, fall, damping);
+        const double objective_there = objective(moved);
+        if (!(objective_there < best_objective)) continue;
+        best_objective = objective_there;
+        best = std::move(moved);
+        break;
+      }
+      if (best_objective > before * (1 - kWorthwhile)) break;
+      damping = std::max(damping / 10, kLeastDamping);
+    }
+    return best_objective;
+  }
+
   // From `best`, which becomes the best point seen. Returns its F.
   double search(std::vector<double>& best, double best_objective, double first_step) {
     const std::unique_ptr<std::remove_pointer_t<nlopt_opt>, decltype(&nlopt_destroy)> solver{
@@ -60,9 +89,11 @@ class Problem {
       step.push_back(std::min(first_step, (upper[j] - lower[j]) / 4));
       at.push_back(std::clamp(portable_log(best[j]), lower[j], upper[j]));
     }
+    const bool is_perfect = best_objective < kPerfect * static_cast<double>(std::max<std::size_t>(last_.size(), 1));
+    const double tolerance = is_perfect ? kTolerance : kToleranceOfNoise;
     nlopt_opt raw = solver.get();
     const bool accepted = nlopt_set_lower_bounds(raw, lower.data()) > 0 && nlopt_set_upper_bounds(raw, upper.data()) > 0 &&
-                          nlopt_set_initial_step(raw, step.data()) > 0 && nlopt_set_xtol_abs1(raw, kTolerance) > 0 &&
+                          nlopt_set_initial_step(raw, step.data()) > 0 && nlopt_set_xtol_abs1(raw, tolerance) > 0 &&
                           nlopt_set_maxeval(raw, kEvaluationsPerSearch) > 0 &&
                           nlopt_set_min_objective(raw, &Problem::call, this) > 0;
     WEFT_CHECK(accepted);
@@ -82,6 +113,57 @@ class Problem {
   [[nodiscard]] const std::vector<double>& last_residuals() const { return last_; }
 
  private:
+  using Matrix = std::vector<std::vector<double>>;
+
+  // J^T W J and -J^T W r, with the weights that Huber's loss gives.
+  std::pair<Matrix, std::vector<double>> slopes_at(const std::vector<double>& x) {
+    const std::size_t count = x.size();
+    objective(x);
+    const std::vector<double> here = last_;
+    Matrix slopes;
+    for (std::size_t j = 0; j < count && !stopped_; ++j) {
+      std::vector<double> moved = x;
+      const double up = std::min(x[j] * portable_exp(kSlopeReach), unknowns_[j].max);
+      moved[j] = up > x[j] ? up : std::max(x[j] * portable_exp(-kSlopeReach), unknowns_[j].min);
+      objective(moved);
+      const double way = portable_log(moved[j] / x[j]);
+      slopes.emplace_back(here.size());
+      for (std::size_t i = 0; i < std::min(here.size(), last_.size()); ++i) slopes[j][i] = (last_[i] - here[i]) / way;
+    }
+    Matrix curvature(count, std::vector<double>(count));
+    std::vector<double> fall(count);
+    if (stopped_) return {curvature, fall};
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      const double size = std::abs(here[i]);
+      const double weight = size <= kHuberThreshold ? 1 : kHuberThreshold / size;
+      for (std::size_t a = 0; a < count; ++a) {
+        fall[a] -= weight * slopes[a][i] * here[i];
+        for (std::size_t b = 0; b < count; ++b) curvature[a][b] += weight * slopes[a][i] * slopes[b][i];
+      }
+    }
+    return {curvature, fall};
+  }
+
+  // Directions that the data hardly notice are hardly followed.
+  [[nodiscard]] std::vector<double> moved_down(const std::vector<double>& x, const Matrix& curvature,
+                                               const std::vector<double>& fall, double damping) const {
+    const SymmetricEigen eigen = symmetric_eigen(curvature);
+    const double most = std::max(eigen.values.back(), kSmallObjective);
+    std::vector<double> step(x.size());
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      double along = 0;
+      for (std::size_t j = 0; j < x.size(); ++j) along += eigen.vectors[k][j] * fall[j];
+      along /= std::max(eigen.values[k], 0.0) + damping * most;
+      for (std::size_t j = 0; j < x.size(); ++j) step[j] += along * eigen.vectors[k][j];
+    }
+    std::vector<double> moved = x;
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      const double factor = portable_exp(std::clamp(step[j], -kLongestStep, kLongestStep));
+      moved[j] = std::clamp(x[j] * factor, std::max(unknowns_[j].min, kTiny * unknowns_[j].start), unknowns_[j].max);
+    }
+    return moved;
+  }
+
   static double call(unsigned size, const double* logs, double* /*gradient*/, void* self) {
     return static_cast<Problem*>(self)->evaluate(logs, size);
   }
@@ -190,10 +272,10 @@ RobustFit fit_robustly(const std::vector<Unknown>& unknowns, const Residuals& re
   }
   RobustFit fit;
   fit.objective_before = problem.objective(best);
-  fit.objective = fit.objective_before;
+  fit.objective = problem.follow_slopes(best, fit.objective_before);
   for (int search = 0; search < kSearches && !problem.stopped(); ++search) {
     const double before = fit.objective;
-    fit.objective = problem.search(best, before, search == 0 ? kFirstStep : kFirstStep / 10);
+    fit.objective = problem.search(best, before, kFirstStep);
     if (fit.objective > before * (1 - kWorthwhile)) break;
   }
   for (std::size_t j = 0; j < best.size(); ++j) {

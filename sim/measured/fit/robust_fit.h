@@ -4,9 +4,9 @@
 //   huber(r) = r^2 / 2 for |r| <= d, d (|r| - d / 2) above (Huber, 1964), d = 0.05
 //
 // r[i] is the logarithm of predicted over measured, so that every size counts alike, and beyond 5 % an outlier pulls no harder
-// than in proportion. Solved without derivatives (BOBYQA: Powell, 2009; NLopt's) over log x, as a simulated time has kinks.
-// Deterministic: the same unknowns and residuals give the same result. Which parameters and which measurements is fitter.h's
-// business.
+// than in proportion. Solved over log x: first down slopes that are taken over 5 % (Levenberg, 1944; Marquardt, 1963), which
+// needs few evaluations; then without slopes (BOBYQA: Powell, 2009; NLopt's), as a simulated time has kinks. Deterministic: the
+// same unknowns and residuals give the same result. Which parameters and which measurements is fitter.h's business.
 #pragma once
 
 #include <cstddef>
