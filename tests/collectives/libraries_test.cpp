@@ -82,7 +82,7 @@ TEST(LibrariesTest, SaysWhatNcclRuns) {
   floats.element_size = 4;
   EXPECT_EQ(library_note("vllm", floats, eight), up_to("vllm", "262128 B"));
   EXPECT_EQ(library_note("vllm_custom", bf16(8_MiB), eight), up_to("vllm_custom", "8388592 B"));
-  EXPECT_EQ(library_note("tensorrt_llm", bf16(16_MiB), eight), up_to("tensorrt_llm", "8000000 B"));
+  EXPECT_EQ(library_note("tensorrt_llm", bf16(16_MiB), eight), up_to("tensorrt_llm", "8 MB"));
 }
 
 TEST(LibrariesTest, NcclHasWhatNoKernelIsBuiltFor) {
