@@ -176,6 +176,14 @@ TEST(CommInfoTest, RingsOfPairsThatSwapNicsCameWithTheNewerReleases) {
   EXPECT_EQ(old.channels, 16);
 }
 
+// Two channels to a peer on another node from 2.20.3 to 2.28, and since 2.29.2 one for every 14 GB/s of the NIC's 48 to 50
+// (src/graph/paths.cc). So all-to-all of large messages over nodes is a third slower before 2.29.2.
+TEST(CommInfoTest, ChannelsToAPeerOnAnotherNodeFollowTheReleaseRule) {
+  const net::Topology dgx = cluster_of("dgx_h100", 2);
+  for (const auto& [version, channels] : {std::pair{NcclVersion::k2_28, 2}, std::pair{NcclVersion::k2_29, 4}})
+    EXPECT_EQ(comm_info(dgx, dgx.endpoints(), {}, version).p2p_channels_per_peer, channels);
+}
+
 TEST(CommInfoTest, BareHostsAreRefused) {
   const net::Topology hosts = cluster_of("host", 2);
   try {
