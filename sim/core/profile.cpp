@@ -17,6 +17,12 @@ const std::vector<std::string>& source_names() {
 }
 
 bool is_ratio(const ParamInfo& info) { return info.unit == "ratio"; }
+bool is_power(const ParamInfo& info) { return info.unit == "W"; }
+
+// The value as an error tells it, with the unit of a plain number.
+std::string value_text(const ParamInfo& info, const ParamValue& value) {
+  return to_string(value) + (info.unit.empty() || is_ratio(info) ? std::string{} : ' ' + info.unit);
+}
 
 std::string expected_text(const ParamInfo& info) {
   struct Visitor {
@@ -25,7 +31,9 @@ std::string expected_text(const ParamInfo& info) {
     std::string operator()(Bytes) const { return "a size such as '64 KiB'"; }
     std::string operator()(Bandwidth) const { return "a bandwidth such as '400 Gb/s'"; }
     std::string operator()(double) const {
-      return is_ratio(info) ? "a ratio such as '0.05' or '5 %'" : "a number such as '0.5'";
+      if (is_power(info)) return "a power such as '500 W' or '0.5 kW'";
+      if (is_ratio(info)) return "a ratio such as '0.05' or '5 %'";
+      return "a number such as '0.5'" + (info.unit.empty() ? std::string{} : ", in " + info.unit);
     }
     std::string operator()(std::int64_t) const { return "an integer such as '8'"; }
   };
@@ -37,10 +45,19 @@ std::optional<ParamValue> as_value(const std::optional<T>& value) {
   return value ? std::optional<ParamValue>{*value} : std::nullopt;
 }
 
-// A plain number may bring its unit: "500 W".
-std::string_view without_unit(const ParamInfo& info, std::string_view text) {
-  if (!info.unit.empty() && text.ends_with(" " + info.unit)) text.remove_suffix(info.unit.size() + 1);
-  return text;
+// A plain number may bring its unit, and watts a prefix: "500 W", "0.5 kW".
+std::optional<double> parse_with_unit(const ParamInfo& info, std::string_view text) {
+  double factor = 1;
+  if (!info.unit.empty() && text.ends_with(info.unit)) {
+    text.remove_suffix(info.unit.size());
+    if (is_power(info) && text.ends_with('k')) {
+      text.remove_suffix(1);
+      factor = 1000;
+    }
+    while (text.ends_with(' ')) text.remove_suffix(1);
+  }
+  const auto number = parse_number(text);
+  return number ? std::optional{*number * factor} : std::nullopt;
 }
 
 std::optional<ParamValue> parse_value(const ParamInfo& info, std::string_view text) {
@@ -51,7 +68,7 @@ std::optional<ParamValue> parse_value(const ParamInfo& info, std::string_view te
     std::optional<ParamValue> operator()(Bytes) const { return as_value(parse_bytes(text)); }
     std::optional<ParamValue> operator()(Bandwidth) const { return as_value(parse_bandwidth(text)); }
     std::optional<ParamValue> operator()(double) const {
-      return as_value(is_ratio(info) ? parse_ratio(text) : parse_number(without_unit(info, text)));
+      return as_value(is_ratio(info) ? parse_ratio(text) : parse_with_unit(info, text));
     }
     std::optional<ParamValue> operator()(std::int64_t) const { return as_value(parse_integer(text)); }
   };
@@ -63,8 +80,8 @@ std::string range_problem(const ParamInfo& info, const ParamValue& value) {
   const bool low = info.min && value < *info.min;
   const bool high = info.max && value > *info.max;
   if (!low && !high) return {};
-  if (info.min && info.max) return "expected between " + to_string(*info.min) + " and " + to_string(*info.max);
-  return low ? "expected at least " + to_string(*info.min) : "expected at most " + to_string(*info.max);
+  if (info.min && info.max) return "expected between " + to_string(*info.min) + " and " + value_text(info, *info.max);
+  return low ? "expected at least " + value_text(info, *info.min) : "expected at most " + value_text(info, *info.max);
 }
 
 [[noreturn]] void fail_at(const std::string& origin, std::string message, std::string note) {
@@ -101,6 +118,7 @@ void ParamGroupBase::add(ParamInfo info) {
 struct Profile::Loader {
   Profile& profile;
   Diagnostics& diagnostics;
+  std::map<std::string, std::string> files = {};  // by key of a parameter: the file that gave it last
 
   void read(const ConfigNode& file) {
     ParamReader top{file, diagnostics};
@@ -113,10 +131,7 @@ struct Profile::Loader {
       for (std::size_t i = 0; i < ids.size(); ++i) read_calibration(ids[i], (*calibrations)[i]);
     }
     for (ParamReader& validation : top.maps("validation")) read_validation(validation);
-    if (const auto parameters = map_node(top, "parameters")) {
-      const std::vector<std::string> keys = parameters->keys();
-      for (std::size_t i = 0; i < keys.size(); ++i) read_parameter(keys[i], (*parameters)[i]);
-    }
+    if (const auto parameters = map_node(top, "parameters")) read_parameters({}, *parameters);
     top.finish();
   }
 
@@ -128,11 +143,40 @@ struct Profile::Loader {
     return std::nullopt;
   }
 
+  // Keys are written whole, gpu.gemm.fixed, or part by part as key paths are: {gpu: {gemm: {fixed: ...}}}.
+  void read_parameters(const std::string& group, const ConfigNode& map) {
+    const std::vector<std::string> keys = map.keys();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::string key = group + keys[i];
+      const ConfigNode node = map[i];
+      if (profile.knows(key)) {
+        read_parameter(key, node);
+      } else if (const auto first = profile.entries_.lower_bound(key + '.');
+                 first != profile.entries_.end() && first->first.starts_with(key + '.')) {
+        if (node.is_map()) {
+          read_parameters(key + '.', node);
+        } else {
+          diagnostics.error(
+              node.diagnostic(key + ": expected a map of its parameters, got " + found_text(node), "such as " + first->first));
+        }
+      } else {
+        diagnostics.error(node.key_diagnostic("unknown parameter '" + key + "'", profile.suggestion(key)));
+      }
+    }
+  }
+
   void read_parameter(const std::string& key, const ConfigNode& node) {
     const auto entry = profile.entries_.find(key);
-    if (entry == profile.entries_.end()) {
-      diagnostics.error(node.key_diagnostic("unknown parameter '" + key + "'", profile.suggestion(key)));
-      return;
+    const auto [written, is_new] = files.try_emplace(key, node.file());
+    if (!is_new && written->second == node.file()) {
+      diagnostics.error(node.key_diagnostic("parameter '" + key + "' is given twice"));
+    }
+    written->second = node.file();
+    // A plain value is an assumed one.
+    if (node.is_scalar() && !node.scalar().empty()) {
+      entry->second.provenance = {
+          .source = ParamSource::kAssumed, .reference = {}, .calibration = {}, .where = node.location()};
+      return read_value(entry->second, node);
     }
     ParamReader reader{node, diagnostics};
     if (!node.is_map()) return;

@@ -196,8 +196,8 @@ TEST(ProfileTest, WantsASourceForEveryValue) {
             "note: expected one of datasheet, literature, fitted, measured, assumed\n");
   EXPECT_EQ(error_of_parameters("  network.nic.post: {source: assumed}\n"),
             "p.yaml:4:3: error: parameters.network.nic.post: missing key 'value'\n");
-  EXPECT_EQ(error_of_parameters("  network.nic.post: 1 us\n"),
-            "p.yaml:4:21: error: parameters.network.nic.post: expected a map, got '1 us'\n");
+  EXPECT_EQ(error_of_parameters("  network.nic.post: [1 us]\n"),
+            "p.yaml:4:21: error: parameters.network.nic.post: expected a map, got a list\n");
   EXPECT_EQ(error_of_parameters("  network.nic.post: {value: 1 us, source: guess}\n"),
             "p.yaml:4:43: error: parameters.network.nic.post.source: unknown value 'guess'\n"
             "note: choices: assumed, datasheet, fitted, literature, measured\n");
@@ -220,6 +220,63 @@ TEST(ProfileTest, WantsAReferenceForLiteratureAndOneOrACalibrationForMeasurement
             }),
             "p.yaml:5:68: error: parameters.network.nic.post.calibration: unknown calibration 'pong'\n"
             "note: did you mean 'ping'? calibrations here: ping\n");
+}
+
+// Key paths of --set, of a sweep's axes and of overrides have dots as names of parameters do.
+TEST(ProfileTest, TakesPlainValuesAndNamesWrittenPartByPart) {
+  const auto parameters = [](const std::string& text) {
+    return Profile::from_node(ConfigNode::parse("kind: profile\nname: x\nparameters:\n" + text, "p.yaml"), kGroups);
+  };
+  const Profile plain = parameters("  network.nic.post: 2 us\n");
+  EXPECT_EQ(plain.get(kNicTimings).post, 2_us);
+  EXPECT_EQ(plain.provenance("network.nic.post").source, ParamSource::kAssumed);
+  EXPECT_FALSE(plain.provenance("network.nic.post").is_default);
+  const Profile nested = parameters("  network: {nic: {post: 2 us, efficiency: {value: 0.5, source: assumed}}}\n");
+  EXPECT_EQ(nested.get(kNicTimings).post, 2_us);
+  EXPECT_EQ(nested.get(kNicTimings).efficiency, 0.5);
+  const ConfigNode file = ConfigNode::parse("kind: profile\nname: x\nparameters: {network.nic.post: 2 us}\n", "p.yaml");
+  const auto set = [&](const char* key, const char* value) {
+    return Profile::from_node(file.with_override(key, value, "--set"), kGroups).get(kNicTimings);
+  };
+  EXPECT_EQ(set("parameters.network.nic.post", "3 us").post, 3_us);
+  EXPECT_EQ(set("parameters.network.nic.queues", "7").queues, 7);
+  EXPECT_EQ(set("parameters.network.nic.queues", "7").post, 2_us);
+  EXPECT_EQ(error_of_parameters("  network.nic.post: 1 s\n"),
+            "p.yaml:4:21: error: parameters.network.nic.post: expected between 0 s and 100 us, got '1 s'\n");
+  EXPECT_EQ(error_of_parameters("  network: 5\n"),
+            "p.yaml:4:12: error: network: expected a map of its parameters, got '5'\nnote: such as network.nic.efficiency\n");
+  EXPECT_EQ(error_of_parameters("  network: {nic: {pots: 1 us}}\n"),
+            "p.yaml:4:19: error: unknown parameter 'network.nic.pots'\nnote: did you mean 'network.nic.post'?\n");
+  EXPECT_EQ(error_of_parameters("  network.nic.post: 1 us\n  network: {nic: {post: 2 us}}\n"),
+            "p.yaml:5:19: error: parameter 'network.nic.post' is given twice\n");
+}
+
+struct Supply {
+  double limit = 0;
+  double work = 1;
+};
+const ParamGroup<Supply> kSupply{"gpu",
+                                 "a supply",
+                                 {param("limit", &Supply::limit, {.unit = "W", .min = 0.0, .max = 10'000.0}),
+                                  param("work", &Supply::work, {.unit = "FLOP", .min = 1.0, .max = 2.0})}};
+
+TEST(ProfileTest, ReadsPlainNumbersWithTheirUnitsAndNamesThemInErrors) {
+  const Profile p = Profile::defaults({&kSupply});
+  const auto limit = [&](const char* text) { return p.with_value("gpu.limit", text, "--set").get(kSupply).limit; };
+  EXPECT_EQ(limit("500"), 500);
+  EXPECT_EQ(limit("500 W"), 500);
+  EXPECT_EQ(limit("500W"), 500);
+  EXPECT_EQ(limit("0.5 kW"), 500);
+  EXPECT_EQ(p.with_value("gpu.work", "1.5 FLOP", "--set").get(kSupply).work, 1.5);
+  const auto error = [&](const char* key, const char* text) {
+    return refusal_by([&] { (void)p.with_value(key, text, "--set"); });
+  };
+  for (const char* wrong : {"500 w", "500 kw", "500 V", "W", "1 k"}) {
+    EXPECT_EQ(error("gpu.limit", wrong),
+              "--set: error: gpu.limit: expected a power such as '500 W' or '0.5 kW', got '" + std::string{wrong} + "'\n");
+  }
+  EXPECT_EQ(error("gpu.limit", "11 kW"), "--set: error: gpu.limit: expected between 0 and 10000 W, got '11 kW'\n");
+  EXPECT_EQ(error("gpu.work", "2 kFLOP"), "--set: error: gpu.work: expected a number such as '0.5', in FLOP, got '2 kFLOP'\n");
 }
 
 // The file has two of seven parameters of its own GPU and one of another; a default is of H200, three are no GPU's.
