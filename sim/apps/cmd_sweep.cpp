@@ -269,6 +269,9 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
     report.print(fmt::format("# exported {}\n", exported));
   }
   if (!is_whole && !only_export) return kInterrupted;
+  if (summary.done == 0 && !summary.refusals.empty() && !only_export && !summary.cut_short) {
+    throw ConfigError(fmt::format("{}: every point was refused", options.file));
+  }
   return summary.cut_short ? kCheckFailed : kOk;
 }
 

@@ -42,6 +42,23 @@ def points(file):
         return database.execute("SELECT * FROM points ORDER BY id").fetchall()
 
 
+def test_a_sweep_of_which_every_point_is_refused_fails(folder):
+    (folder / "none.yaml").write_text(SMALL.replace("[h1, h9]", "[h8, h9]"))
+    out, err = weft(folder, "sweep", "none.yaml", status=2)
+    assert "6 refused" in out and "h8" in out and "none.yaml: every point was refused" in err, out + err
+
+
+def test_an_axis_may_be_a_parameter_of_the_profile(folder):
+    """Its name has dots, which paths of keys have as well; a plain value is an assumed one."""
+    sweep = BASE.replace("cluster: {", "cluster: {profile: {kind: profile, name: mine, parameters: {}}, ")
+    axis = "grid:\n  cluster.profile.parameters.network.ethernet.efficiency: ['0.5', '25 %']\n"
+    (folder / "parameter.yaml").write_text(sweep + axis)
+    weft(folder, "sweep", "parameter.yaml", "--export", "csv")
+    slow, slower = (float(row["makespan_ns"]) for row in csv.DictReader((folder / "parameter.csv").open()))
+    # 1 MB at half and at a quarter of 100 Gb/s: 160 and 320 us, and the same latencies.
+    assert 150_000 <= slower - slow <= 170_000, (slow, slower)
+
+
 def test_exports(folder):
     (folder / "small.yaml").write_text(SMALL)
     out, err = weft(folder, "sweep", "small.yaml", "-j", "2", "--export", "csv")
@@ -155,7 +172,8 @@ def test_shipped(folder):
 
 
 def main():
-    tests = [test_exports, test_refusals, test_interrupt, test_without_mpi, test_shipped] + ([test_mpi] if MPIRUN else [])
+    tests = [test_exports, test_a_sweep_of_which_every_point_is_refused_fails, test_an_axis_may_be_a_parameter_of_the_profile,
+             test_refusals, test_interrupt, test_without_mpi, test_shipped] + ([test_mpi] if MPIRUN else [])
     for test in tests:
         with tempfile.TemporaryDirectory() as name:
             test(pathlib.Path(name))
