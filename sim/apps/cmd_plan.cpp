@@ -222,7 +222,7 @@ int run_plan(const PlanOptions& options) {
   if (overrides.shuffle_ties) scenario.simulation.shuffle_ties = *overrides.shuffle_ties;
   plan::PlanSpace space = space_of(options, scenario.cluster, diagnostics);
   print_warnings(diagnostics, options.common);
-  const plan::CostedCluster costed = plan::cost_of(scenario.cluster.topology, books);
+  const plan::CostedCluster costed = plan::cost_of(scenario.cluster.topology, books, &scenario.cluster.profile);
 
   const Report report{outputs};
   const Heading heading{"plan", options.model, scenario.simulation.seed, scenario.simulation.grain};

@@ -313,7 +313,7 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   print_warnings(diagnostics, options);
   const plan::CostBooks books = load_books(cost);
   std::optional<plan::CostedCluster> costed;
-  if (books.any()) costed = plan::cost_of(scenario.cluster.topology, books);
+  if (books.any()) costed = plan::cost_of(scenario.cluster.topology, books, &scenario.cluster.profile);
   check_outputs(files, outputs, scenario);
 
   const Report report{outputs};

@@ -254,6 +254,7 @@ struct Shown {
   std::vector<ProfileStatement> profiles;
   std::vector<std::string> warnings;
   std::string head;
+  const Profile* profile = nullptr;  // that limits the power of GPUs
 };
 
 void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
@@ -270,7 +271,7 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
   }
   const plan::CostBooks books = load_books(options.cost);
   std::optional<plan::CostedCluster> bill;
-  if (options.shows_bill()) bill = plan::cost_of(topology, books);
+  if (options.shows_bill()) bill = plan::cost_of(topology, books, shown.profile);
   std::string nccl_view;
   if (options.nccl_view) {
     const coll::nccl::SystemOptions view{.several_nodes = topology.host_count() > 1};
@@ -324,7 +325,8 @@ void run_cluster(const TopoOptions& options) {
         cluster.resolved.to_json(),
         {scenario::profile_statement(cluster)},
         warning_texts(diagnostics),
-        head},
+        head,
+        &cluster.profile},
        options, overrides.seed.value_or(1));
 }
 

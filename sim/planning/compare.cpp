@@ -160,7 +160,7 @@ std::vector<scenario::Scenario> load_all(const std::vector<std::string>& scenari
                                      .configuration = made.resolved.to_json(),
                                      .nodes = made.topology.host_count(),
                                      .endpoints = made.topology.endpoints().size(),
-                                     .costed = cost_of(made.topology, books)});
+                                     .costed = cost_of(made.topology, books, &made.profile)});
     }
   }
   if (!loaded.empty()) {

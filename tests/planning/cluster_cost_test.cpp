@@ -71,6 +71,27 @@ TEST(ClusterCostTest, PowerFollowsWhatGpusDo) {
   EXPECT_DOUBLE_EQ(power.it_watts({.compute = 0.9, .memory = 0.1, .communication = 1}), 20'000);
 }
 
+// 16 GPUs of 700 W at 500: 3200 W less at the maximum. At a load of 0.5 a GPU takes 70 + 0.5 x 630 = 385 W, which the limit
+// leaves as it is; at 0.9 it would take 637 and takes 500.
+TEST(ClusterCostTest, GpusTakeTheirLimitOfPowerAtMost) {
+  PowerBook book;
+  book.servers = {{"box", {.max_watts = 10'000, .idle_watts = 2'000}}};
+  book.gpus = {{"h100_sxm", {.max_watts = 700, .idle_watts = 70}}};
+  book.pue.value = 1;
+  const ClusterPower power = cluster_power(two_servers(), book, {}, 500);
+  EXPECT_DOUBLE_EQ(power.max_watts, 20'000 - 3'200);
+  EXPECT_DOUBLE_EQ(power.gpu_max_watts, 16 * 500);
+  EXPECT_DOUBLE_EQ(power.it_watts({.compute = 1}), 20'000 - 3'200);
+  EXPECT_DOUBLE_EQ(power.it_watts({.compute = 0.9}), 4'000 + 0.9 * 16'000 - 16 * 137);
+  EXPECT_DOUBLE_EQ(power.it_watts({.compute = 0.5}), 4'000 + 0.5 * 16'000);
+  EXPECT_DOUBLE_EQ(power.it_watts({.compute = 1}, 8), 4'000 + 0.5 * (16'000 - 3'200));
+  EXPECT_THAT(power.lines.front().source, HasSubstr("gpu.power_limit: 500 W"));
+  EXPECT_DOUBLE_EQ(cluster_power(two_servers(), book, {}, 700).max_watts, 20'000);
+  book.servers.clear();
+  book.server_base = {.max_watts = 4'400, .idle_watts = 1'440};
+  EXPECT_DOUBLE_EQ(cluster_power(two_servers(), book, {}, 500).max_watts, 2 * 4'400 + 16 * 500);
+}
+
 // Twelve of 16 GPUs are idle. A quarter of what follows their load is drawn. Three quarters of owning the cluster is for
 // nothing, as are three quarters of what servers draw when idle.
 TEST(ClusterCostTest, IdleGpusDrawIdlePowerAndArePricedAsIdle) {

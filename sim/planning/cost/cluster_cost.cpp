@@ -159,8 +159,8 @@ Draw gpu_draw(const ServerLine& server, const PowerBook& book) {
   return {.max_watts = watts, .idle_watts = 0.1 * watts, .source = "data sheet (weft list gpus)", .date = {}};
 }
 
-void power_server(const ServerLine& server, const PowerBook& book, ClusterPower& power, Missing& missing) {
-  const Draw gpu = gpu_draw(server, book);
+void power_server(const ServerLine& server, const PowerBook& book, double limit, ClusterPower& power, Missing& missing) {
+  Draw gpu = gpu_draw(server, book);
   const double gpus = static_cast<double>(server.gpus);
   if (server.gpus > 0 && gpu.max_watts <= 0) {
     missing.add(fmt::format("GPU {} of {}", server.gpu.empty() ? "(of no model)" : server.gpu, server.model),
@@ -168,13 +168,23 @@ void power_server(const ServerLine& server, const PowerBook& book, ClusterPower&
                             server.gpu.empty() ? "NAME" : server.gpu));
     return;
   }
+  double cut = 0;  // of a server at its maximum
+  if (limit > 0 && server.gpus > 0 && limit < gpu.max_watts) {
+    power.limited.push_back({static_cast<double>(server.count) * gpus, gpu.max_watts, gpu.idle_watts});
+    cut = gpus * (gpu.max_watts - limit);
+    gpu.max_watts = limit;
+    gpu.idle_watts = std::min(gpu.idle_watts, limit);
+    gpu.source += fmt::format("; gpu.power_limit: {:g} W", limit);
+  }
   power.gpu_max_watts += static_cast<double>(server.count) * gpus * gpu.max_watts;
   power.gpu_idle_watts += static_cast<double>(server.count) * gpus * gpu.idle_watts;
   if (const NamedDraw* whole = find_named(book.servers, server.model)) {
     // The GPUs' part is told apart, and never exceeds the whole.
     const double idle = std::max(whole->draw.idle_watts, gpus * gpu.idle_watts);
-    power.lines.push_back({fmt::format("server {}", server.model), server.count,
-                           std::max(whole->draw.max_watts, gpus * gpu.max_watts), idle, whole->draw.source, whole->draw.date});
+    const double most = std::max(whole->draw.max_watts, gpus * gpu.max_watts + cut) - cut;
+    const std::string limited = cut > 0 ? fmt::format("; GPUs at gpu.power_limit: {:g} W", limit) : std::string{};
+    power.lines.push_back({fmt::format("server {}", server.model), server.count, most, std::min(idle, most),
+                           whole->draw.source + limited, whole->draw.date});
     return;
   }
   power.lines.push_back({fmt::format("server {}, without GPUs", server.model), server.count, book.server_base.max_watts,
@@ -211,14 +221,15 @@ ClusterCost cluster_cost(const BillOfMaterials& bill, const PriceBook& book) {
   return cost;
 }
 
-ClusterPower cluster_power(const BillOfMaterials& bill, const PowerBook& book, const FloorPlan& plan) {
+ClusterPower cluster_power(const BillOfMaterials& bill, const PowerBook& book, const FloorPlan& plan, double gpu_limit) {
   ClusterPower power;
+  power.gpu_limit = gpu_limit;
   power.book = book.name;
   power.gpus = bill.gpus();
   power.weights = book.activity;
   power.pue = book.pue.value;
   Missing missing{book.file};
-  for (const ServerLine& server : bill.servers) power_server(server, book, power, missing);
+  for (const ServerLine& server : bill.servers) power_server(server, book, gpu_limit, power, missing);
   const std::size_t servers = power.lines.size();
   for (const SwitchLine& line : bill.switches) {
     if (const SwitchDraw* draw = find_switch(book.switches, line)) {
@@ -257,8 +268,15 @@ double ClusterPower::load(const Activity& activity) const {
 }
 
 double ClusterPower::it_watts(const Activity& activity, std::int64_t idle_gpus) const {
+  const double share = load(activity);
+  double most = max_watts - network_watts - server_idle_watts;  // beyond idle, without a limit
+  double cut = 0;                                               // of that at this load
+  for (const LimitedGpus& of : limited) {
+    most += of.count * (of.max_watts - gpu_limit);
+    cut += of.count * std::max(0.0, of.idle_watts + share * (of.max_watts - of.idle_watts) - gpu_limit);
+  }
   const double working = 1 - share_of(idle_gpus, gpus);
-  return network_watts + server_idle_watts + working * load(activity) * (max_watts - network_watts - server_idle_watts);
+  return network_watts + server_idle_watts + working * (share * most - cut);
 }
 
 std::optional<double> RunCost::usd_per_million_tokens() const {

@@ -2,12 +2,12 @@
 //
 //   per hour = capital / (years x 8760 x utilization) + operation share x capital / (8760 x utilization)
 //            + IT power x PUE x energy price                                                            (models/workloads §7.4)
-//   power of a GPU = idle + (max - idle) x min(1, compute + 0.6 memory + 0.4 communication)              (models/workloads
-//   §7.3) of it for idle GPUs per hour = their share of capital and operation + their share of servers' idle power x PUE x
-//   price
+//   power of a GPU = idle + (max - idle) x min(1, compute + 0.6 memory + 0.4 communication), at most its limit
+//                                                                                            (models/workloads §7.3)
+//   of it for idle GPUs per hour = their share of capital and operation + their share of servers' idle power x PUE x price
 //
-// where the three are shares of the run's time. Whatever a book has no entry for is an error that names it: a total with a hole
-// would look cheap.
+// where the three are shares of the run's time, and the limit is gpu.power_limit. Whatever a book has no entry for is an error
+// that names it: a total with a hole would look cheap.
 //
 // Model: the whole cluster is paid for however much of it a run uses, and GPUs that it does not use are idle with all that is
 // theirs of a server; what else servers draw (CPUs, fans, NICs) follows the GPUs' load between idle and maximum; switches draw
@@ -66,6 +66,13 @@ struct PowerLine {
   std::string date = {};
 };
 
+// GPUs whose limit of power is below the maximum that the book states.
+struct LimitedGpus {
+  double count = 0;
+  double max_watts = 0;  // of one, without the limit
+  double idle_watts = 0;
+};
+
 struct ClusterPower {
   std::string book = {};
   std::vector<PowerLine> lines = {};
@@ -75,6 +82,8 @@ struct ClusterPower {
   double gpu_idle_watts = 0;
   double network_watts = 0;      // of max_watts: switches and modules
   double server_idle_watts = 0;  // of idle_watts: all but them
+  double gpu_limit = 0;          // watts of a GPU, as gpu.power_limit sets it; 0: none
+  std::vector<LimitedGpus> limited = {};
   ActivityWeights weights;
   double pue = 1;
   std::int64_t gpus = 0;
@@ -86,7 +95,8 @@ struct ClusterPower {
 
 // ConfigError that names everything the book has no price of.
 [[nodiscard]] ClusterCost cluster_cost(const BillOfMaterials& bill, const PriceBook& book);
-[[nodiscard]] ClusterPower cluster_power(const BillOfMaterials& bill, const PowerBook& book, const FloorPlan& plan);
+[[nodiscard]] ClusterPower cluster_power(const BillOfMaterials& bill, const PowerBook& book, const FloorPlan& plan,
+                                         double gpu_limit = 0);
 
 // A run of `seconds` costs this. Energy needs a power book, dollars a price book.
 struct RunCost {

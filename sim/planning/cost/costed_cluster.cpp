@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "sim/workloads/kernels/clock.h"
+
 namespace weft::plan {
 
 CostBooks load_books(const std::string& prices, const std::string& power) {
@@ -12,11 +14,12 @@ CostBooks load_books(const std::string& prices, const std::string& power) {
   return books;
 }
 
-CostedCluster cost_of(const net::Topology& topology, const CostBooks& books) {
+CostedCluster cost_of(const net::Topology& topology, const CostBooks& books, const Profile* profile) {
   CostedCluster made;
   made.bill = bill_of_materials(topology);
+  const double limit = profile == nullptr ? 0.0 : profile->get(work::power_limit).watts;
   if (books.prices) made.cost = cluster_cost(made.bill, *books.prices);
-  if (books.power) made.power = cluster_power(made.bill, *books.power, books.floor_plan());
+  if (books.power) made.power = cluster_power(made.bill, *books.power, books.floor_plan(), limit);
   return made;
 }
 

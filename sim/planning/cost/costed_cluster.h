@@ -31,7 +31,8 @@ struct CostedCluster {
     return run_cost(cost ? &*cost : nullptr, power ? &*power : nullptr, activity, seconds, tokens, idle_gpus);
   }
 };
-[[nodiscard]] CostedCluster cost_of(const net::Topology& topology, const CostBooks& books);
+// `profile` may limit the power of GPUs; null: it does not.
+[[nodiscard]] CostedCluster cost_of(const net::Topology& topology, const CostBooks& books, const Profile* profile = nullptr);
 
 // Returns what the GPUs did: in a training step's last iteration, or all the time communication for collectives and flows.
 // Model: while an inference engine is busy it is bound by memory.
