@@ -133,10 +133,10 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
   report.print(fmt::format("# critical path: {}\n", critical_path_text(result.critical, 2)));
   if (!result.run.clocks.empty()) {
     const auto [lowest, highest] = std::ranges::minmax(result.run.clocks, {}, &work::RankClocks::mean);
-    const double low = lowest.mean;
-    const double high = highest.mean;
-    report.print(fmt::format("# the limit of power slows GEMMs by {:.1f} to {:.1f} % (weft explain clock)\n", 100 * (low - 1),
-                             100 * (high - 1)));
+    const std::string least = fmt::format("{:.1f}", 100 * (lowest.mean - 1));
+    const std::string most = fmt::format("{:.1f}", 100 * (highest.mean - 1));
+    report.print(fmt::format("# the limit of power slows GEMMs by {} % (weft explain clock)\n",
+                             least == most ? least : least + " to " + most));
   }
 }
 

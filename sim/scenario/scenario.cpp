@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "sim/scenario/read_scenario.h"
 #include "sim/scenario/scenario_layers.h"
 #include "sim/workloads/inference/serving_costs.h"
+#include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 
 namespace weft::scenario {
@@ -168,11 +170,33 @@ void warn_of_costs(const ConfigNode& node, const net::Cluster& cluster, Diagnost
                          : Diagnostic{.where = {}, .message = text, .source_line = {}, .length = 1, .note = hint});
 }
 
+// Every model of GPU must be able to run at the limit of power that the profile sets.
+void check_power_limit(const net::Cluster& cluster, Diagnostics& diagnostics) {
+  const std::string key = work::power_limit.infos().front().key;
+  std::set<const net::GpuSpec*> models;
+  for (const DeviceId device : cluster.topology.endpoints()) models.insert(cluster.topology.gpu(device));
+  std::set<std::string> problems;
+  for (const net::GpuSpec* gpu : models) {
+    if (gpu != nullptr) problems.insert(fmt::format("{}: {}", key, work::limit_problem(*gpu, cluster.profile)));
+  }
+  for (const std::string& problem : problems) {
+    if (problem.ends_with(": ")) continue;
+    diagnostics.error(
+        {.where = cluster.profile.provenance(key).where,
+         .message = problem,
+         .source_line = {},
+         .length = 1,
+         .note = "0 W is the data sheet's; a board that takes more says so as the 'power' of its GPU (weft explain gpus)",
+         .key = key});
+  }
+}
+
 std::optional<net::Cluster> read_cluster(const ConfigNode& node, const Overrides& overrides, Diagnostics& diagnostics) {
   check_settings(node, diagnostics);
   std::optional<net::Cluster> cluster = net::read_cluster(node, load_options(overrides), diagnostics);
   if (cluster) warn_of_release(node, *cluster, overrides, diagnostics);
   if (cluster) warn_of_costs(node, *cluster, diagnostics);
+  if (cluster) check_power_limit(*cluster, diagnostics);
   return cluster;
 }
 

@@ -1,5 +1,7 @@
 #include "sim/workloads/kernels/clock.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -41,9 +43,9 @@ const ParamGroup<PowerCosts> power_costs{
      param("window", &PowerCosts::window,
            {.min = 1_ms,
             .max = 10_s,
-            .source = ParamSource::kFitted,
-            .reference = "rows of weft measure: the clock falls 45 to 60 ms after products of 8192 begin "
-                         "(validate/measured/h100x2_full.jsonl)",
+            .source = ParamSource::kAssumed,
+            .reference = "models/training_steps §7: read by eye off rows of weft measure, where the clock falls 45 to 60 ms "
+                         "after products of 8192 begin (validate/measured/h100x2_full.jsonl)",
             .description = "over which the mean of power meets the limit",
             .gpu = "H100"})}};
 
@@ -62,6 +64,14 @@ GpuPower gpu_power(const GpuSpec& gpu, const Profile& profile) {
   const double watts = profile.get(power_limit).watts;
   if (gpu.tdp_watts > 0) power.limit = watts > 0 ? watts / gpu.tdp_watts : 1.0;
   return power;
+}
+
+std::string limit_problem(const GpuSpec& gpu, const Profile& profile) {
+  const double watts = profile.get(power_limit).watts;
+  const double least = profile.get(power_costs).idle * gpu.tdp_watts;
+  if (watts <= 0 || gpu.tdp_watts <= 0 || (watts > least && watts <= gpu.tdp_watts)) return {};
+  return fmt::format("expected above {:.0f} W, which {} takes at rest, and at most its data sheet's {:g} W, got {:g} W", least,
+                     gpu.name, gpu.tdp_watts, watts);
 }
 
 double slowdown_under(const GpuPower& power, const PowerLoad& load) {

@@ -7,13 +7,14 @@
 //
 // GPUs of one model differ by a few per cent in the power that they need (silicon, cooling), and a step goes at the pace of the
 // one that needs most: of n normal powers with standard deviation sigma, sigma sqrt(2 ln n) above the mean (models/workloads
-// §7.2).
+// §7.2). The exact expected maximum is a third less for four, and leaves steps of four H200 and of two 2 % short.
 //
 // Model: power is relative to the data sheet's. Temperature, the controller's steps, and what links and the SMs themselves take
 // are left out; all GPUs of a job need as much power for the same work as the one of them that needs most.
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "sim/core/profile.h"
@@ -43,6 +44,9 @@ struct GpuPower {
   double limit = 1;  // over the data sheet's; 0: neither is known, and nothing is slowed
 };
 [[nodiscard]] GpuPower gpu_power(const GpuSpec& gpu, const Profile& profile);
+// Why the profile's limit cannot be that of this GPU: it is below what the GPU takes at rest, or above its data sheet's power.
+// Empty: it can.
+[[nodiscard]] std::string limit_problem(const GpuSpec& gpu, const Profile& profile);
 
 // Shares of the peak rates, at full clock. A mean over a window, where it is that of several kernels.
 struct PowerLoad {

@@ -97,6 +97,20 @@ TEST(ClockTest, KernelsLoadTensorCoresAndMemoryByTheirOwnPeaks) {
   EXPECT_EQ(times.load(copy, 1_ms).tensor, 0.0);
 }
 
+// 120 W of 700 at rest: 0.17.
+TEST(ClockTest, ALimitIsAboveThePowerAtRestAndNotAboveTheDataSheets) {
+  const Profile profile = Profile::defaults(kernel_param_groups());
+  const auto problem = [&](const char* limit) {
+    return limit_problem(gpu_spec("h100_sxm"), profile.with_value("gpu.power_limit", limit, "test"));
+  };
+  EXPECT_EQ(problem("0"), "");
+  EXPECT_EQ(problem("120 W"), "");
+  EXPECT_EQ(problem("700 W"), "");
+  EXPECT_EQ(problem("118 W"),
+            "expected above 119 W, which h100_sxm takes at rest, and at most its data sheet's 700 W, got 118 W");
+  EXPECT_NE(problem("701 W"), "");
+}
+
 TEST(ClockTest, TheOneOfManyUnlikeGpusThatNeedsMostPowerSetsThePace) {
   EXPECT_DOUBLE_EQ(most_of({.deviation = 0.02}, 1), 1.0);
   // 0.02 sqrt(2 ln 1024) = 0.02 x 3.7233 (models/workloads §7.2).
