@@ -13,6 +13,11 @@ constexpr Origin kMatmul{.source = ParamSource::kLiterature,
                          .gpu = "H100"};
 constexpr Origin kMemory{.source = ParamSource::kLiterature, .reference = "models/workloads §1.3: 0.75 to 0.9 above 10 MB"};
 
+constexpr Origin kAdam{
+    .source = ParamSource::kFitted,
+    .reference = "models/training_steps §4: fp32 states, 28 bytes a parameter (validate/measured/h100x1_torch.json)",
+    .gpu = "H100"};
+
 template <class S>
 Param<S> share(const char* name, double S::*member, const Origin& from, const char* description) {
   return from_origin(param<S>(name, member, {.unit = "ratio", .min = 0.01, .max = 1.0, .description = description}), from);
@@ -165,7 +170,7 @@ const ParamGroup<OptimizerCosts> optimizer_costs{
     "gpu.optimizer",
     "fused Adam",
     {time("fixed", &OptimizerCosts::fixed, "of a kernel"),
-     share("efficiency", &OptimizerCosts::efficiency, kMemory, "of the HBM bandwidth"),
+     share("efficiency", &OptimizerCosts::efficiency, kAdam, "of the HBM bandwidth"),
      per_element("adam_ps", &OptimizerCosts::adam_ps, "a parameter"),
      per_element("mostly_zero_ps", &OptimizerCosts::mostly_zero_ps, "a parameter whose gradients are mostly zeros")}};
 

@@ -91,9 +91,9 @@ extern const ParamGroup<MemoryCosts> memory_costs;
 
 struct OptimizerCosts {
   Duration fixed = 1_us;
-  double efficiency = 0.85;     // of the HBM bandwidth
-  double adam_ps = 5;           // per parameter
-  double mostly_zero_ps = 8.6;  // per parameter of an embedding
+  double efficiency = 0.78;     // of the HBM bandwidth
+  double adam_ps = 4.3;         // of arithmetic per parameter
+  double mostly_zero_ps = 8.3;  // per parameter of an embedding
 };
 extern const ParamGroup<OptimizerCosts> optimizer_costs;
 
