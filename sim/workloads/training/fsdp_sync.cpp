@@ -45,23 +45,32 @@ class FsdpSync final : public GradientSync {
       await(emit, *unit);
       free_buffer_ = last_copy_out_;
     }
-    unit->gradients_whole = gradient_bytes(*unit, false) + gradient_bytes(*unit, true);
-    emit.allocate(unit->gradients_whole.count());
+    unit->gradients_made = {};
     Unit* next = find(place().chunk, unit_id == kRootUnit ? last_layer() : unit_id - 1);
     if (next != nullptr && next != unit && !next->gathered && !next->prefetched) gather(emit, *next);
   }
 
-  void gradient_ready(StepEmitter&, TensorKind) override {}
+  // A gradient has memory from its kernel on.
+  void gradient_ready(StepEmitter& emit, TensorKind kind) override {
+    Unit* unit = find(place().chunk, emit.layer());
+    if (unit == nullptr) return;
+    for (const ParameterTensor& tensor : unit->tensors) {
+      if (tensor.kind == kind) make(emit, *unit, gradient_bytes(tensor));
+    }
+  }
 
   void after_backward(StepEmitter& emit, std::int64_t unit_id) override {
     Unit* unit = find(place().chunk, unit_id);
     if (unit == nullptr) return;
+    const Bytes whole = gradient_bytes(*unit, false) + gradient_bytes(*unit, true);
+    make(emit, *unit, whole - unit->gradients_made);  // of tensors whose gradients nobody announced
     // The buffer of the reduction before is free when that has ended.
     emit.join(last_reduction_);
     if (copies_) {
+      emit.allocate(whole.count());
       emit.kernel({.kind = KernelKind::kCopy, .bytes = 8}, "copy offsets");
-      emit.kernel({.kind = KernelKind::kCopy, .bytes = 2.0 * static_cast<double>(unit->gradients_whole.count())},
-                  "concatenate gradients");
+      emit.kernel({.kind = KernelKind::kCopy, .bytes = 2.0 * static_cast<double>(whole.count())}, "concatenate gradients");
+      emit.release(whole.count());
     }
     reduce(emit, *unit, false);
     reduce(emit, *unit, true);
@@ -85,7 +94,7 @@ class FsdpSync final : public GradientSync {
     bool gathered = false;
     OpIndex gather = kNoOp;
     OpIndex expert_gather = kNoOp;
-    Bytes gradients_whole = {};
+    Bytes gradients_made = {};  // of this backward pass
   };
 
   static constexpr std::string_view kGatherStream = "fsdp gather";
@@ -119,6 +128,15 @@ class FsdpSync final : public GradientSync {
     }
     const Precision precision = gradients ? setup_.precision.gradients : setup_.precision.parameters;
     return Bytes{static_cast<std::int64_t>(static_cast<double>(elements) * bytes_per_element(precision))};
+  }
+  [[nodiscard]] Bytes gradient_bytes(const ParameterTensor& tensor) const {
+    const double width = bytes_per_element(setup_.precision.gradients);
+    return Bytes{static_cast<std::int64_t>(static_cast<double>(tensor.trainable) * width)};
+  }
+  static void make(StepEmitter& emit, Unit& unit, Bytes gradient) {
+    if (gradient <= Bytes{}) return;
+    emit.builder().allocate(emit.computed(), gradient.count());
+    unit.gradients_made += gradient;
   }
   [[nodiscard]] Bytes parameter_bytes(const Unit& unit, bool own_group) const { return bytes(unit, own_group, false); }
   [[nodiscard]] Bytes gradient_bytes(const Unit& unit, bool own_group) const { return bytes(unit, own_group, true); }
