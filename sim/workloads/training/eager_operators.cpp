@@ -1,47 +1,27 @@
 // PyTorch in eager mode: every operator is a kernel of its own (models/training_steps §3 to §5). The model is a Llama-like
 // block with one matrix for Q, K and V and one for gate and up projection.
+#include "sim/workloads/training/eager_operators.h"
+
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "sim/workloads/training/eager_kernels.h"
-#include "sim/workloads/training/eager_matmul.h"
-#include "sim/workloads/training/layer_operators.h"
 #include "sim/workloads/training/optimizer_bytes.h"
 
 namespace weft::work {
-namespace {
+namespace eager {
 
-constexpr double kTinyBytes = 4096;  // kernels whose time is their launch
-
-void tiny(StepEmitter& emit, std::string_view name) { elementwise(emit, kTinyBytes, name); }
-void strided(StepEmitter& emit, StridedKind kind, std::int64_t elements, std::string_view name) {
-  emit.kernel({.kind = KernelKind::kStrided, .strided = kind, .elements = static_cast<double>(elements)}, name);
+void tiny(StepEmitter& emit, std::string_view name) {
+  constexpr double kTinyBytes = 4096;
+  elementwise(emit, kTinyBytes, name);
 }
 
-// Residual and gradient sums: two tensors read, one written.
+void strided(StepEmitter& emit, StridedKind kind, std::int64_t elements, std::string_view name, double bytes) {
+  const auto count = static_cast<double>(elements);
+  emit.kernel({.kind = KernelKind::kStrided, .strided = kind, .elements = count, .bytes = bytes * count}, name);
+}
+
 void add(StepEmitter& emit, std::int64_t elements, std::string_view name) {
   elementwise(emit, 3.0 * emit.shapes().width * static_cast<double>(elements), name);
-}
-
-void eager_attention_forward(StepEmitter& emit, std::int64_t layer) {
-  dynamic_counter(emit);
-  emit.kernel(attention_kernel(emit, KernelKind::kAttentionForward, layer), "attention");
-}
-
-void eager_attention_backward(StepEmitter& emit, std::int64_t layer) {
-  const RankShapes& s = emit.shapes();
-  dynamic_counter(emit);
-  strided(emit, StridedKind::kAttentionEnds, s.tokens * s.attention_width, "dot of dO and O");
-  emit.kernel(attention_kernel(emit, KernelKind::kAttentionBackward, layer), "attention backward");
-  strided(emit, StridedKind::kAttentionEnds, s.tokens * s.attention_width, "convert dQ");
-  strided(emit, StridedKind::kStack, s.tokens * s.qkv_width, "stack dQ, dK, dV");
-  strided(emit, StridedKind::kCopy, s.tokens * s.qkv_width, "copy to contiguous");
-}
-
-void norm_backward(StepEmitter& emit, std::int64_t elements) {
-  of_elements(emit, KernelKind::kNormBackward, elements, "norm backward");
-  of_elements(emit, KernelKind::kNormWeightGradient, elements, "norm weight gradient");
 }
 
 // `rows` x 2 f -> rows x f, of halves of a chunk; the gradient of both halves is put together again.
@@ -65,6 +45,32 @@ void activation_backward(StepEmitter& emit, std::int64_t elements) {
   elementwise(emit, 4 * bytes, "concatenate halves");
 }
 
+}  // namespace eager
+
+namespace {
+
+using namespace eager;
+
+void eager_attention_forward(StepEmitter& emit, std::int64_t layer) {
+  dynamic_counter(emit);
+  emit.kernel(attention_kernel(emit, KernelKind::kAttentionForward, layer), "attention");
+}
+
+void eager_attention_backward(StepEmitter& emit, std::int64_t layer) {
+  const RankShapes& s = emit.shapes();
+  dynamic_counter(emit);
+  strided(emit, StridedKind::kAttentionEnds, s.tokens * s.attention_width, "dot of dO and O");
+  emit.kernel(attention_kernel(emit, KernelKind::kAttentionBackward, layer), "attention backward");
+  strided(emit, StridedKind::kAttentionEnds, s.tokens * s.attention_width, "convert dQ");
+  strided(emit, StridedKind::kStack, s.tokens * s.qkv_width, "stack dQ, dK, dV");
+  strided(emit, StridedKind::kCopy, s.tokens * s.qkv_width, "copy to contiguous");
+}
+
+void norm_backward(StepEmitter& emit, std::int64_t elements) {
+  of_elements(emit, KernelKind::kNormBackward, elements, "norm backward");
+  of_elements(emit, KernelKind::kNormWeightGradient, elements, "norm weight gradient");
+}
+
 // One sequence of kernels of the backward pass of a linear layer, and its gradient's announcement.
 void linear_backward(StepEmitter& emit, GradientSync& gradients, TensorKind kind, const Linear& linear, BackwardPart part,
                      std::string_view name) {
@@ -78,26 +84,7 @@ void linear_backward(StepEmitter& emit, GradientSync& gradients, TensorKind kind
   if (part.weight) gradients.gradient_ready(emit, kind);
 }
 
-class PytorchEager final : public LayerOperators {
- public:
-  [[nodiscard]] std::string refusal(const TrainingSetup& setup) const override;
-  [[nodiscard]] FrameworkTraits traits() const override { return {.replicates_vocabulary = true, .copies_gradients = true}; }
-
-  void embedding_forward(StepEmitter& emit) const override;
-  void layer_forward(StepEmitter& emit, std::int64_t layer) const override;
-  void head_forward(StepEmitter& emit) const override;
-  void head_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) const override;
-  void layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const override;
-  void embedding_backward(StepEmitter& emit, GradientSync& gradients) const override;
-  void after_microbatches(StepEmitter& emit) const override;
-  void optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors, const GradientSync& gradients) const override;
-  [[nodiscard]] std::int64_t saved_by_layer(const StepEmitter& emit, std::int64_t layer) const override;
-
- private:
-  static Linear linear(const StepEmitter& emit, TensorKind kind);
-  static void experts_forward(StepEmitter& emit);
-  static void experts_backward(StepEmitter& emit, GradientSync& gradients);
-};
+}  // namespace
 
 std::string PytorchEager::refusal(const TrainingSetup& setup) const {
   const ParallelPlan& plan = setup.plan;
@@ -156,7 +143,12 @@ void PytorchEager::embedding_forward(StepEmitter& emit) const {
   add(emit, elements, "add");
 }
 
-void PytorchEager::layer_forward(StepEmitter& emit, std::int64_t layer) const {
+void PytorchEager::layer_forward(StepEmitter& emit, std::int64_t layer) const { forward(emit, layer, false); }
+void PytorchEager::layer_again(StepEmitter& emit, std::int64_t layer) const { forward(emit, layer, true); }
+
+// `again`: recomputed by torch.utils.checkpoint, which stops when all that the backward pass reads is there: before the last
+// product, whose output is not among it.
+void PytorchEager::forward(StepEmitter& emit, std::int64_t layer, bool again) {
   const RankShapes& s = emit.shapes();
   const std::int64_t elements = s.tokens * s.hidden;
   of_elements(emit, KernelKind::kNormForward, elements, "norm");
@@ -171,10 +163,11 @@ void PytorchEager::layer_forward(StepEmitter& emit, std::int64_t layer) const {
   } else {
     matmul(emit, linear(emit, TensorKind::kUp), "up");
     activation_forward(emit, s.tokens * s.ffn);
+    if (again) return;
     matmul(emit, linear(emit, TensorKind::kDown), "down");
     emit.blocking(GroupSlot::kTensor, coll::Collective::kAllReduce, s.hidden_bytes(), "all-reduce activations");
   }
-  add(emit, elements, "add");
+  if (!again) add(emit, elements, "add");
 }
 
 // Tokens are repeated for each of their experts, exchanged, put in order of experts, and back.
@@ -220,15 +213,25 @@ void PytorchEager::experts_backward(StepEmitter& emit, GradientSync& gradients) 
   add(emit, s.tokens * s.hidden, "add");
 }
 
+void PytorchEager::head_norm(StepEmitter& emit) const {
+  of_elements(emit, KernelKind::kNormForward, emit.shapes().tokens * emit.shapes().hidden, "norm");
+}
+void PytorchEager::head_norm_backward(StepEmitter& emit) const {
+  norm_backward(emit, emit.shapes().tokens * emit.shapes().hidden);
+}
+std::int64_t PytorchEager::kept_by_head_norm(const StepEmitter& emit) const {
+  return 2 * emit.shapes().activation_bytes(emit.shapes().tokens * emit.shapes().hidden);
+}
+
 void PytorchEager::head_forward(StepEmitter& emit) const {
   const RankShapes& s = emit.shapes();
   const std::int64_t logits = s.tokens * emit.setup().model.vocab;
   const auto bytes = static_cast<double>(logits);
   // Kept for the backward pass: the norm's input and output, the fp32 log-probabilities. Pipelines keep the logits, too.
-  emit.allocate(2 * s.activation_bytes(s.tokens * s.hidden) + 4 * logits);
+  emit.allocate(kept_by_head_norm(emit) + 4 * logits);
   const std::int64_t transient = s.activation_bytes(logits) + 4 * logits;
   emit.allocate(transient);
-  of_elements(emit, KernelKind::kNormForward, s.tokens * s.hidden, "norm");
+  head_norm(emit);
   matmul(emit, linear(emit, TensorKind::kHead), "head");
   if (!emit.setup().fused_loss) strided(emit, StridedKind::kForward, logits, "cast to fp32");
   emit.kernel({.kind = KernelKind::kSoftmaxLoss, .bytes = 8 * bytes}, "log-softmax");
@@ -253,10 +256,10 @@ void PytorchEager::head_backward(StepEmitter& emit, GradientSync& gradients, Bac
     emit.release(12 * logits);
   }
   linear_backward(emit, gradients, TensorKind::kHead, linear(emit, TensorKind::kHead), part, "head");
-  if (part.input) norm_backward(emit, s.tokens * s.hidden);
+  if (part.input) head_norm_backward(emit);
   if (part.weight) {
     gradients.gradient_ready(emit, TensorKind::kFinalNorm);
-    emit.release(2 * s.activation_bytes(s.tokens * s.hidden));
+    emit.release(kept_by_head_norm(emit));
   }
 }
 
@@ -369,8 +372,6 @@ std::int64_t PytorchEager::saved_by_layer(const StepEmitter& emit, std::int64_t 
   }
   return s.activation_bytes(elements) + 4 * s.tokens * (s.heads + 2);
 }
-
-}  // namespace
 
 const Registration<LayerOperators> pytorch_eager{
     .name = "pytorch_eager",

@@ -7,7 +7,7 @@
 //   embedding_forward, layer_forward(0) .. layer_forward(L - 1), head_forward,
 //   head_backward, layer_backward(L - 1) .. layer_backward(0), embedding_backward
 //
-// Where recomputation is full, layer_forward(i) comes again right before layer_backward(i). A gradient is handed to `gradients`
+// Where recomputation is full, layer_again(i) comes right before layer_backward(i). A gradient is handed to `gradients`
 // when the kernel that makes it has been written.
 #pragma once
 
@@ -30,6 +30,8 @@ class LayerOperators {
 
   virtual void embedding_forward(StepEmitter& emit) const = 0;
   virtual void layer_forward(StepEmitter& emit, std::int64_t layer) const = 0;
+  // Computes a whole layer again before layer_backward: what the backward pass reads of it, or all.
+  virtual void layer_again(StepEmitter& emit, std::int64_t layer) const { layer_forward(emit, layer); }
   // Computes again before layer_backward what plan.recompute == kOperators asks for.
   virtual void operators_again(StepEmitter& emit, std::int64_t layer) const {
     static_cast<void>(emit), static_cast<void>(layer);

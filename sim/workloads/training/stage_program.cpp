@@ -209,7 +209,7 @@ void StageProgram::backward_layer(std::int64_t layer, Recompute recompute, Backw
   emit_.set_layer(layer);
   const std::int64_t saved = operators_.saved_by_layer(emit_, layer);
   if (part.input) emit_.allocate(saved - kept_bytes(layer, recompute));
-  if (recompute == Recompute::kFull && part.input) operators_.layer_forward(emit_, layer);
+  if (recompute == Recompute::kFull && part.input) operators_.layer_again(emit_, layer);
   if (recompute == Recompute::kOperators && part.input) operators_.operators_again(emit_, layer);
   operators_.layer_backward(emit_, *gradients_, layer, part);
   if (part.weight) emit_.release(saved);

@@ -28,6 +28,7 @@ struct FrameworkTraits {
   bool copies_gradients = false;       // gradients are accumulated, scaled and copied by kernels of their own; FSDP copies
   bool blocks_on_tensor = false;       // compute waits for every collective of the tensor group, unless overlap_tensor
   bool keeps_gathered = false;         // a linear layer's gathered input stays for its weight gradient
+  bool host_of_hooks = false;          // the host's time for hooks of FSDP2 counts
   bool scales_dynamically = false;     // operands in fp8 are scaled by the largest element of the tensor at hand
 };
 
