@@ -7,7 +7,7 @@
 //
 // Model: gradients of Q, K and V are announced together, as those of gate and up are: buckets of DDP close a little later.
 // Model: a module's operators are one delay of the host, before its first kernel.
-#include "sim/workloads/training/eager_operators.h"
+#include "sim/workloads/training/huggingface_operators.h"
 
 #include <string>
 
@@ -16,21 +16,99 @@ namespace {
 
 using namespace eager;
 
-constexpr double kWide = 4;  // bytes of an element in fp32
-
-void python(StepEmitter& emit, std::int64_t operators) { emit.host_delay(operators, "Python"); }
-void autograd(StepEmitter& emit, std::int64_t nodes) { emit.host_delay((nodes + 1) / 2, "autograd"); }
-
 // A sum over one dimension of `elements` of this width.
 void reduction(StepEmitter& emit, std::int64_t elements, double width, std::string_view name) {
   const auto count = static_cast<double>(elements);
   emit.kernel({.kind = KernelKind::kNormWeightGradient, .elements = count, .bytes = width * count}, name);
 }
 
-// Contiguous tensors: `bytes` of each element, read and written.
+// A window that is shorter than the sequence comes as a mask: no tile is left out, and keys and values are repeated for the
+// heads that share them (transformers' sdpa_attention_forward).
+bool is_masked(const StepEmitter& emit, std::int64_t layer) {
+  const std::int64_t window = emit.setup().model.window(layer);
+  return window > 0 && window < emit.shapes().sequence;
+}
+Kernel scores(const StepEmitter& emit, KernelKind kind, std::int64_t layer) {
+  Kernel kernel = attention_kernel(emit, kind, layer);
+  if (is_masked(emit, layer)) {
+    kernel.causal = false;
+    kernel.window = 0;
+  }
+  return kernel;
+}
+bool repeats_heads(const StepEmitter& emit, std::int64_t layer) {
+  return is_masked(emit, layer) && emit.shapes().kv_heads < emit.shapes().heads;
+}
+
+}  // namespace
+
+namespace huggingface_parts {
+
+void python(StepEmitter& emit, std::int64_t operators) { emit.host_delay(operators, "Python"); }
+void several(StepEmitter& emit, int kernels, std::string_view name) {
+  for (int i = 0; i < kernels; ++i) tiny(emit, name);
+}
+void autograd(StepEmitter& emit, std::int64_t nodes) { emit.host_delay((nodes + 1) / 2, "autograd"); }
+
 void contiguous(StepEmitter& emit, std::int64_t elements, double bytes, std::string_view name) {
   elementwise(emit, bytes * static_cast<double>(elements), name);
 }
+
+void linear_gradients(StepEmitter& emit, const Linear& linear, BackwardPart part, std::string_view name) {
+  autograd(emit, 6);
+  if (part.weight) {
+    weight_gradient(emit, linear, name);
+    if (linear.bias) reduction(emit, linear.rows * linear.out, emit.shapes().width, "bias gradient");
+  }
+  if (part.input) input_gradient(emit, linear, name);
+}
+
+Matrices matrices(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  const TransformerModel& model = emit.setup().model;
+  const bool bias = model.linear_bias || model.qkv_bias;
+  return {.query = {.rows = s.tokens, .in = s.hidden, .out = s.heads * model.head_dim, .bias = bias},
+          .key = {.rows = s.tokens, .in = s.hidden, .out = s.kv_heads * model.head_dim, .bias = bias},
+          .proj = {.rows = s.tokens, .in = s.attention_width, .out = s.hidden, .bias = model.linear_bias}};
+}
+
+Heads head_elements(const StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  const std::int64_t d = emit.setup().model.score_dim();
+  return {.query = s.tokens * s.heads * d,
+          .key = s.tokens * ((emit.setup().model.attention == AttentionKind::kLatent) ? s.heads : s.kv_heads) * d};
+}
+void attention_scores(StepEmitter& emit, std::int64_t layer) {
+  if (repeats_heads(emit, layer)) {
+    strided(emit, StridedKind::kCopy, head_elements(emit).query, "repeat keys");
+    strided(emit, StridedKind::kCopy, head_elements(emit).query, "repeat values");
+  }
+  dynamic_counter(emit);
+  emit.kernel(scores(emit, KernelKind::kAttentionForward, layer), "attention");
+}
+
+void attention_scores_backward(StepEmitter& emit, std::int64_t layer) {
+  const RankShapes& s = emit.shapes();
+  const Heads heads = head_elements(emit);
+  autograd(emit, 4);
+  dynamic_counter(emit);
+  strided(emit, StridedKind::kAttentionEnds, s.tokens * s.attention_width, "dot of dO and O");
+  emit.kernel(scores(emit, KernelKind::kAttentionBackward, layer), "attention backward");
+  strided(emit, StridedKind::kAttentionEnds, heads.query, "convert dQ");
+  if (heads.key == heads.query) return;
+  // Gradients of shared keys and values were made for each query's head.
+  for (const std::string_view name : {"sum dK over heads", "sum dV over heads"}) {
+    elementwise(emit, s.width * static_cast<double>(heads.query + heads.key), name);
+  }
+}
+
+}  // namespace huggingface_parts
+
+namespace {
+
+using namespace huggingface_parts;
+
+constexpr double kWide = 4;  // bytes of an element in fp32
 
 bool has_rms_norm(const StepEmitter& emit) { return emit.setup().model.norm == NormKind::kRmsNorm; }
 
@@ -49,7 +127,7 @@ void norm(StepEmitter& emit, std::int64_t elements) {
   strided(emit, StridedKind::kCopy, elements, "norm: weight", 2 * w);
 }
 
-void norm_again_backward(StepEmitter& emit, std::int64_t elements) {
+void norm_gradients(StepEmitter& emit, std::int64_t elements) {
   const double w = emit.shapes().width;
   autograd(emit, 10);
   if (!has_rms_norm(emit)) {
@@ -107,30 +185,6 @@ void linear(StepEmitter& emit, const Linear& linear, std::string_view name) {
   matmul(emit, linear, name);
 }
 
-void linear_gradients(StepEmitter& emit, const Linear& linear, BackwardPart part, std::string_view name) {
-  autograd(emit, 6);
-  if (part.weight) {
-    weight_gradient(emit, linear, name);
-    if (linear.bias) reduction(emit, linear.rows * linear.out, emit.shapes().width, "bias gradient");
-  }
-  if (part.input) input_gradient(emit, linear, name);
-}
-
-// A layer's matrices.
-struct Matrices {
-  Linear query;
-  Linear key;  // and value
-  Linear proj;
-};
-Matrices matrices(const StepEmitter& emit) {
-  const RankShapes& s = emit.shapes();
-  const TransformerModel& model = emit.setup().model;
-  const bool bias = model.linear_bias || model.qkv_bias;
-  return {.query = {.rows = s.tokens, .in = s.hidden, .out = s.heads * model.head_dim, .bias = bias},
-          .key = {.rows = s.tokens, .in = s.hidden, .out = s.kv_heads * model.head_dim, .bias = bias},
-          .proj = {.rows = s.tokens, .in = s.attention_width, .out = s.hidden, .bias = model.linear_bias}};
-}
-
 // Multi-head latent attention: down to the latents, their norms, up to the heads.
 struct LatentMatrices {
   Linear query_down;  // rows 0: the query has no latent
@@ -153,37 +207,10 @@ LatentMatrices latent_matrices(const StepEmitter& emit) {
 
 bool is_latent(const StepEmitter& emit) { return emit.setup().model.attention == AttentionKind::kLatent; }
 
-struct Heads {
-  std::int64_t query = 0;  // elements
-  std::int64_t key = 0;
-};
-Heads head_elements(const StepEmitter& emit) {
-  const RankShapes& s = emit.shapes();
-  const std::int64_t d = emit.setup().model.score_dim();
-  return {.query = s.tokens * s.heads * d, .key = s.tokens * (is_latent(emit) ? s.heads : s.kv_heads) * d};
-}
 Heads rotated_elements(const StepEmitter& emit) {
   if (!is_latent(emit)) return head_elements(emit);
   const std::int64_t each = emit.shapes().tokens * emit.setup().model.latent.rope_dim;
   return {.query = each * emit.shapes().heads, .key = each};
-}
-
-// A window that is shorter than the sequence comes as a mask: no tile is left out, and keys and values are repeated for the
-// heads that share them (transformers' sdpa_attention_forward).
-bool is_masked(const StepEmitter& emit, std::int64_t layer) {
-  const std::int64_t window = emit.setup().model.window(layer);
-  return window > 0 && window < emit.shapes().sequence;
-}
-Kernel scores(const StepEmitter& emit, KernelKind kind, std::int64_t layer) {
-  Kernel kernel = attention_kernel(emit, kind, layer);
-  if (is_masked(emit, layer)) {
-    kernel.causal = false;
-    kernel.window = 0;
-  }
-  return kernel;
-}
-bool repeats_heads(const StepEmitter& emit, std::int64_t layer) {
-  return is_masked(emit, layer) && emit.shapes().kv_heads < emit.shapes().heads;
 }
 
 void project(StepEmitter& emit) {
@@ -214,17 +241,11 @@ void attention(StepEmitter& emit, std::int64_t layer) {
     rotary(emit, rotated_elements(emit).query);
     rotary(emit, rotated_elements(emit).key);
   }
-  const Heads heads = head_elements(emit);
   if (is_latent(emit)) {
-    strided(emit, StridedKind::kStack, heads.query, "join parts of queries");
-    strided(emit, StridedKind::kStack, heads.key, "join parts of keys");
+    strided(emit, StridedKind::kStack, head_elements(emit).query, "join parts of queries");
+    strided(emit, StridedKind::kStack, head_elements(emit).key, "join parts of keys");
   }
-  if (repeats_heads(emit, layer)) {
-    strided(emit, StridedKind::kCopy, heads.query, "repeat keys");
-    strided(emit, StridedKind::kCopy, heads.query, "repeat values");
-  }
-  dynamic_counter(emit);
-  emit.kernel(scores(emit, KernelKind::kAttentionForward, layer), "attention");
+  attention_scores(emit, layer);
   linear(emit, matrices(emit).proj, "proj");
   emit.blocking(GroupSlot::kTensor, coll::Collective::kAllReduce, s.hidden_bytes(), "all-reduce activations");
 }
@@ -241,11 +262,11 @@ void project_backward(StepEmitter& emit, BackwardPart part) {
     const bool norms = emit.setup().model.qk_norm && part.input;
     linear_gradients(emit, all.key, part, "value");
     copy(heads.key);
-    if (norms) norm_again_backward(emit, heads.key);
+    if (norms) norm_gradients(emit, heads.key);
     linear_gradients(emit, all.key, part, "key");
     if (part.input) add(emit, hidden);
     copy(heads.query);
-    if (norms) norm_again_backward(emit, heads.query);
+    if (norms) norm_gradients(emit, heads.query);
     linear_gradients(emit, all.query, part, "query");
     if (part.input) add(emit, hidden);
     return;
@@ -253,35 +274,23 @@ void project_backward(StepEmitter& emit, BackwardPart part) {
   const LatentMatrices latent = latent_matrices(emit);
   copy(latent.kv_up.rows * latent.kv_up.out);
   linear_gradients(emit, latent.kv_up, part, "key and value up");
-  if (part.input) norm_again_backward(emit, latent.kv_up.rows * latent.kv_up.in);
+  if (part.input) norm_gradients(emit, latent.kv_up.rows * latent.kv_up.in);
   linear_gradients(emit, latent.kv_down, part, "key and value down");
   copy(latent.query_up.rows * latent.query_up.out);
   linear_gradients(emit, latent.query_up, part, "query up");
   if (latent.query_down.rows > 0) {
-    if (part.input) norm_again_backward(emit, latent.query_down.rows * latent.query_down.out);
+    if (part.input) norm_gradients(emit, latent.query_down.rows * latent.query_down.out);
     linear_gradients(emit, latent.query_down, part, "query down");
   }
   if (part.input) add(emit, hidden);
 }
 
 void attention_gradients(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) {
-  const RankShapes& s = emit.shapes();
   linear_gradients(emit, matrices(emit).proj, part, "proj");
   if (part.weight) gradients.gradient_ready(emit, TensorKind::kProj);
   if (part.input) {
     const Heads heads = head_elements(emit);
-    const std::int64_t output = s.tokens * s.attention_width;
-    autograd(emit, 4);
-    dynamic_counter(emit);
-    strided(emit, StridedKind::kAttentionEnds, output, "dot of dO and O");
-    emit.kernel(scores(emit, KernelKind::kAttentionBackward, layer), "attention backward");
-    strided(emit, StridedKind::kAttentionEnds, heads.query, "convert dQ");
-    if (heads.key < heads.query) {
-      // Gradients of shared keys and values were made for each query's head.
-      for (const std::string_view name : {"sum dK over heads", "sum dV over heads"}) {
-        elementwise(emit, s.width * static_cast<double>(heads.query + heads.key), name);
-      }
-    }
+    attention_scores_backward(emit, layer);
     if (is_latent(emit)) {
       strided(emit, StridedKind::kStack, heads.query, "part queries' gradients");
       strided(emit, StridedKind::kStack, heads.key, "part keys' gradients");
@@ -350,123 +359,16 @@ void mlp_backward(StepEmitter& emit, GradientSync& gradients, const Mlp& mlp, Ba
   if (part.weight) gradients.gradient_ready(emit, mlp.up);
 }
 
-// Experts as transformers 5 runs them where PyTorch has a grouped product (grouped_mm_experts_forward): copies of tokens are
-// sorted by expert, gathered twice, multiplied, put back and summed. Indices are sorted by small kernels.
-constexpr int kSortKernels = 10;
-
-struct ExpertMatrices {
-  Linear router;
-  Linear up;
-  Linear down;
-  std::int64_t copies = 0;  // elements of tokens' copies
-};
-ExpertMatrices expert_matrices(const StepEmitter& emit) {
-  const RankShapes& s = emit.shapes();
-  const ExpertShapes& x = emit.experts();
-  const TransformerModel& model = emit.setup().model;
-  return {.router = {.rows = s.tokens, .in = s.hidden, .out = model.moe.experts},
-          .up = {.rows = x.per_expert, .in = s.hidden, .out = (model.gated_mlp ? 2 : 1) * x.ffn, .batch = x.local_experts},
-          .down = {.rows = x.per_expert, .in = x.ffn, .out = s.hidden, .batch = x.local_experts},
-          .copies = x.sent * s.hidden};
-}
-
-void several(StepEmitter& emit, int kernels, std::string_view name) {
-  for (int i = 0; i < kernels; ++i) tiny(emit, name);
-}
-
-void experts(StepEmitter& emit) {
-  const RankShapes& s = emit.shapes();
-  const ExpertShapes& x = emit.experts();
-  const ExpertMatrices all = expert_matrices(emit);
-  python(emit, 30);
-  matmul(emit, all.router, "router");
-  several(emit, 7, "route");
-  several(emit, 2 * kSortKernels + 8, "sort copies by expert");
-  of_elements(emit, KernelKind::kEmbeddingForward, all.copies, "gather copies");
-  of_elements(emit, KernelKind::kEmbeddingForward, all.copies, "order copies");
-  tiny(emit, "describe groups");
-  matmul(emit, all.up, "experts up");
-  activation_forward(emit, x.local_experts * x.per_expert * x.ffn);
-  tiny(emit, "describe groups");
-  matmul(emit, all.down, "experts down");
-  strided(emit, StridedKind::kForward, all.copies, "weigh");
-  of_elements(emit, KernelKind::kEmbeddingForward, all.copies, "put back");
-  elementwise(emit, s.width * static_cast<double>(all.copies + s.tokens * s.hidden), "sum over experts");
-}
-
-// Gathers are undone by scatters that accumulate, each after a sort of its indices.
-void scatter(StepEmitter& emit, std::int64_t elements, std::int64_t rows_of) {
-  const auto filled = static_cast<double>(rows_of);
-  emit.kernel({.kind = KernelKind::kMemset, .elements = filled, .bytes = emit.shapes().width * filled}, "fill");
-  several(emit, kSortKernels, "sort indices");
-  of_elements(emit, KernelKind::kEmbeddingBackward, elements, "scatter");
-}
-
-void experts_gradients(StepEmitter& emit, GradientSync& gradients) {
-  const RankShapes& s = emit.shapes();
-  const ExpertShapes& x = emit.experts();
-  const ExpertMatrices all = expert_matrices(emit);
-  const double bytes = s.width * static_cast<double>(all.copies);
-  autograd(emit, 40);
-  elementwise(emit, bytes, "spread over experts");
-  scatter(emit, all.copies, all.copies);
-  strided(emit, StridedKind::kForward, all.copies, "weigh");
-  strided(emit, StridedKind::kForward, all.copies, "multiply");
-  elementwise(emit, bytes, "sum over width");
-  const auto grouped = [&](const Linear& matrix, std::string_view name) {
-    several(emit, 2, "describe groups");
-    weight_gradient(emit, matrix, name);
-    input_gradient(emit, matrix, name);
-  };
-  grouped(all.down, "experts down");
-  gradients.gradient_ready(emit, TensorKind::kExpertDown);
-  activation_backward(emit, x.local_experts * x.per_expert * x.ffn);
-  grouped(all.up, "experts up");
-  gradients.gradient_ready(emit, TensorKind::kExpertUp);
-  scatter(emit, all.copies, all.copies);
-  scatter(emit, all.copies, s.tokens * s.hidden);
-  several(emit, kSortKernels + 8, "route backward");
-  linear_gradients(emit, all.router, {}, "router");
-  gradients.gradient_ready(emit, TensorKind::kRouter);
-  add(emit, s.tokens * s.hidden);
-}
-
 Mlp dense_mlp(const StepEmitter& emit) { return {.ffn = emit.shapes().ffn}; }
 Mlp shared_mlp(const StepEmitter& emit) {
   return {.ffn = emit.experts().shared_ffn, .up = TensorKind::kSharedUp, .down = TensorKind::kSharedDown};
 }
 
-class HuggingFace final : public PytorchEager {
- public:
-  [[nodiscard]] std::string refusal(const TrainingSetup& setup) const override;
-  [[nodiscard]] FrameworkTraits traits() const override {
-    return {.replicates_vocabulary = true, .copies_gradients = true, .host_of_hooks = true};
-  }
-
-  void embedding_forward(StepEmitter& emit) const override;
-  void layer_forward(StepEmitter& emit, std::int64_t layer) const override { forward(emit, layer, false); }
-  void layer_again(StepEmitter& emit, std::int64_t layer) const override { forward(emit, layer, true); }
-  void layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const override;
-  void optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors, const GradientSync& gradients) const override;
-  [[nodiscard]] std::int64_t saved_by_layer(const StepEmitter& emit, std::int64_t layer) const override;
-
- protected:
-  void head_norm(StepEmitter& emit) const override { norm(emit, emit.shapes().tokens * emit.shapes().hidden); }
-  void head_norm_backward(StepEmitter& emit) const override {
-    norm_again_backward(emit, emit.shapes().tokens * emit.shapes().hidden);
-  }
-  [[nodiscard]] std::int64_t kept_by_head_norm(const StepEmitter& emit) const override {
-    const std::int64_t elements = emit.shapes().tokens * emit.shapes().hidden;
-    return kept_by_norm(emit, elements) + emit.shapes().activation_bytes(elements);
-  }
-
- private:
-  static void forward(StepEmitter& emit, std::int64_t layer, bool again);
-};
+}  // namespace
 
 std::string HuggingFace::refusal(const TrainingSetup& setup) const {
   const ParallelPlan& plan = setup.plan;
-  const auto other = [](std::string_view what) { return "huggingface has no " + std::string{what} + "; use megatron"; };
+  const auto other = [&](std::string_view what) { return setup.framework + " has no " + std::string{what} + "; use megatron"; };
   if (setup.lora.rank > 0) return other("adapters (LoRA)");
   if (plan.sequence_parallel) return other("sequence parallelism");
   if (plan.context > 1) return other("context parallelism");
@@ -478,10 +380,19 @@ std::string HuggingFace::refusal(const TrainingSetup& setup) const {
   if (setup.model.parallel_block && setup.model.moe.experts > 0) return other("experts in parallel blocks");
   if (setup.expert_load.capacity_factor > 0) return other("capacity limits of experts");
   if (plan.data_parallelism == DataParallelism::kMegatron || plan.data_parallelism == DataParallelism::kDistributedOptimizer) {
-    return "huggingface synchronises by ddp or fsdp; use megatron for others";
+    return setup.framework + " synchronises by ddp or fsdp; use megatron for others";
   }
   if (bytes_per_element(setup.precision.compute) != 2) return other("GEMMs of other precisions than 16 bit");
   return {};
+}
+
+void HuggingFace::head_norm(StepEmitter& emit) const { norm(emit, emit.shapes().tokens * emit.shapes().hidden); }
+void HuggingFace::head_norm_backward(StepEmitter& emit) const {
+  norm_gradients(emit, emit.shapes().tokens * emit.shapes().hidden);
+}
+std::int64_t HuggingFace::kept_by_head_norm(const StepEmitter& emit) const {
+  const std::int64_t elements = emit.shapes().tokens * emit.shapes().hidden;
+  return kept_by_norm(emit, elements) + emit.shapes().activation_bytes(elements);
 }
 
 // Position ids are compared to see whether sequences are packed, and the host waits for the answer before it issues a layer
@@ -538,7 +449,7 @@ void HuggingFace::layer_backward(StepEmitter& emit, GradientSync& gradients, std
   };
   const auto before = [&](TensorKind kind) {
     if (!part.input) return;
-    norm_again_backward(emit, elements);
+    norm_gradients(emit, elements);
     add(emit, elements);
     gradients.gradient_ready(emit, kind);
   };
@@ -593,8 +504,6 @@ std::int64_t HuggingFace::saved_by_layer(const StepEmitter& emit, std::int64_t l
   }
   return bytes + s.activation_bytes(elements) + 4 * s.tokens * s.heads;
 }
-
-}  // namespace
 
 const Registration<LayerOperators> huggingface{
     .name = "huggingface",

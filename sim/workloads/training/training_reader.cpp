@@ -79,7 +79,7 @@ TrainingSetup read_training(ParamReader& workload, std::size_t ranks) {
                                                       {"six_n", FlopConvention::kSixN}},
                                                      FlopConvention::kCausalAttention);
   setup.cuda_graph = workload.optional<bool>("cuda_graph", false);
-  setup.fused_loss = workload.optional<bool>("fused_loss", setup.framework != "huggingface");
+  setup.fused_loss = workload.optional<bool>("fused_loss", !setup.framework.starts_with("huggingface"));
   setup.flash_attention = workload.optional<bool>("flash_attention", true);
   if (diagnostics.errors().size() != errors_before) return setup;
   check_plan(workload.node(), setup.model, setup.plan, setup.batch, ranks, diagnostics);
