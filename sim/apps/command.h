@@ -68,6 +68,7 @@ void add_replay(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_schema(CLI::App& app, int& exit_code);
+void add_step(CLI::App& app, int& exit_code);
 void add_sweep(CLI::App& app, int& exit_code);
 void add_topo(CLI::App& app, int& exit_code);
 void add_trace(CLI::App& app, int& exit_code);

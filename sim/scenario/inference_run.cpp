@@ -115,7 +115,7 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
                          cluster.routing,
                          scenario.simulation.seed,
                          cluster.profile,
-                         {.grain = scenario.simulation.grain, .nccl = scenario.nccl}};
+                         {.grain = scenario.simulation.grain, .nccl = scenario.nccl, .library = setup.library.all_reduce}};
   net::Machine machine{cluster.topology,
                        cluster.routing,
                        scenario.simulation.seed,

@@ -11,7 +11,7 @@ namespace weft::measured {
 namespace {
 
 std::vector<ValidationPoint> predict_launch(const PointPlace& place, const MeasuredPoint& measured, ValidationPoint point) {
-  // device.launch.* are of NCCL's calls, inference.engine.graph_kernel of kernels that do something.
+  // device.launch.* are of NCCL's calls, gpu.stream.graph_gap of kernels that do something.
   if (measured.what != "kernel_gap")
     return not_modelled(std::move(point), fmt::format("launches of empty kernels, kind '{}'", measured.what));
   point.predicted_us = std::get<Duration>(place.cluster.profile.value("gpu.stream.gap")).us();

@@ -274,9 +274,10 @@ std::vector<Topic> workloads_topics() {
                      "inference: prompts of a step share one attention kernel of mean length; windows cut the mean "
                      "context",
                      "inference: an engine's messages meet no other traffic, and nothing of a step overlaps",
-                     "inference: experts' tokens move by NCCL's all-to-all, not by kernels made for it such as DeepEP's",
+                     "inference: where experts are in shards, or not as many on every rank, their tokens move by NCCL's "
+                     "all-to-all in place of DeepEP",
                      "inference: sizes of messages between powers of two take times on a straight line between theirs",
-                     "inference: a CUDA graph's kernels cost inference.engine.graph_kernel in place of fixed times, gaps "
+                     "inference: a CUDA graph's kernels have gpu.stream.graph_gap before them in place of gpu.stream.gap "
                      "and launches",
                      "inference: states of recurrent layers, which do not grow with the prompt, are not sent from prefill "
                      "to decoding",

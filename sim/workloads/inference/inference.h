@@ -45,6 +45,13 @@ struct ServingPrecision {
   Precision dispatch = Precision::kBf16;     // of tokens to experts
 };
 
+// Whose kernels an engine runs.
+struct EngineLibrary {
+  std::string name = "vllm";        // as it is written
+  std::string all_reduce = "vllm";  // of coll::library_names(); empty: NCCL's
+  bool fuses = true;                // false: PyTorch's operators, a kernel each
+};
+
 // Tokens of a prompt or of an answer: one number, or lognormal around a median, rounded and kept within bounds.
 struct LengthSpec {
   std::int64_t median = 1;
@@ -98,6 +105,7 @@ struct KvCacheOptions {
   double utilization = 0.9;               // of a GPU's memory, by weights, activations and cache
   std::int64_t block = 16;                // tokens
   std::optional<Bytes> activations = {};  // kept free for them; none: by the token budget
+  bool is_written = true;                 // false: a step by itself, whose prompts' keys nobody keeps
 };
 
 // Speculative decoding: `draft_tokens` are proposed, and verified in one step.
@@ -122,6 +130,8 @@ struct InferenceSetup {
   std::optional<EnginePlan> decode = {};  // disaggregated: engines of their own, on the GPUs after those of `plan`
   bool layer_wise = true;                 // disaggregated: a layer's cache moves while the next layers are computed
   ServingPrecision precision = {};
+  EngineLibrary library = {};
+  bool has_ends = true;  // false: a step by itself, of layers alone, without embedding and head
   RequestSpec requests = {};
   SchedulerOptions scheduler = {};
   KvCacheOptions kv_cache = {};

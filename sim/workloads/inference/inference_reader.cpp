@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "sim/collectives/libraries.h"
+#include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/workloads/inference/request_source.h"
 #include "sim/workloads/model/model_reader.h"
@@ -154,6 +159,21 @@ void read_requests(ParamReader& inference, InferenceSetup& out) {
   requests.finish();
 }
 
+// A library's name stands for its kernels and for its all-reduces.
+EngineLibrary read_library(ParamReader& inference) {
+  std::vector<std::pair<std::string, std::string>> known{{"torch", ""}};
+  for (const std::string_view name : coll::library_names()) known.emplace_back(name, name == "nccl" ? "" : name);
+  const auto name = inference.optional<std::string>("library", "vllm");
+  const auto found = std::ranges::find(known, name, &std::pair<std::string, std::string>::first);
+  if (found == known.end()) {
+    std::vector<std::string> names;
+    for (const auto& [each, unused] : known) names.push_back(each);
+    inference.error("library", fmt::format("unknown library '{}'", name), did_you_mean(name, names, "libraries"));
+    return {};
+  }
+  return {.name = name, .all_reduce = found->second, .fuses = name != "torch"};
+}
+
 void read_scheduler(ParamReader& inference, SchedulerOptions& out) {
   ParamReader scheduler = inference.map_or_empty("scheduler");
   out.token_budget = scheduler.optional<std::int64_t>("token_budget", 8192, between(1, 10'000'000));
@@ -187,6 +207,7 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
     inference.error_here("expected a model", "for example model: ../models/llama3_70b.yaml");
   }
   read_plans(inference, out);
+  out.library = read_library(inference);
   ParamReader precision = inference.map_or_empty("precision");
   out.precision.weights = read_stored_precision(precision, "weights", Precision::kBf16);
   if (!out.model.stored.name.empty() && !precision.has("weights")) {

@@ -20,12 +20,13 @@ class LayerBuilder {
         tokens_{tokens},
         activation_{bytes_per_element(setup.precision.activations)} {}
 
-  std::vector<Kernel> build() {
+  std::vector<NamedKernel> build() {
     if (mixer_.kind != AttentionKind::kNone) mix();
     if (feed_.is_none()) return std::move(out_);
     norm();
-    if (feed_.ffn > 0) mlp(ceil_div(feed_.ffn, plan_.tensor));
+    if (feed_.ffn > 0) mlp(ceil_div(feed_.ffn, plan_.tensor), "");
     if (feed_.moe.experts > 0) experts();
+    add_residual();
     return std::move(out_);
   }
 
@@ -37,37 +38,38 @@ class LayerBuilder {
     norm();
     if (is_recurrent(mixer_.kind)) {
       recurrence();
-      return;
-    }
-    if (mixer_.kind == AttentionKind::kLatent) {
-      latent_projections();
     } else {
-      grouped_projections();
+      if (mixer_.kind == AttentionKind::kLatent) {
+        latent_projections();
+      } else {
+        grouped_projections();
+      }
+      key_index();
+      cache_write();
+      gate(ceil_div(mixer_.gate_width, plan_.tensor));
+      gemm("attention_out", tokens_.total(), model_.hidden, local_heads() * mixer_.value_width());
     }
-    key_index();
-    cache_write();
-    gate(ceil_div(mixer_.gate_width, plan_.tensor));
-    gemm(tokens_.total(), model_.hidden, local_heads() * mixer_.value_width());
+    add_residual();
   }
 
   void grouped_projections() {
     const std::int64_t keys = mixer_.shares_cache ? 0 : local_kv_heads() * mixer_.head_dim;
     const std::int64_t values = mixer_.shares_cache || mixer_.keys_are_values ? 0 : local_kv_heads() * mixer_.value_dim;
     const std::int64_t queries = local_heads() * mixer_.head_dim;
-    gemm(tokens_.total(), queries + ceil_div(mixer_.gate_width, plan_.tensor) + keys + values, model_.hidden);
+    gemm("qkv", tokens_.total(), queries + ceil_div(mixer_.gate_width, plan_.tensor) + keys + values, model_.hidden);
     rotary(queries + keys);
   }
 
   // The gate and attention's output are read, their product is written.
-  void gate(std::int64_t width) { memory(static_cast<double>(tokens_.total() * width), 3 * activation_); }
+  void gate(std::int64_t width) { memory("gate", static_cast<double>(tokens_.total() * width), 3 * activation_); }
 
   // Every GPU chooses keys for itself: its queries, the key and the heads' weights (DSA).
   void key_index() {
     const KeyIndex& index = mixer_.index;
     if (index.heads == 0 || index.is_borrowed) return;
     const std::int64_t queries = index.heads * index.dim;
-    gemm(tokens_.total(), queries, index.reads_hidden ? model_.hidden : mixer_.latent.query_rank);
-    gemm(tokens_.total(), index.dim + index.heads, model_.hidden);
+    gemm("index_queries", tokens_.total(), queries, index.reads_hidden ? model_.hidden : mixer_.latent.query_rank);
+    gemm("index_keys", tokens_.total(), index.dim + index.heads, model_.hidden);
     rotary(queries + index.dim);
   }
 
@@ -78,18 +80,19 @@ class LayerBuilder {
     const std::int64_t values = ceil_div(r.values(), plan_.tensor);
     const std::int64_t scalars = mixer_.kind == AttentionKind::kGatedDelta ? 2 : mixer_.kind == AttentionKind::kMamba2 ? 1 : 0;
     const std::int64_t columns = ceil_div(r.columns(scalars), plan_.tensor);
-    gemm(tokens_.total(), columns, model_.hidden);
-    if (r.decay_rank > 0) gemm(tokens_.total(), ceil_div(r.keys(), plan_.tensor), r.decay_rank);
-    if (r.gate_rank > 0) gemm(tokens_.total(), values, r.gate_rank);
+    gemm("state_in", tokens_.total(), columns, model_.hidden);
+    if (r.decay_rank > 0) gemm("decay", tokens_.total(), ceil_div(r.keys(), plan_.tensor), r.decay_rank);
+    if (r.gate_rank > 0) gemm("gate", tokens_.total(), values, r.gate_rank);
     if (r.conv_kernel > 0) {
-      memory(static_cast<double>(tokens_.total() * ceil_div(r.channels(), plan_.tensor)), 2 * activation_);
+      memory("convolution", static_cast<double>(tokens_.total() * ceil_div(r.channels(), plan_.tensor)), 2 * activation_);
     }
     gate(values);
-    gemm(tokens_.total(), model_.hidden, values);
+    gemm("state_out", tokens_.total(), model_.hidden, values);
   }
 
   // `rows` x `columns`, with weights of `inner` x `columns` each of `batch`.
-  void gemm(std::int64_t rows, std::int64_t columns, std::int64_t inner, std::int64_t batch = 1, double weights = 0) {
+  void gemm(std::string_view name, std::int64_t rows, std::int64_t columns, std::int64_t inner, std::int64_t batch = 1,
+            double weights = 0) {
     if (rows == 0) return;
     Kernel kernel{.kind = KernelKind::kGemm, .precision = setup_.precision.weights, .m = rows, .n = columns, .k = inner};
     kernel.batch = batch;
@@ -97,44 +100,76 @@ class LayerBuilder {
     const double outer = static_cast<double>(columns) * held;
     kernel.bytes = bytes_per_element(setup_.precision.weights) * static_cast<double>(inner) * outer +
                    activation_ * static_cast<double>(rows * batch) * static_cast<double>(inner + columns);
-    out_.push_back(kernel);
+    out_.push_back({kernel, name});
   }
 
-  void memory(double elements, double bytes_per_one, KernelKind kind = KernelKind::kElementwise) {
+  void memory(std::string_view name, double elements, double bytes_per_one, KernelKind kind = KernelKind::kElementwise) {
     if (elements == 0) return;
-    out_.push_back({.kind = kind, .elements = elements, .bytes = bytes_per_one * elements});
+    out_.push_back({{.kind = kind, .elements = elements, .bytes = bytes_per_one * elements}, name});
+  }
+  void strided(std::string_view name, StridedKind kind, double elements) {
+    if (elements == 0) return;
+    out_.push_back(
+        {{.kind = KernelKind::kStrided, .strided = kind, .elements = elements, .bytes = 2 * activation_ * elements}, name});
   }
 
-  // Reads the branch and the residual, writes their sum and its norm.
-  void norm() { memory(static_cast<double>(tokens_.total() * model_.hidden), 4 * activation_, KernelKind::kNormForward); }
-  void rotary(std::int64_t width) { memory(static_cast<double>(tokens_.total() * width), 2 * activation_); }
+  // Engines read the branch and the residual, and write their sum and its norm.
+  void norm() {
+    const double bytes = (setup_.library.fuses ? 4 : 2) * activation_;
+    memory("norm", static_cast<double>(tokens_.total() * model_.hidden), bytes, KernelKind::kNormForward);
+  }
+  void add_residual() {
+    if (setup_.library.fuses) return;
+    memory("add_residual", static_cast<double>(tokens_.total() * model_.hidden), 3 * activation_);
+  }
+  void rotary(std::int64_t width) {
+    if (model_.learned_positions > 0) return;
+    memory("rotary", static_cast<double>(tokens_.total() * width), 2 * activation_);
+  }
 
   void cache_write() {
+    if (!setup_.kv_cache.is_written && tokens_.decode == 0) return;
     const std::int64_t width = local_cache_elements(mixer_, plan_.tensor);
-    memory(static_cast<double>(tokens_.total() * width), activation_ + bytes_per_element(setup_.kv_cache.precision));
+    const auto elements = static_cast<double>(tokens_.total() * width);
+    if (setup_.library.fuses) {
+      memory("cache_write", elements, activation_ + bytes_per_element(setup_.kv_cache.precision));
+      return;
+    }
+    for (const std::string_view name : {"copy_keys", "copy_values"}) strided(name, StridedKind::kCopy, elements / 2);
   }
 
   // MLA: down to the latents on every GPU, queries up by head. Prompts expand keys and values of all they have cached; answers
   // take the expanding matrices into queries and outputs instead (DeepSeek-V2 §2.1).
   void latent_projections() {
     const LatentAttention& latent = mixer_.latent;
-    gemm(tokens_.total(), latent.query_rank + latent.kv_rank + latent.rope_dim, model_.hidden);
+    gemm("down_to_latents", tokens_.total(), latent.query_rank + latent.kv_rank + latent.rope_dim, model_.hidden);
     const std::int64_t from = latent.query_rank > 0 ? latent.query_rank : model_.hidden;
-    memory(static_cast<double>(tokens_.total() * (latent.query_rank + latent.kv_rank)), 2 * activation_,
+    memory("norm_of_latents", static_cast<double>(tokens_.total() * (latent.query_rank + latent.kv_rank)), 2 * activation_,
            KernelKind::kNormForward);
-    gemm(tokens_.total(), local_heads() * mixer_.score_width(), from);
-    if (mixer_.gate_width > 0) gemm(tokens_.total(), ceil_div(mixer_.gate_width, plan_.tensor), model_.hidden);
+    gemm("queries", tokens_.total(), local_heads() * mixer_.score_width(), from);
+    if (mixer_.gate_width > 0) gemm("gate", tokens_.total(), ceil_div(mixer_.gate_width, plan_.tensor), model_.hidden);
     rotary(local_heads() * latent.rope_dim + latent.rope_dim);
-    gemm(tokens_.prefill_rows, local_heads() * (latent.nope_dim + latent.value_dim), latent.kv_rank);
-    gemm(tokens_.decode, latent.kv_rank, latent.nope_dim, local_heads());
-    gemm(tokens_.decode, latent.value_dim, latent.kv_rank, local_heads());
+    gemm("keys_and_values", tokens_.prefill_rows, local_heads() * (latent.nope_dim + latent.value_dim), latent.kv_rank);
+    gemm("absorb_keys", tokens_.decode, latent.kv_rank, latent.nope_dim, local_heads());
+    gemm("absorb_values", tokens_.decode, latent.value_dim, latent.kv_rank, local_heads());
   }
 
-  void mlp(std::int64_t inner) {
+  // Engines compute SiLU and its product at once.
+  void activation(std::string_view name, double rows, std::int64_t first, std::int64_t inner) {
+    if (setup_.library.fuses || first == inner) {
+      memory(name, rows * static_cast<double>(first + inner), activation_);
+      return;
+    }
+    strided("silu", StridedKind::kForward, rows * static_cast<double>(inner));
+    strided("multiply", StridedKind::kForward, rows * static_cast<double>(inner));
+  }
+
+  void mlp(std::int64_t inner, std::string_view of) {
     const std::int64_t first = (feed_.matrices() - 1) * inner;
-    gemm(tokens_.total(), first, model_.hidden);
-    memory(static_cast<double>(tokens_.total() * (first + inner)), activation_);
-    gemm(tokens_.total(), model_.hidden, inner);
+    const bool shared = !of.empty();
+    gemm(shared ? "shared_up" : "up", tokens_.total(), first, model_.hidden);
+    activation(shared ? "shared_activation" : "activation", static_cast<double>(tokens_.total()), first, inner);
+    gemm(shared ? "shared_down" : "down", tokens_.total(), model_.hidden, inner);
   }
 
   // Grouped products over the experts here that any token visits.
@@ -142,8 +177,8 @@ class LayerBuilder {
     const MixtureOfExperts& moe = feed_.moe;
     // Some experts work at a narrower width than that of the hidden states.
     const std::int64_t width = moe.latent > 0 ? moe.latent : model_.hidden;
-    gemm(tokens_.total(), moe.experts, model_.hidden);
-    memory(static_cast<double>(tokens_.total() * moe.experts), 4);  // softmax and top k
+    gemm("router", tokens_.total(), moe.experts, model_.hidden);
+    memory("choose_experts", static_cast<double>(tokens_.total() * moe.experts), 4);  // softmax and top k
     const double visits = static_cast<double>(tokens_.stage * moe.experts_per_token) / plan_.expert * setup_.expert_imbalance;
     const auto rows = static_cast<std::int64_t>(std::ceil(visits));
     const double everywhere = experts_touched(static_cast<double>(moe.experts), static_cast<double>(moe.experts_per_token),
@@ -154,14 +189,14 @@ class LayerBuilder {
     const std::int64_t each = ceil_div(rows, groups);
     const std::int64_t inner = ceil_div(moe.expert_ffn, plan_.expert_tensor());
     const std::int64_t first = (feed_.matrices() - 1) * inner;
-    if (moe.latent > 0) gemm(tokens_.total(), moe.latent, model_.hidden);
-    memory(static_cast<double>(rows * width), 2 * activation_);  // permute
-    gemm(each, first, width, groups, touched);
-    memory(static_cast<double>(rows * (first + inner)), activation_);
-    gemm(each, width, inner, groups, touched);
-    memory(static_cast<double>(rows * width), 2 * activation_);  // and back, weighted
-    if (moe.latent > 0) gemm(tokens_.total(), model_.hidden, moe.latent);
-    if (moe.shared_experts > 0) mlp(ceil_div(moe.shared_experts * moe.expert_ffn, plan_.tensor));
+    if (moe.latent > 0) gemm("to_latent", tokens_.total(), moe.latent, model_.hidden);
+    memory("permute", static_cast<double>(rows * width), 2 * activation_);
+    gemm("experts_up", each, first, width, groups, touched);
+    activation("experts_activation", static_cast<double>(rows), first, inner);
+    gemm("experts_down", each, width, inner, groups, touched);
+    memory("unpermute", static_cast<double>(rows * width), 2 * activation_);  // weighted
+    if (moe.latent > 0) gemm("from_latent", tokens_.total(), model_.hidden, moe.latent);
+    if (moe.shared_experts > 0) mlp(ceil_div(moe.shared_experts * moe.expert_ffn, plan_.tensor), "shared");
   }
 
   const InferenceSetup& setup_;
@@ -171,7 +206,7 @@ class LayerBuilder {
   const FeedForward& feed_;
   const GroupTokens& tokens_;
   double activation_;
-  std::vector<Kernel> out_;
+  std::vector<NamedKernel> out_;
 };
 
 // Keys before and at position p of chunks of `chunk`, summed over the first `positions`.
@@ -211,7 +246,7 @@ double prefill_pairs(const StepMix& mix, const Mixer& mixer, std::int64_t limit)
 // Kernels that meet the state of a recurrent layer. Prompts come in chunks, as products of the tokens with it; answers read and
 // write it once a step, in fp32.
 void add_state_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer, const StepMix& mix,
-                       std::vector<Kernel>& out) {
+                       std::vector<NamedKernel>& out) {
   const Recurrence& r = mixer.recurrence;
   const GroupTokens tokens = group_tokens(mix, plan);
   const double activation = bytes_per_element(setup.precision.activations);
@@ -226,12 +261,12 @@ void add_state_kernels(const InferenceSetup& setup, const EnginePlan& plan, cons
     kernel.batch = heads;
     const std::int64_t width = ceil_div(2 * r.keys() + 2 * r.values(), plan.tensor);
     kernel.bytes = activation * static_cast<double>(tokens.prefill * width);
-    out.push_back(kernel);
+    out.push_back({kernel, "states_of_prompts"});
   }
   if (mix.decodes > 0) {
     const std::int64_t sequences = ceil_div(mix.decodes, plan.attention_data);
     const auto elements = static_cast<double>(sequences * ceil_div(mixer.state_elements(), plan.tensor));
-    out.push_back({.kind = KernelKind::kElementwise, .elements = elements, .bytes = 2 * 4 * elements});
+    out.push_back({{.kind = KernelKind::kElementwise, .elements = elements, .bytes = 2 * 4 * elements}, "states"});
   }
 }
 
@@ -261,15 +296,15 @@ std::int64_t local_cache_elements(const Mixer& mixer, int tensor) {
   return mixer.cache_elements() - (mixer.kv_heads - heads) * (mixer.head_dim + mixer.value_dim);
 }
 
-std::vector<Kernel> linear_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t layer,
-                                   const GroupTokens& tokens) {
+std::vector<NamedKernel> linear_kernels(const InferenceSetup& setup, const EnginePlan& plan, std::int64_t layer,
+                                        const GroupTokens& tokens) {
   const LayerShape shape = layer_shape(setup.model, layer);
   return LayerBuilder{setup, plan, shape, tokens}.build();
 }
 
-std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer,
-                                      const StepMix& mix) {
-  std::vector<Kernel> out;
+std::vector<NamedKernel> attention_kernels(const InferenceSetup& setup, const EnginePlan& plan, const Mixer& mixer,
+                                           const StepMix& mix) {
+  std::vector<NamedKernel> out;
   if (mixer.kind == AttentionKind::kNone) return out;
   if (is_recurrent(mixer.kind)) {
     add_state_kernels(setup, plan, mixer, mix, out);
@@ -300,7 +335,7 @@ std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EngineP
     kernel.batch = sequences * index.heads;
     kernel.bytes = activation * static_cast<double>(queries * sequences * index.heads * index.dim) +
                    cached * read * static_cast<double>(index.dim);
-    out.push_back(kernel);
+    out.push_back({kernel, "choose_keys"});
   };
   if (tokens.prefill > 0) {
     const double keys = prefill_pairs(mix, mixer, limit) / static_cast<double>(mix.prefill_tokens());
@@ -308,21 +343,36 @@ std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EngineP
       const double all = prefill_pairs(mix, {}, 0) / static_cast<double>(mix.prefill_tokens());
       choose(tokens.prefill, std::max<std::int64_t>(1, std::llround(all)), 1, static_cast<double>(tokens.prefill_rows));
     }
-    Kernel kernel{.kind = KernelKind::kAttentionForward,
-                  .precision = setup.precision.activations,
-                  .m = tokens.prefill,
-                  .n = std::max<std::int64_t>(1, std::llround(keys)),
-                  .k = score_width,
-                  .batch = heads,
-                  .causal = false,
-                  .value_dim = value_width,
-                  .use = AttentionUse::kPrefill,
-                  .kv_group = is_latent ? 1 : group,
-                  .latent = is_latent,
-                  .cached_width = cached};
-    const auto queries = static_cast<double>(tokens.prefill * heads * (score_width + value_width));
-    kernel.bytes = activation * queries + cached * static_cast<double>(tokens.prefill_rows * width);
-    out.push_back(kernel);
+    if (!setup.library.fuses && !is_latent) {
+      // Prompts of one length are a batch, and neither their cache nor its heads are in pieces.
+      const auto prompts = static_cast<std::int64_t>(mix.prefills.size());
+      out.push_back({{.kind = KernelKind::kAttentionForward,
+                      .precision = setup.precision.activations,
+                      .m = ceil_div(tokens.prefill, prompts),
+                      .n = ceil_div(tokens.prefill_rows, prompts),
+                      .k = score_width,
+                      .batch = heads * prompts,
+                      .causal = true,
+                      .window = limit,
+                      .value_dim = value_width},
+                     "attention_of_prompts"});
+    } else {
+      Kernel kernel{.kind = KernelKind::kAttentionForward,
+                    .precision = setup.precision.activations,
+                    .m = tokens.prefill,
+                    .n = std::max<std::int64_t>(1, std::llround(keys)),
+                    .k = score_width,
+                    .batch = heads,
+                    .causal = false,
+                    .value_dim = value_width,
+                    .use = AttentionUse::kPrefill,
+                    .kv_group = is_latent ? 1 : group,
+                    .latent = is_latent,
+                    .cached_width = cached};
+      const auto queries = static_cast<double>(tokens.prefill * heads * (score_width + value_width));
+      kernel.bytes = activation * queries + cached * static_cast<double>(tokens.prefill_rows * width);
+      out.push_back({kernel, "attention_of_prompts"});
+    }
   }
   if (mix.decodes > 0) {
     const std::int64_t sequences = ceil_div(mix.decodes, plan.attention_data);
@@ -346,7 +396,7 @@ std::vector<Kernel> attention_kernels(const InferenceSetup& setup, const EngineP
                   .cached_width = cached};
     const auto queries = static_cast<double>(tokens.decode * heads * (score + value));
     kernel.bytes = activation * queries + cached * static_cast<double>(sequences * context * width);
-    out.push_back(kernel);
+    out.push_back({kernel, "attention"});
   }
   return out;
 }

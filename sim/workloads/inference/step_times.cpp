@@ -43,15 +43,11 @@ struct StepTimes::Sum {
   bool is_graph = false;
   std::int64_t launches = 0;
   StepParts parts{};
-  std::array<Busy, kKernelParts> busy{};  // the first parts
+  std::array<Busy, kKernelParts> busy{};    // the first parts
+  std::vector<StepKernel>* list = nullptr;  // of all that is added, where somebody asks
 
   void add(StepPart part, const Busy& kernels, std::int64_t times) { busy[static_cast<std::size_t>(part)].add(kernels, times); }
   void add(StepPart part, Duration duration) { parts[static_cast<std::size_t>(part)] += duration; }
-  void add_message(StepPart part, Duration duration, std::int64_t times) {
-    if (duration == Duration{}) return;
-    add(part, times * duration);
-    launches += times;
-  }
 };
 
 StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const KernelTimes& kernels, const Profile& profile,
@@ -62,9 +58,8 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
       costs_{profile.get(serving_costs)},
       power_{gpu_power(kernels.gpu(), profile)},
       launch_{profile.get(net::launch_timings)},
-      fixed_{profile.get(gemm_costs).fixed, profile.get(attention_costs).forward_fixed, profile.get(memory_costs).fixed},
       activation_{bytes_per_element(setup.precision.activations)},
-      messages_{costs, costs_, plan, std::move(devices)} {
+      messages_{costs, setup, plan, std::move(devices)} {
   power_.costs.tensor *= most_of(profile.get(power_spread), static_cast<std::size_t>(plan.engine_gpus()));
   const TransformerModel& model = setup.model;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
@@ -89,12 +84,7 @@ void StepTimes::Busy::add(const Busy& other, std::int64_t times) {
 }
 
 StepTimes::Busy StepTimes::time_of(const Kernel& kernel, bool is_graph) const {
-  Busy busy{.alone = kernels_.alone(kernel)};
-  if (is_graph) {
-    busy.alone += costs_.graph_kernel - fixed_[static_cast<std::size_t>(part_of(kernel.kind))];
-  } else {
-    busy.alone += kernels_.gap();
-  }
+  Busy busy{.alone = kernels_.alone(kernel) + (is_graph ? kernels_.graph_gap() : kernels_.gap())};
   const PowerLoad load = kernels_.load(kernel, busy.alone);
   busy.tensor_seconds = load.tensor * busy.alone.seconds();
   busy.memory_seconds = load.memory * busy.alone.seconds();
@@ -106,48 +96,73 @@ const StepTimes::Cost& StepTimes::linear(std::int64_t layer, const GroupTokens& 
   const auto [known, is_new] = linear_.try_emplace({{layer, is_graph}, tokens});
   Cost& cost = known->second;
   if (!is_new) return cost;
-  for (const Kernel& kernel : linear_kernels(setup_, plan_, layer, tokens)) {
+  for (const NamedKernel& kernel : linear_kernels(setup_, plan_, layer, tokens)) {
     (part_of(kernel.kind) == StepPart::kGemm ? cost.gemm : cost.memory).add(time_of(kernel, is_graph), 1);
     ++cost.kernels;
   }
   return cost;
 }
 
-void StepTimes::add_kernels(Sum& sum, const std::vector<Kernel>& kernels, std::int64_t times) const {
-  for (const Kernel& kernel : kernels) {
-    sum.add(part_of(kernel.kind), time_of(kernel, sum.is_graph), times);
+void StepTimes::add_kernels(Sum& sum, const std::vector<NamedKernel>& kernels, std::int64_t times) const {
+  for (const NamedKernel& kernel : kernels) {
+    const Busy busy = time_of(kernel, sum.is_graph);
+    const StepPart part = part_of(kernel.kind);
+    sum.add(part, busy, times);
     sum.launches += times;
+    if (sum.list == nullptr) continue;
+    const double bytes =
+        kernel.bytes > 0 ? kernel.bytes : kernels_.load(kernel, 1_s).memory * kernels_.gpu().hbm_bytes_per_second;
+    sum.list->push_back({kernel.name, part, times, busy.alone, bytes, kernel.flops()});
   }
+}
+
+void StepTimes::add_message(Sum& sum, std::string_view name, StepPart part, Duration duration, double bytes,
+                            std::int64_t times) const {
+  if (duration == Duration{} || times == 0) return;
+  const Duration each = duration + (sum.is_graph ? kernels_.graph_gap() : kernels_.gap());
+  sum.add(part, times * each);
+  sum.launches += times;
+  if (sum.list != nullptr) sum.list->push_back({name, part, times, each, bytes, 0});
 }
 
 // Attention and MLP end in an all-reduce each. Where experts are shared by several attention groups, tokens are dealt out over
 // the tensor-parallel GPUs between a reduce-scatter and an all-gather, sent to their experts and back (DeepSeek-V3 §3.4).
-void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens) {
+void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens) {
   const double bytes = static_cast<double>(tokens.total() * setup_.model.hidden) * activation_;
   const bool sends_tokens = kind.shape.feed.moe.experts > 0 && plan_.attention_data > 1;
   if (!sends_tokens) {
     const Duration each = messages_.over_tensor(stage, coll::Collective::kAllReduce, bytes);
     const int ends = (kind.shape.mixer.kind != AttentionKind::kNone ? 1 : 0) + (kind.shape.feed.is_none() ? 0 : 1);
-    sum.add_message(StepPart::kTensor, each, ends * kind.count);
+    add_message(sum, "all_reduce", StepPart::kTensor, each, bytes, ends * kind.count);
     return;
   }
-  for (const coll::Collective half : {coll::Collective::kReduceScatter, coll::Collective::kAllGather}) {
-    sum.add_message(StepPart::kTensor, messages_.over_tensor(stage, half, bytes), kind.count);
-  }
+  add_message(sum, "reduce_scatter", StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kReduceScatter, bytes),
+              bytes, kind.count);
   const double dealt = std::ceil(static_cast<double>(tokens.total()) / plan_.tensor) * setup_.expert_imbalance;
-  for (const Precision precision : {setup_.precision.dispatch, setup_.precision.activations}) {
-    const double sent = expert_message_bytes(setup_.model, dealt, precision).total();
-    sum.add_message(StepPart::kExperts, messages_.to_experts(stage, sent), kind.count);
+  for (const coll::ExpertStep step : {coll::ExpertStep::kDispatch, coll::ExpertStep::kCombine}) {
+    const bool is_dispatch = step == coll::ExpertStep::kDispatch;
+    const double sent =
+        expert_message_bytes(setup_.model, dealt, is_dispatch ? setup_.precision.dispatch : setup_.precision.activations)
+            .total();
+    add_message(sum, is_dispatch ? "dispatch" : "combine", StepPart::kExperts,
+                messages_.to_experts(stage, step, dealt, mix.prefills.empty()), sent, kind.count);
   }
+  add_message(sum, "all_gather", StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kAllGather, bytes), bytes,
+              kind.count);
 }
 
 void StepTimes::add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens) {
-  const Cost& cost = linear(kind.layer, tokens, sum.is_graph);
-  sum.add(StepPart::kGemm, cost.gemm, kind.count);
-  sum.add(StepPart::kMemory, cost.memory, kind.count);
-  sum.launches += kind.count * cost.kernels;
-  add_kernels(sum, attention_kernels(setup_, plan_, kind.shape.mixer, mix), kind.count);
-  add_messages(sum, stage, kind, tokens);
+  const std::vector<NamedKernel> attention = attention_kernels(setup_, plan_, kind.shape.mixer, mix);
+  if (sum.list != nullptr) {
+    add_kernels(sum, linear_kernels(setup_, plan_, kind.layer, tokens), kind.count);
+  } else {
+    const Cost& cost = linear(kind.layer, tokens, sum.is_graph);
+    sum.add(StepPart::kGemm, cost.gemm, kind.count);
+    sum.add(StepPart::kMemory, cost.memory, kind.count);
+    sum.launches += kind.count * cost.kernels;
+  }
+  add_kernels(sum, attention, kind.count);
+  add_messages(sum, stage, kind, mix, tokens);
 }
 
 // The embedding, whose rows are spread over the tensor-parallel GPUs, and the head with the choice of a token.
@@ -155,8 +170,11 @@ void StepTimes::add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTok
   const TransformerModel& model = setup_.model;
   const double hidden = static_cast<double>(tokens.total() * model.hidden);
   if (stage == 0) {
-    add_kernels(sum, {{.kind = KernelKind::kEmbeddingForward, .elements = hidden, .bytes = 2 * activation_ * hidden}}, 1);
-    sum.add_message(StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kAllReduce, activation_ * hidden), 1);
+    add_kernels(sum,
+                {{{.kind = KernelKind::kEmbeddingForward, .elements = hidden, .bytes = 2 * activation_ * hidden}, "embedding"}},
+                1);
+    add_message(sum, "all_reduce", StepPart::kTensor,
+                messages_.over_tensor(stage, coll::Collective::kAllReduce, activation_ * hidden), activation_ * hidden, 1);
   }
   if (stage + 1 < plan_.pipeline || mix.samples == 0) return;
   const std::int64_t rows = (mix.samples + plan_.attention_data - 1) / plan_.attention_data;
@@ -165,16 +183,18 @@ void StepTimes::add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTok
   const Precision precision = setup_.precision.activations;
   const double weights = activation_ * static_cast<double>(model.hidden * columns);
   add_kernels(sum,
-              {{.kind = KernelKind::kNormForward, .elements = hidden, .bytes = 4 * activation_ * hidden},
-               {.kind = KernelKind::kGemm,
-                .precision = precision,
-                .m = rows,
-                .n = columns,
-                .k = model.hidden,
-                .bytes = weights + activation_ * static_cast<double>(rows * (model.hidden + columns))},
-               {.kind = KernelKind::kSoftmaxLoss, .elements = logits, .bytes = 2 * 4 * logits}},
+              {{{.kind = KernelKind::kNormForward, .elements = hidden, .bytes = 4 * activation_ * hidden}, "last_norm"},
+               {{.kind = KernelKind::kGemm,
+                 .precision = precision,
+                 .m = rows,
+                 .n = columns,
+                 .k = model.hidden,
+                 .bytes = weights + activation_ * static_cast<double>(rows * (model.hidden + columns))},
+                "head"},
+               {{.kind = KernelKind::kSoftmaxLoss, .elements = logits, .bytes = 2 * 4 * logits}, "sample"}},
               1);
-  sum.add_message(StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kAllGather, activation_ * logits), 1);
+  add_message(sum, "gather_logits", StepPart::kTensor,
+              messages_.over_tensor(stage, coll::Collective::kAllGather, activation_ * logits), activation_ * logits, 1);
 }
 
 // Adds the kernels' times at the clock that power leaves beside messages.
@@ -191,6 +211,12 @@ void StepTimes::slow_down(Sum& sum) const {
     const Busy& its = sum.busy[part];
     if (its.alone <= Duration{}) continue;
     const double stretch = stretch_of(slowdown, its.memory_seconds / its.alone.seconds());
+    if (sum.list != nullptr) {
+      for (StepKernel& kernel : *sum.list) {
+        if (kernel.part != static_cast<StepPart>(part)) continue;
+        kernel.each = Duration::nearest_ps(static_cast<double>(kernel.each.ps()) * stretch);
+      }
+    }
     sum.parts[part] += Duration::nearest_ps(static_cast<double>(its.alone.ps()) * stretch);
   }
 }
@@ -204,25 +230,48 @@ Duration StepTimes::finish(Sum& sum) const {
   const Duration host = sum.launches * launch_.host_cost;
   if (host <= total) return total;
   sum.add(StepPart::kOverhead, host - total);
+  if (sum.list != nullptr) sum.list->push_back({"wait_for_the_host", StepPart::kOverhead, 1, host - total, 0, 0});
   return host;
 }
 
-StepTime StepTimes::of(const StepMix& mix) {
+StepTime StepTimes::of(const StepMix& mix) { return step_of(mix, nullptr); }
+
+std::vector<StepKernel> StepTimes::kernels(const StepMix& mix) {
+  std::vector<StepKernel> all;
+  static_cast<void>(step_of(mix, &all));
+  std::vector<StepKernel> merged;
+  for (const StepKernel& kernel : all) {
+    const auto alike = std::ranges::find_if(merged, [&](const StepKernel& other) {
+      return other.name == kernel.name && other.each == kernel.each && other.bytes == kernel.bytes;
+    });
+    if (alike == merged.end()) {
+      merged.push_back(kernel);
+    } else {
+      alike->count += kernel.count;
+    }
+  }
+  return merged;
+}
+
+StepTime StepTimes::step_of(const StepMix& mix, std::vector<StepKernel>* list) {
   const GroupTokens tokens = group_tokens(mix, plan_);
   const GraphUse use = setup_.scheduler.cuda_graph;
   const bool is_graph = use == GraphUse::kAll || (use == GraphUse::kDecode && mix.prefills.empty());
   StepTime step;
   for (int stage = 0; stage < plan_.pipeline; ++stage) {
-    Sum sum{.is_graph = is_graph};
+    std::vector<StepKernel> listed;
+    Sum sum{.is_graph = is_graph, .list = list == nullptr ? nullptr : &listed};
     for (const LayerKind& kind : stages_[static_cast<std::size_t>(stage)]) add_layer(sum, stage, kind, mix, tokens);
-    add_ends(sum, stage, mix, tokens);
+    if (setup_.has_ends) add_ends(sum, stage, mix, tokens);
     step.stages.push_back(finish(sum));
+    if (list != nullptr) list->insert(list->end(), listed.begin(), listed.end());
     for (std::size_t part = 0; part < kStepParts; ++part) step.parts[part] += sum.parts[part];
   }
   if (plan_.pipeline > 1) {
     const double share = static_cast<double>(tokens.total() * setup_.model.hidden) * activation_ / plan_.tensor;
     step.hop = messages_.to_next(0, share);
     step.parts[static_cast<std::size_t>(StepPart::kPipeline)] += (plan_.pipeline - 1) * step.hop;
+    if (list != nullptr) list->push_back({"to_next_stage", StepPart::kPipeline, plan_.pipeline - 1, step.hop, share, 0});
   }
   const int drafts = setup_.speculation.draft_tokens;
   step.before = costs_.step;
@@ -237,6 +286,8 @@ StepTime StepTimes::of(const StepMix& mix) {
     step.before += Duration::nearest_ps(share * static_cast<double>(computing.ps()));
   }
   step.parts[static_cast<std::size_t>(StepPart::kOverhead)] += step.before;
+  if (list != nullptr && step.before > Duration{})
+    list->push_back({"before_the_step", StepPart::kOverhead, 1, step.before, 0, 0});
   return step;
 }
 

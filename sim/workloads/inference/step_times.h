@@ -8,9 +8,9 @@
 //
 // Model: the clock is what the limit of power leaves in steps like this one that follow one another; a window longer than a
 // step sees others too.
-// Model: kernels and messages of a step follow one another; nothing overlaps. A step that runs as CUDA graphs pays
-// inference.engine.graph_kernel for each kernel in place of its fixed time, the gap before it and its launch. Else the host
-// launches one kernel after another, and the step takes as long as the slower of host and GPU.
+// Model: kernels and messages of a step follow one another; nothing overlaps. A step that runs as CUDA graphs has
+// gpu.stream.graph_gap before each of them, in place of gpu.stream.gap and its launch. Else the host launches one kernel after
+// another, and the step takes as long as the slower of host and GPU.
 #pragma once
 
 #include <array>
@@ -38,6 +38,18 @@ inline constexpr std::size_t kStepParts = 7;
 [[nodiscard]] std::string_view to_string(StepPart part);
 using StepParts = std::array<Duration, kStepParts>;
 
+// A kernel or message of a step, and how often it runs.
+struct StepKernel {
+  std::string_view name;
+  StepPart part = StepPart::kGemm;
+  std::int64_t count = 0;
+  Duration each;     // with the gap before it, at the step's clock
+  double bytes = 0;  // of one: through HBM; of a message: the vector, or what a GPU sends
+  double flops = 0;  // of one
+
+  [[nodiscard]] Duration total() const { return count * each; }
+};
+
 struct StepTime {
   std::vector<Duration> stages;
   Duration hop;       // from a stage to the next one
@@ -55,6 +67,8 @@ class StepTimes {
             GroupCosts& costs, std::vector<DeviceId> devices);
 
   [[nodiscard]] StepTime of(const StepMix& mix);
+  // All that `of` sums, in the order in which it first runs. Kernels of a name that take as long are one.
+  [[nodiscard]] std::vector<StepKernel> kernels(const StepMix& mix);
 
  private:
   // Layers of one kind in a stage, and how many there are.
@@ -80,11 +94,13 @@ class StepTimes {
   [[nodiscard]] Busy time_of(const Kernel& kernel, bool is_graph) const;
   const Cost& linear(std::int64_t layer, const GroupTokens& tokens, bool is_graph);
   void slow_down(Sum& sum) const;
-  void add_kernels(Sum& sum, const std::vector<Kernel>& kernels, std::int64_t times) const;
+  void add_kernels(Sum& sum, const std::vector<NamedKernel>& kernels, std::int64_t times) const;
   void add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens);
-  void add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens);
+  void add_messages(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens);
+  void add_message(Sum& sum, std::string_view name, StepPart part, Duration duration, double bytes, std::int64_t times) const;
   void add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTokens& tokens);
   Duration finish(Sum& sum) const;
+  StepTime step_of(const StepMix& mix, std::vector<StepKernel>* list);
 
   const InferenceSetup& setup_;
   EnginePlan plan_;
@@ -92,8 +108,7 @@ class StepTimes {
   ServingCosts costs_;
   GpuPower power_;
   net::LaunchTimings launch_;
-  std::array<Duration, 3> fixed_;  // of GEMMs, attention, others: part of KernelTimes
-  double activation_;              // bytes
+  double activation_;  // bytes
   EngineMessages messages_;
   std::vector<std::vector<LayerKind>> stages_;
   std::map<std::pair<std::pair<std::int64_t, bool>, GroupTokens>, Cost> linear_;

@@ -37,9 +37,9 @@ void copy_time(const GroupCost& from, GroupCost& to) {
 GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing, std::uint64_t seed, const Profile& profile,
                        GroupRunSettings settings, std::shared_ptr<GroupRuns> runs)
     : settings_{std::move(settings)},
-      group_runs_{runs != nullptr
-                      ? std::move(runs)
-                      : std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain, settings_.nccl)},
+      group_runs_{runs != nullptr ? std::move(runs)
+                                  : std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain,
+                                                                settings_.nccl, settings_.library)},
       machine_{topology, routing, seed, 0, {}, group_runs_->host_routes()} {}
 
 const GroupRun& GroupCosts::run(const GroupCall& call, double slowdown) {

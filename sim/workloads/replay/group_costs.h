@@ -34,7 +34,8 @@ namespace weft::work {
 struct GroupRunSettings {
   coll::Grain grain = coll::Grain::kAuto;
   coll::nccl::Settings nccl = {};
-  double slowdown = 1.2;  // RunOptions::slowdown of the runs between which and those at full clock others lie
+  std::string library = {};  // RunOptions::engine
+  double slowdown = 1.2;     // RunOptions::slowdown of the runs between which and those at full clock others lie
 };
 
 // A call as it is known by: devices in group order, kind, bytes, element size.
@@ -72,6 +73,12 @@ class GroupCosts {
   const GroupCost& collective(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call);
   // One message from one to the other; loads its way only. `one_way`: no kernel of either end moves anything the other way.
   const GroupCost& message(DeviceId from, DeviceId to, Bytes bytes, bool one_way = false);
+
+  // One of DeepEP's kernels; it is not remembered.
+  [[nodiscard]] Duration exchange(const std::vector<DeviceId>& devices, const coll::ExpertCall& call) {
+    ++runs_;
+    return group_runs_->exchange(devices, call);
+  }
 
   // Time over `alone` where the SMs' clock is full clock over `slowdown`.
   [[nodiscard]] double stretch_at(const GroupCost& cost, double slowdown);

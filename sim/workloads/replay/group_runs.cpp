@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/expert_exchange.h"
 #include "sim/network/routing/host_routes.h"
 
 namespace weft::work {
@@ -62,13 +63,14 @@ struct Watched {
 }  // namespace
 
 GroupRuns::GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile,
-                     coll::Grain grain, coll::nccl::Settings nccl)
+                     coll::Grain grain, coll::nccl::Settings nccl, std::string library)
     : topology_{topology},
       routing_{std::move(routing)},
       seed_{seed},
       profile_{profile},
       grain_{grain},
       nccl_{std::move(nccl)},
+      library_{std::move(library)},
       host_routes_{std::make_shared<const net::HostRoutes>(topology)} {}
 
 std::shared_ptr<const coll::nccl::View> GroupRuns::view_of(const std::vector<DeviceId>& devices) {
@@ -103,6 +105,7 @@ void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::Colle
   options.slowdown = slowdown;
   if (call.bytes >= kLargeBytes) options.chunk_messages = kChunkMessages;
   options.settings = nccl_;
+  options.engine = library_;
   net::Machine machine{topology_, routing_, seed_, 0, {}, host_routes_};
   coll::CollectiveRunner runner{machine, profile_, devices, view_of(devices)};
   const Watched watched{watch_, machine.simulator};
@@ -118,6 +121,11 @@ void GroupRuns::simulate(const std::vector<DeviceId>& devices, const coll::Colle
     if (bytes > 0) run.link_bytes.emplace_back(LinkId::from_index(i), bytes);
   }
   run.memory_bytes = 2 * most_received(topology_, devices, run.link_bytes) + own_bytes(call.kind, result.sizes);
+}
+
+Duration GroupRuns::exchange(const std::vector<DeviceId>& devices, const coll::ExpertCall& call) const {
+  net::Machine machine{topology_, routing_, seed_, 0, {}, host_routes_};
+  return coll::ExpertExchange{machine, profile_, devices}.run(call).time;
 }
 
 }  // namespace weft::work

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/expert_costs.h"
 #include "sim/collectives/runner.h"
 #include "sim/core/profile.h"
 #include "sim/core/simulator.h"
@@ -46,8 +47,9 @@ class GroupRunWatch {
 class GroupRuns {
  public:
   // `routing`, `seed`: as the machine's that programs run on. Topology and profile must outlive it.
+  // `library`: RunOptions::engine of every call.
   GroupRuns(const net::Topology& topology, std::string routing, std::uint64_t seed, const Profile& profile, coll::Grain grain,
-            coll::nccl::Settings nccl);
+            coll::nccl::Settings nccl, std::string library = {});
 
   // It must outlive all runs; before the first one.
   void set_watch(GroupRunWatch* watch) { watch_ = watch; }
@@ -58,6 +60,8 @@ class GroupRuns {
   // Simulates the call unless it was before; `devices` in group order; `slowdown`: RunOptions::slowdown. Any thread; the result
   // stays where it is.
   const GroupRun& run(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call, double slowdown = 1.0);
+  // One of DeepEP's kernels among `devices`, on an idle machine; it is not remembered.
+  [[nodiscard]] Duration exchange(const std::vector<DeviceId>& devices, const coll::ExpertCall& call) const;
 
  private:
   using Key = std::tuple<std::vector<DeviceId>, int, std::int64_t, std::int64_t, bool, double>;
@@ -79,6 +83,7 @@ class GroupRuns {
   const Profile& profile_;
   coll::Grain grain_;
   coll::nccl::Settings nccl_;
+  std::string library_;
   std::shared_ptr<const net::HostRoutes> host_routes_;
   GroupRunWatch* watch_ = nullptr;
   std::mutex mutex_;  // of the maps, not of what is in them

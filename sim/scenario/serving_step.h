@@ -1,0 +1,40 @@
+// One step of a serving engine by itself, kernel by kernel: what a profiler shows of it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/scenario/scenario.h"
+#include "sim/workloads/inference/step_times.h"
+
+namespace weft::scenario {
+
+// Sequences that are alike: `tokens` new ones of each, which meet `context` tokens, themselves among them.
+struct ServingStepSpec {
+  bool is_decode = true;
+  std::int64_t batch = 1;
+  std::int64_t context = 1;
+  std::int64_t tokens = 0;   // 0: one of an answer, all of a prompt
+  std::int64_t layers = 0;   // the model's first ones; 0: all
+  std::int64_t answers = 0;  // beside prompts: sequences that get a token each
+  std::int64_t answers_context = 1;
+};
+
+struct ServingStepResult {
+  std::vector<work::StepKernel> kernels;  // their times add up to `time`, but for what rounding takes
+  work::StepTime step;
+  std::int64_t new_tokens = 0;
+  double weights = 0;   // bytes of the GPU that has most
+  double cache = 0;     // and of the sequences' cache there
+  double capacity = 0;  // of its memory
+  int gpus = 0;         // of the engine
+  std::uint64_t digest = 0;
+
+  [[nodiscard]] Duration time() const { return step.latency(); }
+};
+
+// Of the scenario's `inference`, whose requests and scheduler do not matter, but for `cuda_graph`. Of engines that only decode
+// or only prefill, it is those of the phase. ConfigError for a step that no engine takes.
+[[nodiscard]] ServingStepResult run_serving_step(const Scenario& scenario, const ServingStepSpec& spec);
+
+}  // namespace weft::scenario
