@@ -1,0 +1,286 @@
+"""Times layers of a transformer in CUDA graphs, decoding and prefilling, on 1 and 2 GPUs, as `weft step --library torch` has them.
+
+    python3 measure_decode.py OUT [--seconds 100]
+
+Writes OUT/decode_tp1.json and, where there are two GPUs, OUT/decode_tp2.json. Weights are random. A layer is RMSNorm, one product
+for QKV, a copy of keys and values, SDPA with grouped queries, the output's product, NCCL's all-reduce, the residual, RMSNorm, one
+product for gate and up, SiLU, their product, the down product, an all-reduce, the residual. Each point is the median of 15
+replays; a few have their kernels beside it, as torch's profiler sees them. A point that fails is told and left out.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+MODELS = {  # hidden, ffn, heads, kv heads
+    "70b": (8192, 28672, 64, 8),
+    "8b": (4096, 14336, 32, 8),
+    "32b": (5120, 27648, 40, 8),
+}
+LAYERS = 8
+DECODE = [(1, 1024), (4, 4096), (16, 1024), (16, 16384), (32, 2048), (64, 4096), (128, 1024), (256, 512)]  # batch, context
+PREFILL = [(1, 512), (1, 1024), (2, 2048), (1, 4096)]  # batch, tokens
+PLACES = [("70b", b, 1, c) for b, c in DECODE] + [("70b", b, t, t) for b, t in PREFILL] + \
+         [("8b", b, 1, c) for b, c in DECODE] + [("8b", b, t, t) for b, t in PREFILL] + \
+         [("32b", b, 1, c) for b, c in DECODE[2:6:3]] + [("32b", b, t, t) for b, t in PREFILL[1:3]]
+PROFILED = {("70b", 1, 1, 1024), ("8b", 1, 1, 1024), ("8b", 32, 1, 2048), ("70b", 64, 1, 4096), ("8b", 1, 512, 512),
+            ("70b", 1, 4096, 4096)}
+
+
+def layers(torch, hidden, ffn, heads, kv_heads, world, device):
+    width = hidden // heads
+    weight = lambda rows, columns: torch.randn(rows, columns, device=device, dtype=torch.bfloat16) * 0.01
+    one = lambda: torch.ones(hidden, device=device, dtype=torch.bfloat16)
+    return [dict(n1=one(), n2=one(), qkv=weight((heads + 2 * kv_heads) * width // world, hidden),
+                 out=weight(hidden, hidden // world), up=weight(2 * ffn // world, hidden), down=weight(hidden, ffn // world))
+            for _ in range(LAYERS)]
+
+
+def forward(torch, dist, weights, x, caches, heads, kv_heads, world):
+    functional = torch.nn.functional
+    batch, tokens, hidden = x.shape
+    width = hidden // heads
+    heads, kv_heads = heads // world, kv_heads // world
+    for weight, cache in zip(weights, caches):
+        y = functional.rms_norm(x, (hidden,), weight["n1"])
+        qkv = functional.linear(y, weight["qkv"]).view(batch, tokens, -1, width).transpose(1, 2)
+        q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
+        if tokens == 1:
+            keys, values = cache
+            keys[:, :, -1:] = k
+            values[:, :, -1:] = v
+            z = functional.scaled_dot_product_attention(q, keys, values, enable_gqa=True)
+        else:
+            z = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        y = functional.linear(z.transpose(1, 2).reshape(batch, tokens, -1), weight["out"])
+        if world > 1:
+            dist.all_reduce(y)
+        x = x + y
+        y = functional.rms_norm(x, (hidden,), weight["n2"])
+        up, gate = functional.linear(y, weight["up"]).chunk(2, -1)
+        y = functional.linear(functional.silu(up) * gate, weight["down"])
+        if world > 1:
+            dist.all_reduce(y)
+        x = x + y
+    return x
+
+
+def kernels_of(torch, graph):
+    """Kernels of one replay by name: how many, and their time together."""
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        for _ in range(3):
+            graph.replay()
+        torch.cuda.synchronize()
+    rows = []
+    for event in seen.key_averages():
+        total = getattr(event, "self_device_time_total", 0) or getattr(event, "self_cuda_time_total", 0)
+        if total > 0:
+            rows.append({"name": event.key[:120], "count": event.count / 3, "us": total / 3})
+    return sorted(rows, key=lambda row: -row["us"])
+
+
+def point(torch, dist, weights, place, world, rank, device):
+    name, batch, tokens, context = place
+    hidden, ffn, heads, kv_heads = MODELS[name]
+    cache = lambda: torch.randn(batch, kv_heads // world, context, hidden // heads, device=device, dtype=torch.bfloat16)
+    caches = [(cache(), cache()) for _ in range(LAYERS)] if tokens == 1 else [None] * LAYERS
+    x = torch.randn(batch, tokens, hidden, device=device, dtype=torch.bfloat16)
+    meet = dist.barrier if world > 1 else (lambda: None)
+    run = lambda: forward(torch, dist, weights, x, caches, heads, kv_heads, world)
+    times = []
+    with torch.no_grad():
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                run()
+        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
+        meet()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            run()
+        for _ in range(5):
+            graph.replay()
+        torch.cuda.synchronize()
+        meet()
+        for _ in range(15):
+            begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+            begin.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end) * 1e3)
+    row = dict(model=name, layers=LAYERS, tp=world, batch=batch, tokens=tokens, context=context, us=statistics.median(times),
+               us_min=min(times), us_max=max(times))
+    if place in PROFILED:
+        try:
+            row["kernels"] = kernels_of(torch, graph)
+        except Exception as error:  # a profiler that cannot trace graphs takes nothing from the times
+            row["kernels_error"] = str(error)[:200]
+    return row
+
+
+def pieces_of(torch, weights, name):
+    """Single operators of a layer, 64 of them in a graph, and the whole layer: microseconds of each."""
+    functional = torch.nn.functional
+    hidden, ffn, heads, kv_heads = MODELS[name]
+    width = hidden // heads
+    rows = []
+    for batch in (1, 8, 64):
+        bf = dict(device="cuda", dtype=torch.bfloat16)
+        x, y = torch.randn(batch, 1, hidden, **bf), torch.randn(batch, 1, hidden, **bf)
+        wide = torch.randn(batch, 1, 2 * ffn, **bf)
+        up, gate = wide.chunk(2, -1)
+        half = torch.randn(batch, 1, ffn, **bf)
+        qkv = torch.randn(batch, 1, heads + 2 * kv_heads, width, **bf).transpose(1, 2)
+        q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
+        caches = [torch.randn(2, batch, kv_heads, 2048, width, **bf) for _ in range(LAYERS)]
+
+        def append(i):
+            caches[i % LAYERS][0][:, :, -1:] = k
+
+        def attend(i):
+            return functional.scaled_dot_product_attention(q, caches[i % LAYERS][0], caches[i % LAYERS][1], enable_gqa=True)
+
+        def pair(i):
+            return functional.linear(functional.rms_norm(x, (hidden,), weights[i % LAYERS]["n1"]), weights[i % LAYERS]["qkv"])
+
+        operators = {
+            "add": lambda i: x + y,
+            "chained_add": None,
+            "rms_norm": lambda i: functional.rms_norm(x, (hidden,), weights[i % LAYERS]["n1"]),
+            "silu_of_half": lambda i: functional.silu(up),
+            "multiply_by_half": lambda i: half * gate,
+            "append_keys": append,
+            "attention": attend,
+            "qkv": lambda i: functional.linear(x, weights[i % LAYERS]["qkv"]),
+            "out": lambda i: functional.linear(x, weights[i % LAYERS]["out"]),
+            "up": lambda i: functional.linear(x, weights[i % LAYERS]["up"]),
+            "down": lambda i: functional.linear(half, weights[i % LAYERS]["down"]),
+            "rms_norm_and_qkv": pair,
+        }
+        for what, operator in operators.items():
+            def many():
+                z = x
+                for i in range(64):
+                    if operator is None:
+                        z = z + y
+                    else:
+                        operator(i)
+            try:
+                with torch.no_grad():
+                    stream = torch.cuda.Stream()
+                    stream.wait_stream(torch.cuda.current_stream())
+                    with torch.cuda.stream(stream):
+                        many()
+                    torch.cuda.current_stream().wait_stream(stream)
+                    graph = torch.cuda.CUDAGraph()
+                    with torch.cuda.graph(graph):
+                        many()
+                    times = []
+                    for _ in range(8):
+                        begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+                        begin.record()
+                        graph.replay()
+                        end.record()
+                        torch.cuda.synchronize()
+                        times.append(begin.elapsed_time(end) * 1e3 / 64)
+                rows.append({"model": name, "operator": what, "batch": batch, "us": statistics.median(times[2:])})
+            except Exception as error:
+                rows.append({"model": name, "operator": what, "batch": batch, "error": str(error)[:200]})
+    return rows
+
+
+def gpu_state():
+    query = "name,clocks.sm,clocks.max.sm,power.limit,driver_version"
+    try:
+        return subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True,
+                              timeout=20).stdout.strip().splitlines()
+    except Exception as error:
+        return [str(error)]
+
+
+def worker(rank, world, port, out, seconds):
+    import torch
+    import torch.distributed as dist
+    torch.cuda.set_device(rank)
+    device = torch.device("cuda", rank)
+    if world > 1:
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        dist.init_process_group("nccl", rank=rank, world_size=world)
+    begin = time.time()
+    rows, failed, weights, at = [], [], None, None
+    for place in PLACES:
+        # All ranks stop at the same point.
+        late = torch.tensor([time.time() - begin > seconds], device=device, dtype=torch.int32)
+        if world > 1:
+            dist.all_reduce(late)
+        if late.item() > 0:
+            failed.append({"place": place, "error": "no time left"})
+            continue
+        try:
+            if at != place[0]:
+                weights = None
+                torch.cuda.empty_cache()
+                weights, at = layers(torch, *MODELS[place[0]], world, device), place[0]
+            rows.append(point(torch, dist, weights, place, world, rank, device))
+        except Exception as error:
+            failed.append({"place": place, "error": str(error)[:300]})
+            torch.cuda.empty_cache()
+            if world > 1:
+                break  # ranks may no longer be in step
+            continue
+        if rank == 0:
+            row = rows[-1]
+            print(f"{row['model']} tp{world} b {row['batch']:4d} t {row['tokens']:5d} ctx {row['context']:6d} {row['us']:10.1f} us",
+                  flush=True)
+            save(torch, out, world, rows, failed)
+    pieces = []
+    if world == 1:
+        for name in ("70b", "8b"):
+            try:
+                weights = None
+                torch.cuda.empty_cache()
+                weights = layers(torch, *MODELS[name], 1, device)
+                pieces += pieces_of(torch, weights, name)
+            except Exception as error:
+                failed.append({"place": ["pieces", name], "error": str(error)[:300]})
+    if rank == 0:
+        save(torch, out, world, rows, failed, pieces)
+    if world > 1:
+        dist.destroy_process_group()
+
+
+def save(torch, out, world, rows, failed, pieces=()):
+    about = dict(torch=torch.__version__, nccl=".".join(map(str, torch.cuda.nccl.version())), gpu=torch.cuda.get_device_name(0),
+                 state=gpu_state(), points=rows, failed=failed, pieces=list(pieces))
+    with open(os.path.join(out, f"decode_tp{world}.json"), "w") as file:
+        json.dump(about, file, indent=1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out")
+    parser.add_argument("--seconds", type=float, default=100, help="for each number of GPUs; points beyond are left out")
+    args = parser.parse_args()
+    os.makedirs(args.out, exist_ok=True)
+    import torch
+    import torch.multiprocessing as processes
+    for world in (1, 2):
+        if torch.cuda.device_count() < world:
+            print(f"{torch.cuda.device_count()} GPU: no points of {world}", file=sys.stderr)
+            continue
+        try:
+            processes.spawn(worker, args=(world, 29511 + world, args.out, args.seconds), nprocs=world)
+        except Exception as error:
+            print(f"{world} GPUs: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
