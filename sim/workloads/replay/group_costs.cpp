@@ -40,7 +40,8 @@ GroupCosts::GroupCosts(const net::Topology& topology, const std::string& routing
       group_runs_{runs != nullptr ? std::move(runs)
                                   : std::make_shared<GroupRuns>(topology, routing, seed, profile, settings_.grain,
                                                                 settings_.nccl, settings_.library)},
-      machine_{topology, routing, seed, 0, {}, group_runs_->host_routes()} {}
+      machine_{topology, routing, seed, 0, {}, group_runs_->host_routes()},
+      places_{topology, *group_runs_->host_routes()} {}
 
 const GroupRun& GroupCosts::run(const GroupCall& call, double slowdown) {
   ++runs_;
@@ -63,29 +64,35 @@ double GroupCosts::stretch_at(const GroupCost& cost, double slowdown) {
 
 GroupCosts::Pattern GroupCosts::pattern_of(const std::vector<DeviceId>& devices) const {
   const net::Topology& topology = machine_.topology;
-  std::vector<std::int32_t> hosts;
-  std::vector<DeviceId> leaves;
-  const auto number = [](auto& seen, auto value) {
-    auto at = std::ranges::find(seen, value);
-    if (at == seen.end()) at = seen.insert(seen.end(), value);
-    return static_cast<std::int32_t>(at - seen.begin());
+  const auto number = [](auto& seen, const auto& value) {
+    return seen.try_emplace(value, static_cast<std::int32_t>(seen.size())).first->second;
   };
-  std::vector<std::int32_t> of_host;
-  for (const DeviceId device : devices) of_host.push_back(number(hosts, topology.host_of(device)));
+  std::map<std::int32_t, std::int32_t> hosts;
+  std::map<DeviceId, std::int32_t> leaves;
+  std::map<std::pair<std::int32_t, std::vector<std::uint32_t>>, std::int32_t> shared[HostPlaces::kRings];
+  for (const DeviceId device : devices) number(hosts, topology.host_of(device));
   const bool one_a_host = hosts.size() == devices.size();
+  // Inside one host no NIC is used, nor a leaf.
+  const std::size_t rings = HostPlaces::kRings - (hosts.size() == 1 ? 1 : 0);
   Pattern pattern;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const DeviceId device = devices[i];
-    const bool is_gpu = topology.kind(device) == net::DeviceKind::kGpu;
-    std::uint32_t host_template = 0;
-    std::int32_t place = -1;
-    if (const std::int32_t host = topology.host_of(device); host >= 0) {
-      host_template = topology.host(static_cast<std::size_t>(host)).host_template;
-      const std::uint32_t local = topology.local(device);
-      place = static_cast<std::int32_t>(one_a_host && is_gpu ? group_runs_->host_routes()->alike(host_template, local) : local);
+  for (const DeviceId device : devices) {
+    const std::int32_t host = topology.host_of(device);
+    auto& [of_host, host_template, leaf, kind, switches, near, far, nics] = pattern.emplace_back();
+    of_host = hosts.at(host);
+    leaf = number(leaves, machine_.router.leaf_of(device));
+    kind = -1;
+    if (host < 0) continue;
+    const std::uint32_t index = topology.host(static_cast<std::size_t>(host)).host_template;
+    const HostPlaces::Standing& place = places_.of(index, topology.local(device));
+    host_template = static_cast<std::int32_t>(index);
+    const std::array<std::int32_t*, HostPlaces::kRings> numbers{&switches, &near, &far, &nics};
+    for (std::size_t ring = 0; place.kind && ring < rings; ++ring) {
+      *numbers[ring] = number(shared[ring], std::pair{host, place.rings[ring]});
     }
-    pattern.push_back(
-        {of_host[i], static_cast<std::int32_t>(host_template), place, number(leaves, machine_.router.leaf_of(device))});
+    // Kinds are numbered from 0 up, single places from -2 down. From other hosts two of these may look the same too.
+    std::uint32_t alone = topology.local(device);
+    if (one_a_host && topology.kind(device) == net::DeviceKind::kGpu) alone = group_runs_->host_routes()->alike(index, alone);
+    kind = place.kind ? *place.kind : -2 - static_cast<std::int32_t>(alone);
   }
   return pattern;
 }
@@ -148,8 +155,7 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
 
 net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<DeviceId>& of,
                                       const std::vector<DeviceId>& devices, coll::Collective kind) const {
-  if (std::optional<net::Footprint> moved = moved_loads(machine_.router, cost.loads, of, devices, kind))
-    return *std::move(moved);
+  if (auto moved = moved_loads(machine_.router, places_, cost.loads, of, devices, kind)) return *std::move(moved);
   const net::Topology& topology = machine_.topology;
   net::Footprint loads;
   // Adds up what a member sends, from the links that leave its device.

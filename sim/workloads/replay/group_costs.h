@@ -1,14 +1,14 @@
 // Times that a group's collectives take alone, and the links they load. The collectives' executor runs each distinct call once
 // on an idle machine (group_runs.h), and the result is remembered. Groups that lie alike take the same time, so that one is run
-// for all. They have the same places within hosts, or one member a host at places as near to their NICs, and hosts and leaves
+// for all. They have places within hosts that look the same (host_places.h), and share switches, CPUs, NICs, hosts and leaves
 // in the same pattern.
 //
 // Model: inside a program at flow fidelity a collective is one transfer over all the links its run alone loaded, in proportion,
 // that moves at its pace alone or slower where others share its links. How its channels drift against each other under
 // contention is left out, and its start-up stretches with the rest. Of a group that another was run for, links in its hosts and
-// to their NICs are loaded as the other's are, links between switches as if each NIC sent to its like on the next host what the
-// other's sent, or in an all-to-all to all that receive on others; where it lies on other rails, all links as if each member
-// sent to the next one what a member of the other sent.
+// to their NICs are loaded as the other's that correspond are, links between switches as if each NIC sent to its like on the
+// next host what the other's sent, or in an all-to-all to all that receive on others; where nothing corresponds, all links as
+// if each member sent to the next one what a member of the other sent.
 #pragma once
 
 #include <array>
@@ -27,6 +27,7 @@
 #include "sim/network/transfer.h"
 #include "sim/workloads/program.h"
 #include "sim/workloads/replay/group_runs.h"
+#include "sim/workloads/replay/host_places.h"
 
 namespace weft::work {
 
@@ -89,9 +90,9 @@ class GroupCosts {
   [[nodiscard]] std::size_t runs() const { return runs_; }
 
  private:
-  // By member: host as numbered where it first appears, its template, the place within it, leaf numbered like hosts. Where no
-  // two are on one host, places from where other hosts look the same (another rail of the host) are one.
-  using Pattern = std::vector<std::array<std::int32_t, 4>>;
+  // By member: host as numbered where it first appears, its template, leaf numbered like hosts; the kind of its place, and what
+  // it shares with members of the host, numbered too. A place that stands by itself: its own number.
+  using Pattern = std::vector<std::array<std::int32_t, 4 + HostPlaces::kRings>>;
   using PatternKey = std::tuple<Pattern, int, std::int64_t, std::int64_t>;
   [[nodiscard]] PatternKey pattern_key(const std::vector<DeviceId>& devices, const coll::CollectiveCall& call) const;
   // The loads of another group that makes the call that `cost` is of.
@@ -103,6 +104,7 @@ class GroupCosts {
   GroupRunSettings settings_;
   std::shared_ptr<GroupRuns> group_runs_;
   net::Machine machine_;
+  HostPlaces places_;
   std::map<GroupCall, GroupCost> costs_;
   std::map<PatternKey, const GroupCall*> run_for_;  // the call that was run
   std::map<const GroupCall*, double> stretches_;    // at settings_.slowdown

@@ -213,10 +213,66 @@ TEST(GroupCostsOnRailsTest, GroupsOfOneMemberAHostAreRunOnceForAllRails) {
     EXPECT_NEAR(taken_over.loads.usages[i].usage, made.loads.usages[i].usage, 1e-5) << "channels of unequal bytes";
   }
 
-  // Two of a host lie otherwise than two of another pair of places.
+  // Two on one CPU lie otherwise than two on two.
   costs.collective({topology.device_of(0, 0), topology.device_of(0, 1)}, call);
-  costs.collective({topology.device_of(1, 0), topology.device_of(1, 2)}, call);
+  costs.collective({topology.device_of(1, 0), topology.device_of(1, 4)}, call);
   EXPECT_EQ(costs.runs(), 3U);
+}
+
+// GPUs of a rack are joined by NVSwitches that see them all alike. Two sit on each CPU.
+TEST(GroupCostsInOneDomainTest, GroupsThatDifferOnlyInPlacesThatLookTheSameAreRunOnce) {
+  net::Cluster cluster = net::test::shipped("gb200_nvl72");
+  const net::Topology& topology = cluster.topology;
+  const Profile profile = defaults();
+  const auto places = [&](const std::vector<std::uint32_t>& locals) {
+    std::vector<DeviceId> devices;
+    for (const std::uint32_t local : locals) devices.push_back(topology.device_of(0, local));
+    return devices;
+  };
+  GroupCosts costs{topology, "adaptive", 1, profile, {}};
+  for (const coll::Collective kind : {coll::Collective::kAllGather, coll::Collective::kAllToAll}) {
+    const coll::CollectiveCall call{.kind = kind, .bytes = 64'000'000_B, .element_size = 2};
+    const std::size_t before = costs.runs();
+    costs.collective(places({0, 1, 2, 3}), call);
+    const GroupCost taken_over = costs.collective(places({68, 69, 70, 71}), call);
+    EXPECT_EQ(costs.runs(), before + 1);
+    // Of these no two share a CPU.
+    costs.collective(places({0, 8, 16, 24}), call);
+    costs.collective(places({1, 9, 17, 25}), call);
+    EXPECT_EQ(costs.runs(), before + 2);
+
+    GroupCosts others{topology, "adaptive", 1, profile, {}};
+    const GroupCost& made = others.collective(places({68, 69, 70, 71}), call);
+    EXPECT_EQ(taken_over.alone, made.alone);
+    EXPECT_EQ(taken_over.choice, made.choice);
+    const std::map<std::string, double> moved = named_loads(topology, taken_over.loads);
+    const std::map<std::string, double> run = named_loads(topology, made.loads);
+    ASSERT_EQ(moved.size(), run.size());
+    for (const auto& [link, usage] : run) EXPECT_NEAR(moved.at(link), usage, 1e-6 + 1e-3 * usage) << link;
+  }
+}
+
+// The rings of both go round in each host and leave it by the NICs that are theirs.
+TEST(GroupCostsOnRailsTest, GroupsOfSeveralAHostLoadTheNicsThatAreTheirs) {
+  const net::Cluster cluster = net::test::shipped("dgx_h100_superpod");
+  const net::Topology& topology = cluster.topology;
+  const Profile profile = defaults();
+  const auto pairs = [&](std::uint32_t first) {
+    std::vector<DeviceId> devices;
+    for (std::size_t host = 0; host < 4; ++host) {
+      for (const std::uint32_t gpu : {first, first + 1}) devices.push_back(topology.device_of(host, gpu));
+    }
+    return devices;
+  };
+  const coll::CollectiveCall call{.kind = coll::Collective::kAllReduce, .bytes = 64'000'000_B, .element_size = 4};
+  GroupCosts costs{topology, "adaptive", 1, profile, {}};
+  costs.collective(pairs(0), call);
+  const std::map<std::string, double> moved = named_loads(topology, costs.collective(pairs(4), call).loads);
+  EXPECT_EQ(costs.runs(), 1U);
+  GroupCosts others{topology, "adaptive", 1, profile, {}};
+  const std::map<std::string, double> run = named_loads(topology, others.collective(pairs(4), call).loads);
+  ASSERT_EQ(moved.size(), run.size());
+  for (const auto& [link, usage] : run) EXPECT_NEAR(moved.at(link), usage, 1e-6 + 1e-3 * usage) << link;
 }
 
 // Run once more at 1/1.2 of full clock, for all groups that lie alike and all other clocks.
