@@ -37,7 +37,7 @@ constexpr std::array<Variable, 39> kModelled = {{
     {"COLLNET_NODE_THRESHOLD", Kind::kInteger, 1, 2147483647, 1, "a number of nodes"},
     {"CROSS_NIC", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
     {"GRAPH_FILE", Kind::kText, 0, 0, 1, ""},
-    {kQps, Kind::kInteger, 1, 1, 1, "1, for more than one flow a connection is not modelled"},
+    {kQps, Kind::kInteger, 1, 1, 1, "1 (one queue pair a connection; more of them are not modelled)"},
     {"LL128_BUFFSIZE", Kind::kInteger, 16384, 1073741824, 1, "a number of bytes from 16384 to 1073741824"},
     {"LL128_C2C", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"LL128_NTHREADS", Kind::kInteger, 160, 640, 32, "a number of threads from 160 to 640, a multiple of 32"},
@@ -208,6 +208,21 @@ void check_value(const Variable& variable, std::string_view value) {
 }
 
 }  // namespace
+
+std::vector<KnownSetting> known_settings() {
+  using Effect = KnownSetting::Effect;
+  std::vector<KnownSetting> all{{kVersion, Effect::kModelled, "a release such as 2.28"}};
+  for (const Variable& known : kModelled) {
+    const bool is_names = known.kind == Kind::kAlgorithms || known.kind == Kind::kProtocols;
+    all.push_back({known.name, Effect::kModelled,
+                   !known.expected.empty() ? known.expected
+                   : is_names              ? "names, as in NCCL: Ring,Tree or ^LL"
+                                           : "a file"});
+  }
+  for (const std::string_view known : kKnown) all.push_back({known, Effect::kNoted, {}});
+  for (const std::string_view known : kHarmless) all.push_back({known, Effect::kNone, {}});
+  return all;
+}
 
 void Settings::set(std::string_view key, std::string_view value) {
   const std::string_view name = bare(key);

@@ -42,4 +42,13 @@ class Settings {
   std::map<std::string, std::string> values_;  // keys without "NCCL_"
 };
 
+// A variable that set() takes.
+struct KnownSetting {
+  enum class Effect : std::uint8_t { kModelled, kNoted, kNone };  // kNone: it changes no time in NCCL either
+  std::string_view name;                                          // without "NCCL_"
+  Effect effect;
+  std::string_view expected;  // values, of modelled ones
+};
+[[nodiscard]] std::vector<KnownSetting> known_settings();
+
 }  // namespace weft::coll::nccl

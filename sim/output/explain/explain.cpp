@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <set>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include "sim/core/error.h"
 #include "sim/core/words.h"
 #include "sim/output/explain/glossary.h"
+#include "sim/output/explain/nccl_settings.h"
 #include "sim/output/explain/topics.h"
 #include "sim/scenario/catalog.h"
 #include "sim/scenario/scenario.h"
@@ -62,9 +64,13 @@ struct Alias {
   TextLines models;
 };
 constexpr std::array kAliases{
-    Alias{"channels", {"ring"}},        Alias{"gloo", {"gloo_ring", "gloo_halving_doubling", "gloo_bcube"}},
-    Alias{"ring_order", {"ring"}},      Alias{"rounds", {"recursive_doubling"}},
-    Alias{"sharp", {"collnet_direct"}}, Alias{"training", {"pytorch_eager"}},
+    Alias{"channels", {"ring"}},
+    Alias{"gloo", {"gloo_ring", "gloo_halving_doubling", "gloo_bcube"}},
+    Alias{"experts", {"deepep_dispatch", "deepep_combine"}},
+    Alias{"ring_order", {"ring"}},
+    Alias{"rounds", {"recursive_doubling"}},
+    Alias{"sharp", {"collnet_direct"}},
+    Alias{"training", {"pytorch_eager"}},
 };
 
 // Names of formats are words of other meanings too.
@@ -235,6 +241,33 @@ std::string term_text(const Term& term) {
   return text;
 }
 
+// Shipped files, and whatever else is listed by name without a text of its own.
+std::string entries_text(const std::string& name) {
+  std::string text;
+  for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) {
+    if (kind.name == "parameters") continue;
+    for (const scenario::CatalogEntry& entry : scenario::catalog(kind.name)) {
+      if (entry.name != name) continue;
+      text += filled(fmt::format("{} (of {}): ", name, kind.name), entry.summary);
+      if (kind.name == "profiles") text += fmt::format("  see          weft explain profile {}\n", name);
+      if (kind.name == "gpus") text += fmt::format("  see          weft explain gpu {}\n", name);
+      if (kind.name == "clusters") text += fmt::format("  see          weft topo {}\n", name);
+    }
+  }
+  return text;
+}
+
+// Parameters whose key ends so: `power_limit` is gpu.power_limit.
+std::string last_step_text(const std::string& name, const Profile* profile) {
+  std::string text;
+  for (const ParamGroupBase* group : scenario::all_param_groups()) {
+    for (const ParamInfo& info : group->infos()) {
+      if (info.key.ends_with('.' + name)) text += (text.empty() ? "" : "\n") + parameter_text(info, profile);
+    }
+  }
+  return text;
+}
+
 // Empty: nothing is known of it.
 std::string known_text(const std::string& thing, const Profile* profile) {
   if (thing == "simplifications") return all_simplifications();
@@ -252,7 +285,16 @@ std::string known_text(const std::string& thing, const Profile* profile) {
     }
   }
   const auto term = std::ranges::find(glossary(), thing, &Term::name);
-  return term == glossary().end() ? std::string{} : term_text(*term);
+  if (term != glossary().end()) return term_text(*term);
+  text = entries_text(thing);
+  if (!text.empty()) return text;
+  if (const std::string meaning = nccl_setting_meaning(thing); !meaning.empty()) {
+    std::string name = thing.starts_with("nccl_") ? thing.substr(5) : thing;
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+    return filled(fmt::format("NCCL_{}: ", name), meaning) +
+           filled("  given by     ", fmt::format("--nccl {}=..., or `nccl: {{{}: ...}}` of a cluster", name, name));
+  }
+  return last_step_text(thing, profile);
 }
 
 }  // namespace
@@ -303,8 +345,16 @@ std::string explain(const std::string& thing, const Profile* profile) {
   for (const std::string& name : {thing, lower_case(thing)}) {
     if (std::string text = known_text(name, profile); !text.empty()) return text;
   }
-  const std::vector<std::string> names = explained_names();
-
+  std::vector<std::string> names = explained_names();
+  // all_to_allv for alltoallv
+  const auto squeezed = [](std::string_view text) {
+    std::string word = lower_case(text);
+    std::erase_if(word, [](char c) { return c == '_' || c == '-' || c == ' '; });
+    return word;
+  };
+  const auto alike = std::ranges::find_if(names, [&](const std::string& name) { return squeezed(name) == squeezed(thing); });
+  if (alike != names.end()) return known_text(*alike, profile);
+  for (const std::string& name : nccl_setting_names()) names.push_back(name);
   const std::string near = nearest(lower_case(thing), names);
   const std::string note =
       near.empty() ? "there are texts on what `weft list` shows, on keys of parameters, and on: flow, nccl, simplifications"

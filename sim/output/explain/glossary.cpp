@@ -44,6 +44,10 @@ std::span<const Term> glossary() {
            "ecn"},
       Term{"pxn", "a GPU sends through the NIC of another GPU, over NVLink, so that messages stay on one rail", "nccl"},
       Term{"rail", "the switches that connect the NICs of the same number in every node", ""},
+      Term{"skew",
+           "unevenness. Of a step: time in which a rank waits for others of its group that are late. Of experts "
+           "(--skew S): the k-th most popular is drawn in proportion to 1 / k^S",
+           "exposed"},
       Term{"tpot", "time per output token of a request, after its first one", "ttft"},
       Term{"ttft", "time to first token: from the arrival of a request to its first output token", "tpot"},
   };

@@ -94,6 +94,13 @@ std::vector<Topic> collectives_topics() {
             .sources = {"models/nccl §2 (search and channels), §3.2 (trees), §A (golden data of 2.30.7)",
                         "NCCL's public sources, every tagged release from 2.18.3 to 2.30.7, read for facts"},
             .files = {"collectives/nccl/comm_info.h", "collectives/nccl/search.h", "collectives/nccl/connect.h"}}},
+      {.names = {"libraries", "vllm", "vllm_custom", "vllm_nccl_symm", "sglang", "tensorrt_llm"},
+       .text = {.title = "engines that serve models and choose collectives of their own (--library NAME)",
+                .assumes = "Small all-reduces of one node run kernels of these engines where their own rules say so: by size, "
+                           "kind of GPU and number of GPUs, as their sources have it. Everything else is NCCL's choice.",
+                .leaves_out = {"engines: quantised all-reduces, and those that are fused with a norm"},
+                .sources = {"the engines' own files, which sim/collectives/libraries.cpp names rule by rule"},
+                .files = {"collectives/libraries.h", "collectives/libraries.cpp"}}},
       {.names = {"msccl"},
        .text = {.title = "custom algorithms: MSCCL XML, read, proven and run (--msccl FILE)",
                 .assumes = "A threadblock is a lane of its channel; chunks larger than half a connection's buffer go in "
