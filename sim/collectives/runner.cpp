@@ -238,6 +238,7 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
   result.device = ends.front() - begin;
   result.ended = ends.back();
   const auto calls = static_cast<std::int64_t>(ends.size());
+  result.simulated = calls;
   Duration loop = ends.back() - begin;
   // The rest of the loop goes on at its pace. A single simulated call stands for all.
   const std::int64_t wanted = plan.launch > Duration{} || plan.graph_launch > Duration{} ? options.iterations : calls;

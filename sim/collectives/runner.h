@@ -71,10 +71,11 @@ struct CollectiveResult {
   Grain grain = Grain::kChunk;  // that was used
   int ranks = 0;
   int nodes = 0;
-  Duration time;    // of one call: the loop's over its calls
-  Duration device;  // of the first call alone, from its launch to the end of its last rank
-  Duration launch;  // the host's floor: what launching one call costs a thread
-  Time ended;       // of what was simulated; timers of transports may run on
+  Duration time;               // of one call: the loop's over its calls
+  Duration device;             // of the first call alone, from its launch to the end of its last rank
+  Duration launch;             // the host's floor: what launching one call costs a thread
+  Time ended;                  // of what was simulated; timers of transports may run on
+  std::int64_t simulated = 1;  // calls, of those that the time stands for
   std::uint64_t messages = 0;
   std::uint64_t digest = 0;
   std::vector<std::string> notes;

@@ -69,7 +69,8 @@ class ScenarioRun {
     }
     result_.interrupted = machine_.simulator.stopped();
     report_network();
-    result_.hottest = hottest_links(machine_, span_);
+    result_.hottest =
+        scenario_.workload.collectives.empty() ? hottest_links(machine_, span_) : tally_.hottest(result_.makespan);
     if (!result_.flows.empty() && machine_.fabric.sees_every_wait()) {
       result_.time_story = time_story(machine_, scenario_.workload, result_.flows, result_.network.ports);
     }
@@ -137,7 +138,7 @@ class ScenarioRun {
         if (steady) same = std::min(left, 1 + (next - machine_.simulator.now()) / took);
         machine_.simulator.run_until(machine_.simulator.now() + (same - 1) * took);
       }
-      if (same > 1) notes_.insert("links count the calls that were simulated, not all of them");
+      tally_.add(same, done.simulated);
       advance_clock(same - 1, took);
       result_.makespan = clock_ + last;
       advance_clock(1, took);
@@ -305,6 +306,7 @@ class ScenarioRun {
   work::JobRun jobs_;
   FaultInjector faults_;
   RunMeter meter_;
+  LinkTally tally_{machine_};
   FlowWatch watch_;
   Digest digest_;
   std::set<std::string> notes_;
