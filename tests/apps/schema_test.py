@@ -230,6 +230,16 @@ def lists(schemas, root):
             if (schemas.problem("measurements", yaml.load(text, Loader)) == "") != is_right]
 
 
+def keys_of_one_choice(schemas):
+    """A key that all but one choice of another key need is no key that all need."""
+    def scenario(call):
+        return {"cluster": "h200x4", "workload": {"collectives": [call]}}
+    right = [{"kind": "alltoallv", "sizes": [["0", "1 KiB"], ["1 KiB", "0"]], "ranks": 2}, {"kind": "all_reduce", "bytes": "1 MiB"}]
+    wrong = [{"bytes": "1 MiB"}]
+    return ([f"scenario: refused: {call}" for call in right if schemas.problem("scenario", scenario(call))] +
+            [f"scenario: validates: {call}" for call in wrong if not schemas.problem("scenario", scenario(call))])
+
+
 def written(schemas, root):
     """--out writes what is printed, for every kind that is listed."""
     wrong = []
@@ -252,7 +262,8 @@ def main():
     root = arguments.root.resolve()
     with tempfile.TemporaryDirectory() as folder:
         schemas = Schemas(arguments.program.resolve(), root, folder)
-        wrong = shipped(schemas, root) + broken(schemas, root) + results(schemas, root) + lists(schemas, root) + written(schemas, root)
+        wrong = shipped(schemas, root) + broken(schemas, root) + results(schemas, root) + lists(schemas, root) + keys_of_one_choice(schemas) + written(
+            schemas, root)
     for one in wrong:
         print(one)
     return 1 if wrong else 0

@@ -94,6 +94,7 @@ void unite(KeyShape& into, KeyShape& from) {
     if (place == nullptr) place = std::make_unique<KeyShape>();
     place->required += shape->required;
     place->asked_absent += shape->asked_absent;
+    place->may_lack |= shape->may_lack;
     unite(*place, *shape);
   }
   if (from.items != nullptr) {
@@ -193,7 +194,7 @@ Json required_schema(const KeyShape& map) {
   Json required = Json::array();
   Json properties = Json::object();
   for (const auto& [key, shape] : map.keys) {
-    if (map.readings > 0 && shape->required == map.readings) required.push_back(key);
+    if (map.readings > 0 && shape->required == map.readings && !shape->may_lack) required.push_back(key);
     if (!shape->kind.empty()) {
       if (!shape->is_laid_over) properties[key] = {{"if", {{"type", "object"}}}, {"then", reference(shape->kind)}};
       continue;

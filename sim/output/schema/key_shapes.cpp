@@ -156,6 +156,9 @@ void KeyShapes::add(const std::string& path, const std::map<std::string, Asked>&
     if (sound_ && asked.declaration.required) ++key.required;
     if (!asked.is_there) ++key.asked_absent;
   }
+  if (sound_) return;
+  for (auto& [name, key] : shape->keys)
+    key->may_lack |= !asked_keys.contains(name) || !asked_keys.at(name).declaration.required;
 }
 
 }  // namespace weft::output

@@ -51,6 +51,7 @@ struct KeyShape {
   std::size_t readings = 0;     // of this map, without an error
   std::size_t required = 0;     // readings of the map around it that required this key
   std::size_t asked_absent = 0;
+  bool may_lack = false;  // in some reading, sound or not, the map went on without it
   bool was_read = false;  // as a map: no other keys are allowed
 
   // Where an example stands: a file of this kind, and the path in it.
