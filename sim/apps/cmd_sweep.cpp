@@ -259,7 +259,8 @@ int lead(const SweepOptions& options, plan::Messenger* messenger) {
   }
   const bool is_whole = progress.done == points;
   if (!is_whole && !only_export) {
-    report.print(fmt::format("# interrupted: {} of {} points are kept; --resume goes on from there\n", progress.done, points));
+    report.print(fmt::format("# interrupted: {} of {} points are kept; the rest: {}{}\n", progress.done, points, command_line(),
+                             options.resume ? "" : " --resume"));
   }
   const Summary summary = summarize(prepared, database);
   print_summary(report, prepared, summary);
