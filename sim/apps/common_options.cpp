@@ -3,7 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "sim/apps/command.h"
 #include "sim/core/config/nearest.h"
@@ -12,6 +15,40 @@
 
 namespace weft::apps {
 namespace {
+
+// The same words of several files or places are said once, with the others' names.
+std::vector<Diagnostic> told_once(const std::vector<Diagnostic>& warnings) {
+  constexpr std::size_t kNamed = 3;
+  struct Group {
+    Diagnostic first;
+    std::size_t count = 0;
+    std::vector<std::string> places;  // of the others
+  };
+  std::vector<Group> groups;
+  for (const Diagnostic& warning : warnings) {
+    const auto same = std::ranges::find_if(
+        groups, [&](const Group& group) { return group.first.message == warning.message && group.first.note == warning.note; });
+    Group& group = same != groups.end() ? *same : groups.emplace_back(Group{warning, 0, {}});
+    if (++group.count == 1) continue;
+    const std::string place =
+        warning.where.line > 0 ? fmt::format("{}:{}", warning.where.file, warning.where.line) : warning.where.file;
+    const bool is_first = warning.where.file == group.first.where.file && warning.where.line == group.first.where.line;
+    if (!is_first && std::ranges::find(group.places, place) == group.places.end()) group.places.push_back(place);
+  }
+  std::vector<Diagnostic> once;
+  for (Group& group : groups) {
+    if (!group.places.empty()) {
+      std::string others;
+      for (std::size_t i = 0; i < std::min(kNamed, group.places.size()); ++i)
+        others += fmt::format("{}{}", i == 0 ? "" : ", ", group.places[i]);
+      if (group.places.size() > kNamed) others += fmt::format(" and {} more", group.places.size() - kNamed);
+      group.first.note += fmt::format("{}the same of {}", group.first.note.empty() ? "" : "; ", others);
+    }
+    if (group.count > 1) group.first.message += fmt::format(" ({} times)", group.count);
+    once.push_back(std::move(group.first));
+  }
+  return once;
+}
 
 std::pair<std::string, std::string> assignment(const std::string& text, const char* option, const char* form) {
   const std::size_t equals = text.find('=');
@@ -113,7 +150,7 @@ scenario::Overrides to_overrides(const CommonOptions& options, bool runs_packets
 
 void print_warnings(const Diagnostics& diagnostics, const CommonOptions& options) {
   if (options.quiet) return;
-  for (const Diagnostic& warning : diagnostics.warnings()) std::fputs(format(warning, "warning").c_str(), stderr);
+  for (const Diagnostic& warning : told_once(diagnostics.warnings())) std::fputs(format(warning, "warning").c_str(), stderr);
 }
 
 }  // namespace weft::apps

@@ -139,7 +139,8 @@ std::vector<std::string> warning_texts(const Diagnostics& diagnostics) {
       text = warning.where.line > 0 ? fmt::format("{}:{}:{}: ", warning.where.file, warning.where.line, warning.where.column)
                                     : fmt::format("{}: ", warning.where.file);
     }
-    texts.push_back(text + warning.message);
+    text += warning.message;
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
   }
   return texts;
 }
