@@ -83,7 +83,11 @@ std::optional<std::string_view> find_ignoring_case(const auto& names, std::strin
 
 Bytes size_option(const char* option, const std::string& text) {
   if (const auto size = parse_size(text)) return *size;
-  throw ConfigError(fmt::format("{}: expected a size such as 8, 64K or 4G, got '{}'", option, text));
+  throw ConfigError({Diagnostic{.where = {},
+                                .message = fmt::format("{}: expected a size such as 8, 64K or 4G, got '{}'", option, text),
+                                .source_line = {},
+                                .length = 1,
+                                .note = "sizes are whole bytes, at most 4 EiB; K, M, G and T are powers of 1024"}});
 }
 
 // A registered algorithm runs as asked; a name of NCCL's that is not registered goes the way of NCCL_ALGO, which says in a note

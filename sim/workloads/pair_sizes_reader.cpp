@@ -41,8 +41,10 @@ class SizeTable {
     for (std::size_t column = 0; column < texts.size() && !is_full(); ++column) {
       const auto size = parse_size(texts[column]);
       if (!size || *size < Bytes{}) {
-        diagnostics_.error(
-            tell_of(column, fmt::format("expected a size of 0 bytes or more, as 4096 or 64K, got '{}'", texts[column])));
+        const bool is_too_large = parse_number(texts[column]).value_or(0) > 0;
+        const std::string expected = is_too_large ? fmt::format("whole bytes, at most {}", to_string(coll::kLargestCall))
+                                                  : "a size of 0 bytes or more, as 4096 or 64K";
+        diagnostics_.error(tell_of(column, fmt::format("expected {}, got '{}'", expected, texts[column])));
         continue;
       }
       bytes_.push_back(size->count());
@@ -110,14 +112,17 @@ std::shared_ptr<const coll::PairSizes> read_lists(const ConfigNode& node, int ra
 }  // namespace
 
 std::shared_ptr<const coll::PairSizes> read_pair_sizes(const std::filesystem::path& file, int ranks, Diagnostics& diagnostics) {
-  if (const std::string kind = file.extension().string(); kind == ".json" || kind == ".yaml" || kind == ".yml")
-    return read_lists(ConfigNode::load_file(file, "sizes"), ranks, diagnostics);
   std::ifstream input = open_input(file);
   if (!input) throw ConfigError(fmt::format("cannot read '{}': no such file", file.string()));
+  const std::string kind = file.extension().string();
+  if ((input >> std::ws).peek() == '[' || kind == ".json" || kind == ".yaml" || kind == ".yml")
+    return read_lists(ConfigNode::load_file(file, "sizes"), ranks, diagnostics);
+  input.clear();
+  input.seekg(0);
   SizeTable table{ranks, diagnostics};
   std::string line;
   std::vector<std::string_view> texts;
-  constexpr std::string_view kBetween = " \t\r,";
+  constexpr std::string_view kBetween = " \t\r,;";
   int number = 0;
   const auto tell = [&](std::size_t column, std::size_t length, std::string message) {
     return Diagnostic{.where = {file.string(), number, static_cast<int>(column) + 1},

@@ -92,6 +92,17 @@ class TheProgram(Commands):
         self.assertEqual(done.stdout, "")
         self.assertIn("collective", done.stderr)
 
+    def test_explains_whatever_has_a_name(self):
+        for name, expected in (("h200_sxm", "weft explain profile h200_sxm"), ("dgx_h100", "weft topo dgx_h100"), ("vllm", "--library"),
+                               ("NTHREADS", "64 to 512"), ("nccl_nthreads", "64 to 512"), ("NCCL_IB_HCA", "not followed here"),
+                               ("NCCL_DEBUG", "changes no time"), ("all_to_allv", "alltoallv: "), ("experts", "deepep_combine: "),
+                               ("skew", "skew: "), ("power_limit", "gpu.power_limit: ")):
+            self.assertIn(expected, re.sub(r"\s+", " ", self.weft("explain", name).stdout), name)
+        self.assertIn("did you mean 'NCCL_NTHREADS'?", self.weft("explain", "NCCL_NTHREAD", expect=2).stderr)
+
+    def test_of_a_letter_that_is_no_option_suggests_none(self):
+        self.assertNotIn("did you mean", self.weft(*SWEEP, "-m", "8", expect=2).stderr)
+
     def test_names_the_nearest_of_what_it_does_not_know(self):
         for arguments, expected in [
                 (["colective"], "error: unknown command 'colective'\nnote: did you mean 'collective'?"),
@@ -279,6 +290,29 @@ class Collective(Commands):
         self.assertGreater(times["AllToAllv"], times["alltoall"])
         for arguments, why in ((["alltoall"], "--sizes goes with"), (["alltoallv", "-b", "8"], "-b, -e, -f and -i")):
             self.assertIn(why, self.weft("collective", *arguments, "--sizes", "even.csv", "-c", "node4.yaml", expect=2).stderr)
+
+    def test_reads_sizes_by_pair_however_a_spreadsheet_writes_them(self):
+        digests = set()
+        for name, text in (("comma.csv", "0,1M\n64K,0\n"), ("semicolon.csv", "0;1M\n64K;0\n"), ("lists.csv", "[[0, 1M], [64K, 0]]\n")):
+            (self.folder / name).write_text(text)
+            digests.add(digest_of(self.weft("collective", "alltoallv", "-c", "node4.yaml", "-g", "2", "--sizes", name).stdout))
+        self.assertEqual(len(digests), 1)
+        for text, why in (("[[0,1],[1,0]", "a bracket that opens here is not closed"), ("0,1e30\n1,0\n", "expected whole bytes, at most 1 PiB")):
+            (self.folder / "wrong.csv").write_text(text)
+            self.assertIn(why, self.weft("collective", "alltoallv", "-c", "node4.yaml", "-g", "2", "--sizes", "wrong.csv", expect=2).stderr)
+
+    def test_links_carry_what_all_calls_send_and_no_more(self):
+        (self.folder / "ring.yaml").write_text(
+            "cluster: node4.yaml\nworkload: {collectives: [{kind: all_reduce, bytes: 100 MB, count: 3, algorithm: plain_ring}, "
+            "{kind: all_gather, bytes: 40 MB}]}\n")
+        result = json.loads(self.weft("run", "ring.yaml", "--json", "-").stdout)
+        # NCCL's loop of calls is simulated for the second; a ring passes 2 (n - 1) / n of an all-reduce over each link, and
+        # (n - 1) / n of what all ranks of an all-gather end with.
+        expected = 3 * 2 * 3 / 4 * 100e6 + 3 / 4 * 40e6
+        for link in result["hottest_links"][:4]:
+            self.assertAlmostEqual(link["bytes"] / expected, 1, delta=0.01)
+            self.assertLessEqual(link["busy_ns"], result["makespan_ns"])
+            self.assertLessEqual(link["utilization"], 1)
 
     def test_relays_one_message_where_all_other_pairs_have_none(self):
         rows = [["0"] * 16 for _ in range(16)]

@@ -40,8 +40,8 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
     const std::size_t distance = edit_distance(wanted, lower_case(candidate));
-    // Everything may be replaced in a name as short as the limit: that is another name, not a typo.
-    if (distance > limit || distance >= std::max(name.size(), candidate.size())) continue;
+    // Half of a short name may be within the limit: with so much changed it is another name, not a typo.
+    if (distance > limit || 2 * distance >= std::max(name.size(), candidate.size())) continue;
     if (best.empty() || distance < limit || candidate < best) best = candidate;
     limit = distance;
   }

@@ -105,6 +105,7 @@ struct Reading<Bytes> {
   static std::string text(Bytes value) { return to_string(value); }
   static std::string hint(std::string_view text) {
     if (is_number_with(text, parse_bytes)) return "sizes are whole bytes, at most 4 EiB, 2^62 of them";
+    if (parse_number(text) && zero_hint(text).empty()) return "a size has a unit: 4096 B, 64 KiB or 1 GB";
     if (!text.ends_with('b')) return zero_hint(text);
     return "b is bits, B is bytes; sizes are in bytes";
   }

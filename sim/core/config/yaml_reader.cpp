@@ -155,6 +155,30 @@ class TreeBuilder : public YAML::EventHandler {
     return !open_.empty() && open_.back().value->kind == Kind::kMap && !open_.back().has_key;
   }
 
+  // Whether as many brackets close from here on as open; those in quotes and comments do not count.
+  [[nodiscard]] bool is_closed(const YAML::Mark& mark) const {
+    const std::string_view text = std::string_view{source_->text}.substr(std::min<std::size_t>(mark.pos, source_->text.size()));
+    int open = 0;
+    char quote = 0;
+    bool in_comment = false;
+    for (const char c : text) {
+      if (c == '\n') in_comment = false;
+      if (in_comment) continue;
+      if (quote != 0) {
+        if (c == quote) quote = 0;
+      } else if (c == '"' || c == '\'') {
+        quote = c;
+      } else if (c == '#') {
+        in_comment = true;
+      } else if (c == '[' || c == '{') {
+        ++open;
+      } else if (c == ']' || c == '}') {
+        if (--open == 0) return true;
+      }
+    }
+    return open == 0;
+  }
+
   void refuse_key(const YAML::Mark& mark, const char* message) {
     fail(mark_at(mark), message, "a key is a plain word before ': '");
   }
@@ -224,6 +248,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void start(Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     buffer_.event();
+    // A list of lists that ends too early looks like a key, too.
+    if (expects_key() && !is_closed(mark)) fail(mark_at(mark), "a bracket that opens here is not closed", {});
     if (expects_key()) refuse_key(mark, kind == Kind::kMap ? "a map cannot be a key" : "a list cannot be a key");
     Frame frame;
     frame.value = std::make_shared<TreeValue>();
