@@ -6,8 +6,8 @@
     plots/series.py run.json -o series
     plots/series.py run.json -o flows --of 0,1
 """
-import matplotlib.pyplot as plt
 import style
+from matplotlib import pyplot as plt
 
 UNITS = {"queue": ("queue (KiB)", 1 / 1024), "rate": ("rate (Gb/s)", 1.0)}
 NAMES = {"queue": "queues of ports", "rate": "rates of flows"}
