@@ -96,9 +96,9 @@ int run_experts(ExpertOptions& options) {
   net::Machine machine{cluster.topology, cluster.routing, overrides.seed.value_or(1), overrides.shuffle_ties.value_or(0)};
   coll::ExpertExchange exchange{machine, cluster.profile, std::move(devices)};
   const Report report{outputs};
-  report.print(head_line("experts", fmt::format("{} ({})  {}", options.step, options.mode, options.cluster),
-                         overrides.seed.value_or(1), coll::Grain::kChunk, "flow"));
-  report.print(cluster_line(cluster));
+  const std::string subject = fmt::format("{} ({})", options.step, options.mode);
+  const Heading heading{"experts", subject, overrides.seed.value_or(1), coll::Grain::kChunk};
+  report.print(heading_text(heading, cluster, options.common.verbose));
   report.print(fmt::format("# ranks {} on {} node{}; hidden {}, top {} of {} experts{}\n#\n", exchange.ranks(),
                            exchange.nodes(), exchange.nodes() == 1 ? "" : "s", call.hidden, call.topk, call.experts,
                            options.mode == "normal" ? fmt::format(", {} SMs", call.sms) : ""));
@@ -121,6 +121,7 @@ int run_experts(ExpertOptions& options) {
     results.push_back(point);
   }
   report.print(table.text());
+  report.print(provenance_text(heading, options.common.verbose));
   report.print(fmt::format("# digest {}\n", digest_text(digest.value())));
   if (!outputs.json.empty()) {
     const ResultHeader header{.command = "experts",

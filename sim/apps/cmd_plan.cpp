@@ -143,7 +143,10 @@ std::string counts_text(const plan::PlanSearchResult& result, const plan::PlanSe
 
 std::string verdict(const plan::PlanSearchResult& result, const plan::PlanSearchSettings& settings) {
   std::string text;
-  if (result.interrupted) text += "# interrupted: what was simulated until then\n";
+  if (result.interrupted)
+    text += fmt::format(
+        "# interrupted: what was simulated until then: {} plans, {} more were to come; a later search starts anew\n",
+        result.simulated, result.left);
   if (result.out_of_budget) {
     text += fmt::format("# the budget ended the search ({}); more: --budget SECONDS, 0 for none\n",
                         settings.budget_plans > 0 && result.simulated >= settings.budget_plans
