@@ -66,6 +66,7 @@ void add_measure(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
+void add_view(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_schema(CLI::App& app, int& exit_code);
 void add_step(CLI::App& app, int& exit_code);

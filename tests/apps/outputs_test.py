@@ -109,6 +109,7 @@ CASES = [
     ("explain", ["channels", "--topo-xml", "node.xml"], ["node.xml"], ["--xml", "--json"]),
     ("check", ["cluster.yaml"], ["cluster.yaml"], ["--json"]),
     ("report", ["result.json"], ["result.json"], ["--html", "--markdown"]),
+    ("view", ["result.json"], ["result.json"], ["--page"]),
     ("measure", ["--perftest", "perftest.txt"], ["perftest.txt"], ["--output"]),
 ]
 # Options that must be given although another one is tried.

@@ -57,6 +57,7 @@ COMMANDS = {
     "channels": "explain channels --topo-xml DATA/topologies/hgx-h200-4gpu.xml --xml OUT",
     "validate": "validate -c CONFIGS/clusters/h200x4.yaml DATA/h200x4/all_reduce_4gpu_Ring_Simple_ch1.txt --report DIR",
     "report": "report result.json --markdown OUT",
+    "view": "view result.json --page OUT",
 }
 FILES["flows_cluster.yaml"] = FILES["cluster.yaml"]
 STREAMS = {"stdin": [0], "stdout": [1], "stderr": [2], "all": [0, 1, 2]}
