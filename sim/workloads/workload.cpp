@@ -94,7 +94,7 @@ std::vector<DeviceId> read_ranks(const ConfigNode& node, const net::Topology& to
     for (const std::string& name : range.names) names.emplace_back(name, item);
     return range.error.empty();
   };
-  if (node.is_scalar() && node.scalar().find("..") != std::string::npos) {
+  if (node.is_scalar() && (node.scalar().find("..") != std::string::npos || topology.find(node.scalar()))) {
     if (!add_names(node)) return {};
   } else if (node.is_scalar()) {
     if (node.scalar() == "all") return all;

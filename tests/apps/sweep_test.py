@@ -118,7 +118,7 @@ def test_interrupt(folder):
             break
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and "are kept; --resume goes on" in out and err == "", out + err
+    assert process.returncode == 130 and "are kept; the rest: weft sweep long.yaml -j 2 --resume\n" in out and err == "", out + err
     assert 0 < len(points(folder / "long.sqlite")) < 100_000
 
 

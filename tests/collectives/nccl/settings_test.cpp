@@ -38,7 +38,7 @@ TEST(NcclSettingsTest, RefusesValuesOutsideAndSaysWhatItExpects) {
 // A connection is one flow here: what several queue pairs change, which paths a fabric spreads them over, is not modelled.
 TEST(NcclSettingsTest, RefusesMoreThanOneQueuePairAConnectionAndNotesThoseOfLogs) {
   EXPECT_EQ(setting_error("IB_QPS_PER_CONNECTION", "1"), "no error");
-  EXPECT_THAT(setting_error("IB_QPS_PER_CONNECTION", "4"), HasSubstr("is not modelled, got '4'"));
+  EXPECT_THAT(setting_error("IB_QPS_PER_CONNECTION", "4"), HasSubstr("are not modelled), got '4'"));
   Settings of_log;
   of_log.set_from_log("NCCL_IB_QPS_PER_CONNECTION", "4");
   EXPECT_THAT(of_log.ignored(), ElementsAre("NCCL_IB_QPS_PER_CONNECTION=4"));

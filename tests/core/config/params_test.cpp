@@ -151,7 +151,9 @@ TEST(ParamReaderTest, ReportsAMissingKeyAtTheMapItIsMissingFrom) {
 
 TEST(ParamReaderTest, SaysWhatWasExpectedAndWhatWasFound) {
   EXPECT_EQ(error_of_value<Duration>("500"), "pod.yaml:1:4: error: cluster.x: expected a duration such as '500 ns', got '500'");
-  EXPECT_EQ(error_of_value<Bytes>("64"), "pod.yaml:1:4: error: cluster.x: expected a size such as '64 KiB', got '64'");
+  EXPECT_EQ(error_of_value<Bytes>("64"),
+            "pod.yaml:1:4: error: cluster.x: expected a size such as '64 KiB', got '64' | note: a size has a unit: 4096 B, 64 "
+            "KiB or 1 GB");
   EXPECT_EQ(error_of_value<Bytes>("64 Kib"),
             "pod.yaml:1:4: error: cluster.x: expected a size such as '64 KiB', got '64 Kib' | note: b is bits, B is bytes; "
             "sizes are in bytes");
