@@ -1,6 +1,7 @@
 // Hugging Face's models with each layer under torch.compile: products and attention stay kernels of their libraries, all
 // between them is fused. The kernels are those that Inductor's rules give: a reduction takes in what is computed on its inputs,
-// a kernel of elements what is computed on the same elements, and a backward pass computes again what it can from what is read.
+// a kernel of elements what is computed on the same elements. What products and attention read is kept, not computed again: it
+// would have to be written (ban_recompute_materialized_backward).
 // Embedding, last norm, head and loss are not compiled.
 #include <string>
 
@@ -54,13 +55,11 @@ void fused_rotary(StepEmitter& emit) {
 class HuggingFaceCompile final : public HuggingFace {
  public:
   [[nodiscard]] std::string refusal(const TrainingSetup& setup) const override;
-  void layer_forward(StepEmitter& emit, std::int64_t layer) const override { compiled(emit, layer, false); }
-  void layer_again(StepEmitter& emit, std::int64_t layer) const override { compiled(emit, layer, true); }
+  void layer_forward(StepEmitter& emit, std::int64_t layer) const override;
+  // A compiled forward pass is one function to checkpointing: it keeps its tensors at its end.
+  void layer_again(StepEmitter& emit, std::int64_t layer) const override { layer_forward(emit, layer); }
   void layer_backward(StepEmitter& emit, GradientSync& gradients, std::int64_t layer, BackwardPart part) const override;
   [[nodiscard]] std::int64_t saved_by_layer(const StepEmitter& emit, std::int64_t layer) const override;
-
- private:
-  static void compiled(StepEmitter& emit, std::int64_t layer, bool again);
 };
 
 std::string HuggingFaceCompile::refusal(const TrainingSetup& setup) const {
@@ -73,7 +72,7 @@ std::string HuggingFaceCompile::refusal(const TrainingSetup& setup) const {
   return HuggingFace::refusal(setup);
 }
 
-void HuggingFaceCompile::compiled(StepEmitter& emit, std::int64_t layer, bool again) {
+void HuggingFaceCompile::layer_forward(StepEmitter& emit, std::int64_t layer) const {
   const RankShapes& s = emit.shapes();
   const std::int64_t elements = hidden_elements(emit);
   const Matrices all = matrices(emit);
@@ -93,7 +92,6 @@ void HuggingFaceCompile::compiled(StepEmitter& emit, std::int64_t layer, bool ag
   fused_norm(emit, elements, 2);
   matmul(emit, first_of_mlp(emit), "gate");
   matmul(emit, first_of_mlp(emit), "up");
-  if (again) return;
   contiguous(emit, s.tokens * s.ffn, 3 * s.width, "activation");
   matmul(emit, last_of_mlp(emit), "down");
   reduce();
@@ -119,9 +117,8 @@ void HuggingFaceCompile::layer_backward(StepEmitter& emit, GradientSync& gradien
   autograd(emit, 2 * kCompiledCall);
   if (part.input) {
     input_gradient(emit, last_of_mlp(emit), "down");
-    // Reads the gradient, gate and up, and writes the gradients of both and their product again.
-    contiguous(emit, s.tokens * s.ffn, 6 * s.width, "activation backward");
-    fused_norm(emit, elements, 2);  // its output, again
+    // Reads the gradient, gate and up, and writes the gradients of both.
+    contiguous(emit, s.tokens * s.ffn, 5 * s.width, "activation backward");
   }
   if (part.weight) weight_gradient(emit, last_of_mlp(emit), "down");
   ready(TensorKind::kDown);
@@ -142,7 +139,6 @@ void HuggingFaceCompile::layer_backward(StepEmitter& emit, GradientSync& gradien
       fused_norm_backward(emit, head_elements(emit).query, 1, 0);
       fused_norm_backward(emit, head_elements(emit).key, 1, 0);
     }
-    fused_norm(emit, elements, 1);
   }
   products(all.key, "value");
   products(all.key, "key");
@@ -154,15 +150,15 @@ void HuggingFaceCompile::layer_backward(StepEmitter& emit, GradientSync& gradien
   gradients.gradient_ready(emit, TensorKind::kAttentionNorm);
 }
 
-// Products and attention are not computed again: the layer's input, Q, K and V as attention reads them, its output and
-// statistics, the output matrix's product, gate and up.
+// Keeps the layer's input and the output matrix's product, both norms' outputs, Q, K and V as attention reads them, its output
+// and statistics, gate, up and the product of both.
 std::int64_t HuggingFaceCompile::saved_by_layer(const StepEmitter& emit, std::int64_t layer) const {
   static_cast<void>(layer);
   const RankShapes& s = emit.shapes();
   const Heads heads = head_elements(emit);
   const std::int64_t again = emit.setup().model.qk_norm ? heads.query + heads.key : 0;
   const std::int64_t elements =
-      2 * hidden_elements(emit) + heads.query + 2 * heads.key + again + s.tokens * (s.attention_width + 2 * s.ffn);
+      4 * hidden_elements(emit) + heads.query + 2 * heads.key + again + s.tokens * (s.attention_width + 3 * s.ffn);
   return s.activation_bytes(elements) + 4 * s.tokens * (s.heads + 2);
 }
 
@@ -175,7 +171,7 @@ const Registration<LayerOperators> huggingface_compile{
     .model = {.assumes =
                   "As huggingface, with a layer's kernels between its products and attention fused: one for a norm with "
                   "the sums before it, one each for queries' and keys' rotary embedding, one for activation and product; "
-                  "backward one for each of these, which computes again what was not kept, and one for a norm's weight. "
+                  "backward one for each of these, and one for a norm's weight. "
                   "Embedding, last norm, head and the loss in fp32 are eager.",
               .leaves_out = {"huggingface_compile: compilation itself, and CUDA graphs unless cuda_graph says so"},
               .sources = {"models/training_steps §3 to §5", "Ansel et al., PyTorch 2, ASPLOS 2024"},

@@ -26,6 +26,14 @@ ExpertMatrices expert_matrices(const StepEmitter& emit) {
           .copies = x.sent * s.hidden};
 }
 
+// Rows of no expert are set to 0, though there are none without expert parallelism: of copies before the first product, and of
+// results before and after their weights (three by a profile of transformers 5.17). A gradient is copied for it.
+void mask(StepEmitter& emit, std::int64_t elements) { strided(emit, StridedKind::kForward, elements, "mask"); }
+void mask_gradient(StepEmitter& emit, std::int64_t elements) {
+  contiguous(emit, elements, 2 * emit.shapes().width, "copy gradient");
+  mask(emit, elements);
+}
+
 // Gathers are undone by scatters that accumulate, each after a sort of its indices.
 void scatter(StepEmitter& emit, std::int64_t elements, std::int64_t rows_of) {
   const auto filled = static_cast<double>(rows_of);
@@ -47,12 +55,15 @@ void experts(StepEmitter& emit) {
   several(emit, 7, "route");
   several(emit, kSortKernels + 6, "sort copies by expert");
   of_elements(emit, KernelKind::kEmbeddingForward, all.copies, "gather copies");
+  mask(emit, all.copies);
   tiny(emit, "describe groups");
   matmul(emit, all.up, "experts up");
   activation_forward(emit, x.local_experts * x.per_expert * x.ffn);
   tiny(emit, "describe groups");
   matmul(emit, all.down, "experts down");
+  mask(emit, all.copies);
   strided(emit, StridedKind::kForward, all.copies, "weigh");
+  mask(emit, all.copies);
   several(emit, 3, "invert the order");
   of_elements(emit, KernelKind::kEmbeddingForward, all.copies, "put back");
   elementwise(emit, s.width * static_cast<double>(all.copies + s.tokens * s.hidden), "sum over experts");
@@ -66,6 +77,7 @@ void experts_gradients(StepEmitter& emit, GradientSync& gradients) {
   autograd(emit, 40);
   elementwise(emit, bytes, "spread over experts");
   scatter(emit, all.copies, all.copies);
+  mask_gradient(emit, all.copies);
   strided(emit, StridedKind::kForward, all.copies, "weigh");
   strided(emit, StridedKind::kForward, all.copies, "multiply");
   elementwise(emit, bytes, "sum over width");
@@ -74,11 +86,13 @@ void experts_gradients(StepEmitter& emit, GradientSync& gradients) {
     weight_gradient(emit, matrix, name);
     input_gradient(emit, matrix, name);
   };
+  mask_gradient(emit, all.copies);
   grouped(all.down, "experts down");
   gradients.gradient_ready(emit, TensorKind::kExpertDown);
   activation_backward(emit, x.local_experts * x.per_expert * x.ffn);
   grouped(all.up, "experts up");
   gradients.gradient_ready(emit, TensorKind::kExpertUp);
+  mask_gradient(emit, all.copies);
   scatter(emit, all.copies, s.tokens * s.hidden);
   several(emit, kSortKernels + 8, "route backward");
   linear_gradients(emit, all.router, {}, "router");

@@ -467,10 +467,15 @@ void HuggingFace::layer_backward(StepEmitter& emit, GradientSync& gradients, std
   before(TensorKind::kAttentionNorm);
 }
 
-// The host looks at every tensor before it launches.
+// The host looks at every tensor before it launches; Q, K and V are three, gate and up two.
 void HuggingFace::optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors,
                             const GradientSync& gradients) const {
-  python(emit, static_cast<std::int64_t>(tensors.size()));
+  std::int64_t looked_at = 0;
+  for (const ParameterTensor& tensor : tensors) {
+    const bool is_first = tensor.kind == TensorKind::kUp || tensor.kind == TensorKind::kSharedUp;
+    looked_at += tensor.kind == TensorKind::kQkv ? 3 : is_first && emit.setup().model.gated_mlp ? 2 : 1;
+  }
+  python(emit, looked_at);
   PytorchEager::optimizer(emit, tensors, gradients);
 }
 
