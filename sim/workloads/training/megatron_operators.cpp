@@ -22,7 +22,10 @@ class Megatron final : public LayerOperators {
   [[nodiscard]] FrameworkTraits traits() const override { return style_.traits; }
 
   void embedding_forward(StepEmitter& emit) const override;
-  void layer_forward(StepEmitter& emit, std::int64_t layer) const override;
+  void layer_forward(StepEmitter& emit, std::int64_t layer) const override { forward(emit, layer, false); }
+  void layer_again(StepEmitter& emit, std::int64_t layer) const override {
+    forward(emit, layer, style_.stops_recomputing_early);
+  }
   void operators_again(StepEmitter& emit, std::int64_t layer) const override;
   void head_forward(StepEmitter& emit) const override;
   void head_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part) const override;
@@ -33,6 +36,7 @@ class Megatron final : public LayerOperators {
 
  private:
   static SplitLinear head(const StepEmitter& emit);
+  void forward(StepEmitter& emit, std::int64_t layer, bool without_last_product) const;
   void rotary(StepEmitter& emit, std::string_view name) const;
   [[nodiscard]] bool activates_again_backward(const StepEmitter& emit) const {
     return style_.activation_again_in_backward && emit.setup().plan.recompute == Recompute::kOperators;
@@ -209,7 +213,7 @@ void Megatron::embedding_forward(StepEmitter& emit) const {
                 s.hidden_bytes(), "reduce embedding");
 }
 
-void Megatron::layer_forward(StepEmitter& emit, std::int64_t layer) const {
+void Megatron::forward(StepEmitter& emit, std::int64_t layer, bool without_last_product) const {
   const RankShapes& s = emit.shapes();
   const TransformerModel& model = emit.setup().model;
   norm_forward(emit);
@@ -225,6 +229,7 @@ void Megatron::layer_forward(StepEmitter& emit, std::int64_t layer) const {
     SplitLinear partial = proj(emit);
     partial.split = Split::kNone;
     linear_forward(emit, partial);
+    if (without_last_product) return;
     linear_forward(emit, down(emit));
     return residual(emit);
   }
@@ -236,9 +241,10 @@ void Megatron::layer_forward(StepEmitter& emit, std::int64_t layer) const {
   } else {
     linear_forward(emit, up(emit));
     fused_activation(emit, s.tokens * s.ffn, false);
+    if (without_last_product) return;
     linear_forward(emit, down(emit));
   }
-  residual(emit);
+  if (!without_last_product) residual(emit);
 }
 
 // Computes again every second of the matrices' products in order (Q, K, V, output, gate, up, down), with what lies between; the

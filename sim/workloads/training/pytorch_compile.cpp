@@ -21,7 +21,8 @@ const Registration<LayerOperators> pytorch_compile{
                                              .keeps_gathered = true,
                                              .scales_dynamically = true},
                                   .rotary_bytes = kRotaryBytes,
-                                  .activation_again_in_backward = true});
+                                  .activation_again_in_backward = true,
+                                  .stops_recomputing_early = true});
         },
     .model = {.assumes = "Training steps under torch.compile, a block at a time: the operators of megatron, with FSDP2's and "
                          "DDP's copies, rotary embedding by complex numbers that are not fused, an activation that "
