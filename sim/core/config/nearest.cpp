@@ -11,6 +11,17 @@ namespace {
 // Names longer than this are nobody's typo, and the distance costs the product of the lengths.
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kNamesShown = 40;
+constexpr std::size_t kShortestWord = 4;  // that says what is meant
+
+// The first candidate whose first word (up to '_') the name begins with: adamw, of adam_foreach and adam_fused.
+std::string begins_like(std::string_view name, const std::vector<std::string>& sorted) {
+  const std::string wanted = lower_case(name);
+  for (const std::string& candidate : sorted) {
+    const std::string word = lower_case(std::string_view{candidate}.substr(0, candidate.find('_')));
+    if (word.size() >= kShortestWord && wanted.starts_with(word)) return candidate;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -53,7 +64,9 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   std::string note;
-  if (const std::string best = nearest(name, sorted); !best.empty()) note = "did you mean '" + best + "'? ";
+  std::string best = nearest(name, sorted);
+  if (best.empty()) best = begins_like(name, sorted);
+  if (!best.empty()) note = "did you mean '" + best + "'? ";
   note += what;
   note += ':';
   if (sorted.empty()) note += " none";
