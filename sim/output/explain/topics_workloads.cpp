@@ -121,6 +121,33 @@ std::vector<Topic> workloads_topics() {
                                "deepspeed_2021: the allocator's own pauses where memory is nearly full"},
                 .sources = {"DeepSpeed 0.3: runtime/zero/partition_parameters.py and stage3.py", "models/workloads §2.3, §4.4"},
                 .files = {"workloads/training/deepspeed_sync.cpp"}}},
+      {.names = {"fsdp", "fsdp2", "ddp"},
+       .text =
+           {.title = "replicas of PyTorch: FSDP2's units and DDP's buckets",
+            .assumes =
+                "FSDP2 gathers a layer before its forward and again before its backward pass, in two buffers that take turns, "
+                "and copies it out of them; a gradient takes memory from its kernel on until the unit's are concatenated, and "
+                "the buffer until it is reduced. Embedding, last norm and head are the root unit, which stays gathered. With "
+                "framework huggingface the host pays for the hooks of a unit. DDP all-reduces buckets in the order of the "
+                "backward pass during the last microbatch.",
+            .leaves_out = {"fsdp: every microbatch gathers and reduces, under a pipeline too",
+                           "ddp: old buckets are counted in every step's peak, as they are there once in a run",
+                           "fsdp: the copy into a gather's buffer is not held up by products that hold all SMs"},
+            .sources = {"models/training_steps §5", "Zhao et al., PyTorch FSDP, 2023",
+                        "Li et al., PyTorch Distributed, VLDB 2020"},
+            .files = {"workloads/training/fsdp_sync.cpp", "workloads/training/ddp_sync.cpp"}}},
+      {.names = {"recompute", "recomputation", "gradient_checkpointing"},
+       .text =
+           {.title = "activations that are computed again in the backward pass",
+            .assumes =
+                "full keeps a layer's input and runs the layer again before its backward pass (recompute_layers: of the first "
+                "ones of each chunk). Megatron runs it to its end, as huggingface_compile does, whose layers are one function "
+                "each; the other frameworks of PyTorch stop when what the backward pass reads is there, before the last product. "
+                "selective runs attention again, operators all but attention and every second product.",
+            .leaves_out = {"recompute: model FLOPs of a recomputed layer count its last product, run or not",
+                           "recompute: the host's time for hooks of saved tensors"},
+            .sources = {"Korthikanti et al., 2022", "PyTorch's torch.utils.checkpoint", "torchtitan's apply_ac"},
+            .files = {"workloads/training/stage_program.cpp", "workloads/training/layer_operators.h"}}},
       {.names = {"pipeline"},
        .text = {.title = "pipeline stages of a training step: the schedule's order, and messages between stages",
                 .assumes =
