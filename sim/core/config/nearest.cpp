@@ -51,8 +51,9 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
     const std::size_t distance = edit_distance(wanted, lower_case(candidate));
-    // Half of a short name may be within the limit: with so much changed it is another name, not a typo.
-    if (distance > limit || 2 * distance >= std::max(name.size(), candidate.size())) continue;
+    // Everything may be replaced in a name as short as the limit, an option's letter: that is another name, not a typo.
+    const std::size_t dashes = std::min({name.find_first_not_of('-'), candidate.find_first_not_of('-'), name.size()});
+    if (distance > limit || distance + dashes >= std::max(name.size(), candidate.size())) continue;
     if (best.empty() || distance < limit || candidate < best) best = candidate;
     limit = distance;
   }

@@ -32,6 +32,9 @@ TEST(NearestTest, StaysSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest("", kKeys), "");
   EXPECT_EQ(nearest(std::string(1'000'000, 'x'), kKeys), "");
   EXPECT_EQ(nearest("anything", {}), "");
+  const std::vector<std::string> options = {"-G", "-n", "--cudagraph"};
+  EXPECT_EQ(nearest("-m", options), "");
+  EXPECT_EQ(nearest("-g", options), "-G");
 }
 
 TEST(NearestTest, AcceptsAThirdOfTheLengthAndNoMore) {
