@@ -136,9 +136,12 @@ const GroupCost& GroupCosts::collective(const std::vector<DeviceId>& devices, co
   const auto [known, is_first] = run_for_.try_emplace(pattern_key(devices, call), &at->first);
   if (!is_first) {
     const GroupCost& other = costs_.at(*known->second);
-    copy_time(other, cost);
-    cost.loads = loads_like(other, std::get<0>(*known->second), devices, call.kind);
-    return cost;
+    net::Footprint loads = loads_like(other, std::get<0>(*known->second), devices, call.kind);
+    if (!loads.usages.empty()) {
+      copy_time(other, cost);
+      cost.loads = std::move(loads);
+      return cost;
+    }
   }
   const GroupRun& made = run(at->first, 1.0);
   cost.alone = made.device;
@@ -157,6 +160,10 @@ net::Footprint GroupCosts::loads_like(const GroupCost& cost, const std::vector<D
                                       const std::vector<DeviceId>& devices, coll::Collective kind) const {
   if (auto moved = moved_loads(machine_.router, places_, cost.loads, of, devices, kind)) return *std::move(moved);
   const net::Topology& topology = machine_.topology;
+  // Several of a host share what leaves it. Who of them sends it is not known, so that the group is to be run: no loads.
+  std::set<std::int32_t> hosts;
+  for (const DeviceId device : devices) hosts.insert(topology.host_of(device));
+  if (hosts.size() < devices.size()) return {};
   net::Footprint loads;
   // Adds up what a member sends, from the links that leave its device.
   double sent = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -250,6 +251,36 @@ TEST(GroupCostsInOneDomainTest, GroupsThatDifferOnlyInPlacesThatLookTheSameAreRu
     ASSERT_EQ(moved.size(), run.size());
     for (const auto& [link, usage] : run) EXPECT_NEAR(moved.at(link), usage, 1e-6 + 1e-3 * usage) << link;
   }
+}
+
+// Two GPUs share a CPU, and channels leave a rack by either's NIC.
+TEST(GroupCostsInOneDomainTest, GroupsOverTwoRacksLoadTheNicsThatCorrespond) {
+  const net::Cluster cluster = net::test::load(net::test::shipped_node("gb200_nvl72").with_override("nodes", "2", "test"));
+  const net::Topology& topology = cluster.topology;
+  const Profile profile = defaults();
+  const auto every_eighth = [&](std::uint32_t first) {
+    std::vector<DeviceId> devices;
+    for (std::size_t host = 0; host < 2; ++host) {
+      for (std::uint32_t gpu = first; gpu < 72; gpu += 8) devices.push_back(topology.device_of(host, gpu));
+    }
+    return devices;
+  };
+  const coll::CollectiveCall call{.kind = coll::Collective::kAllGather, .bytes = 180'000'000_B, .element_size = 2};
+  GroupCosts costs{topology, "adaptive", 1, profile, {}};
+  costs.collective(every_eighth(0), call);
+  const GroupCost moved = costs.collective(every_eighth(5), call);
+  GroupCosts others{topology, "adaptive", 1, profile, {}};
+  const GroupCost& run = others.collective(every_eighth(5), call);
+  // What any link carries, in seconds, is what it carries when the group is run.
+  const auto busiest = [&](const GroupCost& cost) {
+    double most = 0;
+    for (const Usage& usage : cost.loads.usages) {
+      most = std::max(most, usage.usage / topology.spec(LinkId{usage.resource.value()}).capacity());
+    }
+    return most;
+  };
+  EXPECT_NEAR(moved.alone.seconds(), run.alone.seconds(), 1e-3 * run.alone.seconds());
+  EXPECT_NEAR(busiest(moved), busiest(run), 0.02 * busiest(run));
 }
 
 // The rings of both go round in each host and leave it by the NICs that are theirs.
