@@ -42,16 +42,15 @@ HostPlaces::Standing HostPlaces::find(std::uint32_t host_template, std::uint32_t
     }
   }
   kind.push_back(kEndOfRing);
-  const auto used = routes_.nics_of(host_template, local);
-  nics.assign(used.begin(), used.end());
-  if (!nics.empty()) kind.push_back(routes_.alike(host_template, local));
-  // Then those that others of its neighbours use: channels may leave by them too.
+  // GPUs of one CPU may all leave by each of its NICs.
   for (const std::uint32_t beside : near) {
     for (const net::TemplateLink& link : host.links) {
-      if (link.from != beside || host.devices[link.to].kind != DeviceKind::kNic) continue;
-      if (std::ranges::find(nics, link.to) == nics.end()) nics.push_back(link.to);
+      if (link.from == beside && host.devices[link.to].kind == DeviceKind::kNic) nics.push_back(link.to);
     }
   }
+  const auto used = routes_.nics_of(host_template, local);
+  if (nics.empty()) nics.assign(used.begin(), used.end());
+  if (!used.empty()) kind.push_back(routes_.alike(host_template, local));
   kind.push_back(static_cast<std::uint32_t>(nics.size()));
   standing.kind = kinds_.try_emplace(kind, static_cast<std::int32_t>(kinds_.size())).first->second;
   return standing;
