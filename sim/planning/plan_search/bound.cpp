@@ -297,30 +297,37 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
 
 // Time of the stage's passes between two instants: behind the last first microbatch's forward, and before the first last
 // microbatch's backward. All gathers are before the one's end, all reductions behind the other's begin.
-double PlanBounds::between_synchronisation(const Layout& layout, int stage, const std::vector<PassPair>& passes) const {
-  const auto time = [&](std::size_t q, work::PipelinePass pass) {
-    const PassPair& of = passes[q];
-    // A backward pass that is cut in two counts once, as the part that comes first.
-    if (pass == work::PipelinePass::kBackwardWeight) return 0.0;
-    return total(pass == work::PipelinePass::kForward ? of.forward : of.backward, layout.compute_only);
-  };
-  const Stage& at = layout.stages[static_cast<std::size_t>(stage)];
+double PlanBounds::between_synchronisation(Layout& layout, int stage, const std::vector<PassPair>& passes) const {
+  const auto time = [&](const Pass& pass) { return total(pass, layout.compute_only); };
+  Stage& at = layout.stages[static_cast<std::size_t>(stage)];
   if (layout.schedule == nullptr) {
-    return std::max(0.0, layout.microbatches - 2) *
-           (time(0, work::PipelinePass::kForward) + time(0, work::PipelinePass::kBackward));
+    return std::max(0.0, layout.microbatches - 2) * (time(passes[0].forward) + time(passes[0].backward));
   }
   if (!layout.drains) return 0;
-  const std::vector<work::PipelineOp> order = layout.schedule->order(layout.shape, stage);
-  const auto last = static_cast<int>(layout.microbatches) - 1;
-  std::size_t begin = 0;
-  std::size_t end = order.size();
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i].pass == work::PipelinePass::kForward && order[i].microbatch == 0) begin = i + 1;
-    if (order[i].pass == work::PipelinePass::kBackward && order[i].microbatch == last) end = std::min(end, i);
+  if (at.between.empty()) {
+    at.between.resize(at.positions.size());
+    const std::vector<work::PipelineOp> order = layout.schedule->order(layout.shape, stage);
+    const auto last = static_cast<int>(layout.microbatches) - 1;
+    std::size_t begin = 0;
+    std::size_t end = order.size();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (order[i].pass == work::PipelinePass::kForward && order[i].microbatch == 0) begin = i + 1;
+      if (order[i].pass == work::PipelinePass::kBackward && order[i].microbatch == last) end = std::min(end, i);
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      ChunkPasses& chunk = at.between[static_cast<std::size_t>(order[i].chunk)];
+      // A backward pass that is cut in two counts once, as the part that comes first.
+      if (order[i].pass == work::PipelinePass::kForward) {
+        ++chunk.forwards;
+      } else if (order[i].pass != work::PipelinePass::kBackwardWeight) {
+        ++chunk.backwards;
+      }
+    }
   }
   double seconds = 0;
-  for (std::size_t i = begin; i < end; ++i) {
-    seconds += time(at.positions[static_cast<std::size_t>(order[i].chunk)], order[i].pass);
+  for (std::size_t c = 0; c < at.between.size(); ++c) {
+    const PassPair& pair = passes[at.positions[c]];
+    seconds += at.between[c].forwards * time(pair.forward) + at.between[c].backwards * time(pair.backward);
   }
   return seconds;
 }
@@ -415,7 +422,7 @@ double PlanBounds::seconds(const PlanCandidate& candidate) {
   // A step shorter than T would have a load, and so a clock, that make it longer than T, where the bound at T is above T.
   double low = seconds_at(layout, std::numeric_limits<double>::infinity());
   double high = seconds_at(layout, low);
-  for (int i = 0; i < 12 && high > low * 1.0005; ++i) {
+  for (int i = 0; i < 12 && high > low * 1.002; ++i) {
     const double middle = (low + high) / 2;
     (seconds_at(layout, middle) >= middle ? low : high) = middle;
   }

@@ -83,12 +83,17 @@ class PlanBounds {
     std::int64_t last = 0;
     std::vector<int> stages;  // that hold it
   };
+  struct ChunkPasses {
+    double forwards = 0;
+    double backwards = 0;
+  };
   struct Stage {
     std::vector<std::size_t> positions;
     double tensor = 0;         // that tensor cores at their peak rate would take, over the step
     double shard_seconds = 0;  // FSDP's calls, one after another
     double sync_seconds = 0;   // else: gradients and parameters
     int shard_ctas = 0;
+    std::vector<ChunkPasses> between = {};  // between synchronisations, by chunk; empty: not asked for yet
   };
   // A candidate, laid out.
   struct Layout;
@@ -111,7 +116,7 @@ class PlanBounds {
   Layout layout_of(const PlanCandidate& candidate);
   void add_synchronisation(const PlanCandidate& candidate, Layout& layout);
   double seconds_at(Layout& layout, double assumed_seconds);
-  [[nodiscard]] double between_synchronisation(const Layout& layout, int stage, const std::vector<PassPair>& passes) const;
+  [[nodiscard]] double between_synchronisation(Layout& layout, int stage, const std::vector<PassPair>& passes) const;
   // Microbatch chunks under way at once, by stage.
   const std::vector<double>& live_chunks(const work::TrainingSetup& setup);
 

@@ -105,9 +105,15 @@ const FamilyCosts::Pass& FamilyCosts::pass_of(const PlanCandidate& candidate, co
   return pass;
 }
 
-std::vector<FamilyCosts::Leaving> FamilyCosts::leaving(const work::ParallelPlan& plan, const Traffic& traffic) const {
+const std::vector<FamilyCosts::Leaving>& FamilyCosts::leaving(const PlanCandidate& candidate, const work::ParallelPlan& plan,
+                                                              const Traffic& traffic) {
+  const bool all_leaves = traffic.kind == coll::Collective::kAllToAll;
+  const auto [known, is_new] = leaving_.try_emplace({candidate.per_node, plan.tensor, plan.pipeline, plan.context, plan.data,
+                                                     plan.expert, plan.expert_tensor_size(), traffic.slot, all_leaves});
+  std::vector<Leaving>& stages = known->second;
+  if (!is_new) return stages;
   const work::RankGrid grid{plan};
-  std::vector<Leaving> stages(static_cast<std::size_t>(plan.pipeline));
+  stages.resize(static_cast<std::size_t>(plan.pipeline));
   std::vector<bool> seen(static_cast<std::size_t>(plan.world()), false);
   for (Rank rank = 0; rank < plan.world(); ++rank) {
     if (seen[static_cast<std::size_t>(rank)]) continue;
@@ -123,7 +129,7 @@ std::vector<FamilyCosts::Leaving> FamilyCosts::leaving(const work::ParallelPlan&
     const auto n = static_cast<double>(group.size());
     for (const auto& [host, here] : members) {
       // Each rank's data of an all-to-all leave; of others, what a node gets once its ranks share.
-      const double share = (n - here) / n / (traffic.kind == coll::Collective::kAllToAll ? 1 : here);
+      const double share = (n - here) / n / (all_leaves ? 1 : here);
       stage.most = std::max(stage.most, share);
       stage.sum += share * here;
     }
@@ -144,7 +150,7 @@ void FamilyCosts::bound(const PlanCandidate& candidate, PlanFamily& family) {
     const auto n = static_cast<double>(slots.size(traffic.slot));
     const double ways = traffic.kind == coll::Collective::kAllReduce ? 2 : 1;
     double most = 0;
-    const std::vector<Leaving> stages = leaving(plan, traffic);
+    const std::vector<Leaving>& stages = leaving(candidate, plan, traffic);
     for (std::size_t s = 0; s < stages.size(); ++s) {
       most = std::max(most, stages[s].most);
       into_nodes[s] += stages[s].sum * traffic.bytes;

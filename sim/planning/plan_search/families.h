@@ -61,7 +61,7 @@ class FamilyCosts {
     double sum = 0;
   };
   const Pass& pass_of(const PlanCandidate& candidate, const work::TrainingSetup& setup);
-  [[nodiscard]] std::vector<Leaving> leaving(const work::ParallelPlan& plan, const Traffic& traffic) const;
+  const std::vector<Leaving>& leaving(const PlanCandidate& candidate, const work::ParallelPlan& plan, const Traffic& traffic);
 
   const PlanSpace& space_;
   const net::Cluster& cluster_;
@@ -69,6 +69,8 @@ class FamilyCosts {
   double gpu_rate_;   // bytes/s out of a GPU
   double node_rate_;  // bytes/s out of a node; 0: no fabric
   std::map<std::tuple<int, int, int, int, std::int64_t, int>, Pass> passes_;
+  // By ranks of a node, axes, slot, and whether all data of a rank leave.
+  std::map<std::tuple<int, int, int, int, int, int, int, work::GroupSlot, bool>, std::vector<Leaving>> leaving_;
 };
 
 // Bytes a second that all links out of this device carry, and out of the first host to the fabric.
