@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,6 +41,7 @@ std::string comparison_table(const plan::Comparison& comparison, bool with_scena
   const std::size_t clusters = comparison.clusters.size();
   for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} (us)", letter(c)));
   for (std::size_t c = 1; c < clusters; ++c) table.add_column(fmt::format("{}/A", letter(c)));
+  for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} +-", letter(c)));
   for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} busbw (GB/s)", letter(c)));
   for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} choice", letter(c)), Table::Align::kLeft);
   for (std::size_t c = 0; c < clusters; ++c) table.add_column(fmt::format("{} busiest link", letter(c)), Table::Align::kLeft);
@@ -56,7 +58,10 @@ std::string comparison_table(const plan::Comparison& comparison, bool with_scena
     add(0, [](std::size_t, const plan::ComparedRun& run) { return fmt::format("{:.2f}", run.time.us()); });
     add(1, [&](std::size_t c, const plan::ComparedRun&) {
       const auto ratio = workload.ratio(c);
-      return ratio ? fmt::format("{:.3f}", *ratio) : "-";
+      return ratio ? fmt::format("{:.3f}{}", *ratio, workload.is_within_error(c) ? "~" : "") : "-";
+    });
+    add(0, [](std::size_t, const plan::ComparedRun& run) {
+      return run.error ? fmt::format("{:.1f} %", 100 * *run.error) : std::string{"-"};
     });
     add(0, [](std::size_t, const plan::ComparedRun& run) {
       return run.busbw_gigabytes_per_second > 0 ? fmt::format("{:.2f}", run.busbw_gigabytes_per_second) : "-";
@@ -183,6 +188,15 @@ int run_compare(const CompareOptions& options) {
   }
   if (result.interrupted) report.print("# interrupted: what has no number was not run\n");
   report.print("#\n" + comparison_table(result, options.scenarios.size() > 1));
+  const auto is_close = [&](const plan::ComparedWorkload& workload) {
+    for (std::size_t c = 1; c < workload.runs.size(); ++c) {
+      if (workload.is_within_error(c)) return true;
+    }
+    return false;
+  };
+  if (std::ranges::any_of(result.workloads, is_close)) {
+    report.print("# ~: the two times differ by less than either may be off (+-)\n");
+  }
   if (const std::string figures = figures_table(result); !figures.empty()) report.print("#\n" + figures);
   if (settings.sensitivity) report.print(sensitivity_table(result, settings.better));
   for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));

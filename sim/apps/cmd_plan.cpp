@@ -22,6 +22,7 @@
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
 #include "sim/output/search_json.h"
+#include "sim/planning/error_range.h"
 #include "sim/planning/plan_search/plan_scenario.h"
 #include "sim/planning/plan_search/search.h"
 #include "sim/workloads/model/model_reader.h"
@@ -194,6 +195,20 @@ std::string plans_table(const plan::PlanSearchResult& result, const plan::PlanSe
   return table.text();
 }
 
+// How far off the first time may be, and how many rows are too near to it to be told apart.
+std::string error_text(const plan::PlanSearchResult& result, std::size_t rows) {
+  if (result.plans.empty()) return {};
+  const plan::RankedPlan& best = result.plans.front();
+  if (!best.error) return "# times: of no known error, as no measurement tested this profile\n";
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(rows, result.plans.size()));
+  const auto near = std::count_if(result.plans.begin() + 1, result.plans.begin() + shown, [&](const plan::RankedPlan& plan) {
+    return plan::is_within_error(best.iteration.seconds(), plan.iteration.seconds(), *best.error);
+  });
+  const double milliseconds = best.iteration.us() / 1e3;
+  return fmt::format("# times: the first is {:.0f} to {:.0f} ms, +- {:.0f} %; {} of the other rows differ from it by less\n",
+                     milliseconds * (1 - *best.error), milliseconds * (1 + *best.error), 100 * *best.error, near);
+}
+
 int run_plan(const PlanOptions& options) {
   const scenario::Overrides overrides = to_overrides(options.common);
   const Outputs outputs = outputs_of(options.common, "plan");
@@ -238,7 +253,7 @@ int run_plan(const PlanOptions& options) {
   report.print(fmt::format("# {}: {} layers on {} GPUs, batch {} x {} tokens, objective {}\n#\n", space.setup.model.name,
                            result.layers, space.gpus, space.setup.batch.global, space.setup.batch.sequence, options.objective));
   report.print(plans_table(result, settings, costed));
-  report.print("#\n" + verdict(result, settings));
+  report.print("#\n" + error_text(result, settings.top) + verdict(result, settings));
   report.print(
       "# t tensor  p pipeline  v virtual stages  c context  d data  e expert  et expert_tensor  z zero  mb micro batch\n#\n");
   report.print(counts_text(result, settings));
@@ -262,10 +277,17 @@ int run_plan(const PlanOptions& options) {
     const std::string text = plan::plan_scenario(space, result.plans.front().candidate, files, overrides, scenario.simulation);
     write_file(options.write, [&](std::ostream& out) { out << text; });
   }
+  if (result.plans.empty()) {
+    std::fputs(fmt::format("error: no plan was simulated to its end: the search ended after {:.0f} s of {}\n"
+                           "note: {}; --gpus N or a cluster of fewer nodes has its first plan sooner\n",
+                           result.wall_seconds, result.bounds_all ? "bounds and simulations" : "listing plans",
+                           result.interrupted ? "let it run until the line on the terminal names a best plan"
+                                              : "--budget SECONDS and --plan-limit SECONDS give it longer")
+                   .c_str(),
+               stderr);
+  }
   if (result.interrupted) return kInterrupted;
-  if (!result.plans.empty()) return kOk;
-  std::fputs("error: no plan was simulated to its end\n  note: --budget, --plan-limit\n", stderr);
-  return kCheckFailed;
+  return result.plans.empty() ? kCheckFailed : kOk;
 }
 
 }  // namespace

@@ -28,10 +28,10 @@
 namespace weft::apps {
 namespace {
 
-constexpr AddCommand kCommands[] = {add_run,   add_collective, add_experts,    add_step,      add_replay,   add_trace,
-                                    add_sweep, add_plan,       add_compare,    add_goodput,   add_validate, add_topo,
-                                    add_list,  add_explain,    add_check,      add_calibrate, add_measure,  add_report,
-                                    add_view,  add_schema,     add_completion, add_init,      add_man};
+constexpr AddCommand kCommands[] = {add_run,    add_collective, add_experts, add_step,       add_replay,    add_trace,
+                                    add_sweep,  add_plan,       add_compare, add_size,       add_goodput,   add_validate,
+                                    add_topo,   add_list,       add_explain, add_check,      add_calibrate, add_measure,
+                                    add_report, add_view,       add_schema,  add_completion, add_init,      add_man};
 
 void print_error(const std::string& message, const std::string& note = {}) {
   std::fputs(fmt::format("error: {}\n", printable_lines(message)).c_str(), stderr);

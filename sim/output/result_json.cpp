@@ -146,6 +146,7 @@ void write_compare_result(std::ostream& out, const ResultHeader& header, const p
       } else {
         json.null_field("ratio");
       }
+      if (run->error) json.field("time_error", *run->error).field("within_error", workload.is_within_error(i));
       const bool has_tokens = run->tokens_per_second > 0;
       if (has_tokens) json.field("tokens_per_second", run->tokens_per_second);
       if (run->mfu > 0) json.field("mfu", run->mfu);

@@ -19,6 +19,7 @@ void write_plan(JsonWriter& json, const plan::RankedPlan& ranked, const plan::Co
   json.end_object();
   json.field("micro", ranked.candidate.micro);
   json.key("iteration_time_ns").raw(ns_text(ranked.iteration));
+  if (ranked.error) json.field("time_error", *ranked.error);
   json.field("bound_ns", ranked.bound_seconds * 1e9);
   json.field("tokens_per_second", ranked.tokens_per_second).field("mfu", ranked.mfu);
   json.field("memory_per_gpu_bytes", ranked.memory.total());

@@ -7,6 +7,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
+#include "sim/planning/error_range.h"
 #include "sim/scenario/configuration_text.h"
 #include "sim/scenario/scenario_layers.h"
 #include "sim/scenario/stated_error.h"
@@ -87,6 +88,13 @@ ComparedRun compared_run(const scenario::Scenario& scenario, const scenario::Run
   if (result.inference) {
     run.tokens_per_second = result.inference->tokens_per_second;
     run.ranks = static_cast<int>(result.inference->gpus);
+  }
+  if (result.training) {
+    Duration exposed;
+    for (const Duration each : run.exposed) exposed += each;
+    run.error = step_error(scenario.cluster.profile, std::min(1.0, exposed.seconds() / run.time.seconds()));
+  } else if (!result.collectives.empty()) {
+    run.error = collective_error(scenario.cluster.profile, coll::name_of(result.collectives.front().call));
   }
   run.idle_gpus = idle_gpus(scenario);
   run.cost = cost_of_run(costed, scenario, result);
@@ -182,6 +190,13 @@ std::vector<scenario::Scenario> load_all(const std::vector<std::string>& scenari
 std::optional<double> ComparedWorkload::ratio(std::size_t i) const {
   if (!runs.front() || !runs[i] || runs.front()->time <= Duration{}) return std::nullopt;
   return runs[i]->time.seconds() / runs.front()->time.seconds();
+}
+
+bool ComparedWorkload::is_within_error(std::size_t i) const {
+  if (!runs.front() || !runs[i]) return false;
+  const std::optional<double> error = std::max(runs.front()->error, runs[i]->error);
+  return error && runs.front()->error && runs[i]->error &&
+         plan::is_within_error(runs.front()->time.seconds(), runs[i]->time.seconds(), *error);
 }
 
 Comparison compare(const std::vector<std::string>& scenarios, const std::vector<std::string>& clusters,

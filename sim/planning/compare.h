@@ -58,6 +58,7 @@ struct ComparedRun {
   double busiest_utilization = 0;
   double tokens_per_second = 0;     // 0: it makes no tokens
   double mfu = 0;                   // 0: no training step
+  std::optional<double> error;      // share that the time may be off; none: not known
   scenario::ByLinkClass exposed{};  // communication that compute did not hide, of a training step; all of a collective's time
   RunCost cost;
   std::vector<SensitivityPoint> sensitivity;  // most gained first
@@ -71,6 +72,8 @@ struct ComparedWorkload {
 
   // Time on cluster `i` over time on the first; empty where one is missing or took no time.
   [[nodiscard]] std::optional<double> ratio(std::size_t i) const;
+  // Cluster `i` and the first differ by less than what the times of either may be off; false where that is not known.
+  [[nodiscard]] bool is_within_error(std::size_t i) const;
 };
 
 struct Comparison {

@@ -98,6 +98,8 @@ CASES = [
     ("plan", ["--model", "model.yaml", "--cluster", "cluster.yaml", *COST], ["model.yaml", *HARDWARE, *BOOKS], ["--json", "--write"]),
     ("compare", ["run.yaml", "--clusters", "cluster.yaml", "other.yaml", *COST], ["run.yaml", "other.yaml", *HARDWARE, *BOOKS], ["--json"]),
     ("experts", ["dispatch", "-c", "cluster.yaml", "--tokens", "16"], HARDWARE, ["--json"]),
+    ("size", ["--model", "model.yaml", "--cluster", "cluster.yaml", "--tokens", "1e9", "--batch", "8", "--failures", "rates.yaml", *COST],
+     ["model.yaml", "rates.yaml", *HARDWARE, *BOOKS], ["--json"]),
     ("goodput", ["job.yaml"], ["job.yaml", "rates.yaml", *HARDWARE], ["--json"]),
     ("validate", ["measurements.yaml", "-c", "cluster.yaml"], ["measurements.yaml", "log.txt", *HARDWARE], ["--json"]),
     ("calibrate", ["measurements.yaml", "-c", "cluster.yaml", "--fit", "network.nvlink4.efficiency", "--sizes", "1M"],
@@ -126,12 +128,12 @@ FOLDERS = [
 ]
 
 # FILE and DIR options of the help; inputs, and outputs by where they are tried.
-INPUTS = {"--prices", "--power", "--profile", "--cluster", "--clusters", "--msccl", "--model", "--topo-xml", "--perftest", "--sizes",
+INPUTS = {"--prices", "--failures", "--power", "--profile", "--cluster", "--clusters", "--msccl", "--model", "--topo-xml", "--perftest", "--sizes",
           "SCENARIO", "TRACES", "FILES", "JOB", "MEASUREMENTS", "RESULT", "SWEEP", "cluster", "file", "files"}
 FOLDER_OUTPUTS = {"--out", "--report", "--write-chakra"}
 # Named by an option that these commands refuse.
-REFUSED = {("sweep", "--json"), ("sweep", "--timeline"), ("compare", "--timeline"), ("plan", "--timeline"), ("validate", "--timeline"), ("experts", "--timeline"),
-           ("calibrate", "--timeline"), ("validate", "--out"), ("trace info", "--format")}
+REFUSED = {("sweep", "--json"), ("sweep", "--timeline"), ("compare", "--timeline"), ("plan", "--timeline"), ("size", "--timeline"),
+           ("validate", "--timeline"), ("experts", "--timeline"), ("calibrate", "--timeline"), ("validate", "--out"), ("trace info", "--format")}
 
 
 class Outputs(unittest.TestCase):

@@ -82,6 +82,24 @@ def sigterm_leaves_the_best_so_far(weft, root):
     assert "# not proven: " in output, output
 
 
+def an_early_interrupt_says_what_to_do(weft, root):
+    search = subprocess.Popen([weft, *SEARCH, "--budget", "0", "--set", "nodes=64"], cwd=root, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    search.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, errors = search.communicate(timeout=patience.seconds(60))
+    assert time.monotonic() - begin <= patience.seconds(2)
+    assert search.returncode == 130, search.returncode
+    assert "error: no plan was simulated to its end" in errors and "note: let it run until" in errors, errors
+
+
+def a_budget_too_small_for_a_plan_is_an_error(weft, root):
+    search = subprocess.run([weft, *SEARCH, "--budget", "0.5"], cwd=root, capture_output=True, text=True, check=False)
+    assert search.returncode == 1, search
+    assert "note: --budget SECONDS" in search.stderr, search.stderr
+
+
 def budget_of_plans_is_kept(weft, root):
     for plans in (1, 5):  # plans are simulated four at a time
         words = ["plan", "--model", "llama3_8b", "--cluster", "dgx_h100", "--budget-plans", str(plans), "--json", "-", "-q"]
@@ -93,6 +111,8 @@ def main():
     root, weft = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:3])
     budget_is_kept(weft, root)
     budget_of_plans_is_kept(weft, root)
+    an_early_interrupt_says_what_to_do(weft, root)
+    a_budget_too_small_for_a_plan_is_an_error(weft, root)
     sigterm_leaves_the_best_so_far(weft, root)
 
 

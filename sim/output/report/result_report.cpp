@@ -85,6 +85,7 @@ class Report {
     if (command == "collective") add_points(result);
     if (command == "compare") add_compare(result);
     if (command == "goodput") add_goodput(result);
+    if (command == "size") add_size(result);
     if (command == "topo") add_bill(result);
     add_cost(result);
     add_basis(result, command);
@@ -276,6 +277,69 @@ class Report {
           std::move(rows));
   }
 
+  static std::string range_text(const OrderedJson& of, const char* key, const auto& text) {
+    const OrderedJson& range = member(of, key);
+    return fmt::format("{} ({} to {})", text(json_number(range, "value")), text(json_number(range, "least")),
+                       text(json_number(range, "most")));
+  }
+
+  // One column a cluster, and what would change the decision.
+  void add_size(const OrderedJson& result) {
+    const auto days = [](double seconds) { return figure(seconds / 86'400) + " d"; };
+    const auto usd = [](double amount) { return "$" + plan::short_usd(amount); };
+    const auto share = [](double value) { return percent_text(value); };
+    document_.add(TextBlock{fmt::format("{}: {} tokens, {} sequences of {} a step.", text_of(result, "model"),
+                                        figure(json_number(result, "tokens")), text_of(result, "batch_global"),
+                                        text_of(result, "sequence"))});
+    std::vector<std::pair<std::string, bool>> columns{{"", true}};
+    std::vector<std::vector<std::string>> rows;
+    for (const char* name : {"size", "time", "cost of it", "capital", "running cost an hour", "power", "energy", "useful time",
+                             "tokens/s", "MFU", "error of a step", "plan", "prices"}) {
+      rows.push_back({name});
+    }
+    std::vector<HtmlTile> tiles;
+    std::vector<std::pair<std::string, bool>> change_columns{{"if", true}};
+    std::vector<std::vector<std::string>> changes;
+    for (const OrderedJson& sized : list(result, "clusters")) {
+      const std::string name = text_of(sized, "name");
+      columns.emplace_back(name, true);
+      tiles.push_back({.label = name,
+                       .value = days(json_number(member(sized, "time_s"), "value")),
+                       .note = fmt::format("{} GPUs, {}, {:.2f} MW", text_of(sized, "gpus"),
+                                           usd(json_number(member(sized, "usd"), "value")), json_number(sized, "megawatts"))});
+      const std::vector<std::string> cells{
+          fmt::format("{} nodes, {} GPUs", text_of(sized, "nodes"), text_of(sized, "gpus")),
+          range_text(sized, "time_s", days),
+          range_text(sized, "usd", usd),
+          usd(json_number(member(sized, "capital"), "usd")),
+          usd(json_number(sized, "usd_per_hour")),
+          fmt::format("{:.2f} MW (at most {:.2f})", json_number(sized, "megawatts"), json_number(sized, "megawatts_all_busy")),
+          figure(json_number(sized, "megawatt_hours")) + " MWh",
+          range_text(sized, "useful", share),
+          fmt::format("{:.0f}", json_number(sized, "tokens_per_second")),
+          share(json_number(sized, "mfu")),
+          sized.contains("step_error") ? "+- " + share(json_number(sized, "step_error")) : "not validated",
+          text_of(sized, "plan"),
+          fmt::format("{} to {}, {} of the capital assumed", text_of(sized, "oldest_price"), text_of(sized, "newest_price"),
+                      share(json_number(sized, "assumed_price_share")))};
+      for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(cells[i]);
+      change_columns.emplace_back(name + ", time", false);
+      change_columns.emplace_back(name + ", cost", false);
+      std::size_t line = 0;
+      for (const OrderedJson& change : list(sized, "changes")) {
+        if (changes.size() <= line) changes.push_back({text_of(change, "what")});
+        changes[line].resize(change_columns.size() - 2, "-");
+        changes[line].push_back(days(json_number(change, "time_s")));
+        changes[line].push_back(usd(json_number(change, "usd")));
+        ++line;
+      }
+    }
+    for (auto& row : changes) row.resize(change_columns.size(), "-");
+    document_.add(TileBlock{std::move(tiles)});
+    table("Side by side: value (least to most)", columns, std::move(rows));
+    table("What would change it", change_columns, std::move(changes));
+  }
+
   void add_bill(const OrderedJson& result) {
     const OrderedJson& bill = member(result, "bill_of_materials");
     std::vector<std::vector<std::string>> rows;
@@ -346,7 +410,8 @@ class Report {
     if (const OrderedJson& configuration = value_of(result, "configuration"); !configuration.is_null()) {
       document_.add(FoldedBlock{"resolved configuration", configuration.dump(1)});
     }
-    if (command == "goodput") used_.emplace_back("goodput");
+    if (command == "goodput" || command == "size") used_.emplace_back("goodput");
+    if (command == "size") used_.insert(used_.end(), {"plan_search", "cost"});
     if (command != "goodput" && command != "topo") used_.emplace_back("flow");
     if (result.contains("iteration_time_ns")) used_.insert(used_.end(), {"training", "megatron"});
     if (result.contains("capital") || result.contains("power") || result.contains("cost")) used_.emplace_back("cost");

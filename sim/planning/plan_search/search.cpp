@@ -12,6 +12,7 @@
 #include "sim/core/digest.h"
 #include "sim/core/error.h"
 #include "sim/core/parallel.h"
+#include "sim/planning/error_range.h"
 #include "sim/planning/plan_search/bound.h"
 #include "sim/planning/plan_search/families.h"
 #include "sim/planning/plan_search/search_clock.h"
@@ -508,6 +509,7 @@ class Search {
                     .mfu = run.mfu,
                     .memory = run.memory,
                     .exposed_share = exposed_share(run),
+                    .error = step_error(scenario_.cluster.profile, exposed_share(run)),
                     .bottleneck = std::move(bottleneck),
                     .bottleneck_share = share,
                     .cost = cost,

@@ -47,8 +47,9 @@ struct RankedPlan {
   double tokens_per_second = 0;
   double mfu = 0;
   scenario::MemoryParts memory;
-  double exposed_share = 0;  // of the step: communication with no compute beside it, mean over GPUs
-  std::string bottleneck;    // what takes most of the step beside GEMMs: "tensor comm"
+  double exposed_share = 0;     // of the step: communication with no compute beside it, mean over GPUs
+  std::optional<double> error;  // share of the time that it may be off (error_range.h); none: not known
+  std::string bottleneck;       // what takes most of the step beside GEMMs: "tensor comm"
   double bottleneck_share = 0;
   RunCost cost;
   double score = 0;  // of the objective; less is better
