@@ -15,8 +15,8 @@ import tempfile
 
 import sets
 
-CLASSES = ("gemm bf16", "gemm fp8", "gemm fp4", "context attention", "decode attention", "context mla", "decode mla")
-CALIBRATIONS = {"gemm": "gemm", "attention": "prefill|decode|latent_"}
+CLASSES = ("gemm bf16", "gemm fp8", "gemm fp4", "context attention", "decode attention", "context mla", "decode mla", "moe")
+CALIBRATIONS = {"gemm": "gemm", "attention": "prefill|decode|latent_", "moe": "moe_"}
 
 
 def picked(system, limit, text):
@@ -26,7 +26,7 @@ def picked(system, limit, text):
         wanted = part == "fit" and name in CLASSES and (not text or text in name)
         if wanted and not record.get("sustained") and not record.get("fallback"):
             key = hashlib.sha256(f"{table} {sorted(record.items())}".encode()).digest()
-            classes.setdefault((name, record.get("scales")), []).append((key, record))
+            classes.setdefault((name, record["type"] if name == "moe" else "", record.get("scales")), []).append((key, record))
     return [record for rows in classes.values() for _, record in sorted(rows, key=lambda row: row[0])[:limit]]
 
 

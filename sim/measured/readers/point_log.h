@@ -39,7 +39,7 @@ struct OverlapPart {
 };
 
 struct MeasuredPoint {
-  std::string kind = {};  // "launch", "memory", "gemm", "attention", "copy", "overlap", "nic"
+  std::string kind = {};  // "launch", "memory", "gemm", "moe", "attention", "copy", "overlap", "nic"
   std::string what = {};  // launch: what; memory: op; copy: engine; attention: method; overlap: case; nic: tool
   std::string record_set = {};
   int line = 0;
@@ -71,6 +71,11 @@ struct MeasuredPoint {
   bool quantized = false;          // gemm: A is made low-precision in the time
   std::string scales = {};         // gemm, of FP8: "tensor", "row", "block"
   std::int64_t weight_copies = 0;  // gemm: weights used in turn; 0: none is in the L2
+  std::int64_t experts = 0;        // moe, of all ranks: m tokens, k hidden values, n columns of a whole expert
+  std::int64_t top_k = 0;          // moe
+  std::int64_t expert_ranks = 1;   // moe: GPUs that share out the experts
+  double power_law = 0;            // moe: exponent of the experts' visits; 0: all have as many
+  bool gated = true;               // moe: three matrices, not two
 
   std::string pattern = {};                         // copy
   std::vector<std::pair<int, int>> transfers = {};  // copy: from, to; kHostMemory

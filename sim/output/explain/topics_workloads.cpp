@@ -32,13 +32,17 @@ std::vector<Topic> workloads_topics() {
                 "Flash attention: FLOPs that are not masked over a share of the peak, a tail of the longest block, a "
                 "fixed time. That of serving engines: heads that share a key are computed together, the softmax takes "
                 "as long as some FLOPs of the tensor cores, answers split their keys over idle SMs, computing and reading "
-                "the cache add by squares. Elementwise kernels: bytes over bandwidth; strided ones, norms, scatters and fused "
-                "Adam: a time per element, which scales with SMs x clock. The peaks are the data sheet's, by the "
+                "the cache add by squares. Experts in one call: rows of each filled up to tiles, the weights of those in use, "
+                "passes around the products. Elementwise kernels: bytes over bandwidth; strided ones, norms and scatters: a "
+                "time per element, which scales with SMs x clock; fused Adam meets both. The peaks are the data sheet's, by "
+                "the "
                 "model of the node's GPUs (weft explain gpus).",
             .leaves_out =
                 {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by "
                  "heuristics",
                  "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
+                 "experts in one call: rows that are uneven are taken as exponentially distributed over experts; 4-bit "
+                 "weights with bf16 products have no model",
                  "attention of serving: how long the sequences of a step are beside their mean",
                  "a precision without tensor cores runs at the rate of the next wider one, bf16 at that of fp16",
                  "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the "
@@ -47,7 +51,7 @@ std::vector<Topic> workloads_topics() {
             .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
                         "models/training_steps §3, §4 (kernels of real steps)"},
             .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/gpu_rates.h", "workloads/kernels/kernel_costs.h",
-                      "workloads/kernels/paged_attention.h", "measured/kinds/kernel_models.h"}}},
+                      "workloads/kernels/paged_attention.h", "workloads/kernels/experts.h", "measured/kinds/kernel_models.h"}}},
       {.names = {"contention"},
        .text = {.title = "compute and communication at the same time on one GPU",
                 .assumes =

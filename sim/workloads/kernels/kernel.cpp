@@ -8,7 +8,7 @@ namespace weft::work {
 namespace {
 
 constexpr std::array<std::string_view, 4> kClassNames{"gemm", "attention", "memory", "optimizer"};
-constexpr std::array<std::string_view, 14> kKindNames{"gemm",
+constexpr std::array<std::string_view, 15> kKindNames{"gemm",
                                                       "attention_forward",
                                                       "attention_backward",
                                                       "elementwise",
@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 14> kKindNames{"gemm",
                                                       "embedding_backward",
                                                       "optimizer",
                                                       "copy",
-                                                      "memset"};
+                                                      "memset",
+                                                      "experts"};
 constexpr std::array<std::string_view, 3> kScalingNames{"tensor", "row", "block"};
 constexpr std::array<std::string_view, 5> kStridedNames{"forward", "activation_backward", "copy", "stack", "attention_ends"};
 
@@ -30,6 +31,7 @@ constexpr std::array<std::string_view, 5> kStridedNames{"forward", "activation_b
 KernelClass class_of(KernelKind kind) {
   switch (kind) {
     case KernelKind::kGemm:
+    case KernelKind::kExperts:
       return KernelClass::kGemm;
     case KernelKind::kAttentionForward:
     case KernelKind::kAttentionBackward:
@@ -62,6 +64,8 @@ double Kernel::keys_per_query() const {
 double Kernel::flops() const {
   const auto count = static_cast<double>(batch);
   if (kind == KernelKind::kGemm) return 2.0 * count * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  if (kind == KernelKind::kExperts)
+    return 2.0 * expert_rows * (gated ? 3 : 2) * static_cast<double>(n) * static_cast<double>(k);
   if (class_of(kind) != KernelClass::kAttention) return 0;
   const auto widths = static_cast<double>(k + (value_dim > 0 ? value_dim : k));
   const double forward = 2.0 * count * static_cast<double>(m) * keys_per_query() * widths;

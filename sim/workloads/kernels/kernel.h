@@ -25,6 +25,7 @@ enum class KernelKind : std::uint8_t {
   kOptimizer,           // fused Adam over `elements` parameters; `bytes` where the states are not all bf16
   kCopy,                // device to device: `bytes` read and written
   kMemset,              // `bytes`; of `elements`, where a kernel fills them
+  kExperts,             // a layer's experts in one call, from the tokens' choices to their weighted sum (experts.h)
 };
 
 // Breakdowns count a kernel by its class, and communication beside it slows it by its class (models/training_steps §6).
@@ -77,6 +78,12 @@ struct Kernel {
   std::int64_t weight_copies = 0;
   StridedKind strided = StridedKind::kForward;
   bool mostly_zero = false;  // optimizer: of gradients, as an embedding's are
+  // kExperts: m tokens, of k hidden values each; n columns of each matrix of an expert here; `batch` experts here.
+  double visits = 0;        // of experts anywhere by these tokens
+  double expert_rows = 0;   // of those, of experts here
+  double experts_used = 0;  // experts here that any token visits
+  bool uneven = false;      // they do not have as many rows each
+  bool gated = true;        // three matrices, not two
   double elements = 0;
   double bytes = 0;  // through HBM; 0 of GEMM and attention: from their shapes
 

@@ -58,6 +58,35 @@ Param<S> table_value(const char* name, double S::*member, double max, const char
   return from_origin(param<S>(name, member, {.unit = unit, .min = 0.0, .max = max, .description = description}), kPaged);
 }
 
+constexpr Origin kExpertTables{
+    .source = ParamSource::kFitted, .reference = "models/workloads §4.7: public tables", .gpu = "H100"};
+
+ParamGroup<ExpertCosts> expert_costs(const char* path, const char* description) {
+  using C = ExpertCosts;
+  const auto number = [](const char* name, double C::*member, double min, double max, const char* unit, const char* text) {
+    return from_origin(param<C>(name, member, {.unit = unit, .min = min, .max = max, .description = text}), kExpertTables);
+  };
+  const auto duration = [](const char* name, Duration C::*member, const char* text) {
+    return from_origin(param<C>(name, member, {.max = 200_us, .description = text}), kExpertTables);
+  };
+  return {
+      path,
+      description,
+      {share("efficiency", &C::efficiency, kExpertTables, "share of the tensor cores' peak in the main loop of a large tile"),
+       number("small_tile_penalty", &C::small_tile_penalty, 0, 100, "FLOP/element",
+              "intensity m n / (m + n) of a tile at which it would run at half its rate"),
+       duration("fixed", &C::fixed, "of a call, beyond its products and passes"),
+       duration("block_overhead", &C::block_overhead, "of a tile"),
+       duration("loop_latency", &C::loop_latency, "of a step of the main loop, 128 bytes of k"),
+       number("sm_bytes_per_clock", &C::sm_bytes_per_clock, 1, 1000, "B/clock", "that an SM loads from the L2"),
+       number("memory_efficiency", &C::memory_efficiency, 0.01, 1.2, "ratio", "of the HBM bandwidth, of weights"),
+       number("pass_efficiency", &C::pass_efficiency, 0.01, 2, "ratio",
+              "of the HBM bandwidth, of permutation, activation and sum"),
+       number("elsewhere", &C::elsewhere, 0, 2, "ratio",
+              "of those passes, what a visit of an expert on another GPU costs here"),
+       number("l2_share", &C::l2_share, 0.01, 2, "ratio", "of the L2, that weights stay in until the next call")}};
+}
+
 ParamGroup<PagedAttentionCosts> paged_costs(const char* path, const char* description) {
   using C = PagedAttentionCosts;
   return {
@@ -123,6 +152,12 @@ const ParamGroup<ScaledGemmCosts> fp8_tensor_costs = scaled_costs("gpu.fp8_tenso
 const ParamGroup<ScaledGemmCosts> fp8_row_costs = scaled_costs("gpu.fp8_row", "FP8 products with a scale for a row");
 const ParamGroup<ScaledGemmCosts> fp8_block_costs = scaled_costs("gpu.fp8_block", "FP8 products with a scale for 128 elements");
 const ParamGroup<ScaledGemmCosts> fp4_costs = scaled_costs("gpu.fp4", "FP4 products");
+
+const ParamGroup<ExpertCosts> bf16_expert_costs = expert_costs("gpu.experts_bf16", "a layer's experts in bf16");
+const ParamGroup<ExpertCosts> fp8_expert_costs = expert_costs("gpu.experts_fp8", "experts in FP8 with a scale for a tensor");
+const ParamGroup<ExpertCosts> fp8_block_expert_costs =
+    expert_costs("gpu.experts_fp8_block", "experts in FP8 with a scale for 128 elements");
+const ParamGroup<ExpertCosts> fp4_expert_costs = expert_costs("gpu.experts_fp4", "experts in FP4");
 
 const ParamGroup<AttentionCosts> attention_costs{
     "gpu.attention",
@@ -195,9 +230,14 @@ const ParamGroup<StreamCosts> stream_costs{
             .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)"})}};
 
 ParamGroups kernel_param_groups() {
-  return {&gemm_costs,    &fp8_tensor_costs, &fp8_row_costs,        &fp8_block_costs,     &fp4_costs,    &attention_costs,
-          &prefill_costs, &decode_costs,     &latent_prefill_costs, &latent_decode_costs, &memory_costs, &optimizer_costs,
-          &stream_costs,  &contention_costs, &copy_costs,           &power_costs,         &power_limit,  &power_spread};
+  return {&gemm_costs,           &fp8_tensor_costs,    &fp8_row_costs,
+          &fp8_block_costs,      &fp4_costs,           &attention_costs,
+          &bf16_expert_costs,    &fp8_expert_costs,    &fp8_block_expert_costs,
+          &fp4_expert_costs,     &prefill_costs,       &decode_costs,
+          &latent_prefill_costs, &latent_decode_costs, &memory_costs,
+          &optimizer_costs,      &stream_costs,        &contention_costs,
+          &copy_costs,           &power_costs,         &power_limit,
+          &power_spread};
 }
 
 }  // namespace weft::work

@@ -39,6 +39,24 @@ extern const ParamGroup<ScaledGemmCosts> fp8_row_costs;
 extern const ParamGroup<ScaledGemmCosts> fp8_block_costs;
 extern const ParamGroup<ScaledGemmCosts> fp4_costs;
 
+// A layer's experts in one call, by the libraries that serving engines use for a precision.
+struct ExpertCosts {
+  double efficiency = 0.8;           // of the tensor cores' peak, of a tile of 128 x 256
+  double small_tile_penalty = 5;     // as GemmCosts has it
+  Duration fixed = 30_us;            // of a call: choice, alignment, permutation, sum
+  Duration block_overhead = 500_ns;  // of a tile
+  Duration loop_latency = 60_ns;     // of a step of the main loop, 128 bytes of k
+  double sm_bytes_per_clock = 40;    // that an SM loads from the L2
+  double memory_efficiency = 0.95;   // of the HBM bandwidth
+  double pass_efficiency = 0.7;      // the same of permutation, activation and sum
+  double elsewhere = 0.5;            // of those passes, what a visit of an expert on another GPU still costs here
+  double l2_share = 0.6;             // of the L2, that weights stay in until the next call
+};
+extern const ParamGroup<ExpertCosts> bf16_expert_costs;
+extern const ParamGroup<ExpertCosts> fp8_expert_costs;
+extern const ParamGroup<ExpertCosts> fp8_block_expert_costs;
+extern const ParamGroup<ExpertCosts> fp4_expert_costs;
+
 struct AttentionCosts {
   double forward_efficiency = 0.62;  // of the tensor cores' peak
   double backward_efficiency = 0.57;

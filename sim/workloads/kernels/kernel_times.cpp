@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sim/core/error.h"
+#include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/paged_attention.h"
 
@@ -58,6 +59,10 @@ struct KernelTimes::Parameters {
   ScaledGemmCosts fp8_row;
   ScaledGemmCosts fp8_block;
   ScaledGemmCosts fp4;
+  ExpertCosts bf16_experts;
+  ExpertCosts fp8_experts;
+  ExpertCosts fp8_block_experts;
+  ExpertCosts fp4_experts;
   AttentionCosts attention;
   PagedAttentionCosts prefill;
   PagedAttentionCosts decode;
@@ -80,6 +85,10 @@ KernelTimes::KernelTimes(const GpuSpec& gpu, const Profile& profile)
                                                           .fp8_row = profile.get(fp8_row_costs),
                                                           .fp8_block = profile.get(fp8_block_costs),
                                                           .fp4 = profile.get(fp4_costs),
+                                                          .bf16_experts = profile.get(bf16_expert_costs),
+                                                          .fp8_experts = profile.get(fp8_expert_costs),
+                                                          .fp8_block_experts = profile.get(fp8_block_expert_costs),
+                                                          .fp4_experts = profile.get(fp4_expert_costs),
                                                           .attention = profile.get(attention_costs),
                                                           .prefill = profile.get(prefill_costs),
                                                           .decode = profile.get(decode_costs),
@@ -130,6 +139,19 @@ const ScaledGemmCosts* KernelTimes::scaled_costs_of(const Kernel& kernel) const 
                                                 : &parameters_->fp8_block;
     default:
       return nullptr;
+  }
+}
+
+const ExpertCosts& KernelTimes::expert_costs_of(const Kernel& kernel) const {
+  switch (runs_as(gpu(), kernel.precision)) {
+    case Precision::kFp4:
+      return parameters_->fp4_experts;
+    case Precision::kMxfp8:
+      return parameters_->fp8_block_experts;
+    case Precision::kFp8:
+      return kernel.scaling == Scaling::kBlock ? parameters_->fp8_block_experts : parameters_->fp8_experts;
+    default:
+      return parameters_->bf16_experts;
   }
 }
 
@@ -290,6 +312,9 @@ PowerLoad KernelTimes::load(const Kernel& kernel, Duration taken) const {
     const auto k = static_cast<double>(kernel.k);
     bytes = static_cast<double>(kernel.batch) *
             ((m * k + k * n) * bytes_per_element(runs_as(gpu(), kernel.precision)) + m * n * kOutputBytes);
+  } else if (bytes <= 0 && kernel.kind == KernelKind::kExperts) {
+    const double matrix = static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
+    bytes = kernel.experts_used * (kernel.gated ? 3 : 2) * matrix * bytes_per_element(runs_as(gpu(), kernel.precision));
   } else if (bytes <= 0) {
     bytes = 2 * kOutputBytes * kernel.elements;  // read and written once
   }
@@ -303,7 +328,8 @@ Duration KernelTimes::alone(const Kernel& kernel, int sms) const {
   const auto seconds = [&] {
     switch (class_of(kernel.kind)) {
       case KernelClass::kGemm:
-        return gemm_seconds(kernel, used);
+        if (kernel.kind == KernelKind::kGemm) return gemm_seconds(kernel, used);
+        return experts_seconds(kernel, gpu(), expert_costs_of(kernel), peak(gpu(), kernel.precision), used);
       case KernelClass::kAttention:
         return attention_seconds(kernel, used);
       case KernelClass::kMemory:

@@ -16,6 +16,7 @@
 
 namespace weft::work {
 
+struct ExpertCosts;
 struct ScaledGemmCosts;
 
 // How a GEMM's output is cut and shared out over SMs (models/workloads §4.2).
@@ -62,6 +63,7 @@ class KernelTimes {
   struct Parameters;
   [[nodiscard]] double matmul_rate(Precision precision) const;
   [[nodiscard]] const ScaledGemmCosts* scaled_costs_of(const Kernel& kernel) const;
+  [[nodiscard]] const ExpertCosts& expert_costs_of(const Kernel& kernel) const;
   [[nodiscard]] double held_in_l2(double bytes) const;
   [[nodiscard]] double tiled_seconds(const Kernel& kernel, int sms, double combine_bandwidth) const;
   [[nodiscard]] double gemm_seconds(const Kernel& kernel, int sms) const;

@@ -1,0 +1,29 @@
+// A layer's experts on one GPU, in one call of a serving engine: choice of experts from the router's scores, permutation,
+// quantisation of activations, two grouped products with the activation between them, and the weighted sum. The router's own
+// product, shared experts and communication are not in it (models/workloads §4.7).
+#pragma once
+
+#include <cstdint>
+
+#include "sim/workloads/kernels/gpu_rates.h"
+#include "sim/workloads/kernels/kernel.h"
+#include "sim/workloads/kernels/kernel_costs.h"
+
+namespace weft::work {
+
+// What tokens bring to the GPU whose experts have most to do.
+struct ExpertVisits {
+  double rows = 0;     // visits of its experts
+  double experts = 0;  // that any token visits
+};
+// All experts have as many visits.
+[[nodiscard]] ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks);
+// Visits of experts are distributed as a power law with this exponent between 1 and 0.8 of the tokens; no expert has more than
+// every token. Mean over four draws, of the rank with most visits.
+[[nodiscard]] ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks,
+                                                double exponent);
+
+// `rate`: FLOP/s of the tensor cores' peak.
+[[nodiscard]] double experts_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCosts& costs, double rate, int sms);
+
+}  // namespace weft::work
