@@ -40,6 +40,7 @@ struct StepOptions {
   int attention_data = 0;
   bool no_head = false;
   bool no_cache = false;
+  bool full_clock = false;
   scenario::ServingStepSpec spec;
 };
 
@@ -137,6 +138,7 @@ int run_step(StepOptions& options) {
   work::InferenceSetup& setup = *scenario.workload.inference;
   setup.has_ends = !options.no_head;
   setup.kv_cache.is_written = !options.no_cache;
+  setup.full_clock = options.full_clock;
   const scenario::ServingStepResult result = scenario::run_serving_step(scenario, options.spec);
 
   const Heading heading{"step", options.phase, scenario.simulation.seed, scenario.simulation.grain};
@@ -207,6 +209,8 @@ void add_step(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
   command->add_flag("--no-head", options->no_head, "Layers alone, without embedding and head");
   command->add_flag("--no-cache", options->no_cache, "A prompt's keys and values are not written to a cache");
+  command->add_flag("--full-clock", options->full_clock,
+                    "A step after a pause, which the limit of power does not slow yet; else one of many in a row");
   command
       ->add_option("--library", options->library,
                    "Kernels and all-reduces: vllm, sglang, tensorrt_llm, ...; nccl: with NCCL's; torch: PyTorch's operators")

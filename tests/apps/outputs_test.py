@@ -100,6 +100,7 @@ CASES = [
     ("experts", ["dispatch", "-c", "cluster.yaml", "--tokens", "16"], HARDWARE, ["--json"]),
     ("size", ["--model", "model.yaml", "--cluster", "cluster.yaml", "--tokens", "1e9", "--batch", "8", "--failures", "rates.yaml", *COST],
      ["model.yaml", "rates.yaml", *HARDWARE, *BOOKS], ["--json"]),
+    ("step", ["--model", "model.yaml", "-c", "cluster.yaml", "--phase", "decode", "--context", "64"], ["model.yaml", *HARDWARE], ["--json"]),
     ("goodput", ["job.yaml"], ["job.yaml", "rates.yaml", *HARDWARE], ["--json"]),
     ("validate", ["measurements.yaml", "-c", "cluster.yaml"], ["measurements.yaml", "log.txt", *HARDWARE], ["--json"]),
     ("calibrate", ["measurements.yaml", "-c", "cluster.yaml", "--fit", "network.nvlink4.efficiency", "--sizes", "1M"],
@@ -133,7 +134,8 @@ INPUTS = {"--prices", "--failures", "--power", "--profile", "--cluster", "--clus
 FOLDER_OUTPUTS = {"--out", "--report", "--write-chakra"}
 # Named by an option that these commands refuse.
 REFUSED = {("sweep", "--json"), ("sweep", "--timeline"), ("compare", "--timeline"), ("plan", "--timeline"), ("size", "--timeline"),
-           ("validate", "--timeline"), ("experts", "--timeline"), ("calibrate", "--timeline"), ("validate", "--out"), ("trace info", "--format")}
+           ("validate", "--timeline"), ("experts", "--timeline"), ("step", "--timeline"),
+           ("calibrate", "--timeline"), ("validate", "--out"), ("trace info", "--format")}
 
 
 class Outputs(unittest.TestCase):

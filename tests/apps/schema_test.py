@@ -167,6 +167,7 @@ RESULTS = {
     "collective_result": ["collective", "all_gather", "--cluster", "configs/clusters/dgx_a100.yaml", "-b", "4K", "-e", "8K", "-f", "2",
                           "--json", "-"],
     "experts_result": ["experts", "combine", "--cluster", "dgx_h100", "--tokens", "64", "--mode", "low_latency", "--json", "-"],
+    "step_result": ["step", "--model", "llama3_8b", "--cluster", "dgx_h100", "--phase", "prefill", "--context", "256", "--json", "-"],
     "topo_result": ["topo", "configs/clusters/dgx_h100.yaml", "--json", "-"],
     "plan_result": ["plan", "--model", "llama2_7b", "--cluster", "dgx_a100", "--batch", "16", "--sequence", "1024", "--budget-plans", "2",
                     "--power", "datasheets", "--json", "-"],

@@ -46,6 +46,7 @@ COMMANDS = {
     "chakra": "run step.yaml --write-chakra DIR",
     "collective": "collective all_reduce -c CONFIGS/clusters/h200x4.yaml -b 1M -e 4M --json OUT",
     "experts": "experts combine -c CONFIGS/clusters/h200x4.yaml --tokens 16,64 --json OUT",
+    "step": "step --model CONFIGS/models/llama3_8b.yaml -c CONFIGS/clusters/h200x4.yaml --phase decode --context 64 --json OUT",
     "sweep": "sweep sweep.yaml --db s.sqlite --export csv --to OUT",
     "compare": "compare calls.yaml --clusters cluster.yaml cluster.yaml --json OUT",
     "goodput": "goodput CONFIGS/goodput/young_k32.yaml --json OUT",

@@ -287,7 +287,65 @@ std::vector<Topic> workloads_topics() {
                 .sources = {"models/workloads §2.9, §7.1"},
                 .files = {"workloads/replay/storage.h", "workloads/training/checkpoint.h",
                           "workloads/training/data_loading.h"}}},
-      {.names = {"inference", "serving", "kv_cache", "continuous_batching", "disaggregated"},
+      {.names = {"prefill", "chunked_prefill"},
+       .text = {.title = "the first forward of a prompt: all its tokens at once, or in pieces",
+                .assumes =
+                    "All new tokens of a step go through each product together, so that a few hundred of them keep the tensor "
+                    "cores busy; attention meets what was cached before and, causally, themselves. A prompt longer than "
+                    "what is left of scheduler.token_budget, or of scheduler.chunked_prefill_size, is computed in pieces, "
+                    "beside a token of every running answer. Its last piece gives the first token: TTFT is the wait, all "
+                    "pieces, and whatever moves between engines. `weft step --phase prefill` lists the kernels.",
+                .leaves_out = {"prefill: prompts of a step share one attention kernel of mean length",
+                               "prefill: CUDA graphs only with scheduler.cuda_graph: all"},
+                .sources = {"models/workloads §6", "Agrawal et al., 2024 (chunked prefill)"},
+                .files = {"workloads/inference/layer_kernels.h", "workloads/inference/step_times.h"}}},
+      {.names = {"decode", "decoding"},
+       .text = {.title = "a token of every running answer: a step that reads all weights and all their caches",
+                .assumes =
+                    "A step of n answers reads the weights once, and each answer's cache: at small batches it takes the "
+                    "weights' bytes over the HBM bandwidth, some fixed time of each of ten to sixteen kernels a layer, and "
+                    "two all-reduces a layer by the engine's library. Steps are CUDA graphs (scheduler.cuda_graph), padded "
+                    "to the sizes in scheduler.cuda_graph_sizes. TPOT is the mean step an answer takes part in. "
+                    "`weft step --phase decode` lists the kernels.",
+                .leaves_out = {"decode: of answers of different lengths, attention takes the mean length's time",
+                               "decode: a graph's padded answers meet no cache"},
+                .sources = {"models/workloads §6, §4.3"},
+                .files = {"workloads/inference/layer_kernels.h", "workloads/inference/step_times.h"}}},
+      {.names = {"kv_cache", "paged_attention"},
+       .text = {.title = "keys and values of all tokens that running sequences may meet again",
+                .assumes =
+                    "A token takes 2 x layers x key/value heads x head width elements, or MLA's latents, of "
+                    "kv_cache.precision; heads are spread over the tensor-parallel GPUs, and whole on each where there are "
+                    "fewer heads than GPUs. Blocks of kv_cache.block tokens fill what weights and activations leave of "
+                    "kv_cache.utilization of the memory. Where no block is free, the sequence admitted last gives up its own, "
+                    "to be computed again or swapped (scheduler.preemption).",
+                .leaves_out = {"kv_cache: no prefix is shared between requests; windows do not shrink it",
+                               "kv_cache: scales of an fp8 cache take no room"},
+                .sources = {"models/workloads §6", "Kwon et al., 2023"},
+                .files = {"workloads/inference/engine_memory.h", "workloads/inference/batch_scheduler.h"}}},
+      {.names = {"speculative", "speculation", "mtp"},
+       .text = {.title = "drafts of several tokens, verified in one step",
+                .assumes =
+                    "speculation.draft_tokens k are proposed, at draft_cost of a step each, and verified together: a step has "
+                    "k + 1 tokens of each answer. Each draft is accepted with probability a while those before it were, so "
+                    "that a step gives (1 - a^(k+1)) / (1 - a) tokens on average. Modules for multi-token prediction (MTP) are "
+                    "drafts whose cost is their share of the layers.",
+                .leaves_out = {"speculative: the acceptance is the same for all requests and places",
+                               "speculative: trees of drafts; the draft's own cache and memory"},
+                .sources = {"models/workloads §6", "Leviathan et al., 2023"},
+                .files = {"workloads/inference/inference.h", "workloads/inference/serving.h"}}},
+      {.names = {"disaggregation", "disaggregated"},
+       .text = {.title = "engines that prefill and engines that decode, with the cache sent between them",
+                .assumes =
+                    "A request is prefilled on an engine of inference.disaggregated.prefill, and its cache moves over the "
+                    "simulated fabric to an engine of decode that has room for it: layer by layer while the next layers are "
+                    "computed (layer_wise), or at once when the prompt is done. Transfers share links with one another. What "
+                    "computing does not hide of one is in the first gap between tokens, and printed as exposed transfer.",
+                .leaves_out = {"disaggregation: states of recurrent layers are not sent",
+                               "disaggregation: an engine, once chosen for a request, keeps it"},
+                .sources = {"models/workloads §6", "Zhong et al., 2024"},
+                .files = {"workloads/inference/cache_pieces.h", "workloads/inference/serving.h"}}},
+      {.names = {"inference", "serving", "continuous_batching"},
        .text = {.title = "serving of requests: engines that batch continuously, caches of keys and values, prefill apart from "
                          "decoding",
                 .assumes =

@@ -24,6 +24,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+constexpr std::size_t kEnginesOfPage = 64;
+
 // A value of another kind than this program writes: whatever it is, the file was not written by it.
 class NotOurs : public std::runtime_error {
  public:
@@ -120,6 +122,8 @@ class Report {
   void add_run(const OrderedJson& result) {
     if (result.contains("iteration_time_ns")) {
       add_training(result);
+    } else if (result.contains("ttft_ns")) {
+      add_serving(result);
     } else if (result.contains("points")) {
       add_points(result);
     } else {
@@ -153,6 +157,69 @@ class Report {
       if (part != "rank" && bytes.is_number()) rows.push_back({part, figure(bytes.get<double>() / 1e9)});
     }
     table("Memory of the fullest GPU", {{"part", true}, {"GB", false}}, std::move(rows));
+  }
+
+  void add_serving(const OrderedJson& result) {
+    const auto ms = [](double ns) { return figure(ns / 1e6); };
+    const double rate = json_number(result, "throughput_tokens_per_second_per_gpu");
+    document_.add(TileBlock{
+        {{.label = "TTFT, median", .value = ms(json_number(member(result, "ttft_ns"), "p50")) + " ms"},
+         {.label = "TPOT, median", .value = ms(json_number(member(result, "tpot_ns"), "p50")) + " ms"},
+         {.label = "tokens/s", .value = figure(json_number(result, "throughput_tokens_per_second")), .note = "of answers"},
+         {.label = "tokens/s a GPU", .value = figure(rate), .note = text_of(result, "gpus") + " GPUs"},
+         {.label = "requests", .value = text_of(result, "finished_requests"), .note = "of " + text_of(result, "requests")}}});
+    std::vector<std::vector<std::string>> rows;
+    constexpr std::pair<const char*, const char*> kLatencies[] = {{"ttft_ns", "time to first token"},
+                                                                  {"tpot_ns", "time per output token"},
+                                                                  {"itl_ns", "between tokens"},
+                                                                  {"e2e_ns", "end to end"},
+                                                                  {"queue_ns", "queue"},
+                                                                  {"exposed_transfer_ns", "exposed transfer"}};
+    for (const auto& [key, name] : kLatencies) {
+      const OrderedJson& of = member(result, key);
+      if (!of.is_object() || !(json_number(of, "mean") > 0)) continue;
+      rows.push_back({name, ms(json_number(of, "p50")), ms(json_number(of, "p90")), ms(json_number(of, "p99")),
+                      ms(json_number(of, "mean"))});
+    }
+    table("Latencies of requests",
+          {{"what", true}, {"median (ms)", false}, {"p90 (ms)", false}, {"p99 (ms)", false}, {"mean (ms)", false}},
+          std::move(rows));
+    rows.clear();
+    std::vector<std::pair<std::string, double>> shares;
+    const OrderedJson& parts = member(result, "step_time_ns");
+    double all = 0;
+    for (const auto& [name, time] : parts.items()) all += time.is_number() ? time.get<double>() : 0;
+    for (const auto& [name, time] : parts.items()) {
+      if (!time.is_number() || time.get<double>() <= 0) continue;
+      shares.emplace_back(name, 100 * time.get<double>() / all);
+      rows.push_back({name, figure(time.get<double>() / 1e9), percent_text(time.get<double>() / all)});
+    }
+    bars("Where steps go", "% of their time", shares);
+    table("Time of all engines' steps", {{"part", true}, {"s", false}, {"share", false}}, std::move(rows));
+    rows.clear();
+    for (const OrderedJson& engine : list(result, "engines")) {
+      rows.push_back({std::to_string(rows.size()), text_of(engine, "role"), text_of(engine, "steps"),
+                      text_of(engine, "preemptions"), percent_text(json_number(engine, "utilization")),
+                      figure(json_number(engine, "mean_running")), figure(json_number(engine, "mean_waiting")),
+                      percent_text(json_number(engine, "mean_kv_utilization")),
+                      percent_text(json_number(engine, "peak_kv_utilization"))});
+      if (rows.size() == kEnginesOfPage) break;
+    }
+    table("Engines, the first ones",
+          {{"engine", false},
+           {"does", true},
+           {"steps", false},
+           {"preempted", false},
+           {"busy", false},
+           {"running", false},
+           {"waiting", false},
+           {"cache", false},
+           {"its peak", false}},
+          std::move(rows));
+    const double token = json_number(member(result, "tpot_ns"), "p50");
+    if (std::isfinite(rate) && std::isfinite(token) && token > 0) {
+      served_.push_back({token / 1e6, rate, figure(json_number(result, "throughput_requests_per_second")) + " requests/s"});
+    }
   }
 
   void add_points(const OrderedJson& result) {
@@ -414,12 +481,26 @@ class Report {
     if (command == "size") used_.insert(used_.end(), {"plan_search", "cost"});
     if (command != "goodput" && command != "topo") used_.emplace_back("flow");
     if (result.contains("iteration_time_ns")) used_.insert(used_.end(), {"training", "megatron"});
+    if (result.contains("ttft_ns")) used_.emplace_back("inference");
     if (result.contains("capital") || result.contains("power") || result.contains("cost")) used_.emplace_back("cost");
   }
 
   Document& document_;
 
  public:
+  // Of several results of serving: what users pay in latency for what GPUs give.
+  void add_serving_curve() {
+    if (served_.size() < 2) return;
+    ChartSeries series{.name = "results of this page", .mark = Mark::kLineAndDots, .points = served_};
+    std::ranges::sort(series.points, {}, &ChartPoint::y);
+    document_.add(SectionBlock{"Latency and throughput"});
+    document_.add(ChartBlock{to_svg(XyChart{.title = "Time per output token by throughput",
+                                            .x = {.title = "median time per output token (ms)"},
+                                            .y = {.title = "tokens/s a GPU"},
+                                            .series = {series}}),
+                             {}});
+  }
+
   // The texts of what was used say what they leave out.
   void add_assumptions() {
     std::vector<std::string> items = simplifications_of(used_);
@@ -431,6 +512,7 @@ class Report {
 
  private:
   std::vector<std::string> used_;
+  std::vector<ChartPoint> served_;
 };
 
 }  // namespace
@@ -459,6 +541,7 @@ Document result_report(const std::vector<std::filesystem::path>& results, const 
       refuse(error);
     }
   }
+  report.add_serving_curve();
   report.add_assumptions();
   return document;
 }

@@ -128,10 +128,11 @@ std::int64_t BatchScheduler::add_running(BatchStep& step, std::int64_t budget) {
       budget -= tokens_per_decode_;
       continue;
     }
-    const std::int64_t tokens = std::min(sequence.to_prefill - sequence.cached, budget);
+    const std::int64_t tokens = std::min({sequence.to_prefill - sequence.cached, budget, prefill_left_});
     if (tokens <= 0 || !grow_or_preempt(position, sequence.cached + tokens, step)) continue;
     add_prefill(request, tokens, step);
     budget -= tokens;
+    prefill_left_ -= tokens;
   }
   return budget;
 }
@@ -153,8 +154,9 @@ void BatchScheduler::admit(BatchStep& step, std::int64_t budget) {
     const RequestId request = waiting_.front();
     Sequence& sequence = sequences_[request];
     const bool decodes = sequence.is_swapped && sequence.decodes();
-    const std::int64_t tokens = decodes ? tokens_per_decode_ : std::min(sequence.to_prefill - sequence.cached, budget);
-    if (tokens > budget || !admit_first(sequence.cached + tokens)) return;
+    const std::int64_t tokens =
+        decodes ? tokens_per_decode_ : std::min({sequence.to_prefill - sequence.cached, budget, prefill_left_});
+    if (tokens <= 0 || tokens > budget || !admit_first(sequence.cached + tokens)) return;
     if (sequence.is_swapped) {
       sequence.is_swapped = false;
       step.mix.swapped_tokens += sequence.cached;
@@ -164,6 +166,7 @@ void BatchScheduler::admit(BatchStep& step, std::int64_t budget) {
       add_decode(request, step);
     } else {
       add_prefill(request, tokens, step);
+      prefill_left_ -= tokens;
     }
     budget -= tokens;
   }
@@ -187,6 +190,7 @@ void BatchScheduler::admit_whole(BatchStep& step) {
 bool BatchScheduler::next_step(BatchStep& step) {
   step = {};
   step.mix.tokens_per_decode = tokens_per_decode_;
+  prefill_left_ = options_.prefill_tokens > 0 ? options_.prefill_tokens : options_.token_budget;
   if (!options_.chunked_prefill) admit_whole(step);
   if (step.items.empty()) {
     const std::int64_t preempted = totals_.preemptions;

@@ -125,6 +125,7 @@ class BatchScheduler {
   [[nodiscard]] std::int64_t decode_share() const;
   bool advance(const StepItem& item, std::int64_t accepted, Emitted& emitted);  // true: it leaves the batch
 
+  std::int64_t prefill_left_ = 0;  // of the step in the making
   SchedulerOptions options_;
   KvCacheOptions cache_;
   std::int64_t blocks_;

@@ -93,11 +93,13 @@ enum class Balance : std::uint8_t { kRoundRobin, kLeastLoaded };
 
 struct SchedulerOptions {
   std::int64_t token_budget = 8192;  // new tokens of a step
+  std::int64_t prefill_tokens = 0;   // of prompts in a step, beside its answers; 0: what the budget leaves
   std::int64_t max_batch = 256;      // sequences that run on an engine
   bool chunked_prefill = true;       // prompts in pieces beside decoding; else whole, in steps of their own, which go first
   Preemption preemption = Preemption::kRecompute;
   GraphUse cuda_graph = GraphUse::kDecode;
-  Balance balance = Balance::kLeastLoaded;  // of engines
+  std::vector<std::int64_t> graph_sizes = {};  // answers that graphs are captured for, rising; empty: as many as there are
+  Balance balance = Balance::kLeastLoaded;     // of engines
 };
 
 struct KvCacheOptions {
@@ -131,7 +133,8 @@ struct InferenceSetup {
   bool layer_wise = true;                 // disaggregated: a layer's cache moves while the next layers are computed
   ServingPrecision precision = {};
   EngineLibrary library = {};
-  bool has_ends = true;  // false: a step by itself, of layers alone, without embedding and head
+  bool full_clock = false;  // a step by itself, after a pause: power does not limit it yet
+  bool has_ends = true;     // false: a step by itself, of layers alone, without embedding and head
   RequestSpec requests = {};
   SchedulerOptions scheduler = {};
   KvCacheOptions kv_cache = {};

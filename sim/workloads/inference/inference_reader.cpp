@@ -177,12 +177,15 @@ EngineLibrary read_library(ParamReader& inference) {
 void read_scheduler(ParamReader& inference, SchedulerOptions& out) {
   ParamReader scheduler = inference.map_or_empty("scheduler");
   out.token_budget = scheduler.optional<std::int64_t>("token_budget", 8192, between(1, 10'000'000));
+  out.prefill_tokens = scheduler.optional<std::int64_t>("chunked_prefill_size", 0, between(0, 10'000'000));
   out.max_batch = scheduler.optional<std::int64_t>("max_batch", 256, between(1, 1'000'000));
   out.chunked_prefill = scheduler.optional<bool>("chunked_prefill", true);
   out.preemption = scheduler.choice<Preemption>(
       "preemption", {{"recompute", Preemption::kRecompute}, {"swap", Preemption::kSwap}}, Preemption::kRecompute);
   out.cuda_graph = scheduler.choice<GraphUse>(
       "cuda_graph", {{"decode", GraphUse::kDecode}, {"all", GraphUse::kAll}, {"none", GraphUse::kNone}}, GraphUse::kDecode);
+  out.graph_sizes = scheduler.list<std::int64_t>("cuda_graph_sizes", between(std::int64_t{1}, std::int64_t{1'000'000}));
+  std::ranges::sort(out.graph_sizes);
   out.balance = scheduler.choice<Balance>(
       "balance", {{"least_loaded", Balance::kLeastLoaded}, {"round_robin", Balance::kRoundRobin}}, Balance::kLeastLoaded);
   scheduler.finish();

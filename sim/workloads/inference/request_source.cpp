@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -15,9 +16,12 @@
 #include "sim/core/portable_math.h"
 #include "sim/core/random.h"
 #include "sim/core/used_files.h"
+#include "sim/workloads/trace/shallow_json.h"
 
 namespace weft::work {
 namespace {
+
+using namespace weft::literals;
 
 constexpr std::string_view kBlank = " \t\r";
 constexpr std::string_view kExpectedFields = "expected three numbers: arrival in s, prompt tokens, output tokens";
@@ -73,6 +77,83 @@ std::optional<Problem> read_line(const std::vector<Field>& fields, Request& out)
   return read_tokens(fields[2], "output", out.output);
 }
 
+// The public Azure traces: 2023-11-16 18:17:03.9799600, perhaps with a zone. Whole seconds since some day, and the rest. Days
+// count from the first of March, so that the leap day comes last.
+struct Instant {
+  std::int64_t seconds = 0;
+  Duration rest;
+};
+std::optional<Instant> instant_of(std::string_view text) {
+  int year = 0;
+  int month = 0;
+  int day = 0;
+  int hour = 0;
+  int minute = 0;
+  double second = 0;
+  const std::string copy{text};
+  if (std::sscanf(copy.c_str(), "%4d-%2d-%2d%*1[ T]%2d:%2d:%lf", &year, &month, &day, &hour, &minute, &second) != 6) {
+    return std::nullopt;
+  }
+  if (year < 2000 || year > 2099 || month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
+  if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || !(second >= 0 && second < 61)) return std::nullopt;
+  const int from_march = (month + 9) % 12;
+  const std::int64_t years = year - 2000 - (month <= 2 ? 1 : 0);
+  const std::int64_t days = 365 * years + years / 4 + (153 * from_march + 2) / 5 + day;
+  return Instant{(days * 24 + hour) * 3600 + minute * 60, Duration::nearest_ps(second * 1e12)};
+}
+
+// Arrivals count from `first`, the first line's time.
+std::optional<Problem> read_azure(const std::vector<Field>& fields, std::optional<Instant>& first, Request& out) {
+  if (fields.size() != 3) {
+    return problem_at(fields.front(),
+                      fmt::format("expected a time, prompt tokens, output tokens, got {} fields", fields.size()));
+  }
+  const std::optional<Instant> at = instant_of(fields[0].text);
+  if (!at) {
+    return problem_at(fields[0], fmt::format("expected a time such as 2023-11-16 18:17:03.98, got '{}'", fields[0].text));
+  }
+  if (!first) first = at;
+  const std::int64_t seconds = at->seconds - first->seconds;
+  constexpr std::int64_t kLongest = 31 * 86'400;
+  if (seconds < -kLongest || seconds > kLongest) {
+    return problem_at(fields[0], fmt::format("'{}' is more than 31 days from the first line's time", fields[0].text));
+  }
+  out.arrival = Time{} + (seconds * 1_s + at->rest - first->rest);
+  if (auto problem = read_tokens(fields[1], "prompt", out.prompt)) return problem;
+  return read_tokens(fields[2], "output", out.output);
+}
+
+// Mooncake's traces: an object a line. Its hashes of prompts' blocks are not used.
+std::optional<Problem> read_mooncake(const std::string& line, Request& out) {
+  const auto whole = Field{line, 1};
+  const auto object = shallow_json(line);
+  if (!object.is_object())
+    return problem_at(whole, "expected a JSON object: {\"timestamp\": 250, \"input_length\": 1024, ...}");
+  const auto number = [&](const char* key, double least, double most, double& value) -> std::optional<Problem> {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_number()) return problem_at(whole, fmt::format("{}: expected a number", key));
+    value = found->get<double>();
+    if (!(value >= least && value <= most)) {
+      return problem_at(whole, fmt::format("{}: expected {} to {}, got {}", key, least, most, value));
+    }
+    return std::nullopt;
+  };
+  constexpr double kMostMilliseconds = 1e9;
+  double at = 0;
+  double prompt = 0;
+  double output = 0;
+  if (auto problem = number("timestamp", 0, kMostMilliseconds, at)) return problem;
+  if (auto problem = number("input_length", 1, static_cast<double>(kMaxTokens), prompt)) return problem;
+  if (auto problem = number("output_length", 1, static_cast<double>(kMaxTokens), output)) return problem;
+  out = {Time{} + Duration::nearest_ps(at * 1e9), std::llround(prompt), std::llround(output)};
+  return std::nullopt;
+}
+
+bool is_azure(const std::vector<Field>& fields) {
+  return fields.size() == 3 && fields[0].text == "TIMESTAMP" && fields[1].text == "ContextTokens" &&
+         fields[2].text == "GeneratedTokens";
+}
+
 bool is_header(const std::vector<Field>& fields) {
   return std::ranges::none_of(fields, [](const Field& field) { return parse_number(field.text).has_value(); });
 }
@@ -119,17 +200,24 @@ std::vector<Request> read_request_trace(const std::filesystem::path& path, Diagn
   std::vector<Request> requests;
   std::string line;
   bool is_first = true;
+  bool is_objects = false;
+  bool has_dates = false;
+  std::optional<Instant> begin;
   constexpr int kReported = 20;
   int errors = 0;
   for (int number = 1; std::getline(file, line) && errors < kReported; ++number) {
     const std::size_t first = line.find_first_not_of(kBlank);
     if (first == std::string::npos || line[first] == '#') continue;
     const std::vector<Field> fields = csv_fields_of(line);
-    const bool is_title = is_first && is_header(fields);
+    const bool is_title = is_first && line[first] != '{' && is_header(fields);
+    if (is_first) has_dates = is_azure(fields);
+    if (is_first) is_objects = line[first] == '{';
     is_first = false;
     if (is_title) continue;
     Request request;
-    std::optional<Problem> problem = read_line(fields, request);
+    std::optional<Problem> problem = is_objects  ? read_mooncake(line, request)
+                                     : has_dates ? read_azure(fields, begin, request)
+                                                 : read_line(fields, request);
     if (static_cast<std::int64_t>(requests.size()) >= kMaxRequests)
       problem = Problem{fmt::format("more than {} requests", kMaxRequests)};
     if (problem) {
@@ -151,7 +239,13 @@ std::vector<Request> read_request_trace(const std::filesystem::path& path, Diagn
                        .length = 1,
                        .note = "a line of it: 0.25,1024,128"});
   }
-  return by_arrival(requests);
+  requests = by_arrival(requests);
+  // Dates have no beginning of their own.
+  if (has_dates && !requests.empty()) {
+    const Time earliest = requests.front().arrival;
+    for (Request& request : requests) request.arrival = Time{} + (request.arrival - earliest);
+  }
+  return requests;
 }
 
 }  // namespace weft::work

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/whole_numbers.h"
 #include "sim/workloads/kernels/kernel_costs.h"
+#include "sim/workloads/kernels/paged_attention.h"
 #include "sim/workloads/model/messages.h"
 
 namespace weft::work {
@@ -14,8 +16,6 @@ constexpr std::array<std::string_view, kStepParts> kPartNames{
 
 // Steps that are remembered, before all are forgotten: prompts come in many lengths.
 constexpr std::size_t kRemembered = 4096;
-
-constexpr std::size_t kKernelParts = 3;  // GEMMs, attention, bound by memory
 
 StepPart part_of(KernelKind kind) {
   switch (class_of(kind)) {
@@ -38,18 +38,6 @@ Duration StepTime::latency() const {
   return sum;
 }
 
-// One stage in the making.
-struct StepTimes::Sum {
-  bool is_graph = false;
-  std::int64_t launches = 0;
-  StepParts parts{};
-  std::array<Busy, kKernelParts> busy{};    // the first parts
-  std::vector<StepKernel>* list = nullptr;  // of all that is added, where somebody asks
-
-  void add(StepPart part, const Busy& kernels, std::int64_t times) { busy[static_cast<std::size_t>(part)].add(kernels, times); }
-  void add(StepPart part, Duration duration) { parts[static_cast<std::size_t>(part)] += duration; }
-};
-
 StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const KernelTimes& kernels, const Profile& profile,
                      GroupCosts& costs, std::vector<DeviceId> devices)
     : setup_{setup},
@@ -58,8 +46,12 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
       costs_{profile.get(serving_costs)},
       power_{gpu_power(kernels.gpu(), profile)},
       launch_{profile.get(net::launch_timings)},
+      memory_fixed_{profile.get(memory_costs).fixed},
+      decode_costs_{profile.get(decode_costs)},
       activation_{bytes_per_element(setup.precision.activations)},
       messages_{costs, setup, plan, std::move(devices)} {
+  decode_costs_.fixed = {};
+  if (setup.full_clock) power_.limit = 0;
   power_.costs.tensor *= most_of(profile.get(power_spread), static_cast<std::size_t>(plan.engine_gpus()));
   const TransformerModel& model = setup.model;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
@@ -83,24 +75,39 @@ void StepTimes::Busy::add(const Busy& other, std::int64_t times) {
   memory_seconds += static_cast<double>(times) * other.memory_seconds;
 }
 
+// Small kernels wait for memory rather than for bytes. A row of a norm has a block of threads, of 128 in PyTorch and 1024 in
+// engines, each of which loads eight elements at a time. PyTorch's cache is in one piece; where heads are fewer than SMs, a
+// second kernel sums the parts.
+Duration StepTimes::alone(const Kernel& kernel, bool is_graph) const {
+  const bool fuses = setup_.library.fuses;
+  switch (kernel.kind) {
+    case KernelKind::kNormForward: {
+      const std::int64_t loads = ceil_div(setup_.model.hidden, 8 * (fuses ? 1024 : 128));
+      return std::max(kernels_.alone(kernel), costs_.norm_kernel + loads * costs_.norm_pass);
+    }
+    case KernelKind::kStrided:
+      return kernels_.alone(kernel) + (costs_.strided_kernel - memory_fixed_);
+    case KernelKind::kElementwise:
+      return kernels_.alone(kernel) + (costs_.small_kernel - memory_fixed_);
+    case KernelKind::kAttentionForward: {
+      if (fuses || kernel.use != AttentionUse::kDecode) return kernels_.alone(kernel);
+      const GpuSpec& gpu = kernels_.gpu();
+      const double seconds = paged_attention_seconds(kernel, gpu, decode_costs_, gpu.sms);
+      const Duration main = Duration::nearest_ps(seconds * 1e12);
+      if (kernel.batch / std::max<std::int64_t>(kernel.kv_group, 1) >= gpu.sms) return main;
+      return main + costs_.strided_kernel + (is_graph ? kernels_.graph_gap() : kernels_.gap());
+    }
+    default:
+      return kernels_.alone(kernel);
+  }
+}
+
 StepTimes::Busy StepTimes::time_of(const Kernel& kernel, bool is_graph) const {
-  Busy busy{.alone = kernels_.alone(kernel) + (is_graph ? kernels_.graph_gap() : kernels_.gap())};
+  Busy busy{.alone = alone(kernel, is_graph) + (is_graph ? kernels_.graph_gap() : kernels_.gap())};
   const PowerLoad load = kernels_.load(kernel, busy.alone);
   busy.tensor_seconds = load.tensor * busy.alone.seconds();
   busy.memory_seconds = load.memory * busy.alone.seconds();
   return busy;
-}
-
-const StepTimes::Cost& StepTimes::linear(std::int64_t layer, const GroupTokens& tokens, bool is_graph) {
-  if (linear_.size() >= kRemembered) linear_.clear();
-  const auto [known, is_new] = linear_.try_emplace({{layer, is_graph}, tokens});
-  Cost& cost = known->second;
-  if (!is_new) return cost;
-  for (const NamedKernel& kernel : linear_kernels(setup_, plan_, layer, tokens)) {
-    (part_of(kernel.kind) == StepPart::kGemm ? cost.gemm : cost.memory).add(time_of(kernel, is_graph), 1);
-    ++cost.kernels;
-  }
-  return cost;
 }
 
 void StepTimes::add_kernels(Sum& sum, const std::vector<NamedKernel>& kernels, std::int64_t times) const {
@@ -127,7 +134,7 @@ void StepTimes::add_message(Sum& sum, std::string_view name, StepPart part, Dura
 
 // Attention and MLP end in an all-reduce each. Where experts are shared by several attention groups, tokens are dealt out over
 // the tensor-parallel GPUs between a reduce-scatter and an all-gather, sent to their experts and back (DeepSeek-V3 §3.4).
-void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens) {
+void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens) {
   const double bytes = static_cast<double>(tokens.total() * setup_.model.hidden) * activation_;
   const bool sends_tokens = kind.shape.feed.moe.experts > 0 && plan_.attention_data > 1;
   if (!sends_tokens) {
@@ -145,28 +152,14 @@ void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const S
         expert_message_bytes(setup_.model, dealt, is_dispatch ? setup_.precision.dispatch : setup_.precision.activations)
             .total();
     add_message(sum, is_dispatch ? "dispatch" : "combine", StepPart::kExperts,
-                messages_.to_experts(stage, step, dealt, mix.prefills.empty()), sent, kind.count);
+                messages_.to_experts(stage, step, dealt, tokens.prefill == 0), sent, kind.count);
   }
   add_message(sum, "all_gather", StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kAllGather, bytes), bytes,
               kind.count);
 }
 
-void StepTimes::add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens) {
-  const std::vector<NamedKernel> attention = attention_kernels(setup_, plan_, kind.shape.mixer, mix);
-  if (sum.list != nullptr) {
-    add_kernels(sum, linear_kernels(setup_, plan_, kind.layer, tokens), kind.count);
-  } else {
-    const Cost& cost = linear(kind.layer, tokens, sum.is_graph);
-    sum.add(StepPart::kGemm, cost.gemm, kind.count);
-    sum.add(StepPart::kMemory, cost.memory, kind.count);
-    sum.launches += kind.count * cost.kernels;
-  }
-  add_kernels(sum, attention, kind.count);
-  add_messages(sum, stage, kind, mix, tokens);
-}
-
 // The embedding, whose rows are spread over the tensor-parallel GPUs, and the head with the choice of a token.
-void StepTimes::add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTokens& tokens) {
+void StepTimes::add_ends(Sum& sum, int stage, std::int64_t samples, const GroupTokens& tokens) {
   const TransformerModel& model = setup_.model;
   const double hidden = static_cast<double>(tokens.total() * model.hidden);
   if (stage == 0) {
@@ -176,8 +169,8 @@ void StepTimes::add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTok
     add_message(sum, "all_reduce", StepPart::kTensor,
                 messages_.over_tensor(stage, coll::Collective::kAllReduce, activation_ * hidden), activation_ * hidden, 1);
   }
-  if (stage + 1 < plan_.pipeline || mix.samples == 0) return;
-  const std::int64_t rows = (mix.samples + plan_.attention_data - 1) / plan_.attention_data;
+  if (stage + 1 < plan_.pipeline || samples == 0) return;
+  const std::int64_t rows = (samples + plan_.attention_data - 1) / plan_.attention_data;
   const std::int64_t columns = (model.vocab + plan_.tensor - 1) / plan_.tensor;
   const double logits = static_cast<double>(rows * model.vocab);
   const Precision precision = setup_.precision.activations;
@@ -234,6 +227,22 @@ Duration StepTimes::finish(Sum& sum) const {
   return host;
 }
 
+StepTimes::Sum StepTimes::beside_attention(const StageKey& key, std::vector<StepKernel>* list) {
+  if (list == nullptr) {
+    const auto known = known_.find(key);
+    if (known != known_.end()) return known->second;
+  }
+  Sum sum{.is_graph = key.is_graph, .list = list};
+  for (const LayerKind& kind : stages_[static_cast<std::size_t>(key.stage)]) {
+    add_kernels(sum, linear_kernels(setup_, plan_, kind.layer, key.tokens), kind.count);
+    add_messages(sum, key.stage, kind, key.tokens);
+  }
+  if (setup_.has_ends) add_ends(sum, key.stage, key.samples, key.tokens);
+  if (list != nullptr) return sum;
+  if (known_.size() >= kRemembered) known_.clear();
+  return known_.emplace(key, sum).first->second;
+}
+
 StepTime StepTimes::of(const StepMix& mix) { return step_of(mix, nullptr); }
 
 std::vector<StepKernel> StepTimes::kernels(const StepMix& mix) {
@@ -254,15 +263,22 @@ std::vector<StepKernel> StepTimes::kernels(const StepMix& mix) {
 }
 
 StepTime StepTimes::step_of(const StepMix& mix, std::vector<StepKernel>* list) {
-  const GroupTokens tokens = group_tokens(mix, plan_);
+  GroupTokens tokens = group_tokens(mix, plan_);
   const GraphUse use = setup_.scheduler.cuda_graph;
-  const bool is_graph = use == GraphUse::kAll || (use == GraphUse::kDecode && mix.prefills.empty());
+  bool is_graph = use == GraphUse::kAll || (use == GraphUse::kDecode && mix.prefills.empty());
+  const std::vector<std::int64_t>& sizes = setup_.scheduler.graph_sizes;
+  if (is_graph && !sizes.empty() && tokens.decode > 0) {
+    const auto padded = std::ranges::lower_bound(sizes, tokens.decode);
+    is_graph = padded != sizes.end();
+    if (is_graph) tokens.decode = *padded;
+  }
   StepTime step;
   for (int stage = 0; stage < plan_.pipeline; ++stage) {
     std::vector<StepKernel> listed;
-    Sum sum{.is_graph = is_graph, .list = list == nullptr ? nullptr : &listed};
-    for (const LayerKind& kind : stages_[static_cast<std::size_t>(stage)]) add_layer(sum, stage, kind, mix, tokens);
-    if (setup_.has_ends) add_ends(sum, stage, mix, tokens);
+    Sum sum = beside_attention({stage, is_graph, mix.samples, tokens}, list == nullptr ? nullptr : &listed);
+    for (const LayerKind& kind : stages_[static_cast<std::size_t>(stage)]) {
+      add_kernels(sum, attention_kernels(setup_, plan_, kind.shape.mixer, mix), kind.count);
+    }
     step.stages.push_back(finish(sum));
     if (list != nullptr) list->insert(list->end(), listed.begin(), listed.end());
     for (std::size_t part = 0; part < kStepParts; ++part) step.parts[part] += sum.parts[part];

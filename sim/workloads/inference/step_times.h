@@ -28,6 +28,7 @@
 #include "sim/workloads/inference/layer_kernels.h"
 #include "sim/workloads/inference/serving_costs.h"
 #include "sim/workloads/inference/step_mix.h"
+#include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/kernel_times.h"
 
 namespace weft::work {
@@ -84,21 +85,37 @@ class StepTimes {
     double memory_seconds = 0;
     void add(const Busy& other, std::int64_t times);
   };
-  struct Cost {
-    Busy gemm;
-    Busy memory;
-    std::int64_t kernels = 0;
-  };
-  struct Sum;
+  static constexpr std::size_t kKernelParts = 3;  // GEMMs, attention, bound by memory
+  // One stage in the making.
+  struct Sum {
+    bool is_graph = false;
+    std::int64_t launches = 0;
+    StepParts parts{};
+    std::array<Busy, kKernelParts> busy{};    // the first parts
+    std::vector<StepKernel>* list = nullptr;  // of all that is added, where somebody asks
 
+    void add(StepPart part, const Busy& kernels, std::int64_t times) {
+      busy[static_cast<std::size_t>(part)].add(kernels, times);
+    }
+    void add(StepPart part, Duration duration) { parts[static_cast<std::size_t>(part)] += duration; }
+  };
+  struct StageKey {
+    int stage = 0;
+    bool is_graph = false;
+    std::int64_t samples = 0;
+    GroupTokens tokens = {};
+    friend auto operator<=>(const StageKey&, const StageKey&) = default;
+  };
+
+  [[nodiscard]] Duration alone(const Kernel& kernel, bool is_graph) const;
   [[nodiscard]] Busy time_of(const Kernel& kernel, bool is_graph) const;
-  const Cost& linear(std::int64_t layer, const GroupTokens& tokens, bool is_graph);
+  // What depends on the tokens alone, not on what they meet: all but attention.
+  [[nodiscard]] Sum beside_attention(const StageKey& key, std::vector<StepKernel>* list);
   void slow_down(Sum& sum) const;
   void add_kernels(Sum& sum, const std::vector<NamedKernel>& kernels, std::int64_t times) const;
-  void add_layer(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens);
-  void add_messages(Sum& sum, int stage, const LayerKind& kind, const StepMix& mix, const GroupTokens& tokens);
+  void add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens);
   void add_message(Sum& sum, std::string_view name, StepPart part, Duration duration, double bytes, std::int64_t times) const;
-  void add_ends(Sum& sum, int stage, const StepMix& mix, const GroupTokens& tokens);
+  void add_ends(Sum& sum, int stage, std::int64_t samples, const GroupTokens& tokens);
   Duration finish(Sum& sum) const;
   StepTime step_of(const StepMix& mix, std::vector<StepKernel>* list);
 
@@ -108,10 +125,12 @@ class StepTimes {
   ServingCosts costs_;
   GpuPower power_;
   net::LaunchTimings launch_;
-  double activation_;  // bytes
+  Duration memory_fixed_;             // that KernelTimes gives a kernel bound by memory
+  PagedAttentionCosts decode_costs_;  // without their fixed time
+  double activation_;                 // bytes
   EngineMessages messages_;
   std::vector<std::vector<LayerKind>> stages_;
-  std::map<std::pair<std::pair<std::int64_t, bool>, GroupTokens>, Cost> linear_;
+  std::map<StageKey, Sum> known_;
 };
 
 }  // namespace weft::work

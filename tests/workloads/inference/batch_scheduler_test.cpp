@@ -52,6 +52,18 @@ TEST_F(BatchSchedulerTest, PromptsShareTheBudgetInPieces) {
   EXPECT_EQ(step_.mix.prefill_tokens(), 20);
 }
 
+TEST_F(BatchSchedulerTest, APromptsPieceIsAsLongBesideAnyNumberOfAnswers) {
+  options_.prefill_tokens = 100;
+  add(100, 9);
+  add(150, 9);
+  BatchScheduler scheduler = this->scheduler(1000);
+  for (const std::int64_t piece : {100, 100, 50}) {
+    static_cast<void>(run(scheduler, step_));
+    EXPECT_EQ(step_.mix.prefill_tokens(), piece);
+  }
+  EXPECT_EQ(step_.mix.decodes, 1) << "the first prompt's answer runs beside";
+}
+
 TEST_F(BatchSchedulerTest, WholePromptsGoFirstAndStopDecoding) {
   options_.token_budget = 100;
   options_.chunked_prefill = false;

@@ -9,7 +9,7 @@
 namespace weft::work {
 namespace {
 
-double gemm_flops(const std::vector<Kernel>& kernels) {
+double gemm_flops(const std::vector<NamedKernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
     if (kernel.kind == KernelKind::kGemm) sum += kernel.flops();
@@ -17,7 +17,7 @@ double gemm_flops(const std::vector<Kernel>& kernels) {
   return sum;
 }
 
-double gemm_bytes(const std::vector<Kernel>& kernels) {
+double gemm_bytes(const std::vector<NamedKernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
     if (kernel.kind == KernelKind::kGemm) sum += kernel.bytes;
@@ -34,7 +34,7 @@ TEST(LayerKernelsTest, ProductsDoTheModelsFlopsOnEveryShareOfTheHeads) {
     const double here = gemm_flops(linear_kernels(setup, setup.plan, 0, group_tokens(mix, setup.plan)));
     const LayerFlops whole = layer_forward_flops(setup.model, 0, 2048, 2048, FlopConvention::kCausalAttention);
     EXPECT_DOUBLE_EQ(here * tensor, whole.linear);
-    const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
+    const std::vector<NamedKernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
     ASSERT_EQ(attention.size(), 1U);
     EXPECT_NEAR(attention[0].flops() * tensor, whole.attention, 1e-3 * whole.attention);
     EXPECT_EQ(attention[0].kv_group, 8) << "64 heads, 8 of keys and values";
@@ -47,7 +47,7 @@ TEST(LayerKernelsTest, DecodingReadsEachWeightOnceAndTheCache) {
   const StepMix mix{.decodes = 1, .decode_context = 4095, .samples = 1};
   const double weights = 2.0 * static_cast<double>(layer_parameters(setup.model, 0).total());
   EXPECT_NEAR(gemm_bytes(linear_kernels(setup, setup.plan, 0, group_tokens(mix, setup.plan))), weights, 1e-3 * weights);
-  const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
+  const std::vector<NamedKernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
   ASSERT_EQ(attention.size(), 1U);
   // 327,680 B per token over 80 layers: 4 KiB in a layer; queries and outputs of 64 heads of 128.
   EXPECT_DOUBLE_EQ(attention[0].bytes, 4096.0 * 4096 + 2 * 64 * 256);
@@ -84,7 +84,7 @@ TEST(LayerKernelsTest, LatentAttentionReadsItsLatentsForAllHeads) {
   setup.model = shipped_model("deepseek_v3");
   setup.plan.tensor = 4;
   const StepMix mix{.decodes = 2, .decode_context = 2 * 1023, .samples = 2};
-  const std::vector<Kernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
+  const std::vector<NamedKernel> attention = attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, mix);
   ASSERT_EQ(attention.size(), 1U);
   const double queries = 2.0 * 2 * 32 * (576 + 512);
   EXPECT_DOUBLE_EQ(attention[0].bytes, queries + 2.0 * 1024 * 2 * 576) << "70,272 B per token over 61 layers, on each GPU";
@@ -105,7 +105,7 @@ TEST(LayerKernelsTest, AStateIsReadAndWrittenOnceAStepHoweverLongTheContext) {
   const Mixer mixer = layer_shape(setup.model, 0).mixer;
   for (const std::int64_t context : {16, 16'000}) {
     const StepMix mix{.decodes = 3, .decode_context = 3 * context, .samples = 3};
-    const std::vector<Kernel> kernels = attention_kernels(setup, setup.plan, mixer, mix);
+    const std::vector<NamedKernel> kernels = attention_kernels(setup, setup.plan, mixer, mix);
     ASSERT_EQ(kernels.size(), 1U);
     // Read and written in fp32: 4 states of 128 x 128, and 3 inputs of 2 x 256 + 512 channels.
     EXPECT_DOUBLE_EQ(kernels[0].bytes, 3.0 * 2 * 4 * (4 * 128 * 128 + 3 * 1024));
@@ -116,7 +116,7 @@ TEST(LayerKernelsTest, APromptsGatedDeltaProductsGrowWithItsTokensAlone) {
   InferenceSetup setup;
   setup.model = delta_model();
   const Mixer mixer = layer_shape(setup.model, 0).mixer;
-  const std::vector<Kernel> kernels = attention_kernels(setup, setup.plan, mixer, {.prefills = {{1000, 5000}}});
+  const std::vector<NamedKernel> kernels = attention_kernels(setup, setup.plan, mixer, {.prefills = {{1000, 5000}}});
   ASSERT_EQ(kernels.size(), 1U);
   // Reading what is to be corrected, adding, reading: three products of a token with each state.
   EXPECT_DOUBLE_EQ(kernels[0].flops(), 2.0 * 3 * 1000 * 4 * 128 * 128);
@@ -160,6 +160,50 @@ TEST(LayerKernelsTest, ALayerWithoutAttentionFeedsForwardOnly) {
   EXPECT_DOUBLE_EQ(gemm_flops(linear_kernels(setup, setup.plan, 1, tokens)), 2.0 * 10 * 256 * 512 * 2);
   // Queries, keys and values, and back.
   EXPECT_DOUBLE_EQ(gemm_flops(linear_kernels(setup, setup.plan, 2, tokens)), 2.0 * 10 * 256 * 64 * (4 + 2 * 2 + 4));
+}
+
+std::vector<std::string_view> names_of(const std::vector<NamedKernel>& kernels) {
+  std::vector<std::string_view> names;
+  for (const NamedKernel& kernel : kernels) names.push_back(kernel.name);
+  return names;
+}
+
+TEST(LayerKernelsTest, PyTorchRunsEachOperatorAsAKernelOfItsOwn) {
+  InferenceSetup setup;
+  setup.model = shipped_model("llama3_8b");
+  setup.model.learned_positions = 1;
+  setup.library = {"torch", "", false};
+  const GroupTokens answers{.decode = 4, .stage = 4};
+  const std::vector<NamedKernel> kernels = linear_kernels(setup, setup.plan, 0, answers);
+  EXPECT_EQ(names_of(kernels),
+            (std::vector<std::string_view>{"norm", "qkv", "copy_keys", "copy_values", "attention_out", "add_residual", "norm",
+                                           "up", "silu", "multiply", "down", "add_residual"}));
+  EXPECT_DOUBLE_EQ(kernels[8].elements, 4.0 * 14'336) << "half of the product";
+  EXPECT_DOUBLE_EQ(kernels[2].elements, 4.0 * 8 * 128) << "keys of 8 heads";
+  EXPECT_DOUBLE_EQ(kernels[0].bytes, 4.0 * 4096 * 2 * 2) << "read and written; no residual";
+  setup.kv_cache.is_written = false;
+  EXPECT_EQ(linear_kernels(setup, setup.plan, 0, {.prefill = 4, .prefill_rows = 4, .stage = 4}).size(), kernels.size() - 2);
+}
+
+TEST(LayerKernelsTest, LearnedPositionsLeaveOutTheRotaryKernel) {
+  InferenceSetup setup;
+  setup.model = shipped_model("llama3_8b");
+  const GroupTokens answers{.decode = 4, .stage = 4};
+  const std::size_t rotary = linear_kernels(setup, setup.plan, 0, answers).size();
+  setup.model.learned_positions = 1;
+  EXPECT_EQ(linear_kernels(setup, setup.plan, 0, answers).size(), rotary - 1);
+}
+
+TEST(LayerKernelsTest, PyTorchsPromptsOfOneLengthAreABatch) {
+  InferenceSetup setup;
+  setup.model = shipped_model("llama3_8b");
+  setup.library = {"torch", "", false};
+  const std::vector<NamedKernel> attention =
+      attention_kernels(setup, setup.plan, layer_shape(setup.model, 0).mixer, {.prefills = {{512, 0}, {512, 0}}});
+  ASSERT_EQ(attention.size(), 1U);
+  EXPECT_EQ(attention[0].m, 512);
+  EXPECT_EQ(attention[0].batch, 2 * 32);
+  EXPECT_TRUE(attention[0].causal);
 }
 
 }  // namespace

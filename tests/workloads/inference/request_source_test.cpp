@@ -45,6 +45,44 @@ TEST_F(RequestTraceTest, EveryWrongLineIsNamedWithItsPlace) {
             "5:10: expected 1 to 10000000 output tokens, got 0\n");
 }
 
+TEST_F(RequestTraceTest, DatesOfAzuresTracesCountFromTheFirst) {
+  const std::vector<Request> requests = read(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-02-28 23:59:59.5,4808,10\n2024-03-01 00:00:00.2500000,20,3\n"
+      "2024-02-28 23:59:59.0+00:00,7,8\n");
+  ASSERT_EQ(requests.size(), 3U) << problems_;
+  EXPECT_EQ(requests[0], (Request{Time{}, 7, 8}));
+  EXPECT_EQ(requests[1], (Request{Time{} + 500_ms, 4808, 10}));
+  // 2024 has a 29th of February.
+  EXPECT_EQ(requests[2], (Request{Time{} + 86'401_s + 250_ms, 20, 3}));
+}
+
+TEST_F(RequestTraceTest, WrongLinesOfAzuresTracesAreNamedWithTheirPlace) {
+  static_cast<void>(
+      read("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,1,1\n2023-13-16 18:17:03,1,1\n"
+           "2025-11-16 18:17:03,1,1\n2023-11-16 18:17:04,0,1\n"));
+  EXPECT_EQ(problems_,
+            "3:1: expected a time such as 2023-11-16 18:17:03.98, got '2023-13-16 18:17:03'\n"
+            "4:1: '2025-11-16 18:17:03' is more than 31 days from the first line's time\n"
+            "5:21: expected 1 to 10000000 prompt tokens, got 0\n");
+}
+
+TEST_F(RequestTraceTest, ReadsMooncakesObjects) {
+  const std::vector<Request> requests = read(
+      "{\"timestamp\": 27482, \"input_length\": 6955, \"output_length\": 52, \"hash_ids\": [46, 47]}\n"
+      "{\"timestamp\": 27, \"input_length\": 5, \"output_length\": 2}\n");
+  ASSERT_EQ(requests.size(), 2U) << problems_;
+  EXPECT_EQ(requests[0], (Request{Time{} + 27_ms, 5, 2}));
+  EXPECT_EQ(requests[1], (Request{Time{} + 27'482_ms, 6955, 52}));
+}
+
+TEST_F(RequestTraceTest, WrongObjectsOfMooncakesTracesAreNamed) {
+  static_cast<void>(read("{\"timestamp\": -1, \"input_length\": 6955, \"output_length\": 52}\n{\"timestamp\": 1}\n{\n"));
+  EXPECT_EQ(problems_,
+            "1:1: timestamp: expected 0 to 1000000000, got -1\n"
+            "2:1: input_length: expected a number\n"
+            "3:1: expected a JSON object: {\"timestamp\": 250, \"input_length\": 1024, ...}\n");
+}
+
 TEST_F(RequestTraceTest, AnEmptyTraceIsAnError) {
   static_cast<void>(read("# nothing\n"));
   EXPECT_EQ(problems_, "1:1: the trace holds no request\n");
