@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the pages of the site that come from the program: commands, parameters, what can be chosen, models, words.
+"""Writes the pages of the site that come from the program: commands, parameters, keys of files and results, what can be
+chosen, models, words.
 
     docs/site/pages.py WEFT FOLDER
 
 Nothing is kept here twice: names, texts and figures are what `weft --help`, `weft list` and `weft explain` print.
 """
 import argparse
+import json
 import pathlib
 import re
 import subprocess
@@ -137,6 +139,79 @@ def glossary_page(weft):
     return text + "\n".join(f"**{word}**: {escaped(meaning)}\n" for word, meaning in sorted(topics(weft)[1].items()))
 
 
+def kinds(weft):
+    """[(kind, what it is)] of `weft schema`: files, and results."""
+    files, results = output(weft, "schema").split("Results:\n")
+    return ([line.strip() for line in files.splitlines() if line.startswith("  ")],
+            [line.strip().split(None, 1) for line in results.splitlines() if line.startswith("  ")])
+
+
+def type_text(schema):
+    """What a value is: its type, with the form of its unit, or its choices."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2].removesuffix("_keys").removesuffix("_changes")
+        return FORMS.get(name, f"a {name}")
+    if "enum" in schema:
+        return "one of " + ", ".join(code(str(choice)) for choice in schema["enum"])
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " or ".join(dict.fromkeys(filter(None, (type_text(one) for one in schema[key]))))
+    if schema.get("type") == "array":
+        return f"list of {type_text(schema.get('items', {})) or 'values'}"
+    if "properties" in schema or "additionalProperties" in schema:
+        return "map"
+    written = schema.get("type", "")
+    return " or ".join(written) if isinstance(written, list) else written
+
+
+FORMS = {"text": "text", "true_or_false": "true or false", "integer": "integer", "number": "number", "ratio": "ratio: 0.05 or 5 %",
+         "duration": "duration: 500 ns", "size": "size: 64 KiB", "bandwidth": "bandwidth: 400 Gb/s"}
+
+
+def key_rows(schema, required, path="", depth=0):
+    """(path, schema, whether it must be there) of every key, deepest behind its own map."""
+    if not isinstance(schema, dict) or depth > 12:
+        return
+    required = required if isinstance(required, dict) else {}
+    required = required.get("else", required)
+    if schema.get("type") == "array" or "items" in schema:
+        yield from key_rows(schema.get("items"), required.get("items"), path + "[]", depth + 1)
+    for key, value in schema.get("properties", {}).items():
+        name = f"{path}.{key}" if path else key
+        yield name, value, key in required.get("required", schema.get("required", []))
+        yield from key_rows(value, required.get("properties", {}).get(key), name, depth + 1)
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from key_rows(schema["additionalProperties"], required.get("additionalProperties"), f"{path}.NAME" if path else "NAME", depth + 1)
+
+
+def keys_page(weft):
+    text = ("# Keys of YAML files\n\nEvery key that a file of each kind may have, as `weft schema KIND` has it: the readers' own declarations. "
+            "`[]` stands for each item of a list, `NAME` for a name of one's own. Ranges, and what keys mean together, are told by "
+            "`weft check`.\n")
+    for kind in kinds(weft)[0]:
+        schema = json.loads(output(weft, "schema", kind))
+        parts = schema["$defs"] if "$defs" in schema else {}
+        keys = parts.get(f"{kind}_keys", schema)
+        rows = []
+        for path, value, must in key_rows(keys, parts.get(kind, {})):
+            about = value.get("description", "") if isinstance(value, dict) else ""
+            rows.append((code(path), type_text(value) if isinstance(value, dict) else "",
+                         "must be there" if must else escaped(about.removeprefix("default: "))))
+        text += f"\n## {kind}\n\n" + (table(("key", "value", "default"), rows) if rows else "")
+    return text
+
+
+def results_page(weft):
+    text = ("# Keys of results\n\nWhat commands write with `--json`, as `weft schema KIND` has it. Times end in their unit: `_ns`, `_us`. "
+            "Keys that not every result of a kind has are in italics.\n")
+    for kind, what in kinds(weft)[1]:
+        schema = json.loads(output(weft, "schema", kind))
+        rows = [(code(path) if must else f"*{code(path)}*", type_text(value)) for path, value, must in key_rows(schema, schema)
+                if not path.startswith("configuration.")]
+        text += f"\n## {kind}\n\n{escaped(what)}\n\n" + table(("key", "value"), rows)
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weft")
@@ -144,7 +219,7 @@ def main():
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     pages = {"commands": commands_page, "parameters": parameters_page, "choices": choices_page, "models": models_page,
-             "glossary": glossary_page}
+             "glossary": glossary_page, "keys": keys_page, "results": results_page}
     for name, page in pages.items():
         (options.folder / f"{name}.md").write_text(page(options.weft))
 
