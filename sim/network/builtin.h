@@ -25,8 +25,8 @@ namespace weft::net {
 [[nodiscard]] const Registry<TopologyShape>& topology_shapes();
 [[nodiscard]] const Registry<RoutingPolicy>& routing_policies();
 [[nodiscard]] const Registry<NicTransport>& nic_transports();
-// A policy by its name, or by its map as text, {"type": "ecmp", "switch_seeds": false}; ConfigError with the choices where there
-// is none.
+// A policy by its name, or by its map as text, {"type": "ecmp", "switch_seeds": false}; ConfigError with the choices where
+// there is none.
 [[nodiscard]] std::unique_ptr<RoutingPolicy> make_routing_policy(std::string_view stated);
 // The same of what a fabric states under `routing`; null after an error.
 [[nodiscard]] std::unique_ptr<RoutingPolicy> read_routing_policy(ParamReader& stated);

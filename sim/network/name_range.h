@@ -1,5 +1,5 @@
-// Names written as ranges: "gpu0..3", or "gpu0..gpu3", is gpu0, gpu1, gpu2, gpu3; "n0..1.nic0..1" is n0.nic0, n0.nic1, n1.nic0, n1.nic1 (the last
-// range counts fastest).
+// Names written as ranges: "gpu0..3", or "gpu0..gpu3", is gpu0, gpu1, gpu2, gpu3; "n0..1.nic0..1" is n0.nic0, n0.nic1, n1.nic0,
+// n1.nic1 (the last range counts fastest).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What `weft size --json` writes.
+// Writes the JSON of `weft size`.
 #pragma once
 
 #include <ostream>

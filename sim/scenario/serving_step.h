@@ -33,8 +33,8 @@ struct ServingStepResult {
   [[nodiscard]] Duration time() const { return step.latency(); }
 };
 
-// Of the scenario's `inference`, whose requests and scheduler do not matter, but for `cuda_graph`. Of engines that only decode
-// or only prefill, it is those of the phase. ConfigError for a step that no engine takes.
+// Runs one step of the scenario's `inference`, whose requests and scheduler do not matter, but for `cuda_graph`. Of engines
+// that only decode or only prefill, it is those of the phase. ConfigError for a step that no engine takes.
 [[nodiscard]] ServingStepResult run_serving_step(const Scenario& scenario, const ServingStepSpec& spec);
 
 }  // namespace weft::scenario

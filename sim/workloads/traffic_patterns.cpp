@@ -20,7 +20,7 @@
 namespace weft::work {
 namespace {
 
-// What a pattern may ask of its entry.
+// A pattern may ask this of its entry.
 struct PatternPlace {
   ParamReader& item;
   std::size_t hosts;

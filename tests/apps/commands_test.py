@@ -361,7 +361,7 @@ class Collective(Commands):
                              "--nccl", f"NET_GDR_LEVEL={level}")
             self.assertEqual(done.stdout.count(f"# note: NCCL_NET_GDR_LEVEL={level}: messages to other nodes pass through host"), said)
 
-    # What a library leaves to NCCL takes what NCCL takes, and is told.
+    # Calls that a library leaves to NCCL take what NCCL takes, and are told.
     def test_says_what_a_library_leaves_to_nccl(self):
         for arguments, said in ((["all_gather", "-b", "64K", "-e", "64K"], "vllm runs all_reduce alone: NCCL runs all_gather"),
                                 (["all_reduce", "-b", "1M", "-e", "1M"],

@@ -18,7 +18,7 @@ import unittest
 
 ROOT, WEFT, SHOTS = None, None, None
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-# What drawing a frame may take: 60 a second are 16.7 ms, and a shared machine may have a third of a core to give.
+# A frame may take so long to draw: 60 a second are 16.7 ms, and a shared machine may have a third of a core to give.
 FRAME_MS = 50.0
 
 # Goes into the page behind its own script: draws every canvas at several zooms and says what it saw.

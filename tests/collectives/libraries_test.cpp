@@ -57,8 +57,8 @@ TEST(LibrariesTest, TensorRtHasItsOwnThresholds) {
   EXPECT_EQ(algorithm("tensorrt_llm", Bytes{8'000'016}, gpus(4, 90)), "");
 }
 
-// What NCCL runs is said, with what the library would run itself. 8 MiB and more is NCCL's; vLLM's bf16 on 8 H100 go to 64 MiB,
-// its floats to 256 KiB.
+// Calls that NCCL runs are said, with what the library would run itself. 8 MiB and more is NCCL's; vLLM's bf16 on 8 H100 go to
+// 64 MiB, its floats to 256 KiB.
 TEST(LibrariesTest, SaysWhatNcclRuns) {
   const LibraryGpus eight = gpus(8, 90);
   CollectiveCall gather = bf16(64_KiB);

@@ -19,7 +19,7 @@ RULES = [
     (r".*\.(py|sh)|tools/[^.]*|\.ci/run", r"^\s*while (True|1|true|:)\s*[:;]", "a loop without an end"),
     (r".*\.(h|hpp|cpp|cu|cuh)", r"\bwhile \((1|!0)\)", "an endless loop; give it its condition, or write while (true)"),
     (r"(sim|tests|validate|plots|tools|cmake|configs)/.*", r"^\s*(//|#) (Of|Wh" r"at(?! if:)) ", "a comment that begins without its subject"),
-    (r".*", r"(?<![\w.])/wo" r"rk/|\.lib" r"rary\b|(?<![\w.])/ho" r"me/\w", "a path of one machine"),
+    (r".*", r"(?<![\w.])/wo" r"rk/|\.lib" r"rary/|(?<![\w.])/ho" r"me/\w", "a path of one machine"),
 ]
 
 

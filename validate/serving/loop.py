@@ -26,12 +26,10 @@ RATES = [2, 4, 8, 12, 16, 20]  # requests a second
 
 def arrivals(rate, seconds):
     source = random.Random(f"loop {rate}")
-    at, times = 0.0, []
-    while True:
-        at += source.expovariate(rate)
-        if at > seconds:
-            return times
-        times.append(at)
+    times = [source.expovariate(rate)]
+    while times[-1] <= seconds:
+        times.append(times[-1] + source.expovariate(rate))
+    return times[:-1]
 
 
 class Model:

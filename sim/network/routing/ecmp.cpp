@@ -1,5 +1,5 @@
-// ECMP: one of the equal-cost links by a hash of the flow with the switch's own seed; equal seeds on two tiers polarise the choice
-// (models/network §5.1). Every packet of a flow takes the same path.
+// ECMP: one of the equal-cost links by a hash of the flow with the switch's own seed; equal seeds on two tiers polarise the
+// choice (models/network §5.1). Every packet of a flow takes the same path.
 //
 //   routing: {type: ecmp, hash: [source, destination], switch_seeds: false}
 #include <algorithm>
@@ -54,9 +54,10 @@ const Registration<RoutingPolicy> ecmp{
     .name = "ecmp",
     .summary = "one equal-cost path per flow, by hash",
     .make = [](ParamReader& params) -> std::unique_ptr<RoutingPolicy> { return std::make_unique<Ecmp>(params); },
-    .model = {.assumes = "Each switch hashes source, destination and the flow's own entropy with a seed of its own, so that "
-                         "tiers do not polarise (`switch_seeds: false` shows what happens else). All packets of a flow take one "
-                         "path; two flows may collide on a link while another is idle.",
+    .model = {.assumes =
+                  "Each switch hashes source, destination and the flow's own entropy with a seed of its own, so that "
+                  "tiers do not polarise (`switch_seeds: false` shows what happens else). All packets of a flow take one "
+                  "path; two flows may collide on a link while another is idle.",
               .leaves_out = {"real hashes differ by vendor: collisions are as frequent, but not on the same flows"},
               .sources = {"models/network §5.1"}},
 };

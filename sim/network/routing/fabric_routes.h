@@ -84,10 +84,10 @@ class FabricRoutes {
   std::unique_ptr<RoutingPolicy> policy_;
   std::uint64_t seed_;
   std::unique_ptr<Graph> graph_;
-  std::vector<bool> failed_;                        // by link; empty: none
-  std::vector<SwitchIndex> index_of_;               // device -> switch index
-  std::vector<int> tier_;                           // by switch
-  std::vector<std::int32_t> group_;                 // by switch; one for all that state none
+  std::vector<bool> failed_;           // by link; empty: none
+  std::vector<SwitchIndex> index_of_;  // device -> switch index
+  std::vector<int> tier_;              // by switch
+  std::vector<std::int32_t> group_;    // by switch; one for all that state none
   bool has_groups_ = false;
   std::vector<DeviceId> leaves_;
   std::vector<std::uint32_t> stride_;               // by tier

@@ -106,6 +106,27 @@ std::vector<Topic> planning_topics() {
                            "plan_search: the order in which plans are tried is a guess; only bounds rule plans out"},
             .sources = {"models/workloads §2, §3", "models/training_steps §6, §7"},
             .files = {"planning/plan_search/bound.h", "planning/plan_search/pass_profile.h", "planning/plan_search/space.h"}}},
+      {.names = {"size", "sizing"},
+       .text = {.title = "how much of a cluster trains a model on so many tokens, by when, at what price and power",
+                .assumes =
+                    "The best plan that weft plan finds on a number of nodes gives the speed, Daly's interval the share that "
+                    "failures and checkpoints leave, and the books the price and the power of the whole cluster, idle GPUs "
+                    "too. The fewest nodes that meet the deadline are searched for.",
+                .leaves_out =
+                    {"size: the search of plans may stop short of the best one, which the line 'a better plan' bounds and "
+                     "the ranges leave out",
+                     "size: the cluster draws as much while it restarts as while it trains"},
+                .sources = {"models/workloads §7.1, §7.3, §7.4", "Daly, FGCS 22, 2006"},
+                .files = {"planning/sizing/size.h"}}},
+      {.names = {"error_range", "ranges"},
+       .text =
+           {.title = "how far off a predicted time may be: by how far predictions were off where others measured",
+            .assumes =
+                "A step's computation is as far off as published steps in the mean, its exposed communication as the "
+                "largest median error that the cluster's profile states, if that is more. Both add up as if they went one way.",
+            .leaves_out = {"ranges: two plans of one cluster err alike in much; the difference between them is better known"},
+            .sources = {"docs/accuracy.md", "validate/published/results.md"},
+            .files = {"planning/error_range.h"}}},
       {.names = {"failures", "goodput", "checkpoint_interval"},
        .text = {.title = "what failures, checkpoints and restarts leave of a job's time",
                 .assumes = "Components fail independently at constant rates, fitted on what a cluster was seen to do; any "

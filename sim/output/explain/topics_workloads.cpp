@@ -146,7 +146,8 @@ std::vector<Topic> workloads_topics() {
             .assumes =
                 "full keeps a layer's input and runs the layer again before its backward pass (recompute_layers: of the first "
                 "ones of each chunk). Megatron runs it to its end, as huggingface_compile does, whose layers are one function "
-                "each; the other frameworks of PyTorch stop when what the backward pass reads is there, before the last product. "
+                "each; the other frameworks of PyTorch stop when what the backward pass reads is there, before the last "
+                "product. "
                 "selective runs attention again, operators all but attention and every second product.",
             .leaves_out = {"recompute: model FLOPs of a recomputed layer count its last product, run or not",
                            "recompute: the host's time for hooks of saved tensors"},

@@ -488,7 +488,7 @@ class Report {
   Document& document_;
 
  public:
-  // Of several results of serving: what users pay in latency for what GPUs give.
+  // Draws, of several results of serving, what users pay in latency for what GPUs give.
   void add_serving_curve() {
     if (served_.size() < 2) return;
     ChartSeries series{.name = "results of this page", .mark = Mark::kLineAndDots, .points = served_};

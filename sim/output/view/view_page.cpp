@@ -28,7 +28,7 @@ constexpr std::size_t kMostDrawnDevices = 50'000;
 // Results go far less deep. What is written again is written by recursion.
 constexpr int kDeepest = 100;
 
-// Of brackets, strings left out. A parser with a hook for each level takes the square of a list's length.
+// Counts levels of brackets, strings left out. A parser with a hook for each level takes the square of a list's length.
 int nesting(std::string_view text) {
   int depth = 0;
   int deepest = 0;

@@ -109,7 +109,7 @@ class StepTimes {
 
   [[nodiscard]] Duration alone(const Kernel& kernel, bool is_graph) const;
   [[nodiscard]] Busy time_of(const Kernel& kernel, bool is_graph) const;
-  // What depends on the tokens alone, not on what they meet: all but attention.
+  // Sums what depends on the tokens alone, not on what they meet: all but attention.
   [[nodiscard]] Sum beside_attention(const StageKey& key, std::vector<StepKernel>* list);
   void slow_down(Sum& sum) const;
   void add_kernels(Sum& sum, const std::vector<NamedKernel>& kernels, std::int64_t times) const;

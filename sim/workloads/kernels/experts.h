@@ -11,7 +11,7 @@
 
 namespace weft::work {
 
-// What tokens bring to the GPU whose experts have most to do.
+// The load that tokens bring to the GPU whose experts have most to do.
 struct ExpertVisits {
   double rows = 0;     // visits of its experts
   double experts = 0;  // that any token visits

@@ -64,7 +64,7 @@ class LoadsMover {
     to_hosts_.insert(key_of(to));
     return true;
   }
-  // What surrounds a member corresponds to what surrounds its like.
+  // Whatever surrounds a member corresponds to what surrounds its like.
   bool pair_places(const HostPlaces& places, DeviceId from, DeviceId to) {
     Pair& pair = pairs_[pair_of_.at(key_of(from))];
     if (!pair.moves_inside) return true;

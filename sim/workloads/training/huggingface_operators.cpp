@@ -479,7 +479,7 @@ void HuggingFace::optimizer(StepEmitter& emit, const std::vector<ParameterTensor
   PytorchEager::optimizer(emit, tensors, gradients);
 }
 
-// What autograd keeps: of each norm its input in fp32, what its weight is multiplied with, and its output; Q, K and V as
+// Autograd keeps of each norm its input in fp32, what its weight is multiplied with, and its output; Q, K and V as
 // attention reads them, its output and statistics; gate, SiLU's output, up and their product.
 std::int64_t HuggingFace::saved_by_layer(const StepEmitter& emit, std::int64_t layer) const {
   const RankShapes& s = emit.shapes();

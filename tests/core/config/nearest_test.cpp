@@ -58,7 +58,8 @@ TEST(NearestTest, WritesTheNoteWithEveryNameInByteOrder) {
 // Names of other programs: no typo, but a known word with an end of its own.
 TEST(NearestTest, NameThatBeginsWithAKnownWordIsToldWhichOne) {
   const std::vector<std::string> optimizers = {"sgd", "adam_fused", "adam_foreach"};
-  EXPECT_EQ(did_you_mean("adamw", optimizers, "choices"), "did you mean 'adam_foreach'? choices: adam_foreach, adam_fused, sgd");
+  EXPECT_EQ(did_you_mean("adamw", optimizers, "choices"),
+            "did you mean 'adam_foreach'? choices: adam_foreach, adam_fused, sgd");
   const std::vector<std::string> batch = {"global", "micro", "sequence"};
   EXPECT_EQ(did_you_mean("microbatches", batch, "keys here"), "did you mean 'micro'? keys here: global, micro, sequence");
   EXPECT_EQ(did_you_mean("sgdmomentum", optimizers, "choices"), "choices: adam_foreach, adam_fused, sgd");  // three letters

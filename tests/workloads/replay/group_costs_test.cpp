@@ -237,7 +237,7 @@ TEST(GroupCostsInOneDomainTest, GroupsThatDifferOnlyInPlacesThatLookTheSameAreRu
     costs.collective(places({0, 1, 2, 3}), call);
     const GroupCost taken_over = costs.collective(places({68, 69, 70, 71}), call);
     EXPECT_EQ(costs.runs(), before + 1);
-    // Of these no two share a CPU.
+    // No two of these share a CPU.
     costs.collective(places({0, 8, 16, 24}), call);
     costs.collective(places({1, 9, 17, 25}), call);
     EXPECT_EQ(costs.runs(), before + 2);
