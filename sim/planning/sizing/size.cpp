@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/planning/error_range.h"
 #include "sim/scenario/configuration_text.h"
+#include "sim/scenario/stated_error.h"
 #include "sim/scenario/training_run.h"
 #include "sim/scenario/what_if.h"
 
@@ -117,7 +118,7 @@ class Sizing {
     made.nodes = static_cast<std::int64_t>(scenario.cluster.topology.host_count());
     made.gpus = static_cast<std::int64_t>(scenario.cluster.topology.endpoints().size());
     made.profile = scenario.cluster.profile.name();
-    made.profile_error = scenario.cluster.profile.stated_error();
+    made.profile_error = scenario::error_of_others(scenario.cluster);
     made.costed = cost_of(scenario.cluster.topology, question_.books);
     PlanSpace space{.setup = question_.setup,
                     .gpus = static_cast<int>(made.gpus),
