@@ -36,9 +36,8 @@ NameRange expand_names(std::string_view text, std::size_t limit) {
     const std::size_t before = rest.substr(0, dots).find_last_not_of(kDigits);
     const std::size_t from = before == std::string_view::npos ? 0 : before + 1;
     // "h0..h7" is "h0..7": the name may be there again.
-    const std::size_t dot = rest.substr(0, from).rfind('.');
-    const std::string_view name =
-        rest.substr(dot == std::string_view::npos ? 0 : dot + 1, from - (dot == std::string_view::npos ? 0 : dot + 1));
+    const std::size_t begin = rest.substr(0, from).rfind('.') + 1;  // npos + 1 is 0
+    const std::string_view name = rest.substr(begin, from - begin);
     const std::size_t second = dots + 2 + (rest.substr(dots + 2).starts_with(name) ? name.size() : 0);
     std::size_t to = rest.find_first_not_of(kDigits, second);
     if (to == std::string_view::npos) to = rest.size();

@@ -97,11 +97,6 @@ constexpr std::array kPatterns{Pattern{"shift", shift},         Pattern{"ring", 
                                Pattern{"transpose", transpose}, Pattern{"pairs", pairs}, Pattern{"all_to_all", all_to_all}};
 constexpr std::string_view kIncast = "incast";
 
-struct Spread {
-  std::optional<SizeDistribution> sizes;
-  Duration starts_within;
-};
-
 void read_entry(ParamReader& item, const WorkloadContext& context, Workload& out) {
   std::vector<std::string> names;
   for (const Pattern& pattern : kPatterns) names.emplace_back(pattern.name);
@@ -124,11 +119,10 @@ void read_entry(ParamReader& item, const WorkloadContext& context, Workload& out
     const auto* const pattern = std::ranges::find(kPatterns, name, &Pattern::name);
     if (pattern != kPatterns.end()) sends = pattern->sends({item, among.size(), seed});
   }
-  Spread spread;
-  spread.starts_within = item.optional<Duration>("starts_within", Duration{});
+  const auto starts_within = item.optional<Duration>("starts_within", Duration{});
   const bool drawn = item.has("sizes") || item.has("cdf") || item.has("cdf_file");
   if (drawn && item.has("bytes")) item.error("bytes", "the sizes are drawn: state one of 'bytes' and 'sizes'");
-  if (drawn) spread.sizes = read_sizes(item);
+  const std::optional<SizeDistribution> sizes = drawn ? read_sizes(item) : std::nullopt;
   FlowItem flow = read_flow(item, context, out, !drawn);
   item.finish();
   if (item.diagnostics().has_errors()) return;
@@ -143,9 +137,9 @@ void read_entry(ParamReader& item, const WorkloadContext& context, Workload& out
       flow.options = static_cast<std::uint32_t>(out.options.size() - 1);
     }
     first = false;
-    if (spread.sizes) flow.bytes = spread.sizes->draw(random);
-    if (spread.starts_within > Duration{})
-      flow.start = start + Duration::nearest_ps(random.unit() * static_cast<double>(spread.starts_within.ps()));
+    if (sizes) flow.bytes = sizes->draw(random);
+    if (starts_within > Duration{})
+      flow.start = start + Duration::nearest_ps(random.unit() * static_cast<double>(starts_within.ps()));
     out.flows.push_back(flow);
   }
 }

@@ -100,10 +100,9 @@ std::vector<DeviceId> read_ranks(const ConfigNode& node, const net::Topology& to
     if (node.scalar() == "all") return all;
     const auto count = parse_integer(node.scalar());
     if (!count) {
-      diagnostics.error(
-          node.diagnostic(fmt::format("{}: expected 'all', a number of ranks, a range such as '{}..{}' or a list of "
-                                      "devices, got '{}'",
-                                      node.path(), topology.name(all.front()), all.size() - 1, node.scalar())));
+      diagnostics.error(node.diagnostic(
+          fmt::format("{}: expected 'all', a number of ranks, a range such as 'h0..7' or a list of devices, got '{}'",
+                      node.path(), node.scalar())));
       return {};
     }
     if (*count < 1 || static_cast<std::size_t>(*count) > all.size()) {

@@ -213,6 +213,12 @@ std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b)
 
 bool FabricRoutes::joined(DeviceId nic_a, DeviceId nic_b) const { return !usable_uplinks(nic_a, nic_b).empty(); }
 
+void FabricRoutes::spread(std::span<const LinkId> candidates, std::vector<NextHop>& out) const {
+  double total = 0;
+  for (const LinkId link : candidates) total += topology_->spec(link).capacity();
+  for (const LinkId link : candidates) out.push_back({link, topology_->spec(link).capacity() / total});
+}
+
 void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
                           std::vector<NextHop>& out) const {
   if (candidates.size() == 1) {
@@ -220,10 +226,7 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
     return;
   }
   if (policy_->spreads()) {
-    // In proportion to what each carries: an even split would leave a wider one idle (models/network §7 K26).
-    double total = 0;
-    for (const LinkId link : candidates) total += topology_->spec(link).capacity();
-    for (const LinkId link : candidates) out.push_back({link, topology_->spec(link).capacity() / total});
+    spread(candidates, out);
     return;
   }
   const std::size_t stride = std::min(static_cast<std::size_t>(std::max(tier, 0)), stride_.size() - 1);
@@ -344,6 +347,7 @@ std::optional<RouteFragment> FabricRoutes::walk_detours(DeviceId nic_a, DeviceId
     std::ranges::copy_if(leaves_, std::back_inserter(by), [&](DeviceId w) { return is_detour(first, w, last); });
   if (by.empty()) return std::nullopt;
   std::map<std::uint32_t, double> used;
+  std::vector<NextHop> hops;
   RouteFragment fragment;
   fragment.path_class = PathClass::kNet;
   const double share = 1.0 / static_cast<double>(by.size());
@@ -357,13 +361,11 @@ std::optional<RouteFragment> FabricRoutes::walk_detours(DeviceId nic_a, DeviceId
       while (!wave.contains(target)) {
         std::map<DeviceId, double> next;
         for (const auto& [device, fraction] : wave) {
-          const std::span<const LinkId> links = links_between(device, target);
-          double total = 0;
-          for (const LinkId link : links) total += topology_->spec(link).capacity();
-          for (const LinkId link : links) {
-            const double part = fraction * topology_->spec(link).capacity() / total;
-            used[link.value()] += part;
-            next[topology_->link(link).to] += part;
+          hops.clear();
+          spread(links_between(device, target), hops);
+          for (const NextHop& hop : hops) {
+            used[hop.link.value()] += fraction * hop.weight;
+            next[topology_->link(hop.link).to] += fraction * hop.weight;
           }
         }
         wave = std::move(next);

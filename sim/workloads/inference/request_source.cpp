@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -77,8 +78,7 @@ std::optional<Problem> read_line(const std::vector<Field>& fields, Request& out)
   return read_tokens(fields[2], "output", out.output);
 }
 
-// The public Azure traces: 2023-11-16 18:17:03.9799600, perhaps with a zone. Whole seconds since some day, and the rest. Days
-// count from the first of March, so that the leap day comes last.
+// The public Azure traces: 2023-11-16 18:17:03.9799600, perhaps with a zone. Whole seconds since some day, and the rest.
 struct Instant {
   std::int64_t seconds = 0;
   Duration rest;
@@ -96,9 +96,10 @@ std::optional<Instant> instant_of(std::string_view text) {
   }
   if (year < 2000 || year > 2099 || month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
   if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || !(second >= 0 && second < 61)) return std::nullopt;
-  const int from_march = (month + 9) % 12;
-  const std::int64_t years = year - 2000 - (month <= 2 ? 1 : 0);
-  const std::int64_t days = 365 * years + years / 4 + (153 * from_march + 2) / 5 + day;
+  using std::chrono::year_month_day;
+  const std::chrono::sys_days date = year_month_day{std::chrono::year{year}, std::chrono::month(static_cast<unsigned>(month)),
+                                                    std::chrono::day(static_cast<unsigned>(day))};
+  const std::int64_t days = date.time_since_epoch().count();
   return Instant{(days * 24 + hour) * 3600 + minute * 60, Duration::nearest_ps(second * 1e12)};
 }
 
