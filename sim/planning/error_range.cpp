@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/scenario/stated_error.h"
+
 namespace weft::plan {
 
 std::optional<double> step_error(const Profile& profile, double exposed_share) {
@@ -17,7 +19,8 @@ std::optional<double> collective_error(const Profile& profile, std::string_view 
   std::optional<double> any;
   for (const Validation& set : profile.validations()) {
     any = std::max(any.value_or(0), set.median_error);
-    if (set.data.starts_with(operation)) same = std::max(same.value_or(0), set.median_error);
+    const auto tested = scenario::tested_on(set.data);
+    if (tested && tested->operation == operation) same = std::max(same.value_or(0), set.median_error);
   }
   return same ? same : any;
 }

@@ -39,6 +39,13 @@ TEST(ErrorRangeTest, ACollectiveIsOffAsThoseOfItsOperation) {
   EXPECT_DOUBLE_EQ(*collective_error(profile, "broadcast"), 0.06) << "no set of its own: the largest";
 }
 
+TEST(ErrorRangeTest, AReduceIsNotOffAsAReduceScatter) {
+  const Profile profile = with_sets(
+      "{data: \"reduce of 8, x\", points: 20, median_error: 3 %, max_error: 9 %}, "
+      "{data: \"reduce_scatter of 8, x\", points: 20, median_error: 7 %, max_error: 9 %}");
+  EXPECT_DOUBLE_EQ(*collective_error(profile, "reduce"), 0.03);
+}
+
 TEST(ErrorRangeTest, NothingIsKnownOfAProfileThatWasNotTested) {
   EXPECT_FALSE(step_error(with_sets(""), 0.2));
   EXPECT_FALSE(collective_error(with_sets(""), "all_reduce"));
