@@ -16,7 +16,7 @@ sweep_kills() {
   for signal in TERM KILL HUP; do python3 tests/apps/sweep_kill_test.py "$weft" --kills 30 --points 300 --signal "$signal"; done
 }
 
-# Seventeen commands on a full disk, at a limit of file sizes, into /dev/full, with closed streams and few descriptors.
+# Commands that write, on a full disk, at a limit of file sizes, into /dev/full, with closed streams and few descriptors.
 streams_and_disks() { python3 tests/apps/streams_and_disks_test.py . "$weft"; }
 
 # The same under mpirun, one of the two processes killed.
