@@ -29,6 +29,8 @@ namespace {
 // Bytes of a device and of a directed link of a frozen topology, with their rows in the graph.
 constexpr double kDeviceBytes = 24;
 constexpr double kLinkBytes = 40;
+// The program itself takes as much: whoever reads a small cluster is not asked what the machine has left.
+constexpr double kAlwaysLeft = 16 << 20;
 
 std::string size_text(double bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
@@ -208,6 +210,8 @@ void check_size(ParamReader& params, std::int64_t nodes, const HostTemplate& hos
   } else if (links > static_cast<double>(kMaxLinks)) {
     params.error("nodes", fmt::format("{:.0f} links are over the limit of {}; the topology would take about {} of memory",
                                       links, kMaxLinks, memory));
+  } else if (bytes < kAlwaysLeft) {
+    return;
   } else if (const auto left = available_memory(); left && bytes > static_cast<double>(*left)) {
     params.error("nodes", fmt::format("the topology would take about {} of memory, and {} are left on this machine", memory,
                                       size_text(static_cast<double>(*left))));
@@ -309,7 +313,7 @@ std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& o
   std::string name = params.optional<std::string>("name", std::filesystem::path{node.file()}.stem().string());
   std::string description = params.optional<std::string>("description", "");
   const ParamGroups groups = options.groups.empty() ? network_param_groups() : options.groups;
-  const LoadedProfile loaded = load_profile(params, options, groups);
+  LoadedProfile loaded = load_profile(params, options, groups);
   const Profile& profile = loaded.profile;
   std::map<std::string, std::string> nccl = read_nccl(params);
 
@@ -372,7 +376,7 @@ std::optional<Cluster> read_cluster(const ConfigNode& node, const LoadOptions& o
   return Cluster{.name = std::move(name),
                  .description = std::move(description),
                  .topology = std::move(topology),
-                 .profile = profile,
+                 .profile = std::move(loaded.profile),
                  .routing = std::move(fabric.routing),
                  .packet = std::move(fabric.packet),
                  .nccl = std::move(nccl),

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,8 @@ class KeyShapes : public ReadingWatch {
   bool sound_ = true;
   std::map<std::string, std::map<std::string, Asked>> maps_;  // by path and key
   std::vector<std::pair<std::string, std::vector<std::string>>> names_;
-  std::map<std::string, std::pair<std::string, std::string>> parents_;  // of a path: the one above it, and the last step
+  std::unordered_map<std::string, std::pair<std::string, std::string>>
+      parents_;  // of a path: the one above it, and the last step
 };
 
 }  // namespace weft::output
