@@ -46,7 +46,7 @@ from ._input import Words  # noqa: E402
 from ._result import Record, Result  # noqa: E402
 
 __version__ = _weft.version
-__all__ = ["check", "collective", "compare", "explain", "names", "plan", "replay", "run", "schema", "step", "sweep", "topology", "validate",
+__all__ = ["check", "collective", "compare", "explain", "goodput", "names", "plan", "replay", "run", "schema", "size", "step", "sweep", "topology", "validate",
            "Record", "Result", "ConfigError", "ConfigWarning", "Diagnostic", "InternalError", "Interrupted", "WeftError"]
 
 Path = Union[str, "os.PathLike[str]"]
@@ -238,6 +238,53 @@ def plan(model: Configuration, cluster: Configuration, *, gpus: Optional[int] = 
                     "jobs": jobs, "all": all, "prices": prices, "power": power, "set": set, "nccl": nccl, "profile": profile,
                     "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties})
     return _call(words, progress)
+
+
+def size(model: Path, clusters: Union[Path, Sequence[Path]], *, tokens: float, within: Optional[str] = None,
+         gpus: Optional[int] = None, money: Optional[float] = None, megawatts: Optional[float] = None, batch: Optional[int] = None,
+         sequence: Optional[int] = None, failures: Optional[Path] = None, checkpoint: Optional[str] = None,
+         restart: Optional[str] = None, budget: Optional[float] = None, budget_plans: Optional[int] = None,
+         jobs: Optional[int] = None, prices: Optional[Path] = None, power: Optional[Path] = None,
+         set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None,
+         fidelity: Optional[str] = None, grain: Optional[str] = None, seed: Optional[int] = None,
+         shuffle_ties: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
+    """How much of which cluster a training job takes: time, price, power, as `weft size`.
+
+    model, clusters  files or shipped names; several clusters are compared
+    tokens           to train on: 15e12
+    within           deadline, "30 d": the fewest nodes that meet it are looked for
+    gpus             rounded up to whole nodes; as many as the file has where not given
+    money, megawatts capital at most in USD, and power at most
+    batch, sequence  sequences of a step (2048), tokens of a sequence (4096)
+    failures         file of failure rates, or a shipped name; checkpoint and restart: "5 s", "10 min"
+    prices, power    books; without them no cost or power
+    budget_plans     plans to simulate at most in one search; the same on every machine
+
+    Result: `clusters`, a row for each: nodes, gpus, tokens_per_second, mfu, `time_s`, `usd` and `useful` with value, least, most.
+    """
+    words = Words("size")
+    words.option("model", words.path(model, "model"))
+    several = clusters if isinstance(clusters, Sequence) and not isinstance(clusters, str) else [clusters]
+    for one in several:
+        words.option("cluster", words.path(one, "clusters"))
+    _common(words, {"tokens": tokens, "within": within, "gpus": gpus, "money": money, "megawatts": megawatts, "batch": batch,
+                    "sequence": sequence, "failures": failures, "checkpoint": checkpoint, "restart": restart, "budget": budget,
+                    "budget_plans": budget_plans, "jobs": jobs, "prices": prices, "power": power, "set": set, "nccl": nccl,
+                    "profile": profile, "fidelity": fidelity, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties})
+    return _call(words, progress)
+
+
+def goodput(job: Path, *, set: Optional[Mapping[str, Any]] = None, seed: Optional[int] = None) -> Result:
+    """What failures, checkpoints and restarts leave of a job's time, as `weft goodput`.
+
+    job  file of a job that fails, as those in configs/goodput
+
+    Result: what `weft schema goodput_result` says.
+    """
+    words = Words("goodput")
+    words.place(words.path(job, "job"))
+    _common(words, {"set": set, "seed": seed})
+    return _call(words, None)
 
 
 def compare(scenarios: Union[Configuration, Sequence[Configuration]], clusters: Sequence[Configuration], *,

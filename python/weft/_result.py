@@ -4,7 +4,7 @@ import collections.abc
 import keyword
 
 # The list that a table is made of where none is named: the first of these that the result has.
-_MAIN = ("points", "plans", "workloads", "training_jobs", "flows", "jobs", "engines", "ranks", "categories", "links", "files")
+_MAIN = ("points", "plans", "workloads", "clusters", "training_jobs", "flows", "jobs", "engines", "ranks", "categories", "links", "files")
 
 
 def _wrapped(value):
@@ -107,7 +107,7 @@ class Result(Record):
 
     def rows(self, table=None):
         """A table as a list of dicts, one for each row. A list within a row, such as the runs of a comparison, gives a row for each
-        of its items. A result without tables is one row. KeyError: it has no such table."""
+        of its items; what would change a row (`changes`) gives none. A result without tables is one row. KeyError: it has no such table."""
         if table is None:
             tables = self.tables
             if not tables:
@@ -121,7 +121,7 @@ class Result(Record):
             if item is None:
                 continue
             row = _flat(item)
-            inner = next((value for value in item.values() if _is_table(value)), None)
+            inner = next((value for key, value in item.items() if _is_table(value) and key != "changes"), None)
             rows += [row] if inner is None else [{**row, **_flat(one)} for one in inner if one is not None]
         return rows
 

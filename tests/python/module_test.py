@@ -94,6 +94,16 @@ class EachFunctionIsItsCommand(unittest.TestCase):
         times = [row["iteration_time_ns"] for row in result.rows("plans")]
         self.assertEqual(times, sorted(times))
 
+    def test_size(self):
+        words = ["--model", "llama3_8b", "--cluster", "dgx_h100", "--cluster", "dgx_b200", "--tokens", "1e9", "--budget-plans", "1"]
+        result = weft.size("llama3_8b", ["dgx_h100", "dgx_b200"], tokens=1e9, budget_plans=1)
+        self.assertEqual(simulated(result), command("size", *words, "--json", "-"))
+        self.assertEqual([row["gpus"] for row in result.rows()], [8, 8])
+
+    def test_goodput(self):
+        job = ROOT / "configs/goodput/young_k32.yaml"
+        self.assertEqual(simulated(weft.goodput(job)), command("goodput", job, "--json", "-"))
+
     def test_compare(self):
         half = ROOT / "configs/clusters/h200x4_half_nvlink.yaml"
         result = weft.compare(COLLECTIVE, [CLUSTER, half])
@@ -169,7 +179,8 @@ class EachFunctionIsItsCommand(unittest.TestCase):
     def test_arguments_are_the_options_of_the_command(self):
         # A function has these in another way, or not: tables, folders and limits of the command line.
         other = {"json", "quiet", "verbose", "out", "help", "clusters", "model", "cluster", "map"}
-        not_of = {"run": set(), "replay": {"max_error", "fidelity"}, "plan": {"timeline", "fidelity"}, "compare": {"timeline"},
+        not_of = {"run": set(), "replay": {"max_error", "fidelity"}, "plan": {"timeline", "fidelity"}, "compare": {"timeline"}, "goodput": set(),
+                  "size": {"timeline"},
                   "sweep": {"timeline", "export", "to"}, "topology": {"nccl_view"}, "collective": set(),
                   "validate": {"max_median", "max_p95", "max_error", "timeline", "fidelity"}}
         for name, missing in not_of.items():
