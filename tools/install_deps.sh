@@ -4,6 +4,7 @@
 #   tools/install_deps.sh             what building, running and testing take
 #   tools/install_deps.sh --run-only  what building and running the program take, without the tests
 #   tools/install_deps.sh --python    what `pip install .` takes
+#   tools/install_deps.sh --package   what tools/package.sh takes: dpkg-shlibdeps, and `file` for it
 #   tools/install_deps.sh --docs     what the documentation site takes
 #   tools/install_deps.sh --dev       all of it and what the other presets and the plots take
 set -euo pipefail
@@ -12,6 +13,7 @@ build=(g++ cmake ninja-build git pkg-config libyaml-cpp-dev libfmt-dev libspdlog
   nlohmann-json3-dev libpugixml-dev libnlopt-dev libnlopt-cxx-dev libsqlite3-dev zlib1g-dev)
 python=(python3 python3-dev pybind11-dev python3-pybind11 python3-setuptools python3-wheel python3-pip python3-venv)
 test=(libgtest-dev libgmock-dev libbenchmark-dev python3-jsonschema python3-yaml)
+package=(dpkg-dev file)
 docs=(python3 python3-sphinx python3-myst-parser furo)
 develop=(clang-19 clang-tidy-19 clang-format libclang-rt-19-dev gcovr python3-matplotlib valgrind libopenmpi-dev openmpi-bin)
 
@@ -19,10 +21,11 @@ case "${1:-}" in
   "") packages=("${build[@]}" "${python[@]}" "${test[@]}") ;;
   --run-only) packages=("${build[@]}") ;;
   --python) packages=("${build[@]}" "${python[@]}") ;;
+  --package) packages=("${build[@]}" "${package[@]}") ;;
   --docs) packages=("${docs[@]}") ;;
   --dev) packages=("${build[@]}" "${python[@]}" "${test[@]}" "${develop[@]}") ;;
   *)
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -3,12 +3,12 @@
 #
 #   tools/package.sh
 #
-# The tarball holds the libraries that a bare Debian 12 lacks, and runs from any folder.
+# The tarball holds the libraries that a bare Debian 12 lacks, and runs from any folder. It is gzip, as such a machine has no xz.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/steps.sh
 
-step "packages" tools/install_deps.sh --run-only
+step "packages" tools/install_deps.sh --package
 build=build/package
 step "configure" cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 \
   -DCMAKE_INSTALL_PREFIX=/usr -DWEFT_DEVELOPER_MODE=OFF -DWEFT_PYTHON=OFF -DWEFT_SOURCE_CONFIGS=OFF
@@ -26,7 +26,7 @@ mkdir -p "$out/$name/lib/weft"
 # The C library and the loader stay the system's.
 ldd "$build/bin/weft" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
   grep -vE '/(libc|libm|libdl|libpthread|librt|libresolv)\.so' | xargs -I{} cp -L {} "$out/$name/lib/weft/"
-step "tarball" tar -C "$out" -cJf "$out/$name.tar.xz" "$name"
+step "tarball" tar -C "$out" -czf "$out/$name.tar.gz" "$name"
 rm -rf "${out:?}/$name"
 ls -l "$out"
 total
