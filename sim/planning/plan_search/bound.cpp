@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/network/builtin.h"
+#include "sim/network/cluster.h"
+#include "sim/network/router.h"
 #include "sim/planning/plan_search/families.h"
 #include "sim/scenario/cluster_gpu.h"
 #include "sim/workloads/model/memory.h"
@@ -32,6 +35,11 @@ void add(Pass& into, const Pass& from) {
   into.entry += from.entry;
   into.compute += from.compute;
   into.tensor += from.tensor;
+  into.attention += from.attention;
+  into.memory += from.memory;
+  into.experts += from.experts;
+  if (from.expert_ctas > 0)
+    into.expert_ctas = into.expert_ctas > 0 ? std::min(into.expert_ctas, from.expert_ctas) : from.expert_ctas;
 }
 
 void add(PassPair& into, const PassPair& from) {
@@ -40,7 +48,14 @@ void add(PassPair& into, const PassPair& from) {
 }
 
 Pass minus(const Pass& a, const Pass& b) {
-  return {a.seconds - b.seconds, a.entry - b.entry, a.compute - b.compute, a.tensor - b.tensor};
+  return {.seconds = a.seconds - b.seconds,
+          .entry = a.entry - b.entry,
+          .compute = a.compute - b.compute,
+          .tensor = a.tensor - b.tensor,
+          .attention = a.attention - b.attention,
+          .memory = a.memory - b.memory,
+          .experts = a.experts - b.experts,
+          .expert_ctas = a.expert_ctas};
 }
 
 // Ranks of the dense or the experts' gradients, the first group of them.
@@ -52,6 +67,16 @@ std::vector<Rank> data_ranks(const work::ParallelPlan& plan, bool experts) {
   return grid.group(0, std::array{Axis::kContext, Axis::kData});
 }
 
+double rate_to_fabric(const net::Topology& topology, DeviceId nic) {
+  double bytes_per_second = 0;
+  for (const LinkId link : topology.out_links(nic)) {
+    if (topology.host_of(topology.link(link).to) != topology.host_of(nic)) {
+      bytes_per_second += topology.spec(link).capacity() * 1e12;
+    }
+  }
+  return bytes_per_second;
+}
+
 double total(const Pass& pass, bool compute_only) { return compute_only ? pass.compute : pass.seconds + pass.entry; }
 
 }  // namespace
@@ -61,6 +86,8 @@ struct PlanBounds::Layout {
   std::unique_ptr<work::PipelineSchedule> schedule;
   work::PipelineShape shape;
   Profile* profile = nullptr;
+  Profile* farthest = nullptr;  // of the stage whose groups leave their nodes most, where stages lie unlike
+  int farthest_stage = -1;
   bool contends = true;
   bool compute_only = false;  // passes that run together hide each other's messages
   bool drains = true;
@@ -88,7 +115,16 @@ PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenari
              std::move(group_runs)},
       capacity_{scenario::gpu_memory(cluster_.topology, times_.gpu())},
       gpu_rate_{rate_out_of(cluster_.topology, cluster_.topology.endpoints().front())},
-      node_rate_{rate_out_of_host(cluster_.topology)} {}
+      node_rate_{rate_out_of_host(cluster_.topology)} {
+  if (collectives_ != CollectiveTimes::kLinkRate) return;
+  const net::Router router{cluster_.topology, net::make_routing_policy(cluster_.routing), scenario.simulation.seed};
+  for (const DeviceId gpu : cluster_.topology.endpoints()) {
+    if (cluster_.topology.host_of(gpu) != 0) break;
+    double rate = 0;
+    for (const DeviceId nic : router.nics_of(gpu)) rate += rate_to_fabric(cluster_.topology, nic);
+    nic_rate_ = std::max(nic_rate_, rate);
+  }
+}
 
 DeviceId PlanBounds::device_of(const work::ParallelPlan& plan, Rank rank) const {
   const auto r = static_cast<std::size_t>(rank);
@@ -119,6 +155,8 @@ PassProfile::Cost PlanBounds::cost_at_link_rate(const work::ParallelPlan& plan, 
   for (const auto& [host, here] : members) {
     const double senders = kind == coll::Collective::kAllToAll ? here : 1;
     seconds = std::max(seconds, whole * senders * (n - here) / n / node_rate_);
+    // Data from others come to a GPU through its own NICs.
+    if (kind == coll::Collective::kAllToAll && nic_rate_ > 0) seconds = std::max(seconds, whole * (n - here) / n / nic_rate_);
   }
   return {.seconds = seconds};
 }
@@ -131,18 +169,44 @@ work::Program PlanBounds::one_microbatch(const PlanCandidate& candidate, DataPar
   return work::training_program(setup, times_, cluster_.topology, true);
 }
 
-PlanBounds::Profile& PlanBounds::profile_of(const PlanCandidate& candidate, bool has_costs) {
+const GroupPlaces& PlanBounds::places_of(const PlanCandidate& candidate, const work::ParallelPlan& plan,
+                                         bool first_stage_only) {
+  const auto [at, is_new] = places_.try_emplace(
+      {candidate.per_node, plan.tensor, plan.pipeline, plan.context, plan.data, plan.expert, plan.expert_tensor_size()});
+  if (is_new) at->second = farthest_groups(cluster_.topology, plan, first_stage_only);
+  return at->second;
+}
+
+PlanBounds::Profile& PlanBounds::profile_of(const PlanCandidate& candidate, const GroupPlaces* places) {
   const work::ParallelPlan& plan = candidate.plan;
-  const Key key{plan.tensor,     plan.context,       plan.expert, plan.expert_tensor_size(),
-                candidate.micro, candidate.per_node, has_costs,   static_cast<int>(plan.recompute)};
+  const Key key{plan.tensor,
+                plan.context,
+                plan.expert,
+                plan.expert_tensor_size(),
+                candidate.micro,
+                candidate.per_node,
+                places != nullptr,
+                static_cast<int>(plan.recompute),
+                places != nullptr ? places->members : std::vector<int>{}};
   const auto [at, is_new] = profiles_.try_emplace(key);
   if (!is_new) return at->second;
   const work::Program program = one_microbatch(candidate, DataParallelism::kNone, 1);
-  const work::TrainingSetup mapped = setup_of(space_, candidate);
+  work::TrainingSetup mapped = setup_of(space_, candidate);
+  const work::ParallelPlan own = mapped.plan;
+  const work::RankGrid grid{own};
+  put_on_one_stage(mapped, DataParallelism::kNone, 1);
+  const work::GroupSlots slots{mapped.plan, false};
+  const auto ranks_of = [&](const work::Operation& op) {
+    if (places != nullptr) {
+      for (const work::GroupSlot slot : kPassSlots) {
+        if (slots.has(slot) && slots.index(slot) == op.slot) return pass_group(grid, slot, places->rank);
+      }
+    }
+    return program.groups[program.ranks.front().groups[op.slot]].ranks;
+  };
   const auto cost_of = [&](const work::Operation& op) -> PassProfile::Cost {
-    const work::Group& group = program.groups[program.ranks.front().groups[op.slot]];
-    if (!has_costs) return cost_at_link_rate(mapped.plan, group.ranks, op.collective, op.bytes, false);
-    return cost_in(mapped.plan, group.ranks, op.collective, op.bytes, op.element_size);
+    if (places == nullptr) return cost_at_link_rate(own, ranks_of(op), op.collective, op.bytes, false);
+    return cost_in(own, ranks_of(op), op.collective, op.bytes, op.element_size);
   };
   at->second.passes = std::make_unique<PassProfile>(program.programs.front(), space_.setup.model.layers, cost_of, contention_);
   return at->second;
@@ -227,7 +291,12 @@ PlanBounds::Layout PlanBounds::layout_of(const PlanCandidate& candidate) {
   layout.contends = layout.drains && !layout.is_fsdp;
   layout.microbatches = schedule != nullptr ? schedule->microbatches(layout.shape) : layout.shape.microbatches;
   layout.aligned = stages_lie_alike(space_, candidate);
-  layout.profile = &profile_of(candidate, layout.aligned);
+  const GroupPlaces& places = places_of(candidate, plan, layout.aligned);
+  layout.profile = &profile_of(candidate, layout.aligned ? &places : nullptr);
+  if (!layout.aligned) {
+    layout.farthest = &profile_of(candidate, &places);
+    layout.farthest_stage = places.stage;
+  }
 
   const std::vector<std::int64_t> counts = schedule != nullptr
                                                ? work::layers_by_position(layout.setup.model, plan, layout.shape, schedule)
@@ -332,6 +401,25 @@ double PlanBounds::between_synchronisation(Layout& layout, int stage, const std:
   return seconds;
 }
 
+// Seconds that kernels lose beside the experts' messages, if these run beside the kernels that mind least.
+double PlanBounds::slowed_beside(const Pass& all) const {
+  if (all.expert_ctas <= 0) return 0;
+  std::array<std::pair<double, double>, 3> kinds;  // factor, seconds alone
+  kinds[0] = {slowdown_beside(contention_, work::KernelClass::kAttention, all.expert_ctas), all.attention};
+  kinds[1] = {slowdown_beside(contention_, work::KernelClass::kMemory, all.expert_ctas), all.memory};
+  kinds[2] = {slowdown_beside(contention_, work::KernelClass::kGemm, all.expert_ctas),
+              std::max(0.0, all.compute - all.attention - all.memory)};
+  std::ranges::sort(kinds);
+  double left = all.experts;
+  double lost = 0;
+  for (const auto& [factor, alone] : kinds) {
+    const double beside = std::min(left, alone * factor);
+    lost += beside * (1 - 1 / factor);
+    left -= beside;
+  }
+  return lost;
+}
+
 // The bound if the step takes as long as assumed: the longer, the less its load and the higher the clock.
 double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
   std::vector<int> clocks;
@@ -339,35 +427,45 @@ double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
     const double cold = assumed_seconds * kColdStep;
     clocks.push_back(static_cast<int>((work::least_slowdown(power_, stage.tensor / cold) - 1) * kClockSteps + 1e-9));
   }
-  std::vector<PassPair> passes(layout.positions.size());
-  for (std::size_t q = 0; q < passes.size(); ++q) {
+  const auto pass_at = [&](Profile& profile, std::size_t q, int clock) {
+    const Position& at = layout.positions[q];
+    const Sums& sums = sums_at(profile, clock, layout.contends);
+    const PassPair& from = sums.before[static_cast<std::size_t>(at.first)];
+    const PassPair& to = sums.before[static_cast<std::size_t>(at.last)];
+    PassPair pass{.forward = minus(to.forward, from.forward), .backward = minus(to.backward, from.backward)};
+    if (q == 0) {
+      add(pass, sums.embedding);
+    } else {
+      pass.forward.entry -= sums.entries[static_cast<std::size_t>(at.first)].forward.entry;
+    }
+    if (q + 1 == layout.positions.size()) {
+      add(pass, sums.head);
+    } else {
+      pass.backward.entry -= sums.entries[static_cast<std::size_t>(at.last - 1)].backward.entry;
+    }
+    return pass;
+  };
+  std::vector<PassPair> passes;
+  for (std::size_t q = 0; q < layout.positions.size(); ++q) {
     const Position& at = layout.positions[q];
     int clock = clocks[static_cast<std::size_t>(at.stages.front())];
     for (const int stage : at.stages) clock = std::min(clock, clocks[static_cast<std::size_t>(stage)]);
-    const Sums& sums = sums_at(*layout.profile, clock, layout.contends);
-    const PassPair& from = sums.before[static_cast<std::size_t>(at.first)];
-    const PassPair& to = sums.before[static_cast<std::size_t>(at.last)];
-    passes[q] = {.forward = minus(to.forward, from.forward), .backward = minus(to.backward, from.backward)};
-    if (q == 0) {
-      add(passes[q], sums.embedding);
-    } else {
-      passes[q].forward.entry -= sums.entries[static_cast<std::size_t>(at.first)].forward.entry;
-    }
-    if (q + 1 == passes.size()) {
-      add(passes[q], sums.head);
-    } else {
-      passes[q].backward.entry -= sums.entries[static_cast<std::size_t>(at.last - 1)].backward.entry;
-    }
+    passes.push_back(pass_at(*layout.profile, q, clock));
   }
   double bound = 0;
   for (std::size_t s = 0; s < layout.stages.size(); ++s) {
     const Stage& stage = layout.stages[s];
     const std::size_t first = *std::ranges::min_element(stage.positions);
     double work = 0;
+    Pass all;
     for (const std::size_t q : stage.positions) {
-      work += layout.microbatches *
-              (total(passes[q].forward, layout.compute_only) + total(passes[q].backward, layout.compute_only));
+      PassPair pass = passes[q];
+      if (static_cast<int>(s) == layout.farthest_stage) pass = pass_at(*layout.farthest, q, clocks[s]);
+      add(all, pass.forward);
+      add(all, pass.backward);
+      work += layout.microbatches * (total(pass.forward, layout.compute_only) + total(pass.backward, layout.compute_only));
     }
+    if (layout.compute_only) work += layout.microbatches * slowed_beside(all);
     double fill = 0;
     for (std::size_t q = 0; q < first; ++q) {
       fill += total(passes[q].forward, layout.compute_only);

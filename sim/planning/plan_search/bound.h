@@ -10,6 +10,10 @@
 // collectives share, take no less than one after another, C: FSDP's all step long, beside kernels that they slow; the others'
 // but for what the schedule runs before the last gather and after the first reduction.
 //
+// Groups lie as those of the rank that leaves its node most do; where stages lie unlike, on its stage alone. Passes that run
+// together hide their messages and are slowed by the experts': C seconds of these, beside the kernels that mind least, take
+// C (1 - 1 / f) from them.
+//
 // The clock is that of a step at full clock, which is taken to be no longer than the slowed one and 1 %. A bound counts as such
 // with a margin of 0.1 % for groups that lie alike and yet not quite on the links.
 //
@@ -26,6 +30,7 @@
 #include <vector>
 
 #include "sim/network/cluster.h"
+#include "sim/planning/plan_search/group_places.h"
 #include "sim/planning/plan_search/pass_profile.h"
 #include "sim/planning/plan_search/space.h"
 #include "sim/scenario/scenario.h"
@@ -67,7 +72,7 @@ class PlanBounds {
     std::unique_ptr<PassProfile> passes;
     std::map<std::pair<int, bool>, Sums> at;  // by hundredths of slow-down, and whether collectives slow kernels
   };
-  using Key = std::tuple<int, int, int, int, std::int64_t, int, bool, int>;
+  using Key = std::tuple<int, int, int, int, std::int64_t, int, bool, int, std::vector<int>>;
   using LiveKey = std::tuple<std::string, int, int, int, bool>;
   // Gathers and reductions of one microbatch of a layer under FSDP: slot of the group, kind, bytes.
   struct ShardCall {
@@ -98,7 +103,9 @@ class PlanBounds {
   // A candidate, laid out.
   struct Layout;
 
-  Profile& profile_of(const PlanCandidate& candidate, bool has_costs);
+  // Without `places` collectives take no less than inside a node.
+  Profile& profile_of(const PlanCandidate& candidate, const GroupPlaces* places);
+  const GroupPlaces& places_of(const PlanCandidate& candidate, const work::ParallelPlan& plan, bool first_stage_only);
   [[nodiscard]] work::Program one_microbatch(const PlanCandidate& candidate, work::DataParallelism kind,
                                              std::int64_t microbatches) const;
   const Sums& sums_at(Profile& profile, int hundredths, bool contends);
@@ -116,6 +123,7 @@ class PlanBounds {
   Layout layout_of(const PlanCandidate& candidate);
   void add_synchronisation(const PlanCandidate& candidate, Layout& layout);
   double seconds_at(Layout& layout, double assumed_seconds);
+  [[nodiscard]] double slowed_beside(const Pass& all) const;
   [[nodiscard]] double between_synchronisation(Layout& layout, int stage, const std::vector<PassPair>& passes) const;
   // Microbatch chunks under way at once, by stage.
   const std::vector<double>& live_chunks(const work::TrainingSetup& setup);
@@ -130,11 +138,13 @@ class PlanBounds {
   double capacity_ = 0;
   double gpu_rate_ = 0;   // bytes/s out of a GPU, all links
   double node_rate_ = 0;  // bytes/s out of a node; 0: no fabric
+  double nic_rate_ = 0;   // bytes/s into a GPU through its own NICs; 0: no fabric
   std::map<Key, Profile> profiles_;
   using ShardKey = std::tuple<int, int, int, int, int, bool, int, std::int64_t, int>;
   std::map<ShardKey, PassProfile::Cost> shard_costs_;
   std::map<std::tuple<int, int, int, int, int>, ShardCalls> shard_calls_;
   std::map<LiveKey, std::vector<double>> live_;
+  std::map<std::tuple<int, int, int, int, int, int, int>, GroupPlaces> places_;
 };
 
 }  // namespace weft::plan

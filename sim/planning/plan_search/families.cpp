@@ -7,16 +7,12 @@
 #include "sim/scenario/cluster_gpu.h"
 
 namespace weft::plan {
-namespace {
 
 using work::Axis;
 using work::DataParallelism;
 using work::GroupSlot;
 
-// Slots whose collectives stand between the kernels of a microbatch.
-constexpr std::array kPassSlots{GroupSlot::kTensor, GroupSlot::kContext, GroupSlot::kExpert, GroupSlot::kExpertTensor};
-
-std::vector<Rank> ranks_of(const work::RankGrid& grid, GroupSlot slot, Rank rank) {
+std::vector<Rank> pass_group(const work::RankGrid& grid, GroupSlot slot, Rank rank) {
   switch (slot) {
     case GroupSlot::kContext:
       return grid.group(rank, std::array{Axis::kContext});
@@ -28,8 +24,6 @@ std::vector<Rank> ranks_of(const work::RankGrid& grid, GroupSlot slot, Rank rank
       return grid.group(rank, std::array{Axis::kTensor});
   }
 }
-
-}  // namespace
 
 double rate_out_of(const net::Topology& topology, DeviceId device) {
   double bytes_per_second = 0;
@@ -77,7 +71,7 @@ const FamilyCosts::Pass& FamilyCosts::pass_of(const PlanCandidate& candidate, co
   // Routing that is limited to some nodes sends less where a group spans several.
   const work::RankGrid grid{of};
   std::set<std::int32_t> hosts;
-  for (const Rank rank : ranks_of(grid, GroupSlot::kExpert, 0)) {
+  for (const Rank rank : pass_group(grid, GroupSlot::kExpert, 0)) {
     const auto r = static_cast<std::size_t>(rank);
     const auto endpoint = of.rank_map.empty() ? r : static_cast<std::size_t>(of.rank_map[r]);
     hosts.insert(cluster_.topology.host_of(cluster_.topology.endpoints()[endpoint]));
@@ -117,7 +111,7 @@ const std::vector<FamilyCosts::Leaving>& FamilyCosts::leaving(const PlanCandidat
   std::vector<bool> seen(static_cast<std::size_t>(plan.world()), false);
   for (Rank rank = 0; rank < plan.world(); ++rank) {
     if (seen[static_cast<std::size_t>(rank)]) continue;
-    const std::vector<Rank> group = ranks_of(grid, traffic.slot, rank);
+    const std::vector<Rank> group = pass_group(grid, traffic.slot, rank);
     std::map<std::int32_t, double> members;  // by host
     for (const Rank member : group) {
       const auto r = static_cast<std::size_t>(member);

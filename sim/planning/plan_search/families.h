@@ -13,6 +13,7 @@
 // node's NICs outside, on the stage whose groups lie worst, and half of the bubble of 1F1B: (m + (p - 1) / 2) (K + W) / p.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -72,6 +73,11 @@ class FamilyCosts {
   // By ranks of a node, axes, slot, and whether all data of a rank leave.
   std::map<std::tuple<int, int, int, int, int, int, int, work::GroupSlot, bool>, std::vector<Leaving>> leaving_;
 };
+
+// Slots whose collectives stand between the kernels of a microbatch, and the ranks of such a group.
+inline constexpr std::array kPassSlots{work::GroupSlot::kTensor, work::GroupSlot::kContext, work::GroupSlot::kExpert,
+                                       work::GroupSlot::kExpertTensor};
+[[nodiscard]] std::vector<Rank> pass_group(const work::RankGrid& grid, work::GroupSlot slot, Rank rank);
 
 // Bytes a second that all links out of this device carry, and out of the first host to the fabric.
 [[nodiscard]] double rate_out_of(const net::Topology& topology, DeviceId device);

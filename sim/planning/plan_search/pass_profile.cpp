@@ -80,6 +80,8 @@ void PassProfile::read(const work::RankProgram& program, const std::function<Cos
       step.seconds = cost.seconds;
       step.ctas = static_cast<std::int16_t>(cost.ctas);
       step.number = kUnknown;
+      step.piece = kUnknown;
+      if (counts && op.layer >= 0) step.piece = static_cast<std::uint32_t>(2 * op.layer) + (in_backward ? 1 : 0);
     }
     const auto waits = program.waits_of(op);
     step.first_wait = static_cast<std::uint32_t>(waits_.size());
@@ -170,6 +172,8 @@ void PassProfile::run_kernel(const Step& step, std::uint32_t index, double slowd
   pass.seconds += taken;
   pass.compute += alone;
   pass.tensor += step.seconds * step.load.tensor;
+  if (step.category == work::Category::kAttention) pass.attention += alone;
+  if (step.category == work::Category::kOtherCompute) pass.memory += alone;
 }
 
 StepPieces PassProfile::at(double slowdown, bool contends) const {
@@ -187,6 +191,11 @@ StepPieces PassProfile::at(double slowdown, bool contends) const {
     for (std::uint32_t w = 0; w < step.waits; ++w) start = std::max(start, state.ends[waits_[step.first_wait + w]]);
     const double taken = step.seconds * (contends ? work::collective_slowdown(contention_, step.beside_compute) : 1.0);
     state.ends[i] = state.stream_ends[step.stream] = start + taken;
+    if (step.category == work::Category::kCommExpert && step.piece != kUnknown && step.ctas > 0) {
+      Pass& pass = piece_of(state.pieces, step.piece);
+      pass.experts += step.seconds;
+      pass.expert_ctas = pass.expert_ctas > 0 ? std::min<int>(pass.expert_ctas, step.ctas) : step.ctas;
+    }
     if (step.ctas > 0) state.under_way.push_back({step.number, start + taken, step.ctas});
   }
   return std::move(state.pieces);

@@ -22,6 +22,11 @@ struct Pass {
   double entry = 0;    // wait of the first kernel for what the layer before has left under way
   double compute = 0;  // kernels alone
   double tensor = 0;   // that tensor cores at their peak rate would take
+  // Parts of `compute`, and the experts' messages alone: seconds, and the fewest thread blocks of them.
+  double attention = 0;
+  double memory = 0;
+  double experts = 0;
+  int expert_ctas = 0;
 };
 
 struct PassPair {
