@@ -1,8 +1,10 @@
 #include "sim/apps/interrupt.h"
 
 #include <signal.h>  // NOLINT: sigaction is POSIX
+#include <time.h>    // NOLINT: clock_gettime may be called by a handler
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include "sim/apps/listener.h"
@@ -28,19 +30,36 @@ void handle(void (*handler)(int)) {
   }
 }
 
-// A second one may come while the first is handled, in this thread or another.
-std::atomic<bool> heeded = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
+// `timeout` and launchers signal a program and then its whole group: signals this close are one.
+constexpr std::int64_t kOneInterruptNs = 300'000'000;
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// When the first signal came; 0: none did. Another may come while it is handled, in this thread or another.
+std::atomic<std::int64_t> first_ns = 0;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+// Returns whether somebody does not want to wait for what the first signal asked for.
+bool is_second_interrupt() {
+  const std::int64_t now = now_ns();
+  std::int64_t first = 0;
+  return !first_ns.compare_exchange_strong(first, now) && now - first > kOneInterruptNs;
+}
 
 extern "C" void on_interrupt(int signal) {
-  if (heeded.exchange(true)) end_by_signal(signal);
+  if (is_second_interrupt()) end_by_signal(signal);
   if (Simulator* simulator = running.load()) simulator->request_stop();
 }
 
 std::atomic<bool> interrupted = false;
 
 extern "C" void set_interrupted(int signal) {
-  if (interrupted.exchange(true)) end_by_signal(signal);
+  if (is_second_interrupt()) end_by_signal(signal);
+  interrupted = true;
 }
 
 // Guards `running` where another thread may ask it to stop; a signal handler takes no lock.
