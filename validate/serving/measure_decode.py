@@ -1,11 +1,13 @@
 """Times layers of a transformer in CUDA graphs, decoding and prefilling, on 1 and 2 GPUs, as `weft step --library torch` has them.
 
-    python3 measure_decode.py OUT [--seconds 100]
+    python3 measure_decode.py OUT [--set first] [--seconds 100]
 
+`--set later` is a second list of points, of other models, batches and lengths: it was written after the first had been scored.
 Writes OUT/decode_tp1.json and, where there are two GPUs, OUT/decode_tp2.json. Weights are random. A layer is RMSNorm, one product
 for QKV, a copy of keys and values, SDPA with grouped queries, the output's product, NCCL's all-reduce, the residual, RMSNorm, one
 product for gate and up, SiLU, their product, the down product, an all-reduce, the residual. Each point is the median of 15
-replays; a few have their kernels beside it, as torch's profiler sees them. A point that fails is told and left out.
+replays (60 of a prefill of the later set, whose times in turn are kept: the clock falls under them); a few have their kernels beside
+it, as torch's profiler sees them. A point that fails is told and left out.
 """
 
 import argparse
@@ -20,6 +22,8 @@ MODELS = {  # hidden, ffn, heads, kv heads
     "70b": (8192, 28672, 64, 8),
     "8b": (4096, 14336, 32, 8),
     "32b": (5120, 27648, 40, 8),
+    "14b": (5120, 13824, 40, 8),
+    "3b": (3072, 8192, 24, 8),
 }
 LAYERS = 8
 DECODE = [(1, 1024), (4, 4096), (16, 1024), (16, 16384), (32, 2048), (64, 4096), (128, 1024), (256, 512)]  # batch, context
@@ -27,6 +31,11 @@ PREFILL = [(1, 512), (1, 1024), (2, 2048), (1, 4096)]  # batch, tokens
 PLACES = [("70b", b, 1, c) for b, c in DECODE] + [("70b", b, t, t) for b, t in PREFILL] + \
          [("8b", b, 1, c) for b, c in DECODE] + [("8b", b, t, t) for b, t in PREFILL] + \
          [("32b", b, 1, c) for b, c in DECODE[2:6:3]] + [("32b", b, t, t) for b, t in PREFILL[1:3]]
+LATER_DECODE = [(2, 2048), (8, 8192), (24, 1024), (48, 3072), (96, 2048), (192, 768)]
+LATER_PREFILL = [(4, 256), (1, 2048), (2, 1024), (1, 6144)]
+LATER = [(model, b, t, t) for model in ("14b", "3b") for b, t in LATER_PREFILL] + \
+        [(model, b, 1, c) for model in ("14b", "3b") for b, c in LATER_DECODE] + [("70b", 8, 1, 2048), ("70b", 1, 768, 768)]
+SETS = {"first": PLACES, "later": LATER}
 PROFILED = {("70b", 1, 1, 1024), ("8b", 1, 1, 1024), ("8b", 32, 1, 2048), ("70b", 64, 1, 4096), ("8b", 1, 512, 512),
             ("70b", 1, 4096, 4096)}
 
@@ -84,7 +93,7 @@ def kernels_of(torch, graph):
     return sorted(rows, key=lambda row: -row["us"])
 
 
-def point(torch, dist, weights, place, world, rank, device):
+def point(torch, dist, weights, place, world, rank, device, replays):
     name, batch, tokens, context = place
     hidden, ffn, heads, kv_heads = MODELS[name]
     cache = lambda: torch.randn(batch, kv_heads // world, context, hidden // heads, device=device, dtype=torch.bfloat16)
@@ -109,7 +118,7 @@ def point(torch, dist, weights, place, world, rank, device):
             graph.replay()
         torch.cuda.synchronize()
         meet()
-        for _ in range(15):
+        for _ in range(replays):
             begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
             begin.record()
             graph.replay()
@@ -118,6 +127,8 @@ def point(torch, dist, weights, place, world, rank, device):
             times.append(begin.elapsed_time(end) * 1e3)
     row = dict(model=name, layers=LAYERS, tp=world, batch=batch, tokens=tokens, context=context, us=statistics.median(times),
                us_min=min(times), us_max=max(times))
+    if replays > 15:
+        row["times_us"] = [round(each, 1) for each in times]
     if place in PROFILED:
         try:
             row["kernels"] = kernels_of(torch, graph)
@@ -206,7 +217,7 @@ def gpu_state():
         return [str(error)]
 
 
-def worker(rank, world, port, out, seconds):
+def worker(rank, world, port, out, seconds, which):
     import torch
     import torch.distributed as dist
     torch.cuda.set_device(rank)
@@ -216,7 +227,7 @@ def worker(rank, world, port, out, seconds):
         dist.init_process_group("nccl", rank=rank, world_size=world)
     begin = time.time()
     rows, failed, weights, at = [], [], None, None
-    for place in PLACES:
+    for place in SETS[which]:
         # All ranks stop at the same point.
         late = torch.tensor([time.time() - begin > seconds], device=device, dtype=torch.int32)
         if world > 1:
@@ -229,7 +240,8 @@ def worker(rank, world, port, out, seconds):
                 weights = None
                 torch.cuda.empty_cache()
                 weights, at = layers(torch, *MODELS[place[0]], world, device), place[0]
-            rows.append(point(torch, dist, weights, place, world, rank, device))
+            replays = 60 if which == "later" and place[2] > 1 else 15
+            rows.append(point(torch, dist, weights, place, world, rank, device, replays))
         except Exception as error:
             failed.append({"place": place, "error": str(error)[:300]})
             torch.cuda.empty_cache()
@@ -242,7 +254,7 @@ def worker(rank, world, port, out, seconds):
                   flush=True)
             save(torch, out, world, rows, failed)
     pieces = []
-    if world == 1:
+    if world == 1 and which == "first":
         for name in ("70b", "8b"):
             try:
                 weights = None
@@ -267,6 +279,7 @@ def save(torch, out, world, rows, failed, pieces=()):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out")
+    parser.add_argument("--set", choices=SETS, default="first", help="which list of points")
     parser.add_argument("--seconds", type=float, default=100, help="for each number of GPUs; points beyond are left out")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
@@ -277,7 +290,7 @@ def main():
             print(f"{torch.cuda.device_count()} GPU: no points of {world}", file=sys.stderr)
             continue
         try:
-            processes.spawn(worker, args=(world, 29511 + world, args.out, args.seconds), nprocs=world)
+            processes.spawn(worker, args=(world, 29511 + world, args.out, args.seconds, args.set), nprocs=world)
         except Exception as error:
             print(f"{world} GPUs: {error}", file=sys.stderr)
 

@@ -1,11 +1,13 @@
 """Predicts what measure_decode.py and loop.py measure, and scores predictions against measurements.
 
-    python3 predict.py WEFT > predictions.md          also writes predictions.json beside this file
-    python3 predict.py WEFT --score FILE ...          measured files against predictions.json, as it was written
-    python3 predict.py WEFT --score FILE ... --now    against what WEFT says now
+    python3 predict.py WEFT > predictions.md                                also writes predictions.json beside this file
+    python3 predict.py WEFT --set later > predictions_later.md              and predictions_later.json
+    python3 predict.py WEFT [--set later] --score FILE ...                  measured files against those, as they were written
+    python3 predict.py WEFT [--set later] --score FILE ... --now            against what WEFT says now
 
-Every step is one `weft step --library torch`. The loop's queue is that of loop.py, with these steps as its times and 0.1 ms of
-the host for each: the launch of a graph, the read of the chosen tokens, and Python's lists.
+Every point is one `weft step --library torch`. The loop is one `weft run` for each load, with loop.py's arrivals as a trace, its
+piece and its batches as keys of the scheduler, and 0.1 ms of the host a step: the launch of a graph, the read of the chosen tokens,
+and Python's lists. (predictions.json had the loop's queue here, with the time of one `weft step` for each of its steps.)
 """
 
 import argparse
@@ -62,61 +64,65 @@ def point_us(steps, gpu, model, layers, tensor, batch, tokens, context):
     return us if REPLAYS * us < WINDOW_US else steps.us(gpu, model, layers, tensor, batch, tokens, context)
 
 
-def predict_points(steps, gpu):
+def predict_points(steps, gpu, places):
     rows = []
     for tensor in (1, 2):
-        for model, batch, tokens, context in measure_decode.PLACES:
+        for model, batch, tokens, context in places:
             us = point_us(steps, gpu, model, measure_decode.LAYERS, tensor, batch, tokens, context)
             rows.append({"gpu": gpu, "model": model, "tp": tensor, "batch": batch, "tokens": tokens, "context": context, "us": us})
     return rows
 
 
-class PredictedModel:
-    """In place of loop.Model: its steps move a clock."""
-
-    def __init__(self, steps, gpu):
-        self.steps, self.gpu = steps, gpu
-
-    def ms(self, running, piece):
-        batch = next(size for size in loop.BATCHES if size >= running) if running else 0
-        if piece is None:
-            us = self.steps.us(self.gpu, "8b", loop.LAYERS, 1, batch, 1, loop.SLOT, head=True)
-        else:
-            us = self.steps.us(self.gpu, "8b", loop.LAYERS, 1, 1, loop.CHUNK, (piece + 1) * loop.CHUNK, batch, loop.SLOT,
-                               head=True)
-        return us / 1e3 + HOST_MS
+def step_ms(steps, gpu, load, running, piece):
+    """A step of loop.py by itself, among steps like it."""
+    batch = next(size for size in loop.BATCHES if size >= running) if running else 0
+    if piece is None:
+        us = steps.us(gpu, "8b", loop.LAYERS, 1, batch, 1, load.slot, head=True)
+    else:
+        us = steps.us(gpu, "8b", loop.LAYERS, 1, 1, load.chunk, (piece + 1) * load.chunk, batch, load.slot, head=True)
+    return us / 1e3 + HOST_MS
 
 
-def predict_loop(steps, gpu, seconds):
-    model = PredictedModel(steps, gpu)
-    loads = []
-    for rate in loop.RATES:
-        times = loop.arrivals(rate, seconds)
-        now, arrived, waiting, running, done = 0.0, 0, [], [], []
-        while len(done) < len(times):
-            while arrived < len(times) and times[arrived] <= now:
-                waiting.append([times[arrived], 0])
-                arrived += 1
-            if not waiting and not running:
-                now = times[arrived]
-                continue
-            piece = waiting[0][1] if waiting and len(running) < loop.BATCHES[-1] - 1 else None
-            now += model.ms(len(running), piece) / 1e3
-            for answer in running:
-                answer[2] += 1
-            done += [(answer[0], answer[1], now) for answer in running if answer[2] == loop.OUTPUT]
-            running = [answer for answer in running if answer[2] < loop.OUTPUT]
-            if piece is not None:
-                waiting[0][1] += 1
-                if waiting[0][1] * loop.CHUNK == loop.PROMPT:
-                    running.append([waiting.pop(0)[0], now, 1])
-        ttft = [(first - at) * 1e3 for at, first, _ in done]
-        tpot = [(last - first) * 1e3 / (loop.OUTPUT - 1) for _, first, last in done]
-        span = max(last for _, _, last in done) - times[0]
-        loads.append({"gpu": gpu, "rate": rate, "requests": len(done), "ttft_p50_ms": statistics.median(ttft),
-                      "ttft_p99_ms": loop.percentile(ttft, 0.99), "tpot_p50_ms": statistics.median(tpot),
-                      "tpot_p99_ms": loop.percentile(tpot, 0.99), "tokens_per_second": len(done) * loop.OUTPUT / span})
-    return loads
+def loop_scenario(steps, gpu, load, rate, seconds):
+    """JSON is YAML. Prompts take a step for each piece, and no two of them share one."""
+    trace = os.path.join(steps.folder, f"arrivals_{rate}.csv")
+    with open(trace, "w") as file:
+        file.write("arrival_s,prompt,output\n")
+        file.writelines(f"{at:.6f},{load.prompt},{load.output}\n" for at in loop.arrivals(load, rate, seconds))
+    made = os.path.join(steps.folder, f"loop_{gpu}_{rate}.yaml")
+    scheduler = {"token_budget": load.chunk + loop.BATCHES[-1], "chunked_prefill_size": load.chunk, "max_batch": loop.BATCHES[-1],
+                 "cuda_graph": "all", "cuda_graph_sizes": loop.BATCHES}
+    with open(made, "w") as file:
+        json.dump({"cluster": os.path.join(ROOT, "configs", "clusters", CLUSTERS[gpu] + ".yaml"),
+                   "workload": {"inference": {"model": os.path.join(steps.folder, "8b.yaml"), "parallelism": {"tensor": 1},
+                                              "library": "torch", "requests": {"trace": trace}, "scheduler": scheduler}}}, file)
+    return made
+
+
+def loop_profile(steps, gpu):
+    """The shipped profile with the host's share of a step."""
+    made = os.path.join(steps.folder, f"{gpu}.yaml")
+    with open(os.path.join(ROOT, "configs", "profiles", f"{gpu.lower()}_sxm.yaml")) as file:
+        head, parameters = file.read().split("parameters:\n", 1)
+    with open(made, "w") as file:
+        file.write(f"{head}parameters:\n  inference.engine.step: {{value: {HOST_MS} ms, source: assumed}}\n{parameters}")
+    return made
+
+
+def predict_load(steps, gpu, load, rate, seconds):
+    words = [steps.weft, "run", loop_scenario(steps, gpu, load, rate, seconds), "--profile", loop_profile(steps, gpu), "--json", "-",
+             "--quiet"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    said = json.loads(done.stdout)
+    return {"gpu": gpu, "rate": rate, "requests": said["requests"], "ttft_p50_ms": said["ttft_ns"]["p50"] / 1e6,
+            "ttft_p99_ms": said["ttft_ns"]["p99"] / 1e6, "tpot_p50_ms": said["tpot_ns"]["p50"] / 1e6,
+            "tpot_p99_ms": said["tpot_ns"]["p99"] / 1e6, "tokens_per_second": said["throughput_tokens_per_second"]}
+
+
+def predict_loop(steps, gpu, load, seconds):
+    return [predict_load(steps, gpu, load, rate, seconds) for rate in load.rates]
 
 
 def point_key(row):
@@ -156,15 +162,15 @@ def score(files, predictions, steps):
             for phase, values in errors.items():
                 print(errors_text(phase, values))
         else:
-            known = predictions["loads"] if predictions else predict_loop(steps, gpu, measured["seconds"])
+            kind = loop.SETS[measured.get("set", "first")]
+            known = predictions["loads"] if predictions else predict_loop(steps, gpu, kind, measured["seconds"])
             for load in measured["loads"]:
                 ours = next(row for row in known if row["gpu"] == gpu and row["rate"] == load["rate"])
                 print(f"rate {load['rate']:3d}  " + "  ".join(
                     f"{key} {load[key]:.2f} / {ours[key]:.2f} {100 * (ours[key] / load[key] - 1):+.1f} %"
                     for key in ("ttft_p50_ms", "ttft_p99_ms", "tpot_p50_ms", "tpot_p99_ms", "tokens_per_second")))
-            model = PredictedModel(steps, gpu)
             for step in measured["steps"]:
-                ms = model.ms(step["batch"], step["piece"])
+                ms = step_ms(steps, gpu, kind, step["batch"], step["piece"])
                 print(f"step of {step['batch']:2d}, piece {step['piece']}: {step['ms']:.3f} / {ms:.3f} ms "
                       f"{100 * (ms / step['ms'] - 1):+.1f} %")
 
@@ -172,11 +178,12 @@ def score(files, predictions, steps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("weft")
+    parser.add_argument("--set", choices=loop.SETS, default="first", help="which points and loads")
     parser.add_argument("--score", nargs="+", metavar="FILE")
-    parser.add_argument("--now", action="store_true", help="score what WEFT says now, not predictions.json")
+    parser.add_argument("--now", action="store_true", help="score what WEFT says now, not the predictions that were written")
     args = parser.parse_args()
     steps = Steps(args.weft)
-    written = os.path.join(HERE, "predictions.json")
+    written = os.path.join(HERE, "predictions.json" if args.set == "first" else f"predictions_{args.set}.json")
     if args.score:
         predictions = None
         if not args.now:
@@ -184,13 +191,13 @@ def main():
                 predictions = json.load(file)
         score(args.score, predictions, steps)
         return
-    points = [row for gpu in CLUSTERS for row in predict_points(steps, gpu)]
-    loads = [row for gpu in CLUSTERS for row in predict_loop(steps, gpu, 15)]
+    points = [row for gpu in CLUSTERS for row in predict_points(steps, gpu, measure_decode.SETS[args.set])]
+    loads = [row for gpu in CLUSTERS for row in predict_loop(steps, gpu, loop.SETS[args.set], 15)]
     with open(written, "w") as file:
         json.dump({"points": points, "loads": loads}, file, indent=0)
         file.write("\n")
     print("# Predictions of measure_decode.py and loop.py, written before they ran\n")
-    print("`python3 validate/serving/predict.py WEFT` made them, with the profiles as they are shipped. Microseconds of 8 layers:\n")
+    print(f"`python3 validate/serving/predict.py WEFT --set {args.set}` made them, with the profiles as they are shipped. Microseconds of 8 layers:\n")
     print("| GPU | model | GPUs | batch | tokens | context | us |\n|---|---|---|---|---|---|---|")
     for row in points:
         print(f"| {row['gpu']} | {row['model']} | {row['tp']} | {row['batch']} | {row['tokens']} | {row['context']} | "

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Times training steps of Hugging Face's models (transformers, random weights) that no parameter of Weft has seen.
 
-    validate/training/hf_steps.py OUT.json [NAME...]
+    validate/training/hf_steps.py OUT.json [NAME...] [--set later]
 
 Needs PyTorch with CUDA and transformers 5; takes four minutes on one GPU. Five steps on one GPU: small and paced by the host, an 8B
 shape with recomputation, compiled layers, a larger batch with norms of queries and keys, a mixture of experts. With two GPUs or
 more, two further ones on two: DDP and FSDP2. Each runs in processes of its own: one that fails leaves the others, and its reason is
-in the file. bf16 parameters and fused AdamW without master weights; random tokens, nothing read.
+in the file. `--set later` has others of the same seven kinds, written after the first set had been scored. bf16 parameters and fused AdamW without master weights; random tokens, nothing read.
 
 Of each: ten steps that end in a wait, one loop without waits of a second, and one profiled step by category
 (trace_categories.py) with its kernels by name.
@@ -41,7 +41,18 @@ QWEN = {"family": "Qwen3", "hidden_size": 2560, "intermediate_size": 9728, "num_
 EXPERTS = {"family": "Qwen3Moe", "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 32,
            "num_experts_per_tok": 8, "norm_topk_prob": True, "decoder_sparse_step": 1, "num_hidden_layers": 6,
            "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 32000}
-CONFIGURATIONS = {
+TINY = {"family": "Llama", "hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 12,
+        "num_key_value_heads": 4, "head_dim": 64, "vocab_size": 32000}
+QWEN_8B = {"family": "Qwen3", "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 4, "num_attention_heads": 32,
+           "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936}
+LLAMA_3B = {"family": "Llama", "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 8, "num_attention_heads": 24,
+            "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 32000}
+LLAMA_2B = {"family": "Llama", "hidden_size": 2560, "intermediate_size": 6912, "num_hidden_layers": 10, "num_attention_heads": 20,
+            "num_key_value_heads": 20, "head_dim": 128, "vocab_size": 50304}
+FEW_EXPERTS = {"family": "Qwen3Moe", "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 1024, "num_experts": 16,
+               "num_experts_per_tok": 4, "norm_topk_prob": True, "decoder_sparse_step": 1, "num_hidden_layers": 8,
+               "num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 32000}
+FIRST = {
     "small": {"model": SMALL, "sequence": 512, "micro": 1},
     "recomputed": {"model": LLAMA_8B, "sequence": 4096, "micro": 2, "recompute": True},
     "compiled": {"model": LLAMA_1B, "sequence": 4096, "micro": 2, "compile": True},
@@ -50,10 +61,20 @@ CONFIGURATIONS = {
     "ddp": {"model": LLAMA_1B, "sequence": 2048, "micro": 2, "world": 2, "mode": "ddp"},
     "fsdp": {"model": LLAMA_8B, "sequence": 2048, "micro": 2, "world": 2, "mode": "fsdp"},
 }
+LATER = {
+    "small": {"model": TINY, "sequence": 1024, "micro": 1},
+    "recomputed": {"model": QWEN_8B, "sequence": 2048, "micro": 4, "recompute": True},
+    "compiled": {"model": LLAMA_3B, "sequence": 2048, "micro": 4, "compile": True},
+    "batch": {"model": LLAMA_2B, "sequence": 1024, "micro": 12},
+    "experts": {"model": FEW_EXPERTS, "sequence": 2048, "micro": 3},
+    "ddp": {"model": LLAMA_2B, "sequence": 2048, "micro": 2, "world": 2, "mode": "ddp"},
+    "fsdp": {"model": QWEN_8B, "sequence": 4096, "micro": 1, "world": 2, "mode": "fsdp"},
+}
+SETS = {"first": FIRST, "later": LATER}
 
 
-def configurations(world):
-    found = {name: {"world": 1, "mode": "one", "recompute": False, "compile": False, **shape} for name, shape in CONFIGURATIONS.items()}
+def configurations(world, which="first"):
+    found = {name: {"world": 1, "mode": "one", "recompute": False, "compile": False, **shape} for name, shape in SETS[which].items()}
     return {name: shape for name, shape in found.items() if shape["world"] <= world}
 
 
@@ -212,6 +233,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--set", choices=SETS, default="first", help="which steps")
     for key, kind in (("rank", int), ("port", int), ("folder", str), ("shape", str)):
         parser.add_argument(f"--{key}", type=kind, help=argparse.SUPPRESS)
     options = parser.parse_intermixed_args()
@@ -221,7 +243,7 @@ def main():
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout
     world = sum(line.startswith("GPU ") for line in listed.splitlines())
     results = []
-    for name, shape in configurations(world).items():
+    for name, shape in configurations(world, options.set).items():
         if options.names and name not in options.names:
             continue
         began = time.time()
@@ -235,7 +257,7 @@ def main():
               flush=True)
         for error in last.get("errors", []):
             print(error if isinstance(error, str) else error["log"][-800:], flush=True)
-        pathlib.Path(options.out).write_text(json.dumps({"gpus": world, "steps": results}, indent=1) + "\n")
+        pathlib.Path(options.out).write_text(json.dumps({"gpus": world, "set": options.set, "steps": results}, indent=1) + "\n")
     return 0
 
 

@@ -2,6 +2,7 @@
 """What Weft predicts for the steps of hf_steps.py, with the shipped profiles of H100 and H200.
 
     validate/training/hf_steps_predict.py build/weft                        # writes hf_steps.md beside this file
+    validate/training/hf_steps_predict.py build/weft --set later            # writes hf_steps_later.md
     validate/training/hf_steps_predict.py --score MEASURED.json             # errors of the predictions that are there
     validate/training/hf_steps_predict.py build/weft --score MEASURED.json  # of predictions made now
 
@@ -20,7 +21,8 @@ import hf_steps
 import new_steps_predict
 import steps
 
-PREDICTED = pathlib.Path(__file__).with_name("hf_steps.md")
+PREDICTED = {which: pathlib.Path(__file__).with_name("hf_steps.md" if which == "first" else f"hf_steps_{which}.md")
+             for which in hf_steps.SETS}
 CATEGORIES = ("gemm", "attention", "other", "optimizer", "nccl")
 
 
@@ -59,10 +61,10 @@ def predict(weft, name, shape, gpu):
     return {"ms": result["iteration_time_ns"] / 1e6, "gib": steps.memory_of(result), **{key: found[key] for key in CATEGORIES}}
 
 
-def all_predictions(weft):
+def all_predictions(weft, which):
     found = {}
     for gpu in new_steps_predict.GPUS:
-        for name, shape in hf_steps.configurations(2).items():
+        for name, shape in hf_steps.configurations(2, which).items():
             found[gpu, name] = predict(weft, name, shape, gpu)
             print(f"{gpu} {name:12} {found[gpu, name]}", flush=True)
     return found
@@ -71,7 +73,7 @@ def all_predictions(weft):
 COLUMNS = ("GPU", "step", "ms", "GiB", *CATEGORIES)
 
 
-def write(predictions):
+def write(predictions, which):
     lines = ["# Steps of Hugging Face's models, predicted before they were measured", "",
              "`hf_steps.py` measures them, `hf_steps_predict.py` writes and scores this table. Milliseconds.", "",
              "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
@@ -80,12 +82,12 @@ def write(predictions):
             raise SystemExit(f"{gpu} {name}: {said['error']}")
         cells = [gpu, name, f"{said['ms']:.2f}", f"{said['gib']:.2f}", *(f"{said[key]:.2f}" for key in CATEGORIES)]
         lines.append("| " + " | ".join(cells) + " |")
-    PREDICTED.write_text("\n".join(lines) + "\n")
+    PREDICTED[which].write_text("\n".join(lines) + "\n")
 
 
-def read():
+def read(which):
     found = {}
-    for line in PREDICTED.read_text().splitlines():
+    for line in PREDICTED[which].read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == len(COLUMNS) and cells[0] in new_steps_predict.GPUS:
             found[cells[0], cells[1]] = dict(zip(("ms", "gib", *CATEGORIES), map(float, cells[2:])))
@@ -121,18 +123,21 @@ def score(predictions, measured):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weft", nargs="?")
+    parser.add_argument("--set", choices=hf_steps.SETS, default="first", help="which steps; of --score: those of its file")
     parser.add_argument("--score", metavar="MEASURED.json", type=pathlib.Path)
     options = parser.parse_args()
+    measured = json.loads(options.score.read_text()) if options.score else None
+    which = measured.get("set", "first") if measured else options.set
     if options.weft:
-        predictions = all_predictions(options.weft)
-        if not options.score:
-            write(predictions)
-    elif options.score:
-        predictions = read()
+        predictions = all_predictions(options.weft, which)
+        if not measured:
+            write(predictions, which)
+    elif measured:
+        predictions = read(which)
     else:
         parser.error("which weft?")
-    if options.score:
-        score(predictions, json.loads(options.score.read_text()))
+    if measured:
+        score(predictions, measured)
     return 0
 
 
