@@ -103,11 +103,10 @@ std::vector<FitPart> attention_fits(const FitData& data) {
   const auto is = [](const Kernel& kernel, AttentionUse use) {
     return work::class_of(kernel.kind) == work::KernelClass::kAttention && kernel.use == use;
   };
-  std::vector<FitPart> parts{
-      detail::fit_alone(data, "attention",
-                        {"gpu.attention.forward_efficiency", "gpu.attention.backward_efficiency", "gpu.attention.forward_fixed",
-                         "gpu.attention.backward_fixed", "gpu.attention.tail"},
-                        [is](const Kernel& kernel) { return is(kernel, AttentionUse::kTraining); })};
+  std::vector<FitPart> parts{detail::fit_alone(data, "attention",
+                                               {"gpu.attention.forward_efficiency", "gpu.attention.backward_efficiency",
+                                                "gpu.attention.block_overhead", "gpu.attention.tail"},
+                                               [is](const Kernel& kernel) { return is(kernel, AttentionUse::kTraining); })};
   const auto paged = [&](const char* group, AttentionUse use, bool latent, std::vector<std::string> names) {
     for (std::string& name : names) name = fmt::format("gpu.{}.{}", group, name);
     FitPart part = detail::fit_alone(data, group, std::move(names), [is, use, latent](const Kernel& kernel) {

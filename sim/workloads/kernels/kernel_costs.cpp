@@ -164,8 +164,15 @@ const ParamGroup<AttentionCosts> attention_costs{
     "flash attention",
     {share("forward_efficiency", &AttentionCosts::forward_efficiency, kSteps, "share of the tensor cores' peak"),
      share("backward_efficiency", &AttentionCosts::backward_efficiency, kSteps, "the same of the backward kernel"),
-     time("forward_fixed", &AttentionCosts::forward_fixed, "of a kernel"),
-     time("backward_fixed", &AttentionCosts::backward_fixed, "of the backward kernel"),
+     param("softmax", &AttentionCosts::softmax,
+           {.unit = "FLOP",
+            .min = 0.0,
+            .max = 10'000.0,
+            .source = ParamSource::kLiterature,
+            .reference = "FlashAttention-3 (arXiv:2407.08608), figure 5: cuDNN at head widths of 64 and 128",
+            .description = "of the tensor cores, that take as long as the softmax of a query and a key",
+            .gpu = "H100"}),
+     time("block_overhead", &AttentionCosts::block_overhead, "of a block of 128 queries; 2.5 times that backward"),
      param("tail", &AttentionCosts::tail,
            {.unit = "ratio",
             .min = 0.0,
@@ -225,9 +232,11 @@ const ParamGroup<StreamCosts> stream_costs{
             .description = "the same between kernels of a CUDA graph"}),
      param("host_operator", &StreamCosts::host_operator,
            {.max = 1_ms,
-            .source = ParamSource::kLiterature,
-            .reference = "models/workloads §4.4: an operator of eager PyTorch costs the host 5 to 15 us",
-            .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)"})}};
+            .source = ParamSource::kFitted,
+            .reference = "a small step of Hugging Face's Llama that the host paces (validate/measured/h100x2_hf_steps.json); "
+                         "models/workloads §4.4: an operator of eager PyTorch costs 5 to 15 us",
+            .description = "of the host for an operator, where it alone decides the pace (lists of a tensor per rank)",
+            .gpu = "H100"})}};
 
 ParamGroups kernel_param_groups() {
   return {&gemm_costs,           &fp8_tensor_costs,    &fp8_row_costs,

@@ -58,11 +58,11 @@ extern const ParamGroup<ExpertCosts> fp8_block_expert_costs;
 extern const ParamGroup<ExpertCosts> fp4_expert_costs;
 
 struct AttentionCosts {
-  double forward_efficiency = 0.62;  // of the tensor cores' peak
-  double backward_efficiency = 0.57;
-  Duration forward_fixed = 16_us;
-  Duration backward_fixed = 50_us;
-  double tail = 0.4;  // of the longest block's time, in which the others have ended
+  double forward_efficiency = 0.72;  // of the tensor cores' peak, of heads 128 wide
+  double backward_efficiency = 0.65;
+  double softmax = 390;               // FLOPs of the tensor cores that take as long as the softmax of a query and a key
+  Duration block_overhead = 2600_ns;  // of a block of queries; 2.5 times that backward, as its products are
+  double tail = 0.74;                 // of the longest block's time, in which the others have ended
   double memory_efficiency = 0.85;
 };
 extern const ParamGroup<AttentionCosts> attention_costs;
@@ -118,7 +118,7 @@ extern const ParamGroup<OptimizerCosts> optimizer_costs;
 struct StreamCosts {
   Duration gap = 1'700_ns;
   Duration graph_gap = 500_ns;
-  Duration host_operator = 10_us;
+  Duration host_operator = 13_us;
 };
 extern const ParamGroup<StreamCosts> stream_costs;
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sim/core/error.h"
+#include "sim/core/whole_numbers.h"
 #include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/paged_attention.h"
@@ -42,6 +43,7 @@ constexpr double kOutputBytes = 2;  // bf16 from FP8 operands too
 constexpr double kReferenceSmGhz = 132 * 1.83;
 
 constexpr std::int64_t kAttentionRows = 128;  // queries of one block
+constexpr double kBackwardProducts = 2.5;     // for each forward: five matrices for two
 
 double intensity(TileShape tile) { return static_cast<double>(tile.m) * tile.n / (tile.m + tile.n); }
 
@@ -49,6 +51,14 @@ double intensity(TileShape tile) { return static_cast<double>(tile.m) * tile.n /
 double smooth_max(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// How much longer a pair of query and key takes than its products do, over the same of heads 128 wide. Wider heads gain
+// nothing: their accumulators fill the registers.
+double softmax_stretch(double softmax, double per_width, double widths) {
+  constexpr double kReferenceWidths = 256;  // of keys and values
+  if (widths <= 0) return 1.0;
+  return std::max(1.0, (1.0 + softmax / (per_width * widths)) / (1.0 + softmax / (per_width * kReferenceWidths)));
+}
 
 }  // namespace
 
@@ -233,19 +243,23 @@ double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
   }
   const AttentionCosts& costs = parameters_->attention;
   const bool forward = kernel.kind == KernelKind::kAttentionForward;
-  const double rate =
-      peak(gpu(), kernel.precision) * sms / gpu().sms * (forward ? costs.forward_efficiency : costs.backward_efficiency);
   const auto value_dim = static_cast<double>(kernel.value_dim > 0 ? kernel.value_dim : kernel.k);
   const double widths = static_cast<double>(kernel.k) + value_dim;
+  // Products of a query and a key forward, and backward.
+  const double products = forward ? 1.0 : kBackwardProducts;
+  const double rate = peak(gpu(), kernel.precision) * sms / gpu().sms *
+                      (forward ? costs.forward_efficiency : costs.backward_efficiency) /
+                      softmax_stretch(costs.softmax, 2.0 * products, widths);
   const auto keys = static_cast<double>(kernel.window > 0 ? std::min(kernel.window, kernel.n) : kernel.n);
-  const double block =
-      kernel.m < kAttentionRows ? 0 : 2.0 * kAttentionRows * keys * widths * (forward ? 1.0 : 2.5) / (rate / sms);
+  const double overhead = costs.block_overhead.seconds() * products;
+  const double blocks = static_cast<double>(kernel.batch) * static_cast<double>(ceil_div(kernel.m, kAttentionRows));
+  const double rows = static_cast<double>(std::min<std::int64_t>(kernel.m, kAttentionRows));
+  const double block = overhead + (kernel.m < kAttentionRows ? 0 : 2.0 * rows * keys * widths * products / (rate / sms));
   const double elements =
       static_cast<double>(kernel.batch) * (static_cast<double>(kernel.m) + static_cast<double>(kernel.n)) * widths;
   const double bytes = kernel.bytes > 0 ? kernel.bytes : (forward ? 1 : 2) * elements * bytes_per_element(kernel.precision);
-  const double computing = std::max(kernel.flops() / rate + costs.tail * block, block);
-  const double fixed = (forward ? costs.forward_fixed : costs.backward_fixed).seconds();
-  return fixed + std::max(computing, bytes / (gpu().hbm_bytes_per_second * costs.memory_efficiency));
+  const double computing = std::max(kernel.flops() / rate + blocks * overhead / sms + costs.tail * block, block);
+  return std::max(computing, bytes / (gpu().hbm_bytes_per_second * costs.memory_efficiency));
 }
 
 double KernelTimes::bounded_seconds(double bytes, double efficiency, double elements, double picoseconds, int sms) const {

@@ -13,12 +13,13 @@ namespace {
 // Nothing but the shapes: no fixed costs, no penalty of small tiles, efficiencies of 1/2.
 Profile bare() {
   Profile profile = Profile::defaults(kernel_param_groups());
-  for (const char* key : {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.gemm.block_overhead", "gpu.gemm.loop_latency",
-                          "gpu.fp8_tensor.block_overhead", "gpu.attention.forward_fixed", "gpu.attention.backward_fixed",
-                          "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
+  for (const char* key :
+       {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.gemm.block_overhead", "gpu.gemm.loop_latency",
+        "gpu.fp8_tensor.block_overhead", "gpu.attention.block_overhead", "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
     profile = profile.with_value(key, "0 us", "test");
   }
-  for (const char* key : {"gpu.gemm.small_tile_penalty", "gpu.gemm.memory_exposed", "gpu.attention.tail"})
+  for (const char* key :
+       {"gpu.gemm.small_tile_penalty", "gpu.gemm.memory_exposed", "gpu.attention.tail", "gpu.attention.softmax"})
     profile = profile.with_value(key, "0", "test");
   profile = profile.with_value("gpu.gemm.wave_rounding", "1", "test").with_value("gpu.gemm.sm_bytes_per_clock", "1000", "test");
   for (const char* key :
