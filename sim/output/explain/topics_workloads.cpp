@@ -85,16 +85,17 @@ std::vector<Topic> workloads_topics() {
                     "kernels reach (gpu.power). Its mean over a window of some 75 ms meets the limit: the data sheet's, or "
                     "gpu.power_limit. Tensor cores that want more than is left take the square root of the ratio times as "
                     "long; a kernel sees of that what HBM does not bound. Loads are those of one iteration at full clock "
-                    "that repeats, so a stage recovers in a bubble. GPUs of one model need unlike power (gpu.binning), "
+                    "that repeats, so a stage recovers in a bubble; in serving, those of the steps just before. GPUs of one "
+                    "model need unlike power (gpu.binning), "
                     "and all of a job go at the pace of the one that needs most of as many.",
                 .leaves_out = {"clocks: temperature, the controller's steps, and power that SMs and links take without "
                                "tensor cores or HBM",
                                "clocks: kernels last longer at lower clocks, which spreads their power; their loads are "
                                "those at full clock (0.4 % at a duty of 0.9)",
-                               "clocks: a step that starts after a pause is as slow as one of a steady loop",
-                               "clocks: in serving, each step is as slow as in a row of steps like it"},
+                               "clocks: a step of training that starts after a pause is as slow as one of a steady loop"},
                 .sources = {"models/training_steps §7", "models/workloads §7.2 (how GPUs differ)"},
-                .files = {"workloads/kernels/clock.h", "workloads/replay/power_clocks.cpp"}}},
+                .files = {"workloads/kernels/clock.h", "workloads/kernels/recent_load.h",
+                          "workloads/replay/power_clocks.cpp"}}},
       {.names = {"transformer", "flops", "activations"},
        .text =
            {.title = "parameters, FLOPs and memory of a transformer, from its shapes",

@@ -177,7 +177,7 @@ void Serving::start_step(std::size_t index, std::size_t slot) {
   Engine& engine = *engines_[index];
   const BatchStep& step = engine.steps[slot];
   const Time now = machine_.simulator.now();
-  const StepTime time = engine.times.of(step.mix);
+  const StepTime time = engine.times.next(step.mix, now);
   engine.is_taken[slot] = true;
   for (std::size_t part = 0; part < kStepParts; ++part) engine.parts[part] += time.parts[part];
   // A stage takes a step when the stage before has sent it, and its own last step is done.

@@ -53,6 +53,7 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
   decode_costs_.fixed = {};
   if (setup.full_clock) power_.limit = 0;
   power_.costs.tensor *= most_of(profile.get(power_spread), static_cast<std::size_t>(plan.engine_gpus()));
+  recent_.assign(static_cast<std::size_t>(plan.pipeline), RecentLoad{power_});
   const TransformerModel& model = setup.model;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     std::vector<LayerKind>& kinds = stages_.emplace_back();
@@ -191,15 +192,16 @@ void StepTimes::add_ends(Sum& sum, int stage, std::int64_t samples, const GroupT
 }
 
 // Adds the kernels' times at the clock that power leaves beside messages.
-void StepTimes::slow_down(Sum& sum) const {
+void StepTimes::slow_down(Sum& sum, RecentLoad* recent, Time now) const {
   Busy all;
   Duration total;
   for (const Busy& each : sum.busy) all.add(each, 1);
   for (const Duration part : sum.parts) total += part;
-  const double seconds = (total + all.alone).seconds();
+  total += all.alone;
+  const double seconds = total.seconds();
   if (seconds <= 0) return;
-  const double slowdown =
-      slowdown_under(power_, {.tensor = all.tensor_seconds / seconds, .memory = all.memory_seconds / seconds});
+  const PowerLoad load{.tensor = all.tensor_seconds / seconds, .memory = all.memory_seconds / seconds};
+  const double slowdown = recent != nullptr ? recent->slowdown_of(now, total, load) : slowdown_under(power_, load);
   for (std::size_t part = 0; part < kKernelParts; ++part) {
     const Busy& its = sum.busy[part];
     if (its.alone <= Duration{}) continue;
@@ -215,10 +217,11 @@ void StepTimes::slow_down(Sum& sum) const {
 }
 
 // The stage's time; where the host is slower than the GPU, the rest is overhead.
-Duration StepTimes::finish(Sum& sum) const {
-  slow_down(sum);
+Duration StepTimes::finish(Sum& sum, RecentLoad* recent, Time now) const {
+  slow_down(sum, recent, now);
   Duration total;
   for (const Duration part : sum.parts) total += part;
+  if (recent != nullptr) recent->ended(now + total);
   if (sum.is_graph) return total;
   const Duration host = sum.launches * launch_.host_cost;
   if (host <= total) return total;
@@ -243,11 +246,13 @@ StepTimes::Sum StepTimes::beside_attention(const StageKey& key, std::vector<Step
   return known_.emplace(key, sum).first->second;
 }
 
-StepTime StepTimes::of(const StepMix& mix) { return step_of(mix, nullptr); }
+StepTime StepTimes::of(const StepMix& mix) { return step_of(mix, nullptr, nullptr); }
+
+StepTime StepTimes::next(const StepMix& mix, Time now) { return step_of(mix, nullptr, &now); }
 
 std::vector<StepKernel> StepTimes::kernels(const StepMix& mix) {
   std::vector<StepKernel> all;
-  static_cast<void>(step_of(mix, &all));
+  static_cast<void>(step_of(mix, &all, nullptr));
   std::vector<StepKernel> merged;
   for (const StepKernel& kernel : all) {
     const auto alike = std::ranges::find_if(merged, [&](const StepKernel& other) {
@@ -262,7 +267,7 @@ std::vector<StepKernel> StepTimes::kernels(const StepMix& mix) {
   return merged;
 }
 
-StepTime StepTimes::step_of(const StepMix& mix, std::vector<StepKernel>* list) {
+StepTime StepTimes::step_of(const StepMix& mix, std::vector<StepKernel>* list, const Time* now) {
   GroupTokens tokens = group_tokens(mix, plan_);
   const GraphUse use = setup_.scheduler.cuda_graph;
   bool is_graph = use == GraphUse::kAll || (use == GraphUse::kDecode && mix.prefills.empty());
@@ -279,7 +284,8 @@ StepTime StepTimes::step_of(const StepMix& mix, std::vector<StepKernel>* list) {
     for (const LayerKind& kind : stages_[static_cast<std::size_t>(stage)]) {
       add_kernels(sum, attention_kernels(setup_, plan_, kind.shape.mixer, mix), kind.count);
     }
-    step.stages.push_back(finish(sum));
+    RecentLoad* recent = now == nullptr ? nullptr : &recent_[static_cast<std::size_t>(stage)];
+    step.stages.push_back(finish(sum, recent, now == nullptr ? Time{} : *now));
     if (list != nullptr) list->insert(list->end(), listed.begin(), listed.end());
     for (std::size_t part = 0; part < kStepParts; ++part) step.parts[part] += sum.parts[part];
   }

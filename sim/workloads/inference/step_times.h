@@ -6,8 +6,8 @@
 //
 // Cost: some tens of microseconds; what depends on the number of tokens alone is remembered.
 //
-// Model: the clock is what the limit of power leaves in steps like this one that follow one another; a window longer than a
-// step sees others too.
+// Model: the clock of `of` is what the limit of power leaves in steps like this one that follow one another; that of `next`
+// is what the steps before it leave.
 // Model: kernels and messages of a step follow one another; nothing overlaps. A step that runs as CUDA graphs has
 // gpu.stream.graph_gap before each of them, in place of gpu.stream.gap and its launch. Else the host launches one kernel after
 // another, and the step takes as long as the slower of host and GPU.
@@ -30,6 +30,7 @@
 #include "sim/workloads/inference/step_mix.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/kernel_times.h"
+#include "sim/workloads/kernels/recent_load.h"
 
 namespace weft::work {
 
@@ -68,6 +69,8 @@ class StepTimes {
             GroupCosts& costs, std::vector<DeviceId> devices);
 
   [[nodiscard]] StepTime of(const StepMix& mix);
+  // The step that an engine begins at `now`, after those it was asked for before. In the order of time.
+  [[nodiscard]] StepTime next(const StepMix& mix, Time now);
   // All that `of` sums, in the order in which it first runs. Kernels of a name that take as long are one.
   [[nodiscard]] std::vector<StepKernel> kernels(const StepMix& mix);
 
@@ -111,13 +114,15 @@ class StepTimes {
   [[nodiscard]] Busy time_of(const Kernel& kernel, bool is_graph) const;
   // Sums what depends on the tokens alone, not on what they meet: all but attention.
   [[nodiscard]] Sum beside_attention(const StageKey& key, std::vector<StepKernel>* list);
-  void slow_down(Sum& sum) const;
+  // `recent`: what came before, where that sets the clock; null: steps like this one.
+  void slow_down(Sum& sum, RecentLoad* recent, Time now) const;
   void add_kernels(Sum& sum, const std::vector<NamedKernel>& kernels, std::int64_t times) const;
   void add_messages(Sum& sum, int stage, const LayerKind& kind, const GroupTokens& tokens);
   void add_message(Sum& sum, std::string_view name, StepPart part, Duration duration, double bytes, std::int64_t times) const;
   void add_ends(Sum& sum, int stage, std::int64_t samples, const GroupTokens& tokens);
-  Duration finish(Sum& sum) const;
-  StepTime step_of(const StepMix& mix, std::vector<StepKernel>* list);
+  Duration finish(Sum& sum, RecentLoad* recent, Time now) const;
+  // `now`: of a step after others.
+  StepTime step_of(const StepMix& mix, std::vector<StepKernel>* list, const Time* now);
 
   const InferenceSetup& setup_;
   EnginePlan plan_;
@@ -130,6 +135,7 @@ class StepTimes {
   double activation_;                 // bytes
   EngineMessages messages_;
   std::vector<std::vector<LayerKind>> stages_;
+  std::vector<RecentLoad> recent_;  // by stage
   std::map<StageKey, Sum> known_;
 };
 

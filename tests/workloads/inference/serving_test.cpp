@@ -10,8 +10,15 @@
 namespace weft::work::test {
 namespace {
 
+// Steps whose clock no step before them changes.
+InferenceSetup at_full_clock() {
+  InferenceSetup setup = on_one_gpu("llama3_8b");
+  setup.full_clock = true;
+  return setup;
+}
+
 TEST(ServingTest, ARequestByItselfTakesItsSteps) {
-  ServingRun run{on_one_gpu("llama3_8b"), alike(1, 1000, 3), 1000};
+  ServingRun run{at_full_clock(), alike(1, 1000, 3), 1000};
   const Duration prefill = run.step({.prefills = {{1000, 0}}, .samples = 1}).latency();
   const Duration second = run.step({.decodes = 1, .decode_context = 1000, .samples = 1}).latency();
   const Duration third = run.step({.decodes = 1, .decode_context = 1001, .samples = 1}).latency();
@@ -22,9 +29,19 @@ TEST(ServingTest, ARequestByItselfTakesItsSteps) {
 }
 
 TEST(ServingTest, RequestsOfOneInstantShareTheFirstStep) {
-  ServingRun run{on_one_gpu("llama3_8b"), alike(4, 500, 1), 1000};
+  ServingRun run{at_full_clock(), alike(4, 500, 1), 1000};
   const Duration together = run.step({.prefills = {{500, 0}, {500, 0}, {500, 0}, {500, 0}}, .samples = 4}).latency();
   for (const RequestRecord& record : run.records()) EXPECT_EQ(record.last_token - record.arrival, together);
+}
+
+// A GPU that serves all the time is slower than one that rests between requests.
+TEST(ServingTest, PromptsAfterPromptsRunAtALowerClock) {
+  ServingRun busy{on_one_gpu("llama3_8b"), alike(40, 4000, 1), 1000};
+  ServingRun fresh{on_one_gpu("llama3_8b"), alike(1, 4000, 1), 1000};
+  ServingRun full{at_full_clock(), alike(1, 4000, 1), 1000};
+  const auto time_of = [](const ServingRun& run) { return run.records().back().last_token - Time{}; };
+  EXPECT_GT(time_of(busy), 40 * time_of(fresh));
+  EXPECT_GE(time_of(fresh), time_of(full));
 }
 
 TEST(ServingTest, EnginesShareTheRequests) {
@@ -65,7 +82,7 @@ TEST(ServingTest, TokensAndBlocksAreConservedUnderPressure) {
 
 // One server, constant service S, Poisson arrivals at rho = 0.6: the mean wait is rho S / (2 (1 - rho)) (Pollaczek, Khinchine).
 TEST(ServingTest, BatchesOfOneQueueAsInMD1) {
-  InferenceSetup setup = on_one_gpu("llama3_8b");
+  InferenceSetup setup = at_full_clock();
   setup.scheduler.max_batch = 1;
   ServingRun alone{setup, alike(1, 1000, 1), 1000};
   const double service = (alone.records()[0].last_token - Time{}).seconds();
