@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "sim/core/digest.h"
@@ -92,9 +93,14 @@ ComparedRun compared_run(const scenario::Scenario& scenario, const scenario::Run
   if (result.training) {
     Duration exposed;
     for (const Duration each : run.exposed) exposed += each;
-    run.error = step_error(scenario.cluster.profile, std::min(1.0, exposed.seconds() / run.time.seconds()));
+    run.error = step_error(scenario.cluster, std::min(1.0, exposed.seconds() / run.time.seconds()));
   } else if (!result.collectives.empty()) {
-    run.error = collective_error(scenario.cluster.profile, coll::name_of(result.collectives.front().call));
+    const std::vector<DeviceId>& devices = scenario.workload.collectives.front().devices;
+    std::set<std::int32_t> hosts;
+    for (const DeviceId device : devices) hosts.insert(scenario.cluster.topology.host_of(device));
+    run.error = collective_error(scenario.cluster, {.operation = coll::name_of(result.collectives.front().call),
+                                                    .gpus = static_cast<int>(devices.size()),
+                                                    .nodes = static_cast<int>(hosts.size())});
   }
   run.idle_gpus = idle_gpus(scenario);
   run.cost = cost_of_run(costed, scenario, result);

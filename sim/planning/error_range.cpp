@@ -3,26 +3,50 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/scenario/stated_error.h"
-
 namespace weft::plan {
 
-std::optional<double> step_error(const Profile& profile, double exposed_share) {
-  const auto& sets = profile.validations();
-  if (sets.empty()) return std::nullopt;
-  const double collectives = std::ranges::max_element(sets, {}, &Validation::median_error)->median_error;
-  return (1 - exposed_share) * kPublishedStepError + exposed_share * std::max(kPublishedStepError, collectives);
+namespace {
+
+// The largest median error of sets, by how near they are to what is asked.
+class Nearest {
+ public:
+  void add(std::size_t distance, double error) {
+    if (distance > distance_) return;
+    error_ = distance < distance_ ? error : std::max(error_, error);
+    distance_ = distance;
+  }
+  [[nodiscard]] std::optional<double> error() const { return distance_ == kNone ? std::nullopt : std::optional{error_}; }
+
+ private:
+  static constexpr std::size_t kNone = 100;
+  std::size_t distance_ = kNone;
+  double error_ = 0;
+};
+
+}  // namespace
+
+std::optional<double> step_error(const net::Cluster& cluster, double exposed_share) {
+  const std::string_view network = scenario::network_between(cluster, static_cast<int>(cluster.topology.host_count()));
+  Nearest nearest;
+  for (const Validation& set : cluster.profile.validations()) {
+    const auto tested = scenario::tested_on(set.data);
+    nearest.add(tested && tested->network == network ? 0 : 1, set.median_error);
+  }
+  if (!nearest.error()) return std::nullopt;
+  return (1 - exposed_share) * kPublishedStepError + exposed_share * std::max(kPublishedStepError, *nearest.error());
 }
 
-std::optional<double> collective_error(const Profile& profile, std::string_view operation) {
-  std::optional<double> same;
-  std::optional<double> any;
-  for (const Validation& set : profile.validations()) {
-    any = std::max(any.value_or(0), set.median_error);
+std::optional<double> collective_error(const net::Cluster& cluster, const scenario::PredictedCollective& predicted) {
+  const std::string_view network = scenario::network_between(cluster, predicted.nodes);
+  Nearest nearest;
+  for (const Validation& set : cluster.profile.validations()) {
     const auto tested = scenario::tested_on(set.data);
-    if (tested && tested->operation == operation) same = std::max(same.value_or(0), set.median_error);
+    const bool is_same = tested && tested->operation == predicted.operation;
+    const bool is_there = is_same && tested->network == network;
+    const bool is_exact = is_there && std::ranges::find(tested->gpus, predicted.gpus) != tested->gpus.end();
+    nearest.add(is_exact ? 0 : is_there ? 1 : is_same ? 2 : 3, set.median_error);
   }
-  return same ? same : any;
+  return nearest.error();
 }
 
 bool is_within_error(double a, double b, double error) { return std::abs(a - b) <= error * std::max(std::abs(a), std::abs(b)); }

@@ -79,15 +79,15 @@ std::optional<TestedOn> tested_on(std::string_view data) {
   return data.empty() || data.starts_with(',') ? std::optional{tested} : std::nullopt;
 }
 
+std::string_view network_between(const net::Cluster& cluster, int nodes) {
+  if (nodes <= 1) return {};
+  return net::find_nic_transport(net::nic_transport_of(cluster.topology, cluster.topology.endpoints().front()))->called;
+}
+
 std::string error_of_collective(const net::Cluster& cluster, const PredictedCollective& predicted) {
   if (cluster.profile.validations().empty()) return std::string{kNotValidated};
   const std::string operation = printable(predicted.operation);
-  std::string_view network;
-  if (predicted.nodes > 1) {
-    const net::NicTransport* transport =
-        net::find_nic_transport(net::nic_transport_of(cluster.topology, cluster.topology.endpoints().front()));
-    network = transport->called;
-  }
+  const std::string_view network = network_between(cluster, predicted.nodes);
   double exactly = -1;
   double nearly = -1;
   std::set<int> counts;  // that it was tested on, over this network

@@ -31,6 +31,9 @@ struct PredictedCollective {
   std::string made_by = {};  // a library, an algorithm or a setting that no entry was measured with; empty: NCCL's own choice
 };
 
+// Names the network of a call on so many nodes as TestedOn::network does: empty within a host, else what joins hosts.
+[[nodiscard]] std::string_view network_between(const net::Cluster& cluster, int nodes);
+
 // One sentence, without its point; "all_reduce not tested on 32 GPUs over RoCE; median error 2.6 % on 16" where nothing is of
 // it. Model: a value that a file laid over the profile replaced, or --set, is of no test.
 [[nodiscard]] std::string error_of_collective(const net::Cluster& cluster, const PredictedCollective& predicted);

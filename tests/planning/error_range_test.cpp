@@ -6,49 +6,70 @@
 #include <regex>
 #include <string>
 
-#include "sim/core/config/node.h"
+#include "tests/scenario/four_gpus.h"
 
 namespace weft::plan {
 namespace {
 
-Profile with_sets(const std::string& sets) {
-  return Profile::from_node(ConfigNode::parse("kind: profile\nname: p\nvalidation: [" + sets + "]", "p.yaml", "profile"), {});
+// Two nodes that RoCE joins, and a profile with these sets.
+net::Cluster with_sets(const std::string& sets) {
+  return scenario::test::cluster_of(
+      "{name: two, nodes: 2, node: {type: dgx_h100}, nic: {transport: roce}, "
+      "fabric: {type: fat_tree, leaf_ports: 32, link: {type: ethernet, rate: 400 Gb/s, latency: 150 ns}}, "
+      "profile: {kind: profile, name: p, validation: [" +
+      sets + "]}}");
 }
 
 TEST(ErrorRangeTest, AStepIsOffByItsPartsTogether) {
-  const Profile profile = with_sets(
-      "{data: \"all_reduce of 8, x\", points: 20, median_error: 4 %, max_error: 9 %}, "
-      "{data: \"all_gather of 8, x\", points: 20, median_error: 22 %, max_error: 40 %}");
-  EXPECT_DOUBLE_EQ(*step_error(profile, 0), 0.12) << "kernels alone";
-  EXPECT_DOUBLE_EQ(*step_error(profile, 1), 0.22) << "the worse of the two collectives";
-  EXPECT_NEAR(*step_error(profile, 0.3), 0.7 * 0.12 + 0.3 * 0.22, 1e-12);
+  const net::Cluster cluster = with_sets(
+      "{data: \"all_reduce of 16 over RoCE, x\", points: 20, median_error: 4 %, max_error: 9 %}, "
+      "{data: \"all_gather of 16 over RoCE, x\", points: 20, median_error: 22 %, max_error: 40 %}");
+  EXPECT_DOUBLE_EQ(*step_error(cluster, 0), 0.11) << "kernels alone";
+  EXPECT_DOUBLE_EQ(*step_error(cluster, 1), 0.22) << "the worse of the two collectives";
+  EXPECT_NEAR(*step_error(cluster, 0.3), 0.7 * 0.11 + 0.3 * 0.22, 1e-12);
+}
+
+TEST(ErrorRangeTest, AStepLooksAtItsOwnNetwork) {
+  const net::Cluster cluster = with_sets(
+      "{data: \"all_reduce of 16 over RoCE, x\", points: 20, median_error: 15 %, max_error: 19 %}, "
+      "{data: \"all_reduce of 16 over EFA, x\", points: 20, median_error: 40 %, max_error: 60 %}");
+  EXPECT_DOUBLE_EQ(*step_error(cluster, 1), 0.15);
+  EXPECT_DOUBLE_EQ(
+      *step_error(with_sets("{data: \"all_reduce of 16 over EFA, x\", points: 20, median_error: 40 %, max_error: 60 %}"), 1),
+      0.4)
+      << "nothing is of its network";
 }
 
 TEST(ErrorRangeTest, CollectivesThatAreKnownWellMakeNoStepBetterThanPublishedOnes) {
-  const Profile profile = with_sets("{data: \"all_reduce of 8, x\", points: 20, median_error: 4 %, max_error: 9 %}");
-  EXPECT_DOUBLE_EQ(*step_error(profile, 0.5), 0.12);
+  const net::Cluster cluster =
+      with_sets("{data: \"all_reduce of 16 over RoCE, x\", points: 20, median_error: 4 %, max_error: 9 %}");
+  EXPECT_DOUBLE_EQ(*step_error(cluster, 0.5), 0.11);
 }
 
-TEST(ErrorRangeTest, ACollectiveIsOffAsThoseOfItsOperation) {
-  const Profile profile = with_sets(
+TEST(ErrorRangeTest, ACollectiveIsOffAsTheNearestSetsOfItsOperation) {
+  const net::Cluster cluster = with_sets(
       "{data: \"all_reduce of 2, x\", points: 20, median_error: 3 %, max_error: 9 %}, "
       "{data: \"all_reduce of 8, x\", points: 20, median_error: 4 %, max_error: 9 %}, "
-      "{data: \"all_gather of 8, x\", points: 20, median_error: 6 %, max_error: 9 %}");
-  EXPECT_DOUBLE_EQ(*collective_error(profile, "all_reduce"), 0.04);
-  EXPECT_DOUBLE_EQ(*collective_error(profile, "all_gather"), 0.06);
-  EXPECT_DOUBLE_EQ(*collective_error(profile, "broadcast"), 0.06) << "no set of its own: the largest";
+      "{data: \"all_reduce of 16 over RoCE, x\", points: 20, median_error: 6 %, max_error: 9 %}, "
+      "{data: \"all_reduce of 16 over EFA, x\", points: 20, median_error: 25 %, max_error: 49 %}, "
+      "{data: \"all_gather of 8, x\", points: 20, median_error: 7 %, max_error: 9 %}");
+  EXPECT_DOUBLE_EQ(*collective_error(cluster, {.operation = "all_reduce", .gpus = 2}), 0.03) << "exactly";
+  EXPECT_DOUBLE_EQ(*collective_error(cluster, {.operation = "all_reduce", .gpus = 4}), 0.04) << "the larger within a host";
+  EXPECT_DOUBLE_EQ(*collective_error(cluster, {.operation = "all_reduce", .gpus = 12, .nodes = 2}), 0.06);
+  EXPECT_DOUBLE_EQ(*collective_error(cluster, {.operation = "all_gather", .gpus = 16, .nodes = 2}), 0.07) << "no set over RoCE";
+  EXPECT_DOUBLE_EQ(*collective_error(cluster, {.operation = "broadcast", .gpus = 8}), 0.25) << "no set of its own: the largest";
 }
 
 TEST(ErrorRangeTest, AReduceIsNotOffAsAReduceScatter) {
-  const Profile profile = with_sets(
+  const net::Cluster cluster = with_sets(
       "{data: \"reduce of 8, x\", points: 20, median_error: 3 %, max_error: 9 %}, "
       "{data: \"reduce_scatter of 8, x\", points: 20, median_error: 7 %, max_error: 9 %}");
-  EXPECT_DOUBLE_EQ(*collective_error(profile, "reduce"), 0.03);
+  EXPECT_DOUBLE_EQ(*collective_error(cluster, {.operation = "reduce", .gpus = 8}), 0.03);
 }
 
 TEST(ErrorRangeTest, NothingIsKnownOfAProfileThatWasNotTested) {
   EXPECT_FALSE(step_error(with_sets(""), 0.2));
-  EXPECT_FALSE(collective_error(with_sets(""), "all_reduce"));
+  EXPECT_FALSE(collective_error(with_sets(""), {.operation = "all_reduce", .gpus = 8}));
 }
 
 TEST(ErrorRangeTest, TimesWithinTheErrorAreNotToldApart) {

@@ -123,7 +123,9 @@ std::vector<Topic> planning_topics() {
            {.title = "how far off a predicted time may be: by how far predictions were off where others measured",
             .assumes =
                 "A step's computation is as far off as published steps in the mean, its exposed communication as the "
-                "largest median error that the cluster's profile states, if that is more. Both add up as if they went one way.",
+                "largest median error that the profile states over the cluster's network, if that is more. Both add up as if "
+                "they went one way. A collective is as far off as the sets of its operation, its network and its number of "
+                "GPUs, or the nearest to those.",
             .leaves_out = {"ranges: two plans of one cluster err alike in much; the difference between them is better known"},
             .sources = {"docs/accuracy.md", "validate/published/results.md"},
             .files = {"planning/error_range.h"}}},

@@ -135,7 +135,7 @@ class Sizing {
       made.gap = found.bounds_all ? std::max(0.0, 1 - found.least().value_or(made.plan.score) / made.plan.score) : 1.0;
     }
     made.digest = found.digest;
-    made.error = step_error(scenario.cluster.profile, made.plan.exposed_share);
+    made.error = step_error(scenario.cluster, made.plan.exposed_share);
     fill(made, scenario.cluster);
     last_seconds_ = made.seconds.value;
     return made;
