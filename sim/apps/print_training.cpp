@@ -53,6 +53,13 @@ void print_breakdown(const Report& report, const scenario::TrainingResult& resul
   report.print(table.text());
 }
 
+// Kernels wait for their launch for a fifth of the step or more.
+bool is_paced_by_host(const scenario::TrainingResult& result) {
+  constexpr double kShare = 0.2;
+  const Duration host = result.mean.busy[static_cast<std::size_t>(work::Category::kHost)];
+  return host > Duration{} && result.mean.idle.seconds() > kShare * result.iteration.seconds();
+}
+
 void print_ranks(const Report& report, const scenario::TrainingResult& result) {
   if (result.ranks.size() < 2) return;
   report.print(fmt::format("#\n# ranks{}\n", result.ranks.size() > kRanksShown ? ", the first ones" : ""));
@@ -137,6 +144,11 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
     const std::string most = fmt::format("{:.1f}", 100 * (highest.mean - 1));
     report.print(fmt::format("# the limit of power slows GEMMs by {} % (weft explain clock)\n",
                              least == most ? least : least + " to " + most));
+  }
+  if (is_paced_by_host(result)) {
+    report.print(
+        "# the host paces this step, and hosts differ: the same step took 1.5 times as long on another machine\n"
+        "# (validate/training/host_pace.py; gpu.stream.host_operator, device.launch.host_cost)\n");
   }
 }
 
