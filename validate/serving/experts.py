@@ -8,14 +8,15 @@ import subprocess
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# What such a benchmark runs: the router's own product and shared experts are not in it.
+CLUSTERS = os.path.join(HERE, "..", "..", "configs", "clusters")
+# Such a benchmark runs these: the router's own product and shared experts are not in it.
 KERNELS = ("experts", "choose_experts", "permute", "experts_up", "experts_activation", "experts_down", "unpermute")
 
 
 def model(configuration):
     """One layer of such experts; attention does not matter here."""
     return {"kind": "model", "name": "experts", "layers": 1, "hidden": configuration["hidden"], "heads": 32, "kv_heads": 8,
-            "head_dim": 128, "ffn": configuration["ffn"], "vocab": 32000,
+            "head_dim": 128, "vocab": 32000,
             "moe": {"experts": configuration["experts"], "experts_per_token": configuration["top_k"], "expert_ffn": configuration["ffn"]}}
 
 
@@ -23,7 +24,8 @@ def run(weft, configuration, tokens, folder):
     file, result = os.path.join(folder, "model.yaml"), os.path.join(folder, "step.json")
     with open(file, "w") as out:
         json.dump(model(configuration), out)
-    subprocess.run([weft, "step", "--model", file, "--cluster", configuration["cluster"], "--phase", "decode", "--batch", str(tokens),
+    cluster = os.path.join(CLUSTERS, configuration["cluster"] + ".yaml")
+    subprocess.run([weft, "step", "--model", file, "--cluster", cluster, "--phase", "decode", "--batch", str(tokens),
                     "--context", "128", "--tensor", str(configuration["tensor"]), "--full-clock", "--quiet", "--json", result],
                    check=True, stdout=subprocess.DEVNULL)
     with open(result) as step:

@@ -360,8 +360,10 @@ std::vector<Topic> workloads_topics() {
                 .leaves_out =
                     {"inference: kernels are fused as vLLM and TensorRT-LLM fuse them; quantizing activations costs "
                      "nothing",
-                     "inference: requests are spread evenly over an engine's attention groups, routing over experts is "
-                     "uniform",
+                     "inference: requests are spread evenly over an engine's attention groups; routing over experts is "
+                     "uniform, or loads of experts follow a power law",
+                     "inference: a layer's routed experts are one call, as vLLM runs it; those of TensorRT-LLM and PyTorch "
+                     "are a kernel for each part",
                      "inference: prompts of a step share one attention kernel of mean length; windows cut the mean "
                      "context",
                      "inference: an engine's messages meet no other traffic, and nothing of a step overlaps",

@@ -50,6 +50,7 @@ struct EngineLibrary {
   std::string name = "vllm";        // as it is written
   std::string all_reduce = "vllm";  // of coll::library_names(); empty: NCCL's
   bool fuses = true;                // false: PyTorch's operators, a kernel each
+  bool calls_experts = true;        // a layer's routed experts are one call of vLLM's kind (kernels/experts.h)
 };
 
 // Tokens of a prompt or of an answer: one number, or lognormal around a median, rounded and kept within bounds.
@@ -141,6 +142,7 @@ struct InferenceSetup {
   Speculation speculation = {};
   ServiceTargets targets = {};
   double expert_imbalance = 1;  // tokens of the most loaded rank's experts over the mean
+  double expert_power_law = 0;  // exponent of the experts' loads, in place of the imbalance (experts.h); 0: routing is uniform
 
   [[nodiscard]] int gpus() const { return plan.gpus() + (decode ? decode->gpus() : 0); }
 };

@@ -171,7 +171,10 @@ EngineLibrary read_library(ParamReader& inference) {
     inference.error("library", fmt::format("unknown library '{}'", name), did_you_mean(name, names, "libraries"));
     return {};
   }
-  return {.name = name, .all_reduce = found->second, .fuses = name != "torch"};
+  return {.name = name,
+          .all_reduce = found->second,
+          .fuses = name != "torch",
+          .calls_experts = name != "torch" && name != "tensorrt_llm"};
 }
 
 void read_scheduler(ParamReader& inference, SchedulerOptions& out) {
@@ -233,6 +236,9 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
   out.targets.tpot = targets.optional<Duration>("tpot", Duration{});
   targets.finish();
   out.expert_imbalance = inference.optional<double>("expert_imbalance", 1.0, between(1.0, 1000.0));
+  out.expert_power_law = inference.optional<double>("expert_power_law", 0.0, between(0.0, 10.0));
+  if (out.expert_power_law > 0 && inference.has("expert_imbalance"))
+    inference.error("expert_power_law", "stands beside 'expert_imbalance'", "the law says how much the busiest GPU has");
   if (static_cast<std::size_t>(out.gpus()) > endpoints) {
     inference.error(out.decode ? "disaggregated" : "parallelism",
                     fmt::format("the engines take {} GPUs, and the cluster has {}", out.gpus(), endpoints));

@@ -172,31 +172,58 @@ class LayerBuilder {
     gemm(shared ? "shared_down" : "down", tokens_.total(), model_.hidden, inner);
   }
 
-  // Grouped products over the experts here that any token visits.
+  // Model: routed experts are one call as vLLM and SGLang have it, which public tables time. Those of TensorRT-LLM, whose
+  // kernels are others, are a kernel for each part, as PyTorch's are.
   void experts() {
     const MixtureOfExperts& moe = feed_.moe;
     // Some experts work at a narrower width than that of the hidden states.
     const std::int64_t width = moe.latent > 0 ? moe.latent : model_.hidden;
-    gemm("router", tokens_.total(), moe.experts, model_.hidden);
-    memory("choose_experts", static_cast<double>(tokens_.total() * moe.experts), 4);  // softmax and top k
-    const double visits = static_cast<double>(tokens_.stage * moe.experts_per_token) / plan_.expert * setup_.expert_imbalance;
-    const auto rows = static_cast<std::int64_t>(std::ceil(visits));
-    const double everywhere = experts_touched(static_cast<double>(moe.experts), static_cast<double>(moe.experts_per_token),
-                                              static_cast<double>(tokens_.stage));
-    // The GPU with the most of them sets the pace, and has one at least.
-    const double touched = std::max(1.0, everywhere / plan_.expert);
-    const std::int64_t groups = std::llround(touched);
-    const std::int64_t each = ceil_div(rows, groups);
     const std::int64_t inner = ceil_div(moe.expert_ffn, plan_.expert_tensor());
-    const std::int64_t first = (feed_.matrices() - 1) * inner;
+    const ExpertVisits load = expert_load(setup_, plan_, moe, tokens_.stage);
+    gemm("router", tokens_.total(), moe.experts, model_.hidden);
     if (moe.latent > 0) gemm("to_latent", tokens_.total(), moe.latent, model_.hidden);
-    memory("permute", static_cast<double>(rows * width), 2 * activation_);
-    gemm("experts_up", each, first, width, groups, touched);
-    activation("experts_activation", static_cast<double>(rows), first, inner);
-    gemm("experts_down", each, width, inner, groups, touched);
-    memory("unpermute", static_cast<double>(rows * width), 2 * activation_);  // weighted
+    if (setup_.library.calls_experts) {
+      experts_in_one_call(moe, load, width, inner);
+    } else {
+      experts_by_part(moe, load, width, inner);
+    }
     if (moe.latent > 0) gemm("from_latent", tokens_.total(), model_.hidden, moe.latent);
     if (moe.shared_experts > 0) mlp(ceil_div(moe.shared_experts * moe.expert_ffn, plan_.tensor), "shared");
+  }
+
+  // Tokens reach their experts' GPU once for each expert there where groups send them, and are all there where one group has
+  // all experts.
+  void experts_in_one_call(const MixtureOfExperts& moe, const ExpertVisits& load, std::int64_t width, std::int64_t inner) {
+    if (tokens_.stage == 0) return;
+    const bool is_sent = plan_.attention_data > 1;
+    const auto visits = static_cast<double>(tokens_.stage * moe.experts_per_token);
+    Kernel kernel{.kind = KernelKind::kExperts,
+                  .precision = setup_.precision.weights,
+                  .m = is_sent ? ceil_div(tokens_.stage, plan_.attention_data) : tokens_.stage,
+                  .n = inner,
+                  .k = width,
+                  .batch = moe.experts / plan_.expert,
+                  .visits = is_sent ? load.rows : visits,
+                  .expert_rows = load.rows,
+                  .experts_used = load.experts,
+                  .uneven = setup_.expert_power_law > 0,
+                  .gated = feed_.matrices() == 3};
+    if (model_.stored.is_block_scaled) kernel.scaling = Scaling::kBlock;
+    out_.push_back({kernel, "experts"});
+  }
+
+  // Grouped products over the experts here that any token visits.
+  void experts_by_part(const MixtureOfExperts& moe, const ExpertVisits& load, std::int64_t width, std::int64_t inner) {
+    memory("choose_experts", static_cast<double>(tokens_.total() * moe.experts), 4);  // softmax and top k
+    const auto rows = static_cast<std::int64_t>(std::ceil(load.rows));
+    const std::int64_t groups = std::llround(load.experts);
+    const std::int64_t each = ceil_div(rows, groups);
+    const std::int64_t first = (feed_.matrices() - 1) * inner;
+    memory("permute", static_cast<double>(rows * width), 2 * activation_);
+    gemm("experts_up", each, first, width, groups, load.experts);
+    activation("experts_activation", static_cast<double>(rows), first, inner);
+    gemm("experts_down", each, width, inner, groups, load.experts);
+    memory("unpermute", static_cast<double>(rows * width), 2 * activation_);  // weighted
   }
 
   const InferenceSetup& setup_;
@@ -277,6 +304,16 @@ double experts_touched(double experts, double per_token, double tokens) {
   const double missed = 1.0 - std::min(1.0, per_token / experts);
   if (missed <= 0) return experts;
   return experts * (1.0 - portable_exp(tokens * portable_log(missed)));
+}
+
+// The GPU with the most of them sets the pace, and has one expert at least.
+ExpertVisits expert_load(const InferenceSetup& setup, const EnginePlan& plan, const MixtureOfExperts& moe,
+                         std::int64_t tokens) {
+  const auto number = static_cast<double>(tokens);
+  const auto top_k = static_cast<double>(moe.experts_per_token);
+  if (setup.expert_power_law > 0) return heaviest_expert_load(number, top_k, moe.experts, plan.expert, setup.expert_power_law);
+  const double touched = experts_touched(static_cast<double>(moe.experts), top_k, number);
+  return {.rows = number * top_k / plan.expert * setup.expert_imbalance, .experts = std::max(1.0, touched / plan.expert)};
 }
 
 GroupTokens group_tokens(const StepMix& mix, const EnginePlan& plan) {

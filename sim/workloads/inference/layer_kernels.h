@@ -13,6 +13,7 @@
 
 #include "sim/workloads/inference/inference.h"
 #include "sim/workloads/inference/step_mix.h"
+#include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/kernels/kernel.h"
 
 namespace weft::work {
@@ -53,5 +54,9 @@ struct GroupTokens {
 // Model: routing is uniform. Expected experts of `experts` that `tokens` meet when each picks `per_token`:
 // E (1 - (1 - k/E)^n), models/workloads §6.
 [[nodiscard]] double experts_touched(double experts, double per_token, double tokens);
+// Visits of the experts of the GPU with most to do, of `tokens` of a stage: with uniform routing times the setup's imbalance,
+// or after its power law.
+[[nodiscard]] ExpertVisits expert_load(const InferenceSetup& setup, const EnginePlan& plan, const MixtureOfExperts& moe,
+                                       std::int64_t tokens);
 
 }  // namespace weft::work

@@ -146,7 +146,10 @@ void StepTimes::add_messages(Sum& sum, int stage, const LayerKind& kind, const G
   }
   add_message(sum, "reduce_scatter", StepPart::kTensor, messages_.over_tensor(stage, coll::Collective::kReduceScatter, bytes),
               bytes, kind.count);
-  const double dealt = std::ceil(static_cast<double>(tokens.total()) / plan_.tensor) * setup_.expert_imbalance;
+  const MixtureOfExperts& moe = kind.shape.feed.moe;
+  const double even = static_cast<double>(tokens.stage * moe.experts_per_token) / plan_.expert;
+  const double uneven = even > 0 ? expert_load(setup_, plan_, moe, tokens.stage).rows / even : 1.0;
+  const double dealt = std::ceil(static_cast<double>(tokens.total()) / plan_.tensor) * uneven;
   for (const coll::ExpertStep step : {coll::ExpertStep::kDispatch, coll::ExpertStep::kCombine}) {
     const bool is_dispatch = step == coll::ExpertStep::kDispatch;
     const double sent =

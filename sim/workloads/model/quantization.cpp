@@ -99,6 +99,7 @@ StoredWeights read_stored_weights(const ConfigNode& root, const ConfigNode& text
   }
   stored.name = algorithm.empty() ? method : method.empty() ? algorithm : fmt::format("{} {}", method, algorithm);
   stored.bits = bits;
+  stored.is_block_scaled = bits > 8 && q->find("weight_block_size").has_value();
   const bool is_mxfp4 = method == "mxfp4";  // of experts alone (GPT-OSS)
   stored.attention = !is_mxfp4 && !leaves_out(*q, "self_attn");
   stored.shared = !is_mxfp4 && !leaves_out(*q, "shared_expert");

@@ -23,10 +23,11 @@ enum class NormKind : std::uint8_t { kRmsNorm, kLayerNorm };
 
 // Weights as a file holds them. Matrices of layers have `bits` an element, scales included.
 struct StoredWeights {
-  std::string name = {};  // "fp8", "modelopt NVFP4"; empty: 16 bits
-  double bits = 0;        // 0: 16
-  bool attention = true;  // matrices of attention are stored so, too
-  bool shared = true;     // and MLPs beside routed experts
+  std::string name = {};         // "fp8", "modelopt NVFP4"; empty: 16 bits
+  double bits = 0;               // 0: 16
+  bool attention = true;         // matrices of attention are stored so, too
+  bool shared = true;            // and MLPs beside routed experts
+  bool is_block_scaled = false;  // FP8 with a scale for a block
 
   friend bool operator==(const StoredWeights&, const StoredWeights&) = default;
 };

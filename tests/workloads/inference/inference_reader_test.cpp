@@ -55,6 +55,13 @@ TEST(InferenceReaderTest, RefusesPlansThatTheModelDoesNotTake) {
               ElementsAre("workload.inference.parallelism: the engines take 16 GPUs, and the cluster has 8"));
 }
 
+TEST(InferenceReaderTest, AnImbalanceOrAPowerLawSaysHowUnevenExpertsAre) {
+  EXPECT_THAT(errors_of("model: mixtral_8x7b, expert_imbalance: 1.2, expert_power_law: 1.2, requests: {rate: 1 /s}"),
+              ElementsAre("workload.inference.expert_power_law: stands beside 'expert_imbalance'"));
+  EXPECT_THAT(errors_of("model: mixtral_8x7b, expert_power_law: -1, requests: {rate: 1 /s}"),
+              ElementsAre("workload.inference.expert_power_law: expected between 0 and 10, got '-1'"));
+}
+
 TEST(InferenceReaderTest, RefusesRequestsThatSayTooLittleOrTooMuch) {
   EXPECT_THAT(errors_of("model: llama3_8b, requests: {count: 3}"),
               ElementsAre("workload.inference.requests: expected one of 'rate', 'concurrency' and 'trace'"));

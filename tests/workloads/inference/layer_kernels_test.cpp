@@ -12,7 +12,7 @@ namespace {
 double gemm_flops(const std::vector<NamedKernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
-    if (kernel.kind == KernelKind::kGemm) sum += kernel.flops();
+    if (class_of(kernel.kind) == KernelClass::kGemm) sum += kernel.flops();
   }
   return sum;
 }
@@ -77,6 +77,57 @@ TEST(LayerKernelsTest, AMixturesProductsDoItsActiveFlops) {
   const GroupTokens tokens{.prefill = 4096, .prefill_rows = 4096, .stage = 4096};
   const LayerFlops whole = layer_forward_flops(setup.model, 0, 4096, 4096, FlopConvention::kCausalAttention);
   EXPECT_NEAR(gemm_flops(linear_kernels(setup, setup.plan, 0, tokens)), whole.linear + whole.experts, 1e-9 * whole.total());
+}
+
+TEST(LayerKernelsTest, RoutedExpertsOfAnEngineAreOneCall) {
+  InferenceSetup setup;
+  setup.model = shipped_model("deepseek_v3");
+  setup.plan = {.attention_data = 8, .expert = 8};
+  const GroupTokens tokens{.decode = 128, .stage = 1024};
+  const auto only = [](const std::vector<NamedKernel>& kernels, KernelKind kind, std::string_view name) {
+    std::vector<NamedKernel> found;
+    for (const NamedKernel& kernel : kernels) {
+      if (kernel.kind == kind && (name.empty() || kernel.name == name)) found.push_back(kernel);
+    }
+    return found;
+  };
+  const std::vector<NamedKernel> all = linear_kernels(setup, setup.plan, 10, tokens);
+  const std::vector<NamedKernel> calls = only(all, KernelKind::kExperts, "experts");
+  ASSERT_EQ(calls.size(), 1U);
+  EXPECT_EQ(calls[0].m, 128);
+  EXPECT_EQ(calls[0].n, 2048);
+  EXPECT_EQ(calls[0].k, 7168);
+  EXPECT_EQ(calls[0].batch, 32) << "256 experts on 8 GPUs";
+  EXPECT_DOUBLE_EQ(calls[0].expert_rows, 1024) << "8 experts a token, an eighth of them here";
+  EXPECT_NEAR(calls[0].experts_used, 32, 1e-9);
+  EXPECT_FALSE(calls[0].uneven);
+  EXPECT_EQ(only(all, KernelKind::kGemm, "shared_up").size(), 1U) << "the shared expert is apart";
+  EXPECT_TRUE(only(all, KernelKind::kGemm, "experts_up").empty());
+  setup.library.calls_experts = false;
+  const std::vector<NamedKernel> parts = linear_kernels(setup, setup.plan, 10, tokens);
+  EXPECT_TRUE(only(parts, KernelKind::kExperts, "").empty());
+  EXPECT_EQ(only(parts, KernelKind::kGemm, "experts_up").size(), 1U);
+}
+
+TEST(LayerKernelsTest, APowerLawGivesTheBusiestGpuMoreThanItsShare) {
+  InferenceSetup setup;
+  setup.model = shipped_model("deepseek_v3");
+  const EnginePlan plan{.attention_data = 8, .expert = 8};
+  const MixtureOfExperts& moe = setup.model.moe;
+  EXPECT_DOUBLE_EQ(expert_load(setup, plan, moe, 4096).rows, 4096);
+  setup.expert_imbalance = 1.5;
+  EXPECT_DOUBLE_EQ(expert_load(setup, plan, moe, 4096).rows, 1.5 * 4096);
+  setup.expert_imbalance = 1;
+  setup.expert_power_law = 1.2;
+  const ExpertVisits busiest = expert_load(setup, plan, moe, 4096);
+  EXPECT_GT(busiest.rows, 4096);
+  EXPECT_LE(busiest.experts, 32);
+  const GroupTokens tokens{.prefill = 512, .prefill_rows = 512, .stage = 4096};
+  for (const NamedKernel& kernel : linear_kernels(setup, plan, 10, tokens)) {
+    if (kernel.kind == KernelKind::kExperts) {
+      EXPECT_TRUE(kernel.uneven);
+    }
+  }
 }
 
 TEST(LayerKernelsTest, LatentAttentionReadsItsLatentsForAllHeads) {
