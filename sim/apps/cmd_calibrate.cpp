@@ -42,6 +42,7 @@ struct CalibrateOptions {
   std::string train;
   double prior = 0;
   std::string output;
+  std::string products;
   std::string validate_from;
   std::string name;
   std::string description;
@@ -232,6 +233,16 @@ void print_kernel_fits(const Report& report, const measured::CalibrationResult& 
   }
 }
 
+// The table of a profile by paths from the folder of the profile that is written.
+std::shared_ptr<const ProductTable> from_folder_of(const std::string& output, const ProductTable& table) {
+  auto moved = std::make_shared<ProductTable>(table);
+  if (is_standard_output(output)) return moved;
+  const std::filesystem::path folder = std::filesystem::absolute(output).parent_path();
+  for (std::string& file : moved->files)
+    file = std::filesystem::absolute(file).lexically_normal().lexically_proximate(folder.lexically_normal()).string();
+  return moved;
+}
+
 int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const KernelStart& from,
                 const std::vector<measured::KernelLog>& logs, const std::string& id_suffix) {
   const Profile& start = from.profile;
@@ -241,11 +252,14 @@ int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const K
   }
   if (!options.date.empty()) check_date(options.date);
   if (!outputs.json.empty()) throw ConfigError("--json: not for kernels");
-  measured::CalibrationResult result = measured::calibrate_kernels(start, logs, options.date.empty() ? today() : options.date,
-                                                                   id_suffix, from.cluster ? &*from.cluster : nullptr);
+  measured::CalibrationResult result =
+      measured::calibrate_kernels(start.with_products(nullptr), logs, options.date.empty() ? today() : options.date, id_suffix,
+                                  from.cluster ? &*from.cluster : nullptr);
   std::string name = options.name.empty() ? start.name() : options.name;
   result.profile =
       result.profile.with_name(std::move(name), options.description.empty() ? start.description() : options.description);
+  if (start.products() != nullptr)
+    result.profile = result.profile.with_products(from_folder_of(options.output, *start.products()));
   const auto write_profile = [&](std::ostream& out) { out << result.profile.to_yaml(); };
   if (!is_standard_output(options.output)) {
     const Report report{outputs};
@@ -279,9 +293,42 @@ int run_calibrate_points(const CalibrateOptions& options, const Outputs& outputs
   return fit_kernels(options, outputs, start, logs, "_points");
 }
 
+// A table of one's own from measured products; no parameter is fitted.
+int run_calibrate_products(const CalibrateOptions& options, const Outputs& outputs) {
+  for (const auto& [name, value] : {std::pair{"--fit", &options.keys}, std::pair{"--sizes", &options.sizes},
+                                    std::pair{"--validate-from", &options.validate_from}, std::pair{"--id", &options.id}}) {
+    if (!value->empty()) throw ConfigError(fmt::format("{}: not with --products, which fits nothing", name));
+  }
+  if (!outputs.json.empty()) throw ConfigError("--json: not with --products");
+  if (is_standard_output(options.output) && is_standard_output(options.products))
+    throw ConfigError("--products: standard output has the profile");
+  const measured::MeasurementSet set = read_logs(options.logs, options.common);
+  const KernelStart start = start_of(options, to_overrides(options.common));
+  auto table = std::make_shared<ProductTable>();
+  table->rows = measured::products_of(set.points, start.profile, options.train);
+  if (table->rows.empty()) throw ConfigError("no products in these logs: expected records of kind 'gemm'");
+  table->files.push_back(options.products);
+  std::string name = options.name.empty() ? start.profile.name() : options.name;
+  const Profile profile =
+      start.profile.with_products(from_folder_of(options.output, *table))
+          .with_name(std::move(name), options.description.empty() ? start.profile.description() : options.description);
+  write_file(options.products, [&](std::ostream& out) { out << product_table_csv(table->rows); });
+  write_file(options.output, [&](std::ostream& out) { out << profile.to_yaml(); });
+  if (!is_standard_output(options.output)) {
+    const Report report{outputs};
+    report.print(fmt::format("# weft calibrate: {} products in {}; {} names them beside {}'s parameters\n", table->rows.size(),
+                             options.products, options.output, start.profile.name()));
+  }
+  return kOk;
+}
+
 int run_calibrate(const CalibrateOptions& options) {
   const Outputs outputs = outputs_of(options.common, "calibrate");
   claim_output("-o", options.output);
+  if (!options.products.empty()) {
+    claim_output("--products", options.products);
+    return run_calibrate_products(options, outputs);
+  }
   if (is_of_kernels(options.logs.files)) return run_calibrate_kernels(options, outputs);
   if (options.logs.cluster.empty()) throw ConfigError("--cluster: expected the cluster that the logs were taken on");
   scenario::Overrides overrides = to_overrides(options.common);
@@ -316,7 +363,10 @@ int run_calibrate(const CalibrateOptions& options) {
     std::fputs("interrupted: nothing was written, a profile stays as it was\n", stderr);
     return kInterrupted;
   }
-  const auto write_profile = [&](std::ostream& out) { out << result->profile.to_yaml(); };
+  const std::shared_ptr<const ProductTable>& products = result->profile.products();
+  const Profile written =
+      products == nullptr ? result->profile : result->profile.with_products(from_folder_of(options.output, *products));
+  const auto write_profile = [&](std::ostream& out) { out << written.to_yaml(); };
   if (!is_standard_output(options.output)) {
     const Report report{outputs};
     report.print(head_line("calibrate", options.logs.cluster, fit.predict.seed, fit.predict.grain));
@@ -370,6 +420,8 @@ void add_calibrate(CLI::App& app, int& exit_code) {
       ->type_name("WIDTH")
       ->check(CLI::Range(0.0, 100.0));
   text("-o,--output", options->output, "Profile to write; - is standard output", "FILE")->required();
+  text("--products", options->products,
+       "Fit nothing: write a table of the products that the logs have, which the profile names (`products`)", "CSV");
   text("--validate-from", options->validate_from, "Smallest held-out size that the profile states an error for", "SIZE");
   text("--name", options->name, "Name of the profile; absent: that of its file", "NAME");
   text("--description", options->description, "Description of the profile; absent: as it was", "TEXT");

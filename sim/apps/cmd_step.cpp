@@ -82,24 +82,45 @@ std::string rate_text(double amount, Duration time, double unit) {
   return amount <= 0 || time <= Duration{} ? "-" : fmt::format("{:.2f}", amount / time.seconds() / unit);
 }
 
-std::string table_of(const scenario::ServingStepResult& result) {
+constexpr double kMostlyMeasured = 0.5;  // share of measurements from which a time counts as theirs
+
+// Which of its products a profile's own table decides; empty: it has none.
+std::string products_text(const Profile& profile, const scenario::ServingStepResult& result) {
+  if (profile.products() == nullptr || profile.products()->rows.empty()) return {};
+  const auto is_product = [](const work::StepKernel& kernel) { return kernel.part == work::StepPart::kGemm; };
+  const auto products = std::ranges::count_if(result.kernels, is_product);
+  const auto measured =
+      std::ranges::count_if(result.kernels, [](const work::StepKernel& kernel) { return kernel.measured >= kMostlyMeasured; });
+  return fmt::format("# {} measured products in the profile: they decide {} of the {} products here, the formula the others\n",
+                     profile.products()->rows.size(), measured, products);
+}
+
+std::string table_of(const scenario::ServingStepResult& result, bool has_products) {
   Table table;
   table.add_column("kernel", Table::Align::kLeft);
   table.add_column("part", Table::Align::kLeft);
   for (const char* title : {"count", "each us", "all us", "share %", "MB", "GFLOP", "TB/s", "TFLOP/s"}) table.add_column(title);
+  if (has_products) table.add_column("measured %");
   for (const work::StepKernel& kernel : result.kernels) {
     const double share = kernel.total().seconds() / std::max(result.time().seconds(), 1e-12);
-    table.add_row({std::string{kernel.name}, std::string{work::to_string(kernel.part)}, fmt::format("{}", kernel.count),
-                   fmt::format("{:.2f}", kernel.each.us()), fmt::format("{:.1f}", kernel.total().us()),
-                   fmt::format("{:.1f}", 100 * share), fmt::format("{:.3f}", kernel.bytes / 1e6),
-                   kernel.flops > 0 ? fmt::format("{:.3f}", kernel.flops / 1e9) : "-",
-                   rate_text(kernel.bytes, kernel.each, 1e12), rate_text(kernel.flops, kernel.each, 1e12)});
+    std::vector<std::string> row{std::string{kernel.name},
+                                 std::string{work::to_string(kernel.part)},
+                                 fmt::format("{}", kernel.count),
+                                 fmt::format("{:.2f}", kernel.each.us()),
+                                 fmt::format("{:.1f}", kernel.total().us()),
+                                 fmt::format("{:.1f}", 100 * share),
+                                 fmt::format("{:.3f}", kernel.bytes / 1e6),
+                                 kernel.flops > 0 ? fmt::format("{:.3f}", kernel.flops / 1e9) : "-",
+                                 rate_text(kernel.bytes, kernel.each, 1e12),
+                                 rate_text(kernel.flops, kernel.each, 1e12)};
+    if (has_products) row.push_back(kernel.part == work::StepPart::kGemm ? fmt::format("{:.0f}", 100 * kernel.measured) : "-");
+    table.add_row(std::move(row));
   }
   return table.text();
 }
 
 void write_step(std::ostream& out, const ResultHeader& header, const StepOptions& options,
-                const scenario::ServingStepResult& result) {
+                const scenario::ServingStepResult& result, bool has_products) {
   JsonWriter json{out};
   json.begin_object();
   write_header(json, header);
@@ -111,7 +132,9 @@ void write_step(std::ostream& out, const ResultHeader& header, const StepOptions
   for (const work::StepKernel& kernel : result.kernels) {
     json.begin_object().field("name", kernel.name).field("part", work::to_string(kernel.part)).field("count", kernel.count);
     json.field("time_us", kernel.each.us()).field("total_us", kernel.total().us());
-    json.field("bytes", kernel.bytes).field("flop", kernel.flops).end_object();
+    json.field("bytes", kernel.bytes).field("flop", kernel.flops);
+    if (has_products) json.field("measured_share", kernel.measured);
+    json.end_object();
   }
   json.end_array().end_object();
   json.finish();
@@ -149,9 +172,11 @@ int run_step(StepOptions& options) {
       "GB a GPU\n#\n",
       setup.model.name.empty() ? "model" : setup.model.name, options.spec.batch, result.new_tokens / options.spec.batch,
       options.spec.context, result.gpus, setup.library.name, result.weights / 1e9, result.cache / 1e9, result.capacity / 1e9));
-  report.print(table_of(result));
+  const std::string products = products_text(scenario.cluster.profile, result);
+  report.print(table_of(result, !products.empty()));
   report.print(fmt::format("#\nstep  {:.3f} ms, {:.1f} tokens/s a GPU\n", result.time().us() / 1e3,
                            static_cast<double>(result.new_tokens) / result.time().seconds() / result.gpus));
+  report.print(products);
   if (result.weights + result.cache > result.capacity) report.print("# note: weights and cache are more than a GPU's memory\n");
   report.print(provenance_text(heading, options.common.verbose));
   report.print(fmt::format("# digest {}\n", digest_text(result.digest)));
@@ -163,7 +188,7 @@ int run_step(StepOptions& options) {
                               .profiles = {scenario::profile_statement(scenario.cluster)},
                               .warnings = warning_texts(diagnostics),
                               .digest = result.digest};
-    write_file(outputs.json, [&](std::ostream& out) { write_step(out, header, options, result); });
+    write_file(outputs.json, [&](std::ostream& out) { write_step(out, header, options, result, !products.empty()); });
   }
   return kOk;
 }

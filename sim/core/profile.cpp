@@ -132,6 +132,7 @@ struct Profile::Loader {
     }
     for (ParamReader& validation : top.maps("validation")) read_validation(validation);
     if (const auto parameters = map_node(top, "parameters")) read_parameters({}, *parameters);
+    profile.products_ = read_product_table(top);
     top.finish();
   }
 
@@ -466,6 +467,12 @@ Profile Profile::with_validations(std::vector<Validation> validations) const {
   return changed;
 }
 
+Profile Profile::with_products(std::shared_ptr<const ProductTable> products) const {
+  Profile changed = *this;
+  changed.products_ = std::move(products);
+  return changed;
+}
+
 Profile Profile::with_name(std::string name, std::string description) const {
   Profile changed = *this;
   changed.name_ = std::move(name);
@@ -523,6 +530,17 @@ std::string Profile::to_yaml() const {
   for (const Validation& validation : validations_) {
     text += "  - {data: " + yaml_scalar(validation.data) + ", points: " + std::to_string(validation.points);
     text += ", median_error: " + ratio(validation.median_error) + ", max_error: " + ratio(validation.max_error) + "}\n";
+  }
+  if (products_ == nullptr || products_->rows.empty()) return text;
+  text += "products:\n";
+  for (const std::string& file : products_->files) text += "  - " + yaml_scalar(file) + '\n';
+  for (const MeasuredProduct& p : products_->own_rows) {
+    text += "  - {m: " + std::to_string(p.m) + ", n: " + std::to_string(p.n) + ", k: " + std::to_string(p.k);
+    text += ", type: " + p.type + ", time: " + to_string(p.time);
+    if (p.scales != MeasuredProduct{}.scales) text += ", scales: " + p.scales;
+    if (p.quantized) text += ", quantized: true";
+    if (p.weight_copies != 0) text += ", weight_copies: " + std::to_string(p.weight_copies);
+    text += "}\n";
   }
   return text;
 }

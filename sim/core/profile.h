@@ -30,6 +30,8 @@
 //            training: [{file: ping.txt, digest: 5d0c2f81, collective: sendrecv, ranks: 2, bytes: [8 B, 1 MiB]}]}
 //   validation: [{data: ping_far.txt, points: 12, median_error: 0.8 %, max_error: 3 %}]
 //
+//   products: [gemms.csv]                                     # matrix products of one's own (product_table.h)
+//
 // `gpu` names the GPU that a file's values are of; a value of another GPU says so itself: {value: 0.33, source: fitted, gpu:
 // H200, reference: ...}. What the file does not name keeps its declared default, with the provenance declared beside it.
 // `extends` works as in every file, but a value brings its own source: one taken from a base without the other is an error.
@@ -40,6 +42,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +53,7 @@
 
 #include "sim/core/config/node.h"
 #include "sim/core/error.h"
+#include "sim/core/product_table.h"
 #include "sim/core/units.h"
 
 namespace weft {
@@ -242,6 +246,8 @@ class Profile {
   [[nodiscard]] const std::vector<Calibration>& calibrations() const { return calibrations_; }  // in file order
   [[nodiscard]] const std::vector<Validation>& validations() const { return validations_; }
 
+  [[nodiscard]] const std::shared_ptr<const ProductTable>& products() const { return products_; }  // null: none
+
   // Returns the standard error that a value's calibration states; nothing where there is none, or it does not say.
   [[nodiscard]] std::optional<double> std_error(std::string_view key) const;
 
@@ -261,9 +267,10 @@ class Profile {
   [[nodiscard]] Profile with_value(std::string_view key, std::string_view value_text, const std::string& origin) const;
   [[nodiscard]] Profile with_calibration(Calibration calibration) const;  // replaces one of the same id
   [[nodiscard]] Profile with_validations(std::vector<Validation> validations) const;
+  [[nodiscard]] Profile with_products(std::shared_ptr<const ProductTable> products) const;
   [[nodiscard]] Profile with_name(std::string name, std::string description) const;
 
-  // Ready to commit: every value that is not a default, keys in byte order.
+  // Ready to commit: every value that is not a default, keys in byte order. Products that no file holds stand in it whole.
   [[nodiscard]] std::string to_yaml() const;
 
  private:
@@ -284,6 +291,7 @@ class Profile {
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<Calibration> calibrations_;
   std::vector<Validation> validations_;
+  std::shared_ptr<const ProductTable> products_;
 };
 
 }  // namespace weft

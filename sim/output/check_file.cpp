@@ -44,7 +44,7 @@ const std::array kFileKinds{
     KindKeys{"sweep", {"grid", "list", "latin_hypercube", "random", "derive", "where", "objective"}},
     KindKeys{"scenario", {"workload", "cluster", "simulation"}},
     KindKeys{"cluster", {"node", "nodes", "fabric"}},
-    KindKeys{"profile", {"parameters", "calibrations", "validation"}},
+    KindKeys{"profile", {"parameters", "calibrations", "validation", "products"}},
     KindKeys{"node", {"devices", "links"}},
     KindKeys{"gpu", {"peaks", "sms", "base"}},
     KindKeys{"model", {"layers", "hidden", "heads", "architectures", "model_type"}},

@@ -2,11 +2,16 @@
 """How far predicted times of kernels are off on public tables of single operations (sets.py), by class and GPU.
 
     validate/kernels/score.py build/weft [TEXT...] [--half test|fit] [--every N] [--profile SYSTEM=FILE]... [--worst N] [--json FILE]
+    validate/kernels/score.py build/weft --own-table half|most
 
 Median and 95th percentile of the absolute error over rows that no fit may see. TEXT picks classes or systems by name. The tables
 are not part of Weft; without them the script says so. Takes two minutes.
+
+--own-table: as if the user had measured products. Of each table of bf16 GEMMs some shapes (n, k) are a table in the profile, by
+`weft calibrate --products`, and the others are scored: half are in it, those that a fit may see, or most, four of five by another hash.
 """
 import argparse
+import hashlib
 import json
 import pathlib
 import statistics
@@ -29,6 +34,48 @@ def predict(program, system, records, profile):
         return json.loads(result.read_text(encoding="utf-8"))["points"]
 
 
+def is_in_table(split, part, record):
+    if split == "half":
+        return part == "fit"
+    return hashlib.sha256(f"table {record['n']} {record['k']}".encode()).digest()[0] % 5 != 0
+
+
+def with_own_table(program, system, records, profile, folder):
+    """A profile that carries these products."""
+    gpu, cluster = sets.SYSTEMS[system]
+    file, made = pathlib.Path(folder, "table.jsonl"), pathlib.Path(folder, "own.yaml")
+    sets.write_records(gpu, records, file)
+    profile = profile or sets.ROOT / "configs/profiles" / f"{gpu}.yaml"
+    subprocess.run([program, "calibrate", "-q", "--cluster", sets.ROOT / "configs/clusters" / f"{cluster}.yaml", "--profile", profile,
+                    "--products", pathlib.Path(folder, "own.csv"), "-o", made, file], check=True, stdout=subprocess.DEVNULL)
+    return made
+
+
+def score_own_tables(options, words, profiles):
+    print(f"{'table':34} {'in it':>6} {'rows':>6} {'formula':>17} {'with the table':>17}")
+    found = {}
+    for system in sets.SYSTEMS:
+        if words and system not in words:
+            continue
+        tables = {}
+        for table, name, part, record in sets.rows(system, ("gemm",)):
+            if name == "gemm bf16":
+                tables.setdefault(table, ([], []))[0 if is_in_table(options.own_table, part, record) else 1].append(record)
+        for table, (known, rest) in tables.items():
+            rest = rest[::options.every]
+            with tempfile.TemporaryDirectory() as folder:
+                own = with_own_table(options.program, system, known, profiles.get(system), folder)
+                pairs = [predict(options.program, system, rest, profile) for profile in (profiles.get(system), own)]
+            sides = [[100 * abs(point["relative_error"]) for point in points] for points in pairs]
+            row = [quantile(side, share) for side in sides for share in (0.5, 0.95)]
+            found[f"{system} {table}"] = row
+            print(f"{system + ' ' + table:34} {len(known):6} {len(rest):6} {row[0]:6.1f} % {row[1]:6.1f} % {row[2]:6.1f} % {row[3]:6.1f} %",
+                  flush=True)
+    mean = [statistics.fmean(row[i] for row in found.values()) for i in range(4)]
+    print(f"{'mean':34} {'':6} {'':6} {mean[0]:6.1f} % {mean[1]:6.1f} % {mean[2]:6.1f} % {mean[3]:6.1f} %")
+    return found
+
+
 def quantile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
@@ -43,6 +90,7 @@ def main():
     parser.add_argument("--profile", action="append", default=[], metavar="SYSTEM=FILE")
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="print N rows of each class that are off most")
     parser.add_argument("--tables", action="store_true", help="by table and type of data too")
+    parser.add_argument("--own-table", choices=("half", "most"), help="score bf16 GEMMs with a table of one's own in the profile")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_intermixed_args()
     if not sets.SHARED.is_dir():
@@ -51,6 +99,11 @@ def main():
     profiles = dict(pair.split("=", 1) for pair in options.profile)
     words = {word for word in options.text if word in sets.SYSTEMS}
     names = set(options.text) - words
+    if options.own_table:
+        found = score_own_tables(options, words, profiles)
+        if options.json:
+            options.json.write_text(json.dumps(found), encoding="utf-8")
+        return 0
     result = {}
     print(f"{'class':20} {'system':10} {'rows':>6} {'median':>8} {'95 %':>8} {'bias':>8}")
     for system in sets.SYSTEMS:

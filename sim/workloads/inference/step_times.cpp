@@ -120,7 +120,7 @@ void StepTimes::add_kernels(Sum& sum, const std::vector<NamedKernel>& kernels, s
     if (sum.list == nullptr) continue;
     const double bytes =
         kernel.bytes > 0 ? kernel.bytes : kernels_.load(kernel, 1_s).memory * kernels_.gpu().hbm_bytes_per_second;
-    sum.list->push_back({kernel.name, part, times, busy.alone, bytes, kernel.flops()});
+    sum.list->push_back({kernel.name, part, times, busy.alone, bytes, kernel.flops(), kernels_.measured_share(kernel)});
   }
 }
 

@@ -45,9 +45,10 @@ struct StepKernel {
   std::string_view name;
   StepPart part = StepPart::kGemm;
   std::int64_t count = 0;
-  Duration each;     // with the gap before it, at the step's clock
-  double bytes = 0;  // of one: through HBM; of a message: the vector, or what a GPU sends
-  double flops = 0;  // of one
+  Duration each;        // with the gap before it, at the step's clock
+  double bytes = 0;     // of one: through HBM; of a message: the vector, or what a GPU sends
+  double flops = 0;     // of one
+  double measured = 0;  // share of measured products in its time (KernelTimes::measured_share)
 
   [[nodiscard]] Duration total() const { return count * each; }
 };

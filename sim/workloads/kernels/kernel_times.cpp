@@ -10,6 +10,7 @@
 #include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/kernels/kernel_costs.h"
 #include "sim/workloads/kernels/paged_attention.h"
+#include "sim/workloads/kernels/product_residuals.h"
 
 namespace weft::work {
 namespace {
@@ -81,6 +82,7 @@ struct KernelTimes::Parameters {
   MemoryCosts memory;
   OptimizerCosts optimizer;
   StreamCosts stream;
+  ProductResiduals products;
 };
 
 GemmWaves gemm_waves(std::int64_t m, std::int64_t n, std::int64_t batch, TileShape tile, int sms) {
@@ -106,7 +108,8 @@ KernelTimes::KernelTimes(const GpuSpec& gpu, const Profile& profile)
                                                           .latent_decode = profile.get(latent_decode_costs),
                                                           .memory = profile.get(memory_costs),
                                                           .optimizer = profile.get(optimizer_costs),
-                                                          .stream = profile.get(stream_costs)})} {
+                                                          .stream = profile.get(stream_costs),
+                                                          .products = ProductResiduals{profile.products()}})} {
   check_computes(gpu, "the time of kernels");
 }
 KernelTimes::~KernelTimes() = default;
@@ -219,6 +222,17 @@ double KernelTimes::gemm_seconds(const Kernel& kernel, int sms) const {
   if (!kernel.quantizes || scaled == nullptr) return seconds;
   const double quantized = activations * (kOutputBytes + width);
   return seconds + scaled->quantize_fixed.seconds() + quantized / (gpu().hbm_bytes_per_second * scaled->quantize_efficiency);
+}
+
+double KernelTimes::corrected_gemm_seconds(const Kernel& kernel, int sms) const {
+  const double seconds = gemm_seconds(kernel, sms);
+  if (parameters_->products.is_empty()) return seconds;
+  return seconds * parameters_->products.of(kernel, [&](const Kernel& row) { return gemm_seconds(row, gpu().sms); }).factor;
+}
+
+double KernelTimes::measured_share(const Kernel& kernel) const {
+  if (parameters_->products.is_empty()) return 0;
+  return parameters_->products.of(kernel, [&](const Kernel& row) { return gemm_seconds(row, gpu().sms); }).share;
 }
 
 double KernelTimes::held_in_l2(double bytes) const {
@@ -342,7 +356,7 @@ Duration KernelTimes::alone(const Kernel& kernel, int sms) const {
   const auto seconds = [&] {
     switch (class_of(kernel.kind)) {
       case KernelClass::kGemm:
-        if (kernel.kind == KernelKind::kGemm) return gemm_seconds(kernel, used);
+        if (kernel.kind == KernelKind::kGemm) return corrected_gemm_seconds(kernel, used);
         return experts_seconds(kernel, gpu(), expert_costs_of(kernel), peak(gpu(), kernel.precision), used);
       case KernelClass::kAttention:
         return attention_seconds(kernel, used);

@@ -47,6 +47,9 @@ class KernelTimes {
   // At full clock, nothing beside it, without the gap before it. `sms`: those it can have; 0: all.
   // `bytes` of a kernel, where they are 0, follow from `elements` of bf16 tensors.
   [[nodiscard]] Duration alone(const Kernel& kernel, int sms = 0) const;
+  // Returns how much of a product's time is from the profile's own measurements nearby (product_residuals.h), the rest being
+  // the formula's. 0 of other kernels.
+  [[nodiscard]] double measured_share(const Kernel& kernel) const;
   // True of GEMMs of at most two waves of large tiles: blocks share out the tiles in advance (contention.h). The others have a
   // counter of tiles, set by a memset of 4 bytes in the stream before them.
   [[nodiscard]] bool splits_statically(const Kernel& kernel) const;
@@ -67,6 +70,7 @@ class KernelTimes {
   [[nodiscard]] double held_in_l2(double bytes) const;
   [[nodiscard]] double tiled_seconds(const Kernel& kernel, int sms, double combine_bandwidth) const;
   [[nodiscard]] double gemm_seconds(const Kernel& kernel, int sms) const;
+  [[nodiscard]] double corrected_gemm_seconds(const Kernel& kernel, int sms) const;
   [[nodiscard]] double attention_seconds(const Kernel& kernel, int sms) const;
   [[nodiscard]] double memory_seconds(const Kernel& kernel, int sms) const;
   // Slower of the two limits: bytes through HBM, work on the elements.
