@@ -105,6 +105,7 @@ CASES = [
     ("validate", ["measurements.yaml", "-c", "cluster.yaml"], ["measurements.yaml", "log.txt", *HARDWARE], ["--json"]),
     ("calibrate", ["measurements.yaml", "-c", "cluster.yaml", "--fit", "network.nvlink4.efficiency", "--sizes", "1M"],
      ["measurements.yaml", "log.txt", *HARDWARE], ["-o", "--json"]),
+    ("calibrate", ["measurements.yaml", "-c", "cluster.yaml"], ["measurements.yaml", "log.txt", *HARDWARE], ["--products"]),
     ("topo", ["cluster.yaml", *COST], [*HARDWARE, *BOOKS], ["--dot", "--graphml", "--nccl-xml", "--json"]),
     ("topo import", ["node.xml", "--profile", "other_profile.yaml"], ["node.xml", "other_profile.yaml"],
      ["--dot", "--graphml", "--nccl-xml", "--json", "-o"]),
