@@ -1,11 +1,11 @@
-// What measured products (core/product_table.h) say of the products near them: the formula's residuals, interpolated.
+// Residuals of the formula at measured products (core/product_table.h), interpolated for the products near them.
 //
 // Distance is that of the shapes' logarithms; the inner dimension counts half, rows twice, as tiles follow rows most. The mean
 // over eight neighbours of one type and one kind of scales has weights 1 / (d^3 + 0.001). Beyond a distance of two the formula
 // takes over: the mean counts by 1 / (1 + (d/2)^2), d being the nearest one's. A shape that was measured takes what it took.
 //
 // Model: neighbours and weights were chosen on public tables of bf16 products (models/workloads §4.8).
-// What the neighbours share beside their shape, such as a library's choice of tiles, is not looked at.
+// Neighbours are told by their shapes alone: a library's choice of tiles is not looked at.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class ProductResiduals {
   [[nodiscard]] Correction of(const Kernel& kernel, const Formula& formula) const;
 
  private:
-  // Of a product, the logarithms as distances weigh them.
+  // The logarithms of a product's sizes, as distances weigh them.
   using Place = std::array<double, 3>;
   struct Row {
     Place place = {};
