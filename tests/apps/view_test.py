@@ -29,6 +29,13 @@ for (const view of window.weftViews) {
   const pixels = view.canvas.getContext("2d").getImageData(0, 0, view.canvas.width, view.canvas.height).data;
   const colours = new Set();
   for (let i = 0; i < pixels.length; i += 4 * 97) colours.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+  const inside = {};  // how many pixels have which opaque colour in the first row, in the middle of its height
+  const ratio = window.devicePixelRatio, line = Math.round(24 * ratio) * view.canvas.width;
+  for (let x = Math.round(160 * ratio); x < view.canvas.width; ++x) {
+    const at = 4 * (line + x);
+    const key = pixels.slice(at, at + 3).join(",");
+    if (pixels[at + 3] === 255) inside[key] = (inside[key] || 0) + 1;
+  }
   const frames = [];
   for (let i = 0; i < 8; ++i) {
     view.canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: i < 5 ? -160 : 260, clientX: 700, clientY: 100, bubbles: true, cancelable: true}));
@@ -36,7 +43,7 @@ for (const view of window.weftViews) {
     frames.push(view.ms);
   }
   frames.sort((a, b) => a - b);
-  seen.views.push({colours: colours.size, frame_ms: frames[4]});
+  seen.views.push({colours: colours.size, inside, frame_ms: frames[4]});
 }
 for (const input of document.querySelectorAll(".sliders input")) { input.value = input.max; input.dispatchEvent(new Event("input")); }
 seen.tables = [...document.querySelectorAll(".pair table")].map((table) => table.textContent);
@@ -176,6 +183,19 @@ class View(unittest.TestCase):
         [view] = seen["views"]
         self.assertGreater(view["colours"], 3)
         self.assertLess(view["frame_ms"], FRAME_MS)
+
+    @unittest.skipUnless(BROWSER, "no chromium")
+    def test_long_rows_stay_smooth_and_keep_the_colours_of_their_spans(self):
+        """16 x 2 rows of 4,000 spans: three to a pixel, so a pixel has the colour of one, and is no mixture."""
+        (self.folder / "long.json").write_text(json.dumps(trace_of(16, 2, 4000)), encoding="utf-8")
+        seen, errors = self.browse(self.page("long.json"), "view_long.png", "1400,800")
+        self.assertEqual(errors, [])
+        [view] = seen["views"]
+        self.assertLess(view["frame_ms"], FRAME_MS)
+        inside = view["inside"]
+        own = [inside.get(colour, 0) for colour in ("0,114,178", "213,94,0", "0,158,115")]
+        self.assertGreater(min(own), 0)
+        self.assertGreater(sum(own), 0.95 * sum(inside.values()))  # the rest lies below the lines of the axis
 
 
 if __name__ == "__main__":

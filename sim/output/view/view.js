@@ -247,11 +247,33 @@
   function showTimeline(timeline) {
     const body = section(`Timeline: ${timeline.file}`, "The wheel zooms in time, dragging moves, Shift and the wheel goes through the rows.");
     const tracks = timeline.tracks;
-    for (const track of tracks) track.longest = track.d.reduce((most, d) => Math.max(most, d), 0);
-    const end = tracks.reduce((last, track) => track.t.reduce((most, t, i) => Math.max(most, t + track.d[i]), last), 1);
+    // Spans stand in the order of their starts. By 64 of them: the latest end of these and of all before, and the category that has most
+    // of the time.
+    const BLOCK = 64;
+    let end = 1;
+    for (const track of tracks) {
+      const blocks = Math.ceil(track.t.length / BLOCK);
+      track.ends = new Float64Array(blocks);
+      track.reach = new Float64Array(blocks);
+      track.main = new Uint16Array(blocks);
+      for (let block = 0, reach = 0; block < blocks; ++block) {
+        const sums = new Map();
+        let last = 0;
+        for (let i = block * BLOCK; i < Math.min(track.t.length, (block + 1) * BLOCK); ++i) {
+          last = Math.max(last, track.t[i] + track.d[i]);
+          sums.set(track.c[i], (sums.get(track.c[i]) || 0) + track.d[i]);
+        }
+        track.ends[block] = last;
+        track.reach[block] = reach = Math.max(reach, last);
+        track.main[block] = [...sums].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
+      }
+      if (blocks > 0) end = Math.max(end, track.reach[blocks - 1]);
+    }
     const colour = (cat) => COLOURS[cat % COLOURS.length];
+    // Colours as words of an image, whose bytes are red, green, blue, opacity.
+    const WORDS = COLOURS.map((hex) => (0xff000000 | parseInt(hex.slice(5, 7), 16) << 16 | parseInt(hex.slice(3, 5), 16) << 8 | parseInt(hex.slice(1, 3), 16)) >>> 0);
     const threads = [...new Set(tracks.map((track) => track.thread))];
-    let shown = tracks, from = 0, to = end, top = 0, rowHeight = 14, only = "", wanted = null;
+    let shown = tracks, from = 0, to = end, top = 0, rowHeight = 14, only = "", wanted = null, image = null;
     const LEFT = 150;
     const select = () => {
       const ranges = only.split(",").map((part) => part.trim().match(/^(\d+)(?:-(\d+))?$/)).filter(Boolean).map((m) => [Number(m[1]), Number(m[2] ?? m[1])]);
@@ -259,11 +281,39 @@
       top = 0;
       view.redraw();
     };
-    // Index of the first span that can reach `ns`.
-    const first = (track, ns) => {
-      let low = 0, high = track.t.length;
-      while (low < high) { const middle = (low + high) >> 1; if (track.t[middle] < ns) low = middle + 1; else high = middle; }
+    // Index of the first value that is not below `wanted`, in values that never fall.
+    const first = (values, wanted) => {
+      let low = 0, high = values.length;
+      while (low < high) { const middle = (low + high) >> 1; if (values[middle] < wanted) low = middle + 1; else high = middle; }
       return low;
+    };
+    // One row of pixels of what a track does, `pixels` a nanosecond. A block below a pixel is one span. tell(span, begin, end) hears of
+    // those wide enough to have a name.
+    const paint = (track, line, pixels, tell) => {
+      let drawn = 0, covered = -1;  // pixels that have their span, and the latest end so far: what ends before it is not seen
+      const put = (t, until, cat) => {
+        const x0 = Math.max(drawn, Math.floor((t - from) * pixels)), x1 = Math.min(line.length, Math.max(Math.floor((t - from) * pixels) + 1, Math.round((until - from) * pixels)));
+        if (x1 <= x0) return false;
+        line.fill(WORDS[cat % WORDS.length], x0, x1);
+        return true;
+      };
+      for (let block = first(track.reach, from); block < track.ends.length && track.t[block * BLOCK] < to && drawn < line.length; ++block) {
+        const at = block * BLOCK, until = track.ends[block];
+        if (until <= covered || (until - from) * pixels <= drawn) continue;
+        if ((until - track.t[at]) * pixels < 1) {
+          if (!put(track.t[at], until, track.main[block])) continue;
+          drawn = Math.floor((track.t[at] - from) * pixels) + 1;
+          covered = until;
+          continue;
+        }
+        for (let i = at; i < Math.min(at + BLOCK, track.t.length) && track.t[i] < to; ++i) {
+          const finish = track.t[i] + track.d[i];
+          if (finish <= covered || (finish - from) * pixels <= drawn || !put(track.t[i], finish, track.c[i])) continue;
+          drawn = Math.max(drawn, Math.floor((track.t[i] - from) * pixels) + 1);
+          covered = finish;
+          if (track.d[i] * pixels > 50) tell(i);
+        }
+      }
     };
     const bar = make("div", { className: "bar" });
     body.append(bar);
@@ -271,27 +321,32 @@
       const text = getComputedStyle(document.body).color;
       const scale = (width - LEFT) / (to - from);
       const begin = Math.floor(top / rowHeight), last = Math.min(shown.length, Math.ceil((top + height - 20) / rowHeight));
-      for (let row = begin; row < last; ++row) {
-        const track = shown[row], y = 20 + row * rowHeight - top, high = Math.max(1, rowHeight - (rowHeight > 4 ? 2 : 0));
-        let drawn = -1;
-        for (let i = first(track, from - track.longest); i < track.t.length && track.t[i] < to; ++i) {
-          const x0 = (track.t[i] - from) * scale, x1 = x0 + track.d[i] * scale;
-          if (x1 < 0 || x1 <= drawn) continue;
-          const x = Math.max(0, x0), wide = Math.max(0.8, x1 - x);
-          context.fillStyle = colour(track.c[i]);
-          context.fillRect(LEFT + x, y, wide, high);
-          drawn = Math.max(x1, x + 0.8);
-          if (wide > 50 && rowHeight >= 12) {
-            context.fillStyle = "#fff";
-            context.save();
-            context.beginPath(); context.rect(LEFT + x, y, wide - 2, high); context.clip();
-            context.fillText(timeline.names[track.n[i]], LEFT + x + 3, y + high / 2);
-            context.restore();
-          }
+      const ratio = context.getTransform().a, columns = Math.round((width - LEFT) * ratio), lines = Math.round((height - 20) * ratio);
+      const named = [];
+      if (columns > 0 && lines > 0) {
+        if (!image || image.width !== columns || image.height !== lines) image = context.createImageData(columns, lines);
+        const words = new Uint32Array(image.data.buffer);
+        words.fill(0);
+        for (let row = begin; row < last; ++row) {
+          const y = row * rowHeight - top, high = Math.max(1, rowHeight - (rowHeight > 4 ? 2 : 0));
+          const y0 = Math.max(0, Math.round(y * ratio)), y1 = Math.min(lines, Math.max(y0 + 1, Math.round((y + high) * ratio)));
+          if (y0 >= y1) continue;
+          paint(shown[row], words.subarray(y0 * columns, (y0 + 1) * columns), scale * ratio, (i) => {
+            if (rowHeight >= 12 && (Math.min(to, shown[row].t[i] + shown[row].d[i]) - Math.max(from, shown[row].t[i])) * scale > 50) named.push([shown[row], i, 20 + y, high]);
+          });
+          for (let line = y0 + 1; line < y1; ++line) words.copyWithin(line * columns, y0 * columns, (y0 + 1) * columns);
         }
+        context.putImageData(image, Math.round(LEFT * ratio), Math.round(20 * ratio));
       }
-      context.clearRect(0, 0, LEFT - 2, height);
-      context.clearRect(0, 0, width, 19);
+      context.fillStyle = "#fff";
+      context.textAlign = "left";
+      for (const [track, i, y, high] of named) {
+        const x = Math.max(0, (track.t[i] - from) * scale), wide = (Math.min(to, track.t[i] + track.d[i]) - from) * scale - x;
+        context.save();
+        context.beginPath(); context.rect(LEFT + x, Math.max(20, y), wide - 2, high); context.clip();
+        context.fillText(timeline.names[track.n[i]], LEFT + x + 3, y + high / 2);
+        context.restore();
+      }
       context.fillStyle = text;
       context.textAlign = "left";
       let before = "", free = 0;
@@ -316,7 +371,7 @@
       const track = shown[Math.floor((y - 20 + top) / rowHeight)];
       if (!track || x < LEFT || y < 20) return "";
       const ns = from + (x - LEFT) / (view.width - LEFT) * (to - from), slack = 2 * (to - from) / (view.width - LEFT);
-      for (let i = first(track, ns + slack) - 1; i >= 0 && track.t[i] >= ns - track.longest - slack; --i) {
+      for (let i = first(track.t, ns + slack) - 1; i >= 0 && track.reach[Math.floor(i / BLOCK)] + slack >= ns; --i) {
         if (track.t[i] + track.d[i] + slack < ns) continue;
         return `${timeline.names[track.n[i]]} (${timeline.cats[track.c[i]]})\n${track.process}, ${track.thread}\nfrom ${timeText(track.t[i] / 1e3)}, ${timeText(track.d[i] / 1e3)} long`;
       }
