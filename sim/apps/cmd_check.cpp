@@ -28,7 +28,12 @@ struct CheckOptions {
   std::vector<std::string> files;
   std::string json;
   bool quiet = false;
+  bool verbose = false;
 };
+
+const std::string& in_full(const output::CheckedFile& checked) {
+  return checked.details.empty() ? checked.summary : checked.details;
+}
 
 void write_diagnostics(JsonWriter& json, std::string_view key, const std::vector<Diagnostic>& diagnostics) {
   json.key(key).begin_array();
@@ -42,7 +47,7 @@ void write_diagnostics(JsonWriter& json, std::string_view key, const std::vector
 void write_checked(JsonWriter& json, const std::string& file, const output::CheckedFile& checked,
                    const std::vector<Diagnostic>& errors) {
   json.begin_object().field("file", file).field("ok", errors.empty());
-  json.field("kind", checked.kind).field("summary", checked.summary);
+  json.field("kind", checked.kind).field("summary", in_full(checked));
   write_diagnostics(json, "errors", errors);
   write_diagnostics(json, "warnings", checked.warnings);
   json.end_object();
@@ -64,7 +69,9 @@ int run(const CheckOptions& options) {
       for (const Diagnostic& warning : checked.warnings) {
         if (prints) std::fputs(format(warning, "warning").c_str(), stderr);
       }
-      if (prints) say("ok  {}: {}: {}\n", printable(file.string()), checked.kind, printable(checked.summary));
+      if (!prints) continue;
+      say("ok  {}: {}: {}\n", printable(file.string()), checked.kind,
+          printable(options.verbose ? in_full(checked) : checked.summary));
     } catch (const ConfigError& error) {
       ++bad;
       errors += error.diagnostics().size();
@@ -94,6 +101,7 @@ void add_check(CLI::App& app, int& exit_code) {
   command->add_option("--json", options->json, "What was found in each file, with places; - is standard output")
       ->type_name("FILE");
   command->add_flag("--quiet,-q", options->quiet, "Errors only");
+  command->add_flag("--verbose,-v", options->verbose, "Every error that a profile states");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

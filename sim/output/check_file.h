@@ -18,6 +18,7 @@ namespace weft::output {
 struct CheckedFile {
   std::string kind;
   std::string summary;  // what was found: "32 nodes, 256 GPUs, 1344 devices, 3584 cables"
+  std::string details;  // the same in full; empty where the summary is all
   std::vector<Diagnostic> warnings;
 };
 

@@ -393,6 +393,9 @@ class Collective(Commands):
                            "  - {data: all_gather of 4, points: 3, median_error: 7 %, max_error: 8 %}\n", encoding="utf-8")
         head = self.weft(*SWEEP, "--profile", str(profile)).stdout.splitlines()[0]
         self.assertTrue(head.endswith("profile stated: median error of all_reduce 2.5 %"), head)
+        short = self.weft("check", "stated.yaml").stdout
+        self.assertIn("set, median errors 2.5 % to 12.0 %, the largest of one point 30.0 %, in 3 tests\n", short)
+        self.assertIn("; median 12 %, max 30 % over 3 points of all_reduce of 16 over EFA; ", self.weft("check", "stated.yaml", "-v").stdout)
         for more, said in ((["-g", "2"], "all_reduce not tested on 2 GPUs; median error 2.5 % on 4"),
                            (["--nccl", "P2P_DISABLE=1"], "all_reduce not tested with NCCL_P2P_DISABLE=1")):
             heads = self.weft(*SWEEP, "--profile", str(profile), *more, "--json", "r.json").stdout.splitlines()
