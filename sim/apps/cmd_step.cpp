@@ -167,6 +167,8 @@ int run_step(StepOptions& options) {
   const Heading heading{"step", options.phase, scenario.simulation.seed, scenario.simulation.grain};
   const Report report{outputs};
   report.print(heading_text(heading, scenario.cluster, options.common.verbose));
+  report.print(fmt::format("step  {:.3f} ms, {:.1f} tokens/s a GPU\n", result.time().us() / 1e3,
+                           static_cast<double>(result.new_tokens) / result.time().seconds() / result.gpus));
   report.print(fmt::format(
       "# {}: {} x {} new tokens, context {}; {} GPUs, library {}; weights {:.1f} and cache {:.1f} of {:.0f} "
       "GB a GPU\n#\n",
@@ -174,8 +176,6 @@ int run_step(StepOptions& options) {
       options.spec.context, result.gpus, setup.library.name, result.weights / 1e9, result.cache / 1e9, result.capacity / 1e9));
   const std::string products = products_text(scenario.cluster.profile, result);
   report.print(table_of(result, !products.empty()));
-  report.print(fmt::format("#\nstep  {:.3f} ms, {:.1f} tokens/s a GPU\n", result.time().us() / 1e3,
-                           static_cast<double>(result.new_tokens) / result.time().seconds() / result.gpus));
   report.print(products);
   if (result.weights + result.cache > result.capacity) report.print("# note: weights and cache are more than a GPU's memory\n");
   report.print(provenance_text(heading, options.common.verbose));

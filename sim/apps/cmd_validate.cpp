@@ -77,12 +77,25 @@ void write_report(const std::string& folder, const output::ValidationOutput& out
   files.commit();
 }
 
-std::string profile_lines(const net::Cluster& cluster) {
+// The answer: how far off what was not fitted is.
+std::string answer_line(const measured::ErrorSummary& summary) {
+  if (summary.points == 0) return "no point counts: nothing is known of the error\n";
+  return fmt::format("error  median {:.2f} %, 95th percentile {:.2f} %, largest {:.2f} %, of {} points that were not fitted\n",
+                     100 * summary.median, 100 * summary.p95, 100 * summary.max, summary.points);
+}
+
+// With `verbose` each calibration in full.
+std::string profile_lines(const net::Cluster& cluster, bool verbose) {
   const ProfileStatement statement = scenario::profile_statement(cluster);
   std::string text;
   if (!statement.file.empty()) text += fmt::format("# profile file {}\n", statement.file);
   const std::vector<std::string> calibrations = output::calibration_lines(cluster.profile);
-  for (const std::string& line : calibrations) text += fmt::format("# calibration {}\n", line);
+  if (verbose) {
+    for (const std::string& line : calibrations) text += fmt::format("# calibration {}\n", line);
+  } else if (!calibrations.empty()) {
+    text += fmt::format("# {} calibration{} of the profile: -v tells each\n", calibrations.size(),
+                        calibrations.size() == 1 ? "" : "s");
+  }
   if (calibrations.empty()) text += "# the profile was fitted on no measurement: no point is training\n";
   return text;
 }
@@ -219,13 +232,14 @@ int run_validate(const ValidateOptions& options) {
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   progress.wipe();
 
-  table.print(fmt::format("#\n{}#\n{}", measured::summary_table(report), measured::points_table(report)));
+  table.print(fmt::format("{}#\n{}#\n{}", answer_line(report.summary()), measured::summary_table(report),
+                          measured::points_table(report)));
   if (totals.interrupted) table.print("# interrupted: the logs were not predicted to their end\n");
   const std::vector<std::string> missed = report.missed(limits);
   const bool has_limits = limits.max_median || limits.max_p95 || limits.max_error;
   if (has_limits) table.print(missed.empty() ? "# within the limits\n" : "# over the limits\n");
   for (const std::string& note : totals.notes) table.print(fmt::format("# note: {}\n", printable(note)));
-  table.print(profile_lines(cluster));
+  table.print(profile_lines(cluster, options.common.verbose));
   table.print(provenance_text(heading, options.common.verbose));
   table.print(
       fmt::format("# digest {}  {}\n", digest_text(totals.digest.value()), cost_text(totals.events, totals.transfers, wall)));

@@ -215,7 +215,12 @@ class CalibrateTest(Test):
         self.assertEqual(training, {16, 64, 512})
         self.assertEqual(result["summary"]["points"], 3)
         self.assertEqual(result["calibrations"][0]["training"][0]["bytes"], [16 * MIB, 64 * MIB, 512 * MIB])
-        table = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "fitted.yaml", "log.txt").stdout
+        short = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "fitted.yaml", "log.txt").stdout
+        summary = result["summary"]
+        self.assertEqual(short.splitlines()[1], f"error  median {100 * summary['median']:.2f} %, 95th percentile {100 * summary['p95']:.2f} %, "
+                         f"largest {100 * summary['max']:.2f} %, of 3 points that were not fitted")
+        self.assertIn("# 1 calibration of the profile: -v tells each\n", short)
+        table = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "fitted.yaml", "log.txt", "-v").stdout
         self.assertIn("calibration all_reduce: ", table)
         self.assertIn("log.txt (all_reduce, 4 ranks: 16 MiB, 64 MiB, 512 MiB)", table)
 
