@@ -46,7 +46,8 @@ from ._input import Words  # noqa: E402
 from ._result import Record, Result  # noqa: E402
 
 __version__ = _weft.version
-__all__ = ["check", "collective", "compare", "explain", "goodput", "names", "plan", "replay", "run", "schema", "size", "step", "sweep", "topology", "validate",
+__all__ = ["check", "collective", "compare", "explain", "goodput", "names", "plan", "replay", "run", "schema", "serving_step", "size", "step", "sweep", "topology",
+           "training_step", "validate",
            "Record", "Result", "ConfigError", "ConfigWarning", "Diagnostic", "InternalError", "Interrupted", "WeftError"]
 
 Path = Union[str, "os.PathLike[str]"]
@@ -106,9 +107,20 @@ def run(scenario: Configuration, *, set: Optional[Mapping[str, Any]] = None, ncc
     return _call(words, progress)
 
 
-def step(model: Configuration, cluster: Configuration, *, batch: Mapping[str, Any], parallelism: Optional[Mapping[str, Any]] = None,
-         overrides: Optional[Mapping[str, Any]] = None, workload: Optional[Mapping[str, Any]] = None,
-         simulation: Optional[Mapping[str, Any]] = None, **options: Any) -> Result:
+def step(model: Configuration, cluster: Configuration, *, phase: str = "training", **arguments: Any) -> Result:
+    """One step: phase "training" is training_step(), "prefill" and "decode" are serving_step(), which the command `weft step` is too.
+
+    model, cluster  as these functions take them
+    arguments       theirs: `batch` is a dict of a training step and a number of sequences of a serving step
+    """
+    if phase == "training":
+        return training_step(model, cluster, **arguments)
+    return serving_step(model, cluster, phase=phase, **arguments)
+
+
+def training_step(model: Configuration, cluster: Configuration, *, batch: Mapping[str, Any],
+                  parallelism: Optional[Mapping[str, Any]] = None, overrides: Optional[Mapping[str, Any]] = None,
+                  workload: Optional[Mapping[str, Any]] = None, simulation: Optional[Mapping[str, Any]] = None, **options: Any) -> Result:
     """Simulates a training step: run() of the scenario that these are the parts of.
 
     model        file of a model (ours or a config.json of Hugging Face), a shipped name, or a dict
@@ -130,6 +142,39 @@ def step(model: Configuration, cluster: Configuration, *, batch: Mapping[str, An
         if value is not None:
             scenario[key] = dict(value)
     return run(scenario, **options)
+
+
+def serving_step(model: Path, cluster: Configuration, *, phase: str, context: int, batch: int = 1, tokens: Optional[int] = None,
+                 answers: Optional[int] = None, answers_context: Optional[int] = None, tensor: Optional[int] = None,
+                 pipeline: Optional[int] = None, expert: Optional[int] = None, attention_data: Optional[int] = None,
+                 layers: Optional[int] = None, no_head: bool = False, no_cache: bool = False, full_clock: bool = False,
+                 library: Optional[str] = None, cuda_graph: Optional[str] = None, set: Optional[Mapping[str, Any]] = None,
+                 nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None, grain: Optional[str] = None,
+                 seed: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
+    """Lists the kernels of one step of a serving engine, as the command `weft step`.
+
+    model      file of a model or a shipped name
+    phase      "prefill" or "decode"
+    context    tokens that the last new one of a sequence meets, itself among them
+    batch      sequences of the step
+    tokens     new ones of a sequence; 1 of an answer and the context of a prompt where not given
+    answers, answers_context: of a prefill, the answers that get a token in the same step, and how many tokens each meets
+    tensor, pipeline, expert, attention_data: sizes of the parallel plan; the product of the first two is the number of GPUs
+    layers     the model's first layers only; no_head: without embedding and head; no_cache: a prompt's keys and values are not kept
+    library    "vllm", "sglang", "tensorrt_llm", "nccl" or "torch"; cuda_graph: steps that are graphs, "decode", "all" or "none"
+    full_clock a step after a pause, which the limit of power does not slow yet
+
+    Result: time_us, gpus, new_tokens, memory_per_gpu_bytes, `kernels`: a row for each, with count, time_us, total_us, bytes and flop.
+    """
+    words = Words("step")
+    words.option("model", words.path(model, "model"))
+    words.option("cluster", words.configuration(cluster, "cluster"))
+    _common(words, {"phase": phase, "context": context, "batch": batch, "tokens": tokens, "answers": answers,
+                    "answers_context": answers_context, "tensor": tensor, "pipeline": pipeline, "expert": expert,
+                    "attention_data": attention_data, "layers": layers, "no_head": no_head, "no_cache": no_cache,
+                    "full_clock": full_clock, "library": library, "cuda_graph": cuda_graph, "set": set, "nccl": nccl,
+                    "profile": profile, "grain": grain, "seed": seed})
+    return _call(words, progress)
 
 
 def collective(kind: str, cluster: Optional[Configuration] = None, *, topo_xml: Optional[Path] = None, gpu: Optional[str] = None,

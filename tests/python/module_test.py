@@ -70,6 +70,18 @@ class EachFunctionIsItsCommand(unittest.TestCase):
         self.assertAlmostEqual(result.tokens_per_second, 128 * 8192 / (result.iteration_time_ns * 1e-9), delta=1)
         self.assertEqual(result.tables[0], "ranks")
 
+    def test_step_has_the_phase_that_is_said(self):
+        where = ROOT / "configs/clusters/h200x4.yaml"
+        decode = weft.step("llama3_8b", where, phase="decode", batch=8, context=1024, tensor=4)
+        of_command = command("step", "--model", "llama3_8b", "-c", where, "--phase", "decode", "--batch", 8, "--context", 1024, "--tensor", 4,
+                             "--json", "-")
+        self.assertEqual(decode.digest, of_command["digest"])
+        self.assertEqual(decode.rows(), of_command["kernels"])
+        self.assertAlmostEqual(decode.time_us, sum(kernel["total_us"] for kernel in decode.rows()), delta=1)
+        self.assertEqual(weft.serving_step("llama3_8b", where, phase="decode", batch=8, context=1024, tensor=4).digest, decode.digest)
+        with self.assertRaisesRegex(weft.ConfigError, "phase: unknown value 'prefil'"):
+            weft.step("llama3_8b", where, phase="prefil", context=8)
+
     def test_collective(self):
         result = weft.collective("all_reduce", CLUSTER, minbytes="1M", maxbytes=2 << 20, algo="ring")
         self.assertEqual(simulated(result),
