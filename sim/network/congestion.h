@@ -7,6 +7,7 @@
 //   on_ack(ack)                 an ACK came back, with its round trip, its mark, and telemetry where the switches stamp it
 //   on_cnp(now)                 a congestion notification came back (DCQCN)
 //   on_loss(now)                a NAK, or a timeout
+//   on_trim(now, wire, ...)     a switch has cut a packet to its header, `wire` bytes before
 //   advance(now)                timers: everything that is due by `now`, in order; called before rate() or window() is read
 //   next_update()               when advance() next has something to do; Time::max(): never. A sender that waits for its rate
 //                               is woken then, so no timer events are spent on queue pairs that have nothing to send
@@ -38,6 +39,7 @@ struct AckEvent {
   Duration rtt;                             // from the data packet's departure
   bool marked = false;                      // the data packet carried CE
   Bytes newly_acked;                        // wire bytes that this ACK covers for the first time
+  Bytes in_flight = {};                     // wire bytes sent, and neither acknowledged nor known as lost, after this ACK
   std::int64_t acked = 0;                   // packets acknowledged so far: all below this number
   std::int64_t next = 0;                    // number of the packet sent next
   int hops = 0;                             // links the data packet crossed
@@ -60,6 +62,7 @@ class CongestionControl {
   virtual void on_ack(const AckEvent& /*ack*/) {}
   virtual void on_cnp(Time /*now*/) {}
   virtual void on_loss(Time /*now*/) {}
+  virtual void on_trim(Time now, Bytes /*wire*/, Bytes /*in_flight*/) { on_loss(now); }
   virtual void advance(Time /*now*/) {}
   [[nodiscard]] virtual Time next_update() const { return Time::max(); }
 
@@ -84,7 +87,7 @@ class CongestionFactory {
   [[nodiscard]] virtual std::unique_ptr<CongestionControl> make(const CongestionContext& context) const = 0;
 };
 
-// By name: "dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "ib_cc", "window".
+// By name: "dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "ib_cc", "nscc", "window".
 [[nodiscard]] const Registry<CongestionFactory>& congestion_controls();
 
 }  // namespace weft::net

@@ -197,6 +197,7 @@ void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet
                            .rtt = now - packet.sent,
                            .marked = packet.marked,
                            .newly_acked = Bytes{before - pair.outstanding},
+                           .in_flight = Bytes{pair.outstanding},
                            .acked = pair.acked,
                            .next = pair.next,
                            .hops = packet.hop,
