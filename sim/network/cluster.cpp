@@ -21,6 +21,7 @@
 #include "sim/network/node_template.h"
 #include "sim/network/packet_settings_reader.h"
 #include "sim/network/topology_shape.h"
+#include "sim/network/uec_reader.h"
 #include "sim/network/wiring.h"
 
 namespace weft::net {
@@ -171,7 +172,7 @@ FabricSpec read_fabric(ParamReader& fabric, std::string_view nic, const Profile&
     read.routing = stated->to_json();
   } else {
     const auto policies = routing_policies().names();
-    read.routing = fabric.choice("routing", {policies.begin(), policies.end()}, "ecmp");
+    read.routing = fabric.choice("routing", {policies.begin(), policies.end()}, default_routing(fabric.node()));
   }
 
   const LinkType* type = find_link_type(link_type);
@@ -182,6 +183,7 @@ FabricSpec read_fabric(ParamReader& fabric, std::string_view nic, const Profile&
       forwarding.choice<bool>("forwarding", {{"cut_through", false}, {"store_and_forward", true}}, false);
   read.forwarding.header = forwarding.optional<Bytes>("header", Bytes{64}, at_least(Bytes{1}));
   read.packet = read_packet_settings(fabric, forwarding);
+  check_routing(fabric, read.routing, read.packet.transport);
   forwarding.finish();
   fabric.finish();
   return read;

@@ -14,6 +14,7 @@
 #include "sim/network/infiniband_reader.h"
 #include "sim/network/name_range.h"
 #include "sim/network/numbered_map.h"
+#include "sim/network/uec_reader.h"
 
 namespace weft::net {
 namespace {
@@ -112,6 +113,7 @@ SwitchSettings read_switch(ParamReader& switches, SwitchSettings settings = {}) 
       settings.scheduling);
   read_weights(switches, settings);
   read_lane_tables(switches, settings);
+  read_trimming(switches, settings);
   if (switches.has("egress_alpha") && settings.egress_alpha > 0 && !settings.buffer && !switches.has("buffer") &&
       !switches.has("chip")) {
     switches.error("egress_alpha", "is a share of what is free of 'buffer', which is not given");
@@ -314,6 +316,7 @@ void read_queue_pair(ParamReader& section, TransportSettings& settings) {
   settings.post_latency = section.optional<Duration>("post_latency", settings.post_latency);
   const auto rate = section.optional<double>("message_rate", positive);
   if (rate) settings.message_rate = rate;
+  refuse_beside_uec(section, settings);
 }
 
 constexpr std::array<std::string_view, 13> kQueuePairKeys = {
@@ -322,6 +325,7 @@ constexpr std::array<std::string_view, 13> kQueuePairKeys = {
 
 TransportSettings read_transport(ParamReader section) {
   TransportSettings settings;
+  read_transport_type(section, settings);
   settings.payload = section.optional<Bytes>("payload", positive);
   settings.window = section.optional<Bytes>("window", positive);
   read_queue_pair(section, settings);
@@ -354,6 +358,7 @@ PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches) 
   if (auto section = fabric.optional_map("credits")) settings.credits = read_credits(std::move(*section));
   settings.transport = read_transport(fabric.map_or_empty("transport"));
   read_own(fabric, settings);
+  check_trimming(switches, settings);
   if (settings.credits.enabled && settings.pfc.priorities != 0) {
     fabric.error("credits", "a link either pauses its sender (pfc) or gives it credits; both are on",
                  "enabled: false turns a section off");

@@ -63,6 +63,7 @@ struct RoutingChoice {
 enum class PerPacket : std::uint8_t {
   kNo,           // the flow's path, as pick() says
   kRandom,       // any of the candidates
+  kEntropy,      // by a hash of the value that the packet carries
   kLeastQueued,  // the one with the fewest bytes in front of it
 };
 

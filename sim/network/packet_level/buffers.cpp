@@ -107,6 +107,12 @@ Buffers::Admission Buffers::admit(LinkId link, int priority, std::int64_t size, 
   return admission;
 }
 
+Buffers::Admission Buffers::admit_header(LinkId link, int priority, std::int64_t size, std::int64_t queued) {
+  const SwitchSettings& switches = *memories_[ingresses_[link.index()].device].switches;
+  const std::int64_t limit = switches.queue_limit ? switches.queue_limit->count() : 0;
+  return admit(link, priority, size, std::max<std::int64_t>(queued - limit, 0));
+}
+
 bool Buffers::release_any(LinkId link, int priority, std::int64_t size) {
   Ingress& ingress = ingresses_[link.index()];
   Memory& memory = memories_[ingress.device];

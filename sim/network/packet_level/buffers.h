@@ -37,6 +37,8 @@ class Buffers {
   }
   // The same of any; `queued`: bytes of the queue that it joins.
   Admission admit(LinkId link, int priority, std::int64_t size, std::int64_t queued);
+  // The same of a trimmed packet, whose queue may be twice as long (htsim's rule).
+  Admission admit_header(LinkId link, int priority, std::int64_t size, std::int64_t queued);
   // It has left. True: the ingress may be resumed.
   bool release(LinkId link, int priority, std::int64_t size) {
     Ingress& ingress = ingresses_[link.index()];

@@ -33,6 +33,18 @@ bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_
   return lost;
 }
 
+// Model: the packet that arrives is cut, never one that waits. Its header waits for nothing of the rest.
+bool PacketNetwork::trim(Packet& p) {
+  const SwitchSettings& switches = settings_.switches_of(DeviceId{to_[p.ingress.index()]});
+  if (!switches.trim_size || p.kind != PacketKind::kData || p.trimmed || !endpoints_->may_be_trimmed(p)) return false;
+  p.trimmed = true;
+  p.payload = 0;
+  p.size = static_cast<std::int32_t>(switches.trim_size->count());
+  p.priority = static_cast<std::uint8_t>(switches.trim_priority);
+  p.tail = simulator_.now();
+  return true;
+}
+
 // In the order in which they were sent.
 std::vector<PacketId> PacketNetwork::on_wire(LinkId link) const {
   std::vector<PacketId> found;

@@ -53,7 +53,8 @@ struct Packet {
   bool lost : 1 = false;      // with its wire: what arrives is no packet any more
   bool counted : 1 = false;   // in the memory of the device that `ingress` leads to
   bool credited : 1 = false;  // `ingress` is owed credits for it
-  std::uint16_t by = 0;       // the leaf of its detour (PacketRoutes)
+  bool trimmed : 1 = false;   // a switch has cut it to its header
+  std::uint16_t by = 0;       // the leaf of its detour, or its entropy value (PacketRoutes)
 };
 static_assert(sizeof(Packet) == 64, "one cache line");
 

@@ -21,6 +21,7 @@ FlowTransport datagrams(const TransportSettings& of_fabric) {
   plain->reliability = Reliability::kNone;
   plain->window = std::nullopt;
   plain->queue_pairs = 1;
+  plain->uec = std::nullopt;
   return {.settings = std::move(plain), .override_congestion = true};
 }
 

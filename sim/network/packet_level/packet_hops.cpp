@@ -385,7 +385,7 @@ WEFT_EVERY_HOP void PacketNetwork::join(LinkState& state, std::uint32_t out, Pac
   const std::int32_t came = p.size;
   if (p.kind == PacketKind::kData) {
     const Wire& wire = wires_[state.port.kind];
-    p.size = p.payload == wire.full_payload ? wire.full_size : other_wire_size(LinkId{out}, p.payload);
+    p.size = p.payload == wire.full_payload ? wire.full_size : p.trimmed ? p.size : other_wire_size(LinkId{out}, p.payload);
   }
   if (p.counted) {
     if (!buffers_.admits_plainly(in, p.priority, p.size) && !admit_any(state, packet, p, came)) return;
@@ -394,9 +394,10 @@ WEFT_EVERY_HOP void PacketNetwork::join(LinkState& state, std::uint32_t out, Pac
 }
 
 // Where there is no memory for it, it is lost: false.
-WEFT_RARE bool PacketNetwork::admit_any(const LinkState& state, PacketId packet, const Packet& p, std::int32_t came) {
+WEFT_RARE bool PacketNetwork::admit_any(const LinkState& state, PacketId packet, Packet& p, std::int32_t came) {
   const LinkId in = p.ingress;
-  const Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, state.queues[p.priority].bytes);
+  Buffers::Admission admission = buffers_.admit(in, p.priority, p.size, state.queues[p.priority].bytes);
+  if (!admission.accepted && trim(p)) admission = buffers_.admit_header(in, p.priority, p.size, state.queues[p.priority].bytes);
   if (admission.pause) send_pause(in, p.priority, true);
   if (admission.accepted) return true;
   return_credit(p, came);

@@ -271,7 +271,9 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] bool is_let_begin(std::uint32_t link, int priority);
   void stamp(LinkState& state, const Wire& wire, PacketId packet, Packet& p, Time now);
   void lose(std::uint32_t link, PacketId packet, const Packet& p);
-  bool admit_any(const LinkState& state, PacketId packet, const Packet& p, std::int32_t came);
+  bool admit_any(const LinkState& state, PacketId packet, Packet& p, std::int32_t came);
+  // Cuts it to its header, where its transport and the device do that; false: it is as it was.
+  bool trim(Packet& p);
   void mark(std::uint32_t link, Packet& packet, std::int64_t queued, bool at_enqueue);
   [[nodiscard]] bool marks_forward(std::uint32_t link, const Packet& packet, std::int64_t queued, const FecnSettings& fecn);
   void release(const Packet& p);

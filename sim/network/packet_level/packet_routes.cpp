@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/network/routing/hash_mix.h"
 
 namespace weft::net {
 
@@ -114,7 +115,7 @@ std::vector<LinkId> PacketRoutes::first_links(RouteId id) const {
   return links;
 }
 
-LinkId PacketRoutes::next_step(const Route& route, DeviceId device, unsigned hop) {
+LinkId PacketRoutes::next_step(const Route& route, DeviceId device, unsigned hop, std::uint16_t by) {
   if (route.broken) return {};
   if (route.fixed) {
     const Step& step = steps_[route.first + std::min(hop, route.count - 1)];
@@ -126,7 +127,7 @@ LinkId PacketRoutes::next_step(const Route& route, DeviceId device, unsigned hop
     if (step.from == device) candidates_.push_back(step.link);
   }
   if (candidates_.empty()) return {};
-  return candidates_.size() == 1 ? candidates_[0] : choose(route, candidates_);
+  return candidates_.size() == 1 ? candidates_[0] : choose(route, candidates_, by);
 }
 
 LinkId PacketRoutes::next_back(RouteId id, DeviceId device, unsigned hop) const {
@@ -136,8 +137,14 @@ LinkId PacketRoutes::next_back(RouteId id, DeviceId device, unsigned hop) const 
   return link.to == device ? link.twin : LinkId{};
 }
 
-LinkId PacketRoutes::choose(const Route& route, std::span<const LinkId> links) {
+LinkId PacketRoutes::choose(const Route& route, std::span<const LinkId> links, std::uint16_t by) {
   WEFT_CHECK(!links.empty());
+  if (per_packet_ == PerPacket::kEntropy) {
+    // The first link's number stands for the switch's own seed.
+    const auto flow = static_cast<std::uint64_t>(&route - routes_.data());
+    const std::uint64_t hash = mix(mix(seed_ ^ flow << 16 ^ by) ^ links[0].value());
+    return links[static_cast<std::size_t>((static_cast<Uint128>(hash) * links.size()) >> 64)];
+  }
   if (per_packet_ == PerPacket::kRandom) return links[static_cast<std::size_t>(random(route).below(links.size()))];
   // The least loaded; among equals a random one, lest all switches favour the same.
   const std::vector<std::int64_t>& loads = *loads_;
@@ -182,7 +189,7 @@ std::uint16_t PacketRoutes::choose_detour(const Route& route, DeviceId first) {
 LinkId PacketRoutes::next_of_detour(const Route& route, DeviceId device, std::uint16_t by) {
   const std::span<const LinkId> links = router_.links_between(device, router_.leaves()[by - 1U]);
   if (links.empty()) return {};
-  return links.size() == 1 ? links[0] : choose(route, links);
+  return links.size() == 1 ? links[0] : choose(route, links, by);
 }
 
 std::vector<LinkId> PacketRoutes::sample(RouteId id) {

@@ -29,11 +29,11 @@ class PacketRoutes {
   // Links that leave the source.
   [[nodiscard]] std::vector<LinkId> first_links(RouteId route) const;
   // At `device`, after `hop` links. Invalid: there is no way any more. `by` is the packet's own, 0 at its source: its detour is
-  // chosen at the first switch, and is over at the leaf that it goes by.
+  // chosen at the first switch, and is over at the leaf that it goes by. Where switches hash entropy values it is the packet's.
   [[nodiscard]] LinkId next(RouteId id, DeviceId device, unsigned hop, std::uint16_t& by) {
     const Route& route = routes_[id];
     if (route.exit == kNoExit || device.value() < first_switch_ || route.fixed || route.broken)
-      return next_step(route, device, hop);
+      return next_step(route, device, hop, by);
     if (detour_ != Detour::kNever) {
       if (by == 0) by = choose_detour(route, device);
       if (by != kNoDetour && router_.leaves()[by - 1U] == device) by = kNoDetour;
@@ -44,7 +44,7 @@ class PacketRoutes {
     if (set == 0) set = find_set(device, route);
     const std::span<const LinkId> links = sets_[set];
     if (links.size() == 1) return links[0];
-    return links.empty() ? LinkId{} : choose(route, links);
+    return links.empty() ? LinkId{} : choose(route, links, by);
   }
   // Returns the next link of the way back over the same links; only for a route that is fixed.
   [[nodiscard]] LinkId next_back(RouteId route, DeviceId device, unsigned hop) const;
@@ -84,13 +84,13 @@ class PacketRoutes {
 
   bool explore(Route& route);
   // Where a route is fixed, and inside hosts.
-  [[nodiscard]] LinkId next_step(const Route& route, DeviceId device, unsigned hop);
+  [[nodiscard]] LinkId next_step(const Route& route, DeviceId device, unsigned hop, std::uint16_t by);
   std::uint32_t exit_of(DeviceId device);
   [[nodiscard]] std::size_t place(const Route& route, DeviceId device) const {
     return route.exit * switches_ + device.value() - first_switch_;
   }
   std::uint32_t find_set(DeviceId from, const Route& route);
-  [[nodiscard]] LinkId choose(const Route& route, std::span<const LinkId> links);
+  [[nodiscard]] LinkId choose(const Route& route, std::span<const LinkId> links, std::uint16_t by);
   [[nodiscard]] std::uint16_t choose_detour(const Route& route, DeviceId first);
   [[nodiscard]] LinkId next_of_detour(const Route& route, DeviceId device, std::uint16_t by);
   [[nodiscard]] std::int64_t least_load(std::span<const LinkId> links) const;

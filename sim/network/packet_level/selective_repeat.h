@@ -47,6 +47,10 @@ class SelectiveRepeat {
     }
     return is_new;
   }
+  // One that is known to be lost.
+  void lose(std::int64_t sequence) {
+    if (sequence >= first_ && !is_acked(sequence)) lost_.push_back(sequence);
+  }
   // Everything from the first unacknowledged one to `end` that is not known to be there is to be sent again.
   void lose_all(std::int64_t end) {
     lost_.clear();

@@ -15,6 +15,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/network/congestion.h"
+#include "sim/network/uec_settings.h"
 
 namespace weft::net {
 
@@ -47,6 +48,9 @@ struct SwitchSettings {
   double egress_alpha = 0;
   // The most one egress queue holds; none: no limit of its own.
   std::optional<Bytes> queue_limit = {};
+  // A packet of Ultra Ethernet that finds no room is cut to this and goes on at `trim_priority`; none: it is dropped.
+  std::optional<Bytes> trim_size = {};
+  int trim_priority = 7;
   Scheduling scheduling = Scheduling::kStrict;
   std::array<double, kPriorities> weights = {1, 1, 1, 1, 1, 1, 1, 1};  // of kDwrr
   LaneTables lanes = {};                                               // of kLanes
@@ -133,6 +137,7 @@ struct TransportSettings {
   int queue_pairs = 1;                             // a message is spread over so many, each with its own path
   Duration post_latency = {};                      // from a post until the NIC may send: doorbell, WQE fetch
   std::optional<double> message_rate = {};         // messages a second of one queue pair; none: no limit
+  std::optional<UecSettings> uec = {};             // Ultra Ethernet's transport, in place of RDMA's
   // The congestion control of every queue pair, from its registration and its parameters; null: none.
   std::shared_ptr<const CongestionFactory> congestion = {};
 };

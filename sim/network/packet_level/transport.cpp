@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kReordering = 256;  // packets, where each finds its own way
 
+bool reads_loads(PerPacket choice) { return choice != PerPacket::kRandom && choice != PerPacket::kEntropy; }
+
 }  // namespace
 
 Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router& router, const PacketSettings& settings,
@@ -26,7 +28,7 @@ Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router&
       topology_{router.topology()},
       settings_{settings},
       component_{simulator.add_component("transport")},
-      routes_{router, seed, router.policy().per_packet() == PerPacket::kRandom ? nullptr : &network.loads()},
+      routes_{router, seed, reads_loads(router.policy().per_packet()) ? &network.loads() : nullptr},
       groups_{simulator, network, router},
       rings_(topology_.link_count()) {
   groups_.set_owner(*this);
@@ -147,7 +149,14 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std:
                                         .hops = static_cast<int>(path.size())});
   }
   // Where packets overtake each other a receiver that wants them in order would ask for all of them again and again.
-  const bool in_order = routes_.fixed(pair.route);
+  bool in_order = routes_.fixed(pair.route);
+  if (how.uec && over_fabric) {
+    const bool ordered = how.uec->mode == DeliveryMode::kRod;
+    pair.entropies =
+        std::make_unique<Entropies>(how.uec->spreading, ordered ? 1 : how.uec->entropy_values, pairs_.size() << 32);
+    if (!ordered) pair.in_flight = std::make_unique<PacketsInFlight>();
+    in_order |= ordered;
+  }
   const Reliability reliability = how.reliability;
   pair.repeats = pair.acks && reliability != Reliability::kNone;
   if (pair.acks && (reliability == Reliability::kSelectiveRepeat || (reliability == Reliability::kGoBackN && !in_order)))
@@ -314,6 +323,7 @@ PacketId Transport::build(std::uint32_t flow, std::int64_t sequence, LinkId link
   packet.size = network_.wire_size(link, packet.payload);
   packet.priority = message.priority;
   packet.sent = simulator_.now();
+  if (pair.entropies != nullptr) packet.by = pair.entropies->next();
   packet.last = sequence == message.first + message.count - 1;
   ++pair.counters.packets_sent;
   return id;

@@ -23,9 +23,11 @@
 
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
+#include "sim/network/packet_level/entropies.h"
 #include "sim/network/packet_level/group_transfers.h"
 #include "sim/network/packet_level/packet_network.h"
 #include "sim/network/packet_level/packet_routes.h"
+#include "sim/network/packet_level/packets_in_flight.h"
 #include "sim/network/packet_level/selective_repeat.h"
 
 namespace weft::net {
@@ -72,6 +74,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   [[nodiscard]] FootprintId footprint_of(const Packet& packet) const {
     return is_of_group(packet.kind) ? FootprintId{} : pairs_[packet.flow]->footprint;
   }
+  [[nodiscard]] bool may_be_trimmed(const Packet& packet) const { return pairs_[packet.flow]->entropies != nullptr; }
   // Asks for what route() and receive() will read of a packet that arrives at `device`: soon, and at once.
   [[gnu::always_inline]] void prefetch(const Packet& packet) const {
     if (!is_of_group(packet.kind)) routes_.prefetch(route_of(packet));
@@ -173,6 +176,9 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     Time last_cnp;
     bool any_cnp = false;
     std::unique_ptr<SelectiveRepeat> selective;
+    // Ultra Ethernet's: the values of its packets, and, where these come in any order, what is on the way.
+    std::unique_ptr<Entropies> entropies;
+    std::unique_ptr<PacketsInFlight> in_flight;
     FlowCounters counters;
   };
   // A packet that a failing link took, of a message that is to arrive all the same.
@@ -231,6 +237,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void acknowledge(std::uint32_t flow, std::int64_t below, const Packet& packet, PacketId id);
   void advance_acked(QueuePair& pair, std::int64_t below);
   void rewind(std::uint32_t flow);
+  void receive_trim(QueuePair& pair, const Packet& trimmed);
   void arm_timeout(std::uint32_t flow);
   void timeout(std::uint32_t flow);
   void give_up(std::uint32_t flow);

@@ -31,9 +31,13 @@ void Transport::receive_data(PacketId id) {
   const Packet packet = network_.packets()[id];
   QueuePair& pair = *pairs_[packet.flow];
   if (packet.marked) notify(packet);
-  if (pair.in_order && packet.sequence != pair.expected) {
+  if (packet.trimmed && !pair.in_order) {
+    answer(id, PacketKind::kNak, packet.sequence, kNoSack);
+    return;
+  }
+  if (pair.in_order && (packet.sequence != pair.expected || packet.trimmed)) {
     const Time now = simulator_.now();
-    const bool ahead = packet.sequence > pair.expected;
+    const bool ahead = packet.sequence >= pair.expected;
     if (!ahead) {
       answer(id, PacketKind::kAck, pair.expected, kNoSack);
     } else if (!pair.nak_sent || now >= pair.last_nak + pair.how->nak_interval) {
@@ -154,6 +158,10 @@ void Transport::receive_control(PacketId id) {
       acknowledge(packet.flow, packet.sequence, packet, id);
       break;
     case PacketKind::kNak:
+      if (pair.in_flight != nullptr) {
+        receive_trim(pair, packet);
+        break;
+      }
       acknowledge(packet.flow, packet.sequence, packet, id);
       if (pair.congestion != nullptr) pair.congestion->on_loss(now);
       rewind(packet.flow);
@@ -184,13 +192,19 @@ void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet
   const std::int64_t before = pair.outstanding;
   if (pair.selective != nullptr) {
     const std::int64_t arrived = packet.payload == kNoSack ? below - 1 : below + packet.payload;
-    if (pair.selective->acknowledge(below, arrived)) pair.timeouts = 0;  // the way is open, whatever is missing
+    if (pair.selective->acknowledge(below, arrived)) {
+      pair.timeouts = 0;  // the way is open, whatever is missing
+      if (pair.in_flight != nullptr) pair.deadline = now + pair.how->timeout;
+    }
+    if (pair.in_flight != nullptr) pair.outstanding -= pair.in_flight->arrived(below, arrived);
   }
   if (below > pair.acked) {
     pair.timeouts = 0;
     pair.deadline = now + pair.how->timeout;
     advance_acked(pair, below);
   }
+  if (pair.entropies != nullptr)
+    pair.entropies->feedback(packet.by, packet.marked ? PathFeedback::kMarked : PathFeedback::kGood);
   if (pair.congestion == nullptr) return;
   pair.congestion->advance(now);
   pair.congestion->on_ack({.now = now,
@@ -211,9 +225,11 @@ void Transport::advance_acked(QueuePair& pair, std::int64_t below) {
     const Message& message = messages_[index];
     const std::int64_t end = message.first + message.count;
     const std::int64_t upto = std::min(below, end);
-    const std::int64_t full = std::min(upto, end - 1) - pair.acked;
-    if (full > 0) pair.outstanding -= full * pair.full_size;
-    if (upto == end) pair.outstanding -= network_.wire_size(pair.reference, payload_of(message, end - 1));
+    if (pair.in_flight == nullptr) {
+      const std::int64_t full = std::min(upto, end - 1) - pair.acked;
+      if (full > 0) pair.outstanding -= full * pair.full_size;
+      if (upto == end) pair.outstanding -= network_.wire_size(pair.reference, payload_of(message, end - 1));
+    }
     pair.acked = upto;
     if (upto < end) break;
     pair.oldest = message.next;
@@ -228,11 +244,31 @@ void Transport::advance_acked(QueuePair& pair, std::int64_t below) {
   }
 }
 
+// The header of a packet has reached its receiver, which says so. The rest is sent again, within the window.
+void Transport::receive_trim(QueuePair& pair, const Packet& trimmed) {
+  if (pair.dead) return;
+  const Time now = simulator_.now();
+  pair.entropies->feedback(trimmed.by, PathFeedback::kTrimmed);
+  pair.timeouts = 0;
+  pair.deadline = now + pair.how->timeout;
+  const std::int64_t size = pair.in_flight->lost(trimmed.sequence);
+  if (size == 0) return;  // it is on the way again, or there
+  pair.outstanding -= size;
+  pair.selective->lose(trimmed.sequence);
+  if (pair.congestion == nullptr) return;
+  pair.congestion->advance(now);
+  pair.congestion->on_trim(now, Bytes{size}, Bytes{pair.outstanding});
+}
+
 // Go-back-N: everything from the first unacknowledged packet on goes out again.
 void Transport::rewind(std::uint32_t flow) {
   QueuePair& pair = *pairs_[flow];
   if (pair.selective != nullptr) {
     pair.selective->lose_all(pair.next);
+    if (pair.in_flight != nullptr) {
+      pair.in_flight->all_lost();
+      pair.outstanding = 0;
+    }
     return;
   }
   pair.next = pair.acked;

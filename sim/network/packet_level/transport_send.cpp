@@ -34,7 +34,8 @@ Time Transport::may_send(QueuePair& pair) {
   const bool again = pair.selective != nullptr && pair.selective->peek_lost().has_value();
   if (pair.dead || (!again && pair.next == pair.end)) return Time::max();
   if (pair.congestion != nullptr) pair.congestion->advance(now);
-  if (!again && pair.outstanding >= window_room(pair)) return Time::max();
+  const bool counts = !again || pair.in_flight != nullptr;
+  if (counts && pair.outstanding >= window_room(pair)) return Time::max();
   Time at = next_send(pair);
   if (!again) at = std::max(at, messages_[pair.sending].ready);
   if (at <= now) return now;
@@ -105,11 +106,12 @@ PacketId Transport::pull(LinkId link, int priority) {
     const std::int32_t counted = network_.wire_size(pair.reference, packet.payload);
     packet.again = sequence < pair.most_sent;
     if (packet.again) ++pair.counters.retransmitted;
+    if (pair.in_flight != nullptr) pair.outstanding += pair.in_flight->sent(sequence, counted);
     if (again) {
       pair.selective->pop_lost(pair.next);
     } else {
       pair.most_sent = std::max(pair.most_sent, ++pair.next);
-      if (pair.acks) pair.outstanding += counted;
+      if (pair.acks && pair.in_flight == nullptr) pair.outstanding += counted;
       if (pair.acks && pair.outstanding == counted) pair.deadline = simulator_.now() + pair.how->timeout;
     }
     // A receiver that waits for more packets than the window holds would wait for ever.

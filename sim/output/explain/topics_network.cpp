@@ -89,6 +89,33 @@ std::vector<Topic> network_topics() {
                            "are counted by lane, not by port; the credit-starvation threshold is left out"},
             .sources = {"InfiniBand Architecture Specification, volume 1, annex A10", "models/network §4"},
             .files = {"network/packet_level/fecn.cpp"}}},
+      {.names = {"uec", "uet", "ultra_ethernet", "trimming", "rud", "rod"},
+       .text =
+           {.title = "Ultra Ethernet's transport: sprayed, trimmed, acknowledged packet by packet (transport: {type: uec})",
+            .assumes =
+                "A sender gives every packet an entropy value, which the switches hash to a path. Values that came back marked "
+                "or trimmed sit out some turns (load_balancing: bitmap), or those that came back well go again (reps). "
+                "Reliable "
+                "unordered delivery (delivery_mode: rud) takes packets in any order and acknowledges each. Reliable ordered "
+                "delivery (rod) takes one path and goes back to what is missing. With switch: {trimming: true} a packet that "
+                "finds "
+                "its queue full loses its payload. Its header goes ahead at trim_priority, the receiver answers it, and the "
+                "packet is sent again within the window. NSCC moves the window (weft explain nscc).",
+            .leaves_out =
+                {"uec: receivers' credits (RCCC) and the destination flow control of NSCC",
+                 "uec: link-level retry (LLR): links lose no packets, but by rule or failure",
+                 "uec: credit-based flow control (CBFC) is the section `credits`, without its messages' format",
+                 "uec: ephemeral connections: contexts are there from the start, and setting up or closing one takes no time",
+                 "uec: unreliable delivery (UUD) and idempotent operations (RUDI); a flow without ACKs is the former",
+                 "uec: an acknowledgement names one packet beyond those that are all there, not a bitmap of 64",
+                 "uec: losses that no trimmed header tells are found by 256 later packets or by a timeout, not by probes",
+                 "uec: the packet that arrives is trimmed; headers that find twice the queue's limit before them are lost",
+                 "uec: headers are those of the links (`header`), not UEC's own; a NIC of several planes is several NICs",
+                 "uec: messages match no tags, and are not encrypted"},
+            .sources = {"Ultra Ethernet Consortium, UEC specification 1.0, 2025", "models/network §3.5",
+                        "uet-htsim, the consortium's simulator: uec.cpp, uec_mp.cpp, main_uec.cpp (commit 40ccb05)"},
+            .files = {"network/uec_settings.h", "network/packet_level/entropies.h", "network/packet_level/packets_in_flight.h",
+                      "network/packet_level/losses.cpp", "network/congestion/nscc.cpp"}}},
       {.names = {"router", "routes"},
        .text = {.title = "which links lead towards a destination",
                 .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread "
