@@ -9,6 +9,7 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/used_files.h"
+#include "sim/workloads/connection_matrix.h"
 
 namespace weft::work {
 namespace {
@@ -127,9 +128,15 @@ void read_flow_file(const std::filesystem::path& path, const net::Topology& topo
     diagnostics.error(
         {.where = {path.string(), number, column}, .message = problem, .source_line = line, .length = 1, .note = {}});
   };
+  bool is_first = true;
   for (; errors < kMostWrongLines && std::getline(file, line); ++number) {
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos || line[first] == '#') continue;
+    if (is_first && begins_connection_matrix(line)) {
+      read_connection_matrix(path, topology, diagnostics, out);
+      return;
+    }
+    is_first = false;
     // Simulators that read this format stop after the flows announced.
     if (lines.complete()) {
       if (surplus++ == 0) first_surplus = number;

@@ -22,7 +22,8 @@ FlowRun::FlowRun(net::Machine& machine, const Workload& workload, std::uint64_t 
       workload_{workload},
       seed_{seed},
       component_{machine.simulator.add_component("flows")},
-      sources_(workload.options.size() - 1) {
+      sources_(workload.options.size() - 1),
+      triggers_{workload.chains} {
   results_.reserve(workload.flows.size());
   for (std::size_t i = 0; i < workload.flows.size(); ++i) {
     const FlowItem& flow = workload.flows[i];
@@ -33,6 +34,7 @@ FlowRun::FlowRun(net::Machine& machine, const Workload& workload, std::uint64_t 
 
 void FlowRun::start() {
   for (std::size_t i = 0; i < results_.size(); ++i) {
+    if (triggers_.waits(i)) continue;
     machine_.simulator.schedule(results_[i].start, Phase::kAction, component_, *this, i);
     const FlowOptions& options = workload_.options_of(workload_.flows[i]);
     if (options.unlimited && options.stop != Time::max()) {
@@ -75,6 +77,12 @@ void FlowRun::on_event(std::uint64_t payload) {
   } else {
     post_next(*source);
   }
+}
+
+// The flow has waited for a trigger.
+void FlowRun::start_now(std::size_t flow) {
+  results_[flow].start = machine_.simulator.now();
+  machine_.simulator.schedule(results_[flow].start, Phase::kAction, component_, *this, flow);
 }
 
 void FlowRun::post(std::size_t flow) {
@@ -159,6 +167,7 @@ void FlowRun::send_next(Source& source) {
 void FlowRun::on_source_free(TransferId, std::uint64_t flow) {
   if ((flow & kRequest) != 0) return;
   if (Source* source = source_of(flow)) send_next(*source);
+  triggers_.sent(flow, [this](std::size_t next) { start_now(next); });
 }
 
 void FlowRun::stop(std::size_t flow) {
@@ -177,6 +186,7 @@ void FlowRun::on_delivered(TransferId, std::uint64_t flow) {
   Source* source = source_of(flow);
   if (source == nullptr) {
     results_[flow].end = now;
+    triggers_.delivered(flow, [this](std::size_t next) { start_now(next); });
     return;
   }
   const Duration latency = now - source->posts.front();

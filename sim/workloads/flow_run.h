@@ -89,6 +89,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   void on_aborted(TransferId transfer, std::uint64_t flow) override;
 
   void post(std::size_t flow);
+  void start_now(std::size_t flow);
   void post_message(Source& source);
   void post_request(Source& source);
   void send(Source& source);  // the data
@@ -108,6 +109,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   std::vector<FlowResult> results_;
   std::vector<FlowCut> first_cuts_;
   std::vector<Source> sources_;  // by FlowItem::options - 1
+  TriggerRun triggers_;
 };
 
 }  // namespace weft::work

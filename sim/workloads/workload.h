@@ -26,6 +26,7 @@
 #include "sim/core/units.h"
 #include "sim/network/flow_transport.h"
 #include "sim/network/topology.h"
+#include "sim/workloads/flow_triggers.h"
 #include "sim/workloads/inference/inference.h"
 #include "sim/workloads/replay/replay_options.h"
 #include "sim/workloads/training/training.h"
@@ -97,6 +98,7 @@ struct Workload {
   std::vector<CollectiveItem> collectives;
   std::vector<FlowItem> flows;
   std::vector<FlowOptions> options = {FlowOptions{}};
+  FlowChains chains;
   std::vector<JobItem> jobs;
   std::optional<TrainingSetup> training;
   std::vector<TrainingJob> training_jobs;
