@@ -20,14 +20,18 @@ PROGRAM = ""
 
 
 @functools.cache
-def rates(name, *arguments):
-    """Gb/s of each flow."""
+def flows(name, *arguments):
     file = ROOT / "configs/scenarios/network" / (name + ".yaml")
     done = subprocess.run([PROGRAM, "run", file, *arguments, "--json", "-", "-q"], capture_output=True, text=True,
                           timeout=patience.seconds(300), check=False)
     if done.returncode != 0:
         raise AssertionError(f"{name}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return [flow["rate_gbps"] for flow in json.loads(done.stdout)["flows"]]
+    return json.loads(done.stdout)["flows"]
+
+
+def rates(name, *arguments):
+    """Gb/s of each flow."""
+    return [flow["rate_gbps"] for flow in flows(name, *arguments)]
 
 
 def mean(values):
@@ -74,6 +78,27 @@ class Ecmp(unittest.TestCase):
             self.assertAlmostEqual(rate, 100 / 7, delta=0.01)
 
 
+class UltraEthernet(unittest.TestCase):
+    PACKET_NS = 80  # 1000 B at 100 Gb/s
+
+    def test_trimming_loses_no_byte(self):
+        incast = flows("uec_incast")
+        self.assertEqual([flow["bytes"] for flow in incast], [100_000] * 32)
+        trims = sum(flow["retransmitted"] for flow in incast)
+        self.assertGreater(trims, 0)
+        bound = 3200 * self.PACKET_NS + 2000 + self.PACKET_NS
+        last = max(flow["fct_ns"] for flow in incast)
+        self.assertGreaterEqual(last, bound)
+        self.assertLess(last, 1.05 * (bound + trims * 5.12))
+
+    def test_triggers_chain_flows(self):
+        chain = flows("uec_chain")
+        each = 1001 * self.PACKET_NS + 2000
+        for flow, start in zip(chain, [0, each, 2 * each, 2 * each], strict=True):
+            self.assertAlmostEqual(flow["fct_ns"], each, delta=10)  # an acknowledgement that goes ahead: 5.12 ns
+            self.assertAlmostEqual(flow["start_ns"], start, delta=20)
+
+
 def main():
     global ROOT, PROGRAM
     parser = argparse.ArgumentParser()
@@ -81,7 +106,7 @@ def main():
     parser.add_argument("program")
     options, rest = parser.parse_known_args()
     ROOT, PROGRAM = options.root, options.program
-    tested = set(re.findall(r'rates\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
+    tested = set(re.findall(r'(?:rates|flows)\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
     shipped = {path.stem for path in (ROOT / "configs/scenarios/network").glob("*.yaml")}
     if tested != shipped:
         sys.exit(f"without a test, or without a file: {sorted(tested ^ shipped)}")
