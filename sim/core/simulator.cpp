@@ -75,6 +75,11 @@ void Simulator::poll() {
   if (progress_hook_ != nullptr && next_progress_ < next_poll_) next_poll_ = next_progress_;
 }
 
+void Simulator::count_elsewhere(std::uint64_t events) {
+  events_ += events;
+  if (events_ >= next_poll_) poll();
+}
+
 void Simulator::set_progress_hook(ProgressHook hook, void* context, std::uint64_t interval) {
   WEFT_CHECK(hook == nullptr || interval > 0);
   progress_hook_ = hook;

@@ -102,6 +102,11 @@ class Simulator {
   // Events run so far, those that their target ignored included. A property of the implementation, no part of any result.
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::size_t pending() const { return queue_.size(); }
+  // When the next of them runs; max: none is pending.
+  [[nodiscard]] Time next_time() const { return queue_.next_time(); }
+  // Counts events of this run that other simulators have run on its behalf (windowed_run.h), and shows progress where it is
+  // due.
+  void count_elsewhere(std::uint64_t events);
   // Those, in the order in which they will run: what else is to come, for those who compare states.
   [[nodiscard]] std::vector<Event> pending_events() const;
 
