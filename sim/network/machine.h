@@ -20,10 +20,15 @@
 
 namespace weft::net {
 
+struct Partition;    // partition.h
+class PartedFabric;  // parted_fabric.h
+
 // Chooses the fabric of a machine.
 struct FabricChoice {
   Fidelity fidelity = Fidelity::kFlow;
   const PacketSettings* packet = nullptr;  // read where there are packets, and copied
+  const Partition* parts = nullptr;        // at packet fidelity: flows of one message in these parts; null: in one
+  int threads = 1;                         // that run the parts
   std::vector<bool> packet_links = {};     // by link, at hybrid fidelity: what crosses one of these is packets
 };
 
@@ -41,6 +46,7 @@ struct Machine {
   Router router;
   std::unique_ptr<Fabric> owned_fabric;
   Fabric& fabric;
+  PartedFabric* parted = nullptr;  // the fabric, where it is in parts
 };
 
 }  // namespace weft::net

@@ -7,6 +7,7 @@
 
 #include "sim/core/digest.h"
 #include "sim/network/packet_probe.h"
+#include "sim/network/parted_fabric.h"
 #include "sim/workloads/cut_reason.h"
 
 namespace weft::work {
@@ -33,6 +34,10 @@ FlowRun::FlowRun(net::Machine& machine, const Workload& workload, std::uint64_t 
 }
 
 void FlowRun::start() {
+  if (machine_.parted != nullptr) {
+    for (std::size_t i = 0; i < results_.size(); ++i) machine_.parted->post_at(results_[i].start, transfer_of(i));
+    return;
+  }
   for (std::size_t i = 0; i < results_.size(); ++i) {
     if (triggers_.waits(i)) continue;
     machine_.simulator.schedule(results_[i].start, Phase::kAction, component_, *this, i);
@@ -85,7 +90,7 @@ void FlowRun::start_now(std::size_t flow) {
   machine_.simulator.schedule(results_[flow].start, Phase::kAction, component_, *this, flow);
 }
 
-void FlowRun::post(std::size_t flow) {
+net::Transfer FlowRun::transfer_of(std::size_t flow) {
   const FlowItem& item = workload_.flows[flow];
   net::Transfer transfer;
   transfer.footprint = footprint(flow);
@@ -93,8 +98,10 @@ void FlowRun::post(std::size_t flow) {
   transfer.rate_cap = item.rate_cap;
   transfer.priority = static_cast<std::uint8_t>(item.priority);
   transfer.tag = flow;
-  results_[flow].transfer = machine_.fabric.post(transfer, *this);
+  return transfer;
 }
+
+void FlowRun::post(std::size_t flow) { results_[flow].transfer = machine_.fabric.post(transfer_of(flow), *this); }
 
 void FlowRun::post_next(Source& source) {
   const std::size_t flow = source.flow;
@@ -257,6 +264,8 @@ std::size_t FlowRun::unfinished() const {
 }
 
 void FlowRun::settle() {
+  for (std::size_t i = 0; machine_.parted != nullptr && i < results_.size(); ++i)
+    results_[i].end = machine_.parted->delivered_at(i);
   for (std::size_t i = 0; i < results_.size(); ++i) {
     FlowResult& result = results_[i];
     const Source* source = source_of(i);

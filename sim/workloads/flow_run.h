@@ -88,6 +88,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   void on_delivered(TransferId transfer, std::uint64_t flow) override;
   void on_aborted(TransferId transfer, std::uint64_t flow) override;
 
+  [[nodiscard]] net::Transfer transfer_of(std::size_t flow);
   void post(std::size_t flow);
   void start_now(std::size_t flow);
   void post_message(Source& source);

@@ -99,6 +99,19 @@ void PacketFabric::check_conservation() const {
 
 void PacketFabric::share(LinkId link, LinkSharer& sharer) { network_->share(link, sharer); }
 
+void PacketFabric::join_parts(const Partition& partition, PartMail& mail) {
+  network_->join_parts(partition, mail);
+  transport_->join_parts(partition, mail.self());
+}
+
+void PacketFabric::make_queue_pairs() { transport_->make_queue_pairs(); }
+
+void PacketFabric::expect(const Transfer& transfer, TransferListener& listener) { transport_->expect(transfer, listener); }
+
+void PacketFabric::take_in(MailBox& box) { network_->take_in(box); }
+
+bool PacketFabric::any_paused() const { return network_->any_paused(); }
+
 YetToCome PacketFabric::yet_to_come() const { return transport_->yet_to_come(); }
 
 void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transport) {

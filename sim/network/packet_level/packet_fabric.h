@@ -50,6 +50,9 @@ class LinkSharer {
   ~LinkSharer() = default;
 };
 
+struct MailBox;
+class PartMail;
+struct Partition;
 class PacketNetwork;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 class Transport;      // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
@@ -84,6 +87,13 @@ class PacketFabric final : public Fabric, public PacketProbe {
   // Sums over all transfers; reductions and multicasts in switches count as unsent as long as they last. Walks over all that
   // waits.
   [[nodiscard]] YetToCome yet_to_come() const;
+
+  // The fabric is one part of several from now on (parted_fabric.h). What follows is of such a part.
+  void join_parts(const Partition& partition, PartMail& mail);
+  void make_queue_pairs();
+  void expect(const Transfer& transfer, TransferListener& listener);
+  void take_in(MailBox& box);
+  [[nodiscard]] bool any_paused() const;
 
   void add_drop_rule(const DropRule& rule) override;
   void force_pause(const ForcedPause& pause) override;

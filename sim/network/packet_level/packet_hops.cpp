@@ -298,6 +298,8 @@ WEFT_EVERY_HOP void PacketNetwork::put_on_wire(Port& port, const Wire& wire, std
   p.counted = wire.switch_ahead;
   p.credited = wire.credits;
   p.on_wire = true;
+  if (wire.leaves_part) [[unlikely]]
+    return send_off(packet, p, link, at);
   if (at >= end) {
     port.sending = packet;
   } else {
@@ -419,8 +421,8 @@ WEFT_RARE void PacketNetwork::send_credit(LinkId link, int priority, std::int64_
   const auto bits = static_cast<std::uint64_t>(settings_.credits.update.count()) * kBitPicoseconds;
   const Duration travel = Duration::from_ps(static_cast<std::int64_t>(bits / back.rate) + back.latency);
   const auto blocks = static_cast<std::uint32_t>(blocks_of(size));
-  schedule(simulator_.now() + travel, Phase::kDelivery, EventKind::kCredit, link.value(),
-           static_cast<std::uint32_t>(priority) << 21 | blocks);
+  schedule_at_port(simulator_.now() + travel, Phase::kDelivery, EventKind::kCredit, link.value(),
+                   static_cast<std::uint32_t>(priority) << 21 | blocks);
 }
 
 WEFT_RARE void PacketNetwork::drop(PacketId packet, std::uint32_t link, bool to_failure) {

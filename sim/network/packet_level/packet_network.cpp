@@ -257,7 +257,11 @@ std::span<const HopTelemetry> PacketNetwork::telemetry(PacketId packet) const {
 RandomStream& PacketNetwork::random(std::uint32_t link) {
   if (random_.empty()) random_.resize(links_.size());
   std::optional<RandomStream>& stream = random_[link];
-  if (!stream) stream.emplace(seed_, fmt::format("link{}/chance", random_links_++));
+  if (!stream) {
+    const std::uint32_t number = random_links_++;
+    stream.emplace(seed_, mail_ == nullptr ? fmt::format("link{}/chance", number)
+                                           : fmt::format("part{}/link{}/chance", mail_->self(), number));
+  }
   return *stream;
 }
 

@@ -23,6 +23,7 @@
 #include "sim/network/packet_level/input_queues.h"
 #include "sim/network/packet_level/packet.h"
 #include "sim/network/packet_level/packet_fabric.h"
+#include "sim/network/packet_level/part_mail.h"
 #include "sim/network/packet_level/per_priority.h"
 #include "sim/network/packet_level/settings.h"
 #include "sim/network/topology.h"
@@ -43,6 +44,12 @@ class PacketNetwork final : private EventTarget {
 
   PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed);
   void set_endpoints(Transport& endpoints) { endpoints_ = &endpoints; }
+  // This network is one part of a fabric from now on: only links that begin in the part are its own. Before anything moves.
+  void join_parts(const Partition& partition, PartMail& mail);
+  // Takes in what another part has sent.
+  void take_in(MailBox& box);
+  [[nodiscard]] PartMail* mail() { return mail_; }  // null: it is the whole fabric
+  [[nodiscard]] bool any_paused() const;
   void note_memory() const;  // that it holds (sim/core/memory.h)
 
   // Switches stamp telemetry into data packets from now on.
@@ -180,6 +187,7 @@ class PacketNetwork final : private EventTarget {
     bool switch_ahead = false;  // the far device is one that counts memory, marks and pauses
     bool switch_behind = false;
     bool credits = false;
+    bool leaves_part = false;           // its far end is another part's
     std::array<Transmission, 2> usual;  // of full packets and of acknowledgements: divisions are slow
     bool operator==(const Wire&) const = default;
   };
@@ -230,6 +238,8 @@ class PacketNetwork final : private EventTarget {
   void on_rare_event(EventKind kind, std::uint32_t index, std::uint32_t extra);
   void schedule(Time at, Phase phase, EventKind kind, std::uint32_t index, std::uint32_t extra = 0);
   void schedule_regular(Time at, Phase phase, EventKind kind, std::uint32_t index);
+  // For the port where the link begins, which may be another part's.
+  void schedule_at_port(Time at, Phase phase, EventKind kind, std::uint32_t link, std::uint32_t extra);
 
   [[nodiscard]] const Wire& wire_of(std::uint32_t link) const { return wires_[links_[link].port.kind]; }
   [[nodiscard]] std::int32_t other_wire_size(LinkId link, std::int32_t payload) const;
@@ -292,6 +302,7 @@ class PacketNetwork final : private EventTarget {
   PacketId take(LinkState& state, std::uint32_t link, int priority);
   void put_on_wire(Port& port, const Wire& wire, std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end);
   void release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted);
+  void send_off(PacketId packet, const Packet& p, std::uint32_t link, Time at);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
   void set_forced(std::uint32_t link);
@@ -324,6 +335,7 @@ class PacketNetwork final : private EventTarget {
   ComponentId pause_frames_;  // before the ends of transmissions: a pause that comes just then holds up the next one
   ComponentId component_;
   Transport* endpoints_ = nullptr;
+  PartMail* mail_ = nullptr;
   PacketStore packets_;
   Buffers buffers_;
   std::vector<LinkState> links_;   // all by link

@@ -224,7 +224,10 @@ RandomStream& PacketRoutes::random(const Route& route) {
   const auto index = static_cast<std::size_t>(&route - routes_.data());
   if (random_.size() <= index) random_.resize(routes_.size());
   std::optional<RandomStream>& stream = random_[index];
-  if (!stream) stream.emplace(seed_, fmt::format("route{}/paths", index));
+  if (!stream) {
+    const bool is_guest = partition_ != nullptr && partition_->of(route.ends.source) != part_;
+    stream.emplace(seed_, is_guest ? fmt::format("route{}/paths/part{}", index, part_) : fmt::format("route{}/paths", index));
+  }
   return *stream;
 }
 

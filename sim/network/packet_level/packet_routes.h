@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/random.h"
+#include "sim/network/partition.h"
 #include "sim/network/router.h"
 
 namespace weft::net {
@@ -20,6 +21,12 @@ class PacketRoutes {
   // `loads`: bytes in front of each link, by link, kept by the network; the least loaded link is found there. Null where
   // packets choose at random; by any other policy those of a host with several equal ways look there.
   PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>* loads);
+
+  // The routes are those of one part of a fabric: where a flow comes from another part, packets draw on other numbers.
+  void set_part(const Partition& partition, std::size_t part) {
+    partition_ = &partition;
+    part_ = part;
+  }
 
   // The route of a flow that goes from one NIC to one other, or stays inside a host.
   RouteId add(const PathEnds& ends);
@@ -102,6 +109,8 @@ class PacketRoutes {
   const std::vector<std::int64_t>* loads_;
   PerPacket per_packet_;
   Detour detour_;
+  const Partition* partition_ = nullptr;
+  std::size_t part_ = 0;
   std::vector<Route> routes_;
   std::vector<Step> steps_;
   // A leaf (or a NIC of several leaves) as the fabric's switches see it, the exit: which set of links leads to it from each of

@@ -247,6 +247,9 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
   }
   const std::uint32_t pairs = pairs_of_[transfer.footprint.index()].count;
   if (pairs == 1) {
+    // Another part counts what arrives.
+    if (PartMail* mail = network_.mail(); mail != nullptr && !mail->is_here(ends_[flow].to[1]))
+      messages_[index].delivered = true;
     post_message(flow, index, transfer);
     return TransferId{index};
   }

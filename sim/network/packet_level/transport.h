@@ -47,6 +47,14 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void cut_short(TransferId transfer);
   [[nodiscard]] YetToCome yet_to_come() const;
   void inject_cnp(FootprintId flow, Time at);
+  // For one part of a fabric (parted_fabric.h), before the run: all queue pairs, and how their answers go back. A flow that
+  // comes from another part has one message, which this part expects.
+  void join_parts(const Partition& partition, std::size_t part) { routes_.set_part(partition, part); }
+  void make_queue_pairs();
+  void expect(const Transfer& transfer, TransferListener& listener);
+  // A packet has come from another part, or has its queue pair here at once.
+  void adopt(Packet& packet);
+  void take_control(PacketId packet, Time at) { schedule(at, EventKind::kControl, packet); }
   void routes_changed();
   void set_failures_pass(bool pass) { failures_pass_ = pass; }
 
@@ -270,6 +278,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   std::vector<Ends> ends_;  // by queue pair; apart, because every hop of every packet asks
   std::vector<Message> messages_;
   std::uint32_t free_message_ = kNone;
+  std::vector<std::uint32_t> expected_;       // message by queue pair, of those that other parts send; kNone: of none
   std::vector<std::unique_ptr<Ring>> rings_;  // by link, of sources only
   std::vector<Resend> resends_;               // that their event is to come for
   std::vector<Resend> cut_off_;               // that wait for a way

@@ -127,7 +127,13 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
       network_.packets().destroy(id);
       return;
     }
-    schedule(simulator_.now() + pair.back_propagation, EventKind::kControl, id);
+    const Time at = simulator_.now() + pair.back_propagation;
+    if (PartMail* mail = network_.mail(); mail != nullptr && !mail->is_here(ends_[packet.flow].to[0])) {
+      mail->send(ends_[packet.flow].to[0], at, packet, network_.telemetry(id), true);
+      network_.packets().destroy(id);
+      return;
+    }
+    schedule(at, EventKind::kControl, id);
     return;
   }
   packet.size = size;
@@ -304,6 +310,7 @@ void Transport::timeout(std::uint32_t flow) {
 }
 
 void Transport::give_up(std::uint32_t flow) {
+  if (network_.mail() != nullptr) throw CannotRunInParts("a queue pair gave up");
   QueuePair& pair = *pairs_[flow];
   pair.dead = true;
   while (pair.oldest != kNone) {
@@ -327,6 +334,7 @@ void Transport::lost(const Packet& packet, bool to_failure) {
     return;
   }
   if (pairs_[packet.flow]->repeats) return;
+  if (network_.mail() != nullptr) throw CannotRunInParts("a packet was lost for good");
   if (to_failure && messages_[packet.message].resend) {
     resend_later({packet.message, packet.payload});
   } else {
