@@ -352,6 +352,10 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   report.print(fmt::format("# {}\n", cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.verbose) {
     report.print(solver_line(result.solves, result.peak_live));
+    if (result.network.is_packet) {
+      report.print(fmt::format("# parts {}{}\n", result.parts,
+                               result.why_one_part.empty() ? "" : fmt::format(" ({})", result.why_one_part)));
+    }
     report.print(memory_line(memory, scenario.cluster.topology.endpoints().size()));
   }
 

@@ -97,8 +97,8 @@ void add_jobs_option(CLI::App& command, int& threads) {
   command
       .add_option(
           "--jobs,-j", threads,
-          "Collectives of large groups that are simulated at the same time, on a thread each; else as many as there are "
-          "processors")
+          "Threads: for collectives of large groups, each on one, and for the parts of a fabric of packets; else as many as "
+          "there are processors")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
 }

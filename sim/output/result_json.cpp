@@ -83,6 +83,7 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const scena
   write_header(json, header);
   json.field("events", result.events).field("transfers", result.transfers);
   json.field("packet_hops", result.network.packet_hops);
+  if (result.network.is_packet) json.field("parts", result.parts);
   if (result.hybrid) write_hybrid(json, *result.hybrid);
   json.field("wall_s", result.wall_seconds).field("peak_memory_bytes", scenario::peak_memory_bytes());
   json.key("makespan_ns").raw(ns_text(result.makespan));

@@ -15,6 +15,7 @@
 #include "sim/network/builtin.h"
 #include "sim/network/fabric_memory.h"
 #include "sim/network/router.h"
+#include "sim/scenario/parts_choice.h"
 #include "sim/scenario/step_program.h"
 #include "sim/workloads/program_calls.h"
 #include "sim/workloads/replay/fabric_places.h"
@@ -253,6 +254,7 @@ class MemoryPlanner {
 
   MemoryPlan plan(const Scenario& scenario) {
     const work::Workload& workload = scenario.workload;
+    copies_ = static_cast<double>(choose_parts(scenario).partition.parts);
     add_ports();
     if (workload.training) add_step(scenario, *workload.training, false);
     for (const work::TrainingJob& job : workload.training_jobs) add_step(scenario, job.setup, true);
@@ -277,15 +279,16 @@ class MemoryPlanner {
   }
 
   // Counts the machine that runs. The machines beside it, for routes and costs, keep alike ports as one (bundles.h).
-  void add_ports() { add("ports", static_cast<double>(topology_.link_count()), static_cast<double>(memory_.port)); }
+  void add_ports() { add("ports", copies_ * static_cast<double>(topology_.link_count()), static_cast<double>(memory_.port)); }
 
   // A transfer between two devices: its path, and its place on every link of it.
   double path_bytes(DeviceId from, DeviceId to) {
     const std::optional<net::Footprint> path = from == to ? std::nullopt : router_.find_route(from, to, {});
     const double links = path ? static_cast<double>(path->usages.size()) : 0;
-    return static_cast<double>(sizeof(net::Footprint) + sizeof(net::PathEnds)) + links * static_cast<double>(memory_.usage);
+    return copies_ *
+           (static_cast<double>(sizeof(net::Footprint) + sizeof(net::PathEnds)) + links * static_cast<double>(memory_.usage));
   }
-  [[nodiscard]] double transfer_bytes() const { return static_cast<double>(memory_.transfer); }
+  [[nodiscard]] double transfer_bytes() const { return copies_ * static_cast<double>(memory_.transfer); }
 
   // The program is made here to be counted, and again for the run. From a full pipeline on each microbatch adds the same: of
   // many of them, two short steps are counted in place of a program that may never fit.
@@ -398,6 +401,7 @@ class MemoryPlanner {
   std::optional<Time> until_;
   net::Router router_;
   MemoryPlan plan_;
+  double copies_ = 1;  // of ports and flows: each part of a fabric of packets has its own
 };
 
 }  // namespace

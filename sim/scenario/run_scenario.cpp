@@ -14,9 +14,11 @@
 #include "sim/core/json_writer.h"
 #include "sim/core/memory.h"
 #include "sim/network/packet_probe.h"
+#include "sim/network/parted_fabric.h"
 #include "sim/scenario/flow_summary.h"
 #include "sim/scenario/packet_part.h"
 #include "sim/scenario/packets_only.h"
+#include "sim/scenario/parts_choice.h"
 #include "sim/scenario/time_story.h"
 
 namespace weft::scenario {
@@ -37,7 +39,8 @@ void flow_watch_hook(void* context, const Simulator& simulator) {
 
 class ScenarioRun {
  public:
-  ScenarioRun(const Scenario& scenario, RunObserver* observer, coll::StepObserver* steps)
+  // `parts`: null in one part; must outlive the run.
+  ScenarioRun(const Scenario& scenario, const net::Partition* parts, RunObserver* observer, coll::StepObserver* steps)
       : scenario_{scenario},
         steps_{steps},
         machine_{scenario.cluster.topology,
@@ -46,6 +49,8 @@ class ScenarioRun {
                  scenario.simulation.shuffle_ties,
                  {.fidelity = scenario.simulation.fidelity,
                   .packet = &scenario.cluster.packet,
+                  .parts = parts,
+                  .threads = scenario.simulation.threads,
                   .packet_links = scenario.packet_part.links}},
         flows_{machine_, scenario.workload, scenario.simulation.seed},
         jobs_{machine_, scenario.workload.jobs, scenario.workload.flows.size()},
@@ -170,7 +175,9 @@ class ScenarioRun {
     flows_.start();
     jobs_.start();
     const std::optional<Time> until = scenario_.simulation.until;
-    if (until) {
+    if (machine_.parted != nullptr) {
+      machine_.parted->run();
+    } else if (until) {
       machine_.simulator.run_until(*until);
     } else {
       machine_.simulator.run();
@@ -352,12 +359,30 @@ RunResult inference_result(const Scenario& scenario, RunObserver* observer) {
   return result;
 }
 
+// In parts where the scenario allows it; once more in one, where it turns out that it does not.
+RunResult network_result(const Scenario& scenario, RunObserver* observer, coll::StepObserver* steps) {
+  PartsChoice choice = choose_parts(scenario);
+  if (choice.in_parts()) {
+    try {
+      RunResult result = ScenarioRun{scenario, &choice.partition, observer, steps}.run();
+      result.parts = choice.partition.parts;
+      return result;
+    } catch (const net::CannotRunInParts& error) {
+      choice.why_one = error.what();
+      if (observer != nullptr) observer->on_end();
+    }
+  }
+  RunResult result = ScenarioRun{scenario, nullptr, observer, steps}.run();
+  result.why_one_part = std::move(choice.why_one);
+  return result;
+}
+
 RunResult result_of(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations,
                     coll::StepObserver* steps) {
   if (scenario.workload.training) return training_result(scenario, observer, operations);
   if (!scenario.workload.training_jobs.empty()) return training_jobs_result(scenario, observer);
   if (scenario.workload.inference) return inference_result(scenario, observer);
-  RunResult result = ScenarioRun{scenario, observer, steps}.run();
+  RunResult result = network_result(scenario, observer, steps);
   if (observer != nullptr) observer->on_end();
   return result;
 }

@@ -50,7 +50,9 @@ struct RunResult : RunStats {
   std::string time_story;                   // where the time went; empty: nothing to tell
   std::vector<LinkUse> hottest;             // busiest links first, at most ten
   Duration makespan;
-  double wall_seconds = 0;  // of the simulation
+  std::size_t parts = 1;     // that the packets ran in, side by side
+  std::string why_one_part;  // where it is one
+  double wall_seconds = 0;   // of the simulation
   bool interrupted = false;
   bool cut_short = false;  // a flow or a job was aborted or can never end; notes say which and why
   std::vector<std::string> notes;

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""A fabric of packets in parts on several threads (docs/packet_fidelity.md, `partitions`): all results are the same on any number of
+threads, and agree with those of one part. A run that parts cannot do is done in one part, with that one's digest.
+
+    parts_test.py [--threads 1,2,4] ROOT WEFT
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+FAT_TREE = "nodes: 16, fabric: {type: fat_tree, k: 4"
+LEAVES = "nodes: 16, fabric: {type: leaf_spine, leaf_ports: 6, spines: 2"
+DRAGONFLY = "nodes: 72, fabric: {type: dragonfly, p: 2"
+LINK = "link: {type: ethernet, rate: 100 Gb/s, latency: 600 ns, mtu: 4096 B}"
+PFC = "pfc: {xoff: 60 kB, xon: 56 kB}"
+SPREAD = "{pattern: permutation, bytes: 300 kB}, {pattern: shift, by: 5, bytes: 200 kB, starts_within: 20 us}"
+CROWD = SPREAD + ", {pattern: incast, to: h3, among: h0..9, bytes: 100 kB}"
+
+# name, fabric, the rest of it, traffic, how far the mean completion may be from that of one part. Packets of one path meet in another order
+# only where they come at one instant. Where each packet draws its path, the draws differ.
+CASES = [
+    ("spray, PFC", FAT_TREE, f"routing: spray, {PFC}, transport: {{acks: packets, reliability: none}}", SPREAD, 0.05),
+    ("ECMP, go-back-N", FAT_TREE, f"routing: ecmp, {PFC}, transport: {{acks: packets}}", SPREAD, 0.03),
+    ("bare packets", FAT_TREE, f"routing: ecmp, {PFC}", CROWD, 0.03),
+    ("adaptive", FAT_TREE, f"routing: adaptive, {PFC}, transport: {{acks: packets, reliability: none}}", CROWD, 0.05),
+    ("DCQCN", FAT_TREE, f"routing: ecmp, {PFC}, ecn: {{kmin: 20 kB, kmax: 80 kB, pmax: 20 %}}, transport: {{acks: free, "
+     "congestion_control: dcqcn}", CROWD, 0.1),
+    ("HPCC", LEAVES, f"routing: ecmp, {PFC}, transport: {{congestion_control: hpcc}}", CROWD, 0.1),
+    ("credits", FAT_TREE, "routing: ecmp, credits: {enabled: true}", CROWD, 0.03),
+    ("losses that are repaired", LEAVES, "routing: ecmp, switch: {buffer: 200 kB}, transport: {acks: packets, nak_interval: 20 us, timeout: 200 us}",
+     CROWD, 0.3),
+    ("leaf and spine, free ACKs", LEAVES, f"routing: ecmp, {PFC}, transport: {{acks: free, window: 60 kB}}", CROWD, 0.03),
+    ("dragonfly", DRAGONFLY, f"routing: ecmp, {PFC}, transport: {{acks: packets}}", SPREAD, 0.03),
+    ("dragonfly, Valiant", DRAGONFLY, f"routing: valiant, {PFC}, transport: {{acks: packets, reliability: none}}", SPREAD, 0.05),
+]
+FALLS_BACK = ("losses for good", LEAVES, "routing: ecmp, switch: {buffer: 60 kB}", CROWD)
+
+
+def scenario(folder, fabric, rest, traffic):
+    nodes, shape = fabric.split(", ", 1)
+    path = folder / "parts.yaml"
+    path.write_text(f"cluster:\n  {nodes}\n  node: {{type: host}}\n  {shape}, {LINK}, {rest}}}\n"
+                    f"workload: {{traffic: [{traffic}]}}\nsimulation: {{fidelity: packet, seed: 7}}\n", encoding="utf-8")
+    return path
+
+
+class Runs:
+    def __init__(self, weft):
+        self.weft = weft
+        self.failures = []
+
+    def run(self, path, partitions, threads):
+        """The result without what tells of the machine, and the number of parts that it ran in."""
+        command = [self.weft, "run", path, "--set", f"simulation.partitions={partitions}", "-j", str(threads), "--quiet", "--json", "-"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):  # 1: flows were aborted
+            sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}{done.stdout}")
+        result = json.loads(done.stdout)
+        parts = result["parts"]
+        for name in ("wall_s", "peak_memory_bytes", "command", "command_line", "date", "configuration", "parts"):
+            result.pop(name, None)
+        return result, parts
+
+    def expect(self, true, text):
+        if not true:
+            self.failures.append(text)
+
+
+def mean_fct(result):
+    times = [flow["fct_ns"] for flow in result["flows"]]
+    return sum(times) / len(times)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", default="1,2,3,4,8,16")
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("root")
+    parser.add_argument("weft")
+    arguments = parser.parse_args()
+    threads = [int(number) for number in arguments.threads.split(",")]
+    runs = Runs(arguments.weft)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for case, fabric, rest, traffic, tolerance in CASES:
+            path = scenario(folder, fabric, rest, traffic)
+            one, parts_of_one = runs.run(path, 1, 1)
+            runs.expect(parts_of_one == 1, f"{case}: one part was asked for, {parts_of_one} were used")
+            first, parts = runs.run(path, 64, threads[0])
+            runs.expect(parts > 1, f"{case}: it did not run in parts")
+            for number in threads[1:]:
+                runs.expect(runs.run(path, 64, number)[0] == first, f"{case}: -j {number} has another result than -j {threads[0]}")
+            off = abs(mean_fct(first) / mean_fct(one) - 1)
+            runs.expect(off <= tolerance, f"{case}: the mean completion is {100 * off:.2f} % from that of one part")
+            runs.expect([flow["bytes"] for flow in first["flows"]] == [flow["bytes"] for flow in one["flows"]], f"{case}: other bytes")
+            if arguments.show:
+                same = sum(a["fct_ns"] == b["fct_ns"] for a, b in zip(first["flows"], one["flows"]))
+                print(f"{case}: {parts} parts, mean {100 * off:.3f} % off, {same} of {len(one['flows'])} completions equal, hops "
+                      f"{first['packet_hops']} and {one['packet_hops']}")
+        case, fabric, rest, traffic = FALLS_BACK
+        path = scenario(folder, fabric, rest, traffic)
+        one, _ = runs.run(path, 1, 1)
+        again, parts = runs.run(path, 64, 2)
+        runs.expect(parts == 1, f"{case}: it ran in {parts} parts")
+        runs.expect(one == again, f"{case}: another result than in one part")
+    for failure in runs.failures:
+        print(failure)
+    return 1 if runs.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
