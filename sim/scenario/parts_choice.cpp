@@ -13,6 +13,8 @@ std::string obstacle(const Scenario& scenario) {
   const SimulationOptions& simulation = scenario.simulation;
   if (simulation.fidelity != net::Fidelity::kPacket) return "only packet fidelity comes in parts";
   if (work.flows.empty() || !work.jobs.empty() || !work.collectives.empty()) return "only flows come in parts";
+  if (!work.chains.triggers.empty()) return "triggers start flows";
+  if (scenario.cluster.packet.transport.uec) return "Ultra Ethernet's entropy values are of one part";
   if (work.options.size() > 1) return "a flow has options: several messages, READs or a transport of its own";
   if (simulation.shuffle_ties != 0) return "simulation.shuffle_ties wants one order of all events";
   if (simulation.until) return "simulation.until ends the run";
