@@ -16,5 +16,6 @@ for entry in README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LIC
 done
 cp docs/site/index.md.in "$source/index.md"
 docs/site/pages.py "$weft" "$source/reference"
+docs/site/notebooks.py "$source/notebook_pages"
 sphinx-build -q -W --keep-going -j auto -c docs/site -d build/site/trees -b html "$source" build/site/html
 echo "docs: build/site/html/index.html"

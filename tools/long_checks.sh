@@ -56,6 +56,17 @@ switching() {
   python3 tests/apps/skipping_test.py . "$weft"
 }
 
+# The notebooks, executed anew in place; what they print must be what is kept, and a picture that changed is told.
+notebooks() {
+  if ! command -v jupyter-nbconvert >/dev/null; then
+    echo "no nbconvert: left out"
+    return
+  fi
+  PYTHONPATH=$(dirname "$weft")/python /usr/bin/python3 tools/notebooks.py
+  git diff --stat -- notebooks
+  PYTHONPATH=$(dirname "$weft")/python /usr/bin/python3 tools/notebooks.py --check
+}
+
 # All studies: ctest leaves out two that take a minute.
 studies() { python3 tests/apps/studies_test.py . "$weft"; }
 
@@ -79,7 +90,7 @@ sanitizers() {
   return "$failed"
 }
 
-sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants switching studies plans sanitizers)
+sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants switching notebooks studies plans sanitizers)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do
