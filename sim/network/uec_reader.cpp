@@ -67,6 +67,7 @@ void read_transport_type(ParamReader& section, TransportSettings& settings) {
   ParamReader none{ConfigNode::parse("{}", section.node().file(), section.node().child_path("congestion_control")),
                    section.diagnostics()};
   settings.congestion = nscc.make(none);
+  none.finish();
 }
 
 void refuse_beside_uec(ParamReader& section, const TransportSettings& settings) {

@@ -89,7 +89,8 @@ class UltraEthernet(unittest.TestCase):
         bound = 3200 * self.PACKET_NS + 2000 + self.PACKET_NS
         last = max(flow["fct_ns"] for flow in incast)
         self.assertGreaterEqual(last, bound)
-        self.assertLess(last, 1.05 * (bound + trims * 5.12))
+        # The last senders have a packet or two in flight when the queue is empty, and leave the link idle between them.
+        self.assertLess(last, 1.10 * (bound + trims * 5.12))
 
     def test_triggers_chain_flows(self):
         chain = flows("uec_chain")

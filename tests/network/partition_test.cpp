@@ -44,8 +44,8 @@ TEST(PartitionTest, AFatTreeComesApartIntoItsPods) {
 TEST(PartitionTest, LeavesAndGroupsAreParts) {
   const Cluster leaves = test::load(test::hosts_yaml(16, "type: leaf_spine, leaf_ports: 6, spines: 2"));
   const Partition by_leaf = cut_into_parts(leaves.topology);
-  EXPECT_EQ(by_leaf.parts, 4U);
-  EXPECT_EQ(hosts_of_parts(leaves.topology, by_leaf), std::vector<std::size_t>(4, 4));
+  EXPECT_EQ(by_leaf.parts, 6U);  // half of a leaf's ports go down
+  EXPECT_EQ(hosts_of_parts(leaves.topology, by_leaf), (std::vector<std::size_t>{3, 3, 3, 3, 3, 1}));
   expect_whole_edges(leaves.topology, by_leaf);
 
   // 9 groups of 4 switches with 2 hosts each.

@@ -52,7 +52,8 @@ std::vector<Topic> workloads_topics() {
                  "launch overhead is the host's (`weft explain launch`); the gap between kernels is gpu.stream.gap"},
             .sources = {"models/workloads §4 (rooflines, tiles, data sheets)",
                         "models/training_steps §3, §4 (kernels of real steps)"},
-            .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/gpu_rates.h", "workloads/kernels/kernel_costs.h",
+            .files = {"workloads/kernels/kernel_times.h", "workloads/kernels/product_residuals.h",
+                      "workloads/kernels/gpu_rates.h", "workloads/kernels/kernel_costs.h",
                       "workloads/kernels/paged_attention.h", "workloads/kernels/experts.h", "measured/kinds/kernel_models.h"}}},
       {.names = {"contention"},
        .text = {.title = "compute and communication at the same time on one GPU",
@@ -384,8 +385,8 @@ std::vector<Topic> workloads_topics() {
                             "Zhong et al., 2024 (disaggregation)", "Leviathan et al., 2023 (speculative decoding)"},
                 .files = {"workloads/inference/batch_scheduler.h", "workloads/inference/cache_pieces.h",
                           "workloads/inference/engine_memory.h", "workloads/inference/engine_messages.h",
-                          "workloads/inference/layer_kernels.h", "workloads/inference/serving.h",
-                          "workloads/inference/step_times.h"}}},
+                          "workloads/inference/layer_kernels.h", "workloads/inference/layer_kernels.cpp",
+                          "workloads/inference/serving.h", "workloads/inference/step_times.h"}}},
   };
 }
 
