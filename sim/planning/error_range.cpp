@@ -42,9 +42,9 @@ std::optional<double> collective_error(const net::Cluster& cluster, const scenar
   for (const Validation& set : cluster.profile.validations()) {
     const auto tested = scenario::tested_on(set.data);
     const bool is_same = tested && tested->operation == predicted.operation;
-    const bool is_there = is_same && tested->network == network;
-    const bool is_exact = is_there && std::ranges::find(tested->gpus, predicted.gpus) != tested->gpus.end();
-    nearest.add(is_exact ? 0 : is_there ? 1 : is_same ? 2 : 3, set.median_error);
+    const bool is_there = tested && tested->network == network;
+    const bool is_exact = is_same && is_there && std::ranges::find(tested->gpus, predicted.gpus) != tested->gpus.end();
+    nearest.add(is_exact ? 0 : is_same && is_there ? 1 : is_there ? 2 : is_same ? 3 : 4, set.median_error);
   }
   return nearest.error();
 }

@@ -2,7 +2,7 @@
 //
 //   step        compute share x E + exposed communication share x max(E, C)
 //   collective  the median error of the profile's sets of that operation over that network on as many GPUs; where there is
-//               none, the largest of that operation over that network; else that of the operation; else of all
+//               none, the largest of that operation over that network; else of that network; of the operation; of all
 //
 // E is the mean error of published training steps (validate/published/results.md, mean over blocks), whole steps of others'
 // machines; C is the largest median error among the sets of collectives over the cluster's network that its profile states, or,
