@@ -215,7 +215,7 @@ class CalibrateTest(Test):
         self.assertEqual(training, {16, 64, 512})
         self.assertEqual(result["summary"]["points"], 3)
         self.assertEqual(result["calibrations"][0]["training"][0]["bytes"], [16 * MIB, 64 * MIB, 512 * MIB])
-        short = self.weft("validate", "--cluster", "cluster.yaml", "--profile", "fitted.yaml", "log.txt").stdout
+        short = self.weft("validate", "--cluster", "cluster.yaml", *self.GRAIN, "--profile", "fitted.yaml", "log.txt").stdout
         summary = result["summary"]
         self.assertEqual(short.splitlines()[1], f"error  median {100 * summary['median']:.2f} %, 95th percentile {100 * summary['p95']:.2f} %, "
                          f"largest {100 * summary['max']:.2f} %, of 3 points that were not fitted")
