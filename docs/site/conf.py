@@ -20,7 +20,7 @@ source_suffix = {".md": "markdown"}
 root_doc = "index"
 include_patterns = ["index.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/models/*.md",
                     "docs/tutorials/*.md", "configs/README.md", "configs/studies/README.md", "configs/studies/*/README.md", "validate/README.md",
-                    "validate/measured/README.md", "validate/published/*.md", "sim/README.md", "tests/data/h200x4/README.md",
+                    "validate/measured/README.md", "validate/published/*.md", "validate/serving/README.md", "sim/README.md", "tests/data/h200x4/README.md",
                     "tests/data/nccl_golden/README.md", "reference/*.md", "notebook_pages/*.md"]
 nitpicky = True
 suppress_warnings = ["misc.highlighting_failure"]  # a block may be a piece of a file
