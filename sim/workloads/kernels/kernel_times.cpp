@@ -267,8 +267,8 @@ double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
   const auto keys = static_cast<double>(kernel.window > 0 ? std::min(kernel.window, kernel.n) : kernel.n);
   const double overhead = costs.block_overhead.seconds() * products;
   const double blocks = static_cast<double>(kernel.batch) * static_cast<double>(ceil_div(kernel.m, kAttentionRows));
-  const double rows = static_cast<double>(std::min<std::int64_t>(kernel.m, kAttentionRows));
-  const double block = overhead + (kernel.m < kAttentionRows ? 0 : 2.0 * rows * keys * widths * products / (rate / sms));
+  const double block =
+      overhead + (kernel.m < kAttentionRows ? 0 : 2.0 * kAttentionRows * keys * widths * products / (rate / sms));
   const double elements =
       static_cast<double>(kernel.batch) * (static_cast<double>(kernel.m) + static_cast<double>(kernel.n)) * widths;
   const double bytes = kernel.bytes > 0 ? kernel.bytes : (forward ? 1 : 2) * elements * bytes_per_element(kernel.precision);
