@@ -67,7 +67,7 @@ namespace detail {
 
 double sustained_slowdown(const work::KernelTimes& times, const work::GpuPower& power, const Kernel& kernel) {
   const work::PowerLoad load = times.load(kernel, times.alone(kernel) + times.gap());
-  return work::stretch_of(work::slowdown_under(power, load), load.memory);
+  return work::stretch_of(work::slowdown_under(power, work::draw_of(power.costs, load)), load.memory);
 }
 
 Kernel gemm_of(Precision precision, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {

@@ -72,8 +72,9 @@ StepTimes::StepTimes(const InferenceSetup& setup, const EnginePlan& plan, const 
 
 void StepTimes::Busy::add(const Busy& other, std::int64_t times) {
   alone += times * other.alone;
-  tensor_seconds += static_cast<double>(times) * other.tensor_seconds;
   memory_seconds += static_cast<double>(times) * other.memory_seconds;
+  draw.tensor += static_cast<double>(times) * other.draw.tensor;
+  draw.memory += static_cast<double>(times) * other.draw.memory;
 }
 
 // Small kernels wait for memory rather than for bytes. A row of a norm has a block of threads, of 128 in PyTorch and 1024 in
@@ -106,8 +107,9 @@ Duration StepTimes::alone(const Kernel& kernel, bool is_graph) const {
 StepTimes::Busy StepTimes::time_of(const Kernel& kernel, bool is_graph) const {
   Busy busy{.alone = alone(kernel, is_graph) + (is_graph ? kernels_.graph_gap() : kernels_.gap())};
   const PowerLoad load = kernels_.load(kernel, busy.alone);
-  busy.tensor_seconds = load.tensor * busy.alone.seconds();
+  const PowerDraw draw = draw_of(power_.costs, load);
   busy.memory_seconds = load.memory * busy.alone.seconds();
+  busy.draw = {.tensor = draw.tensor * busy.alone.seconds(), .memory = draw.memory * busy.alone.seconds()};
   return busy;
 }
 
@@ -203,8 +205,8 @@ void StepTimes::slow_down(Sum& sum, RecentLoad* recent, Time now) const {
   total += all.alone;
   const double seconds = total.seconds();
   if (seconds <= 0) return;
-  const PowerLoad load{.tensor = all.tensor_seconds / seconds, .memory = all.memory_seconds / seconds};
-  const double slowdown = recent != nullptr ? recent->slowdown_of(now, total, load) : slowdown_under(power_, load);
+  const PowerDraw draw{.tensor = all.draw.tensor / seconds, .memory = all.draw.memory / seconds};
+  const double slowdown = recent != nullptr ? recent->slowdown_of(now, total, draw) : slowdown_under(power_, draw);
   for (std::size_t part = 0; part < kKernelParts; ++part) {
     const Busy& its = sum.busy[part];
     if (its.alone <= Duration{}) continue;

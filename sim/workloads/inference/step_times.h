@@ -82,11 +82,11 @@ class StepTimes {
     std::int64_t count = 0;
     LayerShape shape = {};
   };
-  // A class of kernels: how long they take at full clock, and of that, how long at the peak rates of tensor cores and HBM.
+  // A class of kernels: how long they take at full clock, of that how long at HBM's peak rate, and their power times seconds.
   struct Busy {
     Duration alone;
-    double tensor_seconds = 0;
     double memory_seconds = 0;
+    PowerDraw draw = {};
     void add(const Busy& other, std::int64_t times);
   };
   static constexpr std::size_t kKernelParts = 3;  // GEMMs, attention, bound by memory

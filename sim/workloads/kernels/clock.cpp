@@ -74,12 +74,17 @@ std::string limit_problem(const GpuSpec& gpu, const Profile& profile) {
                      gpu.name, gpu.tdp_watts, watts);
 }
 
-double slowdown_under(const GpuPower& power, const PowerLoad& load) {
+PowerDraw draw_of(const PowerCosts& costs, const PowerLoad& kernel) {
+  const double tensor = costs.tensor * kernel.tensor;
+  const double memory = costs.memory * kernel.memory;
+  return {.tensor = tensor, .memory = std::sqrt(tensor * tensor + memory * memory) - tensor};
+}
+
+double slowdown_under(const GpuPower& power, const PowerDraw& draw) {
   if (power.limit <= 0) return 1.0;
-  const double room = power.limit - power.costs.idle - power.costs.memory * load.memory;
-  const double wanted = power.costs.tensor * load.tensor;
-  if (wanted <= room) return 1.0;
-  return wanted >= kSlowest * kSlowest * room ? kSlowest : std::sqrt(wanted / room);
+  const double room = power.limit - power.costs.idle - draw.memory;
+  if (draw.tensor <= room) return 1.0;
+  return draw.tensor >= kSlowest * kSlowest * room ? kSlowest : std::sqrt(draw.tensor / room);
 }
 
 double least_slowdown(const GpuPower& power, double tensor) {
@@ -87,7 +92,7 @@ double least_slowdown(const GpuPower& power, double tensor) {
   if (power.limit <= 0 || power.costs.tensor <= room) return 1.0;
   const double free = std::max(0.0, room / power.costs.tensor);
   const double beyond = std::max(0.0, std::min(tensor, 1.0) - free) / (1.0 - free);
-  return 1.0 + beyond * (slowdown_under(power, {.tensor = 1}) - 1.0);
+  return 1.0 + beyond * (slowdown_under(power, {.tensor = power.costs.tensor}) - 1.0);
 }
 
 double stretch_of(double slowdown, double memory_share) {
@@ -108,19 +113,19 @@ std::size_t PowerTimeline::bin_of(double at) const {
   return at <= 0 ? 0 : std::min(static_cast<std::size_t>(at / bin_), bins_.size() - 1);
 }
 
-void PowerTimeline::add(double begin, double end, const PowerLoad& load) {
+void PowerTimeline::add(double begin, double end, const PowerDraw& draw) {
   const std::size_t last = bin_of(end);
   for (std::size_t bin = bin_of(begin); bin <= last; ++bin) {
     const double from = std::max(begin, static_cast<double>(bin) * bin_);
     const double until = bin == last ? end : std::min(end, static_cast<double>(bin + 1) * bin_);
-    bins_[bin].tensor += load.tensor * (until - from);
-    bins_[bin].memory += load.memory * (until - from);
+    bins_[bin].tensor += draw.tensor * (until - from);
+    bins_[bin].memory += draw.memory * (until - from);
   }
 }
 
 std::vector<double> PowerTimeline::slowdowns(const GpuPower& power) const {
   const std::size_t count = bins_.size();
-  std::vector<PowerLoad> before(2 * count + 1);  // sums over two iterations
+  std::vector<PowerDraw> before(2 * count + 1);  // sums over two iterations
   for (std::size_t i = 0; i < 2 * count; ++i) {
     before[i + 1] = {.tensor = before[i].tensor + bins_[i % count].tensor,
                      .memory = before[i].memory + bins_[i % count].memory};
@@ -130,10 +135,10 @@ std::vector<double> PowerTimeline::slowdowns(const GpuPower& power) const {
   const double window = static_cast<double>(window_bins_) * bin_;
   std::vector<double> found(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto mean = [&](double PowerLoad::*of) {
+    const auto mean = [&](double PowerDraw::*of) {
       return (whole * before[count].*of + before[count + i].*of - before[count + i - rest].*of) / window;
     };
-    found[i] = slowdown_under(power, {.tensor = mean(&PowerLoad::tensor), .memory = mean(&PowerLoad::memory)});
+    found[i] = slowdown_under(power, {.tensor = mean(&PowerDraw::tensor), .memory = mean(&PowerDraw::memory)});
   }
   return found;
 }

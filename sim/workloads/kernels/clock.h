@@ -1,9 +1,9 @@
 // How much slower kernels become when a GPU reaches its power limit and lowers the clock of its SMs (models/training_steps §7).
 // A rule by itself, replaceable, and no part of the kernels' times, which are those at full clock.
 //
-// Power is that at rest, and what tensor cores and HBM add by the shares of their peak rates that they reach. Its mean over a
-// window must not be above the limit. What tensor cores take at full clock falls with the square of the time that a product
-// then takes; HBM has a clock of its own.
+// Power is that at rest, and what tensor cores and HBM add by the shares of their peak rates that they reach: of a kernel that
+// uses both, the root of the sum of their squares. Its mean over a window must not be above the limit. What tensor cores take
+// at full clock falls with the square of the time that a product then takes; HBM has a clock of its own.
 //
 // GPUs of one model differ by a few per cent in the power that they need (silicon, cooling), and a step goes at the pace of the
 // one that needs most: of n normal powers with standard deviation sigma, sigma sqrt(2 ln n) above the mean (models/workloads
@@ -29,7 +29,7 @@ using namespace literals;
 struct PowerCosts {
   double idle = 0.17;       // at rest, at full clock
   double tensor = 1.49;     // of tensor cores at their peak rate
-  double memory = 0.68;     // of HBM at its full bandwidth
+  double memory = 0.85;     // of HBM at its full bandwidth
   Duration window = 75_ms;  // over which the mean counts
 };
 extern const ParamGroup<PowerCosts> power_costs;
@@ -48,32 +48,41 @@ struct GpuPower {
 // Empty: it can.
 [[nodiscard]] std::string limit_problem(const GpuSpec& gpu, const Profile& profile);
 
-// Shares of the peak rates, at full clock. A mean over a window, where it is that of several kernels.
+// Shares of the peak rates, at full clock.
 struct PowerLoad {
   double tensor = 0;
   double memory = 0;
 };
 
+// What that takes beside rest, over the data sheet's power; HBM's is what it adds to that of tensor cores. A mean over a
+// window, where it is that of several kernels.
+struct PowerDraw {
+  double tensor = 0;
+  double memory = 0;
+};
+[[nodiscard]] PowerDraw draw_of(const PowerCosts& costs, const PowerLoad& kernel);
+
 // Time of what tensor cores compute over that at full clock.
-[[nodiscard]] double slowdown_under(const GpuPower& power, const PowerLoad& load);
-// Least mean of it over a time in which `tensor` is the mean load, however that is spread: the lower convex hull.
+[[nodiscard]] double slowdown_under(const GpuPower& power, const PowerDraw& draw);
+// Least mean of it over a time in which `tensor` is the mean share of the peak rate, however that is spread: the lower convex
+// hull.
 [[nodiscard]] double least_slowdown(const GpuPower& power, double tensor);
 // A kernel's time over that at full clock, where tensor cores are so much slower: HBM's share of it is not, and hides in the
 // rest as a GEMM's reads do.
 [[nodiscard]] double stretch_of(double slowdown, double memory_share);
 
-// The load over one iteration of a loop that repeats, in bins; windows reach back into the iteration before.
+// What the kernels of one iteration of a loop take, in bins. The loop repeats: windows reach back into the iteration before.
 class PowerTimeline {
  public:
   // Times in picoseconds.
   PowerTimeline(double iteration, double window);
-  void add(double begin, double end, const PowerLoad& load);
+  void add(double begin, double end, const PowerDraw& draw);
   // Slow-downs by bin, from the windows that end where it begins.
   [[nodiscard]] std::vector<double> slowdowns(const GpuPower& power) const;
   [[nodiscard]] std::size_t bin_of(double at) const;
 
  private:
-  std::vector<PowerLoad> bins_;  // in picoseconds at the full rates
+  std::vector<PowerDraw> bins_;  // times picoseconds
   double bin_ = 1;
   std::size_t window_bins_ = 1;
 };

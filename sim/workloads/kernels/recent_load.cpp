@@ -15,26 +15,26 @@ void RecentLoad::add(const Piece& piece) {
   const double window = power_.costs.window.seconds();
   pieces_.push_back(piece);
   held_ += piece.seconds;
-  sum_.tensor += piece.seconds * piece.load.tensor;
-  sum_.memory += piece.seconds * piece.load.memory;
+  sum_.tensor += piece.seconds * piece.draw.tensor;
+  sum_.memory += piece.seconds * piece.draw.memory;
   while (held_ > window) {
     Piece& first = pieces_.front();
     const double over = std::min(held_ - window, first.seconds);
     held_ -= over;
-    sum_.tensor -= over * first.load.tensor;
-    sum_.memory -= over * first.load.memory;
+    sum_.tensor -= over * first.draw.tensor;
+    sum_.memory -= over * first.draw.memory;
     first.seconds -= over;
     if (first.seconds > 0) break;
     pieces_.pop_front();
   }
 }
 
-double RecentLoad::slowdown_of(Time now, Duration alone, const PowerLoad& load) {
+double RecentLoad::slowdown_of(Time now, Duration alone, const PowerDraw& draw) {
   if (power_.limit <= 0 || alone <= Duration{}) return 1.0;
   const double window = power_.costs.window.seconds();
-  if (now > end_) add({.seconds = std::min((now - end_).seconds(), window), .load = {}});
+  if (now > end_) add({.seconds = std::min((now - end_).seconds(), window), .draw = {}});
   const double pieces = std::max(1.0, std::ceil(alone.seconds() * kPiecesOfWindow / window));
-  const Piece piece{.seconds = alone.seconds() / pieces, .load = load};
+  const Piece piece{.seconds = alone.seconds() / pieces, .draw = draw};
   double sum = 0;
   // A window that was not full yet was at rest before. From the second window on, a long step is all that counts.
   const double stepwise = std::min(pieces, kPiecesOfWindow + 1);

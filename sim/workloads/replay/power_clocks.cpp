@@ -37,8 +37,8 @@ RankClocks rank_clocks(const RankState& rank, double iteration, const StepPower&
   for (OpIndex i = 0; i < operations.size(); ++i) {
     if (operations[i].background || !rank.is_done(i)) continue;
     const OperationTiming& timing = rank.timing[i];
-    const PowerLoad load = loaded_by(operations[i], timing, power);
-    if (load.tensor > 0 || load.memory > 0) timeline.add(at(timing.ready), at(timing.end), load);
+    const PowerDraw draw = draw_of(power.gpu.costs, loaded_by(operations[i], timing, power));
+    if (draw.tensor > 0 || draw.memory > 0) timeline.add(at(timing.ready), at(timing.end), draw);
   }
   const std::vector<double> slowdowns = timeline.slowdowns(power.gpu);
   RankClocks clocks;

@@ -14,24 +14,33 @@ namespace {
 const GpuPower kPower{.costs = {.idle = 0.2, .tensor = 1.6, .memory = 0.4, .window = 16_ms}, .limit = 1};
 
 TEST(ClockTest, HoldsUpToTheLimitAndFallsWithTheRootOfWhatIsWantedBeyond) {
-  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 0.5}), 1.0);
-  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 0.75}), std::sqrt(1.2 / 0.8));
-  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 1.0}), std::sqrt(1.6 / 0.8));
+  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 0.8}), 1.0);
+  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 1.2}), std::sqrt(1.2 / 0.8));
+  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 1.6}), std::sqrt(1.6 / 0.8));
 }
 
 TEST(ClockTest, WhatTheMemoryTakesIsMissingToTheTensorCores) {
-  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.memory = 1.0}), 1.0);
-  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 0.5, .memory = 1.0}), std::sqrt(0.8 / 0.4));
+  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.memory = 0.4}), 1.0);
+  EXPECT_DOUBLE_EQ(slowdown_under(kPower, {.tensor = 0.8, .memory = 0.4}), std::sqrt(0.8 / 0.4));
+}
+
+// 3, 4 and 5: tensor cores at 0.3 / 1.6 of their peak, all of HBM.
+TEST(ClockTest, TensorCoresAndMemoryOfOneKernelAddAsSquares) {
+  const PowerDraw both = draw_of(kPower.costs, {.tensor = 0.3 / 1.6, .memory = 1.0});
+  EXPECT_DOUBLE_EQ(both.tensor, 0.3);
+  EXPECT_DOUBLE_EQ(both.memory, 0.2);
+  EXPECT_DOUBLE_EQ(draw_of(kPower.costs, {.memory = 0.5}).memory, 0.2);
+  EXPECT_DOUBLE_EQ(draw_of(kPower.costs, {.tensor = 0.5}).memory, 0.0);
 }
 
 TEST(ClockTest, ALowerLimitLeavesLess) {
   GpuPower half = kPower;
   half.limit = 0.6;
-  EXPECT_DOUBLE_EQ(slowdown_under(half, {.tensor = 0.5}), std::sqrt(0.8 / 0.4));
+  EXPECT_DOUBLE_EQ(slowdown_under(half, {.tensor = 0.8}), std::sqrt(0.8 / 0.4));
   half.limit = 0.1;  // less than at rest: the lowest clock there is
-  EXPECT_DOUBLE_EQ(slowdown_under(half, {.tensor = 0.5}), 5.0);
+  EXPECT_DOUBLE_EQ(slowdown_under(half, {.tensor = 0.8}), 5.0);
   half.limit = 0;  // nobody knows it
-  EXPECT_DOUBLE_EQ(slowdown_under(half, {.tensor = 1.0}), 1.0);
+  EXPECT_DOUBLE_EQ(slowdown_under(half, {.tensor = 1.6}), 1.0);
 }
 
 TEST(ClockTest, KernelsSeeWhatHbmDoesNotBound) {
@@ -43,23 +52,23 @@ TEST(ClockTest, KernelsSeeWhatHbmDoesNotBound) {
 // Busy for half of an iteration of ten windows.
 TEST(ClockTest, FallsAsTheWindowFillsAndRecoversAsItEmpties) {
   PowerTimeline timeline{160, 16};  // 160 bins
-  timeline.add(0, 80, {.tensor = 1});
+  timeline.add(0, 80, {.tensor = 1.6});
   const std::vector<double> slowdowns = timeline.slowdowns(kPower);
   ASSERT_EQ(slowdowns.size(), 160U);
   const auto at = [&](double time) { return slowdowns[timeline.bin_of(time)]; };
-  EXPECT_DOUBLE_EQ(at(0.5), 1.0);  // the last iteration ended at rest
-  EXPECT_DOUBLE_EQ(at(8.5), 1.0);  // half a window
-  EXPECT_DOUBLE_EQ(at(12.5), std::sqrt(1.2 / 0.8));
-  EXPECT_DOUBLE_EQ(at(16.5), std::sqrt(2.0));
-  EXPECT_DOUBLE_EQ(at(79.5), std::sqrt(2.0));
-  EXPECT_DOUBLE_EQ(at(84.5), std::sqrt(1.2 / 0.8));
-  EXPECT_DOUBLE_EQ(at(88.5), 1.0);
+  EXPECT_NEAR(at(0.5), 1.0, 1e-12);  // the last iteration ended at rest
+  EXPECT_NEAR(at(8.5), 1.0, 1e-12);  // half a window
+  EXPECT_NEAR(at(12.5), std::sqrt(1.2 / 0.8), 1e-12);
+  EXPECT_NEAR(at(16.5), std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(at(79.5), std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(at(84.5), std::sqrt(1.2 / 0.8), 1e-12);
+  EXPECT_NEAR(at(88.5), 1.0, 1e-12);
 }
 
 TEST(ClockTest, ShortIterationsSeeTheirMeanAllAlong) {
   PowerTimeline timeline{16, 32};  // two of them in a window
-  timeline.add(0, 12, {.tensor = 1});
-  for (const double slowdown : timeline.slowdowns(kPower)) EXPECT_DOUBLE_EQ(slowdown, std::sqrt(1.2 / 0.8));
+  timeline.add(0, 12, {.tensor = 1.6});
+  for (const double slowdown : timeline.slowdowns(kPower)) EXPECT_NEAR(slowdown, std::sqrt(1.2 / 0.8), 1e-12);
 }
 
 TEST(ClockTest, HoweverALoadIsSpreadItSlowsByTheLeastOrMore) {
@@ -77,7 +86,8 @@ TEST(ClockTest, TheLimitIsTheDataSheetsWhereNoneIsSet) {
 // A product of 8192 takes 842 of 700 W at full clock, at 0.81 of the peak, beside 120 W at rest (models/training_steps §7).
 TEST(ClockTest, AProductInARowOfNothingElseIsAFifthSlowerOnH200) {
   const Profile profile = Profile::defaults(kernel_param_groups());
-  EXPECT_NEAR(slowdown_under(gpu_power(gpu_spec("h200_sxm"), profile), {.tensor = 0.809}), 1.2, 0.01);
+  const GpuPower power = gpu_power(gpu_spec("h200_sxm"), profile);
+  EXPECT_NEAR(slowdown_under(power, draw_of(power.costs, {.tensor = 0.809})), 1.2, 0.01);
 }
 
 TEST(ClockTest, KernelsLoadTensorCoresAndMemoryByTheirOwnPeaks) {
