@@ -4,8 +4,9 @@
 
 A model of Llama-3 8B's shape with random weights. Every step is a CUDA graph of one token for each running answer, padded to a
 batch of the list, and of one piece of the oldest prompt that waits, if any; it ends with a choice of tokens that the host reads.
-Prompts have two pieces: of 512 tokens with answers of 64, or, in the later set, of 1,024 with answers of 128. The later set was
-written after the first had been scored. Arrivals are Poisson, from seeds, so that the same can be predicted.
+Prompts have two pieces: of 512 tokens with answers of 64, or, in the later set, of 1,024 with answers of 128, in the third, of 768
+with answers of 96. Each set was written after the one before had been scored. Arrivals are Poisson, from seeds, so that the same
+can be predicted.
 Writes OUT/loop.json: for each load the medians and 99th percentiles of TTFT and TPOT, and the throughput.
 Attention has no mask beside the prompt's first piece, and meets the whole slot of each answer: only times count here.
 """
@@ -37,7 +38,8 @@ class Load:
 
 
 SETS = {"first": Load(1024, 64, 512, (2, 4, 8, 12, 16, 20), "loop"),
-        "later": Load(2048, 128, 1024, (1, 3, 5, 7, 9, 11), "later")}
+        "later": Load(2048, 128, 1024, (1, 3, 5, 7, 9, 11), "later"),
+        "third": Load(1536, 96, 768, (2, 5, 8, 11, 14, 17), "third")}
 
 
 def arrivals(load, rate, seconds):

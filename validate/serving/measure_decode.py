@@ -2,11 +2,11 @@
 
     python3 measure_decode.py OUT [--set first] [--seconds 100]
 
-`--set later` is a second list of points, of other models, batches and lengths: it was written after the first had been scored.
+`--set later` and `--set third` are lists of other models, batches and lengths, each written after the one before had been scored.
 Writes OUT/decode_tp1.json and, where there are two GPUs, OUT/decode_tp2.json. Weights are random. A layer is RMSNorm, one product
 for QKV, a copy of keys and values, SDPA with grouped queries, the output's product, NCCL's all-reduce, the residual, RMSNorm, one
 product for gate and up, SiLU, their product, the down product, an all-reduce, the residual. Each point is the median of 15
-replays (60 of a prefill of the later set, whose times in turn are kept: the clock falls under them); a few have their kernels beside
+replays (60 of a prefill of those sets, whose times in turn are kept: the clock falls under them); a few have their kernels beside
 it, as torch's profiler sees them. A point that fails is told and left out.
 """
 
@@ -24,6 +24,8 @@ MODELS = {  # hidden, ffn, heads, kv heads
     "32b": (5120, 27648, 40, 8),
     "14b": (5120, 13824, 40, 8),
     "3b": (3072, 8192, 24, 8),
+    "22b": (6144, 16384, 48, 8),
+    "1b": (2048, 8192, 32, 8),
 }
 LAYERS = 8
 DECODE = [(1, 1024), (4, 4096), (16, 1024), (16, 16384), (32, 2048), (64, 4096), (128, 1024), (256, 512)]  # batch, context
@@ -35,7 +37,12 @@ LATER_DECODE = [(2, 2048), (8, 8192), (24, 1024), (48, 3072), (96, 2048), (192, 
 LATER_PREFILL = [(4, 256), (1, 2048), (2, 1024), (1, 6144)]
 LATER = [(model, b, t, t) for model in ("14b", "3b") for b, t in LATER_PREFILL] + \
         [(model, b, 1, c) for model in ("14b", "3b") for b, c in LATER_DECODE] + [("70b", 8, 1, 2048), ("70b", 1, 768, 768)]
-SETS = {"first": PLACES, "later": LATER}
+THIRD_DECODE = [(1, 4096), (12, 2048), (32, 6144), (80, 1536), (160, 1024), (256, 1024)]
+THIRD_PREFILL = [(1, 384), (3, 256), (1, 1280), (5, 512), (1, 8192)]
+THIRD = [(model, b, t, t) for model in ("22b", "1b") for b, t in THIRD_PREFILL] + \
+        [(model, b, 1, c) for model in ("22b", "1b") for b, c in THIRD_DECODE] + \
+        [("70b", 1, 640, 640), ("8b", 1, 896, 896), ("70b", 224, 1, 640)]
+SETS = {"first": PLACES, "later": LATER, "third": THIRD}
 PROFILED = {("70b", 1, 1, 1024), ("8b", 1, 1, 1024), ("8b", 32, 1, 2048), ("70b", 64, 1, 4096), ("8b", 1, 512, 512),
             ("70b", 1, 4096, 4096)}
 
@@ -240,7 +247,7 @@ def worker(rank, world, port, out, seconds, which):
                 weights = None
                 torch.cuda.empty_cache()
                 weights, at = layers(torch, *MODELS[place[0]], world, device), place[0]
-            replays = 60 if which == "later" and place[2] > 1 else 15
+            replays = 60 if which != "first" and place[2] > 1 else 15
             rows.append(point(torch, dist, weights, place, world, rank, device, replays))
         except Exception as error:
             failed.append({"place": place, "error": str(error)[:300]})
