@@ -85,7 +85,8 @@ std::vector<Topic> workloads_topics() {
        .text = {.title = "clocks that fall when GPUs reach their power limit",
                 .assumes =
                     "Power is that at rest, plus that of tensor cores and of HBM by the shares of their peak rates that "
-                    "kernels reach (gpu.power), the root of the sum of their squares where one kernel uses both. Its mean over a window of some 75 ms meets the limit: the data sheet's, or "
+                    "kernels reach (gpu.power), the root of the sum of their squares where one kernel uses both. Its mean over "
+                    "a window of some 75 ms meets the limit: the data sheet's, or "
                     "gpu.power_limit. Tensor cores that want more than is left take the square root of the ratio times as "
                     "long; a kernel sees of that what HBM does not bound. Loads are those of one iteration at full clock "
                     "that repeats, so a stage recovers in a bubble; in serving, those of the steps just before. GPUs of one "

@@ -54,7 +54,7 @@ struct PowerLoad {
   double memory = 0;
 };
 
-// What that takes beside rest, over the data sheet's power; HBM's is what it adds to that of tensor cores. A mean over a
+// Power of that beside rest, over the data sheet's power; HBM's is what it adds to that of tensor cores. A mean over a
 // window, where it is that of several kernels.
 struct PowerDraw {
   double tensor = 0;
@@ -71,7 +71,7 @@ struct PowerDraw {
 // rest as a GEMM's reads do.
 [[nodiscard]] double stretch_of(double slowdown, double memory_share);
 
-// What the kernels of one iteration of a loop take, in bins. The loop repeats: windows reach back into the iteration before.
+// Power over one iteration of a loop, in bins. The loop repeats: windows reach back into the iteration before.
 class PowerTimeline {
  public:
   // Times in picoseconds.
