@@ -40,6 +40,19 @@ class LanedQueue {
     if (lanes_[lane].kind == kind && lanes_[lane].target == event.target) return append(lane, event);
     push_elsewhere(event, kind, set);
   }
+  // Pushes an event of a series whose times mostly rise from call to call; what comes before its predecessor goes elsewhere.
+  // The events' orders must rise.
+  void push_in_series(const Event& event, std::uint64_t series) {
+    const std::uint64_t kind = kSeries | series;
+    const std::size_t set = kind * kGolden >> (64 - kSetBits);
+    for (const std::uint8_t hint : hints_[set]) {
+      const Lane& lane = lanes_[hint];
+      if (lane.kind != kind || lane.target != event.target) continue;
+      const bool rises = lane.tail == lane.head || lane.ring[(lane.tail - 1) & lane.mask].time <= event.time.ps();
+      return rises ? append(hint, event) : push(event);
+    }
+    push_elsewhere(event, kind, set);
+  }
   Event pop() {
     if (rest_time_.ps() <= heads_[first_].time && rest_is_first()) {
       popped_ = kLanes;
@@ -84,7 +97,8 @@ class LanedQueue {
   static constexpr std::size_t kLanes = 16;
   static constexpr std::size_t kFirstCapacity = 64;
   static constexpr int kSetBits = 6;
-  static constexpr std::uint64_t kGolden = 0x9E37'79B9'7F4A'7C15;  // 2^64 / golden ratio: spreads neighbours (Knuth)
+  static constexpr std::uint64_t kSeries = std::uint64_t{0xF} << 60;  // no phase
+  static constexpr std::uint64_t kGolden = 0x9E37'79B9'7F4A'7C15;     // 2^64 / golden ratio: spreads neighbours (Knuth)
 
   struct Entry {
     std::int64_t time;

@@ -83,6 +83,13 @@ class Simulator {
     if (!uses_lanes_ || delay >> kSequenceBits != 0) return schedule_irregular(at, phase, source, target, payload);
     queue_.push_regular({at, next_plain_order(phase, source), &target, payload}, delay);
   }
+  // The same for events of a series, 0 or 1, whose times mostly rise from call to call: all those of one are the target's.
+  void schedule_in_series(std::uint64_t series, Time at, Phase phase, ComponentId source, EventTarget& target,
+                          std::uint64_t payload) {
+    if (!uses_lanes_ || picoseconds(at) - picoseconds(now_) > picoseconds(kEnd) - picoseconds(now_))
+      return schedule_irregular(at, phase, source, target, payload);
+    queue_.push_in_series({at, next_plain_order(phase, source), &target, payload}, series);
+  }
   // The payload of an event that follows the running one in its lane, `distance` places behind it: what its target may fetch
   // from memory meanwhile. nullptr: none is known.
   [[nodiscard]] const std::uint64_t* ahead(std::size_t distance) const { return queue_.ahead(distance); }

@@ -47,6 +47,33 @@ TEST(EventLanesTest, PopsInTheOrderOfAnyOtherQueue) {
   }
 }
 
+// Two series whose times rise but for one in eight, beside regular events.
+TEST(EventLanesTest, ASeriesMayFallBack) {
+  RandomStream random{5, "event_lanes_test"};
+  EventQueue queue;
+  std::multiset<Event, test::RunsBefore> expected;
+  std::array<std::int64_t, 2> latest{};
+  std::int64_t now = 0;
+  std::uint64_t sequence = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    if (expected.empty() || random.below(300) >= expected.size()) {
+      const std::uint64_t kind = random.below(3);
+      std::int64_t at = now + 10;
+      if (kind < 2) {
+        const auto forth = static_cast<std::int64_t>(random.below(20));
+        at = std::max(now, latest[kind] + (random.below(8) == 0 ? -forth : forth));
+        latest[kind] = at;
+      }
+      const Event event{Time::from_ps(at), make_order(1, ComponentId{1}, sequence++), nullptr, sequence};
+      kind < 2 ? queue.push_in_series(event, kind) : queue.push_regular(event, 10);
+      expected.insert(event);
+    } else {
+      ASSERT_NO_FATAL_FAILURE(test::pop_alike(queue, expected, now));
+    }
+    ASSERT_EQ(queue.size(), expected.size());
+  }
+}
+
 TEST(EventLanesTest, SaysWhatFollowsInALane) {
   EventQueue queue;
   for (std::uint64_t i = 0; i < 4; ++i)
