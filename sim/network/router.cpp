@@ -34,7 +34,14 @@ Router::Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, 
       hosts_{hosts != nullptr ? std::move(hosts) : std::make_shared<const HostRoutes>(topology)},
       fabric_{std::make_unique<FabricRoutes>(topology, std::move(policy), seed)} {}
 
+Router::Router(const Router& known, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed)
+    : topology_{known.topology_},
+      hosts_{known.hosts_},
+      fabric_{std::make_unique<FabricRoutes>(*topology_, std::move(policy), seed, known.fabric_.get())} {}
+
 Router::~Router() = default;
+
+void Router::find_all_distances(int threads) const { fabric_->find_all_distances(threads); }
 
 const Topology& Router::topology() const { return *topology_; }
 

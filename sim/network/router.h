@@ -93,7 +93,12 @@ class Router {
   // hosts that are shared with other routers; null: its own.
   Router(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed,
          std::shared_ptr<const HostRoutes> hosts = nullptr);
+  // For another thread, which asks at a few switches only. `known` has all distances (find_all_distances()) and its links do
+  // not change.
+  Router(const Router& known, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed);
   ~Router();
+
+  void find_all_distances(int threads) const;
 
   // Links to take at `at` towards `destination`; empty: there is none, or `at` is the destination. Appends nothing else.
   void next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, std::vector<NextHop>& out) const;

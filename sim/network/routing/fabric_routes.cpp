@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/core/error.h"
+#include "sim/core/parallel.h"
 #include "sim/network/routing/hash_mix.h"
 
 namespace weft::net {
@@ -28,13 +29,19 @@ struct FabricRoutes::Graph {
 
 FabricRoutes::~FabricRoutes() = default;
 
-FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed)
-    : topology_{&topology}, policy_{std::move(policy)}, seed_{seed}, graph_{std::make_unique<Graph>()} {
+FabricRoutes::FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed,
+                           const FabricRoutes* shared)
+    : topology_{&topology},
+      policy_{std::move(policy)},
+      seed_{seed},
+      graph_{std::make_unique<Graph>()},
+      by_switch_{shared != nullptr},
+      distances_{shared != nullptr ? shared->distances_ : std::make_shared<Distances>()} {
   const std::span<const DeviceId> switches = topology.fabric_switches();
   index_of_.assign(topology.device_count(), 0);
   for (std::size_t i = 0; i < switches.size(); ++i) index_of_[switches[i].index()] = static_cast<SwitchIndex>(i);
   tables_.resize(switches.size());
-  distances_.resize(switches.size());
+  if (distances_->empty()) distances_->resize(switches.size());
   sets_.emplace_back();  // set 0: no way
   set_ids_.emplace(std::vector<LinkId>{}, 0);
 
@@ -126,7 +133,7 @@ void FabricRoutes::set_link_state(LinkId link, bool up) {
   failed_[link.index()] = !up;
   build_graph();
   for (std::vector<std::uint32_t>& table : tables_) table.clear();
-  for (std::vector<Distance>& distances : distances_) distances.clear();
+  for (std::vector<Distance>& distances : *distances_) distances.clear();
   near_sets_.clear();
   spread_cache_.clear();
 }
@@ -141,11 +148,12 @@ std::vector<LinkId> FabricRoutes::links_down() const {
 }
 
 std::uint32_t FabricRoutes::set_between(SwitchIndex from, SwitchIndex leaf) const {
-  std::vector<std::uint32_t>& table = tables_[leaf];
+  std::vector<std::uint32_t>& table = tables_[by_switch_ ? from : leaf];
   if (table.empty()) table.assign(topology_->fabric_switches().size(), kUnknown);
-  if (table[from] != kUnknown) return table[from];
+  const SwitchIndex column = by_switch_ ? leaf : from;
+  if (table[column] != kUnknown) return table[column];
   const Distance here = distance(from, leaf);
-  const std::vector<Distance>& distances = distances_[leaf];
+  const std::vector<Distance>& distances = (*distances_)[leaf];
   std::vector<LinkId> hops;
   if (here != kNotJoined && from != leaf) {
     for (const LinkId link : topology_->out_links(topology_->fabric_switches()[from])) {
@@ -155,7 +163,7 @@ std::uint32_t FabricRoutes::set_between(SwitchIndex from, SwitchIndex leaf) cons
       if (distances[next] != kNotJoined && one_more(from, next, distances[next]) == here) hops.push_back(link);
     }
   }
-  return table[from] = intern(hops);
+  return table[column] = intern(hops);
 }
 
 std::uint32_t FabricRoutes::intern(const std::vector<LinkId>& links) const {
@@ -165,8 +173,19 @@ std::uint32_t FabricRoutes::intern(const std::vector<LinkId>& links) const {
 }
 
 FabricRoutes::Distance FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf) const {
-  std::vector<Distance>& distances = distances_[leaf];
-  if (!distances.empty()) return distances[from];
+  if ((*distances_)[leaf].empty()) find_distances(leaf);
+  return (*distances_)[leaf][from];
+}
+
+void FabricRoutes::find_all_distances(int threads) const {
+  on_threads(leaves_.size(), threads, [&](std::size_t i) {
+    const SwitchIndex leaf = index_of_[leaves_[i].index()];
+    if ((*distances_)[leaf].empty()) find_distances(leaf);
+  });
+}
+
+void FabricRoutes::find_distances(SwitchIndex leaf) const {
+  std::vector<Distance>& distances = (*distances_)[leaf];
   // Breadth first; with groups, a switch is looked at again where a longer way crosses fewer of their links.
   distances.assign(topology_->fabric_switches().size(), kNotJoined);
   distances[leaf] = {};
@@ -181,7 +200,6 @@ FabricRoutes::Distance FabricRoutes::distance(SwitchIndex from, SwitchIndex leaf
       queue.push_back(next);
     }
   }
-  return distances[from];
 }
 
 std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b) const {

@@ -18,7 +18,9 @@ namespace weft::net {
 
 class FabricRoutes {
  public:
-  FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed);
+  // `shared`: another's of the same topology, which knows all distances; null: its own.
+  FabricRoutes(const Topology& topology, std::unique_ptr<RoutingPolicy> policy, std::uint64_t seed,
+               const FabricRoutes* shared = nullptr);
   ~FabricRoutes();
 
   // A flow, where a hash decides.
@@ -41,6 +43,8 @@ class FabricRoutes {
   [[nodiscard]] std::span<const DeviceId> leaves() const { return leaves_; }
   [[nodiscard]] bool is_detour(DeviceId from, DeviceId by, DeviceId to) const;
   [[nodiscard]] const RoutingPolicy& policy() const { return *policy_; }
+  // All distances, by so many threads. From then on they are only read, until a link fails or is back.
+  void find_all_distances(int threads) const;
   // Takes a link out of all routes, or back in.
   void set_link_state(LinkId link, bool up);
   [[nodiscard]] std::vector<LinkId> links_down() const;  // one direction of each cable
@@ -60,6 +64,7 @@ class FabricRoutes {
 
   [[nodiscard]] std::uint32_t set_between(SwitchIndex from, SwitchIndex leaf) const;  // its id
   [[nodiscard]] Distance distance(SwitchIndex from, SwitchIndex leaf) const;
+  void find_distances(SwitchIndex leaf) const;
   // To a leaf, over a link to a switch so far from it.
   [[nodiscard]] Distance one_more(SwitchIndex from, SwitchIndex to, Distance there) const {
     return {there.global + (group_[from] == group_[to] ? 0 : 1), there.hops + 1};
@@ -97,9 +102,11 @@ class FabricRoutes {
   std::vector<std::vector<std::uint32_t>> places_;  // by host template and local device: among its kind
   std::vector<std::uint32_t> switch_numbers_;
   // By leaf, empty until asked for, and switch. A set is found when it is first asked for: of most leaves and switches it never
-  // is.
+  // is. The sets of one that shares distances, which is asked at a few switches only, are by switch, then leaf.
   mutable std::vector<std::vector<std::uint32_t>> tables_;
-  mutable std::vector<std::vector<Distance>> distances_;
+  bool by_switch_ = false;
+  using Distances = std::vector<std::vector<Distance>>;
+  std::shared_ptr<Distances> distances_;
   mutable std::vector<std::vector<LinkId>> sets_;
   mutable std::map<std::vector<LinkId>, std::uint32_t> set_ids_;
   mutable std::unordered_map<std::uint64_t, std::uint32_t>
