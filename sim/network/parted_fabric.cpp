@@ -10,6 +10,7 @@
 #include "sim/core/windowed_run.h"
 #include "sim/network/builtin.h"
 #include "sim/network/packet_level/packet_fabric.h"
+#include "sim/network/packet_level/part_flows.h"
 
 namespace weft::net {
 
@@ -19,30 +20,24 @@ class PartedFabric::Part final : public WindowedPart, private EventTarget, priva
        std::size_t self)
       : owner_{owner},
         self_{self},
-        router_{router.topology(), make_routing_policy(routing), seed, router.host_routes()},
+        router_{router, make_routing_policy(routing), seed},
         mail_{owner.room_, owner.partition_, self},
         posts_{simulator.add_component("flows")},
-        fabric{simulator, router_, settings, seed} {
-    fabric.join_parts(owner.partition_, mail_);
-  }
+        fabric{simulator, router_, settings, seed, &mail_} {}
 
   Time run_window(std::uint64_t window, Time end) override {
     mail_.begin(window, end);
-    for (std::size_t from = 0; from < owner_.room_.parts(); ++from) {
-      if (from != self_) fabric.take_in(owner_.room_.box(window - 1, from, self_));
-    }
+    fabric.take_in(owner_.room_, window - 1);
     simulator.run_until(end - Duration::from_ps(1));
     return std::min(simulator.next_time(), mail_.earliest());
   }
 
-  // All flows, of which it starts or expects its own.
-  void prepare() {
-    for (const Footprint& footprint : owner_.footprints_) fabric.add_footprint(footprint);
-    fabric.make_queue_pairs();
+  // Starts or expects those of all flows that are its own.
+  void prepare(const PartFlows& flows) {
+    fabric.join_flows(flows);
     for (std::size_t tag = 0; tag < owner_.posted_.size(); ++tag) {
       const auto& [start, transfer] = owner_.posted_[tag];
       const Footprint& footprint = owner_.footprints_[transfer.footprint.index()];
-      WEFT_CHECK(footprint.paths.size() == 1);
       const bool from_here = owner_.partition_.of(footprint.paths[0].source) == self_;
       const bool to_here = owner_.partition_.of(footprint.paths[0].destination) == self_;
       if (from_here) simulator.schedule(start, Phase::kAction, posts_, *this, tag);
@@ -74,37 +69,56 @@ class PartedFabric::Part final : public WindowedPart, private EventTarget, priva
 PartedFabric::PartedFabric(Simulator& clock, const Router& router, std::string_view routing, const PacketSettings& settings,
                            std::uint64_t seed, const Partition& partition, int threads)
     : clock_{clock},
+      router_{router},
+      settings_{settings},
+      seed_{seed},
       topology_{router.topology()},
       partition_{partition},
       threads_{threads},
+      lookahead_{lookahead(topology_, partition, settings)},
       room_{partition.parts},
       parts_(partition.parts) {
   if (partition.parts < 2) throw CannotRunInParts("the fabric does not come apart");
-  find_lookahead(settings);
+  if (lookahead_ == Duration::max()) throw CannotRunInParts("the parts have no links between them");
+  if (lookahead_ <= Duration{}) throw CannotRunInParts("a link between the parts has no latency");
+  router.find_all_distances(threads);
   on_threads(parts_.size(), threads,
              [&](std::size_t part) { parts_[part] = std::make_unique<Part>(*this, router, routing, settings, seed, part); });
 }
 
-PartedFabric::~PartedFabric() = default;
+PartedFabric::~PartedFabric() {
+  const std::array<HeldMemory, kMemoryKinds> all = held();
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
+    if (all[kind].count > 0) note_memory(static_cast<MemoryKind>(kind), all[kind]);
+  }
+}
+
+std::array<HeldMemory, kMemoryKinds> PartedFabric::held() const {
+  std::array<HeldMemory, kMemoryKinds> held;
+  for (const auto& part : parts_) {
+    if (part != nullptr) part->fabric.add_held(held);
+  }
+  return held;
+}
 
 // A crossing takes a link's latency at least; packets that go on from a switch there, that switch's own too.
-void PartedFabric::find_lookahead(const PacketSettings& settings) {
+Duration lookahead(const Topology& topology, const Partition& partition, const PacketSettings& settings) {
   const auto pauses = [](const PfcSettings& pfc) { return pfc.priorities != 0; };
   const bool any_pfc =
       pauses(settings.pfc) || std::ranges::any_of(settings.own, [&](const DeviceSettings& own) { return pauses(own.pfc); });
   const bool signals = any_pfc || settings.credits.enabled || settings.transport.acks == AckMode::kFree ||
                        settings.transport.cnps == AckMode::kFree;
-  for (std::size_t i = 0; i < topology_.link_count(); ++i) {
+  Duration shortest = Duration::max();
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const LinkId id = LinkId::from_index(i);
-    const Link& link = topology_.link(id);
-    if (!partition_.is_cut(link)) continue;
-    const LinkSpec& spec = topology_.spec(id);
+    const Link& link = topology.link(id);
+    if (!partition.is_cut(link)) continue;
+    const LinkSpec& spec = topology.spec(id);
     Duration least = spec.latency;
-    if (!signals && spec.type != "infiniband" && topology_.host_of(link.to) < 0) least += topology_.forwarding(link.to).latency;
-    lookahead_ = std::min(lookahead_, least);
+    if (!signals && spec.type != "infiniband" && topology.host_of(link.to) < 0) least += topology.forwarding(link.to).latency;
+    shortest = std::min(shortest, least);
   }
-  if (lookahead_ == Duration::max()) throw CannotRunInParts("the parts have no links between them");
-  if (lookahead_ <= Duration{}) throw CannotRunInParts("a link between the parts has no latency");
+  return shortest;
 }
 
 void PartedFabric::post_at(Time start, const Transfer& transfer) {
@@ -114,7 +128,8 @@ void PartedFabric::post_at(Time start, const Transfer& transfer) {
 }
 
 void PartedFabric::run() {
-  on_threads(parts_.size(), threads_, [&](std::size_t part) { parts_[part]->prepare(); });
+  flows_ = std::make_unique<PartFlows>(router_, settings_, seed_, footprints_);
+  on_threads(parts_.size(), threads_, [&](std::size_t part) { parts_[part]->prepare(*flows_); });
   std::vector<WindowedPart*> parts;
   for (const auto& part : parts_) parts.push_back(part.get());
   Time first = Time::max();

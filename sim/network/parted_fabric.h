@@ -13,12 +13,14 @@
 //   fabric.delivered_at(tag);
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/core/memory.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/packet_level/part_mail.h"
@@ -28,6 +30,11 @@
 #include "sim/network/router.h"
 
 namespace weft::net {
+
+class PartFlows;  // packet_level/part_flows.h
+
+// The least time from what happens in one part to what it does to another; max: they have no links between them.
+[[nodiscard]] Duration lookahead(const Topology& topology, const Partition& partition, const PacketSettings& settings);
 
 class PartedFabric final : public Fabric, public PacketProbe {
  public:
@@ -41,7 +48,7 @@ class PartedFabric final : public Fabric, public PacketProbe {
   void run();
   [[nodiscard]] Time delivered_at(std::uint64_t tag) const { return ends_[tag]; }  // max: it is not
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
-  [[nodiscard]] Duration lookahead() const { return lookahead_; }
+  [[nodiscard]] std::array<HeldMemory, kMemoryKinds> held() const;  // by all parts together
 
   ResourceId add_resource(std::string name, double capacity) override;
   [[nodiscard]] std::string resource_name(ResourceId resource) const override;
@@ -83,7 +90,6 @@ class PartedFabric final : public Fabric, public PacketProbe {
     Transfer transfer;
   };
 
-  void find_lookahead(const PacketSettings& settings);
   void prepare(Part& part);
   void close();
   void count_peak();
@@ -92,11 +98,15 @@ class PartedFabric final : public Fabric, public PacketProbe {
   [[nodiscard]] Part& source_of(FootprintId flow) const;
 
   Simulator& clock_;
+  const Router& router_;
+  PacketSettings settings_;
+  std::uint64_t seed_;
   const Topology& topology_;
   const Partition& partition_;
   int threads_;
   Duration lookahead_ = Duration::max();
   MailRoom room_;
+  std::unique_ptr<PartFlows> flows_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<Footprint> footprints_;
   std::vector<Posted> posted_;  // by tag

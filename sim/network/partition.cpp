@@ -117,6 +117,16 @@ class Cutter {
 
 }  // namespace
 
+bool links_equals(const Topology& topology) {
+  const std::vector<std::uint32_t> tiers = find_tiers(topology);
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId::from_index(i));
+    const std::uint32_t tier = tiers[link.from.index()];
+    if (tier > 0 && tier != kNoUnit && tier == tiers[link.to.index()]) return true;
+  }
+  return false;
+}
+
 Partition cut_into_parts(const Topology& topology, std::size_t most) { return Cutter{topology}.cut(most); }
 
 }  // namespace weft::net

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/network/cluster_support.h"
@@ -66,6 +68,17 @@ TEST(PartitionTest, FewerPartsAreStretchesOfNeighbours) {
     EXPECT_GE(partition.of(endpoint), last);
     last = partition.of(endpoint);
   }
+}
+
+TEST(PartitionTest, KnowsWhereSwitchesOfOneTierAreLinked) {
+  const auto links = [](std::int64_t nodes, std::string_view fabric) {
+    return links_equals(test::load(test::hosts_yaml(nodes, fabric)).topology);
+  };
+  EXPECT_FALSE(links(128, "type: fat_tree, k: 8"));
+  EXPECT_FALSE(links(16, "type: leaf_spine, leaf_ports: 6, spines: 2"));
+  EXPECT_FALSE(links(8, "type: single_switch"));
+  EXPECT_TRUE(links(72, "type: dragonfly, p: 2"));
+  EXPECT_TRUE(links(16, "type: torus, dims: [4, 4]"));
 }
 
 TEST(PartitionTest, OneSwitchIsOnePart) {

@@ -11,21 +11,24 @@ constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max() / 4
 
 }  // namespace
 
-Buffers::Buffers(const Topology& topology, const PacketSettings& settings)
-    : topology_{topology}, ingresses_(topology.link_count()), memories_(topology.device_count()) {
+Buffers::Buffers(const Topology& topology, const PacketSettings& settings, PartView own)
+    : topology_{topology}, own_{own}, ingresses_{topology.link_count()}, memories_{topology.device_count()} {
   for (std::size_t i = 0; i < memories_.size(); ++i) {
     const DeviceId device = DeviceId::from_index(i);
-    Memory& memory = memories_[i];
+    if (!own_.has(device)) continue;
+    Memory& memory = memories_.make(i);
     memory.pfc = &settings.pfc_of(device);
     memory.switches = &settings.switches_of(device);
     memory.capacity = memory.switches->buffer ? memory.switches->buffer->count() : kUnbounded;
   }
   for (std::size_t i = 0; i < ingresses_.size(); ++i) {
     const DeviceId device = topology.link(LinkId::from_index(i)).to;
+    if (!own_.has(device)) continue;
     const Memory& memory = memories_[device.index()];
     const bool plain = !memory.switches->buffer && !memory.switches->queue_limit && !memory.pfc->dynamic;
-    ingresses_[i].device = device.value();
-    ingresses_[i].plain_up_to = plain ? memory.pfc->xoff.count() : -1;
+    Ingress& ingress = ingresses_.make(i);
+    ingress.device = device.value();
+    ingress.plain_up_to = plain ? memory.pfc->xoff.count() : -1;
   }
 }
 
@@ -156,7 +159,9 @@ bool Buffers::resumes_at(LinkId link, std::int64_t held, std::int64_t shared) co
 }
 
 void Buffers::reset_peaks() {
-  for (Ingress& ingress : ingresses_) ingress.peak = ingress.total;
+  for (std::size_t i = 0; i < ingresses_.size(); ++i) {
+    if (own_.has(topology_.link(LinkId::from_index(i)).to)) ingresses_[i].peak = ingresses_[i].total;
+  }
 }
 
 }  // namespace weft::net

@@ -11,15 +11,18 @@
 #include <vector>
 
 #include "sim/core/ids.h"
+#include "sim/core/lazy_array.h"
 #include "sim/network/packet_level/per_priority.h"
 #include "sim/network/packet_level/settings.h"
+#include "sim/network/partition.h"
 #include "sim/network/topology.h"
 
 namespace weft::net {
 
 class Buffers {
  public:
-  Buffers(const Topology& topology, const PacketSettings& settings);
+  // Only devices of the part have memory here.
+  Buffers(const Topology& topology, const PacketSettings& settings, PartView own = {});
 
   struct Admission {
     bool accepted = true;
@@ -94,8 +97,9 @@ class Buffers {
   Admission admit_lossless(Ingress& ingress, LinkId link, int priority, std::int64_t size);
 
   const Topology& topology_;
-  std::vector<Ingress> ingresses_;  // by link
-  std::vector<Memory> memories_;    // by device
+  PartView own_;
+  LazyArray<Ingress> ingresses_;  // by link
+  LazyArray<Memory> memories_;    // by device
 
  public:
   static constexpr std::size_t kLinkBytes = sizeof(Ingress);

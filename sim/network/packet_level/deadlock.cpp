@@ -124,8 +124,7 @@ void PacketNetwork::look_for_deadlock() {
 void PacketNetwork::check_for_deadlock() {
   check_pending_ = false;
   look_for_deadlock();
-  const bool any =
-      std::ranges::any_of(links_, [](const LinkState& link) { return (link.port.paused | link.port.forced) != 0; });
+  const bool any = any_paused();
   if (deadlock_ || !any || hops_ == hops_at_check_) return;
   hops_at_check_ = hops_;
   check_pending_ = true;

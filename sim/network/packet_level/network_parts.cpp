@@ -1,5 +1,6 @@
 // A packet network and its transport as one part of a fabric (parted_fabric.h).
 #include <algorithm>
+#include <bit>
 
 #include "sim/core/error.h"
 #include "sim/network/packet_level/packet_network.h"
@@ -7,16 +8,27 @@
 
 namespace weft::net {
 
-void PacketNetwork::join_parts(const Partition& partition, PartMail& mail) {
-  mail_ = &mail;
-  for (std::uint32_t i = 0; i < links_.size(); ++i) {
-    const Link& link = topology_.link(LinkId{i});
-    if (partition.of(link.from) != mail.self() || !partition.is_cut(link)) continue;
-    Wire wire = wire_of(i);
-    wire.leaves_part = true;
-    const auto same = std::ranges::find(wires_, wire);
-    links_[i].port.kind = static_cast<std::uint32_t>(same - wires_.begin());
-    if (same == wires_.end()) wires_.push_back(wire);
+// By digits from the last to the first (radix sort): the times of a window lie near each other, so that few digits differ.
+void sort_due(std::vector<DuePacket>& due, std::vector<DuePacket>& room) {
+  constexpr unsigned kDigit = 11;  // bits
+  constexpr std::size_t kFew = 64;
+  if (due.size() < kFew) {
+    std::ranges::stable_sort(due, {}, &DuePacket::at);
+    return;
+  }
+  const auto [least, most] = std::ranges::minmax(due, {}, &DuePacket::at);
+  const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>((most.at - least.at).ps())));
+  room.resize(due.size());
+  for (unsigned shift = 0; shift < bits; shift += kDigit) {
+    std::array<std::uint32_t, std::size_t{1} << kDigit> places{};
+    const auto digit = [&, from = least.at](const DuePacket& one) {
+      return static_cast<std::uint64_t>((one.at - from).ps()) >> shift & (places.size() - 1);
+    };
+    for (const DuePacket& one : due) ++places[digit(one)];
+    std::uint32_t place = 0;
+    for (std::uint32_t& count : places) place += std::exchange(count, place);
+    for (const DuePacket& one : due) room[places[digit(one)]++] = one;
+    due.swap(room);
   }
 }
 
@@ -49,7 +61,7 @@ void PacketNetwork::take_in(MailBox& box) {
     if (letter.free_control) {
       endpoints_->take_control(id, letter.at);
     } else {
-      schedule(letter.at, Phase::kDelivery, EventKind::kArrival, id);
+      due_.push_back({letter.at, id});
     }
   }
   for (const SignalLetter& letter : box.signals) {
@@ -59,24 +71,45 @@ void PacketNetwork::take_in(MailBox& box) {
   box.clear();
 }
 
-bool PacketNetwork::any_paused() const {
-  return std::ranges::any_of(links_, [](const LinkState& link) { return (link.port.paused | link.port.forced) != 0; });
+// The last packets of a window and the first ones of the next may come in another order than they were sent. Those of every
+// other window do not: so two series hold nearly all of them.
+void PacketNetwork::take_in(MailRoom& room, std::uint64_t window) {
+  due_.clear();
+  for (std::size_t from = 0; from < room.parts(); ++from) {
+    if (from != own_.part) take_in(room.box(window, from, own_.part));
+  }
+  sort_due(due_, sorted_);
+  for (const DuePacket& one : due_) {
+    simulator_.schedule_in_series(window & 1, one.at, Phase::kDelivery, component_, *this,
+                                  static_cast<std::uint64_t>(EventKind::kArrival) << 56 | one.packet);
+  }
 }
 
-// In the order of footprints in every part, so that a packet's numbers mean the same in all of them.
-void Transport::make_queue_pairs() {
-  for (std::size_t i = 0; i < footprints_.size(); ++i) {
-    if (footprints_[i].paths.empty()) continue;
-    static_cast<void>(queue_pair(FootprintId::from_index(i)));
-    if (pairs_of_[i].count != 1) throw CannotRunInParts("a flow has several queue pairs");
+bool PacketNetwork::any_paused() const {
+  for (std::uint32_t i = 0; i < links_.size(); ++i) {
+    if (begins_here(LinkId{i}) && (links_[i].port.paused | links_[i].port.forced) != 0) return true;
   }
-  for (std::size_t i = 0; i < pairs_.size(); ++i) {
-    Ends& ends = ends_[i];
-    const QueuePair& pair = *pairs_[i];
-    if (ends.fixed || !(pair.acks || pair.cnps)) continue;
-    ends.back = ends.route[0] = routes_.add(routes_.back(pair.route, footprints_[pair.footprint.index()].paths[0].key.entropy));
+  return false;
+}
+
+// Queue pairs have the numbers of their flows in every part, so that a packet's numbers mean the same in all of them.
+void Transport::join_flows(const PartFlows& flows) {
+  WEFT_CHECK(own_footprints_.empty());
+  footprints_ = &flows.footprints();
+  ends_ = flows.ends().data();
+  routes_.read_those_of(flows.routes());
+  const std::size_t count = flows.ends().size();
+  pairs_.resize(count);
+  pairs_of_.assign(count, {});
+  expected_.assign(count, kNone);
+  const PartView here = network_.mail()->part();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!here.has(ends_[i].to[0]) && !here.has(ends_[i].to[1])) continue;
+    pairs_[i] = make_queue_pair(FootprintId{i}, ends_[i].route[1], flows.way(i));
+    choose_links(*pairs_[i], flows.path(i));
+    set_up(*pairs_[i], flows.path(i), i);
+    pairs_of_[i] = {i, 1};
   }
-  expected_.assign(pairs_.size(), kNone);
 }
 
 void Transport::expect(const Transfer& transfer, TransferListener& listener) {

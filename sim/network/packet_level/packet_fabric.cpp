@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -27,17 +28,27 @@ FlowTransport datagrams(const TransportSettings& of_fabric) {
 
 }  // namespace
 
-PacketFabric::PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed)
+PacketFabric::PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed,
+                           PartMail* mail)
     : settings_{settings},
-      network_{std::make_unique<PacketNetwork>(simulator, router.topology(), settings_, seed)},
+      network_{std::make_unique<PacketNetwork>(simulator, router.topology(), settings_, seed, mail)},
       transport_{std::make_unique<Transport>(simulator, *network_, router, settings_, seed)} {
   network_->set_endpoints(*transport_);
   if (wants_telemetry(settings_.transport.congestion)) network_->stamp_telemetry();
 }
 
 PacketFabric::~PacketFabric() {
-  network_->note_memory();
-  transport_->note_memory();
+  if (network_->mail() != nullptr) return;  // all parts together tell
+  std::array<HeldMemory, kMemoryKinds> held;
+  add_held(held);
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind) {
+    if (held[kind].count > 0) note_memory(static_cast<MemoryKind>(kind), held[kind]);
+  }
+}
+
+void PacketFabric::add_held(std::span<HeldMemory, kMemoryKinds> held) const {
+  network_->add_held(held);
+  transport_->add_held(held);
 }
 
 ResourceId PacketFabric::add_resource(std::string name, double /*capacity*/) {
@@ -99,16 +110,11 @@ void PacketFabric::check_conservation() const {
 
 void PacketFabric::share(LinkId link, LinkSharer& sharer) { network_->share(link, sharer); }
 
-void PacketFabric::join_parts(const Partition& partition, PartMail& mail) {
-  network_->join_parts(partition, mail);
-  transport_->join_parts(partition, mail.self());
-}
-
-void PacketFabric::make_queue_pairs() { transport_->make_queue_pairs(); }
+void PacketFabric::join_flows(const PartFlows& flows) { transport_->join_flows(flows); }
 
 void PacketFabric::expect(const Transfer& transfer, TransferListener& listener) { transport_->expect(transfer, listener); }
 
-void PacketFabric::take_in(MailBox& box) { network_->take_in(box); }
+void PacketFabric::take_in(MailRoom& room, std::uint64_t window) { network_->take_in(room, window); }
 
 bool PacketFabric::any_paused() const { return network_->any_paused(); }
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/memory.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/flow_transport.h"
@@ -50,16 +51,17 @@ class LinkSharer {
   ~LinkSharer() = default;
 };
 
-struct MailBox;
+class MailRoom;
 class PartMail;
-struct Partition;
+class PartFlows;
 class PacketNetwork;  // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 class Transport;      // final: NOLINT(cppcoreguidelines-virtual-class-destructor)
 
 class PacketFabric final : public Fabric, public PacketProbe {
  public:
-  // All must outlive the fabric.
-  PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed);
+  // All must outlive the fabric. `mail`: it is one part of several (parted_fabric.h).
+  PacketFabric(Simulator& simulator, const Router& router, const PacketSettings& settings, std::uint64_t seed,
+               PartMail* mail = nullptr);
   ~PacketFabric() override;
 
   ResourceId add_resource(std::string name, double capacity) override;
@@ -88,12 +90,12 @@ class PacketFabric final : public Fabric, public PacketProbe {
   // waits.
   [[nodiscard]] YetToCome yet_to_come() const;
 
-  // The fabric is one part of several from now on (parted_fabric.h). What follows is of such a part.
-  void join_parts(const Partition& partition, PartMail& mail);
-  void make_queue_pairs();
+  // These are for one part of several. It has all flows, in place of any that are added to it.
+  void join_flows(const PartFlows& flows);
   void expect(const Transfer& transfer, TransferListener& listener);
-  void take_in(MailBox& box);
+  void take_in(MailRoom& room, std::uint64_t window);
   [[nodiscard]] bool any_paused() const;
+  void add_held(std::span<HeldMemory, kMemoryKinds> held) const;  // what note_memory() is told of it
 
   void add_drop_rule(const DropRule& rule) override;
   void force_pause(const ForcedPause& pause) override;

@@ -125,13 +125,13 @@ WEFT_EVERY_HOP void PacketNetwork::change_queue(LinkState& state, std::uint32_t 
 }
 
 WEFT_RARE void PacketNetwork::push_input(std::uint32_t link, Queue& queue, PacketId packet, const Packet& p) {
-  InputQueues& inputs = inputs_[link][p.priority];
+  InputQueues& inputs = (*inputs_[link])[p.priority];
   inputs.push(packets_, p.ingress.valid() ? input_[p.ingress.index()] : 0, packet);
   queue.head = inputs.head();
 }
 
 WEFT_RARE void PacketNetwork::pop_input(std::uint32_t link, Queue& queue, int priority) {
-  InputQueues& inputs = inputs_[link][static_cast<std::size_t>(priority)];
+  InputQueues& inputs = (*inputs_[link])[static_cast<std::size_t>(priority)];
   inputs.pop(packets_);
   queue.head = inputs.head();
 }

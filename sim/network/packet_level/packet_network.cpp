@@ -24,37 +24,43 @@ bool has_credits(const Topology& topology, LinkId link, const CreditSettings& se
 
 }  // namespace
 
-PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed)
+PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed,
+                             PartMail* mail)
     : simulator_{simulator},
       topology_{topology},
       settings_{settings},
       seed_{seed},
       pause_frames_{simulator.add_component("pauses")},
       component_{simulator.add_component("packets")},
-      buffers_{topology, settings},
-      links_(topology.link_count()),
-      to_(topology.link_count()),
-      incidents_(topology.link_count()) {
-  for (std::size_t i = 0; i < links_.size(); ++i) add_wire(LinkId::from_index(i));
+      mail_{mail},
+      own_{mail == nullptr ? PartView{} : mail->part()},
+      buffers_{topology, settings, own_},
+      links_{topology.link_count()},
+      to_{topology.link_count()},
+      incidents_{topology.link_count()} {
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const LinkId id = LinkId::from_index(i);
+    if (begins_here(id) || ends_here(id)) add_wire(id, make_wire(id));
+  }
   const auto take = [&](const SwitchSettings& switches, const PfcSettings& pfc, const EcnSettings& ecn) {
     marks_at_enqueue_ |= ecn.priorities != 0 && ecn.at_enqueue;
     marks_at_start_ |= ecn.priorities != 0 && !ecn.at_enqueue;
     if (switches.scheduling == Scheduling::kDwrr) deficits_.resize(links_.size());
     if (switches.scheduling == Scheduling::kLanes) lane_turns_.resize(links_.size());
     if (ecn.fecn) unmarked_.resize(links_.size());
-    if (pfc.priorities != 0 && pfc.quanta > 0) expiries_.resize(links_.size() * kPriorities);
+    if (pfc.priorities != 0 && pfc.quanta > 0) expiries_ = LazyArray<Time>{links_.size() * kPriorities};
     const double least = *std::ranges::min_element(switches.weights);
     auto& shares = shares_.emplace_back();
     std::ranges::transform(switches.weights, shares.begin(), [&](double weight) { return weight / least; });
   };
   take(settings.switches, settings.pfc, settings.ecn);
   for (const DeviceSettings& own : settings.own) take(own.switches, own.pfc, own.ecn);
-  refreshes_.resize(expiries_.size());
+  refreshes_ = LazyArray<Time>{expiries_.size()};
   is_large_ = links_.size() * sizeof(LinkState) > kOwnCache;
   if (std::ranges::any_of(wires_, &Wire::credits)) make_credits();
 }
 
-void PacketNetwork::add_wire(LinkId id) {
+PacketNetwork::Wire PacketNetwork::make_wire(LinkId id) const {
   const Link& link = topology_.link(id);
   const LinkSpec& spec = topology_.spec(id);
   const Forwarding& forwarding = topology_.forwarding(link.to);
@@ -70,12 +76,18 @@ void PacketNetwork::add_wire(LinkId id) {
   wire.credits = has_credits(topology_, id, settings_.credits);
   wire.full_payload = static_cast<std::int32_t>(spec.packet.count());
   wire.full_size = other_wire_size(id, wire.full_payload);
+  wire.leaves_part = begins_here(id) && !ends_here(id);
   set_usual(wire);
+  return wire;
+}
+
+void PacketNetwork::add_wire(LinkId id, const Wire& wire) {
   // Links of one kind come near each other, so that a few of the latest kinds are looked at only.
   const auto latest = wires_.rbegin();
   const auto end = latest + std::min<std::ptrdiff_t>(std::ssize(wires_), kKindsLookedAt);
   const auto same = std::find(latest, end, wire);
-  Port& port = links_[id.index()].port;
+  const Link& link = topology_.link(id);
+  Port& port = links_.make(id.index()).port;
   to_[id.index()] = link.to.value();
   port.weighted = port.special = settings_.switches_of(link.from).scheduling != Scheduling::kStrict;
   if (same == end) wires_.push_back(wire);
@@ -87,27 +99,38 @@ void PacketNetwork::set_usual(Wire& wire) const {
   wire.usual[1] = transmission(static_cast<std::int32_t>(settings_.transport.ack_size.count()), wire.rate);
 }
 
-void PacketNetwork::make_credits() {
-  // Packets are those of the fabric inside hosts too, however small the TLPs and flits are that they stand for.
+// Enough for the link's full rate: what is on the way until a packet that begins now has left the far device and its credit is
+// back, and two packets more (models/network §4). Packets are those of the fabric inside hosts too, however small the TLPs and
+// flits are that they stand for.
+std::int64_t PacketNetwork::total_credits(LinkId id, const Wire& wire) const {
   const auto largest = static_cast<std::int32_t>(settings_.transport.payload.value_or(Bytes{kDefaultPayload}).count());
-  credits_.resize(links_.size());
+  const std::int32_t packet = wire_size_anywhere(id, std::max(wire.full_payload, largest));
+  const double packet_ps = static_cast<double>(packet) * 8e12 / static_cast<double>(wire.rate);
+  const double loop = 2 * static_cast<double>(wire.latency) + static_cast<double>(wire.forward + wire.header) + 4 * packet_ps;
+  const auto packets = static_cast<std::int64_t>(std::ceil(loop / packet_ps));
+  const std::int64_t automatic = (packets + 2) * blocks_of(packet);
+  return is_inside_host(topology_, id) ? automatic : settings_.credits.credits.value_or(automatic);
+}
+
+bool PacketNetwork::takes(LinkId link, std::int32_t size) const {
+  if (own_.is_whole()) return !wire_of(link.value()).credits || blocks_of(size) <= credits_[link.index()].total;
+  const Wire wire = make_wire(link);
+  return !wire.credits || blocks_of(size) <= total_credits(link, wire);
+}
+
+void PacketNetwork::make_credits() {
+  credits_ = LazyArray<Credits>{links_.size()};
   inputs_.resize(links_.size());
   input_.resize(links_.size());
   std::vector<std::uint32_t> inputs(topology_.device_count(), 0);
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
-    input_[i] = ++inputs[to_[i]];
-    const Wire& wire = wire_of(i);
-    if (!wire.credits) continue;
-    // Enough for the link's full rate: what is on the way until a packet that begins now has left the far device and its credit
-    // is back, and two packets more (models/network §4).
     const LinkId id{i};
-    const std::int32_t packet = wire_size(id, std::max(wire.full_payload, largest));
-    const double packet_ps = static_cast<double>(packet) * 8e12 / static_cast<double>(wire.rate);
-    const double loop = 2 * static_cast<double>(wire.latency) + static_cast<double>(wire.forward + wire.header) + 4 * packet_ps;
-    const auto packets = static_cast<std::int64_t>(std::ceil(loop / packet_ps));
-    const std::int64_t automatic = (packets + 2) * blocks_of(packet);
-    credits_[i].total = is_inside_host(topology_, id) ? automatic : settings_.credits.credits.value_or(automatic);
-    credits_[i].blocks.fill(credits_[i].total);
+    input_[i] = ++inputs[topology_.link(id).to.index()];
+    if (!begins_here(id) || !wire_of(i).credits) continue;
+    inputs_[i] = std::make_unique<Inputs>();
+    Credits& credits = credits_.make(i);
+    credits.total = total_credits(id, wire_of(i));
+    credits.blocks.fill(credits.total);
   }
 }
 
@@ -244,7 +267,9 @@ void PacketNetwork::share(LinkId link, LinkSharer& sharer) {
 }
 
 void PacketNetwork::reset_peaks() {
-  for (LinkState& link : links_) link.traffic.peak = link.traffic.queued;
+  for (std::uint32_t i = 0; i < links_.size(); ++i) {
+    if (begins_here(LinkId{i})) links_[i].traffic.peak = links_[i].traffic.queued;
+  }
   buffers_.reset_peaks();
 }
 
@@ -260,7 +285,7 @@ RandomStream& PacketNetwork::random(std::uint32_t link) {
   if (!stream) {
     const std::uint32_t number = random_links_++;
     stream.emplace(seed_, mail_ == nullptr ? fmt::format("link{}/chance", number)
-                                           : fmt::format("part{}/link{}/chance", mail_->self(), number));
+                                           : fmt::format("part{}/link{}/chance", own_.part, number));
   }
   return *stream;
 }

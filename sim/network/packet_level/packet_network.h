@@ -12,11 +12,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "sim/core/lazy_array.h"
+#include "sim/core/memory.h"
 #include "sim/core/random.h"
 #include "sim/core/simulator.h"
 #include "sim/network/packet_level/buffers.h"
@@ -42,15 +45,15 @@ class PacketNetwork final : private EventTarget {
  public:
   static constexpr std::size_t kMaxTelemetryHops = 8;
 
-  PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed);
+  // `mail`: the network is one part of a fabric. Only links that begin or end in the part are its own, and it holds no others.
+  PacketNetwork(Simulator& simulator, const Topology& topology, const PacketSettings& settings, std::uint64_t seed,
+                PartMail* mail = nullptr);
   void set_endpoints(Transport& endpoints) { endpoints_ = &endpoints; }
-  // This network is one part of a fabric from now on: only links that begin in the part are its own. Before anything moves.
-  void join_parts(const Partition& partition, PartMail& mail);
-  // Takes in what another part has sent.
-  void take_in(MailBox& box);
+  // Takes in what other parts have sent in a window.
+  void take_in(MailRoom& room, std::uint64_t window);
   [[nodiscard]] PartMail* mail() { return mail_; }  // null: it is the whole fabric
   [[nodiscard]] bool any_paused() const;
-  void note_memory() const;  // that it holds (sim/core/memory.h)
+  void add_held(std::span<HeldMemory, kMemoryKinds> held) const;  // what it holds
 
   // Switches stamp telemetry into data packets from now on.
   void stamp_telemetry() { stamps_ = true; }
@@ -60,6 +63,10 @@ class PacketNetwork final : private EventTarget {
   [[nodiscard]] std::int32_t wire_size(LinkId link, std::int32_t payload) const {
     const Wire& wire = wire_of(link.value());
     return payload == wire.full_payload ? wire.full_size : other_wire_size(link, payload);
+  }
+  // The same of a link that may be another part's.
+  [[nodiscard]] std::int32_t wire_size_anywhere(LinkId link, std::int32_t payload) const {
+    return own_.is_whole() ? wire_size(link, payload) : other_wire_size(link, payload);
   }
   // Bytes in front of each link, kept from the first call on.
   [[nodiscard]] const std::vector<std::int64_t>& loads();
@@ -76,9 +83,7 @@ class PacketNetwork final : private EventTarget {
   }
   void force_pause(const ForcedPause& pause);
   // Whether the far end of `link` has credits for a packet of `size` at all.
-  [[nodiscard]] bool takes(LinkId link, std::int32_t size) const {
-    return !wire_of(link.value()).credits || blocks_of(size) <= credits_[link.index()].total;
-  }
+  [[nodiscard]] bool takes(LinkId link, std::int32_t size) const;
   // Packets queued for the link or on its wire are lost, and so are all that come.
   void fail(LinkId link);
   void restore(LinkId link);
@@ -243,7 +248,11 @@ class PacketNetwork final : private EventTarget {
 
   [[nodiscard]] const Wire& wire_of(std::uint32_t link) const { return wires_[links_[link].port.kind]; }
   [[nodiscard]] std::int32_t other_wire_size(LinkId link, std::int32_t payload) const;
-  void add_wire(LinkId link);
+  [[nodiscard]] Wire make_wire(LinkId link) const;
+  void add_wire(LinkId link, const Wire& wire);
+  [[nodiscard]] std::int64_t total_credits(LinkId link, const Wire& wire) const;
+  [[nodiscard]] bool begins_here(LinkId link) const { return own_.has(topology_.link(link).from); }
+  [[nodiscard]] bool ends_here(LinkId link) const { return own_.has(topology_.link(link).to); }
   void set_usual(Wire& wire) const;
   void make_credits();
   void try_start(std::uint32_t link);
@@ -265,7 +274,7 @@ class PacketNetwork final : private EventTarget {
   template <typename Visit>
   void for_each_waiting(std::uint32_t link, std::size_t priority, Visit visit) const {
     if (wire_of(link).credits) {
-      inputs_[link][priority].for_each(packets_, visit);
+      (*inputs_[link])[priority].for_each(packets_, visit);
       return;
     }
     for (PacketId id = links_[link].queues[static_cast<int>(priority)].head; id != kNoPacket; id = packets_[id].next)
@@ -302,6 +311,7 @@ class PacketNetwork final : private EventTarget {
   PacketId take(LinkState& state, std::uint32_t link, int priority);
   void put_on_wire(Port& port, const Wire& wire, std::uint32_t link, PacketId packet, Packet& p, Time begin, Time end);
   void release(LinkId ingress, int priority, std::int64_t size, std::int64_t owed, bool counted);
+  void take_in(MailBox& box);
   void send_off(PacketId packet, const Packet& p, std::uint32_t link, Time at);
   void send_pause(LinkId ingress, int priority, bool on);
   void set_paused(std::uint32_t link, int priority, bool on);
@@ -336,17 +346,20 @@ class PacketNetwork final : private EventTarget {
   ComponentId component_;
   Transport* endpoints_ = nullptr;
   PartMail* mail_ = nullptr;
+  PartView own_;
   PacketStore packets_;
   Buffers buffers_;
-  std::vector<LinkState> links_;   // all by link
-  std::vector<std::uint32_t> to_;  // device: apart, because it is all that an arrival needs of the link it came over
-  std::vector<Incidents> incidents_;
+  // By link, all that follows. Of links that are not the part's own there is nothing.
+  LazyArray<LinkState> links_;
+  LazyArray<std::uint32_t> to_;  // device: apart, because it is all that an arrival needs of the link it came over
+  LazyArray<Incidents> incidents_;
   std::vector<Wire> wires_;           // by Port::kind
   LinkSharer* sharer_ = nullptr;      // of the links that are shared
   std::vector<std::int64_t> loads_;   // as Traffic::queued; empty where nobody asks
-  std::vector<Credits> credits_;      // where any link has them
+  LazyArray<Credits> credits_;        // where any link has them
   std::vector<std::uint32_t> input_;  // where any link has credits: its number among those of the far device, which is 0 itself
-  std::vector<std::array<InputQueues, kPriorities>> inputs_;     // of links with credits: what waits behind Queue::head
+  using Inputs = std::array<InputQueues, kPriorities>;
+  std::vector<std::unique_ptr<Inputs>> inputs_;                  // of links with credits: what waits behind Queue::head
   std::vector<std::array<double, kPriorities>> deficits_;        // where the scheduler needs them
   std::vector<std::array<double, kPriorities>> shares_;          // by PacketSettings::index_of(): weights, the least one 1
   std::vector<LaneTurns> lane_turns_;                            // where any port has tables
@@ -362,13 +375,16 @@ class PacketNetwork final : private EventTarget {
   std::vector<Rule> rules_;
   std::vector<ForcedPause> forced_pauses_;
   std::vector<PauseRecord> pauses_;
-  std::vector<std::array<std::uint32_t, kPriorities>> open_pauses_;  // index of the record that lasts, by link
-  std::vector<Time> expiries_;   // by link and priority, where pauses expire: when the present one does,
-  std::vector<Time> refreshes_;  // and when the far end repeats it
+  LazyArray<std::array<std::uint32_t, kPriorities>> open_pauses_;  // by link: one more than the index of the record that lasts
+  LazyArray<Time> expiries_;   // by link and priority, where pauses expire: when the present one does,
+  LazyArray<Time> refreshes_;  // and when the far end repeats it
   std::optional<Deadlock> deadlock_;
   bool check_pending_ = false;
   std::uint64_t hops_ = 0;
   std::uint64_t hops_at_check_ = 0;
+  // Packets that have come to this part, in the order of their times; and room for sorting.
+  std::vector<DuePacket> due_;
+  std::vector<DuePacket> sorted_;
 
  public:
   // Bytes of every port, and of every packet with the event that carries it on. Plans of a run's memory ask for them.

@@ -29,8 +29,23 @@ RouteId PacketRoutes::add(const PathEnds& ends) {
   if (!explore(route)) {
     throw ConfigError("no route for packets from " + topology_.name(ends.source) + " to " + topology_.name(ends.destination));
   }
-  routes_.push_back(route);
-  return static_cast<RouteId>(routes_.size() - 1);
+  own_routes_.push_back(route);
+  routes_ = own_routes_.data();
+  return static_cast<RouteId>(own_routes_.size() - 1);
+}
+
+void PacketRoutes::read_those_of(const PacketRoutes& others) {
+  WEFT_CHECK(own_routes_.empty());
+  routes_ = others.routes_;
+  steps_ = others.steps_;
+  exit_count_ = others.exit_count_;
+  make_room_for_exits(exit_count_);
+}
+
+// Sets that are known so far are found again.
+void PacketRoutes::make_room_for_exits(std::size_t exits) {
+  exit_room_ = exits;
+  exits_ = LazyArray<std::uint32_t>{switches_ * exits};
 }
 
 PathEnds PacketRoutes::back(RouteId id, std::uint64_t entropy) const {
@@ -43,7 +58,7 @@ PathEnds PacketRoutes::back(RouteId id, std::uint64_t entropy) const {
 // Walks all ways from the source at once, device by device. Where packets choose for themselves, the fabric's switches are left
 // out: their links are looked up by the NIC they lead to. False: there is no way.
 bool PacketRoutes::explore(Route& route) {
-  route.first = static_cast<std::uint32_t>(steps_.size());
+  route.first = static_cast<std::uint32_t>(own_steps_.size());
   route.fixed = true;
   // Where its NICs are not joined now and others are, the first of these.
   FlowKey key = route.ends.key;
@@ -79,11 +94,12 @@ bool PacketRoutes::explore(Route& route) {
     if (hops.empty()) return false;
     if (hops.size() > 1) route.fixed = false;
     for (const NextHop& hop : hops) {
-      steps_.push_back({at, hop.link});
+      own_steps_.push_back({at, hop.link});
       visit(topology_.link(hop.link).to);
     }
   }
-  route.count = static_cast<std::uint32_t>(steps_.size()) - route.first;
+  route.count = static_cast<std::uint32_t>(own_steps_.size()) - route.first;
+  steps_ = own_steps_.data();
   return true;
 }
 
@@ -91,8 +107,8 @@ std::uint32_t PacketRoutes::exit_of(DeviceId device) {
   if (exit_of_.empty()) exit_of_.assign(topology_.device_count(), kNoExit);
   std::uint32_t& known = exit_of_[device.index()];
   if (known == kNoExit) {
-    known = static_cast<std::uint32_t>(exits_.size() / switches_);
-    exits_.resize(exits_.size() + switches_);
+    if (exit_count_ == exit_room_) make_room_for_exits(std::max<std::size_t>(2 * exit_room_, 16));
+    known = exit_count_++;
   }
   return known;
 }
@@ -141,7 +157,7 @@ LinkId PacketRoutes::choose(const Route& route, std::span<const LinkId> links, s
   WEFT_CHECK(!links.empty());
   if (per_packet_ == PerPacket::kEntropy) {
     // The first link's number stands for the switch's own seed.
-    const auto flow = static_cast<std::uint64_t>(&route - routes_.data());
+    const auto flow = static_cast<std::uint64_t>(&route - routes_);
     const std::uint64_t hash = mix(mix(seed_ ^ flow << 16 ^ by) ^ links[0].value());
     return links[static_cast<std::size_t>((static_cast<Uint128>(hash) * links.size()) >> 64)];
   }
@@ -203,12 +219,13 @@ std::vector<LinkId> PacketRoutes::sample(RouteId id) {
 }
 
 void PacketRoutes::forget() {
-  steps_.clear();
-  exits_.clear();
+  own_steps_.clear();
+  exits_ = {};
+  exit_room_ = exit_count_ = 0;
   sets_.resize(1);
   set_of_.clear();
   exit_of_.clear();
-  for (Route& route : routes_) {
+  for (Route& route : own_routes_) {
     route.fabric_exit = route.leaf = {};
     route.exit = kNoExit;
     // The router says that two ends are not joined by an error, which here is a state that may pass.
@@ -220,14 +237,11 @@ void PacketRoutes::forget() {
   }
 }
 
-RandomStream& PacketRoutes::random(const Route& route) {
-  const auto index = static_cast<std::size_t>(&route - routes_.data());
-  if (random_.size() <= index) random_.resize(routes_.size());
+RandomStream& PacketRoutes::random_of(const Route& route) {
+  const auto index = static_cast<std::size_t>(&route - routes_);
+  if (random_.size() <= index) random_.resize(own_routes_.size());
   std::optional<RandomStream>& stream = random_[index];
-  if (!stream) {
-    const bool is_guest = partition_ != nullptr && partition_->of(route.ends.source) != part_;
-    stream.emplace(seed_, is_guest ? fmt::format("route{}/paths/part{}", index, part_) : fmt::format("route{}/paths", index));
-  }
+  if (!stream) stream.emplace(seed_, fmt::format("route{}/paths", index));
   return *stream;
 }
 

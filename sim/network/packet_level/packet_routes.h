@@ -6,15 +6,17 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "sim/core/lazy_array.h"
 #include "sim/core/random.h"
-#include "sim/network/partition.h"
 #include "sim/network/router.h"
 
 namespace weft::net {
 
 using RouteId = std::uint32_t;
+inline constexpr RouteId kNoRoute = 0xFFFF'FFFF;
 
 class PacketRoutes {
  public:
@@ -22,11 +24,10 @@ class PacketRoutes {
   // packets choose at random; by any other policy those of a host with several equal ways look there.
   PacketRoutes(const Router& router, std::uint64_t seed, const std::vector<std::int64_t>* loads);
 
-  // The routes are those of one part of a fabric: where a flow comes from another part, packets draw on other numbers.
-  void set_part(const Partition& partition, std::size_t part) {
-    partition_ = &partition;
-    part_ = part;
-  }
+  // All routes draw on one stream of this name from now on.
+  void draw_from(std::string_view name) { common_.emplace(seed_, name); }
+  // Reads the routes of `others`, which outlive these and get no more. Of the same topology; instead of routes of its own.
+  void read_those_of(const PacketRoutes& others);
 
   // The route of a flow that goes from one NIC to one other, or stays inside a host.
   RouteId add(const PathEnds& ends);
@@ -94,14 +95,16 @@ class PacketRoutes {
   [[nodiscard]] LinkId next_step(const Route& route, DeviceId device, unsigned hop, std::uint16_t by);
   std::uint32_t exit_of(DeviceId device);
   [[nodiscard]] std::size_t place(const Route& route, DeviceId device) const {
-    return route.exit * switches_ + device.value() - first_switch_;
+    return (device.value() - first_switch_) * exit_room_ + route.exit;
   }
   std::uint32_t find_set(DeviceId from, const Route& route);
   [[nodiscard]] LinkId choose(const Route& route, std::span<const LinkId> links, std::uint16_t by);
   [[nodiscard]] std::uint16_t choose_detour(const Route& route, DeviceId first);
   [[nodiscard]] LinkId next_of_detour(const Route& route, DeviceId device, std::uint16_t by);
   [[nodiscard]] std::int64_t least_load(std::span<const LinkId> links) const;
-  RandomStream& random(const Route& route);
+  RandomStream& random(const Route& route) { return common_ ? *common_ : random_of(route); }
+  RandomStream& random_of(const Route& route);
+  void make_room_for_exits(std::size_t exits);
 
   const Router& router_;
   const Topology& topology_;
@@ -109,19 +112,22 @@ class PacketRoutes {
   const std::vector<std::int64_t>* loads_;
   PerPacket per_packet_;
   Detour detour_;
-  const Partition* partition_ = nullptr;
-  std::size_t part_ = 0;
-  std::vector<Route> routes_;
-  std::vector<Step> steps_;
+  std::vector<Route> own_routes_;
+  std::vector<Step> own_steps_;
+  const Route* routes_ = nullptr;  // its own, or another's
+  const Step* steps_ = nullptr;
   // A leaf (or a NIC of several leaves) as the fabric's switches see it, the exit: which set of links leads to it from each of
-  // them, looked up once (0: not yet). By exit and switch, in the order of their ids.
-  std::vector<std::uint32_t> exits_;
+  // them, looked up once (0: not yet). By switch and exit, in the order of their ids: a part is asked at its own switches only.
+  LazyArray<std::uint32_t> exits_;
+  std::size_t exit_room_ = 0;  // exits that there is room for
+  std::uint32_t exit_count_ = 0;
   std::vector<std::span<const LinkId>> sets_{{}};  // 0: none
   std::map<const LinkId*, std::uint32_t> set_of_;  // by the router's own memory of it, which it shares among switches
   std::size_t switches_;
   std::vector<std::uint32_t> exit_of_;  // by device
-  // By route, in the order they were added: names and numbers of devices change nothing.
+  // By route, in the order they were added: names and numbers of devices change nothing. Or the one of all.
   std::vector<std::optional<RandomStream>> random_;
+  std::optional<RandomStream> common_;
   std::uint32_t first_switch_;  // devices from there on are the switches of the fabric
   std::vector<LinkId> candidates_;
 };

@@ -23,6 +23,14 @@ class CannotRunInParts : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A packet that has come, and when it acts.
+struct DuePacket {
+  Time at;
+  PacketId packet = kNoPacket;
+};
+// In the order of their times; of one time in the order that they have. `room` is written over.
+void sort_due(std::vector<DuePacket>& due, std::vector<DuePacket>& room);
+
 struct PacketLetter {
   Time at;
   Packet packet;
@@ -67,7 +75,7 @@ class PartMail {
  public:
   PartMail(MailRoom& room, const Partition& partition, std::size_t self) : room_{room}, partition_{partition}, self_{self} {}
 
-  [[nodiscard]] std::size_t self() const { return self_; }
+  [[nodiscard]] PartView part() const { return {&partition_, self_}; }
   [[nodiscard]] bool is_here(DeviceId device) const { return partition_.of(device) == self_; }
   void begin(std::uint64_t window, Time end) {
     window_ = window;

@@ -6,7 +6,7 @@
 namespace weft::net {
 namespace {
 
-constexpr std::uint32_t kNoRecord = 0xFFFF'FFFF;
+constexpr std::uint32_t kNoRecord = 0;
 constexpr std::size_t kMostPauseRecords = 4'000'000;
 
 }  // namespace
@@ -64,10 +64,7 @@ void PacketNetwork::set_paused(std::uint32_t link, int priority, bool on) {
 
 void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
   const PriorityMask after = paused(LinkId{link});
-  if (open_pauses_.empty()) {
-    open_pauses_.resize(links_.size());
-    for (auto& records : open_pauses_) records.fill(kNoRecord);
-  }
+  if (open_pauses_.empty()) open_pauses_ = LazyArray<std::array<std::uint32_t, kPriorities>>{links_.size()};
   Incidents& incidents = incidents_[link];
   const Time now = simulator_.now();
   if (before == 0 && after != 0) incidents.paused_since = now.ps();
@@ -76,10 +73,10 @@ void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
     const PriorityMask bit = priority_bit(priority);
     std::uint32_t& record = open_pauses_[link][static_cast<std::size_t>(priority)];
     if ((after & bit) != 0 && (before & bit) == 0 && pauses_.size() < kMostPauseRecords) {
-      record = static_cast<std::uint32_t>(pauses_.size());
       pauses_.push_back({LinkId{link}, priority, now, Time::max()});
+      record = static_cast<std::uint32_t>(pauses_.size());
     } else if ((after & bit) == 0 && (before & bit) != 0 && record != kNoRecord) {
-      pauses_[record].end = now;
+      pauses_[record - 1].end = now;
       record = kNoRecord;
     }
   }

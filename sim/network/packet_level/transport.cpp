@@ -31,6 +31,7 @@ Transport::Transport(Simulator& simulator, PacketNetwork& network, const Router&
       routes_{router, seed, reads_loads(router.policy().per_packet()) ? &network.loads() : nullptr},
       groups_{simulator, network, router},
       rings_(topology_.link_count()) {
+  if (const PartMail* mail = network.mail()) routes_.draw_from(fmt::format("part{}/paths", mail->part().part));
   groups_.set_owner(*this);
 }
 
@@ -39,9 +40,9 @@ void Transport::schedule(Time at, EventKind kind, std::uint32_t index) {
 }
 
 FootprintId Transport::add_footprint(Footprint footprint) {
-  footprints_.push_back(std::move(footprint));
+  own_footprints_.push_back(std::move(footprint));
   pairs_of_.emplace_back();
-  return FootprintId::from_index(footprints_.size() - 1);
+  return FootprintId::from_index(own_footprints_.size() - 1);
 }
 
 void Transport::set_transport(FootprintId flow, const FlowTransport& transport) {
@@ -52,7 +53,7 @@ void Transport::set_transport(FootprintId flow, const FlowTransport& transport) 
 std::uint32_t Transport::queue_pair(FootprintId flow) {
   Pairs& made = pairs_of_[flow.index()];
   if (made.count == 0) {
-    const Footprint& footprint = footprints_[flow.index()];
+    const Footprint& footprint = (*footprints_)[flow.index()];
     if (footprint.paths.size() != 1) throw InternalError("packets cannot be sent over a coupled footprint");
     const auto& [source, destination, key] = footprint.paths[0];
     std::vector<NicWay> ways = router_.nic_ways(source, destination, key);
@@ -60,8 +61,7 @@ std::uint32_t Transport::queue_pair(FootprintId flow) {
     made.first = static_cast<std::uint32_t>(pairs_.size());
     // Their own entropy, so that a hash may send each another way.
     for (const NicWay& way : ways) {
-      for (std::uint32_t i = 0; i < pairs_per_way(flow); ++i)
-        make_queue_pair(flow, way, key.entropy + (std::uint64_t{i} << 48));
+      for (std::uint32_t i = 0; i < pairs_per_way(flow); ++i) add_queue_pair(flow, way, key.entropy + (std::uint64_t{i} << 48));
     }
     made.count = static_cast<std::uint32_t>(pairs_.size()) - made.first;
   }
@@ -74,7 +74,7 @@ const TransportSettings& Transport::settings_of(FootprintId footprint) const {
 }
 
 std::uint32_t Transport::pairs_per_way(FootprintId footprint) const {
-  const PathEnds& ends = footprints_[footprint.index()].paths[0];
+  const PathEnds& ends = (*footprints_)[footprint.index()].paths[0];
   if (topology_.host_of(ends.source) == topology_.host_of(ends.destination)) return 1;
   const int count = overrides_.empty() ? settings_.transport.queue_pairs : settings_of(footprint).queue_pairs;
   return static_cast<std::uint32_t>(std::max(count, 1));
@@ -86,29 +86,44 @@ void Transport::routes_changed() {
   groups_.forget();
   for (std::uint32_t flow = 0; flow < pairs_.size(); ++flow) {
     QueuePair& pair = *pairs_[flow];
-    choose_back(ends_[flow]);
+    choose_back(own_ends_[flow]);
     if (routes_.broken(pair.route)) continue;
-    if (routes_.first_links(pair.route) != pair.first_links) choose_links(pair);
+    if (routes_.first_links(pair.route) != pair.first_links) choose_links(pair, routes_.sample(pair.route));
     offer(flow);
   }
   for (const Resend& each : std::exchange(cut_off_, {})) resend_later(each);
 }
 
-std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std::uint64_t entropy) {
-  const Footprint& footprint = footprints_[id.index()];
+std::uint32_t Transport::add_queue_pair(FootprintId id, const NicWay& way, std::uint64_t entropy) {
+  const auto& [source, destination, key] = (*footprints_)[id.index()].paths[0];
+  const RouteId route = routes_.add({source, destination, {entropy, way.nics}});
+  std::unique_ptr<QueuePair> pair = make_queue_pair(id, route, way);
+  choose_links(*pair, routes_.sample(route));
+  set_up(*pair, routes_.sample(route), pairs_.size());
+  pairs_.push_back(std::move(pair));
+  own_ends_.push_back({.to = {source, destination}, .route = {kNoRoute, route}});
+  choose_back(own_ends_.back());
+  ends_ = own_ends_.data();
+  return static_cast<std::uint32_t>(pairs_.size() - 1);
+}
+
+std::unique_ptr<Transport::QueuePair> Transport::make_queue_pair(FootprintId id, RouteId route, const NicWay& way) {
   auto made = std::make_unique<QueuePair>();
   QueuePair& pair = *made;
   pair.footprint = id;
-  pair.route = routes_.add({footprint.paths[0].source, footprint.paths[0].destination, {entropy, way.nics}});
+  pair.route = route;
   constexpr double kUnits = 1 << 20;  // of all queue pairs together
   pair.share = way.share;
   pair.weight = std::max<std::int64_t>(std::llround(way.share * kUnits), 1);
-  const auto found = overrides_.find(id);
-  const FlowTransport* own = found == overrides_.end() ? nullptr : &found->second;
   pair.how = &settings_of(id);
+  return made;
+}
+
+void Transport::set_up(QueuePair& pair, std::span<const LinkId> path, std::uint64_t number) {
+  const PathEnds& ends = (*footprints_)[pair.footprint.index()].paths[0];
+  const auto found = overrides_.find(pair.footprint);
+  const FlowTransport* own = found == overrides_.end() ? nullptr : &found->second;
   const TransportSettings& how = *pair.how;
-  choose_links(pair);
-  const std::vector<LinkId> path = routes_.sample(pair.route);
   std::int64_t payload = std::numeric_limits<std::int32_t>::max();
   for (const LinkId link : path) {
     pair.back_propagation += topology_.spec(topology_.link(link).twin).latency;
@@ -118,9 +133,9 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std:
   if (how.payload) payload = how.payload->count();
   if (own != nullptr && own->payload) payload = own->payload->count();
   pair.payload = static_cast<std::int32_t>(payload);
-  pair.full_size = network_.wire_size(pair.reference, pair.payload);
+  pair.full_size = network_.wire_size_anywhere(pair.reference, pair.payload);
   for (const LinkId link : path) {
-    const std::int32_t size = network_.wire_size(link, pair.payload);
+    const std::int32_t size = network_.wire_size_anywhere(link, pair.payload);
     if (!network_.takes(link, size)) {
       throw ConfigError(
           fmt::format("link {} has credits for less than one packet of {} B; give it more, or send smaller packets",
@@ -128,7 +143,7 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std:
     }
   }
 
-  const bool over_fabric = topology_.host_of(footprint.paths[0].source) != topology_.host_of(footprint.paths[0].destination);
+  const bool over_fabric = topology_.host_of(ends.source) != topology_.host_of(ends.destination);
   std::shared_ptr<const CongestionFactory> congestion;
   if (over_fabric) {
     if (how.window) pair.window = how.window->count();
@@ -137,7 +152,7 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std:
   }
   if (own != nullptr) {
     if (own->window) pair.window = own->window->count();
-    if (own->rate) pair.rate = own->rate->bytes_per_ps() * way.share;
+    if (own->rate) pair.rate = own->rate->bytes_per_ps() * pair.share;
     if (own->override_congestion) congestion = own->congestion;
     pair.open_loop = own->open_loop;
   }
@@ -152,8 +167,7 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std:
   bool in_order = routes_.fixed(pair.route);
   if (how.uec && over_fabric) {
     const bool ordered = how.uec->mode == DeliveryMode::kRod;
-    pair.entropies =
-        std::make_unique<Entropies>(how.uec->spreading, ordered ? 1 : how.uec->entropy_values, pairs_.size() << 32);
+    pair.entropies = std::make_unique<Entropies>(how.uec->spreading, ordered ? 1 : how.uec->entropy_values, number << 32);
     if (!ordered) pair.in_flight = std::make_unique<PacketsInFlight>();
     in_order |= ordered;
   }
@@ -162,19 +176,15 @@ std::uint32_t Transport::make_queue_pair(FootprintId id, const NicWay& way, std:
   if (pair.acks && (reliability == Reliability::kSelectiveRepeat || (reliability == Reliability::kGoBackN && !in_order)))
     pair.selective = std::make_unique<SelectiveRepeat>(in_order ? 0 : kReordering);
   pair.in_order = pair.repeats && pair.selective == nullptr;
-  pairs_.push_back(std::move(made));
-  ends_.push_back({.to = {footprint.paths[0].source, footprint.paths[0].destination}, .route = {kNone, pairs_.back()->route}});
-  choose_back(ends_.back());
-  return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
 
-void Transport::choose_back(Ends& ends) {
+void Transport::choose_back(FlowEnds& ends) {
   ends.fixed = routes_.fixed(ends.route[1]);
-  ends.route[0] = ends.fixed || ends.back == kNone ? ends.route[1] : ends.back;
+  ends.route[0] = ends.fixed || ends.back == kNoRoute ? ends.route[1] : ends.back;
 }
 
 // First links, and the one whose bytes count: where the path enters the fabric, or its first.
-void Transport::choose_links(QueuePair& pair) {
+void Transport::choose_links(QueuePair& pair, std::span<const LinkId> path) {
   pair.first_links = routes_.first_links(pair.route);
   WEFT_CHECK(!pair.first_links.empty());
   pair.listed.assign(pair.first_links.size(), false);
@@ -182,7 +192,7 @@ void Transport::choose_links(QueuePair& pair) {
     if (rings_[link.index()] == nullptr) rings_[link.index()] = std::make_unique<Ring>();
   }
   pair.reference = pair.first_links.front();
-  for (const LinkId link : routes_.sample(pair.route)) {
+  for (const LinkId link : path) {
     if (topology_.host_of(topology_.link(link).to) >= 0) continue;
     pair.reference = link;
     break;
@@ -190,7 +200,7 @@ void Transport::choose_links(QueuePair& pair) {
 }
 
 // Returns the time of a full packet and its acknowledgement where nothing queues.
-Duration Transport::round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const {
+Duration Transport::round_trip(std::span<const LinkId> path, const QueuePair& pair) const {
   Duration total;
   const bool real_acks = pair.how->acks == AckMode::kPackets;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -201,7 +211,7 @@ Duration Transport::round_trip(const std::vector<LinkId>& path, const QueuePair&
     const Forwarding& device = topology_.forwarding(topology_.link(link).to);
     const bool last = i + 1 == path.size();
     const bool whole = last || is_stored(device, spec.rate, topology_.spec(path[i + 1]).rate);
-    total += transmission_time(whole ? Bytes{network_.wire_size(link, pair.payload)} : device.header, spec.rate);
+    total += transmission_time(whole ? Bytes{network_.wire_size_anywhere(link, pair.payload)} : device.header, spec.rate);
     if (!last) total += device.latency;
     if (real_acks) {
       const bool ack_whole = i == 0 || is_stored(topology_.forwarding(topology_.link(link).from), back.rate,
@@ -225,7 +235,7 @@ std::uint32_t Transport::take_message() {
 }
 
 TransferId Transport::post(const Transfer& transfer, TransferListener& listener) {
-  const bool here = footprints_[transfer.footprint.index()].paths.empty();  // from a device to itself
+  const bool here = footprint(transfer.footprint).paths.empty();  // from a device to itself
   const bool group = transfer.kind == TransferKind::kMulticast || transfer.kind == TransferKind::kReduce;
   const std::uint32_t flow = here || group ? kNone : queue_pair(transfer.footprint);
   const std::uint32_t index = take_message();
@@ -242,7 +252,7 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
     return TransferId{index};
   }
   if (group) {
-    groups_.post(index, transfer.footprint, footprints_[transfer.footprint.index()], transfer);
+    groups_.post(index, transfer.footprint, footprint(transfer.footprint), transfer);
     return TransferId{index};
   }
   const std::uint32_t pairs = pairs_of_[transfer.footprint.index()].count;

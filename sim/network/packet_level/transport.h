@@ -18,9 +18,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "sim/core/memory.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
 #include "sim/network/packet_level/entropies.h"
@@ -28,6 +30,7 @@
 #include "sim/network/packet_level/packet_network.h"
 #include "sim/network/packet_level/packet_routes.h"
 #include "sim/network/packet_level/packets_in_flight.h"
+#include "sim/network/packet_level/part_flows.h"
 #include "sim/network/packet_level/selective_repeat.h"
 
 namespace weft::net {
@@ -38,7 +41,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
             std::uint64_t seed);
 
   FootprintId add_footprint(Footprint footprint);
-  [[nodiscard]] const Footprint& footprint(FootprintId id) const { return footprints_[id.index()]; }
+  [[nodiscard]] const Footprint& footprint(FootprintId id) const { return (*footprints_)[id.index()]; }
   void set_transport(FootprintId flow, const FlowTransport& transport);
   TransferId post(const Transfer& transfer, TransferListener& listener);
   // Its queue pair's number, made if need be.
@@ -47,10 +50,9 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void cut_short(TransferId transfer);
   [[nodiscard]] YetToCome yet_to_come() const;
   void inject_cnp(FootprintId flow, Time at);
-  // For one part of a fabric (parted_fabric.h), before the run: all queue pairs, and how their answers go back. A flow that
+  // For one part of a fabric (parted_fabric.h), before the run: queue pairs of the flows that begin or end in it. A flow that
   // comes from another part has one message, which this part expects.
-  void join_parts(const Partition& partition, std::size_t part) { routes_.set_part(partition, part); }
-  void make_queue_pairs();
+  void join_flows(const PartFlows& flows);
   void expect(const Transfer& transfer, TransferListener& listener);
   // A packet has come from another part, or has its queue pair here at once.
   void adopt(Packet& packet);
@@ -62,7 +64,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   [[nodiscard]] FlowCounters counters(FootprintId flow) const;
   [[nodiscard]] double state(FootprintId flow, std::string_view name) const;
   [[nodiscard]] std::string blocked() const;
-  void note_memory() const;  // that it holds (sim/core/memory.h)
+  void add_held(std::span<HeldMemory, kMemoryKinds> held) const;  // what it holds
 
   // The network's side.
   // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
@@ -75,7 +77,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   }
   [[nodiscard]] DeviceId destination(const Packet& packet) const {
     if (is_of_group(packet.kind)) return DeviceId{packet.flow};
-    const Ends& ends = ends_[packet.flow];
+    const FlowEnds& ends = ends_[packet.flow];
     return ends.to[packet.kind == PacketKind::kData ? 1 : 0];
   }
   // Invalid: of a group.
@@ -130,13 +132,6 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     bool left = false;       // all its packets have left their source once
     bool sent = false;       // its sender has told its poster
     bool delivered = false;  // so has its receiver
-  };
-  // Ends of data [1], and of what comes back [0]: looked up by that, since no processor foresees which of them a packet is.
-  struct Ends {
-    std::array<DeviceId, 2> to;
-    std::array<RouteId, 2> route;
-    RouteId back = kNone;  // made when first needed; a fixed route goes back the way it came
-    bool fixed = false;    // so is the route
   };
   struct QueuePair {
     FootprintId footprint;
@@ -207,15 +202,18 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void group_sent(std::uint32_t id) override { tell_sent(id); }
   void group_delivered(std::uint32_t id) override { tell_delivered(id); }
   void schedule(Time at, EventKind kind, std::uint32_t index);
-  std::uint32_t make_queue_pair(FootprintId footprint, const NicWay& way, std::uint64_t entropy);
+  // A queue pair and where its packets go; all but the path, which is one of the route's, is made anew.
+  std::uint32_t add_queue_pair(FootprintId footprint, const NicWay& way, std::uint64_t entropy);
+  std::unique_ptr<QueuePair> make_queue_pair(FootprintId footprint, RouteId route, const NicWay& way);
+  void set_up(QueuePair& pair, std::span<const LinkId> path, std::uint64_t number);
   void post_message(std::uint32_t flow, std::uint32_t message, const Transfer& transfer);
   [[nodiscard]] const TransportSettings& settings_of(FootprintId footprint) const;
   // How many queue pairs each way between NICs has.
   [[nodiscard]] std::uint32_t pairs_per_way(FootprintId footprint) const;
-  void choose_links(QueuePair& pair);
+  void choose_links(QueuePair& pair, std::span<const LinkId> path);
   // The way back, after the routes have been looked up.
-  void choose_back(Ends& ends);
-  [[nodiscard]] Duration round_trip(const std::vector<LinkId>& path, const QueuePair& pair) const;
+  void choose_back(FlowEnds& ends);
+  [[nodiscard]] Duration round_trip(std::span<const LinkId> path, const QueuePair& pair) const;
   std::uint32_t take_message();
   void send_open_loop(std::uint32_t flow, std::uint32_t message);
 
@@ -267,15 +265,17 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   ComponentId component_;
   PacketRoutes routes_;
   GroupTransfers groups_;
-  std::vector<Footprint> footprints_;
+  std::vector<Footprint> own_footprints_;
+  const std::vector<Footprint>* footprints_ = &own_footprints_;  // or those of all parts
   struct Pairs {
     std::uint32_t first = kNone;
     std::uint32_t count = 0;
   };
   std::vector<Pairs> pairs_of_;  // by footprint
   std::map<FootprintId, FlowTransport> overrides_;
-  std::vector<std::unique_ptr<QueuePair>> pairs_;
-  std::vector<Ends> ends_;  // by queue pair; apart, because every hop of every packet asks
+  std::vector<std::unique_ptr<QueuePair>> pairs_;  // null: none of its ends is in this part
+  std::vector<FlowEnds> own_ends_;
+  const FlowEnds* ends_ = nullptr;  // by queue pair, its own or of all parts; apart, because every hop of every packet asks
   std::vector<Message> messages_;
   std::uint32_t free_message_ = kNone;
   std::vector<std::uint32_t> expected_;       // message by queue pair, of those that other parts send; kNone: of none
@@ -288,7 +288,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
 
  public:
   // With a message of it.
-  static constexpr std::size_t kQueuePairBytes = sizeof(QueuePair) + sizeof(Ends) + sizeof(Message) + sizeof(std::uint32_t);
+  static constexpr std::size_t kQueuePairBytes = sizeof(QueuePair) + sizeof(FlowEnds) + sizeof(Message) + sizeof(std::uint32_t);
   static constexpr std::size_t kMessageBytes = sizeof(Message) + sizeof(std::uint32_t);
 };
 

@@ -143,9 +143,10 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
   packet.hop = 0;
   packet.last = false;
   packet.tail = simulator_.now();
-  Ends& ends = ends_[packet.flow];
-  if (!ends.fixed && ends.back == kNone) {
-    ends.back = ends.route[0] = routes_.add(routes_.back(pair.route, footprints_[pair.footprint.index()].paths[0].key.entropy));
+  const FlowEnds& ends = ends_[packet.flow];
+  if (!ends.fixed && ends.back == kNoRoute) {
+    FlowEnds& own = own_ends_[packet.flow];  // of a part's flows it is made before the run
+    own.back = own.route[0] = routes_.add(routes_.back(pair.route, footprint(pair.footprint).paths[0].key.entropy));
   }
   const LinkId out = route(packet, ends.to[1]);
   if (out.valid()) {
@@ -333,7 +334,11 @@ void Transport::lost(const Packet& packet, bool to_failure) {
     if (message != kNone) resend_later({message, 0});
     return;
   }
-  if (pairs_[packet.flow]->repeats) return;
+  // One that only passes this part repeats as all of its fabric do.
+  const QueuePair* const pair = pairs_[packet.flow].get();
+  const TransportSettings& how = settings_.transport;
+  const bool repeats = pair != nullptr ? pair->repeats : how.acks != AckMode::kNone && how.reliability != Reliability::kNone;
+  if (repeats) return;
   if (network_.mail() != nullptr) throw CannotRunInParts("a packet was lost for good");
   if (to_failure && messages_[packet.message].resend) {
     resend_later({packet.message, packet.payload});
@@ -356,7 +361,7 @@ void Transport::resend_all() {
 // none will be back, the packet is lost for good.
 void Transport::resend(const Resend& lost) {
   const std::uint32_t flow = messages_[lost.message].flow;
-  const bool joined = flow == kNone ? groups_.restart(lost.message, footprints_) : !routes_.broken(pairs_[flow]->route);
+  const bool joined = flow == kNone ? groups_.restart(lost.message, *footprints_) : !routes_.broken(pairs_[flow]->route);
   if (!joined && failures_pass_) {
     cut_off_.push_back(lost);
   } else if (!joined) {
