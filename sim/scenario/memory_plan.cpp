@@ -254,7 +254,11 @@ class MemoryPlanner {
 
   MemoryPlan plan(const Scenario& scenario) {
     const work::Workload& workload = scenario.workload;
-    copies_ = static_cast<double>(choose_parts(scenario).partition.parts);
+    const net::Partition partition = choose_parts(scenario).partition;
+    parted_ = partition.parts > 1;
+    for (std::size_t i = 0; parted_ && i < topology_.link_count(); ++i) {
+      if (partition.is_cut(topology_.link(LinkId::from_index(i)))) ++links_cut_;
+    }
     add_ports();
     if (workload.training) add_step(scenario, *workload.training, false);
     for (const work::TrainingJob& job : workload.training_jobs) add_step(scenario, job.setup, true);
@@ -279,16 +283,19 @@ class MemoryPlanner {
   }
 
   // Counts the machine that runs. The machines beside it, for routes and costs, keep alike ports as one (bundles.h).
-  void add_ports() { add("ports", copies_ * static_cast<double>(topology_.link_count()), static_cast<double>(memory_.port)); }
+  // A link that is cut lies in two parts.
+  void add_ports() {
+    add("ports", static_cast<double>(topology_.link_count() + links_cut_), static_cast<double>(memory_.port));
+  }
 
   // A transfer between two devices: its path, and its place on every link of it.
   double path_bytes(DeviceId from, DeviceId to) {
     const std::optional<net::Footprint> path = from == to ? std::nullopt : router_.find_route(from, to, {});
     const double links = path ? static_cast<double>(path->usages.size()) : 0;
-    return copies_ *
-           (static_cast<double>(sizeof(net::Footprint) + sizeof(net::PathEnds)) + links * static_cast<double>(memory_.usage));
+    return (static_cast<double>(sizeof(net::Footprint) + sizeof(net::PathEnds)) + links * static_cast<double>(memory_.usage));
   }
-  [[nodiscard]] double transfer_bytes() const { return copies_ * static_cast<double>(memory_.transfer); }
+  // Where the fabric is in parts, a flow has its sender in one and its receiver in another.
+  [[nodiscard]] double transfer_bytes() const { return (parted_ ? 2.0 : 1.0) * static_cast<double>(memory_.transfer); }
 
   // The program is made here to be counted, and again for the run. From a full pipeline on each microbatch adds the same: of
   // many of them, two short steps are counted in place of a program that may never fit.
@@ -401,7 +408,8 @@ class MemoryPlanner {
   std::optional<Time> until_;
   net::Router router_;
   MemoryPlan plan_;
-  double copies_ = 1;  // of ports and flows: each part of a fabric of packets has its own
+  bool parted_ = false;  // the fabric is in parts
+  std::size_t links_cut_ = 0;
 };
 
 }  // namespace

@@ -52,7 +52,9 @@ SimulationOptions read_simulation(ParamReader& reader, const Overrides& override
   options.must_fit = reader.optional<bool>("must_fit", true);
   options.seed = static_cast<std::uint64_t>(reader.optional<std::int64_t>("seed", 1, at_least(0)));
   options.shuffle_ties = static_cast<std::uint64_t>(reader.optional<std::int64_t>("shuffle_ties", 0, at_least(0)));
-  options.partitions = static_cast<int>(reader.optional<std::int64_t>("partitions", 1, between(1, 64)));
+  if (const auto partitions = reader.optional<std::int64_t>("partitions", between(1, 64))) {
+    options.partitions = static_cast<int>(*partitions);
+  }
   const TimeBounds bounds;
   if (const auto until = reader.optional<Duration>("until", positive)) options.until = Time{} + *until;
   if (overrides.fidelity) options.fidelity = *overrides.fidelity;

@@ -42,8 +42,9 @@ struct SimulationOptions {
   bool skip = true;      // iterations of a program that repeat others to the picosecond
   bool fold = true;      // of ranks that do alike on places that lie alike, one is simulated
   bool must_fit = true;  // a training step that does not fit its GPUs is refused
-  int partitions = 1;    // at most, that packets of flows run in side by side
-  int threads = 1;       // not of the file: what one run may use; results do not depend on it
+  // In how many parts packets of flows run side by side, at most; none: the scenario's load says (parts_choice.h).
+  std::optional<int> partitions = {};
+  int threads = 1;  // not of the file: what one run may use; results do not depend on it
 
   // All of it is packets, or a part.
   [[nodiscard]] bool has_packets() const { return net::has_packets(fidelity); }
