@@ -318,6 +318,7 @@ double Executor::busy_share(std::uint32_t index) const {
 // How long the lane's warps take for `data`: faster from when other lanes of the block end the last of their slices.
 // Model: lanes that have more to do after the slice in hand are as busy until then, and those that begin later cost nothing.
 Duration Executor::busy_with(std::uint32_t index, Bytes data) {
+  if (!costs_.takes_time(data)) return {};  // whoever else is busy: an exchange has as many lanes as ranks
   const Lane& lane = lanes_[index];
   const Time now = simulator_.now();
   double share = lane.share;

@@ -108,6 +108,8 @@ struct StepCosts {
   [[nodiscard]] static Bandwidth pace(Bytes wire, Duration busy);
   // Returns a step's cost over that of a step that reads its own memory and sends.
   [[nodiscard]] double effort(const StepWork& work) const;
+  // False: work() is 0, whoever is busy.
+  [[nodiscard]] bool takes_time(Bytes data) const { return rate > Bandwidth{} && data.count() != 0; }
   // Time a lane with `share` of the thread block's warps is busy with `data`, while `busy_share` of them, its own included,
   // are.
   [[nodiscard]] Duration work(Bytes data, double share, double effort, double busy_share = 1.0) const;
