@@ -19,14 +19,26 @@ ROOT = pathlib.Path()
 PROGRAM = ""
 
 
-@functools.cache
-def flows(name, *arguments):
-    file = ROOT / "configs/scenarios/network" / (name + ".yaml")
-    done = subprocess.run([PROGRAM, "run", file, *arguments, "--json", "-", "-q"], capture_output=True, text=True,
+def told(*arguments):
+    """The JSON that the program prints."""
+    done = subprocess.run([PROGRAM, *arguments, "--json", "-"], capture_output=True, text=True,
                           timeout=patience.seconds(300), check=False)
     if done.returncode != 0:
-        raise AssertionError(f"{name}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return json.loads(done.stdout)["flows"]
+        raise AssertionError(f"{arguments}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def path_of(name):
+    return ROOT / "configs/scenarios/network" / (name + ".yaml")
+
+
+@functools.cache
+def result(name, *arguments):
+    return told("run", path_of(name), *arguments, "-q")
+
+
+def flows(name, *arguments):
+    return result(name, *arguments)["flows"]
 
 
 def rates(name, *arguments):
@@ -78,6 +90,39 @@ class Ecmp(unittest.TestCase):
             self.assertAlmostEqual(rate, 100 / 7, delta=0.01)
 
 
+class Planes(unittest.TestCase):
+    def test_a_second_plane_keeps_half_of_the_rate_while_a_cable_is_down(self):
+        # 300 us, of which 100 us with what is left: 100 of 200 Gb/s, or nothing.
+        for found, left in ((rates("dual_plane"), 100), (rates("single_plane"), 0)):
+            first, *others, last = found
+            for rate in (first, last):
+                self.assertAlmostEqual(rate, (200 * 200 + 100 * left) / 300, delta=0.01)
+            for rate in others:
+                self.assertAlmostEqual(rate, 200, delta=0.01)
+
+
+class Credits(unittest.TestCase):
+    PACKET, UPDATE = 2112 * 8 / 200, 8 * 8 / 200  # ns on the wire
+    LONG_LOOP = PACKET + 2 * 5000 + UPDATE
+    RATE = 4 * 2112 * 8 / LONG_LOOP
+
+    def test_the_longer_of_two_loops_says_how_much_goes(self):
+        self.assertAlmostEqual(rates("credit_loops_in_series")[0], self.RATE, delta=0.01)
+
+    def test_lanes_have_credits_of_their_own(self):
+        for rate in rates("credit_loops_by_lane"):
+            self.assertAlmostEqual(rate, self.RATE, delta=0.01)
+
+
+class CutThrough(unittest.TestCase):
+    SLOW, FAST, HEADER = 80, 20, 64 * 8 / 400  # ns: a packet at 100 and at 400 Gb/s, a header at 400
+
+    def test_a_faster_link_stores_and_a_slower_one_does_not(self):
+        rising, falling = (found[0]["fct_ns"] for found in (flows("cut_through_rising"), flows("cut_through_falling")))
+        self.assertAlmostEqual(rising, 10 * self.SLOW + self.HEADER + self.SLOW, delta=1e-3)
+        self.assertAlmostEqual(falling, self.HEADER + 10 * self.SLOW + self.FAST, delta=1e-3)
+
+
 class UltraEthernet(unittest.TestCase):
     PACKET_NS = 80  # 1000 B at 100 Gb/s
 
@@ -107,7 +152,7 @@ def main():
     parser.add_argument("program")
     options, rest = parser.parse_known_args()
     ROOT, PROGRAM = options.root, options.program
-    tested = set(re.findall(r'(?:rates|flows)\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
+    tested = set(re.findall(r'(?:rates|flows|result)\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
     shipped = {path.stem for path in (ROOT / "configs/scenarios/network").glob("*.yaml")}
     if tested != shipped:
         sys.exit(f"without a test, or without a file: {sorted(tested ^ shipped)}")
