@@ -17,7 +17,7 @@ namespace weft {
 // Whether a value names a file of YAML: by a path that ends in .yaml or .yml, or by the name of a shipped configuration.
 [[nodiscard]] bool names_yaml_file(const ConfigNode& node);
 
-// Maps merge, in the order of `base` and then of new keys; everything else is replaced.
+// Maps merge, in the order of `base` and then of new keys; null drops a key of the base; everything else is replaced.
 [[nodiscard]] ConfigNode laid_over(const ConfigNode& base, const ConfigNode& over);
 
 [[nodiscard]] ConfigNode without_key(const ConfigNode& map, std::string_view key);

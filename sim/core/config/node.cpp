@@ -40,7 +40,7 @@ std::shared_ptr<const TreeValue> merged(const std::shared_ptr<const TreeValue>& 
     const TreeEntry* replacement = over->find(entry.key);
     if (replacement == nullptr) {
       result->entries.push_back(entry);
-    } else {
+    } else if (replacement->value->kind != ConfigNode::Kind::kNull) {
       result->entries.push_back(*replacement);
       result->entries.back().value = merged(entry.value, replacement->value);
     }

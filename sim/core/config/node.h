@@ -11,7 +11,8 @@
 // The YAML accepted is a strict subset, and each refusal is a ConfigError with its place: repeated keys, merge keys (<<), tags,
 // several documents, tabs in indentation, anything but UTF-8, control characters, files over 64 MiB, a text or a value in
 // brackets over 4 MiB, nesting over 100 levels, over 1,000,000 values with aliases expanded. `extends: base.yaml` at the top of
-// a file (or of a map given where a file could be named) lays the file over its base: maps merge, everything else replaces.
+// a file (or of a map given where a file could be named) lays the file over its base: maps merge, everything else replaces,
+// and `key: null` drops the key of the base.
 //
 // A handle is cheap to copy and keeps its tree alive; trees never change.
 #pragma once

@@ -92,6 +92,18 @@ TEST_F(LoadTest, LaysAFileOverItsBase) {
   EXPECT_EQ(node.find("nic")->find("ports")->path(), "cluster.nic.ports");
 }
 
+TEST_F(LoadTest, ANullDropsAKeyOfTheBase) {
+  write("base.yaml", "flows: [a, b]\nfabric: {pfc: {xoff: 1}, ecn: {kmin: 2}}\n");
+  write("over.yaml", "extends: base.yaml\nflows: null\nfabric: {pfc: null}\njobs: [c]\n");
+  EXPECT_EQ(ConfigNode::load_file("over.yaml").to_json(), R"({"fabric": {"ecn": {"kmin": 2}}, "jobs": ["c"]})");
+  // One that the base does not have stays, for the reader of the file to refuse.
+  write("typo.yaml", "extends: base.yaml\nflow: null\n");
+  EXPECT_EQ(ConfigNode::load_file("typo.yaml").find("flow")->is_null(), true);
+  // And it may be stated anew by the next file.
+  write("again.yaml", "extends: over.yaml\nflows: [d]\n");
+  EXPECT_EQ(ConfigNode::load_file("again.yaml").find("flows")->to_json(), R"(["d"])");
+}
+
 TEST_F(LoadTest, FollowsBasesOfBasesRelativeToTheFileThatNamesThem) {
   write("a/one.yaml", "x: 1\ny: 1\nz: 1\n");
   write("a/two.yaml", "extends: one.yaml\ny: 2\nz: 2\n");
