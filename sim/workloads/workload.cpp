@@ -169,11 +169,31 @@ bool Workload::has_endless_flow() const {
   return std::ranges::any_of(flows, [&](const FlowItem& flow) { return options_of(flow).is_endless(); });
 }
 
+namespace {
+
+// Kinds of work of which a scenario has one; those of flows go together.
+void check_alternatives(ParamReader& reader) {
+  constexpr std::array<std::string_view, 10> kKeys{"model",      "training_jobs", "inference", "collectives", "flows",
+                                                   "flows_file", "jobs",          "traffic",   "background",  "incast"};
+  constexpr std::size_t kFirstOfFlows = 4;
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    if (!reader.has(kKeys[i])) continue;
+    if (!first) first = i;
+    if (*first == i || *first >= kFirstOfFlows) continue;
+    return reader.error(kKeys[i], fmt::format("'{}' and '{}' are alternatives, and both are stated", kKeys[i], kKeys[*first]),
+                        fmt::format("`{}: null` drops what the file has that this one extends", kKeys[*first]));
+  }
+}
+
+}  // namespace
+
 Workload read_workload(const ConfigNode& node, const WorkloadContext& context, Diagnostics& diagnostics) {
   constexpr std::array<std::string_view, 7> kKinds{"collectives", "flows",      "flows_file", "jobs",
                                                    "traffic",     "background", "incast"};
   Workload workload;
   ParamReader reader{node, diagnostics};
+  check_alternatives(reader);
   if (reader.has("model")) {
     workload.training = read_training(reader, context.topology.endpoints().size());
     workload.jitter = read_jitter(reader);
@@ -191,8 +211,7 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
     reader.finish();
     return workload;
   }
-  const auto kinds = std::ranges::count_if(kKinds, [&](std::string_view key) { return reader.has(key); });
-  if (node.is_map() && (kinds == 0 || (kinds > 1 && reader.has("collectives")))) {
+  if (node.is_map() && std::ranges::none_of(kKinds, [&](std::string_view key) { return reader.has(key); })) {
     diagnostics.error(
         node.key_diagnostic(fmt::format("{}: expected 'model', 'training_jobs', 'inference', 'collectives', or any of 'flows', "
                                         "'flows_file', 'jobs', 'traffic', 'background' and "
