@@ -19,8 +19,6 @@ std::span<const Term> glossary() {
       Term{"cnp",
            "congestion notification packet: a receiver of RoCE sends it to the sender of marked packets, which then slows down",
            "dcqcn"},
-      Term{"ecn", "explicit congestion notification: a switch with a long queue marks packets in place of dropping them",
-           "dcqcn"},
       Term{"exposed",
            "communication that no computing of the same rank hides: the part of its time that the step would save without it",
            ""},
@@ -37,11 +35,6 @@ std::span<const Term> glossary() {
           "model FLOP utilization: operations that the model's formulas need, over what the GPUs could do at their peak in the "
           "time of the step. Recomputation does not count",
           "hfu"},
-      Term{"pfc",
-           "priority flow control: a switch whose buffer for a priority fills sends a pause to its neighbour, so that nothing "
-           "is "
-           "dropped. Pauses spread backwards, and in a cycle of links they can stop all traffic",
-           "ecn"},
       Term{"pxn", "a GPU sends through the NIC of another GPU, over NVLink, so that messages stay on one rail", "nccl"},
       Term{"rail", "the switches that connect the NICs of the same number in every node", ""},
       Term{"skew",

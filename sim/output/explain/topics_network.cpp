@@ -116,6 +116,82 @@ std::vector<Topic> network_topics() {
                         "uet-htsim, the consortium's simulator: uec.cpp, uec_mp.cpp, main_uec.cpp (commit 40ccb05)"},
             .files = {"network/uec_settings.h", "network/packet_level/entropies.h", "network/packet_level/packets_in_flight.h",
                       "network/packet_level/losses.cpp", "network/congestion/nscc.cpp"}}},
+      {.names = {"pfc", "priority_flow_control", "pause", "headroom", "pfc_watchdog"},
+       .text =
+           {.title = "priority flow control (PFC): a switch whose buffer for a priority fills pauses its neighbour",
+            .assumes =
+                "Bytes are counted by ingress port and priority. Above xoff the switch pauses the sender, at xon or below "
+                "it resumes it; what comes while the pause travels takes headroom. So nothing is dropped, and a pause "
+                "spreads backwards: flows that share a paused cable stand still with it (victims).",
+            .leaves_out = {"pfc: a packet is counted until its last bit has left; memory is not cut into cells",
+                           "pfc: hosts pause nobody unless faults.pause says so",
+                           "pfc: a watchdog's times are exact, where SONiC polls counters; packets that come in by a port in a "
+                           "storm are not dropped"},
+            .sources = {"IEEE 802.1Qbb", "models/network §2.5, §7 (K7-K13)", "SONiC, PFC Watchdog Design (of the watchdog)"},
+            .files = {"network/packet_level/buffers.h", "network/packet_level/pauses.cpp",
+                      "network/packet_level/watchdog.cpp"}}},
+      {.names = {"ecn", "red", "marks"},
+       .text =
+           {.title =
+                "explicit congestion notification (ECN): a switch with a long queue marks packets in place of dropping them",
+            .assumes = "By RED on the queue in front of a link: none are marked up to kmin, up to pmax at kmax, all beyond. A "
+                       "receiver tells the sender of marks, by acknowledgements or by notifications (CNPs), and the sender's "
+                       "congestion control slows down. ecn of one switch differs from another's under fabric.switches.",
+            .leaves_out = {"ecn: RED looks at the present queue, not at an average of it"},
+            .sources = {"RFC 3168", "Floyd and Jacobson, 1993", "models/network §2.6, §7 (K14)"},
+            .files = {"network/packet_level/packet_network.h"}}},
+      {.names = {"credits", "xmit_wait"},
+       .text =
+           {.title = "credits of InfiniBand, NVLink and PCIe: a link sends what its far end has memory for",
+            .assumes =
+                "A sender has a number of blocks of its receiver's buffer, for each priority (virtual lane) apart. A packet "
+                "takes whole blocks, and gives them back when it has left the receiver; an update brings them back. With "
+                "fewer than a round trip takes the link idles: blocks x block / loop time. xmit_wait_ns is the time that a "
+                "port had packets and sent none for want of credits, as InfiniBand's PortXmitWait counts it in ticks.",
+            .leaves_out = {"credits: bits of updates take nothing from the link"},
+            .sources = {"InfiniBand Architecture Specification, volume 1, 7.9", "models/network §4, §7 (K18)"},
+            .files = {"network/packet_level/packet_network.h", "network/packet_level/input_queues.h"}}},
+      {.names = {"deadlock", "buffer_cycle"},
+       .text =
+           {.title = "deadlock: links in a circle, each of which waits for memory behind the next",
+            .assumes =
+                "A run looks for it where a pause lasts long and where it ends with work undone, and names the links. `weft "
+                "check` and `weft topo` look for it before a run: they follow the routes, and name a circle in which a link "
+                "could wait for the next. Trees have none; rings, tori, dragonflies and detours do, unless packets change "
+                "their virtual lane on the way.",
+            .leaves_out = {"deadlock: a packet keeps its priority on all hops, so that no change of lane breaks a circle"},
+            .sources = {"Dally and Seitz, 1987", "models/network §2.7"},
+            .files = {"network/packet_level/deadlock.cpp", "network/buffer_cycles.h", "network/link_cycle.h"}}},
+      {.names = {"transport", "queue_pair", "timeouts"},
+       .text =
+           {.title = "transport of a fabric's packets: queue pairs, acknowledgements, what is sent again",
+            .assumes =
+                "A flow is a queue pair, or several. It sends packets as its window and its congestion control let it, gets "
+                "acknowledgements (free or as packets), and sends lost packets again: all from the first lost one on "
+                "(go_back_n) or only those (selective_repeat), when a NAK comes or after a time-out of 67 ms. Seven "
+                "time-outs in a row end it. `type: uec` is Ultra Ethernet's (weft explain uec).",
+            .leaves_out = {"transport: posts of verbs cost post_latency and no CPU"},
+            .sources = {"InfiniBand Architecture Specification, volume 1, 9.7", "models/network §3.6"},
+            .files = {"network/packet_level/transport.h", "network/packet_level/selective_repeat.h"}}},
+      {.names = {"measure", "series"},
+       .text = {.title = "measure: from when to when rates, means and counters of a run are taken, and what is sampled",
+                .assumes =
+                    "Counters of links and flows are read at `from` and at `to`, and differences reported: nothing that is "
+                    "measured "
+                    "changes what happens. `series` samples queues, rates and states of congestion controls every so often, in "
+                    "the last phase of an instant. Without the section the window is the whole run.",
+                .leaves_out = {"measure: total_marks, total_drops, pauses and storms are of the whole run"},
+                .sources = {"docs/packet_fidelity.md lists the keys"},
+                .files = {"scenario/measure.h"}}},
+      {.names = {"faults", "link_down", "drop"},
+       .text =
+           {.title = "faults of a scenario: lost packets, pauses that nobody asked for, cables that fail and come back",
+            .assumes =
+                "Entries name links and flows. A drop rule counts packets of a queue pair or draws them; a pause stops a link "
+                "whatever its buffers say; link_down takes a cable out of all routes, and what is under way there is lost.",
+            .leaves_out = {"faults: switches and hosts fail by their cables; routes change at the same instant everywhere"},
+            .sources = {"docs/packet_fidelity.md lists the keys"},
+            .files = {"scenario/faults.h", "network/packet_level/faults.h", "network/packet_level/losses.cpp"}}},
       {.names = {"router", "routes"},
        .text = {.title = "which links lead towards a destination",
                 .assumes = "Inside a host: the best path class of NCCL (NVLink before PCIe before the sockets' link), spread "
@@ -124,8 +200,7 @@ std::vector<Topic> network_topics() {
                            "those nearest to the destination. A flow is spread over several NICs in proportion to what each "
                            "carries; connections of NCCL name theirs. Where the fabric does not join the two sides' NICs, over "
                            "NVLink to the GPU on the destination's rail first (PXN).",
-                .leaves_out = {"a flow by a library that drives one NIC only: it too has all of its GPU's",
-                               "shortest paths only: no detours around load (Valiant, UGAL) in dragonfly and torus"},
+                .leaves_out = {"a flow by a library that drives one NIC only: it too has all of its GPU's"},
                 .sources = {"models/nccl §1.3 (path classes)", "models/network §5.1 (policies)"},
                 .files = {"network/router.h"}}},
       {.names = {"cluster"},
