@@ -40,6 +40,7 @@ struct LinkParams {
   std::optional<Bandwidth> rate = {};      // raw, per direction, all of `width` together
   std::optional<Duration> latency = {};
   std::optional<Bytes> payload = {};      // of one full packet: MPS, MTU
+  std::optional<Bytes> completion = {};   // payload of a packet that answers a read; none: as of one that writes
   std::optional<Bytes> headers = {};      // that a packet adds on the wire, in place of the type's
   std::optional<double> efficiency = {};  // replaces formula and profile
 };

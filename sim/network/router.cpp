@@ -237,8 +237,9 @@ std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, Flo
   if (source == destination) return footprint;
   footprint.paths.push_back({source, destination, key});
   const auto add = [&](LinkId link, double usage) {
-    footprint.usages.push_back({ResourceId{link.value()}, usage});
-    const double back = topology_->spec(link).read_overhead;
+    const LinkSpec& spec = topology_->spec(link);
+    footprint.usages.push_back({ResourceId{link.value()}, read ? usage * spec.read_factor : usage});
+    const double back = spec.read_overhead;
     if (read && back > 0) footprint.usages.push_back({ResourceId{topology_->link(link).twin.value()}, usage * back});
   };
   PathCost cost;

@@ -56,7 +56,8 @@ struct LinkSpec {
   Bytes packet{4096};       // payload of one full packet, the unit of store-and-forward
   Bytes overhead{0};        // header bytes a packet adds on the wire
   double read_overhead =
-      0;  // bytes on the opposite direction per byte moved, when the mover reads (requests, acknowledgements)
+      0;                   // bytes on the opposite direction per byte moved, when the mover reads (requests, acknowledgements)
+  double read_factor = 1;  // time that a byte takes that answers a read, over that of one written
   bool operator==(const LinkSpec&) const = default;
 
   // Payload bytes per picosecond and direction.

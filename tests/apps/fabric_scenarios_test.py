@@ -123,6 +123,13 @@ class CutThrough(unittest.TestCase):
         self.assertAlmostEqual(falling, self.HEADER + 10 * self.SLOW + self.FAST, delta=1e-3)
 
 
+class PcieReads(unittest.TestCase):
+    def test_small_completions_cost_their_headers(self):
+        raw = 16e9 * 16 * 128 / 130 / 8e9  # GB/s
+        for size, found in ((64, rates("pcie_reads_64")), (256, rates("pcie_reads_256"))):
+            self.assertAlmostEqual(found[0] / 8, raw * size / (size + 4 + 12 + 4), delta=0.01)
+
+
 class UltraEthernet(unittest.TestCase):
     PACKET_NS = 80  # 1000 B at 100 Gb/s
 

@@ -22,8 +22,10 @@ constexpr ModelText kPcieText{
         "rate = GT/s x lanes x 128/130 (gen 6: 236/256, the bytes of a flit that TLPs may use); efficiency = "
         "MPS / (MPS + 24 B) (gen 6: 16 B) x (1 - dllp_share) x what the profile says. A read sends one "
         "header per MRRS bytes the other way.",
-    .leaves_out = {"PCIe: completions (20 B of overhead) are charged as writes (24 B)",
-                   "PCIe: limits by tags and credits belong to packet fidelity"},
+    .leaves_out =
+        {"PCIe: completions are charged as writes, unless a link states their size, completion: 64 B: then those of flow "
+         "fidelity have their own overhead (20 B, gen 6: 12 B); those of packets have that of the flow's packets",
+         "PCIe: limits by tags and credits belong to packet fidelity"},
     .sources = {"PCI Express Base Specification 3.0 to 6.0", "models/network §1.4"}};
 
 using namespace literals;
@@ -89,6 +91,9 @@ const auto pcie4_group = pcie_group<4>();
 const auto pcie5_group = pcie_group<5>();
 const auto pcie6_group = pcie_group<6>();
 
+// A completion's header has three double words, that of a write to a 64-bit address four.
+constexpr Bytes kShorterHeader{4};
+
 struct PcieFacts {
   std::string_view type;
   std::int64_t transfers_per_second = 0;  // bits, per lane
@@ -118,6 +123,10 @@ class Pcie final : public LinkType {
     }
     read.latency = params.optional<Duration>("latency");
     read.payload = params.optional<Bytes>("payload", between(128_B, 4_KiB));
+    read.completion = params.optional<Bytes>("completion", between(64_B, 4_KiB));
+    if (read.completion && read.payload && *read.completion > *read.payload) {
+      params.error("completion", "is above 'payload', the most that a TLP carries");
+    }
     if (const auto efficiency = params.optional<Ratio>("efficiency", between(Ratio{1e-3}, Ratio{1.0}))) {
       read.efficiency = efficiency->value;
     }
@@ -130,6 +139,11 @@ class Pcie final : public LinkType {
     const Bytes payload = params.payload.value_or(timed.mps);
     const auto payload_bytes = static_cast<double>(payload.count());
     const double formula = payload_bytes / (payload_bytes + static_cast<double>(facts_.overhead.count()));
+    double read_factor = 1;
+    if (params.completion) {
+      const auto bytes = static_cast<double>(params.completion->count());
+      read_factor = formula * (bytes + static_cast<double>((facts_.overhead - kShorterHeader).count())) / bytes;
+    }
     // The quotient is a fraction of a bit per second away from whole bits at most, so it is cut once, for all lanes together.
     const Bandwidth rate = Bandwidth::from_bits_per_second(facts_.transfers_per_second * lanes * facts_.coded / facts_.block);
     return LinkSpec{.type = std::string{facts_.type},
@@ -139,7 +153,8 @@ class Pcie final : public LinkType {
                     .width = static_cast<int>(lanes),
                     .packet = payload,
                     .overhead = facts_.overhead,
-                    .read_overhead = static_cast<double>(facts_.overhead.count()) / static_cast<double>(timed.mrrs.count())};
+                    .read_overhead = static_cast<double>(facts_.overhead.count()) / static_cast<double>(timed.mrrs.count()),
+                    .read_factor = read_factor};
   }
 
   [[nodiscard]] Duration switch_latency(const Profile& profile) const override {
