@@ -25,6 +25,7 @@ struct PortCounters {
   std::int64_t marks = 0;
   std::int64_t drops = 0;  // for want of memory at the far end or in this queue, or by a rule
   Duration paused;         // time that at least one priority was paused
+  Duration xmit_wait;      // InfiniBand's PortXmitWait: time with a packet to send and none sent, for want of credits
 };
 
 // One priority of one link, from the moment its sender heeds the pause to the moment it may go on.
@@ -40,6 +41,8 @@ struct FlowCounters {
   std::int64_t packets_sent = 0;  // data, retransmissions included
   std::int64_t retransmitted = 0;
   std::int64_t cnps = 0;                  // that its sender received
+  std::int64_t timeouts = 0;              // after which its sender sent again,
+  Duration timeout_wait;                  // and the time that they lasted
   std::int64_t delivered_wire_bytes = 0;  // of data packets that its receiver accepted
   Bandwidth rate;                         // present limit of its congestion control; 0: none
   Bytes window = Bytes::max();

@@ -43,6 +43,7 @@ void write_port(JsonWriter& json, const scenario::PortResult& port) {
   json.field("marks", port.marks).field("drops", port.drops);
   json.field("total_marks", port.total_marks).field("total_drops", port.total_drops);
   json.key("paused_ns").raw(ns_text(port.paused));
+  json.key("xmit_wait_ns").raw(ns_text(port.xmit_wait));
   json.end_object();
 }
 
@@ -73,7 +74,9 @@ void write_flows(JsonWriter& json, const scenario::RunResult& result) {
     if (!result.network.flow_counters.empty()) {
       const net::FlowCounters& counters = result.network.flow_counters[i];
       json.field("packets_sent", counters.packets_sent).field("retransmitted", counters.retransmitted);
-      json.field("cnps", counters.cnps).field("delivered_wire_bytes", counters.delivered_wire_bytes);
+      json.field("cnps", counters.cnps)
+          .field("timeouts", counters.timeouts)
+          .field("delivered_wire_bytes", counters.delivered_wire_bytes);
     }
     if (!result.messages.empty() && result.messages[i]) write_messages(json, *result.messages[i]);
     if (flow.aborted) json.field("aborted", true);

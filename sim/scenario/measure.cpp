@@ -222,6 +222,7 @@ RunMeter::Port RunMeter::port(LinkId link) const {
           .marks = counters.marks,
           .drops = counters.drops,
           .paused = counters.paused,
+          .xmit_wait = counters.xmit_wait,
           .peak_queue = counters.peak_queue_bytes,
           .peak_ingress = counters.peak_ingress_bytes};
 }
@@ -311,6 +312,7 @@ std::vector<PortResult> RunMeter::ports() const {
     port.total_marks = whole_run.marks;
     port.total_drops = whole_run.drops;
     port.paused = end.paused - begin.paused;
+    port.xmit_wait = end.xmit_wait - begin.xmit_wait;
     ports.push_back(std::move(port));
   }
   return ports;

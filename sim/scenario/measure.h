@@ -66,6 +66,7 @@ struct PortResult {
   std::int64_t total_marks = 0;  // of the whole run
   std::int64_t total_drops = 0;
   Duration paused;
+  Duration xmit_wait;  // for credits
 };
 
 struct FlowMeasure {
@@ -101,6 +102,7 @@ class RunMeter final : private EventTarget {
     std::int64_t marks = 0;
     std::int64_t drops = 0;
     Duration paused;
+    Duration xmit_wait;
     std::int64_t peak_queue = 0;
     std::int64_t peak_ingress = 0;
   };

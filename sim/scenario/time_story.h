@@ -1,5 +1,6 @@
-// One sentence on where the time of a run of flows went: the slowest flow's bytes, its latency, and the rest, which is sharing,
-// queues and pauses.
+// One sentence on where the time of a run of flows went: the slowest flow's bytes, its latency, its time-outs, pauses and
+// credits of its way, and the rest, which is sharing and queues. A link counts all of its pauses, whichever flow they held up,
+// up to what is left to explain.
 #pragma once
 
 #include <span>

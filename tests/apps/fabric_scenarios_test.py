@@ -113,6 +113,15 @@ class Credits(unittest.TestCase):
         for rate in rates("credit_loops_by_lane"):
             self.assertAlmostEqual(rate, self.RATE, delta=0.01)
 
+    def test_xmit_wait_is_the_time_with_packets_and_without_credits(self):
+        window = 4e6
+        waits = {port["name"]: port["xmit_wait_ns"] / window for port in result("credit_loops_in_series")["ports"]}
+        # The sender always has packets: it waits whenever it does not send.
+        self.assertAlmostEqual(waits["h0->s0"], 1 - 4 * self.PACKET / self.LONG_LOOP, delta=0.005)
+        # The switch has none from the start of its fourth packet until the first one's successor comes, a loop of the short cable later.
+        came = self.PACKET + self.UPDATE + 2 * 1000 + self.PACKET
+        self.assertAlmostEqual(waits["s0->h1"], 1 - came / self.LONG_LOOP, delta=0.005)
+
 
 class CutThrough(unittest.TestCase):
     SLOW, FAST, HEADER = 80, 20, 64 * 8 / 400  # ns: a packet at 100 and at 400 Gb/s, a header at 400

@@ -216,6 +216,7 @@ WEFT_RARE void PacketNetwork::choose_and_start(std::uint32_t link) {
     priority = !port.weighted ? choose(link, able) : choose_weighted(port, link, able);
   } while (priority < 0 && port.offered_again);
   port.choosing = false;
+  if (wires_[port.kind].credits) note_starvation(link, priority < 0 && (port.waiting & ~(port.paused | port.forced)) != 0);
   if (priority >= 0 && (!port.shared || is_let_begin(link, priority)))
     start(links_[link], wires_[port.kind], link, priority, simulator_.now());
 }

@@ -168,6 +168,13 @@ bool PacketNetwork::has_credit(std::uint32_t link, int priority, const Packet& p
   return credits_[link].blocks[static_cast<std::size_t>(priority)] >= blocks_of(packet.size);
 }
 
+void PacketNetwork::note_starvation(std::uint32_t link, bool is_starved) {
+  Credits& credits = credits_[link];
+  const std::int64_t now = simulator_.now().ps();
+  if (!is_starved && credits.starved_since >= 0) credits.starved += now - credits.starved_since;
+  if (is_starved != (credits.starved_since >= 0)) credits.starved_since = is_starved ? now : -1;
+}
+
 // The highest priority that may send, has a packet, and has the credits for it.
 int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
   const bool credits = wire_of(link).credits;
@@ -255,6 +262,10 @@ PortCounters PacketNetwork::counters(LinkId link) const {
     const auto bytes = static_cast<std::int64_t>((bits + kBitPicoseconds - 1) / kBitPicoseconds);
     out.bytes -= std::min<std::int64_t>(bytes, port.release_size);
     out.busy -= Duration::from_ps(left);
+  }
+  if (!credits_.empty()) {
+    const Credits& credits = credits_[link.index()];
+    out.xmit_wait = Duration::from_ps(credits.starved + (credits.starved_since >= 0 ? now - credits.starved_since : 0));
   }
   out.paused = Duration::from_ps(incidents.paused + (paused(link) != 0 ? now - incidents.paused_since : 0));
   return out;

@@ -198,7 +198,9 @@ class PacketNetwork final : private EventTarget {
   };
   struct Credits {
     std::array<std::int64_t, kPriorities> blocks{};
-    std::int64_t total = 0;  // of each priority, where nothing is on the way
+    std::int64_t total = 0;           // of each priority, where nothing is on the way
+    std::int64_t starved_since = -1;  // ps; -1: its sender has credits, or nothing to send
+    std::int64_t starved = 0;         // ps
   };
   struct alignas(64) Traffic {
     std::int64_t queued = 0;   // bytes, the packet in transmission included
@@ -287,6 +289,8 @@ class PacketNetwork final : private EventTarget {
   // The head of a queue that is not empty, out of it.
   PacketId take_head(std::uint32_t link, int priority);
   void choose_and_start(std::uint32_t link);
+  // Whether packets wait for nothing but credits.
+  void note_starvation(std::uint32_t link, bool is_starved);
   [[nodiscard]] bool is_let_begin(std::uint32_t link, int priority);
   void stamp(LinkState& state, const Wire& wire, PacketId packet, Packet& p, Time now);
   void lose(std::uint32_t link, PacketId packet, const Packet& p);

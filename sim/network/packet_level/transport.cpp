@@ -427,6 +427,8 @@ FlowCounters Transport::counters(FootprintId flow) const {
     counters.packets_sent += more.packets_sent;
     counters.retransmitted += more.retransmitted;
     counters.cnps += more.cnps;
+    counters.timeouts += more.timeouts;
+    counters.timeout_wait += more.timeout_wait;
     counters.delivered_wire_bytes += more.delivered_wire_bytes;
   }
   counters.outstanding_bytes = pair.outstanding;

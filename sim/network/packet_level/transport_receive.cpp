@@ -300,6 +300,8 @@ void Transport::timeout(std::uint32_t flow) {
     schedule(pair.deadline, EventKind::kTimeout, flow);
     return;
   }
+  ++pair.counters.timeouts;
+  pair.counters.timeout_wait += pair.how->timeout;
   if (++pair.timeouts > kMostTimeouts) {
     give_up(flow);
     return;
