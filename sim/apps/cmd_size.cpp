@@ -211,10 +211,10 @@ int run_size(const SizeOptions& options) {
                              sized[i].profile, sized[i].profile_error));
   }
   report.print("#\n" + size_table(sized) + "#\n" + verdict_text(sized) + "#\n" + changes_table(sized));
-  report.print(
-      fmt::format("# ranges: error of a step, failures {} or 1.5 times as often or seldom; prices have none but their age\n"
-                  "# digest {}\n",
-                  question.rates.name, digest_text(digest.value())));
+  report.print(fmt::format(
+      "# ranges: error of a step, a better plan, failures {} or 1.5 times as often or seldom; prices have none but their age\n"
+      "# digest {}\n",
+      question.rates.name, digest_text(digest.value())));
   if (!outputs.json.empty()) {
     const ResultHeader header{.command = "size",
                               .command_line = command_line(),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -65,6 +66,26 @@ TEST(SizeTest, TimeIsTokensByTheSpeedThatFailuresLeave) {
   EXPECT_NEAR(made.usd.value, made.plan.cost.usd_per_hour() * hours, 1e-9 * made.usd.value);
   const double owning = made.costed.cost->capital_per_hour + made.costed.cost->operation_per_hour;
   EXPECT_NEAR(made.plan.cost.usd_per_hour(), owning + made.megawatts * 1e3 * 0.08, 1e-6 * owning) << "0.08 USD/kWh";
+}
+
+// The quickest that it may be: no error of the step, failures as seldom as may be, and a plan better by all of the gap.
+TEST(SizeTest, TheRangeHasTheGapToABetterPlan) {
+  const SizedCluster made = sized(small_question());
+  ASSERT_TRUE(made.gap && *made.gap > 0 && *made.gap < 1);
+  const double quickest = 1e9 / made.plan.tokens_per_second * (1 - made.error.value_or(0)) * (1 - *made.gap) / made.useful.most;
+  EXPECT_NEAR(made.seconds.least, quickest, 1e-6 * quickest);
+  EXPECT_NEAR(made.usd.least, made.plan.cost.usd_per_hour() * quickest / 3'600, 1e-6 * made.usd.least);
+}
+
+// Owning costs as much a year however many of its hours are used: 90 % of them, or 70 %.
+TEST(SizeTest, AClusterThatIsUsedLessCostsMoreAnHour) {
+  const SizedCluster made = sized(small_question());
+  const auto less = std::ranges::find(made.changes, "used 70 % of the time, not 90 %", &SizeChange::what);
+  ASSERT_NE(less, made.changes.end());
+  const double hours = made.seconds.value / 3'600;
+  const double owning = (made.costed.cost->capital_per_hour + made.costed.cost->operation_per_hour) * hours;
+  EXPECT_NEAR(less->usd - made.usd.value, owning * (90.0 / 70 - 1), 1e-6 * owning);
+  EXPECT_EQ(less->seconds, made.seconds.value);
 }
 
 TEST(SizeTest, ADeadlineTakesTheNodesThatMeetIt) {

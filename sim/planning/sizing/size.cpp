@@ -21,6 +21,7 @@ constexpr double kFailuresFactor = 1.5;
 // Prices move by tens of per cent between buyers and within a year.
 constexpr double kOtherPrice = 0.2;
 constexpr double kBetter = 0.1;
+constexpr double kLessUsed = 0.2;  // of all hours
 constexpr int kMostSearches = 4;
 
 double useful_of(const SizeQuestion& question, LongTime time_to_failure, LongTime& interval) {
@@ -151,7 +152,9 @@ class Sizing {
     made.useful.most = useful_of(question_, LongTime::from_seconds(failure * kFailuresFactor), other);
     const double error = made.error.value_or(0);
     const double working = question_.tokens / made.plan.tokens_per_second;
-    made.seconds = {working / made.useful.value, working * (1 - error) / made.useful.most,
+    // A plan that the search did not find may be better by its gap, where that is bounded.
+    const double better = made.gap && *made.gap < 1 ? 1 - *made.gap : 1;
+    made.seconds = {working / made.useful.value, working * (1 - error) * better / made.useful.most,
                     working * (1 + error) / made.useful.least};
     const double per_second = made.plan.cost.usd_per_hour() / 3'600;
     made.usd = {made.seconds.value * per_second, made.seconds.least * per_second, made.seconds.most * per_second};
@@ -179,6 +182,12 @@ class Sizing {
     };
     add(fmt::format("capital {:.0f} % less", 100 * kOtherPrice), made.seconds.value,
         owning * hours * (1 - kOtherPrice) + energy);
+    // Owning is spread over the hours that are used.
+    const double used = question_.books.prices->utilization;
+    if (used > kLessUsed) {
+      add(fmt::format("used {:.0f} % of the time, not {:.0f} %", 100 * (used - kLessUsed), 100 * used), made.seconds.value,
+          owning * hours * used / (used - kLessUsed) + energy);
+    }
     add("energy at twice the price", made.seconds.value, owning * hours + 2 * energy);
     add(fmt::format("steps {:.0f} % quicker", 100 * kBetter), made.seconds.value * (1 - kBetter),
         made.usd.value * (1 - kBetter));
