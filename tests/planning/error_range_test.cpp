@@ -24,9 +24,9 @@ TEST(ErrorRangeTest, AStepIsOffByItsPartsTogether) {
   const net::Cluster cluster = with_sets(
       "{data: \"all_reduce of 16 over RoCE, x\", points: 20, median_error: 4 %, max_error: 9 %}, "
       "{data: \"all_gather of 16 over RoCE, x\", points: 20, median_error: 22 %, max_error: 40 %}");
-  EXPECT_DOUBLE_EQ(*step_error(cluster, 0), 0.11) << "kernels alone";
+  EXPECT_DOUBLE_EQ(*step_error(cluster, 0), kPublishedStepError) << "kernels alone";
   EXPECT_DOUBLE_EQ(*step_error(cluster, 1), 0.22) << "the worse of the two collectives";
-  EXPECT_NEAR(*step_error(cluster, 0.3), 0.7 * 0.11 + 0.3 * 0.22, 1e-12);
+  EXPECT_NEAR(*step_error(cluster, 0.3), 0.7 * kPublishedStepError + 0.3 * 0.22, 1e-12);
 }
 
 TEST(ErrorRangeTest, AStepLooksAtItsOwnNetwork) {
@@ -43,7 +43,7 @@ TEST(ErrorRangeTest, AStepLooksAtItsOwnNetwork) {
 TEST(ErrorRangeTest, CollectivesThatAreKnownWellMakeNoStepBetterThanPublishedOnes) {
   const net::Cluster cluster =
       with_sets("{data: \"all_reduce of 16 over RoCE, x\", points: 20, median_error: 4 %, max_error: 9 %}");
-  EXPECT_DOUBLE_EQ(*step_error(cluster, 0.5), 0.11);
+  EXPECT_DOUBLE_EQ(*step_error(cluster, 0.5), kPublishedStepError);
 }
 
 TEST(ErrorRangeTest, ACollectiveIsOffAsTheNearestSetsOfItsOperation) {
