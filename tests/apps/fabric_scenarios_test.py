@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import patience
@@ -121,6 +122,17 @@ class Credits(unittest.TestCase):
         # The switch has none from the start of its fourth packet until the first one's successor comes, a loop of the short cable later.
         came = self.PACKET + self.UPDATE + 2 * 1000 + self.PACKET
         self.assertAlmostEqual(waits["s0->h1"], 1 - came / self.LONG_LOOP, delta=0.005)
+
+    def test_ports_without_credits_never_wait_for_them(self):
+        # The links inside the hosts have credits, those of Ethernet between them have none.
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "ethernet.yaml"
+            file.write_text("cluster:\n  nodes: 2\n  node: {type: dgx_h100}\n  fabric: {type: fat_tree, leaf_ports: 32, link: {type: "
+                            "ethernet, rate: 400 Gb/s, latency: 150 ns}}\nworkload: {flows: [{from: n0.gpu0, to: n1.gpu0, bytes: 1 MB}]}\n"
+                            "simulation: {fidelity: packet}\n", encoding="utf-8")
+            ports = {port["name"]: port["xmit_wait_ns"] for port in told("run", file, "-q")["ports"]}
+        self.assertEqual(ports["n0.nic0->edge0"], 0)
+        self.assertGreater(ports["n0.gpu0->n0.pcie0"], 0)
 
 
 class CutThrough(unittest.TestCase):

@@ -263,7 +263,7 @@ PortCounters PacketNetwork::counters(LinkId link) const {
     out.bytes -= std::min<std::int64_t>(bytes, port.release_size);
     out.busy -= Duration::from_ps(left);
   }
-  if (!credits_.empty()) {
+  if (wire_of(link.value()).credits) {
     const Credits& credits = credits_[link.index()];
     out.xmit_wait = Duration::from_ps(credits.starved + (credits.starved_since >= 0 ? now - credits.starved_since : 0));
   }
