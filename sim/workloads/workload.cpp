@@ -171,26 +171,26 @@ bool Workload::has_endless_flow() const {
 
 namespace {
 
-// Kinds of work of which a scenario has one; those of flows go together.
+// Keys of the kinds of work. A scenario has one of them; those of flows go together.
+constexpr std::array<std::string_view, 10> kKinds{"model",      "training_jobs", "inference", "collectives", "flows",
+                                                  "flows_file", "jobs",          "traffic",   "background",  "incast"};
+constexpr std::size_t kFirstOfFlows = 4;
+
 void check_alternatives(ParamReader& reader) {
-  constexpr std::array<std::string_view, 10> kKeys{"model",      "training_jobs", "inference", "collectives", "flows",
-                                                   "flows_file", "jobs",          "traffic",   "background",  "incast"};
-  constexpr std::size_t kFirstOfFlows = 4;
   std::optional<std::size_t> first;
-  for (std::size_t i = 0; i < kKeys.size(); ++i) {
-    if (!reader.has(kKeys[i])) continue;
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (!reader.has(kKinds[i])) continue;
     if (!first) first = i;
     if (*first == i || *first >= kFirstOfFlows) continue;
-    return reader.error(kKeys[i], fmt::format("'{}' and '{}' are alternatives, and both are stated", kKeys[i], kKeys[*first]),
-                        fmt::format("`{}: null` drops what the file has that this one extends", kKeys[*first]));
+    return reader.error(kKinds[i],
+                        fmt::format("'{}' and '{}' are alternatives, and both are stated", kKinds[i], kKinds[*first]),
+                        fmt::format("`{}: null` drops what the file has that this one extends", kKinds[*first]));
   }
 }
 
 }  // namespace
 
 Workload read_workload(const ConfigNode& node, const WorkloadContext& context, Diagnostics& diagnostics) {
-  constexpr std::array<std::string_view, 7> kKinds{"collectives", "flows",      "flows_file", "jobs",
-                                                   "traffic",     "background", "incast"};
   Workload workload;
   ParamReader reader{node, diagnostics};
   check_alternatives(reader);
