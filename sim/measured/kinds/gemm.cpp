@@ -54,12 +54,12 @@ std::vector<FitPart> gemm_fits(const FitData& data) {
   const auto low = [](const Kernel& kernel) {
     return kernel.precision == Precision::kFp8 || kernel.precision == Precision::kMxfp8 || kernel.precision == Precision::kFp4;
   };
-  FitPart plain = detail::fit_alone(data, "gemm",
-                                    {"gpu.gemm.efficiency", "gpu.gemm.small_tile_penalty", "gpu.gemm.tile_overhead",
-                                     "gpu.gemm.wave_rounding", "gpu.gemm.memory_exposed"},
+  FitPart plain = detail::fit_alone(data, "gemm", {"gpu.gemm.efficiency", "gpu.gemm.tile_overhead", "gpu.gemm.wave_rounding"},
                                     [&](const Kernel& kernel) { return is_gemm(kernel) && !low(kernel); });
+  // A few large products do not tell what reading adds: that of tables stays.
   if (plain.samples.size() >= kRowsForShapes) {
-    for (const char* key : {"fixed", "block_overhead", "loop_latency", "sm_bytes_per_clock", "memory_efficiency", "l2_share"})
+    for (const char* key : {"memory_exposed", "fixed", "split_overhead", "loop_latency", "sm_bytes_per_clock",
+                            "memory_efficiency", "memory_latency", "l2_share"})
       plain.keys.push_back(fmt::format("gpu.gemm.{}", key));
   }
   std::vector<FitPart> parts{std::move(plain)};

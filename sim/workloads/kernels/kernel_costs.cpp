@@ -48,7 +48,7 @@ ParamGroup<ScaledGemmCosts> scaled_costs(const char* path, const char* descripti
           {from_origin(param("rate", &ScaledGemmCosts::rate,
                              {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "over that of one scale a tensor"}),
                        kTables),
-           table_time("block_overhead", &ScaledGemmCosts::block_overhead, "of a tile of any size"),
+           table_time("block_overhead", &ScaledGemmCosts::block_overhead, "of a tile of any size, beyond those of bf16"),
            table_time("quantize_fixed", &ScaledGemmCosts::quantize_fixed, "of making A low-precision"),
            share("quantize_efficiency", &ScaledGemmCosts::quantize_efficiency, kTables, "of the HBM bandwidth, there")}};
 }
@@ -122,14 +122,9 @@ const ParamGroup<GemmCosts> gemm_costs{
      share("fp8_efficiency", &GemmCosts::fp8_efficiency, kMatmul, "the same of the FP8 peak"),
      param("fp4_efficiency", &GemmCosts::fp4_efficiency,
            {.unit = "ratio", .min = 0.01, .max = 1.0, .description = "the same of the FP4 peak; as FP8"}),
-     param("small_tile_penalty", &GemmCosts::small_tile_penalty,
-           {.unit = "FLOP/element",
-            .min = 0.0,
-            .max = 100.0,
-            .description = "intensity m n / (m + n) of a tile at which it would run at half its rate"}),
      table_time("fixed", &GemmCosts::fixed, "of a kernel, beyond its tiles"),
      table_time("tile_overhead", &GemmCosts::tile_overhead, "of a tile of 128 x 256, in proportion to its area"),
-     table_time("block_overhead", &GemmCosts::block_overhead, "of a tile of any size"),
+     table_time("split_overhead", &GemmCosts::split_overhead, "of the kernel that sums the parts of a split inner dimension"),
      table_time("loop_latency", &GemmCosts::loop_latency, "of a step of the main loop, 128 bytes of k"),
      from_origin(param("sm_bytes_per_clock", &GemmCosts::sm_bytes_per_clock,
                        {.unit = "B/clock", .min = 1.0, .max = 1000.0, .description = "that an SM loads from the L2"}),
@@ -144,6 +139,7 @@ const ParamGroup<GemmCosts> gemm_costs{
                     "of the shorter one of computing and reading, squared, what adds to the longer one: 0 if it hides whole"}),
          kTables),
      share("memory_efficiency", &GemmCosts::memory_efficiency, kTables, "of the HBM bandwidth"),
+     table_time("memory_latency", &GemmCosts::memory_latency, "before HBM delivers weights at that rate"),
      from_origin(param("l2_share", &GemmCosts::l2_share,
                        {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "of the L2, that operands stay in"}),
                  kTables)}};

@@ -14,25 +14,25 @@ struct GemmCosts {
   double efficiency = 0.803;           // of the tensor cores' peak, in the main loop of a 128 x 256 tile
   double fp8_efficiency = 0.709;       // the same of the FP8 peak
   double fp4_efficiency = 0.7;         // and of the FP4 peak
-  double small_tile_penalty = 3;       // FLOPs per byte at which a tile would run at half its rate
-  Duration fixed = 1_us;               // of a kernel
-  Duration tile_overhead = 800_ns;     // of a tile of 128 x 256, in proportion to its area: its epilogue
-  Duration block_overhead = 1'800_ns;  // of a tile of any size: its prologue
+  Duration fixed = 2_us;               // of a kernel: its prologue, and filling the pipeline
+  Duration tile_overhead = 1'500_ns;   // of a tile of 128 x 256, in proportion to its area: its epilogue
+  Duration split_overhead = 2'800_ns;  // of the kernel that sums the parts of a split inner dimension
   Duration loop_latency = 60_ns;       // of a step of the main loop, 128 bytes of k
   double sm_bytes_per_clock = 64;      // that an SM loads from the L2
   double wave_rounding = 0.6;          // of a last wave's idle SMs, what is lost: 1 without stream-K
   double memory_exposed = 1;           // of the shorter one of computing and reading, how much shows: 0 if it hides whole
   double memory_efficiency = 0.88;     // of the HBM bandwidth
+  Duration memory_latency = 900_ns;    // before HBM delivers at that rate
   double l2_share = 0.5;               // of the L2, that operands of the kernel before stay in
 };
 extern const ParamGroup<GemmCosts> gemm_costs;
 
 // GEMMs of low precision: what their library and their scales change.
 struct ScaledGemmCosts {
-  double rate = 1;                     // over that of one scale a tensor
-  Duration block_overhead = 2'500_ns;  // in place of GemmCosts::block_overhead
-  Duration quantize_fixed = 4_us;      // of making A low-precision
-  double quantize_efficiency = 0.4;    // of the HBM bandwidth, there
+  double rate = 1;                   // over that of one scale a tensor
+  Duration block_overhead = 1_us;    // of a tile of any size, beyond those of bf16
+  Duration quantize_fixed = 4_us;    // of making A low-precision
+  double quantize_efficiency = 0.4;  // of the HBM bandwidth, there
 };
 extern const ParamGroup<ScaledGemmCosts> fp8_tensor_costs;
 extern const ParamGroup<ScaledGemmCosts> fp8_row_costs;

@@ -66,6 +66,7 @@ class KernelTimes {
   struct Parameters;
   [[nodiscard]] double matmul_rate(Precision precision) const;
   [[nodiscard]] const ScaledGemmCosts* scaled_costs_of(const Kernel& kernel) const;
+  [[nodiscard]] bool splits_inner(const Kernel& kernel) const;
   [[nodiscard]] const ExpertCosts& expert_costs_of(const Kernel& kernel) const;
   [[nodiscard]] double held_in_l2(double bytes) const;
   [[nodiscard]] double tiled_seconds(const Kernel& kernel, int sms, double combine_bandwidth) const;

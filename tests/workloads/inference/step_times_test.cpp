@@ -38,15 +38,16 @@ class DgxH100Test : public ::testing::Test {
 
 // models/workloads §6: 70B bf16 on 8 x H100, batch 1: weights 138 GB / (8 x 3.35 TB/s x 0.8) = 6.4 ms; 161 all-reduces of 16
 // KiB, each 5.31 us in vLLM 0.24's graphs (ai-dynamo/aiconfigurator @ 095f58a): 0.855 ms; 80 calls of attention of 10 us, whose
-// fixed time public tables show (models/workloads §4.3): 0.8 ms; and in each layer two norms of 1.5 + 1.15 us and three kernels
-// of 1.4 us, all 0.5 us apart: 0.96 ms.
+// fixed time public tables show (models/workloads §4.3): 0.8 ms; in each layer two norms of 1.5 + 1.15 us and three kernels of
+// 1.4 us, all 0.8 us apart: 1.08 ms; and the sums of two products a layer whose k is split, of 1.7 us and a gap, as a profiler
+// saw them (validate/serving/measured/h100_kernels_tp1.json): 0.4 ms.
 TEST_F(DgxH100Test, ATokenOfSeventyBillionTakesItsWeightsAndItsAllReduces) {
   InferenceSetup setup = on_one_gpu("llama2_70b");
   setup.plan.tensor = 8;
   const StepTime one = step(setup, {.decodes = 1, .decode_context = 128, .samples = 1});
   EXPECT_NEAR(ms(one, StepPart::kGemm), 6.4, 0.15 * 6.4);
   EXPECT_NEAR(ms(one, StepPart::kTensor), 0.855, 0.15 * 0.855);
-  EXPECT_NEAR(one.latency().us() / 1e3, 9.0, 0.15 * 9.0);
+  EXPECT_NEAR(one.latency().us() / 1e3, 9.5, 0.15 * 9.5);
 }
 
 TEST_F(DgxH100Test, PrefillIsBoundByComputeAndDecodingByMemory) {
@@ -109,11 +110,12 @@ TEST_F(DgxH100Test, KernelsOfLittleDataTakeTheirLeastTime) {
     }
     return 0.0;
   };
-  // 0.5 us before each kernel of a graph. A row of 4096 has a block of 128 threads, which load 8 elements each four times.
-  EXPECT_NEAR(each("norm", 1), 0.5 + 1.5 + 4 * 1.15, 0.01);
+  // 0.8 us before each kernel of a graph, as measured. A row of 4096 has a block of 128 threads, which load 8 elements each
+  // four times.
+  EXPECT_NEAR(each("norm", 1), 0.8 + 1.5 + 4 * 1.15, 0.01);
   EXPECT_NEAR(each("norm", 64), each("norm", 1), 0.01) << "rows run side by side";
-  EXPECT_NEAR(each("add_residual", 1), 0.5 + 1.4, 0.02);
-  EXPECT_NEAR(each("copy_keys", 1), 0.5 + 1.9, 0.02);
+  EXPECT_NEAR(each("add_residual", 1), 0.8 + 1.4, 0.02);
+  EXPECT_NEAR(each("copy_keys", 1), 0.8 + 1.9, 0.02);
 }
 
 TEST_F(DgxH100Test, AGraphIsPaddedToTheNextSizeAndNoneIsLarger) {

@@ -13,13 +13,12 @@ namespace {
 // Nothing but the shapes: no fixed costs, no penalty of small tiles, efficiencies of 1/2.
 Profile bare() {
   Profile profile = Profile::defaults(kernel_param_groups());
-  for (const char* key :
-       {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.gemm.block_overhead", "gpu.gemm.loop_latency",
-        "gpu.fp8_tensor.block_overhead", "gpu.attention.block_overhead", "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
+  for (const char* key : {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.gemm.split_overhead", "gpu.gemm.loop_latency",
+                          "gpu.gemm.memory_latency", "gpu.fp8_tensor.block_overhead", "gpu.attention.block_overhead",
+                          "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
     profile = profile.with_value(key, "0 us", "test");
   }
-  for (const char* key :
-       {"gpu.gemm.small_tile_penalty", "gpu.gemm.memory_exposed", "gpu.attention.tail", "gpu.attention.softmax"})
+  for (const char* key : {"gpu.gemm.memory_exposed", "gpu.attention.tail", "gpu.attention.softmax"})
     profile = profile.with_value(key, "0", "test");
   profile = profile.with_value("gpu.gemm.wave_rounding", "1", "test").with_value("gpu.gemm.sm_bytes_per_clock", "1000", "test");
   for (const char* key :
@@ -119,6 +118,43 @@ TEST(GemmTimesTest, SmallOnesTakeTheLatencyOfTheirLoops) {
   // 2048 bytes of k in eight parts of two steps each, of 1 us; eight partial sums of 16 x 64 in FP32 at twice 2.4 TB/s.
   const double combined = 8.0 * 16 * 64 * 4 / 4.8e12 * 1e6;
   EXPECT_NEAR(us(times_with("h200_sxm", "gpu.gemm.loop_latency", "1 us"), gemm_of(16, 64, 1024)), 2 + combined, 1e-5);
+}
+
+TEST(GemmTimesTest, SumsOfASplitAreAKernelOfTheirOwn) {
+  // As before, and 3 us for the sums. Where they take 15 us, two parts and four save less than sixteen steps in one part take.
+  const double combined = 8.0 * 16 * 64 * 4 / 4.8e12 * 1e6;
+  const auto with = [](const char* sums) {
+    return KernelTimes{
+        gpu_spec("h200_sxm"),
+        bare().with_value("gpu.gemm.loop_latency", "1 us", "test").with_value("gpu.gemm.split_overhead", sums, "test")};
+  };
+  EXPECT_NEAR(us(with("3 us"), gemm_of(16, 64, 1024)), 2 + combined + 3, 1e-5);
+  EXPECT_NEAR(us(with("15 us"), gemm_of(16, 64, 1024)), 16, 1e-5);
+}
+
+TEST(GemmTimesTest, LibrariesOfScalesForRowsOrBlocksDoNotSplit) {
+  // 2048 bytes of k are sixteen steps of 1 us, in one part or in eight.
+  const KernelTimes times{gpu_spec("h200_sxm"), bare()
+                                                    .with_value("gpu.gemm.loop_latency", "1 us", "test")
+                                                    .with_value("gpu.fp8_row.block_overhead", "0 us", "test")
+                                                    .with_value("gpu.fp8_block.block_overhead", "0 us", "test")};
+  Kernel kernel = gemm_of(16, 64, 2048);
+  kernel.precision = Precision::kFp8;
+  kernel.scaling = Scaling::kTensor;
+  EXPECT_NEAR(us(times, kernel), 2 + 8.0 * 16 * 64 * 4 / 4.8e12 * 1e6, 1e-5);
+  for (const Scaling scaling : {Scaling::kRow, Scaling::kBlock}) {
+    kernel.scaling = scaling;
+    EXPECT_NEAR(us(times, kernel), 16, 1e-5);
+  }
+}
+
+TEST(GemmTimesTest, WeightsOfHbmComeAfterItsLatency) {
+  Kernel kernel = gemm_of(1, 8192, 8192);
+  const KernelTimes times = times_with("h200_sxm", "gpu.gemm.memory_latency", "3 us");
+  EXPECT_NEAR(us(times, kernel), us(times_of("h200_sxm"), kernel) + 3, 1e-5);
+  kernel = gemm_of(1, 1024, 1024);
+  kernel.weight_copies = 1;  // the L2 has them
+  EXPECT_NEAR(us(times, kernel), us(times_of("h200_sxm"), kernel), 1e-9);
 }
 
 TEST(GemmTimesTest, ATileWaitsForItsOperandsFromTheL2) {
