@@ -6,6 +6,7 @@
 // none is left to take out. A cycle among the rest is a deadlock. Pauses that a scenario forces are taken to end.
 #include <algorithm>
 
+#include "sim/network/link_cycle.h"
 #include "sim/network/packet_level/packet_network.h"
 
 namespace weft::net {
@@ -21,39 +22,6 @@ struct Hold {
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
 };
-
-// Depth first; the nodes of the first cycle met, in order.
-std::vector<Node> find_cycle(const std::vector<Node>& roots, const std::vector<std::vector<Node>>& next) {
-  enum class State { kNew, kOpen, kDone };
-  struct Frame {
-    Node node;
-    std::size_t tried = 0;
-  };
-  std::vector<State> state(next.size(), State::kNew);
-  for (const Node root : roots) {
-    if (state[root] != State::kNew) continue;
-    std::vector<Frame> path{{root}};
-    state[root] = State::kOpen;
-    while (!path.empty()) {
-      const Node node = path.back().node;
-      if (path.back().tried == next[node].size()) {
-        state[node] = State::kDone;
-        path.pop_back();
-        continue;
-      }
-      const Node to = next[node][path.back().tried++];
-      if (state[to] == State::kNew) {
-        state[to] = State::kOpen;
-        path.push_back({to});
-      } else if (state[to] == State::kOpen) {
-        std::vector<Node> cycle;
-        for (auto at = std::ranges::find(path, to, &Frame::node); at != path.end(); ++at) cycle.push_back(at->node);
-        return cycle;
-      }
-    }
-  }
-  return {};
-}
 
 }  // namespace
 
