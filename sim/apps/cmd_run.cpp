@@ -124,6 +124,12 @@ void print_network(const Report& report, const net::Topology& topology, const sc
   if (!network.is_packet) return;
   report.print(fmt::format("# packet hops {}  pauses {}\n", short_count(static_cast<double>(network.packet_hops)),
                            network.pauses.size()));
+  for (const net::StormRecord& storm : network.storms) {
+    report.print(fmt::format(
+        "# storm of pauses on {}, priority {}: detected at {} us, {}, {} packets dropped\n", topology.name(storm.link),
+        storm.priority, us_text(storm.detected - Time{}),
+        storm.restored == Time::max() ? "lasting" : "restored at " + us_text(storm.restored - Time{}) + " us", storm.dropped));
+  }
   if (!network.deadlock) return;
   std::string links;
   for (const LinkId link : network.deadlock->links) links += (links.empty() ? "" : ", ") + topology.name(link);

@@ -36,6 +36,15 @@ struct PauseRecord {
   Time end = Time::max();  // max: it lasts
 };
 
+// One priority of one link in a storm of pauses, as the watchdog of the switch where the link begins sees it.
+struct StormRecord {
+  LinkId link;
+  int priority = 0;
+  Time detected;
+  Time restored = Time::max();  // max: it lasts
+  std::int64_t dropped = 0;     // packets, by the watchdog
+};
+
 // Counters of one queue pair.
 struct FlowCounters {
   std::int64_t packets_sent = 0;  // data, retransmissions included
@@ -71,6 +80,10 @@ class PacketProbe {
   }
   [[nodiscard]] virtual const std::vector<PauseRecord>& pauses() const {  // in the order they began
     static const std::vector<PauseRecord> none;
+    return none;
+  }
+  [[nodiscard]] virtual const std::vector<StormRecord>& storms() const {  // in the order they were detected
+    static const std::vector<StormRecord> none;
     return none;
   }
   [[nodiscard]] virtual std::uint64_t packet_hops() const { return 0; }  // link crossings of all kinds of packets

@@ -154,6 +154,20 @@ void read_quanta(ParamReader& section, PfcSettings& settings) {
   }
 }
 
+// SONiC's names and its default times; the ports are placed once the topology is there.
+std::optional<WatchdogSettings> read_watchdog(ParamReader& pfc, const std::optional<WatchdogSettings>& otherwise) {
+  std::optional<ParamReader> section = pfc.optional_map("watchdog");
+  if (!section) return otherwise;
+  WatchdogSettings settings = otherwise.value_or(WatchdogSettings{});
+  const bool on = enabled(*section);
+  settings.detection = section->optional<Duration>("detection_time", settings.detection, positive);
+  settings.restoration = section->optional<Duration>("restoration_time", settings.restoration, positive);
+  settings.drops = section->choice<bool>("action", {{"drop", true}, {"alert", false}}, settings.drops);
+  static_cast<void>(section->list<std::string>("ports"));
+  section->finish();
+  return on ? std::optional{settings} : std::nullopt;
+}
+
 PfcSettings read_pfc(ParamReader section, const SwitchSettings& switches, PfcSettings settings = {}) {
   const bool on = enabled(section);
   settings.priorities = read_priorities(section, settings.priorities);
@@ -170,6 +184,7 @@ PfcSettings read_pfc(ParamReader section, const SwitchSettings& switches, PfcSet
   settings.response = section.optional<Duration>("response", settings.response);
   read_quanta(section, settings);
   settings.deadlock_after = section.optional<Duration>("deadlock_after", settings.deadlock_after, positive);
+  settings.watchdog = read_watchdog(section, settings.watchdog);
   if (settings.dynamic) {
     refuse_idle(section, {"xoff", "xon"}, "with a dynamic threshold, which is alpha x what is free of the buffer");
     if (!switches.buffer) {
@@ -371,8 +386,47 @@ PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches) 
   return settings;
 }
 
+namespace {
+
+// The devices at the far ends of the ports that a watchdog names; none: it names no ports.
+std::optional<std::vector<DeviceId>> watched_ports(const ConfigNode& section, const Topology& topology,
+                                                   Diagnostics& diagnostics) {
+  const std::optional<ConfigNode> pfc = section.find("pfc");
+  const std::optional<ConfigNode> watchdog = pfc && pfc->is_map() ? pfc->find("watchdog") : std::nullopt;
+  const std::optional<ConfigNode> names = watchdog && watchdog->is_map() ? watchdog->find("ports") : std::nullopt;
+  if (!names || !names->is_list()) return std::nullopt;
+  std::vector<DeviceId> ports;
+  for (std::size_t k = 0; k < names->size(); ++k) {
+    const ConfigNode written = (*names)[k];
+    NameRange range = expand_names(written.scalar(), topology.device_count());
+    for (const std::string& name : range.names) {
+      if (const std::optional<DeviceId> device = topology.find(name)) {
+        ports.push_back(*device);
+      } else if (range.error.empty()) {
+        range.error = fmt::format("no device '{}', at whose cable a port could be watched", name);
+      }
+    }
+    if (!range.error.empty()) diagnostics.error(written.diagnostic(fmt::format("{}: {}", written.path(), range.error)));
+  }
+  return ports;
+}
+
+void place_watchdogs(const ConfigNode& fabric, const Topology& topology, Diagnostics& diagnostics, PacketSettings& settings) {
+  if (!settings.has_watchdog()) return;
+  const auto of_all = watched_ports(fabric, topology, diagnostics);
+  if (settings.pfc.watchdog && of_all) settings.pfc.watchdog->ports = *of_all;
+  for (std::size_t i = 0; i < settings.own.size(); ++i) {
+    const auto own = watched_ports((*fabric.find("switches"))[i], topology, diagnostics);
+    std::optional<WatchdogSettings>& watchdog = settings.own[i].pfc.watchdog;
+    if (watchdog && (own || of_all)) watchdog->ports = own ? *own : *of_all;
+  }
+}
+
+}  // namespace
+
 void place_own_settings(const ConfigNode& fabric, const Topology& topology, Diagnostics& diagnostics,
                         PacketSettings& settings) {
+  place_watchdogs(fabric, topology, diagnostics, settings);
   if (settings.own.empty() || topology.fabric_switches().empty()) return;
   settings.own_index.assign(topology.device_count(), 0);
   const ConfigNode list = *fabric.find("switches");

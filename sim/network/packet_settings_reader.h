@@ -24,7 +24,7 @@ namespace weft::net {
 // `fabric` is the map under `fabric`, `switches` the one under its `switch`, whose other keys and finish() are the caller's.
 [[nodiscard]] PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches);
 
-// The switches that `fabric.switches` names, once the topology is there.
+// The switches that `fabric.switches` names and the ports that watchdogs do, once the topology is there.
 void place_own_settings(const ConfigNode& fabric, const Topology& topology, Diagnostics& diagnostics, PacketSettings& settings);
 
 // Reads what a flow's map says of its own queue pair, over the fabric's settings; null: nothing. Acknowledgements that it needs

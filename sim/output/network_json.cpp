@@ -129,6 +129,13 @@ void write_network(JsonWriter& json, const net::Topology& topology, const scenar
     write_time(json, "end_ns", pause.end);
     json.end_object();
   }
+  json.end_array().key("storms").begin_array();
+  for (const net::StormRecord& storm : report.storms) {
+    json.begin_object().field("link", topology.name(storm.link)).field("priority", storm.priority);
+    write_time(json, "detected_ns", storm.detected);
+    write_time(json, "restored_ns", storm.restored);
+    json.field("dropped_packets", storm.dropped).end_object();
+  }
   json.end_array().key("deadlock");
   if (!report.deadlock) {
     json.null();

@@ -29,6 +29,7 @@ std::string obstacle(const Scenario& scenario) {
   const Faults& faults = scenario.faults;
   if (!faults.drops.empty() || !faults.pauses.empty() || !faults.cnps.empty() || !faults.downs.empty())
     return "faults are to come";
+  if (scenario.cluster.packet.has_watchdog()) return "a PFC watchdog keeps its storms in one part";
   const auto is_self = [](const work::FlowItem& flow) { return flow.from == flow.to; };
   if (std::ranges::any_of(work.flows, is_self)) return "a flow stays inside a device";
   return {};

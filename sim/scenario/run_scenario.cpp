@@ -281,12 +281,14 @@ class ScenarioRun {
     if (!report.is_packet) return;
     const net::PacketProbe& packets = machine_.fabric.probe();
     report.pauses = packets.pauses();
+    report.storms = packets.storms();
     report.deadlock = packets.deadlock();
     report.packet_hops = packets.packet_hops();
     for (const work::FlowResult& flow : result_.flows) {
       report.flow_counters.push_back(flow.footprint.valid() ? packets.flow(flow.footprint) : net::FlowCounters{});
     }
     for (const net::PauseRecord& pause : report.pauses) digest_.add(pause.start).add(pause.end);
+    for (const net::StormRecord& storm : report.storms) digest_.add(storm.detected).add(storm.restored);
     digest_.add(report.packet_hops);
   }
 

@@ -27,6 +27,7 @@ struct NetworkReport {
   Time to;
   std::vector<PortResult> ports;  // in link order; at flow fidelity only where measured
   std::vector<net::PauseRecord> pauses;
+  std::vector<net::StormRecord> storms;
   std::vector<Time> sample_times;
   std::vector<Series> series;
   std::optional<net::Deadlock> deadlock;

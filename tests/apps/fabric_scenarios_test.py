@@ -42,6 +42,11 @@ def flows(name, *arguments):
     return result(name, *arguments)["flows"]
 
 
+def warnings(name):
+    """Of `weft check`."""
+    return [warning["message"] for warning in told("check", path_of(name))["files"][0]["warnings"]]
+
+
 def rates(name, *arguments):
     """Gb/s of each flow."""
     return [flow["rate_gbps"] for flow in flows(name, *arguments)]
@@ -89,6 +94,37 @@ class Ecmp(unittest.TestCase):
     def test_a_hash_of_the_destination_sends_an_incast_by_one_spine(self):
         for rate in rates("ecmp_by_destination"):
             self.assertAlmostEqual(rate, 100 / 7, delta=0.01)
+
+
+class PfcWatchdog(unittest.TestCase):
+    HALF = 6.25  # B/ns: each flow's share of 100 Gb/s
+    FEW = 5 * 1000  # bytes of five packets: what rounds a threshold, a turn and a packet being sent
+
+    def delivered(self, *arguments):
+        return [flow["delivered_wire_bytes"] for flow in flows("pfc_watchdog", *arguments)]
+
+    def test_a_storm_is_broken_and_the_victim_goes_on(self):
+        storm, = result("pfc_watchdog")["storms"]
+        self.assertEqual((storm["link"], storm["detected_ns"], storm["restored_ns"]), ("s0->h2", 120_000, 520_000))
+        silence = 121_000 - 37_000
+        self.assertAlmostEqual(storm["dropped_packets"], (500_000 - silence) * self.HALF / 1000, delta=5)
+        stormed, victim = self.delivered()
+        self.assertAlmostEqual(victim, (800_000 - 2160 - silence) * self.HALF, delta=self.FEW)
+        self.assertAlmostEqual(stormed, (800_000 - 2160 - 500_000) * self.HALF, delta=self.FEW)
+
+    def test_without_a_watchdog_the_victim_waits_for_the_end_of_the_pause(self):
+        for keys in ("enabled=false", "action=alert", "ports=[h3]", "detection_time=401 us"):
+            _, victim = self.delivered("--set", "cluster.fabric.pfc.watchdog." + keys)
+            self.assertLess(victim, (800_000 - 2160 - (420_000 - 37_000)) * self.HALF + self.FEW)
+
+    def test_times_are_met_from_both_sides(self):
+        for time, storms in (("399 us", 1), ("401 us", 0)):
+            found = result("pfc_watchdog", "--set", "cluster.fabric.pfc.watchdog.detection_time=" + time)["storms"]
+            self.assertEqual(len(found), storms)
+
+    def test_an_alert_drops_nothing(self):
+        storm, = result("pfc_watchdog", "--set", "cluster.fabric.pfc.watchdog.action=alert")["storms"]
+        self.assertEqual((storm["detected_ns"], storm["dropped_packets"]), (120_000, 0))
 
 
 class Planes(unittest.TestCase):
@@ -180,7 +216,7 @@ def main():
     parser.add_argument("program")
     options, rest = parser.parse_known_args()
     ROOT, PROGRAM = options.root, options.program
-    tested = set(re.findall(r'(?:rates|flows|result)\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
+    tested = set(re.findall(r'(?:rates|flows|result|warnings)\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
     shipped = {path.stem for path in (ROOT / "configs/scenarios/network").glob("*.yaml")}
     if tested != shipped:
         sys.exit(f"without a test, or without a file: {sorted(tested ^ shipped)}")

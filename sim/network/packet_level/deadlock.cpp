@@ -36,6 +36,7 @@ void PacketNetwork::look_for_deadlock() {
   for (std::uint32_t link = 0; link < links_.size(); ++link) {
     for (int priority = 0; priority < kPriorities; ++priority) {
       const auto p = static_cast<std::size_t>(priority);
+      if (const WatchdogSettings* watchdog = watchdog_of(link); watchdog != nullptr && watchdog->drops) continue;
       if ((links_[link].port.paused & priority_bit(priority)) != 0 ||
           (wire_of(link).credits && !links_[link].port.busy && starved(link, priority, credits_[link].blocks[p])))
         blocked.push_back(link * kPriorities + p);

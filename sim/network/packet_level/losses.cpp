@@ -59,7 +59,7 @@ std::vector<PacketId> PacketNetwork::on_wire(LinkId link) const {
 void PacketNetwork::fail(LinkId id) {
   const std::uint32_t link = id.value();
   Port& port = links_[link].port;
-  port.failed = true;
+  port.failed = port.guarded = true;
   for (const PacketId packet : on_wire(id)) {
     Packet& p = packets_[packet];
     if (wires_[port.kind].credits) credits_[link].blocks[p.priority] += blocks_of(p.size);
@@ -84,6 +84,7 @@ void PacketNetwork::fail(LinkId id) {
 void PacketNetwork::restore(LinkId id) {
   const std::uint32_t link = id.value();
   links_[link].port.failed = false;
+  guard(link);
   for (int priority = 0; priority < kPriorities; ++priority) {
     if (buffers_.pauses(id, priority)) set_paused(link, priority, true);
   }

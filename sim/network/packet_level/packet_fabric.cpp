@@ -158,6 +158,7 @@ FlowCounters PacketFabric::flow(FootprintId flow) const { return transport_->cou
 double PacketFabric::flow_state(FootprintId flow, std::string_view name) const { return transport_->state(flow, name); }
 
 const std::vector<PauseRecord>& PacketFabric::pauses() const { return network_->pauses(); }
+const std::vector<StormRecord>& PacketFabric::storms() const { return network_->storms(); }
 
 std::uint64_t PacketFabric::packet_hops() const { return network_->hops(); }
 

@@ -116,6 +116,7 @@ class PacketFabric final : public Fabric, public PacketProbe {
   [[nodiscard]] FlowCounters flow(FootprintId flow) const override;
   [[nodiscard]] double flow_state(FootprintId flow, std::string_view name) const override;
   [[nodiscard]] const std::vector<PauseRecord>& pauses() const override;
+  [[nodiscard]] const std::vector<StormRecord>& storms() const override;
   [[nodiscard]] std::uint64_t packet_hops() const override;
   [[nodiscard]] std::optional<Deadlock> deadlock() const override;
   // Transfers that are not delivered and what they wait for, one a line; for a run that stops with work left.

@@ -95,6 +95,9 @@ WEFT_RARE void PacketNetwork::on_rare_event(EventKind kind, std::uint32_t index,
       links_[index].port.held = false;
       try_start(index);
       break;
+    case EventKind::kWatch:
+      watch(index, static_cast<int>(extra));
+      break;
     case EventKind::kForced:
       set_forced(index);
       break;
@@ -170,7 +173,7 @@ void PacketNetwork::enqueue(LinkId id, PacketId packet) {
 }
 
 WEFT_EVERY_HOP void PacketNetwork::enqueue(LinkState& state, std::uint32_t link, PacketId packet, Packet& p, Time now) {
-  if (state.port.failed) return lose(link, packet, p);
+  if (state.port.guarded && turn_away(link, packet, p)) return;
   append(state, link, packet, p, now);
   try_start(state, link, now);
 }

@@ -49,6 +49,7 @@ PacketNetwork::PacketNetwork(Simulator& simulator, const Topology& topology, con
     if (switches.scheduling == Scheduling::kLanes) lane_turns_.resize(links_.size());
     if (ecn.fecn) unmarked_.resize(links_.size());
     if (pfc.priorities != 0 && pfc.quanta > 0) expiries_ = LazyArray<Time>{links_.size() * kPriorities};
+    if (pfc.priorities != 0 && pfc.watchdog) watches_ = LazyArray<Watch>{links_.size()};
     const double least = *std::ranges::min_element(switches.weights);
     auto& shares = shares_.emplace_back();
     std::ranges::transform(switches.weights, shares.begin(), [&](double weight) { return weight / least; });

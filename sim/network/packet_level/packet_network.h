@@ -99,6 +99,7 @@ class PacketNetwork final : private EventTarget {
   }
   [[nodiscard]] const Buffers& buffers() const { return buffers_; }
   [[nodiscard]] const std::vector<PauseRecord>& pauses() const { return pauses_; }
+  [[nodiscard]] const std::vector<StormRecord>& storms() const { return storms_; }
   [[nodiscard]] std::uint64_t hops() const { return hops_; }
   [[nodiscard]] std::span<const HopTelemetry> telemetry(PacketId packet) const;
   // Priorities of the link that may not send now.
@@ -130,7 +131,8 @@ class PacketNetwork final : private EventTarget {
     kDeadlockCheck,
     kExpiry,
     kRefresh,
-    kHeld
+    kHeld,
+    kWatch
   };
 
   struct Queue {
@@ -167,6 +169,7 @@ class PacketNetwork final : private EventTarget {
     bool special : 1 = false;   // any of these two
     bool held : 1 = false;      // it will ask its sharer again
     bool release_counted : 1 = false;
+    bool guarded : 1 = false;  // it has failed, or its watchdog wants to see what joins its queues
   };
   static_assert(sizeof(Port) == 64, "one cache line");
   // A packet of `size` takes this on a wire: whole picoseconds, and what is left over, in units of 1 / rate picoseconds.
@@ -233,6 +236,13 @@ class PacketNetwork final : private EventTarget {
     Turn high;
     Turn low;
     std::int64_t high_sent = 0;  // bytes since `low` had its chance
+  };
+  // One link as its switch's watchdog sees it. All zeros: nothing was seen.
+  struct Watch {
+    std::array<Time, kPriorities> changed = {};  // when it was last paused or resumed
+    std::array<std::uint32_t, kPriorities> storm = {};
+    PriorityMask in_storm = 0;
+    PriorityMask idle = 0;  // paused for longer than the detection time, with an empty queue
   };
   struct Rule {
     DropRule rule;
@@ -327,6 +337,14 @@ class PacketNetwork final : private EventTarget {
     return std::size_t{link} * kPriorities + static_cast<std::size_t>(priority);
   }
   void note_pause(std::uint32_t link, PriorityMask before);
+  // Null: nobody watches the link.
+  [[nodiscard]] const WatchdogSettings* watchdog_of(std::uint32_t link) const;
+  void watch_pause(std::uint32_t link, PriorityMask before, PriorityMask after);
+  void watch(std::uint32_t link, int priority);
+  void begin_storm(std::uint32_t link, int priority, const WatchdogSettings& watchdog);
+  void guard(std::uint32_t link);
+  // A packet that is to join the queue of a guarded port; true: it is lost.
+  bool turn_away(std::uint32_t link, PacketId packet, const Packet& p);
   // Returns the credit of a packet that takes no memory behind the link that it came over, or none any more. It goes to the
   // sender, where it needs any.
   void return_credit(const Packet& packet, std::int64_t size) {
@@ -382,6 +400,8 @@ class PacketNetwork final : private EventTarget {
   LazyArray<std::array<std::uint32_t, kPriorities>> open_pauses_;  // by link: one more than the index of the record that lasts
   LazyArray<Time> expiries_;   // by link and priority, where pauses expire: when the present one does,
   LazyArray<Time> refreshes_;  // and when the far end repeats it
+  LazyArray<Watch> watches_;   // by link, where any switch has a watchdog
+  std::vector<StormRecord> storms_;
   std::optional<Deadlock> deadlock_;
   bool check_pending_ = false;
   std::uint64_t hops_ = 0;

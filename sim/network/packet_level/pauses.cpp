@@ -80,6 +80,7 @@ void PacketNetwork::note_pause(std::uint32_t link, PriorityMask before) {
       record = kNoRecord;
     }
   }
+  if (!watches_.empty()) watch_pause(link, before, after);
   // A part sees but a part of a cycle: what stays blocked is found at the end of the run (parted_fabric.h).
   if (after != 0 && !check_pending_ && !deadlock_ && mail_ == nullptr) {
     check_pending_ = true;

@@ -5,6 +5,7 @@
 // Priorities are 0 to 7; where nothing else is said the higher one is served first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,14 @@ struct SwitchSettings {
   LaneTables lanes = {};                                               // of kLanes
 };
 
+// A switch's watchdog against storms of pauses, in SONiC's words (watchdog.cpp).
+struct WatchdogSettings {
+  Duration detection = Duration::from_us(200'000);    // a queue with packets that is paused for so long is in a storm
+  Duration restoration = Duration::from_us(200'000);  // without a pause for so long, the storm is over
+  bool drops = true;                                  // what waits there and what comes; else storms are counted only
+  std::vector<DeviceId> ports = {};                   // at the far ends of the ports that it watches; empty: all
+};
+
 // Priority flow control (models/network §2.5): bytes are counted per ingress port and priority.
 struct PfcSettings {
   PriorityMask priorities = 0;  // lossless ones; 0: no PFC
@@ -78,6 +87,7 @@ struct PfcSettings {
   Duration refresh = {};  // a switch that still pauses says so again after this time; 0: half of `quanta`; max: never
   // A queue paused for as long as this is looked at for deadlock.
   Duration deadlock_after = Duration::from_us(1'000);
+  std::optional<WatchdogSettings> watchdog = {};
 };
 
 // InfiniBand's forward notification (fecn.cpp), in place of RED.
@@ -161,6 +171,9 @@ struct PacketSettings {
   std::vector<DeviceSettings> own = {};       // of switches that differ from the rest
   std::vector<std::uint32_t> own_index = {};  // by device: 0, or 1 + its place in `own`; empty: nobody differs
 
+  [[nodiscard]] bool has_watchdog() const {
+    return pfc.watchdog || std::ranges::any_of(own, [](const DeviceSettings& one) { return one.pfc.watchdog.has_value(); });
+  }
   [[nodiscard]] std::size_t index_of(DeviceId device) const { return own_index.empty() ? 0 : own_index[device.index()]; }
   [[nodiscard]] const SwitchSettings& switches_of(DeviceId device) const {
     const std::size_t index = index_of(device);
