@@ -20,7 +20,9 @@
 #include "sim/core/printable.h"
 #include "sim/core/result_header.h"
 #include "sim/core/version.h"
+#include "sim/network/buffer_cycles.h"
 #include "sim/network/builtin.h"
+#include "sim/network/fabric_audit.h"
 #include "sim/network/import/graphml.h"
 #include "sim/network/import/graphviz.h"
 #include "sim/network/import/nccl_xml_writer.h"
@@ -208,6 +210,47 @@ void print_route(const net::Topology& topology, const scenario::RouteView& view,
   say("\n");
 }
 
+// Prints answers to questions that come before any run.
+void print_audit(const net::FabricAudit& audit, const std::string& cycle) {
+  if (audit.tiers.empty()) return;
+  say("\n# fabric\n");
+  for (std::size_t tier = 0; tier < audit.tiers.size(); ++tier) {
+    const net::TierBandwidth& one = audit.tiers[tier];
+    say("tier {:<6} {} switches, each {} down", tier, one.switches, to_string(one.down));
+    if (one.sideways > Bandwidth{}) say(", {} sideways", to_string(one.sideways));
+    if (one.up > Bandwidth{}) say(", {} up: oversubscription {:.2f}:1", to_string(one.up), one.oversubscription());
+    say("\n");
+  }
+  if (audit.half > 0) {
+    say("bisection   {} from the first {} hosts to the others, {:.2f} of what those hosts can send\n",
+        to_string(audit.bisection), audit.half, audit.bisection.gbps() / audit.half_bandwidth.gbps());
+  }
+  std::string points;
+  for (const net::SinglePoints& one : audit.single_points) {
+    points += fmt::format("{}{} of {} ({}: {} host{})", points.empty() ? "" : ", ", one.name, one.count, one.example, one.hosts,
+                          one.hosts == 1 ? "" : "s");
+  }
+  say("cut off     {}\n", !audit.has_single_points ? "not looked for: the fabric is too large"
+                          : points.empty()         ? "no single switch or cable cuts hosts off"
+                                                   : "by the loss of one " + printable(points));
+  say("cycle       {}\n", cycle);
+}
+
+// A cycle of buffers, over all routes of the policy; nothing: not looked for.
+std::optional<std::vector<LinkId>> find_cycle(const net::Router& router) {
+  constexpr double kMostSteps = 3e8;  // a second or two
+  if (net::buffer_cycle_steps(router) > kMostSteps) return std::nullopt;
+  return net::find_buffer_cycle(router);
+}
+
+std::string cycle_text(const net::Topology& topology, const std::optional<std::vector<LinkId>>& cycle) {
+  if (!cycle) return "not looked for: the fabric is too large";
+  if (cycle->empty()) return "no routes close a cycle of buffers";
+  std::string links;
+  for (const LinkId link : *cycle) links += (links.empty() ? "" : ", ") + topology.name(link);
+  return "routes close a cycle of buffers, which pauses or credits could block: " + printable(links);
+}
+
 void print_bill(const plan::CostedCluster& bill, const plan::CostBooks& books) {
   say("\n# bill of materials\n{}", bill_text(bill.bill, plan::install(bill.bill, books.floor_plan())));
   if (bill.cost) say("\n# capital\n{}", capital_text(*bill.cost));
@@ -272,6 +315,11 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
   const plan::CostBooks books = load_books(options.cost);
   std::optional<plan::CostedCluster> bill;
   if (options.shows_bill()) bill = plan::cost_of(topology, books, shown.profile);
+  const net::Router router{topology, net::make_routing_policy(shown.routing), seed};
+  const bool has_json = !options.common.json.empty();
+  const bool audits = has_json || (options.table() && !options.nccl_view && !bill && !route);
+  const net::FabricAudit audit = audits ? net::audit_fabric(topology) : net::FabricAudit{};
+  const auto cycle = audits && !audit.tiers.empty() ? find_cycle(router) : std::nullopt;
   std::string nccl_view;
   if (options.nccl_view) {
     const coll::nccl::SystemOptions view{.several_nodes = topology.host_count() > 1};
@@ -287,11 +335,12 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
       print_route(topology, *route, route_head);
     } else {
       print_summary(summary);
-      print_matrix(net::Router{topology, net::make_routing_policy(shown.routing), seed});
+      print_audit(audit, cycle_text(topology, cycle));
+      print_matrix(router);
     }
   }
   export_all(topology, options);
-  if (!options.common.json.empty()) {
+  if (has_json) {
     ResultHeader header;
     header.command = "topo";
     header.command_line = command_line();
@@ -302,6 +351,7 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
     header.digest = output::topology_digest(topology);
     write_file(options.common.json, [&](std::ostream& out) {
       output::write_topology(out, header, topology, summary, route ? &*route : nullptr, [&](JsonWriter& json) {
+        output::write_audit(json, topology, audit, cycle);
         if (!bill) return;
         output::write_bill(json, bill->bill, plan::install(bill->bill, books.floor_plan()));
         if (bill->cost) output::write_capital(json, *bill->cost);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include "sim/core/config/node.h"
 #include "sim/core/config/params.h"
 #include "sim/core/profile.h"
+#include "sim/network/buffer_cycles.h"
 #include "sim/network/builtin.h"
 #include "sim/network/cluster.h"
 #include "sim/network/gpu_spec_reader.h"
@@ -185,9 +187,54 @@ void check_profile(const std::filesystem::path& file, CheckedFile& checked) {
   checked.details = found + profile.stated_error();
 }
 
+// Whether switches keep packets back that the next switch has no memory for: by pauses, or by credits, which InfiniBand has
+// always.
+std::string_view what_blocks(const scenario::Scenario& scenario) {
+  const net::PacketSettings& packet = scenario.cluster.packet;
+  const net::Topology& topology = scenario.cluster.topology;
+  if (packet.credits.enabled) return "credits";
+  if (packet.pfc.priorities != 0) return "pauses";
+  if (scenario.simulation.fidelity == net::Fidelity::kFlow) return "";
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const LinkId link = LinkId::from_index(i);
+    if (net::joins_switches(topology, link) && topology.spec(link).type == "infiniband") return "credits";
+  }
+  return "";
+}
+
+// A cycle of buffers that the flows' own ways close. Flows of one priority only wait for each other.
+void check_buffer_cycle(const scenario::Scenario& scenario, const ConfigNode& root, Diagnostics& diagnostics) {
+  constexpr std::size_t kMostFlows = 20'000;
+  const net::Topology& topology = scenario.cluster.topology;
+  const std::vector<work::FlowItem>& flows = scenario.workload.flows;
+  if (flows.empty() || flows.size() > kMostFlows) return;
+  const std::string_view blocks = what_blocks(scenario);
+  if (blocks.empty()) return;
+  const net::Router router{topology, net::make_routing_policy(scenario.cluster.routing), scenario.simulation.seed};
+  std::vector<LinkId> cycle;
+  if (router.policy().detour() != net::Detour::kNever) {
+    cycle = net::find_buffer_cycle(router);
+  } else {
+    std::map<int, std::vector<net::PathEnds>> ends;  // by priority
+    for (std::size_t i = 0; i < flows.size(); ++i)
+      ends[flows[i].priority].push_back({flows[i].from, flows[i].to, {static_cast<std::uint32_t>(i)}});
+    for (const auto& [priority, those] : ends) {
+      if (cycle.empty()) cycle = net::find_buffer_cycle(router, those);
+    }
+  }
+  if (cycle.empty()) return;
+  std::string links;
+  for (const LinkId link : cycle) links += (links.empty() ? "" : ", ") + topology.name(link);
+  const std::optional<ConfigNode> cluster = root.find("cluster");
+  diagnostics.warning((cluster ? *cluster : root)
+                          .diagnostic(fmt::format("the flows' routes close a cycle of buffers, which {} can block for ever: {}",
+                                                  blocks, links)));
+}
+
 std::string check_scenario(const std::filesystem::path& file, Diagnostics& diagnostics) {
   const scenario::Scenario scenario = scenario::load_scenario(file, {}, diagnostics);
   check_routes(scenario.cluster.topology, scenario.cluster.routing, scenario.cluster.resolved, "cluster", diagnostics);
+  check_buffer_cycle(scenario, ConfigNode::load_file(file), diagnostics);
   const work::Workload& workload = scenario.workload;
   std::string work = plural(workload.flows.size(), "flow");
   if (!workload.collectives.empty()) work = plural(workload.collectives.size(), "collective");

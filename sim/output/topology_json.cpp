@@ -90,4 +90,37 @@ void write_topology(std::ostream& out, const ResultHeader& header, const net::To
   json.finish();
 }
 
+void write_audit(JsonWriter& json, const net::Topology& topology, const net::FabricAudit& audit,
+                 const std::optional<std::vector<LinkId>>& cycle) {
+  if (audit.tiers.empty()) return;
+  json.key("tiers").begin_array();
+  for (const net::TierBandwidth& tier : audit.tiers) {
+    json.begin_object().field("switches", tier.switches).field("down_gbps", tier.down.gbps()).field("up_gbps", tier.up.gbps());
+    json.field("sideways_gbps", tier.sideways.gbps());
+    if (tier.up > Bandwidth{}) json.field("oversubscription", tier.oversubscription());
+    json.end_object();
+  }
+  json.end_array();
+  json.field("bisection_gbps", audit.bisection.gbps()).field("half_of_hosts_gbps", audit.half_bandwidth.gbps());
+  json.key("single_points");
+  if (!audit.has_single_points) {
+    json.null();
+  } else {
+    json.begin_array();
+    for (const net::SinglePoints& one : audit.single_points) {
+      json.begin_object().field("name", one.name).field("count", one.count).field("example", one.example);
+      json.field("hosts", one.hosts).end_object();
+    }
+    json.end_array();
+  }
+  json.key("buffer_cycle");
+  if (!cycle) {
+    json.null();
+    return;
+  }
+  json.begin_array();
+  for (const LinkId link : *cycle) json.value(topology.name(link));
+  json.end_array();
+}
+
 }  // namespace weft::output

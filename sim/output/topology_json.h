@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <optional>
+#include <vector>
 
 #include "sim/core/result_header.h"
+#include "sim/network/fabric_audit.h"
 #include "sim/network/topology.h"
 #include "sim/scenario/topology_summary.h"
 
@@ -18,5 +21,9 @@ namespace weft::output {
 void write_topology(std::ostream& out, const ResultHeader& header, const net::Topology& topology,
                     const scenario::TopologySummary& summary, const scenario::RouteView* route,
                     const std::function<void(JsonWriter&)>& more = {});
+
+// `cycle`: of buffers; nothing: not looked for. Writes nothing where there is no fabric.
+void write_audit(JsonWriter& json, const net::Topology& topology, const net::FabricAudit& audit,
+                 const std::optional<std::vector<LinkId>>& cycle);
 
 }  // namespace weft::output

@@ -127,6 +127,24 @@ class PfcWatchdog(unittest.TestCase):
         self.assertEqual((storm["detected_ns"], storm["dropped_packets"]), (120_000, 0))
 
 
+class StaticChecks(unittest.TestCase):
+    def test_trunks_that_close_a_cycle_are_named_and_others_are_not(self):
+        warning, = warnings("trunks_close_a_cycle")
+        trunks = re.findall(r"s(\d)->s(\d)", warning)
+        self.assertEqual(len(trunks), 4)
+        for (_, to), (start, _) in zip(trunks, trunks[1:] + trunks[:1], strict=True):
+            self.assertEqual(to, start)
+        self.assertEqual(warnings("trunks_close_no_cycle"), [])
+
+    def test_topo_tells_of_tiers_bisection_and_single_points(self):
+        # 8 hosts a leaf, 4 spines with two cables to each leaf: 1:1, and half of the hosts can send at once.
+        fabric = told("topo", ROOT / "configs/clusters/leaf_spine_64_hosts.yaml")
+        self.assertEqual(fabric["tiers"][0]["oversubscription"], 1)
+        self.assertEqual((fabric["bisection_gbps"], fabric["half_of_hosts_gbps"]), (3200, 3200))
+        self.assertEqual([(p["name"], p["count"], p["hosts"]) for p in fabric["single_points"]], [("cable", 64, 1), ("leaf", 8, 8)])
+        self.assertEqual(fabric["buffer_cycle"], [])
+
+
 class Planes(unittest.TestCase):
     def test_a_second_plane_keeps_half_of_the_rate_while_a_cable_is_down(self):
         # 300 us, of which 100 us with what is left: 100 of 200 Gb/s, or nothing.
