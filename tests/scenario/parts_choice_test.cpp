@@ -60,6 +60,9 @@ TEST(PartsChoiceTest, LeavesAloneWhatMayNeedOnePart) {
   constexpr std::string_view kWhy = "it may lose packets, or pauses may wait for one another";
   EXPECT_EQ(choice({.rest = "switch: {buffer: 1 MB}"}).why_one, kWhy);
   EXPECT_EQ(choice({.rest = "switch: {buffer: 1 MB}, transport: {acks: packets}"}).partition.parts, 4U);
+  const PartsChoice watched = choice({.rest = "pfc: {xoff: 60 kB, watchdog: {}}", .simulation = ", partitions: 4"});
+  EXPECT_EQ(watched.why_one, "a PFC watchdog keeps its storms in one part");
+  EXPECT_EQ(choice({.rest = "pfc: {xoff: 60 kB, watchdog: {enabled: false}}"}).partition.parts, 4U);
   Case dragonfly{.fabric = "type: dragonfly, p: 2", .nodes = 72, .traffic = "{pattern: permutation, bytes: 64 MiB}"};
   EXPECT_EQ(choice(dragonfly).why_one, kWhy);
   dragonfly.rest = "transport: {acks: packets}";

@@ -116,17 +116,22 @@ std::vector<Topic> network_topics() {
                         "uet-htsim, the consortium's simulator: uec.cpp, uec_mp.cpp, main_uec.cpp (commit 40ccb05)"},
             .files = {"network/uec_settings.h", "network/packet_level/entropies.h", "network/packet_level/packets_in_flight.h",
                       "network/packet_level/losses.cpp", "network/congestion/nscc.cpp"}}},
-      {.names = {"pfc", "priority_flow_control", "pause", "headroom"},
+      {.names = {"pfc", "priority_flow_control", "pause", "headroom", "pfc_watchdog"},
        .text = {.title = "priority flow control (PFC): a switch whose buffer for a priority fills pauses its neighbour",
                 .assumes =
                     "Bytes are counted by ingress port and priority. Above xoff the switch pauses the sender, at xon or below "
                     "it resumes it; what comes while the pause travels takes headroom. So nothing is dropped, and a pause "
-                    "spreads backwards: flows that share a paused cable stand still with it (victims).",
+                    "spreads backwards: flows that share a paused cable stand still with it (victims). A watchdog ends that: a "
+                    "queue with packets that is paused for its detection time is in a storm, and what waits there and comes "
+                    "is dropped until the port was not paused for its restoration time.",
                 .leaves_out = {"pfc: a packet is counted until its last bit has left; memory is not cut into cells",
                                "pfc: hosts pause nobody unless faults.pause says so",
-                               "pfc: no watchdog breaks a storm of pauses"},
-                .sources = {"IEEE 802.1Qbb", "models/network §2.5, §7 (K7-K13)"},
-                .files = {"network/packet_level/buffers.h", "network/packet_level/pauses.cpp"}}},
+                               "pfc: a watchdog's times are exact, where SONiC polls counters; it has no action forward, and "
+                               "drops nothing of what comes in by a port in a storm"},
+                .sources = {"IEEE 802.1Qbb", "models/network §2.5, §7 (K7-K13)",
+                            "SONiC, PFC Watchdog Design (of the watchdog)"},
+                .files = {"network/packet_level/buffers.h", "network/packet_level/pauses.cpp",
+                          "network/packet_level/watchdog.cpp"}}},
       {.names = {"ecn", "red", "marks"},
        .text =
            {.title =
@@ -149,14 +154,16 @@ std::vector<Topic> network_topics() {
             .sources = {"InfiniBand Architecture Specification, volume 1, 7.9", "models/network §4, §7 (K18)"},
             .files = {"network/packet_level/packet_network.h", "network/packet_level/input_queues.h"}}},
       {.names = {"deadlock", "buffer_cycle"},
-       .text = {.title = "deadlock: links in a circle, each of which waits for memory behind the next",
-                .assumes = "A run looks for it where a pause lasts long and where it ends with work undone, and names the "
-                           "links. Trees have "
-                           "none; rings, tori, dragonflies and detours do, unless packets change "
-                           "their virtual lane on the way.",
-                .leaves_out = {"deadlock: a packet keeps its priority on all hops, so that no change of lane breaks a circle"},
-                .sources = {"Dally and Seitz, 1987", "models/network §2.7"},
-                .files = {"network/packet_level/deadlock.cpp"}}},
+       .text =
+           {.title = "deadlock: links in a circle, each of which waits for memory behind the next",
+            .assumes =
+                "A run looks for it where a pause lasts long and where it ends with work undone, and names the links. `weft "
+                "check` and `weft topo` look before any run: they follow the routes, and name a circle in which each link "
+                "could wait for the next. Trees have none; rings, tori, dragonflies and detours do, unless packets change "
+                "their virtual lane on the way.",
+            .leaves_out = {"deadlock: a packet keeps its priority on all hops, so that no change of lane breaks a circle"},
+            .sources = {"Dally and Seitz, 1987", "models/network §2.7"},
+            .files = {"network/packet_level/deadlock.cpp", "network/buffer_cycles.h", "network/link_cycle.h"}}},
       {.names = {"transport", "queue_pair", "timeouts"},
        .text =
            {.title = "transport of a fabric's packets: queue pairs, acknowledgements, what is sent again",
