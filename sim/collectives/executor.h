@@ -178,6 +178,7 @@ class Executor final : private net::TransferListener, private EventTarget {
     net::TransferKind kind = net::TransferKind::kUnicast;
     Bytes wire;
     double weight = 1.0;
+    Bandwidth cap = {};  // 0: none
     Duration hop;
     std::uint32_t lane = 0;
     std::uint32_t to = 0;  // connection, or a list of them
@@ -243,6 +244,10 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] bool is_in_network(const Lane& lane) const;
   [[nodiscard]] bool contributes_to_network(const Lane& lane) const;
   [[nodiscard]] Duration hop_in_switch(const Lane& lane) const;
+  // The switches that add up or copy for the step are the fabric's.
+  [[nodiscard]] bool uses_fabric_switches(const Lane& lane) const;
+  // They copy to all at once what they add up, with no kernel between.
+  [[nodiscard]] bool turns_at_top(const Lane& lane) const;
   void post_in_switch(std::uint32_t index, net::Transfer transfer);
   void send_in_network(std::uint32_t index);
 

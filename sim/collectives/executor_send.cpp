@@ -156,6 +156,7 @@ void Executor::start_proxy(const ProxySlice& slice) {
         .kind = slice.kind,
         .resend = true,
         .weight = slice.weight,
+        .rate_cap = slice.cap,
         .extra_latency = slice.hop,
         .tag = kByProxy | std::uint64_t{slice.lane} << 32 | slice.to});
   if (costs_.cut_through)

@@ -33,12 +33,14 @@ std::vector<Usage> used_once(std::vector<Usage> usages) {
 
 // Data that a switch adds up cross each member's links once and the head's once; so do data that it copies. The two follow each
 // other, packet by packet. A head's own copy crosses its links to an NVSwitch and back once more (models/nccl §3.4). In the
-// network the head stands for the switch, and its own part is in what it does for the others.
+// network the head stands for the switch, and its own part is in what it does for the others. A total that turns at the topmost
+// switch has come to all when one way from rank to rank is over, which leads over that switch.
 FootprintId Executor::switch_path(const Lane& lane) {
   const bool adds = lane.step.receive_in_switch;
   const bool copies = lane.step.multicasts();
+  const bool turns = turns_at_top(lane);
   std::vector<std::uint32_t> key{static_cast<std::uint32_t>(lane.rank), static_cast<std::uint32_t>(lane.channel),
-                                 (adds ? 2U : 0U) + (copies ? 1U : 0U)};
+                                 (turns ? 4U : 0U) + (adds ? 2U : 0U) + (copies ? 1U : 0U)};
   if (adds) key.insert(key.end(), lane.step.receive_from.begin(), lane.step.receive_from.end());
   key.push_back(kNone);
   if (copies) key.insert(key.end(), lane.step.send_to.begin(), lane.step.send_to.end());
@@ -64,8 +66,8 @@ FootprintId Executor::switch_path(const Lane& lane) {
   }
   net::Footprint joined = up;
   add_way(joined, down);
-  joined.latency = up.latency + down.latency;
-  joined.fill = up.fill + down.fill;
+  joined.latency = turns ? std::max(up.latency, down.latency) : up.latency + down.latency;
+  joined.fill = turns ? std::max(up.fill, down.fill) : up.fill + down.fill;
   joined.usages = used_once(std::move(joined.usages));
   if (other != lane.rank && transport(lane.rank, other) == Transport::kNvlink) {
     const DeviceId head = communicator_.device(lane.rank);
@@ -114,10 +116,28 @@ void Executor::post_in_switch(std::uint32_t index, net::Transfer transfer) {
   transfer.footprint = lane.switch_path;
   transfer.kind = multicast ? net::TransferKind::kMulticast : net::TransferKind::kReduce;
   transfer.extra_latency = hop_in_switch(lane);
+  if (uses_fabric_switches(lane)) {
+    const Bandwidth most = costs_.switch_rate;
+    if (most > Bandwidth{} && (transfer.rate_cap == Bandwidth{} || most < transfer.rate_cap)) transfer.rate_cap = most;
+    transfer.turns_at_top = turns_at_top(lane);
+  }
   transfer.tag |= kManyConnections | list;
   lane.outstanding = 1;
   ++messages_;
   post(transfer);
+}
+
+bool Executor::uses_fabric_switches(const Lane& lane) const {
+  const auto is_net = [&](std::uint32_t connection) {
+    const Connection& one = connections_[connection];
+    return one.from != one.to && one.transport == Transport::kNet;
+  };
+  return (lane.step.receive_in_switch && std::ranges::any_of(lane.receives, is_net)) ||
+         (lane.step.multicasts() && std::ranges::any_of(lane.sends, is_net));
+}
+
+bool Executor::turns_at_top(const Lane& lane) const {
+  return costs_.rendezvous && lane.step.receive_in_switch && lane.step.multicasts() && uses_fabric_switches(lane);
 }
 
 Duration Executor::hop_in_switch(const Lane& lane) const {
@@ -128,7 +148,7 @@ Duration Executor::hop_in_switch(const Lane& lane) const {
   if (lane.step.multicasts()) {
     for (const std::uint32_t to : lane.sends) latest = std::max(latest, hop(to));
   }
-  return latest;
+  return uses_fabric_switches(lane) ? latest + costs_.switch_latency : latest;
 }
 
 // As send_by_proxy, to all peers at once.
@@ -142,6 +162,7 @@ void Executor::send_in_network(std::uint32_t index) {
                  .kind = lane.step.multicasts() ? net::TransferKind::kMulticast : net::TransferKind::kReduce,
                  .wire = costs_.on_wire(data),
                  .weight = lane.weight,
+                 .cap = costs_.switch_rate,
                  .hop = hop_in_switch(lane),
                  .lane = index,
                  .to = kManyConnections | list});

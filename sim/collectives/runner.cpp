@@ -442,6 +442,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
   StepCosts costs = costs_of(chosen, algorithm, result, options, picked.copies_in);
   if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
+  costs.switch_rate = machine_.topology.switch_reduction().rate;
+  costs.switch_latency = machine_.topology.switch_reduction().latency;
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook || chosen.kernel == nccl::Kernel::kPeer ? nullptr : seen,
                         result.choice.channels);
   const std::shared_ptr<const Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);

@@ -86,6 +86,10 @@ struct StepCosts {
   // Before a slice read from or written to host memory; of less than host_pass in proportion.
   Duration host_slice = {};
   Bytes host_pass = {};
+  // Messages that the fabric's switches add up or copy (SHARP) move no faster than this, 0: than their links let them. They
+  // take so much longer.
+  Bandwidth switch_rate = {};
+  Duration switch_latency = {};
   // Share of a PCIe link's rate that loads and stores of thread blocks reach in host memory.
   double pcie_share = 1.0;
   int slots = 2;   // slices a connection holds that the receiver has not taken

@@ -132,6 +132,7 @@ struct FabricSpec {
   LinkSpec uplink;
   Forwarding forwarding;
   std::string routing = "ecmp";
+  SwitchReduction reduction;
   PacketSettings packet;
 };
 
@@ -182,6 +183,11 @@ FabricSpec read_fabric(ParamReader& fabric, std::string_view nic, const Profile&
   read.forwarding.store_and_forward =
       forwarding.choice<bool>("forwarding", {{"cut_through", false}, {"store_and_forward", true}}, false);
   read.forwarding.header = forwarding.optional<Bytes>("header", Bytes{64}, at_least(Bytes{1}));
+  if (std::optional<ParamReader> sharp = fabric.optional_map("sharp")) {
+    read.reduction.rate = sharp->optional<Bandwidth>("rate", Bandwidth{}, positive);
+    read.reduction.latency = sharp->optional<Duration>("latency", Duration{});
+    sharp->finish();
+  }
   read.packet = read_packet_settings(fabric, forwarding);
   check_routing(fabric, read.routing, read.packet.transport);
   forwarding.finish();
@@ -290,6 +296,7 @@ void build(TopologyBuilder& builder, const FabricSpec& fabric, const FabricDeman
   const std::uint32_t uplink = stated ? 0 : builder.add_spec(fabric.uplink);
   FabricSite site{builder, demand, link, uplink, fabric.forwarding};
   fabric.shape->build(site);
+  builder.set_switch_reduction(fabric.reduction);
 }
 
 }  // namespace

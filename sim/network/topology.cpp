@@ -206,6 +206,8 @@ DeviceId TopologyBuilder::add_switch(TemplateDevice device) {
   return id;
 }
 
+void TopologyBuilder::set_switch_reduction(const SwitchReduction& reduction) { topology_->switch_reduction_ = reduction; }
+
 LinkId TopologyBuilder::add_cable(DeviceId a, DeviceId b, std::uint32_t spec) {
   Topology& t = *topology_;
   const LinkId there = LinkId::from_index(t.links_.size());

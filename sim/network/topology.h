@@ -114,6 +114,12 @@ struct Host {
   std::uint32_t first_link = 0;
 };
 
+// How the fabric's switches add up and copy for collectives (SHARP), beside what their links do.
+struct SwitchReduction {
+  Bandwidth rate;    // that one collective's tree moves data at; 0: as fast as its links
+  Duration latency;  // more of a message, however many switches add it up
+};
+
 class Topology {
  public:
   ~Topology();
@@ -151,6 +157,7 @@ class Topology {
   [[nodiscard]] const std::vector<DeviceId>& endpoints() const { return endpoints_; }
   // Fabric switches, in creation order.
   [[nodiscard]] std::span<const DeviceId> fabric_switches() const { return fabric_switches_; }
+  [[nodiscard]] const SwitchReduction& switch_reduction() const { return switch_reduction_; }
   // The links that join hosts to the fabric, host side first.
   [[nodiscard]] std::span<const LinkId> uplinks(DeviceId nic) const;
   // Devices `from` reaches over links of the graph (a frozen graph question, answered by Boost.Graph).
@@ -172,6 +179,7 @@ class Topology {
   std::vector<Host> hosts_;
   std::vector<DeviceId> endpoints_;
   std::vector<DeviceId> fabric_switches_;
+  SwitchReduction switch_reduction_;
   std::vector<TemplateDevice> switches_;     // name, forwarding, labels of fabric switch i
   std::vector<std::uint32_t> switch_index_;  // device -> index in switches_, by offset from the first fabric switch
   std::unique_ptr<Graph> graph_;
@@ -189,6 +197,8 @@ class TopologyBuilder {
   DeviceId add_switch(TemplateDevice device);           // a fabric switch
   // A cable outside hosts: both directions. Returns the direction a -> b.
   LinkId add_cable(DeviceId a, DeviceId b, std::uint32_t spec);
+
+  void set_switch_reduction(const SwitchReduction& reduction);
 
   [[nodiscard]] DeviceId device_of(std::uint32_t host, std::uint32_t local) const;
   [[nodiscard]] const HostTemplate& template_of_host(std::uint32_t host) const;

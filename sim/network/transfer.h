@@ -65,6 +65,7 @@ struct Transfer {
   double weight = 1.0;          // of the max-min share within its class
   Bandwidth rate_cap = {};      // 0: none
   Duration extra_latency = {};  // of the endpoints, added to the footprint's
+  bool turns_at_top = false;    // a reduction whose total is copied: the topmost switch does so, not the footprint's root
   std::uint64_t tag = 0;        // the poster's own, handed back to the listener
 };
 

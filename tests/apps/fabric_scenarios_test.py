@@ -145,6 +145,31 @@ class StaticChecks(unittest.TestCase):
         self.assertEqual(fabric["buffer_cycle"], [])
 
 
+class Sharp(unittest.TestCase):
+    SIZES = (64 * 2**10, 2**20, 64 * 2**20)
+    RATE = 50.0  # B/ns
+
+    def times(self, name, *arguments):
+        """us"""
+        return [call["time_us"] for call in result(name, *arguments)["points"]]
+
+    def test_switches_take_each_byte_once_and_a_ring_nearly_twice(self):
+        for size, sharp, ring in zip(self.SIZES, self.times("sharp"), self.times("ring_of_hosts"), strict=True):
+            self.assertAlmostEqual(sharp, (size / self.RATE + 2 * 500 + 600) / 1e3, delta=0.01)
+            self.assertAlmostEqual(ring, 30 * (size / 16 / self.RATE + 2 * 500) / 1e3, delta=0.1)
+            self.assertLess(sharp, ring)
+
+    def test_the_trees_own_rate_and_latency_count(self):
+        fabric = ("--set", "cluster.fabric.sharp.rate=100 Gb/s", "--set", "cluster.fabric.sharp.latency=2 us")
+        for size, sharp in zip(self.SIZES, self.times("sharp", *fabric), strict=True):
+            self.assertAlmostEqual(sharp, (size / 12.5 + 2 * 500 + 2000) / 1e3, delta=0.01)
+
+    def test_packets_say_the_same_but_for_one_packet_on_its_way(self):
+        packet = 4096 / self.RATE
+        for size, sharp in zip(self.SIZES, self.times("sharp", "--fidelity", "packet"), strict=True):
+            self.assertAlmostEqual(sharp, (size / self.RATE + 2 * 500 + 600) / 1e3, delta=1.01 * packet / 1e3)
+
+
 class Planes(unittest.TestCase):
     def test_a_second_plane_keeps_half_of_the_rate_while_a_cable_is_down(self):
         # 300 us, of which 100 us with what is left: 100 of 200 Gb/s, or nothing.
@@ -234,7 +259,7 @@ def main():
     parser.add_argument("program")
     options, rest = parser.parse_known_args()
     ROOT, PROGRAM = options.root, options.program
-    tested = set(re.findall(r'(?:rates|flows|result|warnings)\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
+    tested = set(re.findall(r'(?:rates|flows|result|warnings|times)\("(\w+)"', pathlib.Path(__file__).read_text(encoding="utf-8")))
     shipped = {path.stem for path in (ROOT / "configs/scenarios/network").glob("*.yaml")}
     if tested != shipped:
         sys.exit(f"without a test, or without a file: {sorted(tested ^ shipped)}")

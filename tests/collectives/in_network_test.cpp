@@ -51,6 +51,20 @@ net::Topology rails(int nodes, int gpus, Bandwidth nvlink, Bandwidth nic, Durati
   return std::move(builder).freeze();
 }
 
+// `hosts` hosts on each of two leaves, which one spine joins; all cables alike.
+net::Topology two_leaves(int hosts, Bandwidth rate, Duration latency) {
+  net::TopologyBuilder builder;
+  testing::add_bare_hosts(builder, 2 * hosts);
+  const DeviceId spine = builder.add_switch(testing::plain_switch("spine"));
+  const std::vector<DeviceId> leaves{builder.add_switch(testing::plain_switch("leaf0")),
+                                     builder.add_switch(testing::plain_switch("leaf1"))};
+  const std::uint32_t cable = builder.add_spec(testing::plain_link(rate, latency));
+  for (const DeviceId leaf : leaves) builder.add_cable(leaf, spine, cable);
+  for (int i = 0; i < 2 * hosts; ++i)
+    builder.add_cable(builder.device_of(static_cast<std::uint32_t>(i), 0), leaves[static_cast<std::size_t>(i / hosts)], cable);
+  return std::move(builder).freeze();
+}
+
 // One call with no costs but the links'. Blocks leave slices to proxies, eight slots ahead.
 class InNetwork final : private ExecutorListener {
  public:
@@ -59,16 +73,28 @@ class InNetwork final : private ExecutorListener {
         std::make_unique<net::Machine>(topology_, "spray", 1, 0, net::FabricChoice{.fidelity = fidelity, .packet = &settings_});
   }
 
+  // As textbooks have it, in one message; switches add up at `rate`, 0: at that of their links, and take `latency` for it.
+  Duration run_textbook(Bytes bytes, Bandwidth rate = {}, Duration latency = {}) {
+    StepCosts costs;
+    costs.switch_rate = rate;
+    costs.switch_latency = latency;
+    return run("in_network", Collective::kAllReduce, bytes, 1, costs);
+  }
+
   Duration run(const std::string& algorithm, Collective kind, Bytes bytes, int channels = 1) {
+    StepCosts costs;
+    costs.rendezvous = false;
+    costs.slots = 8;
+    return run(algorithm, kind, bytes, channels, costs);
+  }
+
+  Duration run(const std::string& algorithm, Collective kind, Bytes bytes, int channels, const StepCosts& costs) {
     const auto ranks = static_cast<int>(topology_.endpoints().size());
     const Communicator communicator{topology_, topology_.endpoints(), rank_order_rings(ranks, channels)};
     Executor executor{machine_->simulator, machine_->fabric, machine_->router, communicator};
     const CollectiveCall call{.kind = kind, .bytes = bytes};
     const Choice choice{.algorithm = algorithm, .channels = channels, .chunk = 128_KiB};
     const std::unique_ptr<Schedule> schedule = make_algorithm(algorithm)->plan(communicator, call, choice);
-    StepCosts costs;
-    costs.rendezvous = false;
-    costs.slots = 8;
     executor.start(*schedule, costs, Grain::kChunk, *this);
     machine_->simulator.run();
     EXPECT_FALSE(executor.running()) << executor.blocked();
@@ -118,6 +144,40 @@ TEST(InNetworkTest, SharpSendsAndReceivesAtOnce) {
         EXPECT_NEAR(net.carried("s0", "h"), static_cast<double>(bytes.count()), 1.0);
       }
     }
+  }
+}
+
+// The same with a total that the switch itself copies to all: S/B, and one way over two links.
+TEST(InNetworkTest, AllReduceTurnsAtTheSwitch) {
+  for (const Fidelity fidelity : kBoth) {
+    for (const Bytes bytes : {4_KiB, 64_KiB, 16_MiB}) {
+      InNetwork net{testing::star(4, 50_GBps, 1_us), fidelity};
+      const double expected = static_cast<double>(bytes.count()) / 50e9 * 1e6 + 2.0;
+      EXPECT_NEAR(net.run_textbook(bytes).us(), expected, 0.1) << "packets: " << (fidelity == Fidelity::kPacket);
+      EXPECT_NEAR(net.carried("h", "s0"), static_cast<double>(bytes.count()), 1.0);
+      EXPECT_NEAR(net.carried("s0", "h"), static_cast<double>(bytes.count()), 1.0);
+    }
+  }
+}
+
+// Two leaves of four hosts below one spine, with one cable each: they carry the sum of four hosts, so 4:1 costs nothing. The
+// longest way is over four links, and turns at the spine.
+TEST(InNetworkTest, AllReduceTurnsAtTheTopmostSwitchAndCablesCarrySums) {
+  for (const Fidelity fidelity : kBoth) {
+    for (const Bytes bytes : {4_KiB, 16_MiB}) {
+      InNetwork net{two_leaves(4, 50_GBps, 1_us), fidelity};
+      const double expected = static_cast<double>(bytes.count()) / 50e9 * 1e6 + 4.0;
+      EXPECT_NEAR(net.run_textbook(bytes).us(), expected, 0.25) << "packets: " << (fidelity == Fidelity::kPacket);
+      for (const auto& [from, to] : {std::pair{"leaf", "spine"}, std::pair{"spine", "leaf"}, std::pair{"h", "leaf"}})
+        EXPECT_NEAR(net.carried(from, to), static_cast<double>(bytes.count()), 1.0) << from;
+    }
+  }
+}
+
+TEST(InNetworkTest, AllReduceMovesAtTheTreesRateAndPaysForAddingUp) {
+  for (const Fidelity fidelity : kBoth) {
+    InNetwork net{testing::star(4, 50_GBps, 1_us), fidelity};
+    EXPECT_NEAR(net.run_textbook(16_MiB, 20_GBps, 3_us).us(), 16.0 * (1 << 20) / 20e9 * 1e6 + 2.0 + 3.0, 0.3);
   }
 }
 

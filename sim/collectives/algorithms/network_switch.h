@@ -17,7 +17,8 @@ inline constexpr ModelText kSharpText{
         "collnet_direct shares every rank's data out over up to eight heads of its node; collnet_chain has "
         "one head a channel at the end of a chain. Every head's NIC sends and receives its share once.",
     .leaves_out = {"SHARP: the total passes through one of the heads, not from the topmost switch to all at once",
-                   "SHARP: switches add up at the rate of their links, and as many groups at once as there are"},
+                   "SHARP: switches add up for as many groups at once as there are, each at the rate of their links or of "
+                   "fabric.sharp"},
     .sources = {"models/nccl §3.3", "NCCL 2.30, src/device and src/transport/coll_net.cc"},
     .files = {"collectives/algorithms/network_switch.h", "collectives/algorithms/collnet_direct.cpp",
               "collectives/algorithms/collnet_chain.cpp", "collectives/algorithms/collnet_blocks.h"}};

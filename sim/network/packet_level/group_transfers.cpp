@@ -19,11 +19,12 @@ constexpr std::uint64_t kDelivered = std::uint64_t{1} << 32;
 GroupTransfers::GroupTransfers(Simulator& simulator, PacketNetwork& network, const Router& router)
     : simulator_{simulator}, network_{network}, router_{router}, component_{simulator.add_component("groups")} {}
 
-std::uint32_t GroupTransfers::group_of(FootprintId footprint, const Footprint& paths, DeviceId root) {
+std::uint32_t GroupTransfers::group_of(const Transfer& transfer, const Footprint& paths, DeviceId root) {
+  const FootprintId footprint = transfer.footprint;
   if (group_of_.size() <= footprint.index()) group_of_.resize(footprint.index() + 1, kNone);
   std::uint32_t& known = group_of_[footprint.index()];
   if (known != kNone) return known;
-  Group group{.root = root, .has_root = false, .members = {}, .trees = {}};
+  Group group{.root = root, .has_root = false, .turns = transfer.turns_at_top, .members = {}, .trees = {}};
   for (const PathEnds& path : paths.paths) {
     const DeviceId member = path.source == root ? path.destination : path.source;
     WEFT_CHECK(path.source == root || path.destination == root);
@@ -124,8 +125,43 @@ void GroupTransfers::grow(Group& group, std::size_t variant, std::uint64_t entro
     }
     tree.nodes[tree.at[member.value()]].member = true;
   }
-  if (group.has_root) tree.nodes[tree.at.at(topology.link(first).to.value())].joins_root = true;
+  if (group.turns) {
+    turn_at_top(tree);
+  } else if (group.has_root) {
+    tree.nodes[tree.at.at(topology.link(first).to.value())].joins_root = true;
+  }
   group.trees.push_back(std::move(tree));
+}
+
+// Hangs the tree up at the fabric switch nearest to the middle of the longest way from its root, which becomes a member.
+void GroupTransfers::turn_at_top(Tree& tree) const {
+  const Topology& topology = router_.topology();
+  const auto above = [&](const Node& node) { return tree.at.at(topology.link(node.up).to.value()); };
+  std::vector<std::uint32_t> longest;  // from the member up
+  for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
+    if (!tree.nodes[i].member) continue;
+    std::vector<std::uint32_t> way{i};
+    while (tree.nodes[way.back()].up.valid()) way.push_back(above(tree.nodes[way.back()]));
+    if (way.size() > longest.size()) longest = std::move(way);
+  }
+  std::uint32_t top = kNone;
+  for (std::size_t i = 0, least = longest.size(); i < longest.size(); ++i) {
+    const std::size_t off = 2 * i > longest.size() - 1 ? 2 * i - (longest.size() - 1) : longest.size() - 1 - 2 * i;
+    if (off >= least || topology.host_of(tree.nodes[longest[i]].device) >= 0) continue;
+    least = off;
+    top = longest[i];
+  }
+  WEFT_CHECK(top != kNone);
+  tree.nodes.front().member = true;
+  std::uint32_t below = top;
+  for (LinkId up = std::exchange(tree.nodes[top].up, LinkId{}); up.valid();) {
+    const LinkId back = topology.link(up).twin;
+    const std::uint32_t next = tree.at.at(topology.link(up).to.value());
+    std::erase(tree.nodes[next].down, back);
+    tree.nodes[below].down.push_back(up);
+    up = std::exchange(tree.nodes[next].up, back);
+    below = next;
+  }
 }
 
 // The tree that is furthest behind its share, by the rates of the root's links.
@@ -139,11 +175,11 @@ std::uint32_t GroupTransfers::pick_tree(Group& group) {
   return static_cast<std::uint32_t>(best);
 }
 
-void GroupTransfers::post(std::uint32_t id, FootprintId footprint, const Footprint& paths, const Transfer& transfer) {
+void GroupTransfers::post(std::uint32_t id, const Footprint& paths, const Transfer& transfer) {
   const bool copies = transfer.kind == TransferKind::kMulticast;
   const DeviceId root = copies ? paths.paths.back().source : paths.paths.front().destination;
   const std::uint32_t index = messages_.take();
-  const std::uint32_t group_id = group_of(footprint, paths, root);
+  const std::uint32_t group_id = group_of(transfer, paths, root);
   Group& group = groups_[group_id];
   Message& message = messages_[index];
   message = {};
@@ -157,7 +193,7 @@ void GroupTransfers::post(std::uint32_t id, FootprintId footprint, const Footpri
   message.reduces =
       std::ranges::any_of(paths.paths, [&](const PathEnds& path) { return path.destination == root && path.source != root; });
   message.copies = copies;
-  const auto takers = static_cast<std::int64_t>(group.members.size() + (group.has_root ? 1 : 0));
+  const auto takers = static_cast<std::int64_t>(group.members.size() + (group.has_root || group.turns ? 1 : 0));
   message.expected = message.count * (copies ? takers : 1);
   double rate = group.rate;
   if (transfer.rate_cap > Bandwidth{}) rate = std::min(rate, transfer.rate_cap.bytes_per_ps());
@@ -195,7 +231,7 @@ bool GroupTransfers::restart(std::uint32_t id, const std::vector<Footprint>& foo
     return false;
   }
   lost_.erase(found);
-  post(id, transfer.footprint, paths, transfer);
+  post(id, paths, transfer);
   return true;
 }
 
@@ -230,14 +266,14 @@ void GroupTransfers::inject(std::uint32_t index) {
   }
   const auto give = [&](LinkId link) {
     const PacketId packet = make(index, PacketKind::kReduce, sequence, link);
-    network_.packets()[packet].flow = group.root.value();
+    network_.packets()[packet].flow = group.turns ? kNone : group.root.value();
     network_.packets()[packet].last = last;
     network_.enqueue(link, packet);
   };
   for (const Node& node : tree.nodes) {
     if (node.member) give(node.up);
   }
-  if (group.has_root) give(tree.nodes.front().down.front());
+  if (group.has_root && !group.turns) give(tree.nodes.front().down.front());
 }
 
 void GroupTransfers::copy_from(const Group& group, const Tree& tree, const Node& node, std::uint32_t index,
@@ -273,8 +309,12 @@ void GroupTransfers::in_switch(PacketId id, DeviceId device) {
   std::uint32_t& branches = message.there[key];
   if (++branches < node.down.size() + (node.joins_root ? 1 : 0)) return;
   message.there.erase(key);
+  if (!node.up.valid()) {
+    copy_from(group, tree, node, packet.message, packet.sequence, packet.tail, false);
+    return;
+  }
   const PacketId sum = make(packet.message, PacketKind::kReduce, packet.sequence, node.up);
-  network_.packets()[sum].flow = group.root.value();
+  network_.packets()[sum].flow = group.turns ? kNone : group.root.value();
   network_.packets()[sum].tail = packet.tail;
   network_.enqueue(node.up, sum);
 }

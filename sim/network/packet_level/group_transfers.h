@@ -5,7 +5,9 @@
 // the fabric has equal links where routing spreads over them. In a reduction every member sends its packet k up the tree, a
 // switch passes one on when all of its branches have brought theirs, and the root gets one. In a multicast the root sends
 // packet k and switches copy it. Where a transfer is both (an all-reduce step of NVLS), the root sends on what it receives at
-// once. A root that is a member too, by a path to itself, has a branch of its own at the switch beside it.
+// once. A root that is a member too, by a path to itself, has a branch of its own at the switch beside it. Where the transfer
+// turns at the top (SHARP), the switch in the middle of the longest way is who adds up last and copies first, and the root is a
+// member like the others.
 //
 // Model: members and root put packets in their queues at the pace of the transfer's rate cap, or of the root's links, and wait
 // for no window; a switch gives the credits of what it adds up or copies back at once, and adds up in no time.
@@ -27,8 +29,8 @@ class GroupTransfers final : private EventTarget {
  public:
   GroupTransfers(Simulator& simulator, PacketNetwork& network, const Router& router);
 
-  // Starts message `id` over the footprint's paths; `footprint` names its trees. The listener hears of it under that id.
-  void post(std::uint32_t id, FootprintId footprint, const Footprint& paths, const Transfer& transfer);
+  // Starts message `id` over its footprint's `paths`. The listener hears of it under that id.
+  void post(std::uint32_t id, const Footprint& paths, const Transfer& transfer);
 
   class Owner {
    public:
@@ -73,6 +75,7 @@ class GroupTransfers final : private EventTarget {
   struct Group {
     DeviceId root;
     bool has_root = false;        // as a member
+    bool turns = false;           // at the top of each tree
     std::vector<Member> members;  // others
     std::vector<Tree> trees;
     double rate = 0;
@@ -98,9 +101,10 @@ class GroupTransfers final : private EventTarget {
   };
 
   void on_event(std::uint64_t payload) override;
-  std::uint32_t group_of(FootprintId footprint, const Footprint& paths, DeviceId root);
+  std::uint32_t group_of(const Transfer& transfer, const Footprint& paths, DeviceId root);
   [[nodiscard]] FlowKey key_of_way(const Group& group, const Member& member, std::size_t way) const;
   void grow(Group& group, std::size_t variant, std::uint64_t entropy, std::size_t way, LinkId first);
+  void turn_at_top(Tree& tree) const;
   [[nodiscard]] std::size_t equal_links(const Group& group, std::size_t way, LinkId first) const;
   std::uint32_t pick_tree(Group& group);
   void inject(std::uint32_t message);

@@ -252,7 +252,7 @@ TransferId Transport::post(const Transfer& transfer, TransferListener& listener)
     return TransferId{index};
   }
   if (group) {
-    groups_.post(index, transfer.footprint, footprint(transfer.footprint), transfer);
+    groups_.post(index, footprint(transfer.footprint), transfer);
     return TransferId{index};
   }
   const std::uint32_t pairs = pairs_of_[transfer.footprint.index()].count;
