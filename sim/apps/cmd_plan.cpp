@@ -18,6 +18,7 @@
 #include "sim/apps/interrupt.h"
 #include "sim/apps/listener.h"
 #include "sim/apps/output.h"
+#include "sim/apps/plan_serving.h"
 #include "sim/apps/print_cost.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
@@ -47,6 +48,7 @@ struct PlanOptions {
   std::size_t certain = 1;
   int threads = 1;
   bool all = false;
+  ServeOptions serve;
 };
 
 // One line on a terminal; Ctrl-C ends the search and keeps what is finished.
@@ -210,6 +212,20 @@ std::string error_text(const plan::PlanSearchResult& result, std::size_t rows) {
 }
 
 int run_plan(const PlanOptions& options) {
+  if (options.serve.on) {
+    if (!options.write.empty() || options.gpus > 0 || options.batch > 0 || options.objective != "time" || options.all)
+      throw ConfigError(
+          "--serve: --gpus, --batch, --objective, --all and --write are of training plans\n  note: --set nodes=N");
+    return plan_serving({.common = options.common,
+                         .cost = options.cost,
+                         .serve = options.serve,
+                         .model = options.model,
+                         .cluster = options.cluster,
+                         .budget_seconds = options.budget,
+                         .budget_plans = options.budget_plans,
+                         .top = options.top,
+                         .threads = options.threads});
+  }
   const scenario::Overrides overrides = to_overrides(options.common);
   const Outputs outputs = outputs_of(options.common, "plan");
   if (!outputs.timeline.empty() && !options.common.timeline.empty()) {
@@ -327,6 +343,7 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->type_name("N");
   command->add_option("--jobs,-j", options->threads, "Threads (1)")->check(CLI::Range(1, 1024))->type_name("N");
   command->add_flag("--all", options->all, "Simulate every plan that fits: brute force");
+  add_serve_options(*command, options->serve);
   add_cost_options(*command, options->cost);
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_plan(*options); });

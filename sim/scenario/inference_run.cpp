@@ -44,7 +44,19 @@ bool meets(const work::ServiceTargets& targets, double ttft_ns, double tpot_ns) 
          (targets.tpot == Duration{} || tpot_ns <= targets.tpot.ns());
 }
 
-void report_requests(const work::Serving& serving, const work::InferenceSetup& setup, InferenceResult& result) {
+// Counts tokens of an answer that come evenly.
+double tokens_between(const work::RequestRecord& record, Time from, Time to) {
+  const Time begin = std::max(from, record.first_token);
+  const Time end = std::min(to, record.last_token);
+  if (end < begin) return 0;
+  const double whole = (record.last_token - record.first_token).seconds();
+  return static_cast<double>(record.output) * (whole > 0 ? (end - begin).seconds() / whole : 1.0);
+}
+
+void report_requests(const work::Serving& serving, const work::InferenceSetup& setup, std::size_t warm_up,
+                     InferenceResult& result) {
+  const std::vector<work::RequestRecord>& records = serving.records();
+  warm_up = std::min(warm_up, records.size());
   std::vector<double> ttft;
   std::vector<double> tpot;
   std::vector<double> e2e;
@@ -53,7 +65,8 @@ void report_requests(const work::Serving& serving, const work::InferenceSetup& s
   Time first = Time::max();
   Time last;
   std::int64_t good = 0;
-  for (const work::RequestRecord& record : serving.records()) {
+  for (std::size_t i = warm_up; i < records.size(); ++i) {
+    const work::RequestRecord& record = records[i];
     if (!record.is_done()) continue;
     ++result.finished;
     result.prompt_tokens += record.prompt;
@@ -71,7 +84,7 @@ void report_requests(const work::Serving& serving, const work::InferenceSetup& s
     }
     good += meets(setup.targets, ttft.back(), each) ? 1 : 0;
   }
-  result.requests = static_cast<std::int64_t>(serving.records().size());
+  result.requests = static_cast<std::int64_t>(records.size() - warm_up);
   result.ttft = quantiles_of(ttft);
   result.tpot = quantiles_of(tpot);
   result.itl = quantiles_of(serving.token_gaps_ns());
@@ -79,8 +92,15 @@ void report_requests(const work::Serving& serving, const work::InferenceSetup& s
   result.queue = quantiles_of(queue);
   result.transfer = quantiles_of(transfer);
   if (result.finished == 0) return;
+  auto tokens = static_cast<double>(result.output_tokens);
+  if (warm_up > 0) {
+    first = records[warm_up].arrival;
+    last = records.back().arrival;
+    tokens = 0;
+    for (const work::RequestRecord& record : records) tokens += record.is_done() ? tokens_between(record, first, last) : 0;
+  }
   const double seconds = std::max(1e-12, (last - first).seconds());
-  result.tokens_per_second = static_cast<double>(result.output_tokens) / seconds;
+  result.tokens_per_second = tokens / seconds;
   result.tokens_per_second_per_gpu = result.tokens_per_second / static_cast<double>(result.gpus);
   result.requests_per_second = static_cast<double>(result.finished) / seconds;
   result.goodput = static_cast<double>(good) / seconds;
@@ -98,11 +118,17 @@ Quantiles quantiles_of(const std::vector<double>& values_ns) {
   return {at(50), at(90), at(99), mean(sorted)};
 }
 
-InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
+std::shared_ptr<work::GroupRuns> shared_inference_runs(const Scenario& scenario) {
+  return std::make_shared<work::GroupRuns>(scenario.cluster.topology, scenario.cluster.routing, scenario.simulation.seed,
+                                           scenario.cluster.profile, scenario.simulation.grain, scenario.nccl,
+                                           scenario.workload.inference->library.all_reduce);
+}
+
+InferenceResult run_inference(const Scenario& scenario, RunObserver* observer, const InferenceRunOptions& options) {
   if (scenario.simulation.has_packets()) {
     throw ConfigError("inference runs at flow fidelity in this version: --fidelity flow");
   }
-  const work::InferenceSetup& setup = *scenario.workload.inference;
+  const work::InferenceSetup& setup = options.setup != nullptr ? *options.setup : *scenario.workload.inference;
   const net::Cluster& cluster = scenario.cluster;
   const work::GpuSpec& gpu = cluster_gpu(cluster.topology, "inference");
   const work::KernelTimes kernels{gpu, cluster.profile};
@@ -115,7 +141,8 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
                          cluster.routing,
                          scenario.simulation.seed,
                          cluster.profile,
-                         {.grain = scenario.simulation.grain, .nccl = scenario.nccl, .library = setup.library.all_reduce}};
+                         {.grain = scenario.simulation.grain, .nccl = scenario.nccl, .library = setup.library.all_reduce},
+                         options.group_runs};
   net::Machine machine{cluster.topology,
                        cluster.routing,
                        scenario.simulation.seed,
@@ -141,7 +168,7 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer) {
     serving.check_conservation();
     machine.fabric.check_conservation();
   }
-  report_requests(serving, setup, result);
+  report_requests(serving, setup, static_cast<std::size_t>(options.warm_up), result);
   if (result.finished < result.requests) {
     result.notes.push_back(fmt::format("{} of {} requests did not end", result.requests - result.finished, result.requests));
   }

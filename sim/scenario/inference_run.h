@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "sim/scenario/run_stats.h"
 #include "sim/scenario/scenario.h"
 #include "sim/workloads/inference/serving.h"
+#include "sim/workloads/replay/group_runs.h"
 
 namespace weft::scenario {
 
@@ -50,7 +52,20 @@ struct InferenceResult : RunStats {
   std::vector<std::string> notes;
 };
 
+struct InferenceRunOptions {
+  // So many requests of a closed loop come before the load is steady. Latencies are those of the later ones, and rates those
+  // between the first and the last of their arrivals, with the tokens of an answer spread evenly from its first to its last.
+  std::int64_t warm_up = 0;
+  // Collectives that were run for other engines of the same library on this cluster; null: none.
+  std::shared_ptr<work::GroupRuns> group_runs = nullptr;
+  const work::InferenceSetup* setup = nullptr;  // in place of the scenario's
+};
+
 // ConfigError where an engine does not fit its GPUs, with what it holds and what would fit.
-[[nodiscard]] InferenceResult run_inference(const Scenario& scenario, RunObserver* observer = nullptr);
+[[nodiscard]] InferenceResult run_inference(const Scenario& scenario, RunObserver* observer = nullptr,
+                                            const InferenceRunOptions& options = {});
+
+// For InferenceRunOptions of this scenario's cluster, settings and library.
+[[nodiscard]] std::shared_ptr<work::GroupRuns> shared_inference_runs(const Scenario& scenario);
 
 }  // namespace weft::scenario

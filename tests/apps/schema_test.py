@@ -171,6 +171,8 @@ RESULTS = {
     "topo_result": ["topo", "configs/clusters/dgx_h100.yaml", "--json", "-"],
     "plan_result": ["plan", "--model", "llama2_7b", "--cluster", "dgx_a100", "--batch", "16", "--sequence", "1024", "--budget-plans", "2",
                     "--power", "datasheets", "--json", "-"],
+    "serving_plan_result": ["plan", "--serve", "--model", "llama3_8b", "--cluster", "h100x2", "--prompt", "96", "--output", "4",
+                            "--slo", "tpot=90ms", "--token-budgets", "4096", "--json", "-"],
     "compare_result": ["compare", "configs/scenarios/known_answers/k03_two_flows_share.yaml", "--clusters",
                        "configs/clusters/clos_hpcc_32_hosts.yaml", "configs/clusters/fat_tree_k16.yaml", "--json", "-"],
     "sweep_result": ["sweep", "DIR/sweep.yaml", "--db", "DIR/sweep.sqlite", "--export", "json", "--to", "-"],

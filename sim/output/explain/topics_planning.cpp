@@ -106,6 +106,18 @@ std::vector<Topic> planning_topics() {
                            "plan_search: the order in which plans are tried is a guess; only bounds rule plans out"},
             .sources = {"models/workloads §2, §3", "models/training_steps §6, §7"},
             .files = {"planning/plan_search/bound.h", "planning/plan_search/pass_profile.h", "planning/plan_search/space.h"}}},
+      {.names = {"serving_search", "plan_serve"},
+       .text =
+           {.title = "the search of deployments: engines, users at once and tokens a step, and their Pareto front",
+            .assumes =
+                "Engines of every listed size whose memory holds the users' requests are ordered by estimates from their "
+                "steps and simulated as weft run serves a closed loop. The rates are those between the first and the last "
+                "arrival that count. A cell of engines is simulated once, and the cluster has as many as its GPUs hold.",
+            .leaves_out = {"serving_search: the front is that of the plans simulated; a search that ends early leaves some out",
+                           "serving_search: cells do not meet on the fabric, and requests are spread over them evenly",
+                           "serving_search: disaggregated engines come in the numbers that estimates balance best"},
+            .sources = {"models/workloads §6", "Zhong et al., 2024"},
+            .files = {"planning/serving_search/serving_search.h", "planning/serving_search/serving_space.h"}}},
       {.names = {"size", "sizing"},
        .text = {.title = "how much of a cluster trains a model on so many tokens, by when, at what price and power",
                 .assumes =
