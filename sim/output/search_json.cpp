@@ -1,5 +1,7 @@
 #include "sim/output/search_json.h"
 
+#include <algorithm>
+
 #include "sim/output/cost_json.h"
 
 namespace weft::output {
@@ -7,7 +9,7 @@ namespace {
 
 void write_plan(JsonWriter& json, const plan::RankedPlan& ranked, const plan::CostedCluster& costed) {
   const work::ParallelPlan& plan = ranked.candidate.plan;
-  json.begin_object();
+  json.begin_object().field("plan", plan::plan_text(ranked.candidate));
   json.key("parallelism").begin_object();
   json.field("tensor", plan.tensor).field("pipeline", plan.pipeline).field("virtual_stages", plan.virtual_stages);
   json.field("data", plan.data).field("context", plan.context).field("expert", plan.expert);
@@ -50,6 +52,10 @@ void write_plan_result(std::ostream& out, const ResultHeader& header, const plan
   json.field("too_big", result.too_big).field("too_long", result.too_long).field("pruned", result.pruned);
   json.field("simulated", result.simulated).field("left", result.left);
   json.field("out_of_budget", result.out_of_budget).field("proven", result.proven());
+  if (result.proven() == 0 && result.bounds_all && !result.plans.empty()) {
+    const double best = result.plans.front().score;
+    json.field("gap", std::max(0.0, 1 - result.least().value_or(best) / best));
+  }
   json.key("plans").begin_array();
   for (std::size_t i = 0; i < std::min(settings.top, result.plans.size()); ++i) write_plan(json, result.plans[i], costed);
   json.end_array().end_object();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """weft plan --serve: the front trades a user's speed for throughput, wide engines are quick and narrow ones cheap, the best meets the
-targets.
+targets and is what weft run serves, and a report shows it.
 
     plan_serve_test.py ROOT WEFT
 """
@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 ROOT, WEFT = (str(pathlib.Path(argument).resolve()) for argument in sys.argv[1:3])
 SEARCH = ["plan", "--serve", "--model", "llama3_8b", "--cluster", "h200x4", "--prompt", "512", "--output", "64", "--budget", "0"]
@@ -52,6 +53,13 @@ def the_best_meets_the_targets_and_costs_what_it_says():
     cost = best["cost"]
     assert abs(cost["usd_per_million_tokens"] - cost["usd_per_hour"] / hour * 1e6) < 1e-6 * cost["usd_per_million_tokens"], cost
     assert {command["engine"] for command in result["commands"]} == {"vLLM", "SGLang", "TensorRT-LLM"}, result["commands"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "serving.json"
+        file.write_text(json.dumps(result), encoding="utf-8")
+        page = " ".join(weft("report", str(file), "--html", "-").stdout.split())
+    for words in ("How do 4 GPUs serve", "TTFT at most 200 ms, TPOT at most 8 ms for 90 % of requests", "Throughput by speed for a user",
+                  "vllm serve MODEL", "best"):
+        assert words in page, (words, page[:3000])
 
 
 def mistakes_are_told():

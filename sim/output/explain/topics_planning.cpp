@@ -126,7 +126,7 @@ std::vector<Topic> planning_topics() {
                     "too. The fewest nodes that meet the deadline are searched for.",
                 .leaves_out =
                     {"size: the search of plans may stop short of the best one, which the line 'a better plan' bounds and "
-                     "the ranges leave out",
+                     "the low ends of time and dollars have in them",
                      "size: the cluster draws as much while it restarts as while it trains"},
                 .sources = {"models/workloads §7.1, §7.3, §7.4", "Daly, FGCS 22, 2006"},
                 .files = {"planning/sizing/size.h"}}},

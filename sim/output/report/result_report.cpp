@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,64 +15,15 @@
 #include "sim/core/version.h"
 #include "sim/output/explain/explain.h"
 #include "sim/output/report/chart.h"
+#include "sim/output/report/planning_sections.h"
+#include "sim/output/report/report_parts.h"
 #include "sim/planning/cost/amount.h"
 #include "sim/workloads/trace/shallow_json.h"
 
 namespace weft::output {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr std::size_t kEnginesOfPage = 64;
-
-// A value of another kind than this program writes: whatever it is, the file was not written by it.
-class NotOurs : public std::runtime_error {
- public:
-  NotOurs(const char* key, const char* expected) : std::runtime_error{fmt::format("{}: expected {}", key, expected)} {}
-};
-
-// Absent and null: a null.
-const OrderedJson& value_of(const OrderedJson& json, const char* key) {
-  static const OrderedJson none;
-  const auto found = json.find(key);
-  return found == json.end() ? none : *found;
-}
-
-std::string text_of(const OrderedJson& json, const char* key) {
-  const OrderedJson& value = value_of(json, key);
-  if (value.is_structured()) throw NotOurs(key, "a text");
-  if (value.is_null()) return {};
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-double json_number(const OrderedJson& json, const char* key) {
-  const OrderedJson& value = value_of(json, key);
-  if (value.is_null()) return std::nan("");
-  if (!value.is_number()) throw NotOurs(key, "a number");
-  return value.get<double>();
-}
-
-const OrderedJson& member(const OrderedJson& json, const char* key) {
-  const OrderedJson& value = value_of(json, key);
-  if (!value.is_null() && !value.is_object()) throw NotOurs(key, "an object");
-  return value;
-}
-
-// A list of objects; nulls stand where a run did not come to its turn.
-const OrderedJson& list(const OrderedJson& json, const char* key) {
-  const OrderedJson& value = value_of(json, key);
-  const auto is_item = [](const OrderedJson& item) { return item.is_object() || item.is_null(); };
-  if (!value.is_null() && !(value.is_array() && std::ranges::all_of(value, is_item))) throw NotOurs(key, "a list of objects");
-  return value;
-}
-
-// Four digits, or "-".
-std::string figure(double number) {
-  if (!std::isfinite(number)) return "-";
-  if (number != 0 && (std::abs(number) >= 1e7 || std::abs(number) < 1e-3)) return fmt::format("{:.3e}", number);
-  return fmt::format("{:.4g}", number);
-}
-std::string percent_text(double share) { return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-"; }
 
 class Report {
  public:
@@ -87,36 +37,20 @@ class Report {
     if (command == "collective") add_points(result);
     if (command == "compare") add_compare(result);
     if (command == "goodput") add_goodput(result);
-    if (command == "size") add_size(result);
+    if (command == "size") add_size(document_, result);
+    if (command == "plan" && result.contains("plans")) add_plan(document_, result);
+    if (command == "plan" && result.contains("servings")) add_serving_plan(document_, result);
     if (command == "topo") add_bill(result);
     add_cost(result);
     add_basis(result, command);
   }
 
  private:
-  void table(std::string caption, const std::vector<std::pair<std::string, bool>>& columns,
-             std::vector<std::vector<std::string>> rows) {
-    if (rows.empty()) return;
-    HtmlTable made;
-    made.caption = std::move(caption);
-    for (const auto& [title, is_text] : columns) made.columns.push_back({.title = title, .is_text = is_text});
-    for (std::vector<std::string>& row : rows) {
-      std::vector<HtmlCell>& cells = made.rows.emplace_back();
-      for (std::string& cell : row) cells.push_back({.text = std::move(cell)});
-    }
-    document_.add(TableBlock{std::move(made)});
+  void table(std::string caption, const std::vector<ReportColumn>& columns, std::vector<std::vector<std::string>> rows) {
+    add_table(document_, std::move(caption), columns, std::move(rows));
   }
-
   void bars(const std::string& title, const std::string& unit, const std::vector<std::pair<std::string, double>>& values) {
-    if (values.size() < 2) return;
-    BarChart chart{.title = title, .value = {.title = unit}};
-    BarSeries series{.colour = 0};
-    for (const auto& [name, value] : values) {
-      chart.categories.push_back(name);
-      series.values.push_back(value);
-    }
-    chart.series.push_back(std::move(series));
-    document_.add(ChartBlock{to_svg(chart), {}});
+    add_bars(document_, title, unit, values);
   }
 
   void add_run(const OrderedJson& result) {
@@ -344,69 +278,6 @@ class Report {
           std::move(rows));
   }
 
-  static std::string range_text(const OrderedJson& of, const char* key, const auto& text) {
-    const OrderedJson& range = member(of, key);
-    return fmt::format("{} ({} to {})", text(json_number(range, "value")), text(json_number(range, "least")),
-                       text(json_number(range, "most")));
-  }
-
-  // One column a cluster, and what would change the decision.
-  void add_size(const OrderedJson& result) {
-    const auto days = [](double seconds) { return figure(seconds / 86'400) + " d"; };
-    const auto usd = [](double amount) { return "$" + plan::short_usd(amount); };
-    const auto share = [](double value) { return percent_text(value); };
-    document_.add(TextBlock{fmt::format("{}: {} tokens, {} sequences of {} a step.", text_of(result, "model"),
-                                        figure(json_number(result, "tokens")), text_of(result, "batch_global"),
-                                        text_of(result, "sequence"))});
-    std::vector<std::pair<std::string, bool>> columns{{"", true}};
-    std::vector<std::vector<std::string>> rows;
-    for (const char* name : {"size", "time", "cost of it", "capital", "running cost an hour", "power", "energy", "useful time",
-                             "tokens/s", "MFU", "error of a step", "plan", "prices"}) {
-      rows.push_back({name});
-    }
-    std::vector<HtmlTile> tiles;
-    std::vector<std::pair<std::string, bool>> change_columns{{"if", true}};
-    std::vector<std::vector<std::string>> changes;
-    for (const OrderedJson& sized : list(result, "clusters")) {
-      const std::string name = text_of(sized, "name");
-      columns.emplace_back(name, true);
-      tiles.push_back({.label = name,
-                       .value = days(json_number(member(sized, "time_s"), "value")),
-                       .note = fmt::format("{} GPUs, {}, {:.2f} MW", text_of(sized, "gpus"),
-                                           usd(json_number(member(sized, "usd"), "value")), json_number(sized, "megawatts"))});
-      const std::vector<std::string> cells{
-          fmt::format("{} nodes, {} GPUs", text_of(sized, "nodes"), text_of(sized, "gpus")),
-          range_text(sized, "time_s", days),
-          range_text(sized, "usd", usd),
-          usd(json_number(member(sized, "capital"), "usd")),
-          usd(json_number(sized, "usd_per_hour")),
-          fmt::format("{:.2f} MW (at most {:.2f})", json_number(sized, "megawatts"), json_number(sized, "megawatts_all_busy")),
-          figure(json_number(sized, "megawatt_hours")) + " MWh",
-          range_text(sized, "useful", share),
-          fmt::format("{:.0f}", json_number(sized, "tokens_per_second")),
-          share(json_number(sized, "mfu")),
-          sized.contains("step_error") ? "+- " + share(json_number(sized, "step_error")) : "not validated",
-          text_of(sized, "plan"),
-          fmt::format("{} to {}, {} of the capital assumed", text_of(sized, "oldest_price"), text_of(sized, "newest_price"),
-                      share(json_number(sized, "assumed_price_share")))};
-      for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(cells[i]);
-      change_columns.emplace_back(name + ", time", false);
-      change_columns.emplace_back(name + ", cost", false);
-      std::size_t line = 0;
-      for (const OrderedJson& change : list(sized, "changes")) {
-        if (changes.size() <= line) changes.push_back({text_of(change, "what")});
-        changes[line].resize(change_columns.size() - 2, "-");
-        changes[line].push_back(days(json_number(change, "time_s")));
-        changes[line].push_back(usd(json_number(change, "usd")));
-        ++line;
-      }
-    }
-    for (auto& row : changes) row.resize(change_columns.size(), "-");
-    document_.add(TileBlock{std::move(tiles)});
-    table("Side by side: value (least to most)", columns, std::move(rows));
-    table("What would change it", change_columns, std::move(changes));
-  }
-
   void add_bill(const OrderedJson& result) {
     const OrderedJson& bill = member(result, "bill_of_materials");
     std::vector<std::vector<std::string>> rows;
@@ -479,6 +350,8 @@ class Report {
     }
     if (command == "goodput" || command == "size") used_.emplace_back("goodput");
     if (command == "size") used_.insert(used_.end(), {"plan_search", "cost"});
+    if (result.contains("plans")) used_.insert(used_.end(), {"plan_search", "training", "megatron"});
+    if (result.contains("servings")) used_.emplace_back("inference");
     if (command != "goodput" && command != "topo") used_.emplace_back("flow");
     if (result.contains("iteration_time_ns")) used_.insert(used_.end(), {"training", "megatron"});
     if (result.contains("ttft_ns")) used_.emplace_back("inference");
