@@ -300,6 +300,43 @@ TEST(PlanSpace, PlansMayLeaveGpusOfEachNodeIdle) {
   EXPECT_EQ(places[26], 32);
 }
 
+// Three or six of their layers stand for all eight (layer_repeats.h). One plan in some is simulated, of every kind.
+TEST(PlanBounds, OfLayersThatRepeatAreBelowTheirSteps) {
+  const scenario::Scenario scenario = two_nodes();
+  const std::shared_ptr<work::GroupRuns> group_runs = scenario::shared_runs(scenario);
+  for (const char* model : {"llama3_8b.yaml", "deepseek_v3.yaml"}) {
+    PlanSpace space = space_of(model, 8, 32);
+    space.setup.model.moe.experts = std::min<std::int64_t>(space.setup.model.moe.experts, 32);  // fits
+    PlanBounds bounds{space, scenario, group_runs};
+    PlanBounds at_link_rate{space, scenario, nullptr, CollectiveTimes::kLinkRate};
+    FamilyCosts families{space, scenario};
+    const std::vector<PlanCandidate> plans = enumerate_plans(space, [] { return false; }).plans;
+    constexpr std::size_t kSimulated = 16;
+    std::size_t near = 0;
+    std::size_t run = 0;
+    for (std::size_t i = 0; i < plans.size(); i += plans.size() / kSimulated) {
+      SCOPED_TRACE(plan_text(plans[i]));
+      const auto found = scenario::run_training(scenario, setup_of(space, plans[i]), nullptr, nullptr, group_runs);
+      if (!found.memory.fits()) continue;
+      const double step = found.iteration.seconds();
+      const PlanTimes times = bounds.times(plans[i]);
+      EXPECT_LE(times.bound, step);
+      EXPECT_LE(times.plain, times.bound);
+      EXPECT_LE(at_link_rate.seconds(plans[i]), step);
+      PlanFamily family;
+      families.bound(plans[i], family);
+      const double plain = family.bound_seconds;
+      families.bound_closer(plans[i], plans[i].plan.overlap_expert, family);
+      EXPECT_GE(family.bound_seconds, plain);
+      EXPECT_LE(family.bound_seconds, step);
+      ++run;
+      near += times.bound > 0.7 * step ? 1 : 0;
+    }
+    EXPECT_GT(run, kSimulated / 2);
+    EXPECT_GT(near, run / 2) << "bounds that prove little";
+  }
+}
+
 class Impatient final : public PlanSearchObserver {
  public:
   void on_state(const PlanProgress&) override {}

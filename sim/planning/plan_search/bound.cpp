@@ -23,12 +23,8 @@ namespace {
 using work::Axis;
 using work::DataParallelism;
 
-// A step at full clock takes at most so much longer than the slowed one that is reported.
-constexpr double kColdStep = 1.01;
 // Groups in one pattern are timed once; ties in routing make another group's time differ by less than this.
 constexpr double kAlike = 0.999;
-// Slow-downs of the clock are tried in steps of a hundredth.
-constexpr double kClockSteps = 100;
 
 void add(Pass& into, const Pass& from) {
   into.seconds += from.seconds;
@@ -95,6 +91,7 @@ struct PlanBounds::Layout {
   bool aligned = true;  // stages_lie_alike()
   double microbatches = 1;
   double tail_seconds = 0;  // optimizer
+  work::GpuPower power;     // of the GPU that needs most
   std::vector<Position> positions;
   std::vector<Stage> stages;
 };
@@ -104,8 +101,10 @@ PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenari
     : space_{space},
       cluster_{scenario.cluster},
       collectives_{collectives},
+      repeats_{layer_repeats(space.setup.model)},
       times_{scenario::cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
       power_{work::gpu_power(times_.gpu(), cluster_.profile)},
+      spread_{cluster_.profile.get(work::power_spread)},
       contention_{cluster_.profile.get(work::contention_costs)},
       costs_{cluster_.topology,
              cluster_.routing,
@@ -115,7 +114,8 @@ PlanBounds::PlanBounds(const PlanSpace& space, const scenario::Scenario& scenari
              std::move(group_runs)},
       capacity_{scenario::gpu_memory(cluster_.topology, times_.gpu())},
       gpu_rate_{rate_out_of(cluster_.topology, cluster_.topology.endpoints().front())},
-      node_rate_{rate_out_of_host(cluster_.topology)} {
+      node_rate_{rate_out_of_host(cluster_.topology)},
+      unicast_{scenario.nccl.integer("COLLNET_ENABLE").value_or(0) == 0} {
   if (collectives_ != CollectiveTimes::kLinkRate) return;
   const net::Router router{cluster_.topology, net::make_routing_policy(cluster_.routing), scenario.simulation.seed};
   for (const DeviceId gpu : cluster_.topology.endpoints()) {
@@ -165,6 +165,7 @@ PassProfile::Cost PlanBounds::cost_at_link_rate(const work::ParallelPlan& plan, 
 work::Program PlanBounds::one_microbatch(const PlanCandidate& candidate, DataParallelism kind,
                                          std::int64_t microbatches) const {
   work::TrainingSetup setup = setup_of(space_, candidate);
+  setup.model.layers = repeats_.layers;
   put_on_one_stage(setup, kind, microbatches);
   return work::training_program(setup, times_, cluster_.topology, true);
 }
@@ -208,7 +209,7 @@ PlanBounds::Profile& PlanBounds::profile_of(const PlanCandidate& candidate, cons
     if (places == nullptr) return cost_at_link_rate(own, ranks_of(op), op.collective, op.bytes, false);
     return cost_in(own, ranks_of(op), op.collective, op.bytes, op.element_size);
   };
-  at->second.passes = std::make_unique<PassProfile>(program.programs.front(), space_.setup.model.layers, cost_of, contention_);
+  at->second.passes = std::make_unique<PassProfile>(program.programs.front(), repeats_.layers, cost_of, contention_);
   return at->second;
 }
 
@@ -218,7 +219,8 @@ const PlanBounds::Sums& PlanBounds::sums_at(Profile& profile, int hundredths, bo
   if (!is_new) return sums;
   const StepPieces pieces = profile.passes->at(1 + hundredths / kClockSteps, contends);
   sums.before.emplace_back();
-  for (const PassPair& layer : pieces.layers) {
+  for (const std::int64_t stand_in : repeats_.of) {
+    const PassPair& layer = pieces.layers[static_cast<std::size_t>(stand_in)];
     sums.before.push_back(sums.before.back());
     add(sums.before.back(), layer);
     sums.entries.push_back({.forward = {.entry = layer.forward.entry}, .backward = {.entry = layer.backward.entry}});
@@ -233,7 +235,7 @@ const PlanBounds::ShardCalls& PlanBounds::shard_calls_of(const PlanCandidate& ca
   const auto [at, is_new] =
       shard_calls_.try_emplace({plan.tensor, plan.context, plan.expert, plan.expert_tensor_size(), candidate.per_node});
   if (!is_new) return at->second;
-  at->second.resize(static_cast<std::size_t>(space_.setup.model.layers));
+  ShardCalls found(static_cast<std::size_t>(repeats_.layers));
   PlanCandidate plain = candidate;
   plain.micro = 1;
   plain.plan.recompute = work::Recompute::kNone;
@@ -245,8 +247,9 @@ const PlanBounds::ShardCalls& PlanBounds::shard_calls_of(const PlanCandidate& ca
     if (op.kind != work::OpKind::kCollective || op.category != work::Category::kCommData) continue;
     if (op.microbatch != 1 || op.layer < 0) continue;
     const bool experts = slots.has(work::GroupSlot::kExpertData) && op.slot == slots.index(work::GroupSlot::kExpertData);
-    at->second[static_cast<std::size_t>(op.layer)].push_back({experts, op.collective, op.bytes});
+    found[static_cast<std::size_t>(op.layer)].push_back({experts, op.collective, op.bytes});
   }
+  for (const std::int64_t layer : repeats_.of) at->second.push_back(found[static_cast<std::size_t>(layer)]);
   return at->second;
 }
 
@@ -262,6 +265,23 @@ const PassProfile::Cost& PlanBounds::shard_cost(const work::ParallelPlan& plan, 
   // Alone; or what all groups of the stage must bring into a node, whichever links they take for it.
   found.seconds = std::max(found.seconds, wire_seconds(plan, ranks, static_cast<double>(call.bytes.count())));
   return found;
+}
+
+void PlanBounds::Stream::add(const PassProfile::Cost& cost, double times) {
+  seconds += cost.seconds * times;
+  calls += times;
+  if (cost.ctas > 0) ctas = ctas == 0 ? cost.ctas : std::min(ctas, cost.ctas);
+}
+
+double PlanBounds::fabric_seconds(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, double bytes) const {
+  if (ranks.size() < 2 || node_rate_ <= 0) return 0;
+  std::map<std::int32_t, double> members;  // by host
+  for (const Rank rank : ranks) members[cluster_.topology.host_of(device_of(plan, rank))] += 1;
+  const double here = members.begin()->second;
+  if (members.size() == 1 || std::ranges::any_of(members, [&](const auto& host) { return host.second != here; })) return 0;
+  const double groups = std::min<double>(ranks[1] - ranks[0], space_.node_gpus);
+  const auto nodes = static_cast<double>(members.size());
+  return bytes * (nodes - 1) / nodes * groups / node_rate_;
 }
 
 double PlanBounds::wire_seconds(const work::ParallelPlan& plan, const std::vector<Rank>& ranks, double bytes) const {
@@ -291,6 +311,8 @@ PlanBounds::Layout PlanBounds::layout_of(const PlanCandidate& candidate) {
   layout.contends = layout.drains && !layout.is_fsdp;
   layout.microbatches = schedule != nullptr ? schedule->microbatches(layout.shape) : layout.shape.microbatches;
   layout.aligned = stages_lie_alike(space_, candidate);
+  layout.power = power_;
+  layout.power.costs.tensor *= work::most_of(spread_, static_cast<std::size_t>(plan.world()));
   const GroupPlaces& places = places_of(candidate, plan, layout.aligned);
   layout.profile = &profile_of(candidate, layout.aligned ? &places : nullptr);
   if (!layout.aligned) {
@@ -330,8 +352,8 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
   layout.tail_seconds = std::numeric_limits<double>::infinity();
   for (Stage& stage : layout.stages) {
     work::StageParameters held;
-    double by_stream[2] = {0, 0};  // gathers, reductions
-    double by_group[2] = {0, 0};   // dense, experts
+    double by_group[2] = {0, 0};  // dense, experts
+    double by_way[2] = {0, 0};    // of the nodes' NICs, gathers and reductions
     for (const std::size_t q : stage.positions) {
       const Position& at = layout.positions[q];
       const work::StageParameters own =
@@ -343,13 +365,18 @@ void PlanBounds::add_synchronisation(const PlanCandidate& candidate, Layout& lay
       for (std::int64_t layer = at.first; layer < at.last; ++layer) {
         for (const ShardCall& call : calls[static_cast<std::size_t>(layer)]) {
           const PassProfile::Cost& cost = shard_cost(plan, call);
-          by_stream[call.kind == coll::Collective::kAllGather ? 0 : 1] += cost.seconds * layout.microbatches;
+          const bool gathers = call.kind == coll::Collective::kAllGather;
+          (gathers ? stage.gathers : stage.reductions).add(cost, layout.microbatches);
           by_group[call.experts ? 1 : 0] += cost.seconds * layout.microbatches;
-          if (cost.ctas > 0) stage.shard_ctas = stage.shard_ctas == 0 ? cost.ctas : std::min(stage.shard_ctas, cost.ctas);
+          const auto bytes = static_cast<double>(call.bytes.count());
+          by_way[gathers ? 0 : 1] +=
+              fabric_seconds(plan, call.experts ? expert_group : dense_group, bytes) * layout.microbatches;
         }
       }
     }
-    stage.shard_seconds = std::max({by_stream[0], by_stream[1], by_group[0], by_group[1]});
+    const double fabric = unicast_ ? by_way[0] + by_way[1] : std::max(by_way[0], by_way[1]);
+    stage.shard_alone = std::max({stage.gathers.seconds, stage.reductions.seconds, by_group[0], by_group[1]});
+    stage.shard_seconds = std::max(stage.shard_alone, fabric);
     const double dense = static_cast<double>(held.dense) / (shards ? static_cast<double>(dense_group.size()) : 1);
     const double experts = static_cast<double>(held.experts) / (shards ? static_cast<double>(expert_group.size()) : 1);
     layout.tail_seconds = std::min(layout.tail_seconds, moved * (dense + experts) / times_.gpu().hbm_bytes_per_second);
@@ -401,16 +428,16 @@ double PlanBounds::between_synchronisation(Layout& layout, int stage, const std:
   return seconds;
 }
 
-// Seconds that kernels lose beside the experts' messages, if these run beside the kernels that mind least.
-double PlanBounds::slowed_beside(const Pass& all) const {
-  if (all.expert_ctas <= 0) return 0;
+// Seconds that kernels lose beside so many seconds of messages, if these run beside the kernels that mind least.
+double PlanBounds::slowed_beside(const Pass& kernels, double messages, int ctas) const {
+  if (ctas <= 0 || messages <= 0) return 0;
   std::array<std::pair<double, double>, 3> kinds;  // factor, seconds alone
-  kinds[0] = {slowdown_beside(contention_, work::KernelClass::kAttention, all.expert_ctas), all.attention};
-  kinds[1] = {slowdown_beside(contention_, work::KernelClass::kMemory, all.expert_ctas), all.memory};
-  kinds[2] = {slowdown_beside(contention_, work::KernelClass::kGemm, all.expert_ctas),
-              std::max(0.0, all.compute - all.attention - all.memory)};
+  kinds[0] = {slowdown_beside(contention_, work::KernelClass::kAttention, ctas), kernels.attention};
+  kinds[1] = {slowdown_beside(contention_, work::KernelClass::kMemory, ctas), kernels.memory};
+  kinds[2] = {slowdown_beside(contention_, work::KernelClass::kGemm, ctas),
+              std::max(0.0, kernels.compute - kernels.attention - kernels.memory)};
   std::ranges::sort(kinds);
-  double left = all.experts;
+  double left = messages;
   double lost = 0;
   for (const auto& [factor, alone] : kinds) {
     const double beside = std::min(left, alone * factor);
@@ -420,12 +447,38 @@ double PlanBounds::slowed_beside(const Pass& all) const {
   return lost;
 }
 
-// The bound if the step takes as long as assumed: the longer, the less its load and the higher the clock.
-double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
+// The same of FSDP's two streams, whose calls each may begin beside a GEMM that drains, and wait while kernels do. They cost
+// least where both run beside the same kernels, and the shorter one at least what it adds there.
+double PlanBounds::slowed_by_shards(const Stage& stage, const Pass& kernels, double waits) const {
+  const bool gathers_longer = stage.gathers.seconds >= stage.reductions.seconds;
+  const Stream& longer = gathers_longer ? stage.gathers : stage.reductions;
+  const Stream& shorter = gathers_longer ? stage.reductions : stage.gathers;
+  const auto beside = [&](const Stream& stream) {
+    return std::max(0.0, stream.seconds - waits - stream.calls * contention_.gemm_drain.seconds());
+  };
+  double added = 1;
+  for (const double factor : {contention_.gemm, contention_.attention, contention_.memory}) {
+    const auto share = [&](int ctas) { return 1 - 1 / (1 + (factor - 1) * ctas / work::kContentionCtas); };
+    added = std::min(added, share(longer.ctas + shorter.ctas) - share(longer.ctas));
+  }
+  return slowed_beside(kernels, beside(longer), longer.ctas) + beside(shorter) * added;
+}
+
+// The least by which kernels are slowed beside the longer of the two.
+double PlanBounds::slowed_plainly(const Stage& stage, double waits) const {
+  const int a = stage.gathers.ctas;
+  const int b = stage.reductions.ctas;
+  const int ctas = a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+  const double factor =
+      1 + (std::min({contention_.gemm, contention_.attention, contention_.memory}) - 1) * ctas / work::kContentionCtas;
+  return std::max(0.0, stage.shard_alone - waits) * (1 - 1 / factor);
+}
+
+double PlanBounds::seconds_at(Layout& layout, double assumed_seconds, bool plain) {
   std::vector<int> clocks;
   for (const Stage& stage : layout.stages) {
     const double cold = assumed_seconds * kColdStep;
-    clocks.push_back(static_cast<int>((work::least_slowdown(power_, stage.tensor / cold) - 1) * kClockSteps + 1e-9));
+    clocks.push_back(static_cast<int>((work::least_slowdown(layout.power, stage.tensor / cold) - 1) * kClockSteps + 1e-9));
   }
   const auto pass_at = [&](Profile& profile, std::size_t q, int clock) {
     const Position& at = layout.positions[q];
@@ -465,23 +518,19 @@ double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
       add(all, pass.backward);
       work += layout.microbatches * (total(pass.forward, layout.compute_only) + total(pass.backward, layout.compute_only));
     }
-    if (layout.compute_only) work += layout.microbatches * slowed_beside(all);
+    if (layout.compute_only) work += layout.microbatches * slowed_beside(all, all.experts, all.expert_ctas);
     double fill = 0;
     for (std::size_t q = 0; q < first; ++q) {
       fill += total(passes[q].forward, layout.compute_only);
       if (layout.drains) fill += total(passes[q].backward, layout.compute_only);
     }
     if (stage.shard_seconds > 0) {
-      // The least by which kernels are slowed beside those messages.
-      const double factor = 1 + (std::min({contention_.gemm, contention_.attention, contention_.memory}) - 1) *
-                                    stage.shard_ctas / work::kContentionCtas;
-      double waits = 0;
-      for (const std::size_t q : stage.positions) {
-        waits += layout.microbatches * (total(passes[q].forward, false) - passes[q].forward.compute +
-                                        total(passes[q].backward, false) - passes[q].backward.compute);
-      }
-      const double slowed = std::max(0.0, stage.shard_seconds - waits) * (1 - 1 / factor);
-      bound = std::max({bound, stage.shard_seconds, work + std::max(fill, slowed)});
+      const double waits = layout.microbatches * (total(all, false) - all.compute);
+      Pass kernels = all;
+      for (double* seconds : {&kernels.attention, &kernels.memory, &kernels.compute}) *seconds *= layout.microbatches;
+      double slowed = slowed_plainly(stage, waits);
+      if (!plain) slowed = std::max(slowed, slowed_by_shards(stage, kernels, waits));
+      bound = std::max({bound, plain ? stage.shard_alone : stage.shard_seconds, work + std::max(fill, slowed)});
       continue;
     }
     bound = std::max(bound, work + fill);
@@ -492,17 +541,17 @@ double PlanBounds::seconds_at(Layout& layout, double assumed_seconds) {
   return bound + layout.tail_seconds;
 }
 
-double PlanBounds::estimate(const PlanCandidate& candidate, double bound_seconds) {
+double PlanBounds::estimate(const PlanCandidate& candidate, double plain_seconds) {
   const work::ParallelPlan& plan = candidate.plan;
   // These factors stand for what bounds leave out: most of FSDP's contention, collectives that passes in parts leave exposed,
   // messages between stages.
-  if (plan.data_parallelism == DataParallelism::kFsdp) return bound_seconds * 1.2;
-  if (plan.overlap_expert) return bound_seconds * 1.15;
-  if (plan.schedule.starts_with("zb")) return bound_seconds * 1.08;
-  return bound_seconds * (plan.pipeline > 1 ? 1.04 : 1.02);
+  if (plan.data_parallelism == DataParallelism::kFsdp) return plain_seconds * 1.2;
+  if (plan.overlap_expert) return plain_seconds * 1.15;
+  if (plan.schedule.starts_with("zb")) return plain_seconds * 1.08;
+  return plain_seconds * (plan.pipeline > 1 ? 1.04 : 1.02);
 }
 
-double PlanBounds::seconds(const PlanCandidate& candidate) {
+PlanTimes PlanBounds::times(const PlanCandidate& candidate) {
   Layout layout = layout_of(candidate);
   const Sums& full = sums_at(*layout.profile, 0, layout.contends);
   for (Stage& stage : layout.stages) {
@@ -517,12 +566,19 @@ double PlanBounds::seconds(const PlanCandidate& candidate) {
       stage.tensor += layout.microbatches * (own.forward.tensor + own.backward.tensor);
     }
   }
-  // A step shorter than T would have a load, and so a clock, that make it longer than T, where the bound at T is above T.
-  double low = seconds_at(layout, std::numeric_limits<double>::infinity());
-  double high = seconds_at(layout, low);
+  PlanTimes times{.plain = fixed_point(layout, true)};
+  const bool shares = std::ranges::any_of(layout.stages, [](const Stage& stage) { return stage.shard_seconds > 0; });
+  times.bound = shares ? std::max(times.plain, fixed_point(layout, false)) : times.plain;
+  return times;
+}
+
+// A step shorter than T would have a load, and so a clock, that make it longer than T, where the bound at T is above T.
+double PlanBounds::fixed_point(Layout& layout, bool plain) {
+  double low = seconds_at(layout, std::numeric_limits<double>::infinity(), plain);
+  double high = seconds_at(layout, low, plain);
   for (int i = 0; i < 12 && high > low * 1.002; ++i) {
     const double middle = (low + high) / 2;
-    (seconds_at(layout, middle) >= middle ? low : high) = middle;
+    (seconds_at(layout, middle, plain) >= middle ? low : high) = middle;
   }
   return low;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "sim/scenario/cluster_gpu.h"
@@ -63,10 +64,13 @@ FamilyCosts::FamilyCosts(const PlanSpace& space, const scenario::Scenario& scena
     : space_{space},
       cluster_{scenario.cluster},
       times_{scenario::cluster_gpu(cluster_.topology, "a plan"), cluster_.profile},
+      power_{work::gpu_power(times_.gpu(), cluster_.profile)},
+      spread_{cluster_.profile.get(work::power_spread)},
+      repeats_{layer_repeats(space.setup.model)},
       gpu_rate_{rate_out_of(cluster_.topology, cluster_.topology.endpoints().front())},
       node_rate_{rate_out_of_host(cluster_.topology)} {}
 
-const FamilyCosts::Pass& FamilyCosts::pass_of(const PlanCandidate& candidate, const work::TrainingSetup& whole) {
+FamilyCosts::PassCosts& FamilyCosts::pass_of(const PlanCandidate& candidate, const work::TrainingSetup& whole) {
   const work::ParallelPlan& of = whole.plan;
   // Routing that is limited to some nodes sends less where a group spans several.
   const work::RankGrid grid{of};
@@ -78,25 +82,83 @@ const FamilyCosts::Pass& FamilyCosts::pass_of(const PlanCandidate& candidate, co
   }
   const auto [at, is_new] = passes_.try_emplace(
       {of.tensor, of.context, of.expert, of.expert_tensor_size(), candidate.micro, static_cast<int>(hosts.size())});
-  Pass& pass = at->second;
+  PassCosts& pass = at->second;
   if (!is_new) return pass;
   work::TrainingSetup setup = whole;
+  setup.model.layers = repeats_.layers;
   put_on_one_stage(setup, DataParallelism::kNone, 1);
   setup.plan.recompute = work::Recompute::kNone;
   const work::Program program = work::training_program(setup, times_, cluster_.topology, true);
   const work::GroupSlots slots{setup.plan, false};
+  std::vector<double> times_of(static_cast<std::size_t>(repeats_.layers), 0.0);  // that a layer stands for one
+  for (const std::int64_t layer : repeats_.of) times_of[static_cast<std::size_t>(layer)] += 1;
   std::map<std::pair<GroupSlot, coll::Collective>, double> bytes;
   for (const work::Operation& op : program.programs.front().operations) {
     if (op.microbatch < 0) continue;
-    if (op.stream == 0) pass.kernels += op.duration.seconds();
+    const double times = op.layer >= 0 ? times_of[static_cast<std::size_t>(op.layer)] : 1.0;
+    if (op.stream == 0) pass.kernels += op.duration.seconds() * times;
     if (op.kind != work::OpKind::kCollective) continue;
     for (const GroupSlot slot : kPassSlots) {
       if (!slots.has(slot) || slots.index(slot) != op.slot) continue;
-      bytes[{slot, op.collective}] += static_cast<double>(op.bytes.count());
+      bytes[{slot, op.collective}] += static_cast<double>(op.bytes.count()) * times;
     }
   }
   for (const auto& [call, moved] : bytes) pass.traffic.push_back({call.first, call.second, moved});
+  pass.profile = profile_of(program.programs.front(), slots);
   return pass;
+}
+
+std::unique_ptr<PassProfile> FamilyCosts::profile_of(const work::RankProgram& program, const work::GroupSlots& slots) const {
+  const auto cost_of = [&](const work::Operation& op) -> PassProfile::Cost {
+    for (const GroupSlot slot : kPassSlots) {
+      if (!slots.has(slot) || slots.index(slot) != op.slot) continue;
+      const auto n = static_cast<double>(slots.size(slot));
+      return {.seconds = static_cast<double>(op.bytes.count()) * (n - 1) / n / gpu_rate_};
+    }
+    return {};
+  };
+  return std::make_unique<PassProfile>(program, repeats_.layers, cost_of, cluster_.profile.get(work::contention_costs));
+}
+
+const FamilyCosts::PassSums& FamilyCosts::sums_at(PassCosts& pass, int hundredths) const {
+  const auto [at, is_new] = pass.at.try_emplace(hundredths);
+  PassSums& sums = at->second;
+  if (!is_new) return sums;
+  const StepPieces pieces = pass.profile->at(1 + hundredths / kClockSteps, false);
+  const auto add = [&](const PassPair& pair) {
+    for (const Pass& one : {pair.forward, pair.backward}) {
+      sums.kernels += one.compute;
+      sums.waits += one.seconds;
+      sums.tensor += one.tensor;
+    }
+  };
+  for (const std::int64_t layer : repeats_.of) add(pieces.layers[static_cast<std::size_t>(layer)]);
+  add(pieces.embedding);
+  add(pieces.head);
+  return sums;
+}
+
+void FamilyCosts::bound_closer(const PlanCandidate& candidate, bool runs_together, PlanFamily& family) {
+  const work::TrainingSetup setup = setup_of(space_, candidate);
+  PassCosts& pass = pass_of(candidate, setup);
+  work::GpuPower power = power_;
+  power.costs.tensor *= work::most_of(spread_, static_cast<std::size_t>(setup.plan.world()));
+  const double microbatches = static_cast<double>(setup.batch.global) / static_cast<double>(candidate.micro * setup.plan.data);
+  const double share = microbatches / setup.plan.pipeline;
+  const double tensor = sums_at(pass, 0).tensor * share;
+  const auto after = [&](double assumed) {
+    const double slowdown = work::least_slowdown(power, tensor / (assumed * kColdStep));
+    const PassSums& sums = sums_at(pass, static_cast<int>((slowdown - 1) * kClockSteps + 1e-9));
+    return share * (runs_together ? sums.kernels : sums.waits);
+  };
+  double low = after(std::numeric_limits<double>::infinity());
+  double high = after(low);
+  for (int i = 0; i < 8 && high > low * 1.005; ++i) {
+    const double middle = (low + high) / 2;
+    (after(middle) >= middle ? low : high) = middle;
+  }
+  family.bound_seconds = std::max(family.bound_seconds, low);
+  family.is_close = true;
 }
 
 const std::vector<FamilyCosts::Leaving>& FamilyCosts::leaving(const PlanCandidate& candidate, const work::ParallelPlan& plan,
@@ -134,7 +196,7 @@ const std::vector<FamilyCosts::Leaving>& FamilyCosts::leaving(const PlanCandidat
 void FamilyCosts::bound(const PlanCandidate& candidate, PlanFamily& family) {
   const work::TrainingSetup setup = setup_of(space_, candidate);
   const work::ParallelPlan& plan = setup.plan;
-  const Pass& pass = pass_of(candidate, setup);
+  const PassCosts& pass = pass_of(candidate, setup);
   const work::GroupSlots slots{plan, false};
   const int used = used_of_node(space_, candidate);
   const int hosts = (plan.world() + used - 1) / used;

@@ -9,6 +9,10 @@
 //
 // where X is the mean over nodes of all ranks there, on the stage whose groups leave their nodes least.
 //
+// Closer. A family whose bound keeps a proof open gets one that sees more: what kernels wait for collectives at the rate of a
+// GPU's links, but where passes of a member run together, and the highest clock that so much work in T leaves, as for a plan
+// (bound.h). K is then what the mean stage has, and K and the slow-down both grow with a stage's load.
+//
 // Estimate. Kernels and collectives one after another, these at the full rate of the GPU inside a node and at its share of the
 // node's NICs outside, on the stage whose groups lie worst, and half of the bubble of 1F1B: (m + (p - 1) / 2) (K + W) / p.
 #pragma once
@@ -17,11 +21,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "sim/planning/plan_search/layer_repeats.h"
+#include "sim/planning/plan_search/pass_profile.h"
 #include "sim/planning/plan_search/space.h"
 #include "sim/scenario/scenario.h"
+#include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/parallel/rank_groups.h"
 #include "sim/workloads/training/group_slots.h"
@@ -31,6 +40,8 @@ namespace weft::plan {
 struct PlanFamily {
   std::vector<std::size_t> members;  // of the list
   double bound_seconds = 0;
+  double plain_seconds = 0;  // bound() gave
+  bool is_close = false;     // bound_seconds is bound_closer()'s
   double estimate_seconds = 0;
 };
 
@@ -44,6 +55,8 @@ class FamilyCosts {
 
   // Returns those of a plan's family.
   void bound(const PlanCandidate& candidate, PlanFamily& family);
+  // The closer bound. `runs_together`: passes of some member do, so that they hide their collectives.
+  void bound_closer(const PlanCandidate& candidate, bool runs_together, PlanFamily& family);
 
  private:
   // Collectives of one microbatch on one rank over all layers.
@@ -52,24 +65,37 @@ class FamilyCosts {
     coll::Collective kind = coll::Collective::kAllReduce;
     double bytes = 0;
   };
-  struct Pass {
-    double kernels = 0;  // seconds
+  // Sums over all layers, seconds.
+  struct PassSums {
+    double kernels = 0;
+    double waits = 0;   // these and what they wait for collectives
+    double tensor = 0;  // that tensor cores at their full rate would take
+  };
+  struct PassCosts {
+    double kernels = 0;  // seconds at full clock
     std::vector<Traffic> traffic;
+    std::unique_ptr<PassProfile> profile;
+    std::map<int, PassSums> at;  // by hundredths of slow-down
   };
   // One stage's groups: shares of a call's bytes that leave the node, by rank.
   struct Leaving {
     double most = 0;
     double sum = 0;
   };
-  const Pass& pass_of(const PlanCandidate& candidate, const work::TrainingSetup& setup);
+  PassCosts& pass_of(const PlanCandidate& candidate, const work::TrainingSetup& setup);
+  [[nodiscard]] std::unique_ptr<PassProfile> profile_of(const work::RankProgram& program, const work::GroupSlots& slots) const;
+  const PassSums& sums_at(PassCosts& pass, int hundredths) const;
   const std::vector<Leaving>& leaving(const PlanCandidate& candidate, const work::ParallelPlan& plan, const Traffic& traffic);
 
   const PlanSpace& space_;
   const net::Cluster& cluster_;
   work::KernelTimes times_;
+  work::GpuPower power_;
+  work::PowerSpread spread_;
+  LayerRepeats repeats_;
   double gpu_rate_;   // bytes/s out of a GPU
   double node_rate_;  // bytes/s out of a node; 0: no fabric
-  std::map<std::tuple<int, int, int, int, std::int64_t, int>, Pass> passes_;
+  std::map<std::tuple<int, int, int, int, std::int64_t, int>, PassCosts> passes_;
   // By ranks of a node, axes, slot, and whether all data of a rank leave.
   std::map<std::tuple<int, int, int, int, int, int, int, work::GroupSlot, bool>, std::vector<Leaving>> leaving_;
 };

@@ -16,6 +16,11 @@
 
 namespace weft::plan {
 
+// A step at full clock takes at most so much longer than the slowed one that is reported.
+inline constexpr double kColdStep = 1.01;
+// Slow-downs of the clock are tried in steps of a hundredth.
+inline constexpr double kClockSteps = 100;
+
 // Seconds of the compute stream.
 struct Pass {
   double seconds = 0;  // kernels and what they wait for, but `entry`

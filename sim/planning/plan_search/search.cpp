@@ -17,6 +17,7 @@
 #include "sim/planning/plan_search/families.h"
 #include "sim/planning/plan_search/search_clock.h"
 #include "sim/planning/plan_search/search_queue.h"
+#include "sim/planning/plan_search/step_shares.h"
 #include "sim/scenario/cluster_gpu.h"
 #include "sim/scenario/step_program.h"
 
@@ -51,37 +52,13 @@ class PlanWatch final : public scenario::RunObserver {
   Simulator* simulator_ = nullptr;
 };
 
-// Returns what takes most of the mean GPU's step: compute, exposed communication or waiting.
-std::pair<std::string, double> bottleneck_of(const scenario::TrainingResult& result) {
-  const double step = result.iteration.seconds();
-  std::pair<std::string, double> most{"bubble", result.mean.bubble.seconds() / step};
-  const auto offer = [&](std::string_view name, double seconds) {
-    if (seconds / step > most.second) most = {std::string{name}, seconds / step};
-  };
-  for (std::size_t c = 0; c < work::kCategories; ++c) {
-    const auto category = static_cast<work::Category>(c);
-    const Duration time = work::is_compute(category) ? result.mean.busy[c] : result.mean.exposed[c];
-    offer(work::to_string(category), time.seconds());
-  }
-  offer("skew", result.mean.skew.seconds());
-  offer("idle", result.mean.idle.seconds());
-  return most;
-}
-
-double exposed_share(const scenario::TrainingResult& result) {
-  Duration exposed;
-  for (std::size_t c = 0; c < work::kCategories; ++c) {
-    if (work::is_communication(static_cast<work::Category>(c))) exposed += result.mean.exposed[c];
-  }
-  return exposed.seconds() / result.iteration.seconds();
-}
-
 // Plans whose estimates err alike.
 enum Kind : std::uint8_t { kFsdp, kOverlapped, kStraddling, kOther, kKinds };
 
 struct Bounded {
   PlanCandidate candidate;
   double seconds = 0;
+  double plain = 0;  // that estimates are made of
   double memory = 0;
   double score = 0;                 // of the bound
   double estimate = 0;              // seconds
@@ -153,6 +130,7 @@ class Search {
         progress_mutex_{progress_mutex},
         group_runs_{scenario::shared_runs(scenario)},
         bounds_{space, scenario, group_runs_, CollectiveTimes::kLinkRate},
+        family_costs_{space, scenario},
         capacity_bytes_{bounds_.capacity_bytes()} {
     group_runs_->set_watch(&clock);
   }
@@ -192,10 +170,10 @@ class Search {
   }
 
   void bound_families() {
-    FamilyCosts costs{space_, scenario_};
     for (PlanFamily& family : families_of(list_.plans)) {
       const PlanCandidate& first = list_.plans[family.members.front()];
-      if (!clock_.is_over()) costs.bound(first, family);
+      if (!clock_.is_over()) family_costs_.bound(first, family);
+      family.plain_seconds = family.bound_seconds;
       families_[kind_of(first)].add(score_of(first, family.estimate_seconds), score_of(first, family.bound_seconds),
                                     std::move(family));
     }
@@ -273,8 +251,12 @@ class Search {
   void take_up_families(SearchQueue<PlanFamily>& queue, bool by_bound) {
     const std::size_t most = by_bound ? kLeastFamilyRound : kFamilyRound;
     for (std::size_t taken = 0; !queue.empty() && taken < most; ++taken) {
-      const PlanFamily family = queue.take(by_bound);
+      PlanFamily family = queue.take(by_bound);
       const PlanCandidate& first = list_.plans[family.members.front()];
+      if (by_bound && !family.is_close) {
+        bound_family_closer(queue, std::move(family));
+        continue;
+      }
       if (const double score = score_of(first, family.bound_seconds); is_pruned(score)) {
         count_pruned(score, family.members.size());
         continue;
@@ -283,6 +265,16 @@ class Search {
       for (const std::size_t member : family.members) likeliest = std::min(likeliest, take_up(family, list_.plans[member]));
       if (likeliest < kNever) of_families_[kind_of(first)].note(family.estimate_seconds, likeliest);
     }
+  }
+
+  // A family waits again with its closer bound, which may keep no proof open.
+  void bound_family_closer(SearchQueue<PlanFamily>& queue, PlanFamily family) {
+    const PlanCandidate& first = list_.plans[family.members.front()];
+    const bool runs_together =
+        std::ranges::any_of(family.members, [&](std::size_t member) { return list_.plans[member].plan.overlap_expert; });
+    family_costs_.bound_closer(first, runs_together, family);
+    const double bound = score_of(first, family.bound_seconds);
+    queue.add(score_of(first, family.estimate_seconds), bound, std::move(family));
   }
 
   // Returns the estimate of the plan; infinite where it is none.
@@ -297,7 +289,9 @@ class Search {
       ++result_.too_big;
       return kNever;
     }
-    plan.seconds = std::max(bounds_.seconds(candidate), family.bound_seconds);
+    const PlanTimes times = bounds_.times(candidate);
+    plan.seconds = std::max(times.bound, family.bound_seconds);
+    plan.plain = std::max(times.plain, family.plain_seconds);
     plan.score = score_of(candidate, plan.seconds);
     plan.family = family.estimate_seconds;
     plan.estimate = estimate_of(plan);
@@ -307,7 +301,7 @@ class Search {
 
   // Families know what collectives take that leave nodes, unless passes that run together hide it.
   [[nodiscard]] double estimate_of(const Bounded& plan) const {
-    const double alone = PlanBounds::estimate(plan.candidate, plan.seconds);
+    const double alone = PlanBounds::estimate(plan.candidate, plan.plain);
     return kind_of(plan.candidate) == kOverlapped ? alone : std::max(alone, plan.family);
   }
 
@@ -321,23 +315,24 @@ class Search {
   // Each plan has bounds of its own, so that they are the same on any number of threads. What a collective takes by itself is
   // everybody's.
   void bound_closer(const std::vector<Bounded>& round) {
-    std::vector<double> seconds(round.size(), 0.0);  // 0: the search ended before
+    std::vector<PlanTimes> times(round.size());  // 0: the search ended before
     on_threads(round.size(), settings_.threads, [&](std::size_t i) {
       if (clock_.is_over()) return;
       try {
-        seconds[i] = PlanBounds{space_, scenario_, group_runs_}.seconds(round[i].candidate);
+        times[i] = PlanBounds{space_, scenario_, group_runs_}.times(round[i].candidate);
       } catch (const work::RunStopped&) {
         return;
       }
     });
     for (std::size_t i = 0; i < round.size(); ++i) {
-      if (seconds[i] == 0) {
+      if (times[i].bound == 0) {
         leave(round[i].score, 1);
         continue;
       }
       Bounded plan = round[i];
       const Kind kind = kind_of(plan.candidate);
-      plan.seconds = std::max(plan.seconds, seconds[i]);
+      plan.seconds = std::max(plan.seconds, times[i].bound);
+      plan.plain = std::max(plan.plain, times[i].plain);
       plan.score = score_of(plan.candidate, plan.seconds);
       plan.estimate = estimate_of(plan);
       of_bounds_[kind].note(round[i].estimate, plan.estimate);
@@ -528,7 +523,8 @@ class Search {
   std::mutex& progress_mutex_;
   std::shared_ptr<work::GroupRuns> group_runs_;  // by the bounds and by all simulations
   PlanBounds bounds_;                            // at the links' rate
-  double capacity_bytes_;                        // of a GPU
+  FamilyCosts family_costs_;
+  double capacity_bytes_;  // of a GPU
   PlanList list_;
   // By kind: families, plans bounded at the links' rate, and closer.
   std::array<SearchQueue<PlanFamily>, kKinds> families_;
