@@ -70,6 +70,9 @@ notebooks() {
 # All studies: ctest leaves out two that take a minute.
 studies() { python3 tests/apps/studies_test.py . "$weft"; }
 
+# Four plans of a minute each with their gaps, and three budgets of the largest search.
+named_plans() { python3 tools/named_plans.py . "$weft"; }
+
 # 30 shards of random training plans; ctest runs two.
 plans() {
   cmake --preset release >/dev/null
@@ -90,7 +93,7 @@ sanitizers() {
   return "$failed"
 }
 
-sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants switching notebooks studies plans sanitizers)
+sections=(sweep_kills sweep_kills_mpi streams_and_disks sweep_threads trace_speed fuzz mutate invariants switching notebooks studies plans named_plans sanitizers)
 chosen=("$@")
 ((${#chosen[@]})) || chosen=("${sections[@]}")
 for section in "${chosen[@]}"; do
