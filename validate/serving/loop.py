@@ -5,7 +5,7 @@
 A model of Llama-3 8B's shape with random weights. Every step is a CUDA graph of one token for each running answer, padded to a
 batch of the list, and of one piece of the oldest prompt that waits, if any; it ends with a choice of tokens that the host reads.
 Prompts have two pieces: of 512 tokens with answers of 64, or, in the later set, of 1,024 with answers of 128, in the third, of 768
-with answers of 96. Each set was written after the one before had been scored. Arrivals are Poisson, from seeds, so that the same
+with answers of 96, in the fourth, of 640 with answers of 160. Each set was written after the one before had been scored. Arrivals are Poisson, from seeds, so that the same
 can be predicted.
 Writes OUT/loop.json: for each load the medians and 99th percentiles of TTFT and TPOT, and the throughput.
 Attention has no mask beside the prompt's first piece, and meets the whole slot of each answer: only times count here.
@@ -39,7 +39,8 @@ class Load:
 
 SETS = {"first": Load(1024, 64, 512, (2, 4, 8, 12, 16, 20), "loop"),
         "later": Load(2048, 128, 1024, (1, 3, 5, 7, 9, 11), "later"),
-        "third": Load(1536, 96, 768, (2, 5, 8, 11, 14, 17), "third")}
+        "third": Load(1536, 96, 768, (2, 5, 8, 11, 14, 17), "third"),
+        "fourth": Load(1280, 160, 640, (1, 3, 6, 9, 12, 15), "fourth")}
 
 
 def arrivals(load, rate, seconds):

@@ -2,7 +2,7 @@
 
     python3 measure_decode.py OUT [--set first] [--seconds 100]
 
-`--set later` and `--set third` are lists of other models, batches and lengths, each written after the one before had been scored.
+`--set later`, `third` and `fourth` are lists of other models, batches and lengths, each written after the one before had been scored.
 Writes OUT/decode_tp1.json and, where there are two GPUs, OUT/decode_tp2.json. Weights are random. A layer is RMSNorm, one product
 for QKV, a copy of keys and values, SDPA with grouped queries, the output's product, NCCL's all-reduce, the residual, RMSNorm, one
 product for gate and up, SiLU, their product, the down product, an all-reduce, the residual. Each point is the median of 15
@@ -26,6 +26,8 @@ MODELS = {  # hidden, ffn, heads, kv heads
     "3b": (3072, 8192, 24, 8),
     "22b": (6144, 16384, 48, 8),
     "1b": (2048, 8192, 32, 8),
+    "13b": (5120, 13824, 40, 40),
+    "7b": (3584, 18944, 28, 4),
 }
 LAYERS = 8
 DECODE = [(1, 1024), (4, 4096), (16, 1024), (16, 16384), (32, 2048), (64, 4096), (128, 1024), (256, 512)]  # batch, context
@@ -42,7 +44,12 @@ THIRD_PREFILL = [(1, 384), (3, 256), (1, 1280), (5, 512), (1, 8192)]
 THIRD = [(model, b, t, t) for model in ("22b", "1b") for b, t in THIRD_PREFILL] + \
         [(model, b, 1, c) for model in ("22b", "1b") for b, c in THIRD_DECODE] + \
         [("70b", 1, 640, 640), ("8b", 1, 896, 896), ("70b", 224, 1, 640)]
-SETS = {"first": PLACES, "later": LATER, "third": THIRD}
+FOURTH_DECODE = [(1, 2048), (6, 4096), (20, 1024), (40, 3072), (72, 512), (144, 1024), (208, 512)]
+FOURTH_PREFILL = [(1, 448), (2, 640), (1, 1536), (3, 1024)]
+FOURTH = [(model, b, t, t) for model in ("13b", "7b") for b, t in FOURTH_PREFILL] + \
+         [(model, b, 1, c) for model in ("13b", "7b") for b, c in FOURTH_DECODE] + \
+         [("70b", 2, 384, 384), ("8b", 4, 1, 1024), ("70b", 48, 1, 2048)]
+SETS = {"first": PLACES, "later": LATER, "third": THIRD, "fourth": FOURTH}
 PROFILED = {("70b", 1, 1, 1024), ("8b", 1, 1, 1024), ("8b", 32, 1, 2048), ("70b", 64, 1, 4096), ("8b", 1, 512, 512),
             ("70b", 1, 4096, 4096)}
 

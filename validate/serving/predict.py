@@ -1,7 +1,7 @@
 """Predicts what measure_decode.py and loop.py measure, and scores predictions against measurements.
 
     python3 predict.py WEFT > predictions.md                                also writes predictions.json beside this file
-    python3 predict.py WEFT --set later > predictions_later.md              and predictions_later.json; `third` as well
+    python3 predict.py WEFT --set later > predictions_later.md              and predictions_later.json; `third`, `fourth` as well
     python3 predict.py WEFT [--set later] --score FILE ...                  measured files against those, as they were written
     python3 predict.py WEFT [--set later] --score FILE ... --now            against what WEFT says now
 
