@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "sim/core/profile.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft {
 namespace {
@@ -17,9 +18,6 @@ using ::testing::StartsWith;
 
 class ProductTableTest : public ::testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // A profile that names `text` as its table, or holds it.
   Profile profile(const std::string& csv) {
     std::ofstream{folder_ / "gemms.csv"} << csv;
@@ -47,7 +45,7 @@ class ProductTableTest : public ::testing::Test {
     return errors_of([&] { return profile(csv); });
   }
 
-  std::filesystem::path folder_ = std::filesystem::path{::testing::TempDir()} / "product_table";
+  test::TempFolder folder_;
 };
 
 TEST_F(ProductTableTest, ReadsAFileInAnyOrderOfColumnsAndRowsOfTheProfile) {

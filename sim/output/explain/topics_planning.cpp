@@ -117,7 +117,8 @@ std::vector<Topic> planning_topics() {
                            "serving_search: cells do not meet on the fabric, and requests are spread over them evenly",
                            "serving_search: disaggregated engines come in the numbers that estimates balance best"},
             .sources = {"models/workloads §6", "Zhong et al., 2024"},
-            .files = {"planning/serving_search/serving_search.h", "planning/serving_search/serving_space.h"}}},
+            .files = {"planning/serving_search/serving_search.h", "planning/serving_search/serving_space.h",
+                      "planning/serving_search/engine_flags.h"}}},
       {.names = {"size", "sizing"},
        .text = {.title = "how much of a cluster trains a model on so many tokens, by when, at what price and power",
                 .assumes =

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "tests/workloads/trace/trace_support.h"
@@ -137,18 +136,15 @@ TEST(ChakraTest, AnOperatorThatLaunchesACollectiveIsWorkOfTheCpu) {
 }
 
 TEST(ChakraTest, OtherFilesInAFolderArePassedOver) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "weft_chakra_folder";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
+  const weft::test::TempFolder folder;
   const std::string node = graph(R"({"Id": 0, "Name": "a", "NodeType": 4, "runtime": 3})");
   for (const auto& [name, text] : {std::pair{"t.0.json", node.c_str()}, std::pair{"algorithm.xml", "<algo/>"}}) {
-    std::ofstream{folder / name} << text;
+    static_cast<void>(folder.write(name, text));
   }
-  const Trace trace = read_trace(std::vector{folder}, {});
+  const Trace trace = read_trace(std::vector{folder.path()}, {});
   EXPECT_EQ(trace.program.ranks.size(), 1U);
   ASSERT_EQ(trace.findings.size(), 1U);
   EXPECT_EQ(trace.findings[0].message, "files that are no traces are passed over: 'algorithm.xml'");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(ChakraTest, OldExecutionTracesAndOtherToolsFilesAreNamed) {
