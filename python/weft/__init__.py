@@ -257,10 +257,13 @@ def plan(model: Configuration, cluster: Configuration, *, gpus: Optional[int] = 
          sequence: Optional[int] = None, objective: Optional[str] = None, budget: Optional[float] = None,
          budget_plans: Optional[int] = None, plan_limit: Optional[float] = None, write: Optional[Path] = None,
          top: Optional[int] = None, certain: Optional[int] = None, jobs: Optional[int] = None, all: bool = False,
+         serve: bool = False, slo: Optional[str] = None, prompt: Optional[int] = None, output: Optional[int] = None,
+         spread: Optional[float] = None, weights: Optional[str] = None, kv_cache: Optional[str] = None,
+         library: Optional[str] = None, token_budgets: Optional[Sequence[int]] = None, aggregated: bool = False,
          prices: Optional[Path] = None, power: Optional[Path] = None, set: Optional[Mapping[str, Any]] = None,
          nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None, grain: Optional[str] = None,
          seed: Optional[int] = None, shuffle_ties: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
-    """Searches the parallel plans of a model on a cluster, as `weft plan`.
+    """Searches the parallel plans of a model on a cluster, or with `serve` the plans of serving it, as `weft plan`.
 
     model, cluster: files or dicts; `write` needs files
     gpus           of a plan; all of the cluster where not given
@@ -270,8 +273,16 @@ def plan(model: Configuration, cluster: Configuration, *, gpus: Optional[int] = 
     budget         seconds after which no further plan is simulated: 45, 0 for no end
     budget_plans   plans to simulate at most; the same on every machine
     write          file for the best plan, as a scenario of run()
+    serve          engines, users at once and tokens a step; the arguments from slo to aggregated need it
+    slo            targets of latency: "ttft=500ms,tpot=30ms,at=p90"
+    prompt, output tokens, medians (1024 each); spread: sigma of both, lognormal (0.2)
+    weights        precision: "bf16", "fp8", "fp4"; kv_cache: that of the cache
+    library        kernels and all-reduces: "vllm", "sglang", "tensorrt_llm"
+    token_budgets  tokens of a step at most, each is tried
+    aggregated     no engines that prefill or decode alone
 
     Result: `plans`, best first: parallelism, iteration_time_ns, tokens_per_second, mfu (a share); counts of what was refused.
+    With `serve`: `servings`: engines, concurrency, tokens_per_second_per_user and _per_gpu, ttft_ns, tpot_ns, on_front; `commands`.
     """
     if write is not None and isinstance(model, Mapping) | isinstance(cluster, Mapping):
         raise ConfigError([{"key": "write", "message": "write: the scenario names the model and the cluster, which must be files"}])
@@ -280,7 +291,9 @@ def plan(model: Configuration, cluster: Configuration, *, gpus: Optional[int] = 
     words.option("cluster", words.configuration(cluster, "cluster"))
     _common(words, {"gpus": gpus, "batch": batch, "sequence": sequence, "objective": objective, "budget": budget,
                     "budget_plans": budget_plans, "plan_limit": plan_limit, "write": write, "top": top, "certain": certain,
-                    "jobs": jobs, "all": all, "prices": prices, "power": power, "set": set, "nccl": nccl, "profile": profile,
+                    "jobs": jobs, "all": all, "serve": serve, "slo": slo, "prompt": prompt, "output": output, "spread": spread,
+                    "weights": weights, "kv_cache": kv_cache, "library": library, "token_budgets": token_budgets,
+                    "aggregated": aggregated, "prices": prices, "power": power, "set": set, "nccl": nccl, "profile": profile,
                     "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties})
     return _call(words, progress)
 

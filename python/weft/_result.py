@@ -4,7 +4,8 @@ import collections.abc
 import keyword
 
 # The list that a table is made of where none is named: the first of these that the result has.
-_MAIN = ("points", "plans", "workloads", "clusters", "training_jobs", "flows", "jobs", "engines", "ranks", "kernels", "categories", "links", "files")
+_MAIN = ("points", "plans", "servings", "workloads", "clusters", "training_jobs", "flows", "jobs", "engines", "ranks", "kernels",
+         "categories", "links", "files")
 
 
 def _wrapped(value):

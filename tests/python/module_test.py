@@ -106,6 +106,15 @@ class EachFunctionIsItsCommand(unittest.TestCase):
         times = [row["iteration_time_ns"] for row in result.rows("plans")]
         self.assertEqual(times, sorted(times))
 
+    def test_plan_of_serving(self):
+        words = ["--serve", "--slo", "ttft=500ms,tpot=30ms", "--prompt", 512, "--output", 64, "--token-budgets", 2048, "--aggregated",
+                 "--budget-plans", 3]
+        result = weft.plan("llama3_8b", "dgx_h100", serve=True, slo="ttft=500ms,tpot=30ms", prompt=512, output=64,
+                           token_budgets=[2048], aggregated=True, budget_plans=3)
+        self.assertEqual(simulated(result)["servings"],
+                         command("plan", "--model", "llama3_8b", "--cluster", "dgx_h100", *words, "--json", "-")["servings"])
+        self.assertEqual(len(result.rows("servings")), 3)
+
     def test_size(self):
         words = ["--model", "llama3_8b", "--cluster", "dgx_h100", "--cluster", "dgx_b200", "--tokens", "1e9", "--budget-plans", "1"]
         result = weft.size("llama3_8b", ["dgx_h100", "dgx_b200"], tokens=1e9, budget_plans=1)
