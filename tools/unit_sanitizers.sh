@@ -23,6 +23,7 @@ too_long=(
   'InNetworkTest.SharpSends*' 'KnownAnswersTest.K22*' 'KnownAnswersTest.K26*' 'LinkFailureTest.Packets*'
   'LosslessTest.*InRandomNetworks' 'MutationTest.*' 'NcclP2pTest.DataEndRightInSeveral*' 'NodeShapesTest.*'
   'OverlapKindTest.PredictsCollectives*' 'PacketKnownAnswersTest.K11*' 'PacketKnownAnswersTest.K4*' 'PatTest.DataEndRight*'
+  'PlanBounds.OfLayersThatRepeat*'
   '*PlanSearchTest.FindsWhatTheSimulation*' 'PredictTest.CallsOnTheSameBuffers*' 'PredictTest.IsTheSameEveryTime'
   '*ProgramInvariantsTest.*' 'ReliabilityTest.*UnderRandomLoss' 'ReplayTimelineTest.IsAChromeTrace*'
   'RunAheadTest.RandomPrograms*' 'RunSweepTest.*' '*SampledTest.AndToTheTimeOfAll*' 'ScaleTest.*' '*SearchGoldenTest.*'
