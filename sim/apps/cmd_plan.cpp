@@ -1,10 +1,8 @@
 // weft plan: searches the parallel plans of a model on a cluster.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -15,11 +13,11 @@
 #include <vector>
 
 #include "sim/apps/command.h"
-#include "sim/apps/interrupt.h"
 #include "sim/apps/listener.h"
 #include "sim/apps/output.h"
 #include "sim/apps/plan_serving.h"
 #include "sim/apps/print_cost.h"
+#include "sim/apps/search_line.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
 #include "sim/output/search_json.h"
@@ -51,41 +49,26 @@ struct PlanOptions {
   ServeOptions serve;
 };
 
-// One line on a terminal; Ctrl-C ends the search and keeps what is finished.
 class Watch final : public plan::PlanSearchObserver {
  public:
-  Watch(bool quiet, double budget_seconds)
-      : budget_{budget_seconds},
-        flag_{interrupt_flag()},
-        draws_{listener() != nullptr || (!quiet && isatty(STDERR_FILENO) == 1)} {}
-  ~Watch() { wipe(); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  Watch(bool quiet, double budget_seconds) : line_{quiet, budget_seconds} {}
 
   void on_state(const plan::PlanProgress& now) override {
-    if (!draws_) return;
+    if (!line_.draws()) return;
     if (Listener* const hears = listener()) return hears->on_progress("plans", now.simulated, now.simulated + now.waiting);
-    std::string text = fmt::format("\r{:.0f} s  {} plans simulated, {} wait", now.seconds, now.simulated, now.waiting);
+    std::string text = fmt::format("{:.0f} s  {} plans simulated, {} wait", now.seconds, now.simulated, now.waiting);
     if (now.seconds > 0) text += fmt::format("  {:.1f}/s", static_cast<double>(now.simulated) / now.seconds);
-    if (budget_ > 0 && now.seconds < budget_) text += fmt::format("  ends in {:.0f} s at the latest", budget_ - now.seconds);
+    text += line_.end_text(now.seconds);
     if (const std::optional<double> gap = now.gap()) {
       text += fmt::format("  best {}  bound {:.1f} % below it  {}", short_time(now.iteration), 100 * *gap, now.best);
     }
-    std::fputs((text + "\x1b[K").c_str(), stderr);
-    std::fflush(stderr);
-    shown_ = true;
+    line_.draw(text);
   }
-  [[nodiscard]] bool stop() const override { return flag_.load(); }
-  void wipe() {
-    if (shown_) std::fputs("\r\x1b[K", stderr);
-    shown_ = false;
-  }
+  [[nodiscard]] bool stop() const override { return line_.stop(); }
+  void wipe() { line_.wipe(); }
 
  private:
-  double budget_;
-  const std::atomic<bool>& flag_;
-  bool draws_;
-  bool shown_ = false;
+  SearchLine line_;
 };
 
 plan::PlanObjective objective_of(const std::string& name, const plan::CostBooks& books) {

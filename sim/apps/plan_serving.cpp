@@ -1,18 +1,16 @@
 #include "sim/apps/plan_serving.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <ostream>
 #include <utility>
 
-#include "sim/apps/interrupt.h"
 #include "sim/apps/listener.h"
 #include "sim/apps/output.h"
+#include "sim/apps/search_line.h"
 #include "sim/apps/table.h"
 #include "sim/core/config/node.h"
 #include "sim/core/error.h"
@@ -24,38 +22,23 @@
 namespace weft::apps {
 namespace {
 
-// One line on a terminal; Ctrl-C ends the search and keeps what is finished.
 class ServingLine final : public plan::ServingSearchObserver {
  public:
-  ServingLine(bool quiet, double budget_seconds)
-      : budget_{budget_seconds},
-        flag_{interrupt_flag()},
-        draws_{listener() != nullptr || (!quiet && isatty(STDERR_FILENO) == 1)} {}
-  ~ServingLine() { wipe(); }
-  ServingLine(const ServingLine&) = delete;
-  ServingLine& operator=(const ServingLine&) = delete;
+  ServingLine(bool quiet, double budget_seconds) : line_{quiet, budget_seconds} {}
 
   void on_state(const plan::ServingProgress& now) override {
-    if (!draws_) return;
+    if (!line_.draws()) return;
     if (Listener* const hears = listener()) return hears->on_progress("plans", now.simulated, now.simulated + now.waiting);
-    std::string text = fmt::format("\r{:.0f} s  {} plans simulated, {} wait", now.seconds, now.simulated, now.waiting);
-    if (budget_ > 0 && now.seconds < budget_) text += fmt::format("  ends in {:.0f} s at the latest", budget_ - now.seconds);
+    std::string text = fmt::format("{:.0f} s  {} plans simulated, {} wait", now.seconds, now.simulated, now.waiting);
+    text += line_.end_text(now.seconds);
     if (!now.best.empty()) text += fmt::format("  best {:.0f} tokens/s a GPU  {}", now.tokens_per_second_per_gpu, now.best);
-    std::fputs((text + "\x1b[K").c_str(), stderr);
-    std::fflush(stderr);
-    shown_ = true;
+    line_.draw(text);
   }
-  [[nodiscard]] bool stop() const override { return flag_.load(); }
-  void wipe() {
-    if (shown_) std::fputs("\r\x1b[K", stderr);
-    shown_ = false;
-  }
+  [[nodiscard]] bool stop() const override { return line_.stop(); }
+  void wipe() { line_.wipe(); }
 
  private:
-  double budget_;
-  const std::atomic<bool>& flag_;
-  bool draws_;
-  bool shown_ = false;
+  SearchLine line_;
 };
 
 work::InferenceSetup read_setup(const ServingJob& job, std::size_t endpoints, Diagnostics& diagnostics) {
