@@ -156,12 +156,6 @@ std::string schema_of_result(const ResultKind& kind) {
   return output::result_schema(fmt::format("Weft: {}", kind.what), examples);
 }
 
-std::vector<std::string> all_kinds() {
-  std::vector<std::string> names = output::schema_kinds();
-  for (const ResultKind& kind : result_kinds()) names.emplace_back(kind.name);
-  return names;
-}
-
 // As the installation has it, beside the shipped files.
 std::optional<std::string> installed_schema(const std::string& name) {
   for (const std::filesystem::path& configs : config_folders()) {
@@ -184,7 +178,7 @@ std::string schema_text(const std::string& name) {
                                 .message = fmt::format("unknown kind of file '{}'", name),
                                 .source_line = {},
                                 .length = 1,
-                                .note = did_you_mean(name, all_kinds(), "kinds")}});
+                                .note = did_you_mean(name, printed_schemas(), "kinds")}});
 }
 
 void print_kinds() {
@@ -199,7 +193,7 @@ void print_kinds() {
 
 void write_all(const std::string& folder) {
   make_output_folder("--out", folder);
-  for (const std::string& name : all_kinds()) {
+  for (const std::string& name : printed_schemas()) {
     const std::string file = folder + "/" + name + ".json";
     const std::string text = schema_text(name);
     write_file(file, [&text](std::ostream& out) { out << text; });
@@ -208,6 +202,12 @@ void write_all(const std::string& folder) {
 }
 
 }  // namespace
+
+std::vector<std::string> printed_schemas() {
+  std::vector<std::string> names = output::schema_kinds();
+  for (const ResultKind& kind : result_kinds()) names.emplace_back(kind.name);
+  return names;
+}
 
 void add_schema(CLI::App& app, int& exit_code) {
   struct Options {

@@ -69,6 +69,7 @@ void add_report(CLI::App& app, int& exit_code);
 void add_view(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_schema(CLI::App& app, int& exit_code);
+[[nodiscard]] std::vector<std::string> printed_schemas();  // the kinds that `weft schema` knows, files first
 void add_size(CLI::App& app, int& exit_code);
 void add_step(CLI::App& app, int& exit_code);
 void add_sweep(CLI::App& app, int& exit_code);

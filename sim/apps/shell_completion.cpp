@@ -3,8 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <functional>
+#include <map>
+#include <utility>
 
+#include "sim/apps/command.h"
 #include "sim/core/error.h"
+#include "sim/output/explain/explain.h"
+#include "sim/scenario/catalog.h"
 
 namespace weft::apps {
 namespace {
@@ -13,7 +20,8 @@ struct CompletedOption {
   std::vector<std::string> longs;
   std::vector<std::string> shorts;
   std::string summary;
-  std::vector<std::string> choices;  // of its value
+  std::vector<std::string> choices;  // of its value, beside files where it names one
+  std::string_view kind;             // of the catalog, where choices are names of it
   bool takes_value = false;
   bool names_file = false;
 };
@@ -50,6 +58,42 @@ std::vector<std::string> choices_in(const std::string& form) {
   return CLI::detail::split(form, '|');
 }
 
+// Read once: the catalog reads every shipped file.
+const std::vector<std::string>& names_of(std::string_view catalog_kind) {
+  static std::map<std::string, std::vector<std::string>, std::less<>> known;
+  const auto found = known.find(catalog_kind);
+  if (found != known.end()) return found->second;
+  std::vector<std::string>& names = known[std::string{catalog_kind}];
+  for (const scenario::CatalogEntry& entry : scenario::catalog(catalog_kind)) names.push_back(entry.name);
+  return names;
+}
+
+// Options whose values are names of the catalog, with the kind there.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNamedValues{{{"algo", "algorithms"},
+                                                                                     {"cluster", "clusters"},
+                                                                                     {"clusters", "clusters"},
+                                                                                     {"gpu", "gpus"},
+                                                                                     {"model", "models"},
+                                                                                     {"profile", "profiles"}}};
+
+std::string_view kind_of_values(const CLI::Option& option) {
+  for (const auto& [name, kind] : kNamedValues) {
+    if (option.check_lname(std::string{name})) return kind;
+  }
+  return {};
+}
+
+// Words that a command takes without an option before them; none: files.
+std::vector<std::string> words_of(const NamedCommand& command) {
+  if (command.names == "collective") return names_of("collectives");
+  if (command.names == "explain") return output::explained_names();
+  if (command.names == "schema") return printed_schemas();
+  if (command.names != "list") return {};
+  std::vector<std::string> kinds;
+  for (const scenario::CatalogKind& kind : scenario::catalog_kinds()) kinds.emplace_back(kind.name);
+  return kinds;
+}
+
 std::vector<CompletedOption> options_of(const CLI::App& command) {
   std::vector<CompletedOption> found;
   for (const CLI::Option* option : command.get_options()) {
@@ -59,8 +103,11 @@ std::vector<CompletedOption> options_of(const CLI::App& command) {
                          .shorts = option->get_snames(),
                          .summary = option->get_description(),
                          .choices = choices_in(form),
+                         .kind = {},
                          .takes_value = option->get_items_expected_max() > 0,
                          .names_file = form == "FILE" || form == "DIR"};
+    if (made.choices.empty()) made.kind = kind_of_values(*option);
+    if (!made.kind.empty()) made.choices = names_of(made.kind);
     found.push_back(std::move(made));
   }
   return found;
@@ -78,6 +125,7 @@ std::string in_quotes(std::string_view text) {
 std::string bash_script(const CLI::App& program) {
   std::string owners;  // commands that have commands of their own, and these
   std::string cases;
+  std::string taken;  // words that commands take
   for (const NamedCommand& one : all_commands_of(program)) {
     std::string words;
     std::string values;
@@ -98,6 +146,8 @@ std::string bash_script(const CLI::App& program) {
     if (!one.own.empty()) owners += fmt::format("    {}) own={} ;;\n", one.names, in_quotes(joined_names(one.own)));
     cases += fmt::format("    {})\n      case $previous in\n{}      esac\n      words={} ;;\n", in_quotes(one.names), values,
                          in_quotes(words.substr(words.empty() ? 0 : 1)));
+    if (const std::vector<std::string> own = words_of(one); !own.empty())
+      taken += fmt::format("    {}) own={} ;;\n", in_quotes(one.names), in_quotes(joined_words(own)));
   }
   // -o default: files where nothing else fits.
   return fmt::format(R"(# Completion of weft for bash.
@@ -123,13 +173,17 @@ _weft() {{
 {}  esac
   if [[ $current == -* ]]; then
     COMPREPLY=($(compgen -W "$words $own" -- "$current"))
-  elif [[ -n $own ]]; then
+    return
+  fi
+  case $command in
+{}  esac
+  if [[ -n $own ]]; then
     COMPREPLY=($(compgen -W "$own" -- "$current"))
   fi
 }}
 complete -o default -F _weft weft
 )",
-                     owners, joined_names(commands_of(program)), cases);
+                     owners, joined_names(commands_of(program)), cases, taken);
 }
 
 // A description in brackets of _arguments, which has its own special characters.
@@ -147,7 +201,9 @@ std::string zsh_options(const CLI::App& command) {
   std::string specs;
   for (const CompletedOption& option : options_of(command)) {
     std::string value;
-    if (!option.choices.empty()) {
+    if (!option.kind.empty()) {
+      value = fmt::format(":name:_weft_{}", option.kind);
+    } else if (!option.choices.empty()) {
       value = fmt::format(":value:({})", joined_words(option.choices));
     } else if (option.takes_value) {
       value = option.names_file ? ":file:_files" : ":value:";
@@ -171,6 +227,12 @@ std::string zsh_names(const std::vector<const CLI::App*>& commands, std::string_
 }
 
 std::string zsh_script(const CLI::App& program) {
+  std::string functions;
+  for (const auto& [option, kind] : kNamedValues) {
+    if (option == "clusters") continue;  // the kind of --cluster
+    functions += fmt::format("_weft_{}() {{ _alternative {} 'files:file:_files' }}\n", kind,
+                             in_quotes(fmt::format("names:name:({})", joined_words(names_of(kind)))));
+  }
   std::string cases;
   for (const CLI::App* command : commands_of(program)) {
     const std::vector<const CLI::App*> own = commands_of(*command);
@@ -184,11 +246,13 @@ std::string zsh_script(const CLI::App& program) {
       }
       cases += "      esac\n      (( CURRENT == 2 )) && _describe command commands\n";
     }
-    cases += fmt::format("      _arguments{} '*:file:_files' ;;\n", zsh_options(*command));
+    const std::vector<std::string> words = words_of({command->get_name(), command, own});
+    const std::string taken = words.empty() ? "" : " " + in_quotes(fmt::format("1:name:({})", joined_words(words)));
+    cases += fmt::format("      _arguments{}{} '*:file:_files' ;;\n", zsh_options(*command), taken);
   }
   return fmt::format(R"(#compdef weft
 # Completion of weft for zsh.
-_weft() {{
+{}_weft() {{
   local -a commands
   commands=(
 {}  )
@@ -204,7 +268,7 @@ _weft() {{
 }}
 if [[ $funcstack[1] == _weft ]]; then _weft "$@"; else compdef _weft weft; fi
 )",
-                     zsh_names(commands_of(program), "    "), cases);
+                     functions, zsh_names(commands_of(program), "    "), cases);
 }
 
 std::string fish_script(const CLI::App& program) {
@@ -222,12 +286,14 @@ std::string fish_script(const CLI::App& program) {
       seen += "; and not __fish_seen_subcommand_from " + joined_names(one.own);
       for (const CLI::App* own : one.own) add_command(seen, *own);
     }
+    if (const std::vector<std::string> words = words_of(one); !words.empty())
+      text += fmt::format("complete -c weft -n {} -f -a {}\n", in_quotes(seen), in_quotes(joined_words(words)));
     for (const CompletedOption& option : options_of(*one.command)) {
       text += fmt::format("complete -c weft -n {}", in_quotes(seen));
       for (const std::string& name : option.longs) text += " -l " + name;
       for (const std::string& name : option.shorts) text += " -s " + name;
       if (!option.choices.empty()) {
-        text += fmt::format(" -x -a {}", in_quotes(joined_words(option.choices)));
+        text += fmt::format(" {} -a {}", option.names_file ? "-r" : "-x", in_quotes(joined_words(option.choices)));
       } else if (option.takes_value) {
         text += option.names_file ? " -r" : " -x";
       }

@@ -47,6 +47,24 @@ class Bash(unittest.TestCase):
     def test_completes_choices_of_an_option(self):
         self.assertEqual(completed("weft run s.yaml --fidelity p"), ["packet"])
 
+    def test_completes_shipped_names_and_then_files(self):
+        for line in ("weft collective all_reduce -c h200x4 --algo nvls_", "weft collective all_reduce --cluster dgx_h1",
+                     "weft compare s.yaml --clusters dgx_h1", "weft plan --model llama3_7", "weft topo import t.xml --gpu h20"):
+            with self.subTest(line):
+                kind = {"algo": "algorithms", "cluster": "clusters", "clusters": "clusters", "model": "models", "gpu": "gpus"}
+                option, start = line.split(" --")[1].split(" ")
+                known = re.findall(r"^(\S+)  ", output("list", kind[option]), re.MULTILINE)
+                self.assertEqual(completed(line), [name for name in known if name.startswith(start)])
+                self.assertTrue(completed(line))
+        self.assertEqual(completed("weft plan --model my_own/"), [])
+
+    def test_completes_words_of_commands(self):
+        self.assertEqual(completed("weft collective all_r"), ["all_reduce"])
+        self.assertEqual(completed("weft collective --cluster h200x4 all_r"), ["all_reduce"])
+        self.assertEqual(completed("weft explain busb"), ["busbw"])
+        self.assertEqual(completed("weft list clu"), ["clusters"])
+        self.assertEqual(completed("weft schema plan_"), ["plan_result"])
+
     def test_completes_commands_of_commands_and_their_options(self):
         for command, own in (("topo", "import"), ("trace", "convert"), ("trace", "kernels"), ("trace", "info")):
             with self.subTest(own):
