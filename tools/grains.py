@@ -21,6 +21,7 @@ CALLS = (
     ("all_gather", "ring", "Simple", "4G", "16G"),
     ("reduce_scatter", "ring", "LL128", "4G", "4G"),
     ("broadcast", "ring", "Simple", "4G", "16G"),
+    ("alltoall", "", "Simple", "256K", "4M"),
     ("alltoall", "", "Simple", "1G", "4G"),
     ("sendrecv", "", "Simple", "256M", "1G"),
 )

@@ -205,7 +205,10 @@ Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>&
     Duration copy = costs_.work(flow.step_bytes, share, effort, share);
     // Data in host memory is read over links, not copied.
     if (memory_between(edge.from, edge.to)) copy = std::max(copy, Duration::whole_ps(edge_time(flow, last_edge, demand).drain));
-    const Duration wait = last.copies() ? costs_.copy_wait : Duration{};
+    Duration wait = last.copies() ? costs_.copy_wait : Duration{};
+    // A lone message's slices wait at the receiver as they did at the sender; in a ring other messages hide that.
+    const int full = costs_.slice_bytes(last.bytes, 1) > Bytes{} ? costs_.slices : 1;
+    if (flow.edges.size() == 1) wait = wait + full * costs_.slice;
     return (flow.copies - 1) * copy + costs_.work(last.bytes, share, effort, share) + wait;
   }
   return {};
