@@ -27,7 +27,7 @@ constexpr std::string_view kStyle =
     "caption{text-align:left;color:var(--soft);padding-bottom:.4em}"
     "th,td{padding:.22em .8em;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}"
     "th{border-bottom:2px solid var(--soft);vertical-align:bottom}.l{text-align:left}"
-    "td.l{max-width:34em;white-space:normal;overflow-wrap:anywhere}"
+    "td.l{max-width:34em;white-space:normal;overflow-wrap:break-word}"
     ".g1{background:#cfeadf}.g2{background:#f2edcf}.g3{background:#fbdcbc}.g4{background:#f6c6bd}.g5{color:var(--soft)}"
     "@media screen and (prefers-color-scheme:dark){.g1{background:#173d31}.g2{background:#3b3717}.g3{background:#4c3315}"
     ".g4{background:#562420}}"

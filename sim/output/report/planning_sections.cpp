@@ -17,6 +17,13 @@ std::string ranged_text(const OrderedJson& of, const char* key, const auto& text
                      text(json_number(range, "most")));
 }
 
+// "15 T", "300 B".
+std::string tokens_text(double tokens) {
+  if (tokens >= 1e12) return fmt::format("{:.4g} T", tokens / 1e12);
+  if (tokens >= 1e9) return fmt::format("{:.4g} B", tokens / 1e9);
+  return tokens >= 1e6 ? fmt::format("{:.4g} M", tokens / 1e6) : figure(tokens);
+}
+
 // "TTFT at most 500 ms, TPOT at most 30 ms for 90 % of requests".
 std::string targets_text(const OrderedJson& result) {
   std::string text;
@@ -36,7 +43,7 @@ void add_size(Document& document, const OrderedJson& result) {
   const auto usd = [](double amount) { return "$" + plan::short_usd(amount); };
   const auto share = [](double value) { return percent_text(value); };
   document.add(TextBlock{fmt::format("{}: {} tokens, {} sequences of {} a step.", text_of(result, "model"),
-                                     figure(json_number(result, "tokens")), text_of(result, "batch_global"),
+                                     tokens_text(json_number(result, "tokens")), text_of(result, "batch_global"),
                                      text_of(result, "sequence"))});
   std::vector<std::pair<std::string, bool>> columns{{"", true}};
   std::vector<std::vector<std::string>> rows;
@@ -148,8 +155,10 @@ void add_serving_plan(Document& document, const OrderedJson& result) {
       text_of(result, "model"), text_of(result, "prompt"), text_of(result, "output"), targets_text(result))});
   const double best = json_number(result, "best");
   std::vector<std::vector<std::string>> rows;
-  std::vector<ChartSeries> series{{.name = "the front", .mark = Mark::kLineAndDots, .colour = 0},
-                                  {.name = "other plans", .mark = Mark::kHollowDots, .colour = 7}};
+  const bool has_target = std::isfinite(json_number(result, "target_ttft_ns"));
+  ChartSeries front{.name = "the front", .mark = Mark::kLineAndDots, .colour = 0};
+  ChartSeries others{.name = "other plans", .mark = Mark::kHollowDots, .colour = 7};
+  ChartSeries late{.name = "TTFT missed", .mark = Mark::kHollowDots, .colour = 1};
   std::size_t index = 0;
   for (const OrderedJson& plan : list(result, "servings")) {
     const auto at = static_cast<double>(index++);
@@ -158,7 +167,8 @@ void add_serving_plan(Document& document, const OrderedJson& result) {
     const double gpu = json_number(plan, "tokens_per_second_per_gpu");
     const bool is_on_front = value_of(plan, "on_front") == true;
     const std::string name = fmt::format("{}, {} users", text_of(plan, "engines"), text_of(plan, "concurrency"));
-    series[is_on_front ? 0 : 1].points.push_back({user, gpu, name});
+    ChartSeries& points_of = is_on_front ? front : value_of(plan, "meets_ttft") == true ? others : late;
+    points_of.points.push_back({user, gpu, name});
     if (!is_on_front) continue;
     const auto ms = [&](const char* key, const char* of) { return figure(json_number(member(plan, key), of) / 1e6); };
     const OrderedJson& cost = member(plan, "cost");
@@ -176,12 +186,18 @@ void add_serving_plan(Document& document, const OrderedJson& result) {
                             {.label = "TPOT, p90", .value = ms("tpot_ns", "p90") + " ms"}}});
   }
   if (!std::isfinite(best)) document.add(NoteBlock{"No plan meets the targets."});
+  std::vector<ChartSeries> series;
+  for (ChartSeries* each : {&late, &others, &front}) {  // the last on top
+    if (!each->points.empty()) series.push_back(std::move(*each));
+  }
   document.add(ChartBlock{to_svg(XyChart{.title = "Throughput by speed for a user",
                                          .x = {.title = "tokens/s a user"},
                                          .y = {.title = "tokens/s a GPU"},
                                          .series = std::move(series)}),
                           {}});
-  add_table(document, "The front: no other plan that was simulated gives users and GPUs more",
+  add_table(document,
+            has_target ? "The front: no other plan within the target of TTFT gives users and GPUs more"
+                       : "The front: no other plan that was simulated gives users and GPUs more",
             {{"engines", true},
              {"tokens a step", false},
              {"tokens/s a user", false},

@@ -47,6 +47,7 @@ const OrderedJson& list(const OrderedJson& json, const char* key) {
 std::string figure(double number) {
   if (!std::isfinite(number)) return "-";
   if (number != 0 && (std::abs(number) >= 1e7 || std::abs(number) < 1e-3)) return fmt::format("{:.3e}", number);
+  if (std::abs(number) >= 9999.5) return fmt::format("{:.0f}", number);  // not 1.163e+04
   return fmt::format("{:.4g}", number);
 }
 std::string percent_text(double share) { return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-"; }
@@ -54,9 +55,18 @@ std::string percent_text(double share) { return std::isfinite(share) ? fmt::form
 void add_table(Document& document, std::string caption, const std::vector<ReportColumn>& columns,
                std::vector<std::vector<std::string>> rows) {
   if (rows.empty()) return;
+  std::vector<ReportColumn> shown;
+  for (std::size_t column = columns.size(); column-- > 0;) {
+    const bool is_said = std::ranges::any_of(rows, [&](const auto& row) { return row[column] != "-"; });
+    if (is_said) {
+      shown.insert(shown.begin(), columns[column]);
+    } else {
+      for (std::vector<std::string>& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+    }
+  }
   HtmlTable made;
   made.caption = std::move(caption);
-  for (const auto& [title, is_text] : columns) made.columns.push_back({.title = title, .is_text = is_text});
+  for (const auto& [title, is_text] : shown) made.columns.push_back({.title = title, .is_text = is_text});
   for (std::vector<std::string>& row : rows) {
     std::vector<HtmlCell>& cells = made.rows.emplace_back();
     for (std::string& cell : row) cells.push_back({.text = std::move(cell)});
