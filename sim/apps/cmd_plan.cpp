@@ -77,7 +77,7 @@ plan::PlanObjective objective_of(const std::string& name, const plan::CostBooks&
        {PlanObjective::kTime, PlanObjective::kTokensPerDollar, PlanObjective::kTokensPerJoule, PlanObjective::kLargestModel}) {
     if (name != plan::to_string(objective)) continue;
     if (objective == PlanObjective::kTokensPerDollar && !books.prices) {
-      throw ConfigError("--objective tokens_per_dollar needs a price book: --prices list_2024");
+      throw ConfigError("--objective tokens_per_dollar needs a price book: --prices list_2026");
     }
     if (objective == PlanObjective::kTokensPerJoule && !books.power) {
       throw ConfigError("--objective tokens_per_joule needs a power book: --power datasheets");

@@ -28,7 +28,7 @@ namespace {
 
 struct SizeOptions {
   CommonOptions common;
-  CostOptions cost{.prices = "list_2024", .power = "datasheets"};
+  CostOptions cost{.prices = "list_2026", .power = "datasheets"};
   std::string failures = "llama3_2024";
   std::string model;
   std::vector<std::string> clusters;

@@ -23,7 +23,7 @@ std::string source_text(const std::string& source, const std::string& date) {
 }  // namespace
 
 void add_cost_options(CLI::App& command, CostOptions& options) {
-  command.add_option("--prices", options.prices, "Price book: a file or the name of a shipped one (list_2024)")
+  command.add_option("--prices", options.prices, "Price book: a file or the name of a shipped one (list_2026)")
       ->type_name("FILE")
       ->group("Cost and power");
   command.add_option("--power", options.power, "Power book: a file or the name of a shipped one (datasheets)")
