@@ -41,6 +41,29 @@ Router::Router(const Router& known, std::unique_ptr<RoutingPolicy> policy, std::
 
 Router::~Router() = default;
 
+std::uint32_t Router::add_named_way(DeviceId source, DeviceId destination, NamedWay way, std::uint64_t entropy) {
+  OwnWay& own = own_ways_.emplace_back(OwnWay{source, destination, std::move(way), entropy, {}});
+  find_own_way(own);
+  if (own.found.links.empty()) {
+    const std::string why = own.found.why;
+    own_ways_.pop_back();
+    throw ConfigError(
+        fmt::format("no way as named from '{}' to '{}': {}", topology_->name(source), topology_->name(destination), why));
+  }
+  return static_cast<std::uint32_t>(own_ways_.size());
+}
+
+void Router::find_own_way(OwnWay& own) const {
+  const FabricRoutes::Flow flow{own.source, own.destination, {own.entropy}};
+  const auto open = [this](LinkId link) { return fabric_->is_open(link); };
+  const auto pick = [&](DeviceId at, std::span<const LinkId> links) { return fabric_->pick(at, links, flow); };
+  own.found = find_named_way(*topology_, own.source, own.destination, own.way, pick, open);
+  // Equal links may end where the next leg cannot begin; the first of them all is what was checked when the file was read.
+  if (!own.found.links.empty()) return;
+  const auto first = [](DeviceId, std::span<const LinkId> links) { return links.front(); };
+  own.found = find_named_way(*topology_, own.source, own.destination, own.way, first, open);
+}
+
 void Router::find_all_distances(int threads) const { fabric_->find_all_distances(threads); }
 
 const Topology& Router::topology() const { return *topology_; }
@@ -171,7 +194,7 @@ std::vector<NicWay> Router::find_ways(DeviceId source, DeviceId destination, Flo
 }
 
 std::vector<NicWay> Router::nic_ways(DeviceId source, DeviceId destination, FlowKey key) const {
-  if (topology_->host_of(source) == topology_->host_of(destination)) return {};
+  if (topology_->host_of(source) == topology_->host_of(destination) || key.named_way != 0) return {};
   std::string why;
   std::vector<NicWay> ways = find_ways(source, destination, key, &why);
   if (ways.empty()) throw ConfigError(why);
@@ -195,7 +218,10 @@ bool Router::is_detour(DeviceId from, DeviceId by, DeviceId to) const { return f
 
 const RoutingPolicy& Router::policy() const { return fabric_->policy(); }
 
-void Router::set_link_state(LinkId link, bool up) { fabric_->set_link_state(link, up); }
+void Router::set_link_state(LinkId link, bool up) {
+  fabric_->set_link_state(link, up);
+  for (OwnWay& own : own_ways_) find_own_way(own);
+}
 
 std::vector<LinkId> Router::links_down() const { return fabric_->links_down(); }
 
@@ -236,6 +262,7 @@ std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, Flo
   Footprint footprint;
   if (source == destination) return footprint;
   footprint.paths.push_back({source, destination, key});
+  if (key.named_way != 0) return along(std::move(footprint), own_way(key), why);
   const auto add = [&](LinkId link, double usage) {
     const LinkSpec& spec = topology_->spec(link);
     footprint.usages.push_back({ResourceId{link.value()}, read ? usage * spec.read_factor : usage});
@@ -285,6 +312,23 @@ std::optional<Footprint> Router::find(DeviceId source, DeviceId destination, Flo
   return footprint;
 }
 
+std::optional<Footprint> Router::along(Footprint footprint, const FoundWay& way, std::string* why) const {
+  if (way.links.empty()) {
+    if (why != nullptr) *why = way.why;
+    return std::nullopt;
+  }
+  PathCost cost;
+  for (const LinkId link : way.links) {
+    footprint.usages.push_back({ResourceId{link.value()}, 1.0});
+    cost.join(topology_->forwarding(topology_->link(link).from), PathCost{topology_->spec(link)});
+  }
+  footprint.latency = cost.latency();
+  footprint.fill = cost.fill();
+  footprint.fill_packet = cost.packet();
+  footprint.couple({});
+  return footprint;
+}
+
 // Links of the way that leave `at`, weighted by what they carry of the whole.
 void Router::hops_inside(DeviceId at, const RouteFragment& way, std::vector<NextHop>& out) const {
   const auto host = static_cast<std::size_t>(topology_->host_of(at));
@@ -312,6 +356,12 @@ void Router::hops_of_way(DeviceId at, DeviceId source, DeviceId destination, Flo
 
 void Router::next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, std::vector<NextHop>& out) const {
   if (at == destination) return;
+  if (key.named_way != 0) {
+    for (const LinkId link : own_way(key).links) {
+      if (topology_->link(link).from == at) out.push_back({link, 1.0});
+    }
+    return;
+  }
   if (topology_->host_of(at) >= 0 && topology_->host_of(at) == topology_->host_of(destination)) {
     if (const RouteFragment* way = inside(at, destination)) hops_inside(at, *way, out);
     return;

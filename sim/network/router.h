@@ -23,6 +23,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/registry.h"
 #include "sim/network/path_class.h"
+#include "sim/network/routing/named_way.h"
 #include "sim/network/topology.h"
 #include "sim/network/transfer.h"
 
@@ -100,6 +101,10 @@ class Router {
 
   void find_all_distances(int threads) const;
 
+  // A flow's own way, as long as the router: the number that its key then has. Among links that would do alike the policy
+  // picks, or a hash where the policy spreads. ConfigError: there is no such way.
+  [[nodiscard]] std::uint32_t add_named_way(DeviceId source, DeviceId destination, NamedWay way, std::uint64_t entropy);
+
   // Links to take at `at` towards `destination`; empty: there is none, or `at` is the destination. Appends nothing else.
   void next_hops(DeviceId at, DeviceId source, DeviceId destination, FlowKey key, std::vector<NextHop>& out) const;
 
@@ -156,7 +161,19 @@ class Router {
   [[nodiscard]] std::optional<Footprint> find(DeviceId source, DeviceId destination, FlowKey key, bool read,
                                               std::string* why) const;
 
+  struct OwnWay {
+    DeviceId source;
+    DeviceId destination;
+    NamedWay way;
+    std::uint64_t entropy = 0;
+    FoundWay found;
+  };
+  void find_own_way(OwnWay& way) const;
+  [[nodiscard]] const FoundWay& own_way(const FlowKey& key) const { return own_ways_[key.named_way - 1].found; }
+  [[nodiscard]] std::optional<Footprint> along(Footprint footprint, const FoundWay& way, std::string* why) const;
+
   const Topology* topology_;
+  std::vector<OwnWay> own_ways_;
   std::shared_ptr<const HostRoutes> hosts_;
   std::unique_ptr<FabricRoutes> fabric_;
   bool expects_changes_ = false;

@@ -26,6 +26,7 @@ struct NicPair {
 struct FlowKey {
   std::uint64_t entropy = 0;
   NicPair nics = {};
+  std::uint32_t named_way = 0;  // of the router (Router::add_named_way); 0: as the policy routes
 };
 
 // The ends of one of a footprint's paths: what packets need to know, which find their way link by link.

@@ -25,6 +25,7 @@
 #include "sim/planning/reliability/goodput_job.h"
 #include "sim/planning/sweep/point_run.h"
 #include "sim/scenario/scenario.h"
+#include "sim/workloads/flow_ends.h"
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/model/parameters.h"
@@ -210,17 +211,17 @@ void check_buffer_cycle(const scenario::Scenario& scenario, const ConfigNode& ro
   if (flows.empty() || flows.size() > kMostFlows) return;
   const std::string_view blocks = what_blocks(scenario);
   if (blocks.empty()) return;
-  const net::Router router{topology, net::make_routing_policy(scenario.cluster.routing), scenario.simulation.seed};
+  net::Router router{topology, net::make_routing_policy(scenario.cluster.routing), scenario.simulation.seed};
+  const std::vector<net::PathEnds> all = work::flow_ends(scenario.workload, router);
+  const bool detours = router.policy().detour() != net::Detour::kNever;
   std::vector<LinkId> cycle;
-  if (router.policy().detour() != net::Detour::kNever) {
-    cycle = net::find_buffer_cycle(router);
-  } else {
-    std::map<int, std::vector<net::PathEnds>> ends;  // by priority
-    for (std::size_t i = 0; i < flows.size(); ++i)
-      ends[flows[i].priority].push_back({flows[i].from, flows[i].to, {static_cast<std::uint32_t>(i)}});
-    for (const auto& [priority, those] : ends) {
-      if (cycle.empty()) cycle = net::find_buffer_cycle(router, those);
-    }
+  if (detours) cycle = net::find_buffer_cycle(router);
+  std::map<int, std::vector<net::PathEnds>> ends;  // by priority; with detours of flows that name their way
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    if (!detours || all[i].key.named_way != 0) ends[flows[i].priority].push_back(all[i]);
+  }
+  for (const auto& [priority, those] : ends) {
+    if (cycle.empty()) cycle = net::find_buffer_cycle(router, those);
   }
   if (cycle.empty()) return;
   std::string links;

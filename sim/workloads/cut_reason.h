@@ -15,10 +15,9 @@ namespace weft::work {
 // Where a path is left.
 inline constexpr std::string_view kLostForGood = "packets were lost, and nobody sends them again";
 
-// `key`: the transfer's entropy.
 [[nodiscard]] inline std::optional<std::string> cut_between(net::Machine& machine, DeviceId from, DeviceId to,
-                                                            std::uint64_t key) {
-  const std::optional<std::string> cut = machine.router.what_cuts(machine.router.find_route(from, to, {key}));
+                                                            const net::FlowKey& key) {
+  const std::optional<std::string> cut = machine.router.what_cuts(machine.router.find_route(from, to, key));
   if (!cut) return std::nullopt;
   return fmt::format("no path is left from {} to {}: {}", machine.topology.name(from), machine.topology.name(to), *cut);
 }

@@ -9,6 +9,7 @@
 #include "sim/network/infiniband_reader.h"
 #include "sim/network/packet_settings_reader.h"
 #include "sim/workloads/endpoint_names.h"
+#include "sim/workloads/way_reader.h"
 
 namespace weft::work {
 namespace {
@@ -135,10 +136,15 @@ FlowItem read_flow(ParamReader& item, const WorkloadContext& context, Workload& 
   read_timing(item, made, options, states_bytes);
   read_verb(item, options);
   options.has_transport = read_flow_transport(item, context, options.transport);
+  options.way = read_way(item, context);
+  if (options.read && options.way.stated()) {
+    item.error(options.way.complete ? "route" : "via", "names the way of what the flow sends, and a READ brings data back",
+               "state a flow from its 'to' to its 'from' with verb: write");
+  }
   if (options.unlimited && options.transport.open_loop) {
     item.error("open_loop", "a flow of unlimited bytes cannot queue them all at once");
   }
-  if (timed || options.has_transport) {
+  if (timed || options.has_transport || options.way.stated()) {
     made.options = static_cast<std::uint32_t>(out.options.size());
     out.options.push_back(std::move(options));
   }
@@ -152,6 +158,7 @@ void read_flows(ParamReader& workload, const WorkloadContext& context, Workload&
     FlowItem made = read_flow(item, context, out);
     made.from = from;
     made.to = to;
+    if (made.options != 0) check_way(item, context, made, out.options[made.options].way);
     item.finish();
     out.flows.push_back(made);
   }

@@ -58,14 +58,25 @@ const MessageCounts* FlowRun::messages(std::size_t flow) const {
   return options == 0 || workload_.options[options].messages == 1 ? nullptr : &sources_[options - 1].counts;
 }
 
+// The flow's number is its entropy, as a queue pair's number is to a switch's hash.
+net::FlowKey FlowRun::key_of(std::size_t flow) {
+  net::FlowKey key{flow};
+  const FlowItem& item = workload_.flows[flow];
+  const net::NamedWay& way = workload_.options_of(item).way;
+  if (!way.stated()) return key;
+  std::uint32_t& named = source_of(flow)->named_way;
+  if (named == 0) named = machine_.router.add_named_way(item.from, item.to, way, flow);
+  key.named_way = named;
+  return key;
+}
+
 FootprintId FlowRun::footprint(std::size_t flow) {
   FootprintId& made = results_[flow].footprint;
   if (made.valid()) return made;
-  // The flow's number is its entropy, as a queue pair's number is to a switch's hash.
   const FlowItem& item = workload_.flows[flow];
   const FlowOptions& options = workload_.options_of(item);
   made = machine_.fabric.add_footprint(options.read ? machine_.router.route(item.to, item.from, {flow}, true)
-                                                    : machine_.router.route(item.from, item.to, {flow}));
+                                                    : machine_.router.route(item.from, item.to, key_of(flow)));
   if (options.has_transport) machine_.fabric.set_transport(made, options.transport);
   return made;
 }
@@ -219,7 +230,7 @@ void FlowRun::on_aborted(TransferId, std::uint64_t tag) {
     const bool back = tag == flow && workload_.options_of(item).read;
     first_cuts_.push_back({.flow = flow,
                            .at = machine_.simulator.now(),
-                           .why = cut_between(machine_, back ? item.to : item.from, back ? item.from : item.to, flow)
+                           .why = cut_between(machine_, back ? item.to : item.from, back ? item.from : item.to, key_of(flow))
                                       .value_or(std::string{kLostForGood})});
   }
   results_[flow].aborted = true;

@@ -71,6 +71,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   // A flow with options, and how far it is.
   struct Source {
     std::size_t flow = 0;
+    std::uint32_t named_way = 0;  // of its key, once it is made
     MessageCounts counts;
     std::deque<Time> posts;  // of messages not yet delivered
     std::optional<RandomStream> random;
@@ -89,6 +90,7 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   void on_aborted(TransferId transfer, std::uint64_t flow) override;
 
   [[nodiscard]] net::Transfer transfer_of(std::size_t flow);
+  [[nodiscard]] net::FlowKey key_of(std::size_t flow);
   void post(std::size_t flow);
   void start_now(std::size_t flow);
   void post_message(Source& source);

@@ -78,7 +78,7 @@ void JobRun::on_aborted(TransferId, std::uint64_t job) {
 
 std::string JobRun::what_is_cut(const JobItem& job, std::uint64_t key) const {
   for (const JobTransfer& transfer : job.transfers) {
-    if (std::optional<std::string> cut = cut_between(machine_, transfer.from, transfer.to, key++)) return *std::move(cut);
+    if (std::optional<std::string> cut = cut_between(machine_, transfer.from, transfer.to, {key++})) return *std::move(cut);
   }
   return std::string{kLostForGood};
 }

@@ -16,6 +16,7 @@
 #include "sim/workloads/endpoint_names.h"
 #include "sim/workloads/flow_reader.h"
 #include "sim/workloads/generated_flows.h"
+#include "sim/workloads/way_reader.h"
 
 namespace weft::work {
 namespace {
@@ -137,6 +138,7 @@ void read_entry(ParamReader& item, const WorkloadContext& context, Workload& out
       flow.options = static_cast<std::uint32_t>(out.options.size() - 1);
     }
     first = false;
+    if (flow.options != 0 && !check_way(item, context, flow, out.options[flow.options].way)) return;
     if (sizes) flow.bytes = sizes->draw(random);
     if (starts_within > Duration{})
       flow.start = start + Duration::nearest_ps(random.unit() * static_cast<double>(starts_within.ps()));

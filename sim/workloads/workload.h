@@ -25,6 +25,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/network/flow_transport.h"
+#include "sim/network/routing/named_way.h"
 #include "sim/network/topology.h"
 #include "sim/workloads/flow_triggers.h"
 #include "sim/workloads/inference/inference.h"
@@ -69,6 +70,7 @@ struct FlowOptions {
   std::int64_t reads = 16;
   net::FlowTransport transport;
   bool has_transport = false;
+  net::NamedWay way;  // that the flow takes in place of the policy's
 
   [[nodiscard]] bool is_poisson() const { return load > 0 || rate > Bandwidth{}; }
   [[nodiscard]] bool is_endless() const;

@@ -82,6 +82,30 @@ class Dragonfly(unittest.TestCase):
         self.assertAlmostEqual(others[-1], 100 / 140, delta=0.001)
 
 
+class NamedWays(unittest.TestCase):
+    def test_flows_share_the_cables_that_their_ways_name(self):
+        for fidelity in ("packet", "flow"):
+            for rate, alone in zip(rates("named_ways", "--fidelity", fidelity), (50, 50, 100, 100, 100), strict=True):
+                self.assertAlmostEqual(rate, alone, delta=0.15)
+
+    def ring(self, *routes):
+        """Warnings about flows from each of four switches in a ring to the second next, by the switches named."""
+        text = path_of("trunks_close_a_cycle").read_text(encoding="utf-8")
+        lines = "".join(f"    - {{from: h{i}, to: h{(i + 2) % 4}, bytes: 1 MB, {route}}}\n" for i, route in enumerate(routes))
+        text = re.sub(r"  traffic: .*\n", "  flows:\n" + lines, text)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "ring.yaml"
+            file.write_text(text, encoding="utf-8")
+            return [warning["message"] for warning in told("check", file)["files"][0]["warnings"]]
+
+    def test_named_ways_close_a_cycle_of_buffers_or_do_not(self):
+        onwards = [f"route: [s{i}, s{(i + 1) % 4}, s{(i + 2) % 4}]" for i in range(4)]
+        warning, = self.ring(*onwards)
+        self.assertEqual(len(re.findall(r"s\d->s\d", warning)), 4)
+        # One flow goes the other way round: the ring is open.
+        self.assertEqual(self.ring("via: [s3]", *onwards[1:]), [])
+
+
 class Ecmp(unittest.TestCase):
     def test_switches_that_hash_alike_use_a_quarter_of_the_links_to_the_cores(self):
         hosts = 128

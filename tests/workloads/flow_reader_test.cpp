@@ -62,6 +62,31 @@ TEST_F(FlowReaderTest, PoissonArrivalsHaveALoadOrARate) {
   EXPECT_EQ(flow_errors("bytes: 1 B, arrivals: {load: 0.5}, every: 1 us").size(), 1U);
 }
 
+TEST_F(FlowReaderTest, AFlowMayNameItsWay) {
+  const FlowOptions via = options("bytes: 1 MB, via: [s0]");
+  EXPECT_FALSE(via.way.complete);
+  EXPECT_EQ(via.way.devices, std::vector{*topology_.find("s0")});
+  EXPECT_EQ(options("bytes: 1 MB, route: [h0, s0, h1]").way.devices, via.way.devices) << "the ends may stand there too";
+  using Errors = std::vector<std::string>;
+  EXPECT_EQ(flow_errors("bytes: 1 MB, via: [s00]"), Errors{"workload.flows[0].via[0]: unknown device 's00'"});
+  EXPECT_EQ(flow_errors("bytes: 1 MB, via: []"), Errors{"workload.flows[0].via: expected one device at least"});
+  EXPECT_EQ(flow_errors("bytes: 1 MB, route: []"),
+            Errors{"workload.flows[0].route: no link leads from 'h0' to 'h1' (flow from 'h0' to 'h1')"});
+  EXPECT_EQ(flow_errors("bytes: 1 MB, via: [s0, h2]"),
+            Errors{"workload.flows[0].via[1]: 'h2' is a host, which passes nothing on (flow from 'h0' to 'h1')"});
+  EXPECT_EQ(flow_errors("bytes: 1 MB, via: [s0, s0]"),
+            Errors{"workload.flows[0].via[1]: the way visits 's0' twice (flow from 'h0' to 'h1')"});
+  EXPECT_EQ(flow_errors("bytes: 1 MB, via: [s0], route: [s0]"),
+            Errors{"workload.flows[0].route: 'via' and 'route' both name the flow's way: state one of them"});
+  EXPECT_EQ(flow_errors("bytes: 1 MB, verb: read, via: [s0]").size(), 1U);
+}
+
+TEST_F(FlowReaderTest, EveryFlowOfAPatternGoesTheNamedWay) {
+  const Workload ring = read("{traffic: [{pattern: ring, bytes: 1 MB, via: [s0]}]}", topology_);
+  ASSERT_EQ(ring.flows.size(), 4U);
+  for (const FlowItem& flow : ring.flows) EXPECT_EQ(ring.options_of(flow).way.devices, std::vector{*topology_.find("s0")});
+}
+
 TEST_F(FlowReaderTest, AFlowMayHaveATransportOfItsOwn) {
   const FlowOptions read = options("bytes: 1 MB, packet: 4000 B, rate: 5 Gb/s, open_loop: true, congestion_control: none");
   EXPECT_TRUE(read.has_transport);

@@ -75,7 +75,7 @@ bool PacketRoutes::explore(Route& route) {
   for (std::size_t i = 0; i < wave.size(); ++i) {
     const DeviceId at = wave[i];
     if (at == route.ends.destination) continue;
-    if (per_packet_ != PerPacket::kNo && topology_.host_of(at) < 0) {
+    if (per_packet_ != PerPacket::kNo && topology_.host_of(at) < 0 && key.named_way == 0) {
       route.fixed = false;
       if (!route.fabric_exit.valid()) {
         route.fabric_exit = key.nics.entering;

@@ -96,7 +96,7 @@ void Transport::routes_changed() {
 
 std::uint32_t Transport::add_queue_pair(FootprintId id, const NicWay& way, std::uint64_t entropy) {
   const auto& [source, destination, key] = (*footprints_)[id.index()].paths[0];
-  const RouteId route = routes_.add({source, destination, {entropy, way.nics}});
+  const RouteId route = routes_.add({source, destination, {entropy, way.nics, key.named_way}});
   std::unique_ptr<QueuePair> pair = make_queue_pair(id, route, way);
   choose_links(*pair, routes_.sample(route));
   set_up(*pair, routes_.sample(route), pairs_.size());

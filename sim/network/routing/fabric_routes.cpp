@@ -262,6 +262,17 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
   out.push_back({candidates[pick], 1.0});
 }
 
+LinkId FabricRoutes::pick(DeviceId at, std::span<const LinkId> candidates, const Flow& flow) const {
+  if (policy_->spreads()) {
+    const std::uint64_t ends = std::uint64_t{number_of(flow.source)} << 32 | number_of(flow.destination);
+    const std::uint64_t hash = mix(mix(seed_ ^ mix(number_of(at))) ^ mix(ends ^ mix(flow.key.entropy)));
+    return candidates[static_cast<std::size_t>((static_cast<Uint128>(hash) * candidates.size()) >> 64)];
+  }
+  std::vector<NextHop> one;
+  select(at, topology_->host_of(at) < 0 ? tier_[index_of_[at.index()]] : -1, candidates, flow.destination, flow, one);
+  return one.front().link;
+}
+
 void FabricRoutes::next_hops(DeviceId at, DeviceId nic_b, const Flow& flow, std::vector<NextHop>& out) const {
   if (topology_->host_of(at) >= 0) {  // a NIC: its uplinks
     const std::vector<LinkId> uplinks = usable_uplinks(at, nic_b);

@@ -45,6 +45,9 @@ class FabricRoutes {
   [[nodiscard]] const RoutingPolicy& policy() const { return *policy_; }
   // All distances, by so many threads. From then on they are only read, until a link fails or is back.
   void find_all_distances(int threads) const;
+  // One of several links that leave `at`, as the policy picks; by a hash where it spreads.
+  [[nodiscard]] LinkId pick(DeviceId at, std::span<const LinkId> candidates, const Flow& flow) const;
+  [[nodiscard]] bool is_open(LinkId link) const { return is_up(link); }
   // Takes a link out of all routes, or back in.
   void set_link_state(LinkId link, bool up);
   [[nodiscard]] std::vector<LinkId> links_down() const;  // one direction of each cable
