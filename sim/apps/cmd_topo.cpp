@@ -3,9 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -26,11 +30,14 @@
 #include "sim/network/import/graphml.h"
 #include "sim/network/import/graphviz.h"
 #include "sim/network/import/nccl_xml_writer.h"
+#include "sim/output/check_file.h"
 #include "sim/output/cost_json.h"
 #include "sim/output/topology_json.h"
 #include "sim/scenario/catalog.h"
 #include "sim/scenario/configuration_text.h"
 #include "sim/scenario/import_topology.h"
+#include "sim/scenario/route_list.h"
+#include "sim/scenario/scenario.h"
 #include "sim/scenario/topology_summary.h"
 
 namespace weft::apps {
@@ -49,6 +56,7 @@ struct TopoOptions {
   std::string nccl_xml;
   scenario::TopologyHints hints;
   std::string yaml;
+  bool routes = false;
   bool nccl_view = false;
   bool bom = false;
   bool force = false;
@@ -257,7 +265,48 @@ void print_bill(const plan::CostedCluster& bill, const plan::CostBooks& books) {
   if (bill.power) say("\n# power\n{}", power_text(*bill.power));
 }
 
-void export_all(const net::Topology& topology, const TopoOptions& options) {
+constexpr std::size_t kMaxRoutes = 1'000;  // that a terminal shows
+constexpr std::size_t kMaxBusy = 10;       // links
+constexpr std::size_t kMaxJsonRoutes = 100'000;
+
+void print_routes(const net::Topology& topology, const scenario::RouteList& list, const std::string& routing) {
+  const char* const what = list.are_pairs ? "pair" : "flow";
+  const std::size_t all = list.routes.size() + list.left_out;
+  say("\n# routes of {} {}{}, routing {}\n", all, what, all == 1 ? "" : "s", printable(routing));
+  Table table;
+  if (!list.are_pairs) table.add_column("flow");
+  table.add_column("latency(ns)");
+  table.add_column("way", Table::Align::kLeft);
+  const std::size_t shown = std::min(list.routes.size(), kMaxRoutes);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const scenario::ListedRoute& route = list.routes[i];
+    std::vector<std::string> row;
+    if (!list.are_pairs) row.push_back(std::to_string(route.flow));
+    row.push_back(fmt::format("{}", route.latency.ns()));
+    row.push_back(scenario::way_text(topology, route) + (route.is_named ? "  (named)" : ""));
+    table.add_row(std::move(row));
+  }
+  say("{}", table.text());
+  if (shown < all) say("# {} more: --json has {}\n", all - shown, list.left_out == 0 ? "them" : "more of them");
+  if (list.takes_detours) say("# minimal ways: packets may go by another leaf first\n");
+  std::vector<LinkId> busy;
+  for (std::size_t i = 0; i < list.loads.size(); ++i) {
+    const net::Link& link = topology.link(LinkId::from_index(i));
+    if (list.loads[i] > 0 && topology.host_of(link.from) < 0 && topology.host_of(link.to) < 0)
+      busy.push_back(LinkId::from_index(i));
+  }
+  std::ranges::stable_sort(busy, std::greater{}, [&](LinkId link) { return list.loads[link.index()]; });
+  if (busy.empty()) return;
+  say("\n# links between switches that most {}s share, of {} in use\n", what, busy.size());
+  Table links;
+  links.add_column("link", Table::Align::kLeft);
+  links.add_column(fmt::format("{}s", what));
+  for (std::size_t i = 0; i < std::min(busy.size(), kMaxBusy); ++i)
+    links.add_row({topology.name(busy[i]), fmt::format("{:.4g}", list.loads[busy[i].index()])});
+  say("{}", links.text());
+}
+
+void export_all(const net::Topology& topology, const TopoOptions& options, const scenario::RouteList* routes) {
   const auto refuse_large = [&](const char* option) {
     if (topology.device_count() <= kMaxDrawn || options.force) return;
     throw ConfigError(
@@ -267,7 +316,9 @@ void export_all(const net::Topology& topology, const TopoOptions& options) {
   };
   if (!options.dot.empty()) {
     refuse_large("--dot");
-    write_file(options.dot, [&](std::ostream& out) { out << net::export_dot(topology); });
+    write_file(options.dot, [&](std::ostream& out) {
+      out << (routes == nullptr ? net::export_dot(topology) : net::export_dot(topology, routes->loads));
+    });
   }
   if (!options.graphml.empty()) {
     refuse_large("--graphml");
@@ -298,6 +349,7 @@ struct Shown {
   std::vector<std::string> warnings;
   std::string head;
   const Profile* profile = nullptr;  // that limits the power of GPUs
+  const work::Workload* workload = nullptr;
 };
 
 void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
@@ -312,12 +364,15 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
     route_head = fmt::format("# route {} -> {}: {}, routing {}, seed {}", topology.name(from), topology.name(to),
                              net::to_string(route->path_class), shown.routing, seed);
   }
+  std::optional<scenario::RouteList> routes;
+  if (options.routes)
+    routes = scenario::list_routes(topology, shown.routing, seed, shown.workload, options.force ? SIZE_MAX : kMaxJsonRoutes);
   const plan::CostBooks books = load_books(options.cost);
   std::optional<plan::CostedCluster> bill;
   if (options.shows_bill()) bill = plan::cost_of(topology, books, shown.profile);
   const net::Router router{topology, net::make_routing_policy(shown.routing), seed};
   const bool has_json = !options.common.json.empty();
-  const bool audits = has_json || (options.table() && !options.nccl_view && !bill && !route);
+  const bool audits = has_json || (options.table() && !options.nccl_view && !bill && !route && !routes);
   const net::FabricAudit audit = audits ? net::audit_fabric(topology) : net::FabricAudit{};
   const auto cycle = audits && !audit.tiers.empty() ? find_cycle(router) : std::nullopt;
   std::string nccl_view;
@@ -331,6 +386,8 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
       say("{}", nccl_view);
     } else if (bill) {
       print_bill(*bill, books);
+    } else if (routes) {
+      print_routes(topology, *routes, shown.routing);
     } else if (route) {
       print_route(topology, *route, route_head);
     } else {
@@ -339,7 +396,7 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
       print_matrix(router);
     }
   }
-  export_all(topology, options);
+  export_all(topology, options, routes ? &*routes : nullptr);
   if (has_json) {
     ResultHeader header;
     header.command = "topo";
@@ -352,6 +409,7 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
     write_file(options.common.json, [&](std::ostream& out) {
       output::write_topology(out, header, topology, summary, route ? &*route : nullptr, [&](JsonWriter& json) {
         output::write_audit(json, topology, audit, cycle);
+        if (routes) output::write_routes(json, topology, *routes);
         if (!bill) return;
         output::write_bill(json, bill->bill, plan::install(bill->bill, books.floor_plan()));
         if (bill->cost) output::write_capital(json, *bill->cost);
@@ -361,12 +419,23 @@ void show(const Shown& shown, const TopoOptions& options, std::uint64_t seed) {
   }
 }
 
+bool is_scenario(const std::string& file) {
+  try {
+    return std::filesystem::is_regular_file(file) && output::kind_of_file(file) == "scenario";
+  } catch (const ConfigError&) {
+    return false;  // it is told when the file is read as a cluster
+  }
+}
+
 void run_cluster(const TopoOptions& options) {
   if (options.file.empty()) throw ConfigError("topo: expected the file of a cluster, or `import FILE`");
   const scenario::Overrides overrides = to_overrides(options.common);
   claim_outputs(options);
   Diagnostics diagnostics;
-  const net::Cluster cluster = scenario::load_cluster(options.file, overrides, diagnostics);
+  std::optional<scenario::Scenario> loaded;
+  if (is_scenario(options.file)) loaded = scenario::load_scenario(options.file, overrides, diagnostics);
+  const net::Cluster cluster =
+      loaded ? std::move(loaded->cluster) : scenario::load_cluster(options.file, overrides, diagnostics);
   print_warnings(diagnostics, options.common);
   const std::string head = fmt::format("# weft {} ({})  topo  {}\n# {}  routing {}\n", version(), commit(), options.file,
                                        cluster.name, cluster.routing);
@@ -376,8 +445,9 @@ void run_cluster(const TopoOptions& options) {
         {scenario::profile_statement(cluster)},
         warning_texts(diagnostics),
         head,
-        &cluster.profile},
-       options, overrides.seed.value_or(1));
+        &cluster.profile,
+        loaded ? &loaded->workload : nullptr},
+       options, overrides.seed.value_or(loaded ? loaded->simulation.seed : 1));
 }
 
 void run_import(const TopoOptions& options) {
@@ -402,6 +472,8 @@ void add_options(CLI::App& command, TopoOptions& options) {
   command.add_option("--route", options.route, "Show the way from one endpoint to another: every equal-cost link, hop by hop")
       ->expected(2)
       ->type_name("A B");
+  command.add_flag("--routes", options.routes,
+                   "Show the routes of a scenario's flows, or of all pairs of a cluster's endpoints; --dot then draws them");
   command.add_option("--dot", options.dot, "Write a drawing for Graphviz; - is standard output")->type_name("FILE");
   command.add_option("--graphml", options.graphml, "Write GraphML")->type_name("FILE");
   command.add_option("--nccl-xml", options.nccl_xml, "Write one host as NCCL's topology file")->type_name("FILE");
@@ -421,7 +493,7 @@ void add_options(CLI::App& command, TopoOptions& options) {
 void add_topo(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* command = app.add_subcommand("topo", "Show, check, export and import topologies");
-  command->add_option("cluster", options->file, "The file of a cluster")->type_name("FILE");
+  command->add_option("cluster", options->file, "The file of a cluster, or of a scenario")->type_name("FILE");
   command->add_option("--set", options->common.sets, "Replace a value of the file, by its key path")
       ->allow_extra_args(false)
       ->type_name("KEY.PATH=VALUE");

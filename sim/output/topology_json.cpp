@@ -90,6 +90,37 @@ void write_topology(std::ostream& out, const ResultHeader& header, const net::To
   json.finish();
 }
 
+void write_routes(JsonWriter& json, const net::Topology& topology, const scenario::RouteList& list) {
+  json.key("routes").begin_array();
+  for (const scenario::ListedRoute& route : list.routes) {
+    json.begin_object();
+    if (!list.are_pairs) json.field("flow", route.flow);
+    json.field("from", topology.name(route.ends.source)).field("to", topology.name(route.ends.destination));
+    json.field("named", route.is_named).field("latency_ns", route.latency.ns());
+    json.key("places").begin_array();
+    for (const std::vector<DeviceId>& place : route.places) {
+      json.begin_array();
+      for (const DeviceId device : place) json.value(topology.name(device));
+      json.end_array();
+    }
+    json.end_array();
+    json.key("links").begin_array();
+    for (const Usage& usage : route.links) {
+      if (usage.resource.index() >= topology.link_count()) continue;
+      json.begin_object().field("name", topology.name(LinkId{usage.resource.value()})).field("share", usage.usage).end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+  json.field("routes_left_out", list.left_out);
+  json.key("link_loads").begin_array();
+  for (std::size_t i = 0; i < list.loads.size(); ++i) {
+    if (list.loads[i] <= 0) continue;
+    json.begin_object().field("name", topology.name(LinkId::from_index(i))).field("flows", list.loads[i]).end_object();
+  }
+  json.end_array();
+}
+
 void write_audit(JsonWriter& json, const net::Topology& topology, const net::FabricAudit& audit,
                  const std::optional<std::vector<LinkId>>& cycle) {
   if (audit.tiers.empty()) return;

@@ -10,6 +10,7 @@
 #include "sim/core/result_header.h"
 #include "sim/network/fabric_audit.h"
 #include "sim/network/topology.h"
+#include "sim/scenario/route_list.h"
 #include "sim/scenario/topology_summary.h"
 
 namespace weft::output {
@@ -21,6 +22,8 @@ namespace weft::output {
 void write_topology(std::ostream& out, const ResultHeader& header, const net::Topology& topology,
                     const scenario::TopologySummary& summary, const scenario::RouteView* route,
                     const std::function<void(JsonWriter&)>& more = {});
+
+void write_routes(JsonWriter& json, const net::Topology& topology, const scenario::RouteList& list);
 
 // `cycle`: of buffers; nothing: not looked for. Writes nothing where there is no fabric.
 void write_audit(JsonWriter& json, const net::Topology& topology, const net::FabricAudit& audit,

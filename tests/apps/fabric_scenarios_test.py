@@ -169,6 +169,32 @@ class StaticChecks(unittest.TestCase):
         self.assertEqual(fabric["buffer_cycle"], [])
 
 
+class Routes(unittest.TestCase):
+    """`weft topo --routes`."""
+
+    def test_a_scenarios_routes_are_those_of_its_flows(self):
+        listed = told("topo", path_of("named_ways"), "--routes")
+        self.assertEqual(listed["routes"][2]["places"], [["h2"], ["leaf0"], ["spine1"], ["leaf1"], ["h6"]])
+        loads = {link["name"]: link["flows"] for link in listed["link_loads"]}
+        self.assertEqual((loads["leaf0->spine0"], loads["spine1->leaf1"]), (2, 1))
+        self.assertNotIn("leaf0->spine3", loads)
+
+    def test_a_clusters_routes_are_those_of_all_pairs(self):
+        listed = told("topo", ROOT / "configs/clusters/leaf_spine_64_hosts.yaml", "--routes")
+        self.assertEqual(len(listed["routes"]), 64 * 63)
+        up = [link["flows"] for link in listed["link_loads"] if re.match(r"leaf0->spine", link["name"])]
+        self.assertAlmostEqual(sum(up), 8 * 56, delta=1e-6)  # 8 hosts to the 56 below other leaves
+        self.assertEqual([link["flows"] for link in listed["link_loads"] if re.match(r"h\d+->", link["name"])], [63] * 64)
+
+    def test_the_drawing_has_an_arrow_for_every_link_in_use(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "routes.dot"
+            told("topo", path_of("named_ways"), "--routes", "--dot", file)
+            drawn = file.read_text(encoding="utf-8")
+        self.assertIn('"leaf0" -> "spine0" [label="2"', drawn)
+        self.assertEqual(drawn.count('color="#d62728"'), 5 * 2 + 8)
+
+
 class Sharp(unittest.TestCase):
     SIZES = (64 * 2**10, 2**20, 64 * 2**20)
     RATE = 50.0  # B/ns

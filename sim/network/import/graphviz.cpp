@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/core/config/quantity.h"
 #include "sim/core/printable.h"
 
@@ -49,10 +51,14 @@ std::string rate_text(Bandwidth rate) {
 
 }  // namespace
 
-std::string export_dot(const Topology& topology) {
-  std::string out =
-      "graph weft {\n  graph [rankdir=TB, compound=true];\n  node [style=filled, fontname=\"Helvetica\"];\n  edge "
-      "[fontname=\"Helvetica\", fontsize=9];\n";
+namespace {
+
+// Its head and its devices.
+std::string drawn_devices(const Topology& topology, std::string_view kind) {
+  std::string out = fmt::format(
+      "{} weft {{\n  graph [rankdir=TB, compound=true];\n  node [style=filled, fontname=\"Helvetica\"];\n  edge "
+      "[fontname=\"Helvetica\", fontsize=9];\n",
+      kind);
   const auto device_line = [&](DeviceId device, std::string_view label, std::string_view indent) {
     out += fmt::format("{}{} [label={}, {}];\n", indent, quoted_id(topology.name(device)), quoted_id(label),
                        style_of(topology.kind(device)));
@@ -70,6 +76,32 @@ std::string export_dot(const Topology& topology) {
     out += "  }\n";
   }
   for (const DeviceId device : topology.fabric_switches()) device_line(device, topology.name(device), "  ");
+  return out;
+}
+
+}  // namespace
+
+std::string export_dot(const Topology& topology, std::span<const double> loads) {
+  std::string out = drawn_devices(topology, "digraph");
+  const double most = loads.empty() ? 0 : std::ranges::max(loads);
+  const auto load_of = [&](LinkId link) { return loads[link.index()]; };
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const LinkId id = LinkId::from_index(i);
+    const Link& link = topology.link(id);
+    const std::string ends = fmt::format("  {} -> {}", quoted_id(topology.name(link.from)), quoted_id(topology.name(link.to)));
+    constexpr double kWidest = 5;  // points, beyond the thinnest
+    if (load_of(id) > 0) {
+      out += fmt::format("{} [label={}, penwidth={:.2f}, color=\"#d62728\"];\n", ends,
+                         quoted_id(fmt::format("{:.4g}", load_of(id))), 1 + kWidest * load_of(id) / most);
+    } else if (link.twin.index() > i && load_of(link.twin) == 0) {
+      out += ends + " [dir=none, color=\"#bbbbbb\", penwidth=0.5];\n";
+    }
+  }
+  return out + "}\n";
+}
+
+std::string export_dot(const Topology& topology) {
+  std::string out = drawn_devices(topology, "graph");
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId::from_index(i));
     if (link.twin.index() < i) continue;  // one edge for both directions
