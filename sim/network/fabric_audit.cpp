@@ -220,8 +220,9 @@ FabricAudit audit_fabric(const Topology& topology) {
   };
   for (const Graph::Cable& cable : graph.cables()) {
     const Bandwidth rate = topology.spec(cable.link).rate;
-    flow.add(node_of(cable.from), node_of(cable.to), rate.bits_per_second(), rate.bits_per_second());
-    if (node_of(cable.from) == count) audit.half_bandwidth = audit.half_bandwidth + rate;
+    const auto bits = [&](LinkId link) { return topology.is_absent(link) ? 0 : rate.bits_per_second(); };
+    flow.add(node_of(cable.from), node_of(cable.to), bits(cable.link), bits(topology.link(cable.link).twin));
+    if (node_of(cable.from) == count && !topology.is_absent(cable.link)) audit.half_bandwidth = audit.half_bandwidth + rate;
   }
   audit.bisection = Bandwidth::from_bits_per_second(flow.between(count, count + 1));
   return audit;

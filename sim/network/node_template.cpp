@@ -162,6 +162,7 @@ HostTemplate read_node_template(const ConfigNode& node, const std::string& name,
   if (diagnostics.errors().size() == errors_before) check_identities(devices, links, diagnostics);
   for (ListedDevice& device : devices) made.devices.push_back(std::move(device.device));
   for (const ListedLinks& entry : links) {
+    if (entry.one_way) report(diagnostics, *entry.node.find("direction"), "links inside a node go both ways");
     const std::uint32_t spec = builder.add_spec(entry.spec);
     for (const auto& [a, b] : entry.cables) {
       const auto there = static_cast<std::uint32_t>(made.links.size());

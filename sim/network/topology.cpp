@@ -208,12 +208,14 @@ DeviceId TopologyBuilder::add_switch(TemplateDevice device) {
 
 void TopologyBuilder::set_switch_reduction(const SwitchReduction& reduction) { topology_->switch_reduction_ = reduction; }
 
-LinkId TopologyBuilder::add_cable(DeviceId a, DeviceId b, std::uint32_t spec) {
+LinkId TopologyBuilder::add_cable(DeviceId a, DeviceId b, std::uint32_t spec, bool one_way) {
   Topology& t = *topology_;
   const LinkId there = LinkId::from_index(t.links_.size());
   const LinkId back = LinkId::from_index(t.links_.size() + 1);
   t.links_.push_back({a, b, spec, back});
   t.links_.push_back({b, a, spec, there});
+  if (one_way || !t.absent_.empty()) t.absent_.resize(t.links_.size(), false);
+  if (one_way) t.absent_[back.index()] = true;
   return there;
 }
 

@@ -139,6 +139,9 @@ class Topology {
   [[nodiscard]] const GpuSpec* gpu(DeviceId device) const;  // null: not said, or no GPU
 
   [[nodiscard]] const Link& link(LinkId link) const { return links_[link.index()]; }
+  // The way back over a one-way link: it has a number, and carries nothing.
+  [[nodiscard]] bool is_absent(LinkId link) const { return !absent_.empty() && absent_[link.index()]; }
+  [[nodiscard]] bool has_one_way_links() const { return !absent_.empty(); }
   [[nodiscard]] const LinkSpec& spec(LinkId link) const { return specs_[links_[link.index()].spec]; }
   [[nodiscard]] const LinkSpec& spec_at(std::uint32_t index) const { return specs_[index]; }
   [[nodiscard]] std::string name(LinkId link) const;  // "n0.gpu0->n0.nvswitch0", with "#k" where parallel links need it
@@ -174,6 +177,7 @@ class Topology {
   };
   std::vector<DeviceRecord> devices_;
   std::vector<Link> links_;
+  std::vector<bool> absent_;  // by link; empty: none
   std::vector<LinkSpec> specs_;
   std::vector<HostTemplate> templates_;
   std::vector<Host> hosts_;
@@ -195,8 +199,8 @@ class TopologyBuilder {
   std::uint32_t add_template(HostTemplate host_template);
   std::uint32_t add_host(std::uint32_t host_template);  // returns the host's index; its devices and links are made
   DeviceId add_switch(TemplateDevice device);           // a fabric switch
-  // A cable outside hosts: both directions. Returns the direction a -> b.
-  LinkId add_cable(DeviceId a, DeviceId b, std::uint32_t spec);
+  // A cable outside hosts: both directions, or a -> b only. Returns the direction a -> b.
+  LinkId add_cable(DeviceId a, DeviceId b, std::uint32_t spec, bool one_way = false);
 
   void set_switch_reduction(const SwitchReduction& reduction);
 

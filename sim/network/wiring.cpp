@@ -329,6 +329,11 @@ std::vector<ListedLinks> read_links(ParamReader& params, const Profile& profile,
     listed.node = entry.node();
     listed.spec = read_link_spec(entry, profile);
     listed.cables = read_pairs(entry, resolve, known);
+    listed.one_way = entry.choice<bool>("direction", {{"both", false}, {"one_way", true}}, false);
+    if (listed.one_way && listed.spec.type == "infiniband") {
+      entry.error("direction", "InfiniBand gives credits back over the same cable, so its links go both ways",
+                  "a one-way link is of type ethernet");
+    }
     const std::int64_t count = entry.optional<std::int64_t>("count", 1, between<std::int64_t>(1, 1'024));
     const Cables once = listed.cables;
     for (std::int64_t i = 1; i < count; ++i) listed.cables.insert(listed.cables.end(), once.begin(), once.end());

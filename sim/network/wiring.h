@@ -8,6 +8,9 @@
 //     second
 //     - {between: [gpu0..3], type: infinity_fabric, pairing: ring}                  # of one set: mesh, ring, chain
 //
+// `direction: one_way` is a link from the first side to the second, and from each to the next in a ring or a chain; fabrics
+// only.
+//
 // A side of `between` is a name, a range or a list of those. Labels of a range are one value for all or a list, one each.
 #pragma once
 
@@ -50,6 +53,7 @@ struct ListedDevice {
 struct ListedLinks {
   ConfigNode node;
   LinkSpec spec;
+  bool one_way = false;  // from the first of each pair to the second
   std::vector<std::pair<std::uint32_t, std::uint32_t>> cables;
 };
 

@@ -100,6 +100,65 @@ std::string size_text(const net::Topology& topology) {
                      plural(topology.device_count(), "device"), plural(topology.link_count() / 2, "cable"));
 }
 
+// Where links go one way, pairs without a route may be meant: their number, and one of them.
+void warn_of_unreachable(const net::Topology& topology, const net::Router& router, const ConfigNode& root,
+                         std::string_view what, Diagnostics& diagnostics) {
+  constexpr std::size_t kEndpoints = 512;
+  const std::span<const DeviceId> all{topology.endpoints()};
+  const std::span<const DeviceId> tried = all.first(std::min(all.size(), kEndpoints));
+  std::size_t pairs = 0;
+  std::size_t cut = 0;
+  std::string example;
+  for (const DeviceId from : tried) {
+    for (const DeviceId to : tried) {
+      if (from == to) continue;
+      ++pairs;
+      if (router.find_route(from, to, {})) continue;
+      if (cut++ == 0) example = fmt::format("from {} to {}", topology.name(from), topology.name(to));
+    }
+  }
+  if (cut == 0) return;
+  const std::optional<ConfigNode> fabric = root.find("fabric");
+  diagnostics.warning(
+      (fabric ? *fabric : root)
+          .diagnostic(fmt::format("{}: one-way links leave {} of {} ordered pairs of endpoints without a route, "
+                                  "such as {}",
+                                  what, cut, pairs, example)));
+}
+
+// Flows between ends that no route joins.
+void check_flow_routes(const scenario::Scenario& scenario, const ConfigNode& root, Diagnostics& diagnostics) {
+  const net::Topology& topology = scenario.cluster.topology;
+  if (!topology.has_one_way_links()) return;
+  net::Router router{topology, net::make_routing_policy(scenario.cluster.routing), scenario.simulation.seed};
+  const std::vector<net::PathEnds> ends = work::flow_ends(scenario.workload, router);
+  const std::optional<ConfigNode> workload = root.find("workload");
+  const std::optional<ConfigNode> listed = workload ? workload->find("flows") : std::nullopt;
+  const auto is_one_way = [&](const Usage& usage) {
+    const LinkId link{usage.resource.value()};
+    return usage.resource.index() < topology.link_count() && topology.is_absent(topology.link(link).twin);
+  };
+  const work::Workload& work = scenario.workload;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    bool back = false;
+    try {
+      const net::Footprint way = router.route(ends[i].source, ends[i].destination, ends[i].key);
+      const net::FlowTransport& own = work.options_of(work.flows[i]).transport;
+      const net::TransportSettings& how = own.settings != nullptr ? *own.settings : scenario.cluster.packet.transport;
+      back = scenario.simulation.has_packets() && how.acks == net::AckMode::kPackets;
+      if (!back || std::ranges::none_of(way.usages, is_one_way)) continue;
+      static_cast<void>(router.route(ends[i].destination, ends[i].source, {i}));
+    } catch (const ConfigError& error) {
+      const bool is_listed = listed && listed->is_list() && i < listed->size();
+      const ConfigNode& place = is_listed ? (*listed)[i] : workload ? *workload : root;
+      diagnostics.error(place.diagnostic(fmt::format("{}: {}{}", place.path(), back ? "acknowledgements need a way back: " : "",
+                                                     error.diagnostics().front().message),
+                                         back ? "`acks: free`, or none, need none" : ""));
+      return;
+    }
+  }
+}
+
 // Every pair of one host, and every host from the first one. That the graph is connected the loader has checked already; here
 // it is routes, which GPUs do not forward. Of very many hosts some are tried, spread evenly: routes of all would be as many
 // tables.
@@ -127,6 +186,10 @@ void check_routes(const net::Topology& topology, std::string_view routing, const
     }
   }
   if (hosts.empty()) return;
+  if (topology.has_one_way_links()) {
+    warn_of_unreachable(topology, router, root, what, diagnostics);
+    return;
+  }
   const std::size_t count = std::min(kHosts, hosts.size());
   std::vector<net::NextHop> hops;
   for (std::size_t i = 1; i < count; ++i) {
@@ -235,7 +298,8 @@ void check_buffer_cycle(const scenario::Scenario& scenario, const ConfigNode& ro
 std::string check_scenario(const std::filesystem::path& file, Diagnostics& diagnostics) {
   const scenario::Scenario scenario = scenario::load_scenario(file, {}, diagnostics);
   check_routes(scenario.cluster.topology, scenario.cluster.routing, scenario.cluster.resolved, "cluster", diagnostics);
-  check_buffer_cycle(scenario, ConfigNode::load_file(file), diagnostics);
+  check_flow_routes(scenario, ConfigNode::load_file(file), diagnostics);
+  if (!diagnostics.has_errors()) check_buffer_cycle(scenario, ConfigNode::load_file(file), diagnostics);
   const work::Workload& workload = scenario.workload;
   std::string work = plural(workload.flows.size(), "flow");
   if (!workload.collectives.empty()) work = plural(workload.collectives.size(), "collective");

@@ -65,7 +65,7 @@ bool check_way(ParamReader& item, const WorkloadContext& context, const FlowItem
   if (before == 1) way.devices.erase(way.devices.begin());
   if (!way.devices.empty() && way.devices.back() == flow.to) way.devices.pop_back();
   const auto first = [](DeviceId, std::span<const LinkId> links) { return links.front(); };
-  const auto open = [](LinkId) { return true; };
+  const auto open = [&](LinkId link) { return !context.topology.is_absent(link); };
   const net::FoundWay found = net::find_named_way(context.topology, flow.from, flow.to, way, first, open);
   if (!found.links.empty()) return true;
   const ConfigNode written = item.raw(way.complete ? "route" : "via");

@@ -82,6 +82,52 @@ class Dragonfly(unittest.TestCase):
         self.assertAlmostEqual(others[-1], 100 / 140, delta=0.001)
 
 
+class OneWayLinks(unittest.TestCase):
+    def test_flows_go_round_the_ring_and_share_its_trunks(self):
+        for fidelity in ("packet", "flow"):
+            for rate, expected in zip(rates("one_way_ring", "--fidelity", fidelity), (100, 50, 50), strict=True):
+                self.assertAlmostEqual(rate, expected, delta=0.15)
+
+    def test_acknowledgements_take_the_way_that_is_left(self):
+        loop = 3 * 1080 + 5 * (1000 + 86 * 8 / 100)
+        self.assertAlmostEqual(rates("one_way_window")[0], 50_000 * 8 / loop, delta=0.15)
+
+    def changed(self, *changes):
+        """The check of the ring with other text."""
+        text = path_of("one_way_ring").read_text(encoding="utf-8")
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "ring.yaml"
+            file.write_text(text, encoding="utf-8")
+            done = subprocess.run([PROGRAM, "check", file], capture_output=True, text=True, timeout=patience.seconds(60), check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_pairs_without_a_route_are_counted_and_flows_between_them_refused(self):
+        code, text = self.changed(("pairing: ring", "pairing: chain"), ("    - {from: h1, to: h0, bytes: unlimited}\n", ""))
+        self.assertIn("one-way links leave 6 of 12 ordered pairs of endpoints without a route, such as from h1 to h0", text)
+        self.assertEqual(code, 0)
+        code, text = self.changed(("pairing: ring", "pairing: chain"))
+        self.assertEqual(code, 2)
+        self.assertIn("ring.yaml:16:", text)
+        self.assertIn("workload.flows[1]: no route from 'h1' to 'h0'", text)
+
+    def test_acknowledgements_without_a_way_are_refused(self):
+        chain = ("pairing: ring", "pairing: chain"), ("    - {from: h1, to: h0, bytes: unlimited}\n", "")
+        code, text = self.changed(*chain, ("    switch: {", "    transport: {window: 50 kB}\n    switch: {"))
+        self.assertEqual(code, 2)
+        self.assertIn("workload.flows[0]: acknowledgements need a way back: no route from 'h1' to 'h0'", text)
+        code, text = self.changed(*chain, ("    switch: {", "    transport: {window: 50 kB, acks: free}\n    switch: {"))
+        self.assertEqual(code, 0, text)
+
+    def test_pauses_and_credits_need_a_way_back(self):
+        for section, back in (("pfc: {xoff: 50 kB}", "pauses"), ("credits: {credits: 132}", "credits")):
+            code, text = self.changed(("    switch: {", f"    {section}\n    switch: {{"))
+            self.assertEqual(code, 2)
+            self.assertIn(f"a one-way link has no way back for {back}", text)
+
+
 class NamedWays(unittest.TestCase):
     def test_flows_share_the_cables_that_their_ways_name(self):
         for fidelity in ("packet", "flow"):

@@ -106,8 +106,9 @@ std::string export_dot(const Topology& topology) {
     const Link& link = topology.link(LinkId::from_index(i));
     if (link.twin.index() < i) continue;  // one edge for both directions
     const LinkSpec& spec = topology.spec(LinkId::from_index(i));
-    out += fmt::format("  {} -- {} [label={}];\n", quoted_id(topology.name(link.from)), quoted_id(topology.name(link.to)),
-                       quoted_id(fmt::format("{} x{} {}", spec.type, spec.width, rate_text(spec.rate))));
+    out += fmt::format("  {} -- {} [label={}{}];\n", quoted_id(topology.name(link.from)), quoted_id(topology.name(link.to)),
+                       quoted_id(fmt::format("{} x{} {}", spec.type, spec.width, rate_text(spec.rate))),
+                       topology.is_absent(link.twin) ? ", dir=forward" : "");
   }
   return out + "}\n";
 }

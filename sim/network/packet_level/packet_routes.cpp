@@ -99,6 +99,8 @@ bool PacketRoutes::explore(Route& route) {
     }
   }
   route.count = static_cast<std::uint32_t>(own_steps_.size()) - route.first;
+  route.one_way = std::any_of(own_steps_.begin() + route.first, own_steps_.end(),
+                              [this](const Step& step) { return topology_.is_absent(topology_.link(step.link).twin); });
   steps_ = own_steps_.data();
   return true;
 }

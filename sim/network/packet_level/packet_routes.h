@@ -65,6 +65,8 @@ class PacketRoutes {
   }
   [[nodiscard]] bool broken(RouteId route) const { return routes_[route].broken; }
   [[nodiscard]] bool fixed(RouteId route) const { return routes_[route].fixed; }
+  // Whether answers may go back over the same links: there is one way, and each of its links has a way back.
+  [[nodiscard]] bool goes_back(RouteId route) const { return routes_[route].fixed && !routes_[route].one_way; }
   // Links of one of the ways, from end to end.
   [[nodiscard]] std::vector<LinkId> sample(RouteId route);
   // Routes are looked up again: a link has failed, or is back. Model: packets on a way that is no more are lost.
@@ -86,6 +88,7 @@ class PacketRoutes {
     DeviceId fabric_exit = {};     // where not fixed: the NIC that the fabric's switches send to
     bool broken = false;           // the ends are not joined at present
     bool fixed = false;            // each hop has one link, in order
+    bool one_way = false;          // on some link
     PathEnds ends = {};
   };
   static_assert(sizeof(Route) == 64, "one cache line");

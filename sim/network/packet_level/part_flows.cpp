@@ -27,7 +27,7 @@ void PartFlows::add(const Router& router, const PacketSettings& settings, const 
   }
   ways_.push_back(ways.front());
   const RouteId there = routes_.add({source, destination, {key.entropy, ways.front().nics}});
-  FlowEnds ends{.to = {source, destination}, .route = {there, there}, .fixed = routes_.fixed(there)};
+  FlowEnds ends{.to = {source, destination}, .route = {there, there}, .fixed = routes_.goes_back(there)};
   const bool answers = settings.transport.acks != AckMode::kNone || settings.transport.cnps != AckMode::kNone;
   if (!ends.fixed && !inside && answers) ends.back = ends.route[0] = routes_.add(routes_.back(there, key.entropy));
   ends_.push_back(ends);

@@ -103,6 +103,18 @@ std::uint32_t Transport::add_queue_pair(FootprintId id, const NicWay& way, std::
   pairs_.push_back(std::move(pair));
   own_ends_.push_back({.to = {source, destination}, .route = {kNoRoute, route}});
   choose_back(own_ends_.back());
+  // Where answers cannot go back the way the packets came, whether there is another is told before the first is sent.
+  FlowEnds& ends = own_ends_.back();
+  const QueuePair& made = *pairs_.back();
+  const bool answers = (made.acks && made.how->acks == AckMode::kPackets) || (made.cnps && made.how->cnps == AckMode::kPackets);
+  if (topology_.has_one_way_links() && !ends.fixed && answers) {
+    try {
+      ends.back = ends.route[0] = routes_.add(routes_.back(route, entropy));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("answers to the flow from '{}' to '{}' need a way back: {}", topology_.name(source),
+                                    topology_.name(destination), error.diagnostics().front().message));
+    }
+  }
   ends_ = own_ends_.data();
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
@@ -179,7 +191,7 @@ void Transport::set_up(QueuePair& pair, std::span<const LinkId> path, std::uint6
 }
 
 void Transport::choose_back(FlowEnds& ends) {
-  ends.fixed = routes_.fixed(ends.route[1]);
+  ends.fixed = routes_.goes_back(ends.route[1]);
   ends.route[0] = ends.fixed || ends.back == kNoRoute ? ends.route[1] : ends.back;
 }
 

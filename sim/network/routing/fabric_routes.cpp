@@ -22,7 +22,7 @@ constexpr std::uint32_t kUnknown = 0xFFFF'FFFF;
 
 }  // namespace
 
-// The fabric's switches alone. Cables have both directions, so distances from a leaf are distances to it.
+// The fabric's switches alone, each link the wrong way round: distances from a leaf are distances to it.
 struct FabricRoutes::Graph {
   Csr csr;
 };
@@ -122,7 +122,8 @@ void FabricRoutes::build_graph() {
   for (std::size_t i = 0; i < switches.size(); ++i) {
     for (const LinkId link : topology_->out_links(switches[i])) {
       const DeviceId to = topology_->link(link).to;
-      if (topology_->host_of(to) < 0 && is_up(link)) edges.emplace_back(static_cast<std::uint32_t>(i), index_of_[to.index()]);
+      if (topology_->host_of(to) < 0 && is_up(topology_->link(link).twin))
+        edges.emplace_back(static_cast<std::uint32_t>(i), index_of_[to.index()]);
     }
   }
   graph_->csr = Csr(boost::edges_are_sorted, edges.begin(), edges.end(), static_cast<std::uint32_t>(switches.size()));
@@ -209,15 +210,15 @@ std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b)
     if (topology_->link(up).to == nic_b && is_up(up)) best.push_back(up);
   }
   if (!best.empty()) return best;
-  const auto on_switch = [&](LinkId link) {
-    return topology_->host_of(topology_->link(link).to) < 0 && is_up(link) && is_up(topology_->link(link).twin);
+  const auto on_switch = [&](LinkId link, LinkId used) {
+    return topology_->host_of(topology_->link(link).to) < 0 && is_up(used);
   };
   Distance best_distance = kNotJoined;
   for (const LinkId up : topology_->uplinks(nic_a)) {
-    if (!on_switch(up)) continue;
+    if (!on_switch(up, up)) continue;
     Distance nearest = kNotJoined;
     for (const LinkId down : topology_->uplinks(nic_b)) {
-      if (!on_switch(down)) continue;
+      if (!on_switch(down, topology_->link(down).twin)) continue;
       nearest =
           std::min(nearest, distance(index_of_[topology_->link(up).to.index()], index_of_[topology_->link(down).to.index()]));
     }

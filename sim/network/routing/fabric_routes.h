@@ -73,7 +73,9 @@ class FabricRoutes {
     return {there.global + (group_[from] == group_[to] ? 0 : 1), there.hops + 1};
   }
   void build_graph();
-  [[nodiscard]] bool is_up(LinkId link) const { return failed_.empty() || !failed_[link.index()]; }
+  [[nodiscard]] bool is_up(LinkId link) const {
+    return (failed_.empty() || !failed_[link.index()]) && !topology_->is_absent(link);
+  }
   [[nodiscard]] std::uint32_t intern(const std::vector<LinkId>& links) const;  // a set's id
   [[nodiscard]] std::uint32_t set_towards(SwitchIndex at, DeviceId nic) const;
   [[nodiscard]] std::vector<LinkId> usable_uplinks(DeviceId nic_a, DeviceId nic_b) const;

@@ -53,6 +53,7 @@ class Custom final : public TopologyShape {
         known);
     params.finish();
     check_ports(switches_, first_switch_, links_, diagnostics);
+    check_ways_back(diagnostics);
     FabricSize size{.switches = static_cast<std::int64_t>(switches_.size()), .cables = 0};
     for (const ListedLinks& entry : links_) size.cables += static_cast<std::int64_t>(entry.cables.size());
     return size;
@@ -74,11 +75,34 @@ class Custom final : public TopologyShape {
     };
     for (const ListedLinks& entry : links_) {
       const std::uint32_t spec = site.builder().add_spec(entry.spec);
-      for (const auto& [a, b] : entry.cables) site.builder().add_cable(device_at(a), device_at(b), spec);
+      for (const auto& [a, b] : entry.cables) site.builder().add_cable(device_at(a), device_at(b), spec, entry.one_way);
     }
   }
 
  private:
+  // Pauses and credits go back over the cable that the packets came by.
+  void check_ways_back(Diagnostics& diagnostics) const {
+    const auto is_on = [](const ConfigNode& holder, std::string_view section) {
+      const auto stated = holder.find(section);
+      if (!stated || !stated->is_map()) return false;
+      const auto enabled = stated->find("enabled");
+      return !enabled || !enabled->is_scalar() || enabled->scalar() != "false";
+    };
+    bool pauses = is_on(fabric_, "pfc");
+    if (const auto own = fabric_.find("switches"); own && own->is_list()) {
+      for (std::size_t i = 0; i < own->size(); ++i) pauses |= (*own)[i].is_map() && is_on((*own)[i], "pfc");
+    }
+    const bool credits = is_on(fabric_, "credits");
+    if (!pauses && !credits) return;
+    for (const ListedLinks& entry : links_) {
+      if (!entry.one_way) continue;
+      report(diagnostics, entry.node.find("direction").value_or(entry.node),
+             fmt::format("a one-way link has no way back for {}", credits ? "credits" : "pauses"),
+             credits ? "drop 'credits', or join the two both ways"
+                     : "drop 'pfc', or join the two both ways; without pauses a full buffer drops packets");
+    }
+  }
+
   // "n3.nic0", or "h3": host number times devices per host plus local index.
   static std::optional<std::uint32_t> host_device(std::string_view name, const FabricDemand& demand) {
     const HostTemplate& host = *demand.host;
