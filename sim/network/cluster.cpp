@@ -171,6 +171,10 @@ FabricSpec read_fabric(ParamReader& fabric, std::string_view nic, const Profile&
     ParamReader routing = fabric.map("routing");
     static_cast<void>(read_routing_policy(routing));
     read.routing = stated->to_json();
+    if (const auto by = stated->find("weights");
+        by && by->is_scalar() && by->scalar() == "links" && !read.shape->states_links()) {
+      fabric.error("routing", "only links of a custom fabric state a weight", "weights: capacity goes by what links carry");
+    }
   } else {
     const auto policies = routing_policies().names();
     read.routing = fabric.choice("routing", {policies.begin(), policies.end()}, default_routing(fabric.node()));

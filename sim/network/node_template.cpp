@@ -163,6 +163,7 @@ HostTemplate read_node_template(const ConfigNode& node, const std::string& name,
   for (ListedDevice& device : devices) made.devices.push_back(std::move(device.device));
   for (const ListedLinks& entry : links) {
     if (entry.one_way) report(diagnostics, *entry.node.find("direction"), "links inside a node go both ways");
+    if (const auto weight = entry.node.find("weight")) report(diagnostics, *weight, "flows are weighed between hosts only");
     const std::uint32_t spec = builder.add_spec(entry.spec);
     for (const auto& [a, b] : entry.cables) {
       const auto there = static_cast<std::uint32_t>(made.links.size());

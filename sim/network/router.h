@@ -58,6 +58,14 @@ struct RoutingChoice {
       0;                     // of the destination below its leaf, counting from the fabric's first leaf (D-mod-K's number)
   std::uint32_t stride = 1;  // hosts below one switch of the tier beneath; 1 at a leaf
   std::uint32_t candidates = 1;
+  std::span<const double> weights = {};  // of the candidates, where the policy asks for them (RoutingPolicy::weights)
+};
+
+// A policy that picks one link for a flow asks for this of each.
+enum class LinkWeights : std::uint8_t {
+  kEqual,     // nothing
+  kCapacity,  // the payload it carries
+  kStated,    // the `weight` of the link
 };
 
 // Packet fidelity may pick a link for every packet where a policy spreads.
@@ -85,6 +93,7 @@ class RoutingPolicy {
   [[nodiscard]] virtual PerPacket per_packet() const { return PerPacket::kNo; }
   // Only of policies that choose per packet.
   [[nodiscard]] virtual Detour detour() const { return Detour::kNever; }
+  [[nodiscard]] virtual LinkWeights weights() const { return LinkWeights::kEqual; }
   [[nodiscard]] virtual std::uint32_t pick(const RoutingChoice& choice) const;
 };
 

@@ -58,6 +58,7 @@ struct LinkSpec {
   double read_overhead =
       0;                   // bytes on the opposite direction per byte moved, when the mover reads (requests, acknowledgements)
   double read_factor = 1;  // time that a byte takes that answers a read, over that of one written
+  double weight = 1;       // among equal-cost links, where the routing policy goes by it
   bool operator==(const LinkSpec&) const = default;
 
   // Payload bytes per picosecond and direction.

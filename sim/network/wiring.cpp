@@ -328,6 +328,7 @@ std::vector<ListedLinks> read_links(ParamReader& params, const Profile& profile,
     ListedLinks listed;
     listed.node = entry.node();
     listed.spec = read_link_spec(entry, profile);
+    listed.spec.weight = entry.optional<double>("weight", 1, positive);
     listed.cables = read_pairs(entry, resolve, known);
     listed.one_way = entry.choice<bool>("direction", {{"both", false}, {"one_way", true}}, false);
     if (listed.one_way && listed.spec.type == "infiniband") {

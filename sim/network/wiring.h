@@ -11,6 +11,8 @@
 // `direction: one_way` is a link from the first side to the second, and from each to the next in a ring or a chain; fabrics
 // only.
 //
+// `weight: 3` is a link's part of flows that a policy weighs (routing/ecmp.cpp); fabrics only too.
+//
 // A side of `between` is a name, a range or a list of those. Labels of a range are one value for all or a list, one each.
 #pragma once
 

@@ -128,6 +128,30 @@ class OneWayLinks(unittest.TestCase):
             self.assertIn(f"a one-way link has no way back for {back}", text)
 
 
+class WeightedEcmp(unittest.TestCase):
+    FLOWS = 32 * 32
+    BOUND = 4 * (FLOWS * 0.75 * 0.25) ** 0.5
+
+    def test_three_of_four_flows_take_the_link_of_weight_three(self):
+        loads = {link["name"]: link["flows"] for link in told("topo", path_of("weighted_ecmp"), "--routes")["link_loads"]}
+        for start in ("s0", "s1"):
+            self.assertEqual(loads[f"{start}->s2"] + loads[f"{start}->s3"], self.FLOWS)
+            self.assertAlmostEqual(loads[f"{start}->s2"], 0.75 * self.FLOWS, delta=self.BOUND)
+        # Packets take the same ways: one each.
+        ports = {port["name"]: port["packets"] for port in result("weighted_ecmp")["ports"]}
+        for name in ("s0->s2", "s0->s3", "s1->s2", "s1->s3"):
+            self.assertEqual(ports[name], loads[name])
+
+    def test_without_weights_it_is_half(self):
+        text = path_of("weighted_ecmp").read_text(encoding="utf-8")
+        text = re.sub(r", weight: \d", "", text).replace("{type: ecmp, weights: links}", "ecmp")
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "even.yaml"
+            file.write_text(text, encoding="utf-8")
+            loads = {link["name"]: link["flows"] for link in told("topo", file, "--routes")["link_loads"]}
+        self.assertAlmostEqual(loads["s0->s2"], 0.5 * self.FLOWS, delta=4 * (self.FLOWS / 4) ** 0.5)
+
+
 class NamedWays(unittest.TestCase):
     def test_flows_share_the_cables_that_their_ways_name(self):
         for fidelity in ("packet", "flow"):

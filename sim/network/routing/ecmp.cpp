@@ -2,7 +2,10 @@
 // choice (models/network §5.1). Every packet of a flow takes the same path.
 //
 //   routing: {type: ecmp, hash: [source, destination], switch_seeds: false}
+//   routing: {type: ecmp, weights: capacity}   # WCMP: flows in proportion to what links carry (Zhou et al., EuroSys 2014)
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,10 +29,15 @@ class Ecmp final : public RoutingPolicy {
     }
     if (fields.empty()) params.error("hash", "expected one field at least: source, destination, flow");
     const auto has = [&](const char* field) { return std::ranges::find(fields, field) != fields.end(); };
+    weights_ = params.choice<LinkWeights>(
+        "weights", {{"equal", LinkWeights::kEqual}, {"capacity", LinkWeights::kCapacity}, {"links", LinkWeights::kStated}},
+        LinkWeights::kEqual);
     source_ = has("source");
     destination_ = has("destination");
     flow_ = has("flow");
   }
+
+  [[nodiscard]] LinkWeights weights() const override { return weights_; }
 
   [[nodiscard]] std::uint32_t pick(const RoutingChoice& choice) const override {
     // Addresses are mixed in as a 5-tuple hash would.
@@ -38,10 +46,24 @@ class Ecmp final : public RoutingPolicy {
     x = (x ^ (x >> 33)) * 0xFF51'AFD7'ED55'8CCD;
     x = (x ^ (x >> 33)) * 0xC4CE'B9FE'1A85'EC53;
     x ^= x >> 33;
+    if (!choice.weights.empty()) return weighted(x, choice.weights);
     return static_cast<std::uint32_t>((static_cast<Uint128>(x) * choice.candidates) >> 64);
   }
 
  private:
+  // The link in whose part of the hash's range it falls; each part is as wide as the link's weight.
+  static std::uint32_t weighted(std::uint64_t hash, std::span<const double> weights) {
+    double total = 0;
+    for (const double weight : weights) total += weight;
+    double left = total * (static_cast<double>(hash >> 11) * 0x1p-53);
+    for (std::uint32_t i = 0; i + 1 < weights.size(); ++i) {
+      if (left < weights[i]) return i;
+      left -= weights[i];
+    }
+    return static_cast<std::uint32_t>(weights.size() - 1);
+  }
+
+  LinkWeights weights_ = LinkWeights::kEqual;
   bool switch_seeds_ = true;
   bool source_ = true;
   bool destination_ = true;
@@ -57,9 +79,11 @@ const Registration<RoutingPolicy> ecmp{
     .model = {.assumes =
                   "Each switch hashes source, destination and the flow's own entropy with a seed of its own, so that "
                   "tiers do not polarise (`switch_seeds: false` shows what happens else). All packets of a flow take one "
-                  "path; two flows may collide on a link while another is idle.",
-              .leaves_out = {"real hashes differ by vendor: collisions are as frequent, but not on the same flows"},
-              .sources = {"models/network §5.1"}},
+                  "path; two flows may collide on a link while another is idle. With `weights: capacity`, or `links` and a "
+                  "`weight` of each link, a link has its part of the hash's range by weight.",
+              .leaves_out = {"weights are exact: switches repeat a link in a table of some entries, and round them",
+                             "real hashes differ by vendor: collisions are as frequent, but not on the same flows"},
+              .sources = {"models/network §5.1", "Zhou et al., WCMP, EuroSys 2014"}},
 };
 
 }  // namespace weft::net

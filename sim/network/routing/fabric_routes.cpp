@@ -248,6 +248,13 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
     spread(candidates, out);
     return;
   }
+  std::vector<double> weights;
+  if (const LinkWeights by = policy_->weights(); by != LinkWeights::kEqual) {
+    for (const LinkId link : candidates) {
+      const LinkSpec& spec = topology_->spec(link);
+      weights.push_back(by == LinkWeights::kStated ? spec.weight : spec.capacity());
+    }
+  }
   const std::size_t stride = std::min(static_cast<std::size_t>(std::max(tier, 0)), stride_.size() - 1);
   const std::uint32_t pick = policy_->pick({.at = at,
                                             .tier = tier,
@@ -258,7 +265,8 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
                                             .seed = mix(seed_),
                                             .destination_position = position_[nic_b.index()],
                                             .stride = stride_[stride],
-                                            .candidates = static_cast<std::uint32_t>(candidates.size())});
+                                            .candidates = static_cast<std::uint32_t>(candidates.size()),
+                                            .weights = weights});
   WEFT_CHECK(pick < candidates.size());
   out.push_back({candidates[pick], 1.0});
 }

@@ -3,6 +3,7 @@
 // of a dragonfly: over as few links between groups as can be.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
@@ -54,6 +55,7 @@ class Custom final : public TopologyShape {
     params.finish();
     check_ports(switches_, first_switch_, links_, diagnostics);
     check_ways_back(diagnostics);
+    check_weights(diagnostics);
     FabricSize size{.switches = static_cast<std::int64_t>(switches_.size()), .cables = 0};
     for (const ListedLinks& entry : links_) size.cables += static_cast<std::int64_t>(entry.cables.size());
     return size;
@@ -101,6 +103,19 @@ class Custom final : public TopologyShape {
              credits ? "drop 'credits', or join the two both ways"
                      : "drop 'pfc', or join the two both ways; without pauses a full buffer drops packets");
     }
+  }
+
+  void check_weights(Diagnostics& diagnostics) const {
+    const auto routing = fabric_.find("routing");
+    const auto by = routing && routing->is_map() ? routing->find("weights") : std::nullopt;
+    const bool is_read = by && by->is_scalar() && by->scalar() == "links";
+    const auto stated =
+        std::ranges::find_if(links_, [](const ListedLinks& entry) { return entry.node.find("weight").has_value(); });
+    if (stated != links_.end() && !is_read) {
+      report(diagnostics, *stated->node.find("weight"), "has no effect on these routes",
+             "state routing: {type: ecmp, weights: links}");
+    }
+    if (stated == links_.end() && is_read) report(diagnostics, *by, "no link states a 'weight'");
   }
 
   // "n3.nic0", or "h3": host number times devices per host plus local index.
