@@ -112,10 +112,16 @@ Span read_span(ParamReader& section) {
 }  // namespace
 
 std::optional<SizeDistribution> read_sizes(ParamReader& section) {
-  const int given =
-      static_cast<int>(section.has("sizes")) + static_cast<int>(section.has("cdf")) + static_cast<int>(section.has("cdf_file"));
-  if (given != 1) {
+  std::vector<std::string_view> given;
+  for (const char* key : {"sizes", "cdf", "cdf_file"}) {
+    if (section.has(key)) given.emplace_back(key);
+  }
+  if (given.size() > 1) {
+    section.error(given[1], fmt::format("'{}' and '{}' are alternatives, and both are stated", given[0], given[1]));
+  } else if (given.empty()) {
     section.error_here("expected one of 'sizes', 'cdf' and 'cdf_file'", "sizes: websearch, or hadoop");
+  }
+  if (given.size() != 1) {
     for (const char* key : {"sizes", "cdf", "cdf_file"}) static_cast<void>(section.optional_raw(key));
     return std::nullopt;
   }

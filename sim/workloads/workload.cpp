@@ -182,9 +182,21 @@ void check_alternatives(ParamReader& reader) {
     if (!reader.has(kKinds[i])) continue;
     if (!first) first = i;
     if (*first == i || *first >= kFirstOfFlows) continue;
-    return reader.error(kKinds[i],
-                        fmt::format("'{}' and '{}' are alternatives, and both are stated", kKinds[i], kKinds[*first]),
-                        fmt::format("`{}: null` drops what the file has that this one extends", kKinds[*first]));
+    // Where one file extends another, either may be the one to drop.
+    const auto place = [&](std::size_t kind) {
+      const auto stated = reader.node().find(kKinds[kind]);
+      return stated ? stated->key_diagnostic({}).where : Location{};
+    };
+    const Location one = place(i);
+    const Location other = place(*first);
+    return reader.error(
+        kKinds[i], fmt::format("'{}' and '{}' are alternatives, and both are stated", kKinds[i], kKinds[*first]),
+        one.file == other.file
+            ? fmt::format("'{}' stands in line {}; `{}: null` drops what the file has that this one extends", kKinds[*first],
+                          other.line, kKinds[*first])
+            : fmt::format(
+                  "'{}' stands in {}:{}; `{}: null` or `{}: null` in the file that extends the other drops what that one has",
+                  kKinds[*first], other.file, other.line, kKinds[i], kKinds[*first]));
   }
 }
 
