@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/config/quantity.h"
@@ -84,8 +85,9 @@ class FlowLines {
     const auto endpoints = static_cast<std::int64_t>(topology_.endpoints().size());
     const auto source = parse_integer(from);
     const auto destination = parse_integer(to);
-    const auto bytes = parse_integer(size);
-    if (!source || !destination || !bytes) return "expected whole numbers for hosts and bytes";
+    const bool unlimited = size == "unlimited";
+    const auto bytes = unlimited ? std::optional{kUnlimited.count()} : parse_integer(size);
+    if (!source || !destination || !bytes) return "expected whole numbers for hosts and bytes, or unlimited bytes";
     for (const std::int64_t host : {*source, *destination}) {
       if (host < 0 || host >= endpoints) {
         return fmt::format("host {} is not in this cluster, which has {} (0 to {})", host, endpoints, endpoints - 1);
@@ -98,7 +100,12 @@ class FlowLines {
                           .start = start,
                           .rate_cap = {},
                           .priority = priority,
-                          .options = 0});
+                          .options = unlimited ? static_cast<std::uint32_t>(out_.options.size()) : 0});
+    if (unlimited) {
+      FlowOptions options;
+      options.unlimited = true;
+      out_.options.push_back(std::move(options));
+    }
     ++taken_;
     return {};
   }

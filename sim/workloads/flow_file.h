@@ -1,6 +1,6 @@
 // Reads a list of flows from a text file, in one of three forms, told apart by their first line:
 //
-//   3 17 4194304                  ours: source host, destination host, bytes; all start at 0
+//   3 17 4194304                  ours: source host, destination host, bytes or `unlimited`; all start at 0
 //
 //   2                             that of the HPCC simulator: how many flows, then one a line:
 //   3 17 3 100 4194304 2.0001     source, destination, priority, port, bytes, start in seconds

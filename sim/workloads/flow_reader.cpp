@@ -17,8 +17,6 @@ namespace {
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxMessages = 100'000'000'000;
 constexpr std::int64_t kMaxAtOnce = 1'000'000;
-// Stands for "unlimited": more than any link sends in the seconds that a run covers, and days below the range of time.
-constexpr Bytes kUnlimited{std::int64_t{1} << 47};
 
 bool states_unlimited(const ParamReader& item) {
   const auto written = item.node().find("bytes");

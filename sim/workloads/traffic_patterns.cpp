@@ -36,10 +36,11 @@ Sends shifted(std::size_t hosts, std::size_t by) {
   return sends;
 }
 
+// `{pattern: shift, by: 4}`, or `{shift: 4}` for short.
 Sends shift(const PatternPlace& place) {
   const auto most = static_cast<std::int64_t>(place.hosts) - 1;
-  return shifted(place.hosts,
-                 static_cast<std::size_t>(place.item.required<std::int64_t>("by", between(std::int64_t{1}, most))));
+  const char* key = place.item.has("shift") ? "shift" : "by";
+  return shifted(place.hosts, static_cast<std::size_t>(place.item.required<std::int64_t>(key, between(std::int64_t{1}, most))));
 }
 
 Sends ring(const PatternPlace& place) { return shifted(place.hosts, 1); }
@@ -102,8 +103,17 @@ void read_entry(ParamReader& item, const WorkloadContext& context, Workload& out
   std::vector<std::string> names;
   for (const Pattern& pattern : kPatterns) names.emplace_back(pattern.name);
   names.emplace_back(kIncast);
-  std::string name = item.choice("pattern", names);
-  if (const auto written = item.node().find("pattern"); !written || written->scalar() != name) name.clear();
+  std::string name = item.has("shift") ? "shift" : item.choice("pattern", names);
+  if (!item.has("shift")) {
+    if (const auto written = item.node().find("pattern"); !written || written->scalar() != name) name.clear();
+  } else {
+    for (const char* key : {"pattern", "by"}) {
+      if (!item.has(key)) continue;
+      item.error(key, fmt::format("'shift' and '{}' are alternatives, and both are stated", key),
+                 "{pattern: shift, by: 4} is {shift: 4}");
+      static_cast<void>(item.optional_raw(key));
+    }
+  }
   std::vector<DeviceId> among = read_hosts(item, "among", context.topology);
   const std::uint64_t seed = read_seed(item, context);
   const auto many = static_cast<double>(among.size());

@@ -129,6 +129,9 @@ struct WorkloadContext {
 [[nodiscard]] double message_backlog(const FlowItem& flow, const FlowOptions& options, const net::Topology& topology,
                                      std::optional<Time> until);
 
+// Stands for "unlimited": more than any link sends in the seconds that a run covers, and days below the range of time.
+inline constexpr Bytes kUnlimited{std::int64_t{1} << 47};
+
 // Numbers of flows, and of messages that wait in one.
 inline constexpr std::int64_t kMaxFlows = 50'000'000;
 

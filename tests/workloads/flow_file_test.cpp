@@ -35,6 +35,19 @@ TEST_F(FlowFileTest, ThreeNumbersAreSourceDestinationAndBytes) {
   EXPECT_EQ(workload.flows[1].start, Time{});
 }
 
+TEST_F(FlowFileTest, BytesMayBeUnlimited) {
+  write("2\n0 3 3 100 unlimited 0\n1 2 0 100 64 0\n");
+  const Workload workload = read_file();
+  ASSERT_EQ(workload.flows.size(), 2U);
+  EXPECT_TRUE(workload.options_of(workload.flows[0]).unlimited);
+  EXPECT_FALSE(workload.options_of(workload.flows[1]).unlimited);
+  EXPECT_TRUE(workload.has_endless_flow());
+  write("0 3 unlimited\n");
+  EXPECT_TRUE(read_file().has_endless_flow());
+  write("0 3 endless\n");
+  EXPECT_EQ(file_errors().size(), 1U);
+}
+
 TEST_F(FlowFileTest, AFirstLineOfOneNumberAnnouncesTheFormWithStarts) {
   write("2\n0 3 3 100 1000 2.000000001\n1 2 0 100 64 0\n");
   const Workload workload = read_file();

@@ -31,7 +31,17 @@ Sends sends(const std::string& entry) {
 TEST(TrafficPatternsTest, AShiftGoesAroundTheEnd) {
   EXPECT_EQ(sends("{pattern: shift, by: 3, among: h0..3, bytes: 1 B}"),
             (Sends{{"h0", "h3"}, {"h1", "h0"}, {"h2", "h1"}, {"h3", "h2"}}));
+  EXPECT_EQ(sends("{shift: 3, among: h0..3, bytes: 1 B}"), sends("{pattern: shift, by: 3, among: h0..3, bytes: 1 B}"));
   EXPECT_EQ(sends("{pattern: ring, among: h0..2, bytes: 1 B}"), (Sends{{"h0", "h1"}, {"h1", "h2"}, {"h2", "h0"}}));
+}
+
+TEST(TrafficPatternsTest, AlternativesThatAreBothStatedAreBothNamed) {
+  EXPECT_EQ(
+      errors("{traffic: [{shift: 3, pattern: ring, bytes: 1 B}]}", sixteen()),
+      std::vector<std::string>{"workload.traffic[0].pattern: 'shift' and 'pattern' are alternatives, and both are stated"});
+  EXPECT_EQ(errors("{traffic: [{shift: 16, bytes: 1 B}]}", sixteen()).size(), 1U) << "that is everybody to itself";
+  EXPECT_EQ(errors("{traffic: [{pattern: ring, sizes: hadoop, cdf: [[1 B, 0], [2 B, 100 %]]}]}", sixteen()),
+            std::vector<std::string>{"workload.traffic[0].cdf: 'sizes' and 'cdf' are alternatives, and both are stated"});
 }
 
 TEST(TrafficPatternsTest, APermutationSendsToEveryoneOnceAndNobodyToItself) {
