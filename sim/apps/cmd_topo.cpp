@@ -500,11 +500,14 @@ void add_topo(CLI::App& app, int& exit_code) {
   add_options(*command, *options);
 
   auto import_options = std::make_shared<TopoOptions>();
-  CLI::App* import = command->add_subcommand("import", "Read NCCL's topology XML or the matrix of `nvidia-smi topo -m`");
-  import->add_option("file", import_options->file, "The file; which of the two it is shows in its text")
+  CLI::App* import =
+      command->add_subcommand("import", "Read NCCL's topology XML, the matrix of `nvidia-smi topo -m` or htsim's .topo");
+  import->add_option("file", import_options->file, "The file; which of them it is shows in its text")
       ->required()
       ->type_name("FILE");
-  import->add_option("-o,--output", import_options->yaml, "Write a cluster of one such node; - is standard output")
+  import
+      ->add_option("-o,--output", import_options->yaml,
+                   "Write a cluster of one such node, or of the fabric; - is standard output")
       ->type_name("FILE");
   add_topology_hints(*import, import_options->hints);
   add_options(*import, *import_options);

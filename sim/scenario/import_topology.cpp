@@ -8,8 +8,10 @@
 
 #include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
+#include "sim/network/cluster.h"
 #include "sim/network/gpu_spec.h"
 #include "sim/network/import/cluster_text.h"
+#include "sim/network/import/htsim_topology.h"
 #include "sim/network/import/nccl_xml_reader.h"
 #include "sim/network/import/nvidia_smi.h"
 #include "sim/network/import/source_text.h"
@@ -22,6 +24,17 @@ std::string gpu_model(const std::string& gpu) {
   if (gpu.empty()) return {};
   if (gpu.ends_with(".yaml")) return std::filesystem::absolute(gpu).lexically_normal().string();
   return net::find_gpu_of_machine(gpu)->name;
+}
+
+// A fabric of bare hosts: nothing is open that the user could say.
+ImportedFile import_htsim(const std::string& text, const std::string& file, const TopologyHints& hints) {
+  if (hints.any()) throw ConfigError(fmt::format("{}: --gpu, --cpu, --nic-rate and --nvlinks say nothing of bare hosts", file));
+  net::HtsimTopology read = net::read_htsim_topology(text, file, std::filesystem::path{file}.filename().string());
+  Diagnostics diagnostics;
+  net::Cluster cluster = net::load_cluster(ConfigNode::parse(read.cluster, file, "cluster"), {}, diagnostics);
+  return {.imported = {.topology = std::move(cluster.topology), .warnings = std::move(read.warnings)},
+          .kind = "fat-tree topology file of htsim",
+          .cluster = std::move(read.cluster)};
 }
 
 // A file that names its GPUs is of those that the user names.
@@ -67,18 +80,21 @@ ImportedFile import_topology(const std::string& file, const TopologyHints& hints
   const std::string text = net::read_text_file(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
-    throw ConfigError(
-        fmt::format("{}: the file is empty; expected NCCL's topology XML or the matrix of `nvidia-smi topo -m`", file));
+    throw ConfigError(fmt::format(
+        "{}: the file is empty; expected NCCL's topology XML, the matrix of `nvidia-smi topo -m` or htsim's .topo", file));
   }
-  ImportedFile made = text[first] == '<'
-                          ? ImportedFile{net::import_nccl_xml(text, file, profile, options), "NCCL topology file"}
-                          : ImportedFile{net::import_nvidia_smi(text, file, profile, options), "matrix of nvidia-smi topo -m"};
+  if (net::is_htsim_topology(text)) return import_htsim(text, file, hints);
+  ImportedFile made =
+      text[first] == '<'
+          ? ImportedFile{net::import_nccl_xml(text, file, profile, options), "NCCL topology file", {}}
+          : ImportedFile{net::import_nvidia_smi(text, file, profile, options), "matrix of nvidia-smi topo -m", {}};
   check_gpu(made.imported.topology, options, hints.gpu);
   return made;
 }
 
 std::string cluster_text(const ImportedFile& imported, const std::string& file, const TopologyHints& hints,
                          const Profile& profile) {
+  if (!imported.cluster.empty()) return imported.cluster;
   const net::ClusterTextOptions options{.name = imported.imported.topology.host_template(0).name,
                                         .source = std::filesystem::path{file}.filename().string(),
                                         .gpu_model = gpu_model(hints.gpu)};

@@ -1,4 +1,4 @@
-// Imports a topology file of either kind: which one it is shows in its text, whatever the file is called.
+// Imports a topology file of any kind: which one it is shows in its text, whatever the file is called.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,14 @@ struct TopologyHints {
 
 struct ImportedFile {
   net::Imported imported;
-  std::string kind;  // "NCCL topology file", "matrix of nvidia-smi topo -m"
+  std::string kind;     // "NCCL topology file", "matrix of nvidia-smi topo -m", "fat-tree topology file of htsim"
+  std::string cluster;  // YAML, of a file that describes a fabric and no node
 };
 
 // ConfigError with every error of the file.
 [[nodiscard]] ImportedFile import_topology(const std::string& file, const TopologyHints& hints, const Profile& profile);
 
-// The YAML of a cluster of one such node (cluster_text.h), and the same as a cluster's file.
+// The YAML of a cluster of one such node (cluster_text.h), or of the fabric; and the same as a cluster's file.
 [[nodiscard]] std::string cluster_text(const ImportedFile& imported, const std::string& file, const TopologyHints& hints,
                                        const Profile& profile);
 [[nodiscard]] ConfigNode cluster_of_topology(const std::string& file, const TopologyHints& hints, const Profile& profile,
