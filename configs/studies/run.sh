@@ -32,6 +32,9 @@ case $name in
   roce_or_infiniband)
     "$weft" compare $study/alltoall.yaml $books --quiet --json "$out/result.json" --clusters $study/infiniband.yaml \
       $study/infiniband_static.yaml $study/roce_spray.yaml $study/roce_pfc.yaml $study/roce.yaml ;;
+  ultra_ethernet)
+    "$weft" compare $study/alltoall.yaml $books --quiet --json "$out/result.json" --clusters $study/infiniband.yaml \
+      $study/uec.yaml $study/roce_spray.yaml $study/roce.yaml ;;
   *) echo "no study '$name'" >&2; exit 2 ;;
 esac
 "$weft" report "$out/result.json" --title "$name" --html "$out/page.html" --markdown "$out/numbers.md"

@@ -98,7 +98,19 @@ def roce_or_infiniband(workloads, clusters):
     assert capital[1] == capital[0] and 0.02 < 1 - capital[2] / capital[0] < 0.06
 
 
-STUDIES = [fabric_shape, nic_speed, pcie_layouts, tensor_across_nodes, checkpoint_storage, nvl72_or_hgx, roce_or_infiniband]
+def ultra_ethernet(workloads, clusters):
+    (_, small), (_, large) = sorted((size, times(runs)) for (_, _, size), runs in workloads.items())
+    for infiniband, uec, spray, hashed in (small, large):
+        assert infiniband < spray < uec < hashed
+    infiniband, uec, spray, hashed = large
+    assert uec / spray < 1.04 and 1.06 < uec / infiniband < 1.12 and 0.89 < uec / hashed < 0.95
+    assert all(1.09 < time / small[0] < 1.22 for time in small[1:])
+    capital = [cluster["capital"]["usd"] for cluster in clusters]
+    assert capital[1] == capital[2] == capital[3] and 0.02 < 1 - capital[1] / capital[0] < 0.04
+
+
+STUDIES = [fabric_shape, nic_speed, pcie_layouts, tensor_across_nodes, checkpoint_storage, nvl72_or_hgx, roce_or_infiniband,
+           ultra_ethernet]
 
 
 def main():
