@@ -2,6 +2,7 @@
 """Builds and runs the benchmarks, prints their medians, and adds them to a history file.
 
     tools/bench.py [--build build/release] [--against OTHER_BUILD] [--turns 7] [--slower 1.05] [--history FILE]
+    tools/bench.py --htsim HTSIM_UEC [--weft BINARY] [--turns 3] [--case incast W1_k8]
     tools/bench.py --threads [--weft BINARY] [--turns 5] [--case W1_k8 W1_k16 k32] [--most-threads 16] [--write docs/performance.md]
 
 Event queues: the hold model, and the event stream of a run of Weft itself; baseline: the binary heap. Flow fabric: arrivals per
@@ -9,7 +10,8 @@ second against the number of transfers in flight, the cost of one transfer, allo
 
 A time says something only beside another of the same machine and minute. With --against the two builds run in turns, and the exit
 status is 1 where a case is slower than --slower says: in so many turns that chance alone would bring it about once in a hundred times.
-With --threads it measures packet fidelity against the number of threads instead (tools/threads_table.py).
+With --threads it measures packet fidelity against the number of threads instead (tools/threads_table.py), with --htsim Ultra Ethernet
+beside the consortium's simulator (tools/htsim_table.py).
 
 The history holds a JSON object a run (commit, machine, median of every case, ratios to the other build). It is there to be read: no
 complaint comes from it.
@@ -25,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 
+import htsim_table
 import threads_table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -122,14 +125,22 @@ def main():
     parser.add_argument("--against", type=pathlib.Path, metavar="BUILD", help="another build, of the commit before, to run in turns with")
     parser.add_argument("--turns", type=int, default=7, help="of each build; with fewer than 7 no case can be told from chance")
     parser.add_argument("--threads", action="store_true", help="packet fidelity against the number of threads")
-    parser.add_argument("--weft", type=pathlib.Path, default=ROOT / "build/weft", help="the program, with --threads")
-    parser.add_argument("--case", nargs="+", choices=threads_table.CASES, default=["W1_k8", "W1_k16"], help="with --threads")
+    parser.add_argument("--weft", type=pathlib.Path, default=ROOT / "build/weft", help="the program, with --threads and --htsim")
+    parser.add_argument("--htsim", type=pathlib.Path, metavar="HTSIM_UEC", help="the program of a uet-htsim that is built")
+    parser.add_argument("--case", nargs="+", choices=sorted({*threads_table.CASES, *htsim_table.CASES}), help="with --threads and --htsim")
     parser.add_argument("--most-threads", type=int, help="with --threads; else as many as there are processors")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE", help="with --threads: the page whose table it replaces")
     parser.add_argument("--slower", type=float, default=1.05, metavar="RATIO", help="what a case may take of its time in the other build")
     parser.add_argument("--history", type=pathlib.Path, default=ROOT / "build/bench_history.jsonl")
     options = parser.parse_args()
+    for case in options.case or []:
+        if case not in (htsim_table.CASES if options.htsim else threads_table.CASES):
+            parser.error(f"--case {case} is not one of {'--htsim' if options.htsim else '--threads'}")
+    if options.htsim:
+        htsim_table.bench_htsim(options)
+        return
     if options.threads:
+        options.case = options.case or ["W1_k8", "W1_k16"]
         threads_table.bench_threads(options)
         return
     with tempfile.TemporaryDirectory() as scratch:
