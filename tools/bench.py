@@ -127,14 +127,14 @@ def main():
     parser.add_argument("--threads", action="store_true", help="packet fidelity against the number of threads")
     parser.add_argument("--weft", type=pathlib.Path, default=ROOT / "build/weft", help="the program, with --threads and --htsim")
     parser.add_argument("--htsim", type=pathlib.Path, metavar="HTSIM_UEC", help="the program of a uet-htsim that is built")
-    parser.add_argument("--case", nargs="+", choices=sorted({*threads_table.CASES, *htsim_table.CASES}), help="with --threads and --htsim")
+    parser.add_argument("--case", nargs="+", choices=sorted({*threads_table.CASES, *htsim_table.CASES, *htsim_table.OWN}), help="with --threads and --htsim")
     parser.add_argument("--most-threads", type=int, help="with --threads; else as many as there are processors")
     parser.add_argument("--write", type=pathlib.Path, metavar="PAGE", help="with --threads: the page whose table it replaces")
     parser.add_argument("--slower", type=float, default=1.05, metavar="RATIO", help="what a case may take of its time in the other build")
     parser.add_argument("--history", type=pathlib.Path, default=ROOT / "build/bench_history.jsonl")
     options = parser.parse_args()
     for case in options.case or []:
-        if case not in (htsim_table.CASES if options.htsim else threads_table.CASES):
+        if case not in ({*htsim_table.CASES, *htsim_table.OWN} if options.htsim else threads_table.CASES):
             parser.error(f"--case {case} is not one of {'--htsim' if options.htsim else '--threads'}")
     if options.htsim:
         htsim_table.bench_htsim(options)

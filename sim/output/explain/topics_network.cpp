@@ -110,6 +110,7 @@ std::vector<Topic> network_topics() {
                  "uec: an acknowledgement names one packet beyond those that are all there, not a bitmap of 64",
                  "uec: losses that no trimmed header tells are found by 256 later packets or by a timeout, not by probes",
                  "uec: the packet that arrives is trimmed; headers that find twice the queue's limit before them are lost",
+                 "uec: a packet trimmed by the last switch counts against its path like any other",
                  "uec: headers are those of the links (`header`), not UEC's own; a NIC of several planes is several NICs",
                  "uec: messages match no tags, and are not encrypted"},
             .sources = {"Ultra Ethernet Consortium, UEC specification 1.0, 2025", "models/network §3.5",
