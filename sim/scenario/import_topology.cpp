@@ -31,7 +31,7 @@ ImportedFile import_htsim(const std::string& text, const std::string& file, cons
   if (hints.any()) throw ConfigError(fmt::format("{}: --gpu, --cpu, --nic-rate and --nvlinks say nothing of bare hosts", file));
   net::HtsimTopology read = net::read_htsim_topology(text, file, std::filesystem::path{file}.filename().string());
   Diagnostics diagnostics;
-  net::Cluster cluster = net::load_cluster(ConfigNode::parse(read.cluster, file, "cluster"), {}, diagnostics);
+  net::Cluster cluster = net::load_cluster(ConfigNode::parse(read.cluster, file + " as a cluster", "cluster"), {}, diagnostics);
   return {.imported = {.topology = std::move(cluster.topology), .warnings = std::move(read.warnings)},
           .kind = "fat-tree topology file of htsim",
           .cluster = std::move(read.cluster)};

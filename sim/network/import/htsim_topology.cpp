@@ -19,7 +19,7 @@
 namespace weft::net {
 namespace {
 
-constexpr std::int64_t kMostPorts = 65'536;    // of a switch
+constexpr std::int64_t kMostPorts = 2048;      // down or up, of a switch: a leaf has at most 4096 (folded_clos.h)
 constexpr std::int64_t kMostGbps = 1'000'000;  // of a link
 constexpr std::int64_t kMostNanoseconds = 1'000'000'000;
 constexpr std::size_t kMostTopoErrors = 20;

@@ -116,7 +116,7 @@ TEST(HtsimTopologyTest, MistakesAreLocated) {
   EXPECT_THAT(error_of(with(kTree, "Radix_Up", "Radix_Upp")), HasSubstr("did you mean 'Radix_Up'?"));
   EXPECT_THAT(error_of(with(kTree, "Radix_Up 4\n", "")), HasSubstr("x.topo:6:1: error: tier 0 has no Radix_Up"));
   EXPECT_THAT(error_of(with(kTree, "Radix_Up 4", "Radix_Up four")),
-              HasSubstr("x.topo:10:10: error: Radix_Up: expected one whole number from 1 to 65536"));
+              HasSubstr("x.topo:10:10: error: Radix_Up: expected one whole number from 1 to 2048"));
   EXPECT_THAT(error_of(with(kTree, "Nodes 128", "Nodes 120")),
               HasSubstr("x.topo:2:7: error: Nodes: 120 are not a multiple of the 16 of a pod"));
   EXPECT_THAT(error_of(with(kTree, "Radix_Down 8", "Radix_Down 9")),
